@@ -1,0 +1,95 @@
+package assets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// tick is how often progress is written while something takes its time.
+const tick = 5 * time.Second
+
+// Ensure returns the directory that holds both binaries, and builds the missing
+// ones first: minutes on a cold machine, which is why it tells on progress what
+// it is doing, every few seconds. Cancelling the context stops the build and
+// leaves nothing half done.
+func Ensure(ctx context.Context, progress io.Writer) (string, error) {
+	dir, err := Find()
+	if !errors.Is(err, ErrMissing) {
+		return dir, err
+	}
+	dir, pinned, err := cache()
+	if err != nil {
+		return "", err
+	}
+	if named := os.Getenv(Variable); named != "" {
+		say(progress, "%s=%s lacks kube-apiserver or etcd, using %s", Variable, named, dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lock(ctx, filepath.Join(dir, ".lock"), progress)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return dir, buildMissing(ctx, dir, binaries(pinned), progress)
+}
+
+// buildMissing builds what is not in dir. Whoever waited for the lock finds the
+// work done.
+func buildMissing(ctx context.Context, dir string, wanted []binary, progress io.Writer) error {
+	root, err := Root()
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(filepath.Dir(dir), ".build-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+
+	for _, b := range wanted {
+		if isExecutable(filepath.Join(dir, b.name)) {
+			continue
+		}
+		if err := b.build(ctx, filepath.Join(root, toolsDir), scratch, progress); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(scratch, b.name), filepath.Join(dir, b.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lock waits for its turn to build, and says so.
+func lock(ctx context.Context, path string, progress io.Writer) (func(), error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for next := tick; !tryLock(file); {
+		if waited := time.Since(began); waited >= next {
+			say(progress, "another run is building, waiting for it: %s", seconds(waited))
+			next += tick
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), file.Close())
+		case <-time.After(tick / 10):
+		}
+	}
+	return func() { _ = file.Close() }, nil
+}
+
+func say(progress io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(progress, "envtest-assets: "+format+"\n", args...)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) }

@@ -1,0 +1,135 @@
+package assets
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fakeGo stands in for the go command: it notes its arguments in $CALLS and
+// writes the file named after -o.
+const fakeGo = `#!/bin/sh
+echo "$@" >>"$CALLS"
+while [ "$1" != -o ]; do shift; done
+echo "example.com/package" >&2
+echo binary >"$2"
+chmod +x "$2"
+`
+
+const brokenGo = `#!/bin/sh
+echo "a.go:1:2: no such thing" >&2
+exit 1
+`
+
+// sandbox gives a test a cache of its own and a go command, and returns the file
+// with the calls of the latter.
+func sandbox(t *testing.T, goCommand string) string {
+	t.Helper()
+	bin, home := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(goCommand), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	calls := filepath.Join(bin, "calls")
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("CALLS", calls)
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+	t.Setenv(Variable, "")
+	return calls
+}
+
+func TestRunsAtTheSameTimeBuildOnce(t *testing.T) {
+	calls := sandbox(t, fakeGo)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			dir, err := Ensure(context.Background(), &bytes.Buffer{})
+			if err != nil || !complete(dir) {
+				t.Errorf("Ensure: %q, %v", dir, err)
+			}
+		})
+	}
+	group.Wait()
+	made, err := os.ReadFile(calls)
+	if err != nil || bytes.Count(made, []byte("\n")) != 2 {
+		t.Errorf("each binary is to be built once, got %v:\n%s", err, made)
+	}
+	if !bytes.Contains(made, []byte("version.gitVersion=v1.")) {
+		t.Errorf("kube-apiserver must know its release:\n%s", made)
+	}
+}
+
+func TestOnlyTheMissingBinaryIsBuilt(t *testing.T) {
+	calls := sandbox(t, fakeGo)
+	dir, _, err := cache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	place(t, dir, Etcd)
+	if _, err := Ensure(context.Background(), &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	if made, _ := os.ReadFile(calls); bytes.Contains(made, []byte(etcdModule)) {
+		t.Errorf("etcd was there already:\n%s", made)
+	}
+}
+
+func TestAFailedBuildSaysWhyAndLeavesNothing(t *testing.T) {
+	sandbox(t, brokenGo)
+	_, err := Ensure(context.Background(), &bytes.Buffer{})
+	if err == nil || !strings.Contains(err.Error(), "no such thing") {
+		t.Errorf("the error must hold the words of the go command: %v", err)
+	}
+	dir, _, _ := cache()
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), ".build-*"))
+	if complete(dir) || len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestFind(t *testing.T) {
+	tests := map[string]struct {
+		named, cached []string
+		want          string
+	}{
+		"nothing anywhere":                           {nil, nil, ""},
+		"the directory named by the environment":     {[]string{Etcd, APIServer}, []string{Etcd, APIServer}, "named"},
+		"the cache where that one is incomplete":     {[]string{Etcd}, []string{Etcd, APIServer}, "cached"},
+		"an incomplete cache is the same as nothing": {nil, []string{APIServer}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			sandbox(t, brokenGo)
+			cached, _, err := cache()
+			if err != nil {
+				t.Fatal(err)
+			}
+			dirs := map[string]string{"named": t.TempDir(), "cached": cached}
+			place(t, dirs["named"], test.named...)
+			place(t, cached, test.cached...)
+			t.Setenv(Variable, dirs["named"])
+
+			got, err := Find()
+			if got != dirs[test.want] || errors.Is(err, ErrMissing) != (test.want == "") {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func place(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package assets
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// The names of the binaries, in the order they are built: the quick one first.
+const (
+	Etcd      = "etcd"
+	APIServer = "kube-apiserver"
+)
+
+// Variable is the environment variable of controller-runtime's envtest that
+// names a directory with the binaries. It wins over the cache.
+const Variable = "KUBEBUILDER_ASSETS"
+
+// ErrMissing says that the binaries are neither in KUBEBUILDER_ASSETS nor in the
+// cache.
+var ErrMissing = errors.New("kube-apiserver and etcd are not built yet: run `make envtest-assets`")
+
+// Find returns the directory that holds both binaries, without building them.
+// It fails with ErrMissing where there is none.
+func Find() (string, error) {
+	if dir := os.Getenv(Variable); dir != "" && complete(dir) {
+		return dir, nil
+	}
+	dir, _, err := cache()
+	if err != nil {
+		return "", err
+	}
+	if !complete(dir) {
+		return "", fmt.Errorf("%w (looked in %s=%q and in %s)", ErrMissing, Variable, os.Getenv(Variable), dir)
+	}
+	return dir, nil
+}
+
+// cache returns the directory of the pinned releases, which need not exist.
+func cache() (string, versions, error) {
+	root, err := Root()
+	if err != nil {
+		return "", versions{}, err
+	}
+	pinned, err := readVersions(filepath.Join(root, toolsDir, "go.mod"))
+	if err != nil {
+		return "", versions{}, err
+	}
+	base, err := os.UserCacheDir()
+	if err != nil {
+		return "", versions{}, fmt.Errorf("no cache directory for kube-apiserver and etcd: %w", err)
+	}
+	return filepath.Join(base, "kopf-go", "envtest", pinned.dir()), pinned, nil
+}
+
+func complete(dir string) bool {
+	return isExecutable(filepath.Join(dir, Etcd)) && isExecutable(filepath.Join(dir, APIServer))
+}
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}

@@ -1,0 +1,105 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/hack/envtest/guard"
+)
+
+// Timeouts of each of the two processes. Both are far from what a machine under
+// load needs: a start takes five seconds on two idle cores.
+const (
+	startTimeout = 90 * time.Second
+	stopTimeout  = 30 * time.Second
+)
+
+// Options adjust a control plane. The zero value is right for most callers.
+type Options struct {
+	// Flags are added to those of kube-apiserver, without dashes, replacing
+	// defaults of the same name.
+	Flags map[string]string
+	// Log receives what both processes write. By default only the end of it is
+	// kept, for the error of a failed start.
+	Log io.Writer
+}
+
+// ControlPlane is a running API server with its etcd.
+type ControlPlane struct {
+	env   *envtest.Environment
+	guard *guard.Guard
+}
+
+// Start starts a control plane and waits until it serves. It fails with
+// assets.ErrMissing where the binaries are not built. The caller must Stop it.
+func Start(options Options) (*ControlPlane, error) {
+	binaries, err := assets.Find()
+	if err != nil {
+		return nil, err
+	}
+	watch, err := guard.New()
+	if err != nil {
+		return nil, err
+	}
+	plane := &ControlPlane{env: &envtest.Environment{}, guard: watch}
+	output := &tail{}
+	if options.Log == nil {
+		options.Log = output
+	}
+	if err := plane.start(binaries, options); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the control plane from %s: %w\n%s", binaries, err, output), plane.Stop())
+	}
+	return plane, nil
+}
+
+func (p *ControlPlane) start(binaries string, options Options) error {
+	if err := p.placeFiles(binaries); err != nil {
+		return err
+	}
+	server, etcd := p.env.ControlPlane.APIServer, p.env.ControlPlane.Etcd
+	server.Out, server.Err, etcd.Out, etcd.Err = options.Log, options.Log, options.Log, options.Log
+	for name, value := range options.Flags {
+		server.Configure().Set(name, value)
+	}
+	p.env.ControlPlaneStartTimeout, p.env.ControlPlaneStopTimeout = startTimeout, stopTimeout
+	_, err := p.env.Start()
+	return err
+}
+
+// placeFiles makes both processes guarded, with their files in the directory of
+// the guard.
+func (p *ControlPlane) placeFiles(binaries string) error {
+	server, err := p.guard.Wrap(filepath.Join(binaries, assets.APIServer))
+	if err != nil {
+		return err
+	}
+	etcd, err := p.guard.Wrap(filepath.Join(binaries, assets.Etcd))
+	if err != nil {
+		return err
+	}
+	p.env.ControlPlane.APIServer = &envtest.APIServer{Path: server, CertDir: filepath.Join(p.guard.Dir(), "certs")}
+	p.env.ControlPlane.Etcd = &envtest.Etcd{Path: etcd, DataDir: filepath.Join(p.guard.Dir(), "data")}
+	return errors.Join(
+		os.Mkdir(p.env.ControlPlane.APIServer.CertDir, 0o700),
+		os.Mkdir(p.env.ControlPlane.Etcd.DataDir, 0o700),
+	)
+}
+
+// Config returns a configuration of an administrator, the caller's own copy.
+func (p *ControlPlane) Config() *rest.Config { return rest.CopyConfig(p.env.Config) }
+
+// KubeConfig returns the content of a kubeconfig file of an administrator.
+func (p *ControlPlane) KubeConfig() []byte { return p.env.KubeConfig }
+
+// Stop stops both processes and removes their files.
+func (p *ControlPlane) Stop() error {
+	return errors.Join(p.env.Stop(), p.guard.Release())
+}

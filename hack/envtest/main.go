@@ -1,0 +1,35 @@
+// Command envtest provides the kube-apiserver and the etcd of the tests and of
+// `make run`, and prints the directory that holds them.
+//
+// Progress goes to standard error, so that the answer can be used directly:
+//
+//	KUBEBUILDER_ASSETS=$(go run ./hack/envtest --print) go test ./...
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/kopf-go/kopf/hack/envtest/assets"
+)
+
+func main() {
+	quiet := flag.Bool("print", false, "print nothing but the directory")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	dir, err := assets.Ensure(ctx, os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "envtest-assets:", err)
+		os.Exit(1)
+	}
+	if !*quiet {
+		fmt.Print("kube-apiserver and etcd are in ")
+	}
+	fmt.Println(dir)
+}

@@ -1,0 +1,95 @@
+package kopf
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+)
+
+// Add makes the handlers of a registry a part of a manager that is there
+// already, beside its other controllers. They use the manager's connection,
+// scheme, client, logger and leader election: every replica watches the objects,
+// and the leader alone handles them.
+//
+// The mistakes in the declarations and the settings are returned at once.
+func Add(mgr manager.Manager, r *Registry, s Settings) error { return add(mgr, r, s, nil) }
+
+func add(mgr manager.Manager, r *Registry, s Settings, ready chan<- struct{}) error {
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("the settings cannot be used:\n%w", err)
+	}
+	handlers, err := r.handlers.Handlers(mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("the cluster cannot be reached: %w", err)
+	}
+	resources, err := discovery.ForConfig(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	logger := mgr.GetLogger().WithName("kopf")
+	recorder := posting.New(clientset.CoreV1(), posting.Options{Logger: logger})
+	surroundings := &surroundings{client: mgr.GetClient(), recorder: recorder, scheme: mgr.GetScheme()}
+	engine := reconcile.New(reconcile.Config{
+		Handlers: handlers, Settings: s, Logger: logger,
+		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(),
+		Client: mgr.GetClient(), Poster: recorder,
+		Resources: resources,
+		Context:   surroundings.context,
+	})
+	return addAll(mgr,
+		everywhere(recorder.Start),
+		everywhere(engine.Watch),
+		leading(engine.Work),
+		everywhere(announce(engine, ready)))
+}
+
+// announce closes the channel when the operator is ready.
+func announce(engine *reconcile.Engine, ready chan<- struct{}) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-engine.Ready():
+			if ready != nil {
+				close(ready)
+			}
+		case <-ctx.Done():
+		}
+		return nil
+	}
+}
+
+// runnable is a part of the operator for the manager to run.
+type runnable struct {
+	run     func(context.Context) error
+	leading bool
+}
+
+// everywhere runs a part on every replica.
+func everywhere(run func(context.Context) error) runnable { return runnable{run, false} }
+
+// leading runs a part on the leader only.
+func leading(run func(context.Context) error) runnable { return runnable{run, true} }
+
+// Start runs the part until the context is done.
+func (r runnable) Start(ctx context.Context) error { return r.run(ctx) }
+
+// NeedLeaderElection tells the manager whether to wait for the leadership.
+func (r runnable) NeedLeaderElection() bool { return r.leading }
+
+func addAll(mgr manager.Manager, parts ...runnable) error {
+	for _, part := range parts {
+		if err := mgr.Add(part); err != nil {
+			return fmt.Errorf("the operator cannot be added to the manager: %w", err)
+		}
+	}
+	return nil
+}

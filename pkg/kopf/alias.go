@@ -1,0 +1,145 @@
+package kopf
+
+import (
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/cause"
+	"github.com/kopf-go/kopf/pkg/kopf/diff"
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+type (
+	// Change is the arguments of a handler of changes. Its methods are in
+	// package handler.
+	Change = handler.Change
+	// ChangeFunc is a handler of changes.
+	ChangeFunc = handler.ChangeFunc
+	// WatchEvent is the arguments of a handler of watch events. Its methods are in
+	// package handler.
+	WatchEvent = handler.Event
+	// EventFunc is a handler of watch events.
+	EventFunc = handler.EventFunc
+	// Arguments is what the arguments of all kinds of handlers have in common,
+	// for filters. It is in package handler.
+	Arguments = handler.Arguments
+	// Matcher decides over one value of a label, an annotation or a field. It is
+	// in package handler.
+	Matcher = handler.Matcher
+
+	// Body is an immutable version of an object; View a read-only mapping in it;
+	// FieldValue one value. Their methods are in package object.
+	Body = object.Body
+	// View is a read-only mapping inside of a body.
+	View = object.View
+	// FieldValue is the value of a field, which may be absent or unknown.
+	FieldValue = object.Value
+	// Diff is a list of changes; DiffItem one of them. See package diff.
+	Diff = diff.Diff
+	// DiffItem is one added, changed or removed field.
+	DiffItem = diff.Item
+	// Patch collects the changes that a handler makes to its object. Its methods
+	// are in package patch.
+	Patch = patch.Patch
+
+	// Selector tells which resources are meant. See package selector.
+	Selector = selector.Selector
+	// ResourceFields are the parts of a selector by their meaning.
+	ResourceFields = selector.Fields
+	// ServedResource is a resource as the cluster serves it.
+	ServedResource = selector.Resource
+
+	// Settings configure an operator. See package settings for every field.
+	Settings = settings.Settings
+
+	// Reason is what has happened to an object. See package cause.
+	Reason = cause.Reason
+	// ErrorsMode is what becomes of regular errors.
+	ErrorsMode = handler.Mode
+
+	// TemporaryError asks for another attempt; see Temporary.
+	TemporaryError = handler.TemporaryError
+	// PermanentError says that more attempts make no sense; see Permanent.
+	PermanentError = handler.PermanentError
+	// HandlerTimeoutError fails a handler whose timeout is over.
+	HandlerTimeoutError = handler.TimeoutError
+	// HandlerRetriesError fails a handler that has used up its attempts.
+	HandlerRetriesError = handler.RetriesError
+
+	// Lifecycle chooses the handlers of one pass over an object, for
+	// Settings.Execution.Lifecycle. See package handler.
+	Lifecycle = handler.Lifecycle
+)
+
+// The reasons why a handler is called.
+const (
+	ReasonCreate = cause.Create
+	ReasonUpdate = cause.Update
+	ReasonDelete = cause.Delete
+	ReasonResume = cause.Resume
+)
+
+// What becomes of errors that are neither temporary nor permanent.
+const (
+	ErrorsTemporary = handler.ErrorsTemporary
+	ErrorsPermanent = handler.ErrorsPermanent
+	ErrorsIgnored   = handler.ErrorsIgnored
+)
+
+// What has happened to a field of a diff.
+const (
+	Added   = diff.Add
+	Changed = diff.Change
+	Removed = diff.Remove
+)
+
+// Everything, in the place of a resource's name, selects all of them.
+const Everything = selector.Everything
+
+// Resource selects resources in the notations of kubectl: selector.New.
+//
+//	kopf.Resource("kopfexamples")
+//	kopf.Resource("kopf.dev", "v1", "kopfexamples")
+//	kopf.Resource("kopf.dev/v1", "kopfexamples")
+//	kopf.Resource("kopfexamples.kopf.dev")
+//	kopf.Resource("v1", "pods")
+//	kopf.Resource("kopf.dev", kopf.Everything)
+//
+// Specification: Resource specification.
+func Resource(parts ...string) Selector { return selector.New(parts...) }
+
+// ResourceOf selects resources by one particular name or a category: selector.Of.
+func ResourceOf(fields ResourceFields) Selector { return selector.Of(fields) }
+
+// Matching selects the resources that the callback accepts: selector.Matching.
+func Matching(test func(ServedResource) bool) Selector { return selector.Matching(test) }
+
+// Temporary makes an error that asks for another attempt after the delay; 0: at
+// once.
+//
+// Specification: Error handling, "Temporary errors".
+func Temporary(err error, delay time.Duration) error { return handler.Temporary(err, delay) }
+
+// Permanent makes an error after which the handler is not called again for this
+// change.
+//
+// Specification: Error handling, "Permanent errors".
+func Permanent(err error) error { return handler.Permanent(err) }
+
+// AllAtOnce calls all due handlers in order; this is the default lifecycle.
+func AllAtOnce(due []handler.Due) []handler.Due { return handler.AllAtOnce(due) }
+
+// OneByOne calls the first due handler in each pass.
+func OneByOne(due []handler.Due) []handler.Due { return handler.OneByOne(due) }
+
+// Randomized calls one due handler by chance in each pass.
+func Randomized(due []handler.Due) []handler.Due { return handler.Randomized(due) }
+
+// Shuffled calls all due handlers in a random order.
+func Shuffled(due []handler.Due) []handler.Due { return handler.Shuffled(due) }
+
+// AsSoonAsPossible calls the due handler with the fewest attempts.
+func AsSoonAsPossible(due []handler.Due) []handler.Due { return handler.AsSoonAsPossible(due) }

@@ -1,0 +1,57 @@
+// Package kopf is the front door: a framework for Kubernetes operators that
+// consist of handlers.
+//
+//	func createFn(ctx context.Context, c *kopf.Change) error {
+//		c.Logger().Info("and here we are", "spec", c.Spec().Map())
+//		return nil
+//	}
+//
+//	func main() {
+//		kopf.OnCreate(kopf.Resource("kopfexamples"), createFn)
+//		kopf.Main()
+//	}
+//
+// Objects are handled from their creation to their deletion. The framework
+// finds out what has happened to an object and what has changed, calls the
+// handlers, retries them, keeps their progress on the object itself, and holds
+// the object until its deletion handlers are done. Nothing is lost when the
+// operator is restarted, and nothing is done twice that was recorded once.
+//
+// # Handlers
+//
+// OnCreate, OnUpdate, OnDelete, OnResume and OnField are called for changes, and
+// retried until they succeed; their argument is a Change. OnEvent is called for
+// every single watch event, and is not retried. The functions of this package
+// use DefaultRegistry; the methods of a Registry of one's own do the same.
+// Resource and its siblings select the resources; options restrict a handler to
+// some objects (Labels, Annotations, Field, Value, When) and limit its attempts
+// (Retries, Timeout, Backoff, Errors).
+//
+// A handler returns nil, or an error: Temporary to be called again after a
+// delay, Permanent to give up, any other to be called again after the backoff.
+// It reads the object through the Change, changes it with Change.Patch, stores a
+// result in the status with Change.SetResult, and splits its work into
+// sub-handlers with Change.Subhandler.
+//
+// For declares handlers of typed objects, as a kubebuilder project has them.
+//
+// # Children and events
+//
+// Adopt makes other objects the children of the handled one; Label,
+// HarmonizeNaming, AdjustNamespace and AppendOwnerReference are its parts. Info,
+// Warn, Exception and Event report Kubernetes events. All of them take the
+// handled object from the context of the handler.
+//
+// # Operators
+//
+// Main runs an operator as a program, with a command line. Run runs one inside
+// of a program. Add makes one a part of a controller-runtime manager that is
+// there already.
+//
+// # Packages
+//
+// The names of this package are aliases where the thing itself belongs to a
+// smaller package: object (bodies, views, paths), diff, patch, selector, handler
+// (declarations, arguments, errors), registry, settings, storage and hierarchy,
+// all below this one. The engine is in pkg/reconcile.
+package kopf

@@ -1,0 +1,31 @@
+package handler
+
+import (
+	"context"
+	"runtime/debug"
+)
+
+// Call calls the handler of a change. A panic becomes a PanicError.
+func (d *Declaration) Call(ctx context.Context, c *Change) (err error) {
+	defer recovered(&err)
+	return d.onChange(ctx, c)
+}
+
+// CallEvent calls the handler of a watch event. A panic becomes a PanicError.
+func (d *Declaration) CallEvent(ctx context.Context, e *Event) (err error) {
+	defer recovered(&err)
+	return d.onEvent(ctx, e)
+}
+
+func recovered(err *error) {
+	if value := recover(); value != nil {
+		*err = &PanicError{Value: value, Stack: debug.Stack()}
+	}
+}
+
+// Under makes the declaration a sub-handler of another one.
+func (d *Declaration) Under(parent *Declaration) *Declaration {
+	child := *d
+	child.ID = parent.ID + "/" + d.ID
+	return &child
+}

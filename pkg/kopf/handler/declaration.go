@@ -1,0 +1,140 @@
+package handler
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// Declaration is one handler as its developer declared it. It does not change
+// after it was made; every operator that uses it shares it.
+type Declaration struct {
+	// ID is the key of the handler's progress and results: the function's name
+	// unless given, then the field: "relabel/metadata.labels".
+	ID       string
+	Kind     Kind
+	Selector selector.Selector
+	// Object is of the Go type that the handler is declared for, instead of a
+	// selector; nil otherwise.
+	Object runtime.Object
+	// Field restricts the handler to a part of the object; nil: the whole.
+	Field object.Path
+
+	Labels      map[string]Matcher
+	Annotations map[string]Matcher
+	Value       Matcher // of the field; before or after the change
+	Old         Matcher // of the field before the change
+	New         Matcher // of the field after the change
+	When        []Predicate
+
+	Errors  Mode
+	Timeout time.Duration // over all attempts; 0: none
+	Retries *int          // attempts in all; nil: no limit
+	Backoff *time.Duration
+	Param   any
+
+	Optional bool // a deletion handler that does not hold the object
+	Hold     bool // a deletion handler whose permanent failure holds the object
+	Deleted  bool // a resuming handler that is called for deletions too
+
+	// Place is where in the source the handler was declared.
+	Place string
+
+	onChange ChangeFunc
+	onEvent  EventFunc
+	function uintptr // the developer's function, however it is wrapped
+	given    bool    // the id was given
+	problems []error
+}
+
+// Same tells whether two declarations are one handler under several decorators:
+// the same function with the same id. On one occasion it is called once.
+func (d *Declaration) Same(other *Declaration) bool {
+	return d.ID == other.ID && d.function == other.function
+}
+
+// HoldsDeletion tells whether objects need the finalizer for this handler.
+func (d *Declaration) HoldsDeletion() bool { return d.Kind == OnDelete && !d.Optional }
+
+// Function is what a handler of some kind is made of.
+type Function struct {
+	Change ChangeFunc // all kinds but events
+	Event  EventFunc  // events
+	// Origin is the developer's own function, if the ones above only wrap it:
+	// the id and the identity of the handler come from it.
+	Origin any
+	// Object stands for the selector; see Declaration.
+	Object runtime.Object
+}
+
+func (f Function) origin() any {
+	switch {
+	case f.Origin != nil:
+		return f.Origin
+	case f.Event != nil:
+		return f.Event
+	default:
+		return f.Change
+	}
+}
+
+// declare makes a declaration. What is wrong with it is in the error, with the
+// place; the declaration is then not usable.
+func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
+	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, Place: placeOf(), onChange: fn.Change, onEvent: fn.Event}
+	d.problem(sel.Err())
+	for _, option := range options {
+		apply(option, d)
+	}
+	if fn.Change == nil && fn.Event == nil {
+		d.problem(errors.New("there is no function to call"))
+	} else {
+		d.identify(fn.origin())
+	}
+	d.validate()
+	if len(d.problems) > 0 {
+		return nil, fmt.Errorf("%s: the %s handler %q: %w", d.Place, kind, d.ID, errors.Join(d.problems...))
+	}
+	return d, nil
+}
+
+// identify settles the id and the identity.
+func (d *Declaration) identify(function any) {
+	d.function = identity(function)
+	if !d.given {
+		name, err := nameOf(function)
+		d.problem(err)
+		d.ID = name
+	}
+	if d.ID != "" && d.Field != nil {
+		d.ID += "/" + d.Field.String()
+	}
+}
+
+func (d *Declaration) problem(err error) {
+	if err != nil {
+		d.problems = append(d.problems, err)
+	}
+}
+
+// Bind is the declaration with the selector of its Go type, if it has one
+// instead of a selector of its own.
+func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
+	if d.Object == nil {
+		return d, nil
+	}
+	gvk, err := apiutil.GVKForObject(d.Object, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the %s handler %q: the scheme does not know the type %T, add its package's AddToScheme: %w",
+			d.Place, d.Kind, d.ID, d.Object, err)
+	}
+	bound := *d
+	bound.Selector = selector.Exact(gvk)
+	return &bound, nil
+}

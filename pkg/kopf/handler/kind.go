@@ -1,0 +1,38 @@
+package handler
+
+import "github.com/kopf-go/kopf/pkg/kopf/cause"
+
+// Kind is what a handler reacts to, as it was declared.
+type Kind string
+
+// The kinds of handlers.
+const (
+	OnCreate Kind = "create"
+	OnUpdate Kind = "update"
+	OnDelete Kind = "delete"
+	OnResume Kind = "resume"
+	OnField  Kind = "field"
+	OnEvent  Kind = "event"
+	// Subhandler is registered by another handler while that one runs.
+	Subhandler Kind = "subhandler"
+)
+
+// Changing tells whether handlers of the kind are called for causes, with
+// persisted progress; event handlers are called for every watch event instead.
+func (k Kind) Changing() bool { return k != OnEvent }
+
+// reactsTo tells whether the kind is called for the reason. Field handlers and
+// sub-handlers are called for any; resuming ones for any that is initial.
+func (k Kind) reactsTo(reason cause.Reason, initial bool) bool {
+	switch k {
+	case OnCreate, OnUpdate, OnDelete:
+		return string(k) == string(reason)
+	case OnResume:
+		return initial
+	default:
+		return true
+	}
+}
+
+// needsChange tells whether the kind is called only when its field has changed.
+func (k Kind) needsChange() bool { return k == OnUpdate || k == OnField }

@@ -1,0 +1,100 @@
+package handler
+
+import (
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+)
+
+// Predicate decides over a whole object, and over everything else that a
+// handler gets. It must not change anything.
+//
+// Specification: Filtering, "Callback filters".
+type Predicate = func(Arguments) bool
+
+// Matcher decides over one value: of a label, an annotation or a field. The
+// zero Matcher is no filter at all.
+//
+// Specification: Filtering, "Metadata filters" and "Value callbacks".
+type Matcher struct {
+	test func(object.Value, Arguments) bool
+	// Presence and equality can be asked of the API server too, callbacks
+	// cannot; hence they are told apart.
+	want any
+	err  error // a value that cannot be compared; reported with the declaration
+}
+
+type presence bool
+
+// Equal matches a value that equals the given one as JSON does: 1 equals 1.0,
+// but neither "1" nor true.
+func Equal(value any) Matcher {
+	want, err := object.Normalize(value)
+	return Matcher{want: want, err: err, test: func(v object.Value, _ Arguments) bool { return v.Equals(want) }}
+}
+
+// Present matches any value that is there. An empty string is there.
+func Present() Matcher {
+	return Matcher{want: presence(true), test: func(v object.Value, _ Arguments) bool { return v.Exists() }}
+}
+
+// Absent matches the lack of a value.
+func Absent() Matcher {
+	return Matcher{want: presence(false), test: func(v object.Value, _ Arguments) bool { return !v.Exists() }}
+}
+
+// Match matches what the callback accepts. It is also asked about absent values.
+func Match(test func(object.Value, Arguments) bool) Matcher { return Matcher{test: test} }
+
+// Matches asks the matcher.
+func (m Matcher) Matches(v object.Value, a Arguments) bool { return m.test == nil || m.test(v, a) }
+
+// IsZero tells whether there is no filter.
+func (m Matcher) IsZero() bool { return m.test == nil }
+
+// Condition is what All, Any, None and Not combine: predicates, or matchers.
+type Condition interface {
+	func(Arguments) bool | Matcher
+}
+
+// All is satisfied when every one of the conditions is.
+func All[C Condition](conditions ...C) C {
+	return combine(conditions, func(count, of int) bool { return count == of })
+}
+
+// Any is satisfied when at least one of the conditions is.
+func Any[C Condition](conditions ...C) C {
+	return combine(conditions, func(count, _ int) bool { return count > 0 })
+}
+
+// None is satisfied when not one of the conditions is.
+func None[C Condition](conditions ...C) C {
+	return combine(conditions, func(count, _ int) bool { return count == 0 })
+}
+
+// Not is satisfied when the condition is not.
+func Not[C Condition](condition C) C { return None(condition) }
+
+// combine builds a condition over the number of satisfied ones.
+func combine[C Condition](conditions []C, verdict func(count, of int) bool) C {
+	var combined any
+	switch list := any(conditions).(type) {
+	case []Matcher:
+		combined = Match(func(v object.Value, a Arguments) bool {
+			return verdict(count(list, func(m Matcher) bool { return m.Matches(v, a) }), len(list))
+		})
+	case []func(Arguments) bool:
+		combined = func(a Arguments) bool {
+			return verdict(count(list, func(p Predicate) bool { return p(a) }), len(list))
+		}
+	}
+	return combined.(C)
+}
+
+func count[C any](conditions []C, test func(C) bool) int {
+	n := 0
+	for _, condition := range conditions {
+		if test(condition) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,169 @@
+package handler
+
+import (
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+)
+
+// Option changes a declaration. Developers use the typed options below.
+type Option func(*Declaration)
+
+// The options of the kinds of handlers. Each option below implements those of
+// the kinds where it makes sense, and only those.
+type (
+	// CreateOption is an option of OnCreate.
+	CreateOption interface{ create(*Declaration) }
+	// UpdateOption is an option of OnUpdate and OnField.
+	UpdateOption interface{ update(*Declaration) }
+	// DeleteOption is an option of OnDelete.
+	DeleteOption interface{ delete(*Declaration) }
+	// ResumeOption is an option of OnResume.
+	ResumeOption interface{ resume(*Declaration) }
+	// EventOption is an option of OnEvent.
+	EventOption interface{ event(*Declaration) }
+	// SubhandlerOption is an option of Change.Subhandler.
+	SubhandlerOption interface{ subhandler(*Declaration) }
+)
+
+// AnyOption fits every kind of handler of an object.
+type AnyOption func(*Declaration)
+
+func (o AnyOption) create(d *Declaration)     { o(d) }
+func (o AnyOption) update(d *Declaration)     { o(d) }
+func (o AnyOption) delete(d *Declaration)     { o(d) }
+func (o AnyOption) resume(d *Declaration)     { o(d) }
+func (o AnyOption) event(d *Declaration)      { o(d) }
+func (o AnyOption) subhandler(d *Declaration) { o(d) }
+
+// RetryOption fits the kinds whose handlers are retried.
+type RetryOption func(*Declaration)
+
+func (o RetryOption) create(d *Declaration)     { o(d) }
+func (o RetryOption) update(d *Declaration)     { o(d) }
+func (o RetryOption) delete(d *Declaration)     { o(d) }
+func (o RetryOption) resume(d *Declaration)     { o(d) }
+func (o RetryOption) subhandler(d *Declaration) { o(d) }
+
+// FieldOption fits the kinds that can be restricted to a field.
+type FieldOption func(*Declaration)
+
+func (o FieldOption) create(d *Declaration) { o(d) }
+func (o FieldOption) update(d *Declaration) { o(d) }
+func (o FieldOption) delete(d *Declaration) { o(d) }
+func (o FieldOption) resume(d *Declaration) { o(d) }
+func (o FieldOption) event(d *Declaration)  { o(d) }
+
+// TransitionOption fits updates and fields.
+type TransitionOption func(*Declaration)
+
+func (o TransitionOption) update(d *Declaration) { o(d) }
+
+// DeletionOption fits deletions.
+type DeletionOption func(*Declaration)
+
+func (o DeletionOption) delete(d *Declaration) { o(d) }
+
+// ResumingOption fits resuming.
+type ResumingOption func(*Declaration)
+
+func (o ResumingOption) resume(d *Declaration) { o(d) }
+
+// ID sets the handler's id instead of the function's name. Progress and results
+// are persisted under it: renaming a handler makes another one of it. A field
+// is still appended.
+func ID(id string) AnyOption {
+	return func(d *Declaration) { d.ID, d.given = id, true }
+}
+
+// Param hands a value to the handler, so that one function can be declared
+// several times with different meanings.
+func Param(value any) AnyOption { return func(d *Declaration) { d.Param = value } }
+
+// Labels calls the handler only for objects whose labels match, all of them.
+func Labels(filters map[string]Matcher) AnyOption {
+	return func(d *Declaration) { d.Labels = merged(d.Labels, filters) }
+}
+
+// Annotations calls the handler only for objects whose annotations match.
+func Annotations(filters map[string]Matcher) AnyOption {
+	return func(d *Declaration) { d.Annotations = merged(d.Annotations, filters) }
+}
+
+func merged(into, from map[string]Matcher) map[string]Matcher {
+	result := maps.Clone(from)
+	maps.Copy(result, into)
+	return result
+}
+
+// When calls the handler only if the predicate agrees. Given several times, all
+// of them must agree.
+func When(predicate func(Arguments) bool) AnyOption {
+	return func(d *Declaration) { d.When = append(d.When, predicate) }
+}
+
+// Field restricts the handler to a field: "spec.size", or several keys if they
+// have dots themselves: Field("metadata", "labels", "example.com/role"). The
+// field must be present; for updates: before or after the change, and changed.
+func Field(path ...string) FieldOption {
+	return func(d *Declaration) {
+		if d.Field != nil {
+			d.problem(errors.New("it has two fields: declare it once for each of them"))
+		}
+		field, err := PathOf(path)
+		d.problem(err)
+		d.Field = field
+	}
+}
+
+// PathOf reads a field's path as developers write it: dotted, or in parts.
+func PathOf(path []string) (object.Path, error) {
+	switch len(path) {
+	case 0:
+		return nil, errors.New("the field is empty")
+	case 1:
+		return object.ParsePath(path[0])
+	default:
+		return path, nil
+	}
+}
+
+// Value filters by the value of the field; for updates: by the value before or
+// after the change.
+func Value(filter Matcher) FieldOption { return func(d *Declaration) { d.Value = filter } }
+
+// Old filters by the value of the field before the change.
+func Old(filter Matcher) TransitionOption { return func(d *Declaration) { d.Old = filter } }
+
+// New filters by the value of the field after the change.
+func New(filter Matcher) TransitionOption { return func(d *Declaration) { d.New = filter } }
+
+// Errors sets what becomes of errors that are neither temporary nor permanent;
+// the default is ErrorsTemporary.
+func Errors(mode Mode) RetryOption { return func(d *Declaration) { d.Errors = mode } }
+
+// Timeout limits the handler's time over all its attempts and the pauses between
+// them. The default, 0, is no limit.
+func Timeout(limit time.Duration) RetryOption { return func(d *Declaration) { d.Timeout = limit } }
+
+// Retries limits the number of attempts, the first one included. There is no
+// limit by default.
+func Retries(attempts int) RetryOption { return func(d *Declaration) { d.Retries = &attempts } }
+
+// Backoff is the pause before the next attempt after a regular error; the
+// default is the setting Execution.Backoff, 60 seconds.
+func Backoff(pause time.Duration) RetryOption { return func(d *Declaration) { d.Backoff = &pause } }
+
+// Optional makes a deletion handler that does not hold the object for itself:
+// no finalizer is added for it, and it may miss the deletion.
+func Optional() DeletionOption { return func(d *Declaration) { d.Optional = true } }
+
+// HoldOnFailure keeps the finalizer when the handler fails permanently. The
+// object then stays until somebody resolves the matter; a condition and an event
+// say so. By default the object is released.
+func HoldOnFailure() DeletionOption { return func(d *Declaration) { d.Hold = true } }
+
+// Deleted calls a resuming handler also for objects that are being deleted.
+func Deleted() ResumingOption { return func(d *Declaration) { d.Deleted = true } }

@@ -1,0 +1,128 @@
+package object
+
+import (
+	"math"
+	"reflect"
+)
+
+// Equal compares two decoded JSON values as JSON does: numbers by value, so that
+// 1 equals 1.0, and a null inside a mapping is the absence of its key. Values of
+// Go's own integer types are numbers too, so that developers can write Equal(1).
+// An Opaque is asked. A nil map or list is a null, as encoding/json writes it.
+func Equal(a, b any) bool {
+	// The pairs of the same type come first, for they are nearly all there is.
+	switch a := a.(type) {
+	case string:
+		if b, ok := b.(string); ok {
+			return a == b
+		}
+	case map[string]any:
+		if b, ok := b.(map[string]any); ok {
+			return (a == nil) == (b == nil) && sameFields(a, b)
+		}
+	case []any:
+		if b, ok := b.([]any); ok {
+			return (a == nil) == (b == nil) && sameItems(a, b)
+		}
+	case int64:
+		if b, ok := b.(int64); ok {
+			return a == b
+		}
+	case bool:
+		if b, ok := b.(bool); ok {
+			return a == b
+		}
+	}
+	return equalOthers(a, b)
+}
+
+// sameFields goes through both mappings once. Comparing every field in both
+// directions would double the work with every level of depth.
+func sameFields(a, b map[string]any) bool {
+	for key, value := range a {
+		if !Equal(value, b[key]) {
+			return false
+		}
+	}
+	for key, value := range b {
+		if _, compared := a[key]; !compared && !absent(value) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameItems(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// equalOthers compares nulls, numbers of different types, values that are known
+// by a hash only, and whatever is not decoded JSON.
+func equalOthers(a, b any) bool {
+	if absent(a) || absent(b) {
+		return absent(a) && absent(b)
+	}
+	if opaque, ok := a.(Opaque); ok {
+		return opaque.EqualTo(b)
+	}
+	if opaque, ok := b.(Opaque); ok {
+		return opaque.EqualTo(a)
+	}
+	if x, ok := toNumber(a); ok {
+		y, ok := toNumber(b)
+		return ok && x == y
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// absent tells whether the value is a null.
+func absent(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return value == nil
+	case []any:
+		return value == nil
+	}
+	return false
+}
+
+// number is a number in a form in which == compares by value: whole numbers are
+// kept apart from the other ones because a float64 would round the large ones.
+type number struct {
+	isWhole bool
+	whole   int64
+	float   float64
+}
+
+func toNumber(value any) (number, bool) {
+	switch n := value.(type) {
+	case int64:
+		return number{isWhole: true, whole: n}, true
+	case int:
+		return number{isWhole: true, whole: int64(n)}, true
+	case int32:
+		return number{isWhole: true, whole: int64(n)}, true
+	case float32:
+		return ofFloat(float64(n)), true
+	case float64:
+		return ofFloat(n), true
+	}
+	return number{}, false
+}
+
+func ofFloat(n float64) number {
+	if n == math.Trunc(n) && n >= math.MinInt64 && n < math.MaxInt64 {
+		return number{isWhole: true, whole: int64(n)}
+	}
+	return number{float: n}
+}

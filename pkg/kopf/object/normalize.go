@@ -1,0 +1,67 @@
+package object
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+	"math"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/json"
+)
+
+// Normalize turns a Go value into what the same value is when it is decoded
+// from JSON: whole numbers become int64, structs become mappings. The result
+// shares nothing with the value. It fails for what JSON cannot express.
+func Normalize(value any) (any, error) {
+	switch value := value.(type) {
+	case nil, bool, string, int64:
+		return value, nil
+	case int:
+		return int64(value), nil
+	case float64, map[string]any, []any:
+		if isDecoded(value) {
+			return runtime.DeepCopyJSONValue(value), nil
+		}
+	}
+	data, err := stdjson.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("a value of type %T cannot be expressed as JSON: %w", value, err)
+	}
+	var decoded any
+	if err := json.UnmarshalCaseSensitivePreserveInts(data, &decoded); err != nil {
+		return nil, fmt.Errorf("a value of type %T cannot be read back from JSON: %w", value, err)
+	}
+	return decoded, nil
+}
+
+// isDecoded tells whether the value has only what decoded JSON has: neither
+// other types, nor numbers that are none, nor nil containers, which mean null.
+func isDecoded(value any) bool {
+	switch value := value.(type) {
+	case nil, bool, string, int64:
+		return true
+	case float64:
+		return !math.IsNaN(value) && !math.IsInf(value, 0)
+	case map[string]any:
+		if value == nil {
+			return false
+		}
+		for _, item := range value {
+			if !isDecoded(item) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		if value == nil {
+			return false
+		}
+		for _, item := range value {
+			if !isDecoded(item) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,106 @@
+package object
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"unique"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Snapshot is one version of one object in its smallest form: compact JSON
+// without managedFields. It is immutable, safe for concurrent use, and can be
+// stored by client-go's informers.
+type Snapshot struct {
+	json            []byte
+	name            string
+	namespace       unique.Handle[string] // many objects share few namespaces
+	uid             types.UID
+	resourceVersion string
+}
+
+var _ runtime.Object = (*Snapshot)(nil)
+
+// headerPaths are the fields that every snapshot answers without being decoded.
+var headerPaths = []string{
+	"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", "metadata.managedFields",
+}
+
+// ParseSnapshot makes a snapshot of an object's JSON. The bytes are copied
+// unless they must be rewritten anyway; the caller keeps its slice. The text is
+// checked to be a JSON mapping, nothing more: the API server is the judge of
+// the rest.
+func ParseSnapshot(data []byte) (*Snapshot, error) {
+	if !gjson.ValidBytes(data) || !gjson.ParseBytes(data).IsObject() {
+		return nil, fmt.Errorf("an object is expected as a JSON mapping, not %q", abbreviate(data))
+	}
+	header := gjson.GetManyBytes(data, headerPaths...)
+	compact, err := compactJSON(data, header[4].Exists())
+	if err != nil {
+		return nil, fmt.Errorf("object %s: %w", header[0].String(), err)
+	}
+	return &Snapshot{
+		json:            compact,
+		name:            header[0].String(),
+		namespace:       unique.Make(header[1].String()),
+		uid:             types.UID(header[2].String()),
+		resourceVersion: header[3].String(),
+	}, nil
+}
+
+func compactJSON(data []byte, managed bool) ([]byte, error) {
+	if managed {
+		// Nobody who handles an object looks at managedFields, and they are
+		// often the largest part of it.
+		stripped, err := sjson.DeleteBytes(data, "metadata.managedFields")
+		if err != nil {
+			return nil, fmt.Errorf("metadata.managedFields cannot be left out: %w", err)
+		}
+		data = stripped
+	}
+	if bytes.IndexByte(data, '\n') < 0 {
+		return bytes.Clone(bytes.TrimSpace(data)), nil
+	}
+	var out bytes.Buffer
+	out.Grow(len(data))
+	if err := json.Compact(&out, data); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func abbreviate(data []byte) []byte {
+	const limit = 40
+	if len(data) > limit {
+		return append(bytes.Clone(data[:limit]), "..."...)
+	}
+	return data
+}
+
+// Body opens the snapshot for reading. Every call makes a new body, so that
+// what was decoded goes away with its reader.
+func (s *Snapshot) Body() *Body { return &Body{snapshot: s} }
+
+// Size is the number of bytes that the object's JSON takes.
+func (s *Snapshot) Size() int { return len(s.json) }
+
+// GetObjectKind tells apiVersion and kind, as runtime.Object asks for.
+func (s *Snapshot) GetObjectKind() schema.ObjectKind { return kindOf{s} }
+
+// DeepCopyObject returns the snapshot itself: it never changes.
+func (s *Snapshot) DeepCopyObject() runtime.Object { return s }
+
+type kindOf struct{ *Snapshot }
+
+func (k kindOf) SetGroupVersionKind(schema.GroupVersionKind) {}
+
+func (k kindOf) GroupVersionKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(k.text("apiVersion"), k.text("kind"))
+}
+
+func (s *Snapshot) text(path string) string { return gjson.GetBytes(s.json, path).String() }

@@ -1,0 +1,93 @@
+package object
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Value is the value of one field, which may be absent: the old and the new
+// value that a handler gets, or the one that a filter is asked about. Of a value
+// in a hashed baseline only the equality with another one can be told.
+type Value struct{ value any }
+
+// Opaque stands for a value that is not known, only whether another one equals it.
+type Opaque interface{ EqualTo(value any) bool }
+
+// NewValue wraps a decoded JSON value; nil is absence. Nobody may change it afterwards.
+func NewValue(value any) Value { return Value{value} }
+
+// Exists tells whether there is a value.
+func (v Value) Exists() bool { return v.value != nil }
+
+// Known tells whether the value, with everything in it, can be read. It cannot
+// where only hashes were kept: of Secrets, and of very large objects.
+func (v Value) Known() bool { return known(v.value) }
+
+func known(value any) bool {
+	switch value := value.(type) {
+	case Opaque:
+		return false
+	case map[string]any:
+		for _, item := range value {
+			if !known(item) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Any is the value; nil if it is absent or unknown. Lists and mappings are copies.
+func (v Value) Any() any {
+	if !v.Known() {
+		return nil
+	}
+	return runtime.DeepCopyJSONValue(v.value)
+}
+
+// Text is the value if it is a string.
+func (v Value) Text() (string, bool) { text, ok := v.value.(string); return text, ok }
+
+// View is the value if it is a mapping; an empty view otherwise.
+func (v Value) View() View { mapping, _ := v.value.(map[string]any); return View{mapping} }
+
+// Equals compares with another value as JSON does: 1 equals 1.0.
+func (v Value) Equals(other any) bool {
+	if opaque, ok := v.value.(Opaque); ok {
+		return opaque.EqualTo(other)
+	}
+	return Equal(v.value, other)
+}
+
+// Decode writes the value into a typed one, as json.Unmarshal does. It does
+// nothing when the value is absent, and fails when it is unknown.
+func (v Value) Decode(into any) error {
+	if !v.Exists() {
+		return nil
+	}
+	if !v.Known() {
+		return fmt.Errorf("only a hash of the value was kept: it can be compared, not read")
+	}
+	data, err := json.Marshal(v.value)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return fmt.Errorf("the value does not fit %T: %w", into, err)
+	}
+	return nil
+}
+
+// String shows the value for messages.
+func (v Value) String() string {
+	switch {
+	case !v.Exists():
+		return "(absent)"
+	case !v.Known():
+		return "(unknown)"
+	default:
+		return fmt.Sprint(v.value)
+	}
+}

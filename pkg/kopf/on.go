@@ -1,0 +1,96 @@
+package kopf
+
+import (
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+)
+
+// Registry is a set of declared handlers, for an operator. Its zero value is
+// ready to use, and safe for concurrent use. Mistakes in declarations are
+// reported, all of them at once, when an operator starts with the registry.
+type Registry struct {
+	handlers registry.Registry
+}
+
+// NewRegistry makes an empty registry.
+func NewRegistry() *Registry { return &Registry{} }
+
+// DefaultRegistry is where the functions of this package declare handlers, and
+// what an operator takes unless it is given another registry.
+var DefaultRegistry = NewRegistry()
+
+// OnCreate declares a handler of objects that were never handled before.
+//
+// Specification: Handlers, "State-changing handlers".
+func (r *Registry) OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption) {
+	r.handlers.Add(handler.Create(sel, handler.Function{Change: fn}, options...))
+}
+
+// OnUpdate declares a handler of changes of the object's essence: of everything
+// but the status and what the system keeps in the metadata.
+func (r *Registry) OnUpdate(sel Selector, fn ChangeFunc, options ...UpdateOption) {
+	r.handlers.Add(handler.Update(sel, handler.Function{Change: fn}, options...))
+}
+
+// OnDelete declares a handler of deletions. Objects get a finalizer, and are not
+// deleted before the handler has finished; unless the handler is Optional.
+func (r *Registry) OnDelete(sel Selector, fn ChangeFunc, options ...DeleteOption) {
+	r.handlers.Add(handler.Delete(sel, handler.Function{Change: fn}, options...))
+}
+
+// OnResume declares a handler of objects that were there before the operator. It
+// is called once for every object in the operator's life, together with the
+// handlers of whatever else has happened to the object. The same function can be
+// declared for creations too, and is then called once in either case.
+//
+// Specification: Handlers, "Resuming handlers".
+func (r *Registry) OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption) {
+	r.handlers.Add(handler.Resume(sel, handler.Function{Change: fn}, options...))
+}
+
+// OnField declares a handler of changes of one field: added, changed or removed.
+// The field is dotted ("metadata.labels"); the handler's id gets it appended. For
+// keys with dots use OnUpdate with the option Field.
+//
+// Specification: Handlers, "Field handlers".
+func (r *Registry) OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption) {
+	r.handlers.Add(handler.ForField(sel, []string{field}, handler.Function{Change: fn}, options...))
+}
+
+// OnEvent declares a handler of watch events. It is called for every one, in
+// order, and never retried.
+//
+// Specification: Handlers, "Event-watching handlers".
+func (r *Registry) OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
+	r.handlers.Add(handler.Watch(sel, handler.Function{Event: fn}, options...))
+}
+
+// OnCreate is DefaultRegistry.OnCreate.
+func OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption) {
+	DefaultRegistry.OnCreate(sel, fn, options...)
+}
+
+// OnUpdate is DefaultRegistry.OnUpdate.
+func OnUpdate(sel Selector, fn ChangeFunc, options ...UpdateOption) {
+	DefaultRegistry.OnUpdate(sel, fn, options...)
+}
+
+// OnDelete is DefaultRegistry.OnDelete.
+func OnDelete(sel Selector, fn ChangeFunc, options ...DeleteOption) {
+	DefaultRegistry.OnDelete(sel, fn, options...)
+}
+
+// OnResume is DefaultRegistry.OnResume.
+func OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption) {
+	DefaultRegistry.OnResume(sel, fn, options...)
+}
+
+// OnField is DefaultRegistry.OnField.
+func OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption) {
+	DefaultRegistry.OnField(sel, field, fn, options...)
+}
+
+// OnEvent is DefaultRegistry.OnEvent.
+func OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
+	DefaultRegistry.OnEvent(sel, fn, options...)
+}

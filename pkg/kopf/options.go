@@ -1,0 +1,104 @@
+package kopf
+
+import (
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+// The options of the kinds of handlers; which option fits which kind, the
+// compiler knows. See package handler for their methods.
+type (
+	// CreateOption is an option of OnCreate.
+	CreateOption = handler.CreateOption
+	// UpdateOption is an option of OnUpdate and OnField.
+	UpdateOption = handler.UpdateOption
+	// DeleteOption is an option of OnDelete.
+	DeleteOption = handler.DeleteOption
+	// ResumeOption is an option of OnResume.
+	ResumeOption = handler.ResumeOption
+	// EventOption is an option of OnEvent.
+	EventOption = handler.EventOption
+	// SubhandlerOption is an option of Change.Subhandler.
+	SubhandlerOption = handler.SubhandlerOption
+
+	// Filters are the filters of labels or annotations, by their keys.
+	Filters = map[string]Matcher
+)
+
+// ID sets the handler's id; by default it is the function's name. Progress and
+// results are kept under it: ID("create_fn") takes over a handler of an operator
+// in Python. A function literal needs one.
+func ID(id string) handler.AnyOption { return handler.ID(id) }
+
+// Param hands a value to the handler: Change.Param.
+func Param(value any) handler.AnyOption { return handler.Param(value) }
+
+// Labels calls the handler only for objects whose labels match, all of them.
+func Labels(filters Filters) handler.AnyOption { return handler.Labels(filters) }
+
+// Annotations calls the handler only for objects whose annotations match.
+func Annotations(filters Filters) handler.AnyOption { return handler.Annotations(filters) }
+
+// When calls the handler only if the predicate agrees.
+func When(predicate func(Arguments) bool) handler.AnyOption { return handler.When(predicate) }
+
+// Field restricts the handler to a field: "spec.size", or the parts of its path
+// one by one if they have dots: Field("metadata", "labels", "example.com/role").
+func Field(path ...string) handler.FieldOption { return handler.Field(path...) }
+
+// Value filters by the value of the field; for updates: before or after the change.
+func Value(filter Matcher) handler.FieldOption { return handler.Value(filter) }
+
+// Old filters updates by the value of the field before the change.
+func Old(filter Matcher) handler.TransitionOption { return handler.Old(filter) }
+
+// New filters updates by the value of the field after the change.
+func New(filter Matcher) handler.TransitionOption { return handler.New(filter) }
+
+// Retries limits the number of attempts, the first one included; there is no
+// limit by default.
+func Retries(attempts int) handler.RetryOption { return handler.Retries(attempts) }
+
+// Timeout limits the time over all attempts and the pauses between them; there
+// is no limit by default.
+func Timeout(limit time.Duration) handler.RetryOption { return handler.Timeout(limit) }
+
+// Backoff is the pause after a regular error; 60 seconds by default.
+func Backoff(pause time.Duration) handler.RetryOption { return handler.Backoff(pause) }
+
+// Errors sets what becomes of regular errors: ErrorsTemporary by default.
+func Errors(mode ErrorsMode) handler.RetryOption { return handler.Errors(mode) }
+
+// Optional makes a deletion handler that does not hold objects for itself.
+func Optional() handler.DeletionOption { return handler.Optional() }
+
+// HoldOnFailure keeps the object when the deletion handler fails permanently.
+func HoldOnFailure() handler.DeletionOption { return handler.HoldOnFailure() }
+
+// Deleted calls a resuming handler also for objects that are being deleted.
+func Deleted() handler.ResumingOption { return handler.Deleted() }
+
+// Equal matches a value that equals the given one as JSON does.
+func Equal(value any) Matcher { return handler.Equal(value) }
+
+// Present matches any value that is there.
+func Present() Matcher { return handler.Present() }
+
+// Absent matches the lack of a value.
+func Absent() Matcher { return handler.Absent() }
+
+// Match matches what the callback accepts; it is asked about absent values too.
+func Match(test func(FieldValue, Arguments) bool) Matcher { return handler.Match(test) }
+
+// All combines predicates, or matchers: every one must be satisfied.
+func All[C handler.Condition](conditions ...C) C { return handler.All(conditions...) }
+
+// Any combines predicates, or matchers: at least one must be satisfied.
+func Any[C handler.Condition](conditions ...C) C { return handler.Any(conditions...) }
+
+// None combines predicates, or matchers: not one may be satisfied.
+func None[C handler.Condition](conditions ...C) C { return handler.None(conditions...) }
+
+// Not inverts a predicate, or a matcher.
+func Not[C handler.Condition](condition C) C { return handler.Not(condition) }

@@ -1,0 +1,55 @@
+package patch
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gomodules.xyz/jsonpatch/v2"
+)
+
+// JSONPatch is a merge patch as operations of RFC 6902, the only form that an
+// admission review takes. There are none if nothing changes.
+//
+// It differs from RFC 7386 in one point, as Kopf does: where the body has
+// nothing, a mapping without any value in it is not made, not even an empty one
+// that was asked for.
+//
+// It fails only for values that are not JSON.
+func JSONPatch(body, merge map[string]any) ([]jsonpatch.Operation, error) {
+	from, err := json.Marshal(orEmpty(body))
+	if err != nil {
+		return nil, fmt.Errorf("the object cannot be encoded: %w", err)
+	}
+	to, err := json.Marshal(ApplyMerge(body, populated(body, merge)))
+	if err != nil {
+		return nil, fmt.Errorf("the patched object cannot be encoded: %w", err)
+	}
+	operations, err := jsonpatch.CreatePatch(from, to)
+	if err != nil {
+		return nil, fmt.Errorf("the patch cannot be expressed as a JSON patch: %w", err)
+	}
+	return operations, nil
+}
+
+// populated is the merge patch without mappings that would be made empty.
+func populated(body, merge map[string]any) map[string]any {
+	kept := make(map[string]any, len(merge))
+	for key, change := range merge {
+		mapping, isMapping := change.(map[string]any)
+		if !isMapping || mapping == nil {
+			kept[key] = change
+		} else if inner, ok := body[key].(map[string]any); ok && inner != nil {
+			kept[key] = populated(inner, mapping)
+		} else if values, worth := created(mapping, false); worth || !absent(body[key]) {
+			kept[key] = values
+		}
+	}
+	return kept
+}
+
+func orEmpty(body map[string]any) map[string]any {
+	if body == nil {
+		return map[string]any{}
+	}
+	return body
+}

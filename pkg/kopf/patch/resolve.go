@@ -1,0 +1,32 @@
+package patch
+
+// Resolve is the smallest merge patch (RFC 7386) that brings an object to the
+// wanted state: the values in the order in which they were set, and then the
+// transformations. It is nil when the object is in that state already.
+//
+// Neither the body nor the patch changes; a patch can be resolved as often as
+// there are conflicts. The status is part of the result, see SplitStatus.
+//
+// Errors: a *FieldError for a value that cannot be expressed as JSON, and for a
+// field that only the API server writes; a *TransformError for a transformation
+// that fails, panics, or leaves something that is not JSON. The patch is not to
+// be sent then, not even partially.
+func (p *Patch) Resolve(body map[string]any) (map[string]any, error) {
+	changes, transforms := p.snapshot()
+	wanted := body
+	for _, c := range changes {
+		if c.err != nil {
+			return nil, c.err
+		}
+		wanted = c.applied(wanted)
+	}
+	wanted, err := transformed(wanted, transforms)
+	if err != nil {
+		return nil, err
+	}
+	merge := Difference(body, wanted)
+	if err := writable(merge); err != nil {
+		return nil, err
+	}
+	return merge, nil
+}

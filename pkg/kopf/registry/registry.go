@@ -1,0 +1,133 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// Registry is a set of declared handlers. The zero value is ready to use, and
+// safe for concurrent use. An operator takes what is in it when it starts; later
+// declarations are for later operators.
+type Registry struct {
+	mu           sync.Mutex
+	declarations []*handler.Declaration
+	problems     []error
+}
+
+// Add takes a declaration, or the reason why there is none.
+func (r *Registry) Add(d *handler.Declaration, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		r.problems = append(r.problems, err)
+		return
+	}
+	r.declarations = append(r.declarations, d)
+}
+
+// Handlers are the declarations in their order, or all mistakes in them. The
+// scheme tells the kinds of typed handlers, which are declared for a Go type.
+func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	problems := slices.Clone(r.problems)
+	var handlers Handlers
+	for _, d := range r.declarations {
+		bound, err := d.Bind(scheme)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		handlers = append(handlers, bound)
+	}
+	problems = append(problems, handlers.sameSelector()...)
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("the handlers cannot be used as they are declared:\n%w", err)
+	}
+	return handlers, nil
+}
+
+// Handlers is a list of declarations in their order.
+type Handlers []*handler.Declaration
+
+// sameSelector finds the conflicts that are visible before the resources are.
+func (h Handlers) sameSelector() []error {
+	var problems []error
+	for _, sel := range h.Selectors() {
+		same := h.Where(func(d *handler.Declaration) bool { return d.Selector == sel })
+		problems = append(problems, same.Conflicts())
+	}
+	return problems
+}
+
+// Conflicts finds ids that two functions claim among the handlers of one
+// resource. Both would write their progress under one key, and each would take
+// the other's success for its own.
+func (h Handlers) Conflicts() error {
+	first := map[string]*handler.Declaration{}
+	var problems []error
+	for _, d := range h {
+		switch other := first[d.ID]; {
+		case other == nil:
+			first[d.ID] = d
+		case !other.Same(d):
+			problems = append(problems, fmt.Errorf("%s: the id %q is taken by another function at %s: give one of them another kopf.ID",
+				d.Place, d.ID, other.Place))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Selectors are the different selectors of the handlers, in order.
+func (h Handlers) Selectors() []selector.Selector {
+	var selectors []selector.Selector
+	for _, d := range h {
+		if !slices.Contains(selectors, d.Selector) {
+			selectors = append(selectors, d.Selector)
+		}
+	}
+	return selectors
+}
+
+// Where are the handlers for which the condition holds, in order.
+func (h Handlers) Where(condition func(*handler.Declaration) bool) Handlers {
+	var found Handlers
+	for _, d := range h {
+		if condition(d) {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// Selected are the handlers to be called on the occasion; of several
+// declarations of one handler only the first, so that it is called once.
+func (h Handlers) Selected(occasion *handler.Occasion) Handlers {
+	var selected Handlers
+	for _, d := range h {
+		repeated := slices.ContainsFunc(selected, d.Same)
+		if !repeated && d.Selects(occasion) {
+			selected = append(selected, d)
+		}
+	}
+	return selected
+}
+
+// InScope tells whether the object is any business of these handlers.
+func (h Handlers) InScope(occasion *handler.Occasion) bool {
+	return slices.ContainsFunc(h, func(d *handler.Declaration) bool { return d.InScope(occasion) })
+}
+
+// HoldDeletion tells whether the object needs the finalizer for any of these handlers.
+func (h Handlers) HoldDeletion(occasion *handler.Occasion) bool {
+	return slices.ContainsFunc(h, func(d *handler.Declaration) bool {
+		return d.HoldsDeletion() && d.InScope(occasion)
+	})
+}

@@ -1,0 +1,55 @@
+package selector
+
+import (
+	"errors"
+	"strings"
+)
+
+// given is a field that was filled in.
+type given struct {
+	label string
+	by    criterion
+	name  string
+}
+
+// given are the names that were filled in; one is right.
+func (f Fields) given() []given {
+	all := []given{
+		{"kind", kind, f.Kind},
+		{"plural", plural, f.Plural},
+		{"singular", singular, f.Singular},
+		{"shortName", shortName, f.ShortName},
+		{"category", category, f.Category},
+	}
+	var some []given
+	for _, g := range all {
+		if g.name != "" {
+			some = append(some, g)
+		}
+	}
+	return some
+}
+
+func (f Fields) criterion() (criterion, string, error) {
+	names := f.given()
+	switch len(names) {
+	case 1:
+		return names[0].by, names[0].name, nil
+	case 0:
+		return nothing, "", errors.New("it has no name: " +
+			"give the kind, the plural or another name, or use kopf.Resource(group, kopf.Everything) for all resources of a group")
+	default:
+		return nothing, "", errors.New("it has several names: give one of them, for the others follow from it")
+	}
+}
+
+// text shows the fields that were filled in: "kind=Deployment,group=apps".
+func (f Fields) text() string {
+	var parts []string
+	for _, g := range append(f.given(), given{label: "version", name: f.Version}, given{label: "group", name: f.Group}) {
+		if g.name != "" {
+			parts = append(parts, g.label+"="+g.name)
+		}
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,93 @@
+package settings
+
+import (
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
+)
+
+// Settings configure one operator. Its zero value is a complete configuration.
+// An operator copies it when it starts.
+type Settings struct {
+	Scope       Scope
+	Persistence Persistence
+	Execution   Execution
+	Queueing    Queueing
+	Posting     Posting
+	Networking  Networking
+}
+
+// Scope is which objects the operator looks at.
+type Scope struct {
+	// Namespaces are watched each on its own; with none, all of them are
+	// watched at once. Cluster-scoped resources are watched in any case.
+	Namespaces []string
+}
+
+// Persistence is how the operator keeps its state on the objects.
+type Persistence struct {
+	// Finalizer holds objects for which deletion handlers are declared.
+	// Default: DefaultFinalizer, the one of Kopf, so that either can take over.
+	Finalizer string
+	// DiffBase keeps the essence that was handled last.
+	// Default: an annotation, as Kopf does.
+	DiffBase storage.DiffBase
+	// Progress keeps how far the handlers are.
+	// Default: annotations; records that an old Kopf left in the status are read.
+	Progress storage.Progress
+	// ConsistencyTimeout is how long to wait for the watch to bring the
+	// operator's own last write before the object is read directly.
+	// Default: DefaultConsistencyTimeout.
+	ConsistencyTimeout time.Duration
+}
+
+// Execution is how handlers are called.
+type Execution struct {
+	// Backoff is the pause before the next attempt after a regular error.
+	// Default: DefaultBackoff; an environment needs time to recover.
+	Backoff time.Duration
+	// Checkpoint is how long a pass over an object may run before what is done
+	// is persisted between two handlers. Default: DefaultCheckpoint: what takes
+	// longer than a second is not to be repeated after a crash, and what is
+	// shorter is not worth a write.
+	Checkpoint time.Duration
+	// Lifecycle chooses the handlers of one pass. Default: handler.AllAtOnce.
+	Lifecycle handler.Lifecycle
+	// Workers is how many objects are handled at the same time.
+	// Default: DefaultWorkers; a slow handler holds up one of them.
+	Workers int
+	// GracePeriod is how long running handlers may go on when the operator
+	// stops. Default: DefaultGracePeriod, less than the 30 seconds that
+	// Kubernetes gives to a pod.
+	GracePeriod time.Duration
+}
+
+// Queueing is how the changes of an object wait for their turn.
+type Queueing struct {
+	// ErrorDelays are the pauses after consecutive errors of the operator itself
+	// or of the API over one object; the last one repeats.
+	// Default: Fibonacci numbers from 1 second to 10 minutes. An empty, non-nil
+	// list disables the pauses.
+	ErrorDelays []time.Duration
+	// EventBacklog is how many watch events of one object wait for its event
+	// handlers before the oldest modifications are merged.
+	// Default: DefaultEventBacklog.
+	EventBacklog int
+}
+
+// Posting is what the operator tells about itself as Kubernetes events.
+type Posting struct {
+	// Disabled stops all of it, also what handlers report.
+	Disabled bool
+}
+
+// Networking is how the operator talks to the API server.
+type Networking struct {
+	// QPS and Burst limit the requests per second of the operator.
+	// Default: DefaultQPS and DefaultBurst; a negative QPS is no limit.
+	QPS   float32
+	Burst int
+	// RequestTimeout limits one read or write. Default: DefaultRequestTimeout.
+	RequestTimeout time.Duration
+}

@@ -1,0 +1,177 @@
+package kopf
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+)
+
+// Typed declares handlers of objects of a Go type, as a kubebuilder project has
+// them. The resource is that of the type in the operator's scheme.
+type Typed[T client.Object] struct{ registry *Registry }
+
+// For declares handlers of typed objects in a registry; in the default one if it
+// is nil. T is a pointer type, such as *corev1.Pod.
+//
+//	evc := kopf.For[*v1.EphemeralVolumeClaim](registry)
+//	evc.OnCreate(createFn)
+func For[T client.Object](r *Registry) Typed[T] {
+	if r == nil {
+		r = DefaultRegistry
+	}
+	return Typed[T]{r}
+}
+
+// ChangeOf is a Change of a typed object. The typed objects are decoded from
+// what the API server has sent; fields that the Go type does not know stay on
+// the object, whatever a handler does.
+type ChangeOf[T client.Object] struct {
+	*Change
+	object, old T
+}
+
+// Object is the object as it is now. Changing it has no effect: use Update, or
+// the Patch.
+func (c *ChangeOf[T]) Object() T { return c.object }
+
+// OldObject is the object as it was handled last: its essence and its identity,
+// without a status. It is nil if the object was never handled, or if only hashes
+// of the old values are known; Change.Old tells which.
+func (c *ChangeOf[T]) OldObject() T { return c.old }
+
+// Update changes the object by a function, which gets the freshest version of
+// it, possibly several times. Only what the function has changed is written;
+// fields that the Go type does not know are kept.
+func (c *ChangeOf[T]) Update(change func(T) error) {
+	c.Patch().Apply(func(u *unstructured.Unstructured) error {
+		before, after := newOf[T](), newOf[T]()
+		for _, typed := range []T{before, after} {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
+				return fmt.Errorf("the object does not fit %T: %w", typed, err)
+			}
+		}
+		if err := change(after); err != nil {
+			return err
+		}
+		from, err := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
+		if err != nil {
+			return err
+		}
+		to, err := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
+		if err != nil {
+			return err
+		}
+		u.Object = patch.ApplyMerge(u.Object, patch.Difference(from, to))
+		return nil
+	})
+}
+
+// EventOf is a WatchEvent of a typed object.
+type EventOf[T client.Object] struct {
+	*WatchEvent
+	object T
+}
+
+// Object is the object of the event. Changing it has no effect.
+func (e *EventOf[T]) Object() T { return e.object }
+
+// OnCreate is Registry.OnCreate for the type.
+func (t Typed[T]) OnCreate(fn func(context.Context, *ChangeOf[T]) error, options ...CreateOption) {
+	t.registry.handlers.Add(handler.Create(Selector{}, changing(fn), options...))
+}
+
+// OnUpdate is Registry.OnUpdate for the type.
+func (t Typed[T]) OnUpdate(fn func(context.Context, *ChangeOf[T]) error, options ...UpdateOption) {
+	t.registry.handlers.Add(handler.Update(Selector{}, changing(fn), options...))
+}
+
+// OnDelete is Registry.OnDelete for the type.
+func (t Typed[T]) OnDelete(fn func(context.Context, *ChangeOf[T]) error, options ...DeleteOption) {
+	t.registry.handlers.Add(handler.Delete(Selector{}, changing(fn), options...))
+}
+
+// OnResume is Registry.OnResume for the type.
+func (t Typed[T]) OnResume(fn func(context.Context, *ChangeOf[T]) error, options ...ResumeOption) {
+	t.registry.handlers.Add(handler.Resume(Selector{}, changing(fn), options...))
+}
+
+// OnField is Registry.OnField for the type.
+func (t Typed[T]) OnField(field string, fn func(context.Context, *ChangeOf[T]) error, options ...UpdateOption) {
+	t.registry.handlers.Add(handler.ForField(Selector{}, []string{field}, changing(fn), options...))
+}
+
+// OnEvent is Registry.OnEvent for the type.
+func (t Typed[T]) OnEvent(fn func(context.Context, *EventOf[T]) error, options ...EventOption) {
+	call := func(ctx context.Context, e *WatchEvent) error {
+		typed := &EventOf[T]{WatchEvent: e}
+		var err error
+		if typed.object, err = decode[T](e.Body().Raw()); err != nil {
+			return err
+		}
+		return fn(ctx, typed)
+	}
+	t.registry.handlers.Add(handler.Watch(Selector{}, handler.Function{Event: call, Origin: fn, Object: newOf[T]()}, options...))
+}
+
+// changing wraps a typed handler.
+func changing[T client.Object](fn func(context.Context, *ChangeOf[T]) error) handler.Function {
+	if fn == nil {
+		return handler.Function{}
+	}
+	call := func(ctx context.Context, c *Change) error {
+		typed := &ChangeOf[T]{Change: c}
+		var err error
+		if typed.object, err = decode[T](c.Body().Raw()); err != nil {
+			return handler.Permanent(err)
+		}
+		if old := oldOf(c); old != nil {
+			if typed.old, err = decode[T](old); err != nil {
+				return handler.Permanent(err)
+			}
+		}
+		return fn(ctx, typed)
+	}
+	return handler.Function{Change: call, Origin: fn, Object: newOf[T]()}
+}
+
+// oldOf is the whole object as it was handled last; nil if that is not known.
+func oldOf(c *Change) map[string]any {
+	essence := c.OldEssence()
+	if essence == nil {
+		return nil
+	}
+	old := maps.Clone(essence)
+	old["apiVersion"], old["kind"] = c.Body().APIVersion(), c.Body().Kind()
+	metadata, _ := essence["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["name"], metadata["uid"] = c.Name(), string(c.UID())
+	if c.Namespace() != "" {
+		metadata["namespace"] = c.Namespace()
+	}
+	old["metadata"] = metadata
+	return old
+}
+
+func newOf[T client.Object]() T {
+	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+}
+
+func decode[T client.Object](raw map[string]any) (T, error) {
+	typed := newOf[T]()
+	if err := object.NewView(raw).Decode(typed); err != nil {
+		return typed, fmt.Errorf("the object is not a valid %T: %w", typed, err)
+	}
+	return typed, nil
+}

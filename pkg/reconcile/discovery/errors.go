@@ -1,0 +1,68 @@
+package discovery
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// UnwatchableError says that a selector has found only resources whose objects
+// the API server does not list or watch.
+type UnwatchableError struct {
+	Selector selector.Selector
+	Found    []selector.Resource
+}
+
+func (e *UnwatchableError) Error() string {
+	return fmt.Sprintf("%q selects what cannot be served, for the API server offers no list and watch of it: %s",
+		e.Selector, join(e.Found, func(r selector.Resource) string {
+			return fmt.Sprintf("%s (only %s)", r, strings.Join(r.Verbs, ", "))
+		}))
+}
+
+// IncompleteError says that a selector cannot be resolved, or not completely,
+// while some API groups are down.
+type IncompleteError struct {
+	Selector selector.Selector
+	// Unseen are the group versions that matter to the selector.
+	Unseen []schema.GroupVersion
+	// Failed has the reasons.
+	Failed map[schema.GroupVersion]error
+}
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("%q cannot be served completely while some API groups are down (%s): "+
+		"see kubectl get apiservices; selectors that name another group do not need these",
+		e.Selector, join(e.Unseen, func(gv schema.GroupVersion) string { return fmt.Sprintf("%s: %v", gv, e.Failed[gv]) }))
+}
+
+// Unwrap are the reasons why the groups are down.
+func (e *IncompleteError) Unwrap() []error {
+	var reasons []error
+	for _, gv := range e.Unseen {
+		reasons = append(reasons, e.Failed[gv])
+	}
+	return reasons
+}
+
+// VersionsError says that different selectors, or a callback, have selected one
+// resource in several versions. All of them are served.
+type VersionsError struct{ Versions []Served }
+
+func (e *VersionsError) Error() string {
+	return fmt.Sprintf("%s are the same objects in different versions: "+
+		"their handlers share the progress and see each other's changes; select one version",
+		join(e.Versions, func(s Served) string { return fmt.Sprintf("%s (by %v)", s.Resource, s.Selectors) }))
+}
+
+// join lists items of a message.
+func join[T any](items []T, text func(T) string) string {
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = text(item)
+	}
+	return strings.Join(texts, ", ")
+}

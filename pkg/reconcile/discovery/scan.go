@@ -1,0 +1,143 @@
+package discovery
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// Client is the one call of client-go's discovery client that is needed. The
+// real client makes two requests for it, on any supported server.
+type Client interface {
+	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
+}
+
+var _ Client = (*discovery.DiscoveryClient)(nil)
+
+// Scan lists all resources of an API server. Groups that are down are in the
+// Snapshot; an error means that the server itself could not be asked.
+func Scan(ctx context.Context, client Client) (Snapshot, error) {
+	groups, lists, err := client.ServerGroupsAndResourcesWithContext(ctx)
+	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if ctx.Err() != nil {
+		partial = false // everything has failed, for one reason
+	}
+	if err != nil && !partial {
+		return Snapshot{}, fmt.Errorf("the API server does not tell its resources: %w", err)
+	}
+	resources, err := collect(lists)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	prefer(resources, groups)
+	return Snapshot{Resources: resources, Failed: reasons(failed)}, nil
+}
+
+// errSilent says what a stale API is: its name does not help a person.
+var errSilent = errors.New("the server behind its APIService does not answer")
+
+// reasons are the group versions that are down. It leaves out those that were
+// removed while they were listed: these are gone.
+func reasons(failed map[schema.GroupVersion]error) map[schema.GroupVersion]error {
+	down := map[schema.GroupVersion]error{}
+	for gv, err := range failed {
+		var stale discovery.StaleGroupVersionError
+		switch {
+		case errors.As(err, &stale):
+			down[gv] = errSilent
+		case !apierrors.IsNotFound(err):
+			down[gv] = err
+		}
+	}
+	return down
+}
+
+// collect makes the resources, in order.
+func collect(lists []*metav1.APIResourceList) ([]selector.Resource, error) {
+	var resources []selector.Resource
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("the API server has an API of an unknown form: %w", err)
+		}
+		resources = append(resources, collectVersion(gv, list.APIResources)...)
+	}
+	slices.SortFunc(resources, func(a, b selector.Resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural), cmp.Compare(a.Version, b.Version))
+	})
+	return resources, nil
+}
+
+// collectVersion makes the resources of one group version. Subresources come as
+// items of their own, named "pods/status"; those of unlisted resources, as some
+// metrics servers have them, are of no use.
+func collectVersion(gv schema.GroupVersion, items []metav1.APIResource) []selector.Resource {
+	var resources []selector.Resource
+	subresources := map[string][]string{}
+	for _, item := range items {
+		if parent, name, sub := strings.Cut(item.Name, "/"); sub {
+			subresources[parent] = append(subresources[parent], name)
+		} else {
+			resources = append(resources, toResource(gv, item))
+		}
+	}
+	for i, r := range resources {
+		resources[i].Subresources = subresources[r.Plural]
+		resources[i].Status = slices.Contains(subresources[r.Plural], "status")
+	}
+	return resources
+}
+
+func toResource(gv schema.GroupVersion, item metav1.APIResource) selector.Resource {
+	return selector.Resource{
+		Group:      gv.Group,
+		Version:    gv.Version,
+		Plural:     item.Name,
+		Kind:       item.Kind,
+		Singular:   item.SingularName,
+		ShortNames: item.ShortNames,
+		Categories: item.Categories,
+		Namespaced: item.Namespaced,
+		Verbs:      item.Verbs,
+	}
+}
+
+// prefer marks one version of every resource: the one that its group prefers,
+// or if that one lacks the resource, the first of those that have it. A group's
+// newest version often has few of its resources.
+func prefer(resources []selector.Resource, groups []*metav1.APIGroup) {
+	rank := ranks(groups)
+	best := map[schema.GroupResource]int{}
+	for i, r := range resources {
+		key := r.GVR().GroupResource()
+		other, known := best[key]
+		if !known || rank[r.GroupVersion()] < rank[resources[other].GroupVersion()] {
+			best[key] = i
+		}
+	}
+	for _, i := range best {
+		resources[i].Preferred = true
+	}
+}
+
+// ranks orders the versions of each group by the server's preference.
+func ranks(groups []*metav1.APIGroup) map[schema.GroupVersion]int {
+	rank := map[schema.GroupVersion]int{}
+	for _, group := range groups {
+		for i, v := range group.Versions {
+			rank[schema.GroupVersion{Group: group.Name, Version: v.Version}] = i + 1
+		}
+		rank[schema.GroupVersion{Group: group.Name, Version: group.PreferredVersion.Version}] = 0
+	}
+	return rank
+}

@@ -1,0 +1,63 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// errStopping ends the handlers' run when the operator stops: what is done is
+// persisted, what is not has to wait for the next operator.
+var errStopping = errors.New("the operator is stopping")
+
+// execute calls the handlers that are due. Their outcomes are in the cycle's
+// progress, and what they want to be written is in the memory.
+func (p *pass) execute(ctx context.Context, c *cycle) error {
+	p.announce(c)
+	c.enter()
+	runner := &execution.Runner{
+		Occasion: &c.Occasion, Progress: c.progress,
+		Lifecycle: p.Settings.Execution.Lifecycle, Backoff: p.Settings.Execution.Backoff,
+		Context: p.prepare, After: p.report,
+	}
+	runner.Before = func(ctx context.Context) error {
+		select {
+		case <-p.stopping:
+			return errStopping
+		default:
+			return p.checkpoint(ctx, c, runner)
+		}
+	}
+	err := runner.Run(ctx, c.handlers)
+	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)
+	if errors.Is(err, errStopping) {
+		return nil
+	}
+	return err
+}
+
+// checkpoint persists what was done until now when the pass takes long.
+func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runner) error {
+	if time.Since(p.began) < p.Settings.Execution.Checkpoint || len(c.progress.Touched()) == 0 {
+		return nil
+	}
+	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)
+	runner.Contributions = nil
+	err := p.commit(ctx, p.intend(c))
+	p.began = time.Now()
+	return err
+}
+
+// prepare makes the context of one call of a handler.
+func (p *pass) prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
+	subject := p.subject()
+	subject.Logger = subject.Logger.WithValues("handler", d.ID)
+	return p.Context(ctx, About{Body: p.body, Resource: p.Resource, Logger: subject.Logger}), subject
+}
+
+func (p *pass) subject() handler.Subject {
+	return handler.Subject{Body: p.body, Resource: p.Resource, Logger: p.log, Client: p.Client}
+}

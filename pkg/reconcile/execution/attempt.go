@@ -1,0 +1,126 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+// Outcome is what one attempt of a handler has come to.
+type Outcome struct {
+	Called  bool          // false if a limit was over before the attempt
+	Final   bool          // whether there will be no other attempt
+	Delay   time.Duration // until the next one
+	Err     error         // nil if it succeeded, or if the error was ignored
+	Ignored error         // an error that does not count
+	Result  any
+}
+
+// Succeeded tells whether the handler is done with success.
+func (o Outcome) Succeeded() bool { return o.Final && o.Err == nil }
+
+// limits are what an attempt must stay within.
+type limits struct {
+	id      string
+	mode    handler.Mode
+	timeout time.Duration
+	retries *int
+	backoff time.Duration
+}
+
+func limitsOf(d *handler.Declaration, backoff time.Duration) limits {
+	if d.Backoff != nil {
+		backoff = *d.Backoff
+	}
+	return limits{d.ID, d.Errors, d.Timeout, d.Retries, backoff}
+}
+
+// exceeded tells which limit does not allow an attempt: after so many earlier
+// ones, and so long after the first of them.
+func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
+	switch {
+	case l.timeout > 0 && runtime >= l.timeout:
+		return &handler.TimeoutError{ID: l.id, Timeout: l.timeout, Err: last}
+	case l.retries != nil && retries >= *l.retries:
+		return &handler.RetriesError{ID: l.id, Retries: *l.retries, Err: last}
+	}
+	return nil
+}
+
+// attempt calls the handler once, unless a limit is over already.
+func (l limits) attempt(ctx context.Context, s *State, call func(ctx context.Context) (any, error)) Outcome {
+	runtime := now().Sub(s.Started)
+	if err := l.exceeded(s.Retries, runtime, nil); err != nil {
+		return Outcome{Final: true, Err: err}
+	}
+	if l.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, l.timeout-runtime, &handler.TimeoutError{ID: l.id, Timeout: l.timeout})
+		defer cancel()
+	}
+	result, err := call(ctx)
+	outcome := l.outcome(err)
+	outcome.Called = true
+	if outcome.Succeeded() {
+		outcome.Result = result
+		return outcome
+	}
+	return l.lookAhead(ctx, s, outcome)
+}
+
+// outcome tells by the error what is to happen next.
+func (l limits) outcome(err error) Outcome {
+	var temporary *handler.TemporaryError
+	var children *handler.SubhandlersError
+	switch {
+	case err == nil:
+		return Outcome{Final: true}
+	case errors.As(err, &children):
+		return Outcome{Err: err, Delay: children.Delay}
+	case handler.Permanently(err):
+		return Outcome{Err: err, Final: true}
+	case errors.As(err, &temporary):
+		return Outcome{Err: err, Delay: max(0, temporary.Delay)}
+	case l.mode == handler.ErrorsIgnored:
+		return Outcome{Final: true, Ignored: err}
+	case l.mode == handler.ErrorsPermanent:
+		return Outcome{Final: true, Err: err}
+	default:
+		return Outcome{Err: err, Delay: l.backoff}
+	}
+}
+
+// lookAhead ends a handler at once if its next attempt would break a limit:
+// nobody gains by waiting for that.
+func (l limits) lookAhead(ctx context.Context, s *State, o Outcome) Outcome {
+	if o.Final {
+		return o
+	}
+	if timeout, over := context.Cause(ctx).(*handler.TimeoutError); over {
+		return Outcome{Called: true, Final: true, Err: &handler.TimeoutError{ID: timeout.ID, Timeout: timeout.Timeout, Err: o.Err}}
+	}
+	if err := l.exceeded(s.Retries+1, now().Sub(s.Started)+o.Delay, o.Err); err != nil {
+		return Outcome{Called: true, Final: true, Err: err}
+	}
+	return o
+}
+
+// apply moves the record on by the outcome.
+func (s *State) apply(o Outcome, children []string) {
+	s.Retries++
+	s.Subrefs = mergedRefs(s.Subrefs, children)
+	s.touched, s.active = true, true
+	switch {
+	case o.Succeeded():
+		s.finish(true, "")
+	case o.Final:
+		s.finish(false, o.Err.Error())
+	default:
+		s.Delayed, s.Message = time.Time{}, o.Err.Error()
+		if o.Delay > 0 {
+			s.Delayed = now().Add(o.Delay)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package execution
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+)
+
+// children are the sub-handlers that one call of a handler has registered.
+type children struct {
+	runner    *Runner
+	parent    *handler.Declaration
+	ancestors []*children // those in whose calls this one happens
+
+	handlers registry.Handlers
+	problems []error
+	executed int      // how many of the handlers an Execute has seen
+	ids      []string // of the handlers and of their descendants
+
+	// interrupted is why the run as a whole had to end inside of the call.
+	interrupted error
+}
+
+var _ handler.Children = (*children)(nil)
+
+// Register takes a sub-handler, or the reason why there is none.
+func (c *children) Register(d *handler.Declaration, err error) {
+	if err != nil {
+		c.problems = append(c.problems, err)
+		return
+	}
+	child := d.Under(c.parent)
+	if slices.ContainsFunc(c.handlers, func(other *handler.Declaration) bool { return other.ID == child.ID }) {
+		c.problems = append(c.problems, fmt.Errorf("%s: two sub-handlers have the id %q: each needs its own", d.Place, child.ID))
+		return
+	}
+	c.handlers = append(c.handlers, child)
+}
+
+// Execute runs the sub-handlers that are due. It returns nil when all of them
+// are done, and a SubhandlersError when some must be waited for.
+func (c *children) Execute(ctx context.Context) error {
+	c.executed = len(c.handlers)
+	if len(c.problems) > 0 {
+		return handler.Permanent(errors.Join(c.problems...))
+	}
+	selected := c.handlers.Selected(c.runner.Occasion)
+	kept := c.runner.Progress.Load(c.parent.ID).kept
+	for _, d := range selected {
+		c.runner.Progress.Enter(d.ID, c.runner.Occasion.Reason, kept)
+		c.refer(d.ID)
+	}
+	for _, due := range c.runner.Lifecycle(c.runner.due(selected)) {
+		if err := c.run(ctx, due.Declaration); err != nil {
+			return err
+		}
+	}
+	return c.pending(selected)
+}
+
+// refer makes the parent's record, and those of its ancestors, point to the
+// sub-handler's one, so that it can be found and purged without being declared.
+func (c *children) refer(id string) {
+	c.ids = mergedRefs(c.ids, []string{id})
+	for _, ancestor := range c.ancestors {
+		ancestor.ids = mergedRefs(ancestor.ids, []string{id})
+	}
+}
+
+func (c *children) run(ctx context.Context, d *handler.Declaration) error {
+	err := c.runner.Before(ctx)
+	if err == nil {
+		err = c.runner.attempt(ctx, d, append(slices.Clone(c.ancestors), c))
+	}
+	if err != nil {
+		c.interrupted = err
+		// The handler sees an error and returns; its attempt does not count.
+		return &handler.SubhandlersError{}
+	}
+	return nil
+}
+
+// pending tells when to come back for the sub-handlers that are not done.
+func (c *children) pending(selected registry.Handlers) error {
+	wake, waiting := time.Duration(0), false
+	for _, d := range selected {
+		state := c.runner.Progress.Load(d.ID)
+		if state.Finished() {
+			continue
+		}
+		if asleep := state.Asleep(now()); !waiting || asleep < wake {
+			wake, waiting = asleep, true
+		}
+	}
+	if waiting {
+		return &handler.SubhandlersError{Delay: wake}
+	}
+	return nil
+}
+
+// finish executes what the handler has registered but not executed itself.
+func (c *children) finish(ctx context.Context) error {
+	if c.interrupted == nil && (c.executed < len(c.handlers) || len(c.problems) > 0) {
+		return c.Execute(ctx)
+	}
+	if c.interrupted != nil {
+		return c.interrupted
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package execution
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/cause"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
+)
+
+// State is how far one handler is within a cycle.
+type State struct {
+	storage.Record
+	stored  *storage.Record // what the storage holds; nil: nothing
+	touched bool            // whether the record differs from that
+	active  bool            // whether the handler takes part in the cycle
+	kept    bool            // whether the record was made for another purpose
+}
+
+// Stored is the record as the storage holds it; nil if there is none.
+func (s *State) Stored() *storage.Record { return s.stored }
+
+// Asleep is how long the handler still has to wait for its next attempt.
+func (s *State) Asleep(now time.Time) time.Duration { return max(0, s.Delayed.Sub(now)) }
+
+// Progress is how far the handlers of one object are. It belongs to one pass.
+type Progress struct {
+	load   func(id string) *storage.Record
+	states map[string]*State
+}
+
+// NewProgress starts with what the storage has. The function loads a record;
+// nil if there is none.
+func NewProgress(load func(id string) *storage.Record) *Progress {
+	return &Progress{load: load, states: map[string]*State{}}
+}
+
+// Load looks a record up, with those of the sub-handlers that it refers to.
+func (p *Progress) Load(id string) *State {
+	if state, known := p.states[id]; known {
+		return state
+	}
+	state := &State{}
+	p.states[id] = state
+	if record := p.load(id); record != nil {
+		state.Record, state.stored = *record, record
+		for _, child := range record.Subrefs {
+			p.Load(child)
+		}
+	}
+	return state
+}
+
+// Enter makes a handler take part in the cycle. It goes on from its record if
+// that was made for the same purpose or is to be kept in spite of another one,
+// and starts from scratch otherwise.
+func (p *Progress) Enter(id string, purpose cause.Reason, keep bool) *State {
+	state := p.Load(id)
+	same := state.Purpose == purpose
+	switch {
+	case state.Started.IsZero() || (!same && !keep):
+		state.Record = storage.Record{Started: now(), Purpose: purpose}
+		state.touched = true
+	case !same:
+		state.Purpose = purpose
+		state.touched, state.kept = true, true
+	}
+	state.active = true
+	return state
+}
+
+// Superseded are the purposes of records that were made for another one, with
+// the number of their handlers.
+func (p *Progress) Superseded(purpose cause.Reason) map[cause.Reason]int {
+	others := map[cause.Reason]int{}
+	for _, state := range p.states {
+		if state.stored != nil && state.stored.Purpose != "" && state.stored.Purpose != purpose {
+			others[state.stored.Purpose]++
+		}
+	}
+	return others
+}
+
+// Open tells whether the storage holds any record of the purpose: whether an
+// earlier pass has left the cycle unfinished.
+func (p *Progress) Open(purpose cause.Reason) bool {
+	for _, state := range p.states {
+		if state.stored != nil && state.stored.Purpose == purpose {
+			return true
+		}
+	}
+	return false
+}
+
+// Leftovers tells whether the storage holds any record at all.
+func (p *Progress) Leftovers() bool {
+	for _, state := range p.states {
+		if state.stored != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Done tells whether all handlers of the cycle have finished.
+func (p *Progress) Done() bool {
+	for _, state := range p.states {
+		if state.active && !state.Finished() {
+			return false
+		}
+	}
+	return true
+}
+
+// Wake is how long it takes until the next handler of the cycle is due; false
+// if there is none to wait for.
+func (p *Progress) Wake() (time.Duration, bool) {
+	wake, waiting := time.Duration(0), false
+	for _, state := range p.states {
+		if !state.active || state.Finished() {
+			continue
+		}
+		if asleep := state.Asleep(now()); !waiting || asleep < wake {
+			wake, waiting = asleep, true
+		}
+	}
+	return wake, waiting
+}
+
+// Counts are the numbers of succeeded and failed handlers of the cycle.
+func (p *Progress) Counts() (succeeded, failed int) {
+	for _, state := range p.states {
+		switch {
+		case state.active && state.Success:
+			succeeded++
+		case state.active && state.Failure:
+			failed++
+		}
+	}
+	return succeeded, failed
+}
+
+// Touched are the ids whose records are to be stored, sorted.
+func (p *Progress) Touched() []string {
+	return p.ids(func(s *State) bool { return s.touched && s.active })
+}
+
+// Stored are the ids whose records the storage holds, sorted.
+func (p *Progress) Stored() []string {
+	return p.ids(func(s *State) bool { return s.stored != nil })
+}
+
+// IDs are all the ids that are known: those of the declared handlers, and of the
+// sub-handlers that have ever been seen. Sorted.
+func (p *Progress) IDs() []string { return p.ids(func(*State) bool { return true }) }
+
+// Known tells whether there is a handler of the id.
+func (p *Progress) Known(id string) bool { _, known := p.states[id]; return known }
+
+func (p *Progress) ids(which func(*State) bool) []string {
+	ids := slices.Sorted(maps.Keys(p.states))
+	return slices.DeleteFunc(ids, func(id string) bool { return !which(p.states[id]) })
+}
+
+// Persisted says that the storage now holds the records as they are.
+func (p *Progress) Persisted() {
+	for _, state := range p.states {
+		if state.active && state.touched {
+			record := state.Record
+			state.stored, state.touched = &record, false
+		}
+	}
+}
+
+// Fail ends a handler that has run, for a reason found later: what it wanted to
+// be written was refused.
+func (p *Progress) Fail(id string, err error) {
+	state := p.Load(id)
+	state.finish(false, err.Error())
+}
+
+func (s *State) finish(success bool, message string) {
+	s.Stopped, s.Delayed = now(), time.Time{}
+	s.Success, s.Failure, s.Message = success, !success, message
+	s.touched, s.active = true, true
+}
+
+// now is the time in the precision of the persisted records.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,113 @@
+package execution
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+)
+
+// Contribution is what one handler wants to be written to the object.
+type Contribution struct {
+	ID     string
+	Result any          // under status.<id>, as decoded JSON; nil: nothing
+	Patch  *patch.Patch // never nil
+	// StatusDone: the part of it that goes to the status is written already.
+	StatusDone bool
+}
+
+// Runner calls the handlers of one object in one pass.
+type Runner struct {
+	Occasion  *handler.Occasion
+	Progress  *Progress
+	Lifecycle handler.Lifecycle
+	Backoff   time.Duration // where a handler has none of its own
+
+	// Before is called before every attempt, with what the handlers have
+	// contributed until then still in Contributions. An error ends the run.
+	Before func(ctx context.Context) error
+	// Context prepares the context and the subject of one call.
+	Context func(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject)
+	// After is told what has come of every attempt.
+	After func(ctx context.Context, d *handler.Declaration, o Outcome)
+
+	// Contributions are what the handlers want to be written, in their order.
+	Contributions []Contribution
+}
+
+// Run calls those of the handlers that are due, in the order of the lifecycle.
+// The handlers have entered the progress before.
+func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
+	for _, due := range r.Lifecycle(r.due(handlers)) {
+		if err := r.Before(ctx); err != nil {
+			return err
+		}
+		if err := r.attempt(ctx, due.Declaration, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Runner) due(handlers registry.Handlers) []handler.Due {
+	var due []handler.Due
+	for _, d := range handlers {
+		state := r.Progress.Load(d.ID)
+		if !state.Finished() && state.Asleep(now()) == 0 {
+			due = append(due, handler.Due{Declaration: d, Retries: state.Retries})
+		}
+	}
+	return due
+}
+
+// attempt calls one handler with its sub-handlers. The error is not the
+// handler's but that of the run.
+func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors []*children) error {
+	state := r.Progress.Load(d.ID)
+	callCtx, subject := r.Context(ctx, d)
+	subject.Patch = &patch.Patch{}
+	family := &children{runner: r, parent: d, ancestors: ancestors}
+	change := handler.NewChange(subject, d.Param,
+		handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()},
+		d.Transition(r.Occasion), family)
+
+	outcome := limitsOf(d, r.Backoff).attempt(callCtx, state, func(ctx context.Context) (any, error) {
+		err := d.Call(ctx, change)
+		if err == nil {
+			err = family.finish(ctx)
+		}
+		return resultOf(change, err)
+	})
+	if family.interrupted != nil {
+		return family.interrupted
+	}
+	state.apply(outcome, family.ids)
+	if outcome.Result != nil || !subject.Patch.Empty() {
+		r.Contributions = append(r.Contributions, Contribution{ID: d.ID, Result: outcome.Result, Patch: subject.Patch})
+	}
+	r.After(callCtx, d, outcome)
+	return nil
+}
+
+func mergedRefs(refs, more []string) []string {
+	merged := append(slices.Clone(refs), more...)
+	slices.Sort(merged)
+	return slices.Compact(merged)
+}
+
+// resultOf turns what the handler returned into what the status can keep.
+func resultOf(change *handler.Change, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	result, err := object.Normalize(change.Result())
+	if err != nil {
+		return nil, handler.Permanent(fmt.Errorf("the result cannot be stored in the status: %w", err))
+	}
+	return result, nil
+}

@@ -1,0 +1,73 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// List is a page of objects, as client-go's reflectors read it.
+type List struct {
+	metav1.TypeMeta
+	metav1.ListMeta
+	Items []*object.Snapshot
+}
+
+// DeepCopyObject returns the list itself: nobody changes it.
+func (l *List) DeepCopyObject() runtime.Object { return l }
+
+func parseList(data []byte, resource selector.Resource) (*List, error) {
+	header := gjson.GetManyBytes(data, "metadata.resourceVersion", "metadata.continue", "items")
+	list := &List{ListMeta: metav1.ListMeta{ResourceVersion: header[0].Str, Continue: header[1].Str}}
+	var failure error
+	header[2].ForEach(func(_, item gjson.Result) bool {
+		snapshot, err := object.ParseSnapshot(withKind(item.Raw, resource))
+		if err != nil {
+			failure = fmt.Errorf("the list of %s: %w", resource, err)
+			return false
+		}
+		list.Items = append(list.Items, snapshot)
+		return true
+	})
+	return list, failure
+}
+
+// withKind adds apiVersion and kind, which built-in resources leave out in lists.
+func withKind(item string, resource selector.Resource) []byte {
+	if gjson.Get(item, "kind").Exists() {
+		return []byte(item)
+	}
+	version := resource.Version
+	if resource.Group != "" {
+		version = resource.Group + "/" + version
+	}
+	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,%s`, version, resource.Kind, item[1:])
+}
+
+// ListWatch feeds an informer with the objects of one namespace; of all
+// namespaces if it is empty.
+func (c *Client) ListWatch(namespace string) cache.ListerWatcher {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			// Reflectors ask for "any version" (0) or "not older than what I
+			// had" to spare the server. After a restart that can be a state
+			// from before our own last writes, and handlers would run again:
+			// a list must be consistent.
+			options.ResourceVersion, options.ResourceVersionMatch = "", ""
+			return c.list(ctx, namespace, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.Watch = true
+			request := c.scoped(c.rest.Get(), namespace)
+			return request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion).Watch(ctx)
+		},
+	}
+}

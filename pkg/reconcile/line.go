@@ -1,0 +1,72 @@
+package reconcile
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+)
+
+// occurrence is one watch event of an object. Its type is empty for an object
+// that was found by the initial listing.
+type occurrence struct {
+	kind     watch.EventType
+	snapshot *object.Snapshot
+}
+
+// lines keep the watch events of the objects until their event handlers have
+// seen them: a queue of keys de-duplicates, and every event counts. Lines exist
+// only for resources with event handlers, and only while events wait.
+type lines struct {
+	mu      sync.Mutex
+	limit   int
+	waiting map[Key][]occurrence
+	// lastOnly keeps one event an object: while nobody works on them.
+	lastOnly bool
+}
+
+func newLines(limit int) *lines {
+	return &lines{limit: limit, waiting: map[Key][]occurrence{}, lastOnly: true}
+}
+
+// push appends an event.
+func (l *lines) push(key Key, o occurrence) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := append(l.waiting[key], o)
+	switch {
+	case l.lastOnly:
+		line = line[len(line)-1:]
+	case len(line) > l.limit:
+		line = merged(line)
+	}
+	l.waiting[key] = line
+}
+
+// merged drops the oldest modification that is not the last event: the next one
+// shows all of it. What appeared and disappeared is never dropped.
+func merged(line []occurrence) []occurrence {
+	oldest := slices.IndexFunc(line[:len(line)-1], func(o occurrence) bool { return o.kind == watch.Modified })
+	if oldest < 0 {
+		return line
+	}
+	return slices.Delete(line, oldest, oldest+1)
+}
+
+// take empties the line of an object.
+func (l *lines) take(key Key) []occurrence {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := l.waiting[key]
+	delete(l.waiting, key)
+	return line
+}
+
+// open starts to keep all events.
+func (l *lines) open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastOnly = false
+}

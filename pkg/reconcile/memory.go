@@ -1,0 +1,117 @@
+package reconcile
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// memory is what the process remembers of one object between passes. There is
+// one for every object that is watched: every field must be worth its bytes.
+// It belongs to the pass; only the line is shared with the watch.
+type memory struct {
+	// initial: the object was there before this process handled anything. The
+	// watch sets it, the passes read it.
+	initial atomic.Bool
+	recollection
+}
+
+// recollection is the part that goes when the object is replaced.
+type recollection struct {
+	uid types.UID
+	// floor is the version of our last write: nothing older may be acted upon.
+	floor   string
+	floorAt time.Time
+	// settled is the version at which a pass found nothing left to do.
+	settled string
+	// doubt: the fate of our last write is not known.
+	doubt bool
+	// pending is what could not be written yet.
+	pending *intent
+	// unsent is what event handlers want to be written.
+	unsent []execution.Contribution
+
+	handled  bool // a cycle was completed, or nothing was to be handled
+	released bool // our finalizer was the last: the object is gone for us
+
+	failures  int // of the framework or the API, consecutively
+	notBefore time.Time
+	said      map[string]struct{} // what is reported once
+}
+
+// renew forgets everything of an object that was replaced by another one of
+// the same name.
+func (m *memory) renew(uid types.UID) {
+	if m.uid == uid {
+		return
+	}
+	if m.uid != "" {
+		m.initial.Store(false)
+	}
+	m.recollection = recollection{uid: uid}
+}
+
+// written raises the floor to the version that a write has produced.
+func (m *memory) written(body *object.Body) {
+	m.doubt = false
+	if version := body.ResourceVersion(); version != m.floor {
+		m.floor, m.floorAt, m.settled = version, time.Now(), ""
+	}
+}
+
+// stale tells whether the version is older than our own last write.
+func (m *memory) stale(version string) bool {
+	if m.floor == "" || version == m.floor {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(version, m.floor)
+	// Versions that cannot be compared come from an API server that is not
+	// Kubernetes' own: then only what is equal is known to be fresh enough.
+	return err != nil || order < 0
+}
+
+// once tells whether something is to be reported: the first time for an object.
+func (m *memory) once(what string) bool {
+	if _, said := m.said[what]; said {
+		return false
+	}
+	if m.said == nil {
+		m.said = map[string]struct{}{}
+	}
+	m.said[what] = struct{}{}
+	return true
+}
+
+// memories are those of all objects.
+type memories struct {
+	mu      sync.Mutex
+	objects map[Key]*memory
+}
+
+// of returns the memory of an object, a new one if there is none.
+func (m *memories) of(key Key) *memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.objects == nil {
+		m.objects = map[Key]*memory{}
+	}
+	known := m.objects[key]
+	if known == nil {
+		known = &memory{}
+		m.objects[key] = known
+	}
+	return known
+}
+
+// forget drops the memory of an object that is gone.
+func (m *memories) forget(key Key) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.objects, key)
+}

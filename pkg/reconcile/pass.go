@@ -1,0 +1,107 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+)
+
+// maxRounds is how often a pass continues at once on what it has just written.
+// More is never needed, but for handlers that undo each other's work without
+// end: then the queue lets other objects have their turn in between.
+const maxRounds = 8
+
+// pass is one visit to one object.
+type pass struct {
+	*Engine
+	*served
+	key    Key
+	memory *memory
+	log    logr.Logger
+	// body is the object as it is known now: as the watch, a direct read or our
+	// own last write has shown it.
+	body *object.Body
+	// began is when this pass, or what was last persisted of it, began.
+	began time.Time
+}
+
+// Reconcile makes one pass over the object, and tells when the next one is due.
+// Errors of the framework and of the API pause the object, and that object only.
+func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
+	p := &pass{Engine: e, served: e.served[key.Resource], key: key, memory: e.memories.of(key), began: time.Now()}
+	p.log = e.Logger.WithValues("object", key.NamespacedName.String(), "resource", key.Resource)
+	if pause := time.Until(p.memory.notBefore); pause > 0 {
+		return ctrl.Result{RequeueAfter: pause}, nil
+	}
+	wake, err := p.run(e.working)
+	if err != nil {
+		return ctrl.Result{RequeueAfter: p.pause(err)}, nil
+	}
+	p.memory.failures = 0
+	return ctrl.Result{RequeueAfter: wake}, nil
+}
+
+// run is the whole story of a pass.
+func (p *pass) run(ctx context.Context) (wake time.Duration, err error) {
+	defer recovered(&err)
+	present, wait, err := p.observe(ctx)
+	if err != nil || !present {
+		return wait, err
+	}
+	if err := p.settlePending(ctx); err != nil {
+		return 0, err
+	}
+	for range maxRounds {
+		again, wake, err := p.round(ctx)
+		if err != nil || !again {
+			return wake, err
+		}
+	}
+	return time.Nanosecond, nil // the next pass, at once
+}
+
+// round brings the object one step ahead: as far as one intent reaches. It is
+// to be called again when that intent has changed what is to be done.
+func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err error) {
+	c, err := p.detect(ctx)
+	if err != nil {
+		return false, 0, err
+	}
+	switch {
+	case c.blind():
+		return p.leave(ctx, c)
+	case c.mustBeHeld():
+		return p.hold(ctx, c)
+	}
+	if err := p.execute(ctx, c); err != nil {
+		return false, 0, err
+	}
+	return p.record(ctx, c)
+}
+
+// pause is how long an object is left alone after an error that is none of its
+// handlers' errors.
+func (p *pass) pause(err error) time.Duration {
+	delays := p.Settings.Queueing.ErrorDelays
+	delay := time.Nanosecond
+	if len(delays) > 0 {
+		delay = delays[min(p.memory.failures, len(delays)-1)]
+	}
+	p.memory.failures++
+	p.memory.notBefore = time.Now().Add(delay)
+	p.log.Error(err, "The object cannot be handled now; it will be retried.", "failures", p.memory.failures, "delay", delay.String())
+	return delay
+}
+
+// recovered makes an error of a panic in the engine itself, so that one object
+// cannot stop the others. (Panics in handlers are caught where they are called.)
+func recovered(err *error) {
+	if value := recover(); value != nil {
+		*err = fmt.Errorf("a defect of the framework: %v\n%s", value, stack())
+	}
+}

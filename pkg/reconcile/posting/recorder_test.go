@@ -1,0 +1,312 @@
+package posting_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+)
+
+func TestAnEventSaysWhoWhatAndWhen(t *testing.T) {
+	inBubble(t, posting.Options{Component: "my-operator", Instance: "pod-1"}, func(t *testing.T, b *bench) {
+		b.Post(ref, "SomeType", "SomeReason", "Some message")
+		synctest.Wait()
+		got := b.server.all()["Some message"]
+		now := metav1.NewTime(time.Now())
+		want := corev1.Event{
+			ObjectMeta:          metav1.ObjectMeta{Name: got.Name, Namespace: "ns", ResourceVersion: "1"},
+			InvolvedObject:      ref,
+			Type:                "SomeType",
+			Reason:              "SomeReason",
+			Message:             "Some message",
+			Count:               1,
+			FirstTimestamp:      now,
+			LastTimestamp:       now,
+			Source:              corev1.EventSource{Component: "my-operator"},
+			ReportingController: "my-operator",
+			ReportingInstance:   "pod-1",
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("got  %v\nwant %v", got, want)
+		}
+		if !strings.HasPrefix(got.Name, "example.") {
+			t.Errorf("the name is %q", got.Name)
+		}
+	})
+}
+
+func TestDefaults(t *testing.T) {
+	inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+		b.Post(corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n"}, "", "", "")
+		synctest.Wait()
+		got := b.server.all()[""]
+		host, _ := os.Hostname()
+		for what, values := range map[string][2]string{
+			"component": {got.ReportingController, "kopf"},
+			"instance":  {got.ReportingInstance, host},
+			"namespace": {got.Namespace, "default"},
+			"type":      {got.Type, "Normal"},
+			"reason":    {got.Reason, "Unspecified"},
+		} {
+			if values[0] != values[1] {
+				t.Errorf("%s: got %q, want %q", what, values[0], values[1])
+			}
+		}
+		if b.NeedLeaderElection() {
+			t.Error("replicas that stand by cannot post")
+		}
+	})
+}
+
+func TestEventsAboutEventsAreSkipped(t *testing.T) {
+	inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+		for _, apiVersion := range []string{"v1", "events.k8s.io/v1", "events.k8s.io/v1beta1"} {
+			b.Post(corev1.ObjectReference{APIVersion: apiVersion, Kind: "Event", Name: "e"}, "Normal", "R", apiVersion)
+		}
+		b.Post(corev1.ObjectReference{APIVersion: "calendar.example.com/v1", Kind: "Event", Name: "e"}, "Normal", "R", "a party")
+		synctest.Wait()
+		if events := b.server.all(); len(events) != 1 || events["a party"].Name == "" {
+			t.Errorf("got %v", events)
+		}
+	})
+}
+
+func TestRepeatedEventsAreCounted(t *testing.T) {
+	inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+		for range 3 {
+			b.Post(ref, "Normal", "R", "again")
+			synctest.Wait()
+			time.Sleep(time.Minute)
+		}
+		if got := b.server.all()["again"]; got.Count != 3 || got.LastTimestamp.Sub(got.FirstTimestamp.Time) != 2*time.Minute {
+			t.Errorf("got %d from %s to %s", got.Count, got.FirstTimestamp, got.LastTimestamp)
+		}
+		b.server.events = map[string]*corev1.Event{} // they expire in the cluster
+		b.Post(ref, "Normal", "R", "again")
+		synctest.Wait()
+		if got := b.server.all()["again"]; got.Count != 4 {
+			t.Errorf("an expired event is not created anew: %v", got)
+		}
+		if stats := b.Stats(); stats != (posting.Stats{Posted: 4}) {
+			t.Errorf("got %+v", stats)
+		}
+	})
+}
+
+func TestSimilarEventsAreCombined(t *testing.T) {
+	inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+		for i := range 20 {
+			b.Post(ref, "Warning", "Retry", fmt.Sprintf("attempt %d %s", i, strings.Repeat("x", 2000)))
+		}
+		synctest.Wait()
+		events, all := b.server.all(), 0
+		for message, event := range events {
+			if strings.HasPrefix(message, "(combined from similar events): attempt 19") {
+				all = int(event.Count)
+			}
+			if len(message) > 1024 || event.ReportingController != "kopf" {
+				t.Errorf("%d bytes from %q", len(message), event.ReportingController)
+			}
+		}
+		if len(events) != 10 || all != 11 {
+			t.Errorf("%d events, of which one stands for %d", len(events), all)
+		}
+	})
+}
+
+func TestOneObjectCannotFloodTheCluster(t *testing.T) {
+	inBubble(t, posting.Options{Burst: 2, Refill: time.Hour}, func(t *testing.T, b *bench) {
+		flood := func() {
+			for i := range 5 {
+				b.Post(ref, "Normal", fmt.Sprintf("Reason%d", i), "x")
+			}
+			synctest.Wait()
+		}
+		flood()
+		if stats := b.Stats(); stats != (posting.Stats{Posted: 2, Suppressed: 3}) {
+			t.Errorf("at once: %+v", stats)
+		}
+		other := ref
+		other.UID, other.Name = "uid-2", "other"
+		b.Post(other, "Normal", "R", "x")
+		synctest.Wait()
+		if stats := b.Stats(); stats.Posted != 3 {
+			t.Errorf("another object: %+v", stats)
+		}
+		time.Sleep(time.Hour + time.Second)
+		flood()
+		if stats := b.Stats(); stats.Posted != 4 {
+			t.Errorf("an hour later: %+v", stats)
+		}
+	})
+}
+
+func TestTwoEventsAtOneInstantHaveTwoNames(t *testing.T) {
+	inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+		b.Post(ref, "Normal", "One", "1")
+		b.Post(ref, "Normal", "Two", "2")
+		synctest.Wait()
+		if events := b.server.all(); len(events) != 2 {
+			t.Errorf("got %v", events)
+		}
+	})
+}
+
+func TestPostingDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer()
+		logger, lines := logs()
+		r := posting.New(server, posting.Options{Capacity: 2, Logger: logger})
+		for i := range 5 {
+			r.Post(ref, "Normal", "R", fmt.Sprint(i))
+		}
+		if stats := r.Stats(); stats != (posting.Stats{Dropped: 3}) {
+			t.Errorf("got %+v", stats)
+		}
+		stop := start(t, r)
+		synctest.Wait()
+		if len(server.all()) != 2 {
+			t.Errorf("those that waited are not posted: %v", server.all())
+		}
+		if got := lines(); len(got) != 1 || !strings.Contains(got[0], `"count"=3`) {
+			t.Errorf("logged: %v", got)
+		}
+		stop()
+	})
+}
+
+func TestAnAPIServerThatIsAwayForAWhile(t *testing.T) {
+	for name, err := range map[string]error{
+		"it is not reachable": errors.New("connection refused"),
+		"it is busy":          apierrors.NewTooManyRequests("", 1),
+		"it is starting":      apierrors.NewServiceUnavailable("etcd"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+				b.server.failWith(func(context.Context) error { return err })
+				b.Post(ref, "Normal", "R", "x")
+				time.Sleep(10 * time.Second)
+				b.server.failWith(nil)
+				time.Sleep(10 * time.Second)
+				if stats := b.Stats(); stats != (posting.Stats{Posted: 1}) {
+					t.Errorf("got %+v", stats)
+				}
+				if got := b.logs(); len(got) != 0 {
+					t.Errorf("logged: %v", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAnEventThatWasPostedWithoutAnAnswer(t *testing.T) {
+	inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+		b.server.loseAnswer = true
+		b.Post(ref, "Normal", "R", "x")
+		time.Sleep(2 * time.Second)
+		if stats := b.Stats(); stats != (posting.Stats{Posted: 1}) || len(b.server.all()) != 1 {
+			t.Errorf("got %+v, %v", stats, b.server.all())
+		}
+	})
+}
+
+func TestRefusedEvents(t *testing.T) {
+	terminating := apierrors.NewForbidden(corev1.Resource("events"), "x", errors.New("the namespace is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	tests := map[string]struct {
+		err    error
+		failed int64
+		log    string
+	}{
+		"the namespace is being removed": {terminating, 0, ""},
+		"the namespace is gone":          {apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), 0, ""},
+		"events are not allowed":         {apierrors.NewForbidden(corev1.Resource("events"), "x", errors.New("no")), 3, "allow the operator to create and patch events"},
+		"the event is invalid":           {apierrors.NewBadRequest("no"), 3, "could not be posted"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+				b.server.failWith(func(context.Context) error { return test.err })
+				for i := range 3 {
+					b.Post(ref, "Normal", "R", fmt.Sprintf("s3cret %d", i))
+				}
+				synctest.Wait()
+				if stats := b.Stats(); stats != (posting.Stats{Failed: test.failed}) {
+					t.Errorf("got %+v", stats)
+				}
+				got := strings.Join(b.logs(), "\n")
+				if (test.log == "") != (got == "") || !strings.Contains(got, test.log) || strings.Contains(got, "\n") {
+					t.Errorf("logged: %v", got)
+				}
+				if strings.Contains(got, "s3cret") {
+					t.Errorf("the message is logged: %v", got)
+				}
+				time.Sleep(time.Minute)
+				b.Post(ref, "Normal", "R", "later")
+				synctest.Wait()
+				if again := len(b.logs()); test.log != "" && again != 2 {
+					t.Errorf("a minute later, there are %d log lines", again)
+				}
+			})
+		})
+	}
+}
+
+func TestStopping(t *testing.T) {
+	inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
+		b.stop()
+		b.Post(ref, "Normal", "R", "the last one")
+		b.stop = start(t, b.Recorder)
+		b.stop()
+		if len(b.server.all()) != 1 {
+			t.Error("an event that waited is lost")
+		}
+	})
+}
+
+func TestStoppingIsBounded(t *testing.T) {
+	inBubble(t, posting.Options{DrainTimeout: 3 * time.Second}, func(t *testing.T, b *bench) {
+		b.server.failWith(func(ctx context.Context) error {
+			<-ctx.Done() // no answer ever
+			return ctx.Err()
+		})
+		for i := range 4 {
+			b.Post(ref, "Normal", "R", fmt.Sprint(i))
+		}
+		synctest.Wait()
+		before := time.Now()
+		b.stop()
+		if waited := time.Since(before); waited != 3*time.Second {
+			t.Errorf("stopped after %s", waited)
+		}
+		if stats := b.Stats(); stats != (posting.Stats{Failed: 1, Dropped: 3}) {
+			t.Errorf("got %+v", stats)
+		}
+	})
+}
+
+func TestANilRecorderPostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r *posting.Recorder
+		r.Post(ref, "Normal", "R", "x")
+		if r.Stats() != (posting.Stats{}) {
+			t.Error("it counts")
+		}
+		if err := posting.Info(posting.WithRecorder(context.Background(), r), map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "p"},
+		}, "R", "x"); err != nil {
+			t.Error(err)
+		}
+		start(t, r)()
+	})
+}

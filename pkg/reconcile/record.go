@@ -1,0 +1,101 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/cause"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+)
+
+// intend makes the intent of a cycle as it stands now.
+func (p *pass) intend(c *cycle) *intent {
+	in := &intent{cycle: c, end: !p.stopped()}
+	in.base, _ = p.Settings.Persistence.DiffBase.Fetch(context.Background(), p.body)
+	in.release = c.held && (c.Reason == cause.Delete || !c.wanted)
+	return in
+}
+
+func (p *pass) stopped() bool {
+	select {
+	case <-p.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// record writes what has come of the handlers, and tells when to come back.
+func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
+	in, before := p.intend(c), p.body
+	contributed := len(p.memory.unsent) > 0
+	if err := p.commit(ctx, in); err != nil {
+		return false, 0, ignoreGone(err)
+	}
+	if p.memory.released || p.stopped() {
+		return false, 0, nil
+	}
+	if !in.ends() {
+		wake, waiting := c.progress.Wake()
+		return waiting && wake == 0, wake, nil
+	}
+	p.memory.handled = true
+	p.conclude(c)
+	// What has changed since the cycle began, or was changed by the handlers
+	// themselves, is the next change.
+	if contributed || !object.Equal(c.first, c.New) {
+		return p.body != before, 0, nil
+	}
+	p.settle()
+	return false, 0, nil
+}
+
+// conclude tells that a cycle has ended.
+func (p *pass) conclude(c *cycle) {
+	if len(c.handlers) == 0 {
+		return
+	}
+	succeeded, failed := c.progress.Counts()
+	p.log.Info(fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed))
+	p.post(p.body, normal, "Finished", fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed))
+}
+
+// hold puts the finalizer on the object, and goes on with the rest.
+func (p *pass) hold(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
+	if err := p.commit(ctx, &intent{hold: true}); err != nil {
+		return false, 0, ignoreGone(err)
+	}
+	return true, 0, nil
+}
+
+// leave lets go of an object with which nothing is to be done: of the finalizer
+// that nobody needs, and of the progress of a cycle that is not there any more.
+func (p *pass) leave(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
+	in := &intent{release: c.held && (!c.wanted || c.deleting)}
+	if c.inScope && c.Reason == cause.NoOp && c.progress.Leftovers() {
+		in.cycle, in.sweep = c, true
+		in.base, _ = p.Settings.Persistence.DiffBase.Fetch(ctx, p.body)
+	}
+	before, contributed := p.body, len(p.memory.unsent) > 0
+	if err := p.commit(ctx, in); err != nil {
+		return false, 0, ignoreGone(err)
+	}
+	if contributed && p.body != before {
+		return !p.memory.released, 0, nil
+	}
+	p.settle()
+	return false, 0, nil
+}
+
+// settle notes that nothing is left to do at this version of the object.
+func (p *pass) settle() { p.memory.settled = p.body.ResourceVersion() }
+
+// ignoreGone makes a success of a disappearance: there is nothing left to do.
+func ignoreGone(err error) error {
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	return err
+}

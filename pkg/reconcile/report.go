@@ -1,0 +1,79 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+const (
+	normal  = corev1.EventTypeNormal
+	warning = corev1.EventTypeWarning
+)
+
+// About is what the context of a handler's call is about.
+type About struct {
+	Body     *object.Body
+	Resource selector.Resource
+	Logger   logr.Logger
+}
+
+// announce logs what is about to be handled, and what is given up for it.
+func (p *pass) announce(c *cycle) {
+	for reason, count := range c.progress.Superseded(c.Reason) {
+		p.log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
+	}
+	if log := p.log.V(1); log.Enabled() {
+		log.Info(fmt.Sprintf("The %s is in progress.", c.Reason.Noun()), "handlers", len(c.handlers), "changes", len(c.Diff))
+	}
+}
+
+// report tells what has come of one attempt of a handler: in the log, and as an
+// event of the object when the handler is done or has failed.
+func (p *pass) report(ctx context.Context, d *handler.Declaration, o execution.Outcome) {
+	log := p.log.WithValues("handler", d.ID)
+	var children *handler.SubhandlersError
+	switch {
+	case o.Ignored != nil:
+		log.Error(o.Ignored, "The handler failed; this is ignored.", stackOf(o.Ignored)...)
+	case o.Succeeded():
+		log.Info("The handler succeeded.")
+		p.post(p.body, normal, "Success", fmt.Sprintf("Handler %s succeeded.", d.ID))
+	case errors.As(o.Err, &children):
+		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
+	case o.Final:
+		log.Error(o.Err, "The handler failed permanently.", stackOf(o.Err)...)
+		p.post(p.body, warning, "Failure", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
+	default:
+		log.Error(o.Err, "The handler failed and will be retried.", append(stackOf(o.Err), "delay", o.Delay.String())...)
+		p.post(p.body, warning, "Retry", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))
+	}
+}
+
+// stackOf is the place of a panic, for the log line about it.
+func stackOf(err error) []any {
+	var panicked *handler.PanicError
+	if errors.As(err, &panicked) {
+		return []any{"stack", string(panicked.Stack)}
+	}
+	return nil
+}
+
+// post reports something about the object as a Kubernetes event.
+func (p *pass) post(body *object.Body, eventType, reason, message string) {
+	if p.Settings.Posting.Disabled || p.Poster == nil {
+		return
+	}
+	p.Poster.Post(corev1.ObjectReference{
+		APIVersion: body.APIVersion(), Kind: body.Kind(),
+		Namespace: body.Namespace(), Name: body.Name(), UID: body.UID(),
+	}, eventType, reason, message)
+}

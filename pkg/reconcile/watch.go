@@ -1,0 +1,161 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+)
+
+// discoveryPatience is how long a resource is waited for when an operator starts.
+const discoveryPatience = 10 * time.Second
+
+// Watch finds the resources of the handlers and keeps their objects in memory,
+// until the context is done.
+func (e *Engine) Watch(ctx context.Context) error {
+	if err := e.discover(ctx); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var synced []cache.InformerSynced
+	for _, s := range e.served {
+		for _, informer := range s.informers {
+			running.Go(func() { informer.RunWithContext(ctx) })
+		}
+		synced = append(synced, s.synced()...)
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return nil // stopped meanwhile
+	}
+	e.Logger.V(1).Info("all objects are known", "resources", len(e.served))
+	close(e.watching)
+	<-ctx.Done()
+	return nil
+}
+
+// discover finds the resources of the selectors, and sets each of them up with
+// its handlers and its informers.
+func (e *Engine) discover(ctx context.Context) error {
+	resolution, err := e.resolve(ctx)
+	if err != nil {
+		return fmt.Errorf("the resources of the cluster cannot be listed: %w", err)
+	}
+	for _, warning := range resolution.Warnings {
+		e.Logger.Info("Some handlers will not be called. " + warning.Error())
+	}
+	e.served = map[string]*served{}
+	var problems []error
+	for _, found := range resolution.Served {
+		problems = append(problems, e.serve(found))
+	}
+	return errors.Join(problems...)
+}
+
+// resolve asks the cluster what the selectors mean. A resource definition that
+// was installed a moment ago takes the API server some seconds to serve, hence
+// the patience with what is missing.
+func (e *Engine) resolve(ctx context.Context) (discovery.Resolution, error) {
+	var resolution discovery.Resolution
+	var failure error
+	complete := func(ctx context.Context) (bool, error) {
+		var present discovery.Snapshot
+		present, failure = e.Resources.Resources(ctx)
+		if failure == nil {
+			resolution = discovery.Resolve(e.Handlers.Selectors(), present)
+		}
+		return failure == nil && len(resolution.Warnings) == 0, nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, time.Second, discoveryPatience, true, complete); err != nil && !wait.Interrupted(err) {
+		return resolution, err
+	}
+	return resolution, failure
+}
+
+// serve sets a resource up with those handlers whose selectors have found it.
+func (e *Engine) serve(found discovery.Served) error {
+	handlers := e.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) })
+	if err := handlers.Conflicts(); err != nil {
+		return fmt.Errorf("%s: %w", found, err)
+	}
+	api, err := kube.New(e.REST, e.HTTP, found.Resource)
+	if err != nil {
+		return err
+	}
+	s := newServed(found.Resource, handlers, api)
+	e.served[s.name] = s
+	return e.inform(s)
+}
+
+// inform gives a resource an informer for every namespace.
+func (e *Engine) inform(s *served) error {
+	namespaces := e.Settings.Scope.Namespaces
+	if !s.Namespaced || len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		informer := cache.NewSharedIndexInformerWithOptions(s.api.ListWatch(namespace), &object.Snapshot{},
+			cache.SharedIndexInformerOptions{ObjectDescription: s.name})
+		if _, err := informer.AddEventHandler(e.listener(s)); err != nil {
+			return fmt.Errorf("%s cannot be watched: %w", s.name, err)
+		}
+		s.informers = append(s.informers, informer)
+	}
+	return nil
+}
+
+// listener is the only one on an informer, so that what it does is in order:
+// first the event line, then the queue.
+func (e *Engine) listener(s *served) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(item any, listed bool) {
+			kind := watch.Added
+			if listed {
+				kind = "" // it was there before
+				e.memories.of(s.key(item.(*object.Snapshot))).initial.Store(true)
+			}
+			e.happened(s, occurrence{kind, item.(*object.Snapshot)})
+		},
+		UpdateFunc: func(before, after any) {
+			old, now := before.(*object.Snapshot), after.(*object.Snapshot)
+			switch {
+			case old.GetUID() != now.GetUID():
+				// Deleted and re-created while the watch was interrupted.
+				e.happened(s, occurrence{watch.Deleted, old})
+				e.happened(s, occurrence{watch.Added, now})
+			case old.GetResourceVersion() != now.GetResourceVersion():
+				e.happened(s, occurrence{watch.Modified, now})
+			}
+		},
+		DeleteFunc: func(item any) {
+			if unknown, ok := item.(cache.DeletedFinalStateUnknown); ok {
+				item = unknown.Obj // the deletion itself was missed
+			}
+			if last, ok := item.(*object.Snapshot); ok {
+				e.happened(s, occurrence{watch.Deleted, last})
+			}
+		},
+	}
+}
+
+func (e *Engine) happened(s *served, o occurrence) {
+	key := s.key(o.snapshot)
+	if len(s.events) > 0 {
+		e.lines.push(key, o)
+	}
+	e.enqueue(key)
+}

@@ -1,0 +1,179 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+)
+
+// maxTries is how often one intent is tried within a pass. Every try but the
+// last one was refused because somebody else was faster.
+const maxTries = 6
+
+// errGone ends a pass over an object that does not exist any more.
+var errGone = errors.New("the object is gone")
+
+// commit writes an intent: the status first, where it is a subresource, so that
+// a success is never recorded before its result is stored; then everything else
+// in one patch. Both are bound to the version that they were computed for. When
+// it fails, the intent stays in memory, and nothing else happens to the object
+// before it is written.
+func (p *pass) commit(ctx context.Context, in *intent) error {
+	p.memory.pending = in
+	for range maxTries {
+		err := p.try(ctx, in)
+		switch {
+		case err == nil:
+			p.memory.pending, p.memory.unsent = nil, nil
+			if in.cycle != nil {
+				in.cycle.progress.Persisted()
+			}
+			return nil
+		case apierrors.IsNotFound(err):
+			p.release()
+			return errGone
+		case refused(err):
+			if err := p.split(ctx, in, err); err != nil {
+				return err
+			}
+		case apierrors.IsConflict(err):
+			if err := p.refresh(ctx, in); err != nil {
+				return err
+			}
+		default:
+			// The write may have been committed, or be so yet: look, and leave
+			// the rest to a later pass, so that a failing server is not stormed.
+			if failure := p.refresh(ctx, in); failure != nil {
+				return errors.Join(err, failure)
+			}
+			return err
+		}
+	}
+	return fmt.Errorf("others write to the object so often that our own writes do not get through (%d tries)", maxTries)
+}
+
+// try writes the intent against the version of the object that is known.
+func (p *pass) try(ctx context.Context, in *intent) error {
+	last := p.lastHold(in, p.body)
+	var main, status map[string]any
+	if !last { // whatever is written to an object that goes with this write is lost
+		main = p.contributed(in, p.body)
+		if p.Status {
+			main, status = patch.SplitStatus(main)
+		}
+	}
+	if err := p.send(ctx, in, "status", status, status); err != nil {
+		return err
+	}
+	p.statusDone()
+	book, err := p.bookkeeping(ctx, in, p.body)
+	if err != nil {
+		return err
+	}
+	whole := patch.Minimal(p.body.Raw(), main, book)
+	if err := p.send(ctx, in, "", whole, main); err != nil {
+		return err
+	}
+	if last {
+		p.release()
+	}
+	return nil
+}
+
+// send writes one merge patch, unless it would change nothing. The handlers'
+// part of it is remembered until the answer is there.
+func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, theirs map[string]any) error {
+	if len(merge) == 0 {
+		return nil
+	}
+	text, err := p.bound(merge)
+	if err != nil {
+		return err
+	}
+	in.sent, p.memory.doubt = theirs, true
+	ctx, cancel := p.requestContext(ctx)
+	defer cancel()
+	snapshot, err := p.api.Patch(ctx, p.key.NamespacedName, subresource, text)
+	if err != nil {
+		if refused(err) {
+			p.memory.doubt = false // the server has answered: nothing was written
+		}
+		return err
+	}
+	p.body = snapshot.Body()
+	p.memory.written(p.body)
+	in.sent = nil
+	p.warnPruned(merge)
+	return nil
+}
+
+// bound makes the patch valid for the version that it was computed for, and for
+// no other one.
+func (p *pass) bound(merge map[string]any) ([]byte, error) {
+	version := map[string]any{"metadata": map[string]any{"resourceVersion": p.body.ResourceVersion()}}
+	return json.Marshal(patch.ApplyMerge(merge, version))
+}
+
+// refresh reads the object after a write that failed, and finds out what of the
+// intent is there in spite of it.
+func (p *pass) refresh(ctx context.Context, in *intent) error {
+	p.memory.doubt = true
+	body, err := p.get(ctx)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		return errGone
+	}
+	p.adopt(in, body)
+	return nil
+}
+
+// adopt goes on with a version that others may have written.
+func (p *pass) adopt(in *intent, body *object.Body) {
+	p.body, in.foreign = body, true
+	if in.sent == nil {
+		return
+	}
+	// A transformation must not be repeated on its own result.
+	if patch.Minimal(body.Raw(), in.sent) == nil {
+		if _, status := patch.SplitStatus(in.sent); status != nil && p.Status {
+			p.statusDone()
+		} else {
+			p.memory.unsent = nil
+		}
+	}
+	in.sent = nil
+}
+
+// statusDone notes that the handlers' part of the status is written.
+func (p *pass) statusDone() {
+	if p.Status {
+		for i := range p.memory.unsent {
+			p.memory.unsent[i].StatusDone = true
+		}
+	}
+}
+
+// settlePending writes what an earlier pass could not.
+func (p *pass) settlePending(ctx context.Context) error {
+	in := p.memory.pending
+	if in == nil {
+		return nil
+	}
+	p.adopt(in, p.body)
+	return p.commit(ctx, in)
+}
+
+// refused tells whether the server does not want the content of a write, now or
+// ever: another try of the same makes no sense.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
+}

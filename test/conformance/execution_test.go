@@ -1,0 +1,168 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/cause"
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+type executionInput struct {
+	Behaviour string   `json:"behaviour"`
+	Delay     *float64 `json:"delay"`
+	Options   struct {
+		Errors  string   `json:"errors"`
+		Timeout *float64 `json:"timeout"`
+		Retries *int     `json:"retries"`
+		Backoff *float64 `json:"backoff"`
+	} `json:"options"`
+	Record *struct {
+		Retries           int     `json:"retries"`
+		StartedSecondsAgo float64 `json:"startedSecondsAgo"`
+	} `json:"record"`
+}
+
+type executionExpect struct {
+	Called        bool           `json:"called"`
+	Delay         float64        `json:"delay"` // null: none asked, which is the same as at once
+	Error         string         `json:"error"`
+	Failure       bool           `json:"failure"`
+	Final         bool           `json:"final"`
+	RetriesAfter  int            `json:"retriesAfter"`
+	RetryArgument *int           `json:"retryArgument"`
+	StatusPatch   map[string]any `json:"statusPatch"`
+	Success       bool           `json:"success"`
+}
+
+func TestExecution(t *testing.T) {
+	for _, v := range load[executionInput, executionExpect](t, "execution") {
+		t.Run(v.Name, func(t *testing.T) {
+			if excepted(t, "execution", v.Name) {
+				return
+			}
+			synctest.Test(t, func(t *testing.T) {
+				if got := executed(t, v.Input); !sameExecution(got, v.Expect) {
+					t.Errorf("%+v\ngot  %+v\nwant %+v", v.Input, got, v.Expect)
+				}
+			})
+		})
+	}
+}
+
+// executed makes one attempt, as the engine does.
+func executed(t *testing.T, in executionInput) executionExpect {
+	var got executionExpect
+	d, err := handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(_ context.Context, c *handler.Change) error {
+		retry := c.Retry()
+		got.Called, got.RetryArgument = true, &retry
+		return behave(in, c)
+	}}, executionOptions(in)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	progress := execution.NewProgress(func(string) *storage.Record { return recordOf(in) })
+	state := progress.Enter(d.ID, cause.Create, false)
+	runner := &execution.Runner{
+		Occasion: &handler.Occasion{Reason: cause.Create}, Progress: progress,
+		Lifecycle: handler.AllAtOnce, Backoff: time.Minute,
+		Before: func(context.Context) error { return nil },
+		Context: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
+			return ctx, handler.Subject{Body: object.NewBody(nil)}
+		},
+		After: func(_ context.Context, _ *handler.Declaration, o execution.Outcome) {
+			got.Final, got.Error = o.Final, errorName(o.Err)
+			if !o.Final {
+				got.Delay = o.Delay.Seconds()
+			}
+		},
+	}
+	if err := runner.Run(t.Context(), registry.Handlers{d}); err != nil {
+		t.Fatal(err)
+	}
+	got.RetriesAfter, got.Success, got.Failure = state.Retries, state.Success, state.Failure
+	for _, c := range runner.Contributions {
+		got.StatusPatch = map[string]any{c.ID: c.Result}
+	}
+	return got
+}
+
+func sameExecution(a, b executionExpect) bool {
+	sameRetry := (a.RetryArgument == nil) == (b.RetryArgument == nil) && (a.RetryArgument == nil || *a.RetryArgument == *b.RetryArgument)
+	sameStatus := object.Equal(a.StatusPatch, b.StatusPatch)
+	a.RetryArgument, b.RetryArgument, a.StatusPatch, b.StatusPatch = nil, nil, nil, nil
+	return sameRetry && sameStatus && a.Called == b.Called && a.Delay == b.Delay && a.Error == b.Error && a.Failure == b.Failure &&
+		a.Final == b.Final && a.RetriesAfter == b.RetriesAfter && a.Success == b.Success
+}
+
+func executionOptions(in executionInput) []handler.CreateOption {
+	modes := map[string]handler.Mode{"TEMPORARY": handler.ErrorsTemporary, "PERMANENT": handler.ErrorsPermanent, "IGNORED": handler.ErrorsIgnored}
+	options := []handler.CreateOption{handler.ID("fn"), handler.Errors(modes[in.Options.Errors])}
+	if in.Options.Timeout != nil {
+		options = append(options, handler.Timeout(seconds(*in.Options.Timeout)))
+	}
+	if in.Options.Retries != nil {
+		options = append(options, handler.Retries(*in.Options.Retries))
+	}
+	if in.Options.Backoff != nil {
+		options = append(options, handler.Backoff(seconds(*in.Options.Backoff)))
+	}
+	return options
+}
+
+func behave(in executionInput, c *handler.Change) error {
+	switch in.Behaviour {
+	case "result":
+		c.SetResult(map[string]any{"a": 1})
+		return nil
+	case "ok":
+		return nil
+	case "temporary":
+		delay := 0.0
+		if in.Delay != nil {
+			delay = *in.Delay
+		}
+		return handler.Temporary(errors.New("temporary"), seconds(delay))
+	case "permanent":
+		return handler.Permanent(errors.New("permanent"))
+	default:
+		return errors.New("arbitrary")
+	}
+}
+
+func recordOf(in executionInput) *storage.Record {
+	if in.Record == nil {
+		return nil
+	}
+	return &storage.Record{
+		Started: time.Now().Add(-seconds(in.Record.StartedSecondsAgo)),
+		Purpose: cause.Create, Retries: in.Record.Retries,
+	}
+}
+
+func errorName(err error) string {
+	switch err.(type) {
+	case nil:
+		return ""
+	case *handler.TimeoutError:
+		return "HandlerTimeoutError"
+	case *handler.RetriesError:
+		return "HandlerRetriesError"
+	case *handler.TemporaryError:
+		return "TemporaryError"
+	case *handler.PermanentError:
+		return "PermanentError"
+	default:
+		return "ValueError"
+	}
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -1,0 +1,74 @@
+package conformance
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	evanphx "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+)
+
+func TestJSONPatch(t *testing.T) {
+	type input struct {
+		Body       map[string]any `json:"body"`
+		MergePatch map[string]any `json:"mergePatch"`
+	}
+	type expect struct {
+		Empty         bool           `json:"empty"`
+		ResultingBody map[string]any `json:"resultingBody"`
+	}
+	for _, v := range load[input, expect](t, "json_patch") {
+		t.Run(v.Name, func(t *testing.T) {
+			if excepted(t, "json_patch", v.Name) {
+				return
+			}
+			operations, err := patch.JSONPatch(v.Input.Body, v.Input.MergePatch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(operations) == 0) != v.Expect.Empty {
+				t.Errorf("got %v, want none: %v", operations, v.Expect.Empty)
+			}
+			// Exactly, nulls and all: in a JSON patch they are values.
+			if got := afterOperations(t, v.Input.Body, operations); !reflect.DeepEqual(got, plainJSON(t, v.Expect.ResultingBody)) {
+				t.Errorf("%v lead to %v, want %v", operations, got, v.Expect.ResultingBody)
+			}
+		})
+	}
+}
+
+// afterOperations is the body after the operations, as an API server applies them.
+func afterOperations(t *testing.T, body, operations any) any {
+	t.Helper()
+	encodedBody, encodedPatch := encodeJSON(t, body), encodeJSON(t, operations)
+	parsed, err := evanphx.DecodePatch(encodedPatch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := parsed.Apply(encodedBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plainJSON(t, json.RawMessage(text))
+}
+
+// plainJSON makes all numbers the same Go type.
+func plainJSON(t *testing.T, value any) any {
+	t.Helper()
+	var decoded any
+	if err := json.Unmarshal(encodeJSON(t, value), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return decoded
+}
+
+func encodeJSON(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,157 @@
+// Package budgets asserts how many writes the handling of an object costs. The
+// figures are promises of the README.
+package budgets
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
+
+const handledAnnotation = "kopf.zalando.org/last-handled-configuration"
+
+var examples = kopf.Resource("kopf.dev", "v1", "kopfexamples")
+
+func succeed(context.Context, *kopf.Change) error { return nil }
+
+func returnResult(_ context.Context, c *kopf.Change) error {
+	c.SetResult(map[string]any{"field": c.Body().ResourceVersion()})
+	return nil
+}
+
+// lifeCycle counts the writes of a creation, an update and a deletion.
+func lifeCycle(t *testing.T, registry *kopf.Registry) (create, update, remove int) {
+	g := gomega.NewWithT(t)
+	config := cluster.Config()
+	requests := testenv.Count(config)
+	namespace := cluster.Namespace(t)
+	operators.Start(t, config, namespace, registry)
+	writes := func() int {
+		defer requests.Reset()
+		t.Log(requests.String())
+		return requests.Snapshot().Writes("kopfexamples")
+	}
+	ctx, obj := t.Context(), testenv.NewObject("KopfExample", namespace, "one", map[string]any{"field": "old"})
+
+	g.Expect(cluster.Client().Create(ctx, obj)).To(gomega.Succeed())
+	g.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handledAnnotation, gomega.ContainSubstring("old")))
+	rest(g, requests)
+	create = writes()
+
+	g.Expect(cluster.Client().Patch(ctx, obj, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"field":"new"}}`)))).To(gomega.Succeed())
+	g.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handledAnnotation, gomega.ContainSubstring("new")))
+	rest(g, requests)
+	update = writes()
+
+	g.Expect(cluster.Client().Delete(ctx, obj)).To(gomega.Succeed())
+	g.Eventually(cluster.Exists(obj)).Should(gomega.BeFalse())
+	rest(g, requests)
+	return create, update, writes()
+}
+
+// rest waits until the operator has had the time to write more than it should.
+func rest(g *gomega.WithT, requests *testenv.CountingTransport) {
+	before := len(requests.Requests())
+	g.Consistently(func() int { return len(requests.Requests()) }, 300*time.Millisecond).Should(gomega.Equal(before), "%s", requests)
+}
+
+func TestLifeCycle(t *testing.T) {
+	tests := map[string]struct {
+		handler                kopf.ChangeFunc
+		create, update, remove int
+	}{
+		"with results":    {returnResult, 3, 2, 1},
+		"without results": {succeed, 2, 1, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			registry := kopf.NewRegistry()
+			registry.OnCreate(examples, test.handler)
+			registry.OnUpdate(examples, test.handler)
+			registry.OnDelete(examples, test.handler)
+			create, update, remove := lifeCycle(t, registry)
+			gomega.NewWithT(t).Expect([]int{create, update, remove}).To(gomega.Equal([]int{test.create, test.update, test.remove}))
+		})
+	}
+}
+
+// Three creation handlers, of which one is retried twice and one has two
+// sub-handlers with results.
+func TestThreeHandlers(t *testing.T) {
+	g := gomega.NewWithT(t)
+	registry := kopf.NewRegistry()
+	registry.OnCreate(examples, succeed, kopf.ID("a"))
+	registry.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+		if c.Retry() < 2 {
+			return kopf.Temporary(errors.New("not yet"), 100*time.Millisecond)
+		}
+		return nil
+	}, kopf.ID("b"))
+	registry.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+		c.Subhandler("item1", returnResult)
+		c.Subhandler("item2", returnResult)
+		return nil
+	}, kopf.ID("c"))
+	_, requests := created(t, registry)
+	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(4), "%s", requests)
+}
+
+func TestEachRetryIsOneWrite(t *testing.T) {
+	g := gomega.NewWithT(t)
+	registry := kopf.NewRegistry()
+	registry.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+		if c.Retry() < 5 {
+			return kopf.Temporary(errors.New("not yet"), 50*time.Millisecond)
+		}
+		return nil
+	}, kopf.ID("retried"))
+	_, requests := created(t, registry)
+	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(6), "%s", requests)
+}
+
+func TestNothingIsWrittenAtRest(t *testing.T) {
+	g := gomega.NewWithT(t)
+	registry := kopf.NewRegistry()
+	registry.OnCreate(examples, returnResult)
+	registry.OnUpdate(examples, returnResult)
+	registry.OnDelete(examples, succeed)
+	obj, requests := created(t, registry)
+
+	requests.Reset()
+	status := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"other":"x"}}`))
+	g.Expect(cluster.Client().Status().Patch(t.Context(), obj, status)).To(gomega.Succeed())
+	rest(g, requests)
+	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), "an event without a change: %s", requests)
+
+	config := cluster.Config()
+	again := testenv.Count(config)
+	operators.Start(t, config, obj.GetNamespace(), registry)
+	rest(g, again)
+	g.Expect(again.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), "a restart: %s", again)
+}
+
+// created runs an operator and waits until it has handled a new object.
+func created(t *testing.T, registry *kopf.Registry) (*unstructured.Unstructured, *testenv.CountingTransport) {
+	g := gomega.NewWithT(t)
+	config := cluster.Config()
+	requests := testenv.Count(config)
+	obj := testenv.NewObject("KopfExample", cluster.Namespace(t), "one", nil)
+	operators.Start(t, config, obj.GetNamespace(), registry)
+	g.Expect(cluster.Client().Create(t.Context(), obj)).To(gomega.Succeed())
+	g.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handledAnnotation, gomega.Not(gomega.BeEmpty())))
+	rest(g, requests)
+	return obj, requests
+}

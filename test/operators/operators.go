@@ -1,0 +1,74 @@
+// Package operators runs operators inside of tests.
+package operators
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// Operator is an operator that runs in a test.
+type Operator struct {
+	t      testing.TB
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// stopPatience is how long a test waits for an operator to stop.
+const stopPatience = 30 * time.Second
+
+// Start runs an operator of one namespace, and returns when it is ready. It is
+// stopped with the test, if not before.
+func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.Registry, adjust ...func(*kopf.Options)) *Operator {
+	t.Helper()
+	options := kopf.Options{Registry: registry, Config: config, Logger: Logger()}
+	if namespace != "" {
+		options.Settings.Scope.Namespaces = []string{namespace}
+	}
+	for _, change := range adjust {
+		change(&options)
+	}
+	ready := make(chan struct{})
+	options.Ready = ready
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &Operator{t: t, cancel: cancel, done: make(chan error, 1)}
+	go func() { o.done <- kopf.Run(ctx, options) }()
+	t.Cleanup(o.Stop)
+	select {
+	case <-ready:
+	case err := <-o.done:
+		o.done <- err
+		t.Fatalf("the operator did not start: %v", err)
+	}
+	return o
+}
+
+// Stop stops the operator and waits until nothing of it is left.
+func (o *Operator) Stop() {
+	o.t.Helper()
+	o.cancel()
+	select {
+	case err := <-o.done:
+		o.done <- nil // another Stop has nothing to wait for
+		if err != nil {
+			o.t.Errorf("the operator failed: %v", err)
+		}
+	case <-time.After(stopPatience):
+		o.t.Errorf("the operator did not stop within %s", stopPatience)
+	}
+}
+
+// Logger logs what operators log, if KOPF_TEST_LOG is set.
+func Logger() logr.Logger {
+	if os.Getenv("KOPF_TEST_LOG") == "" {
+		return logr.Discard()
+	}
+	return zap.New(zap.UseDevMode(true))
+}

@@ -1,0 +1,126 @@
+package testenv
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// CountingTransport counts the requests of every client that is made from one
+// configuration. Events and leases are counted apart: their number follows the
+// clock, not the handlers. Safe for concurrent use.
+type CountingTransport struct {
+	mu       sync.Mutex
+	requests []Request
+}
+
+// Count makes the configuration count, before any client is made from it.
+func Count(config *rest.Config) *CountingTransport {
+	counter := &CountingTransport{}
+	config.Wrap(counter.Wrap)
+	return counter
+}
+
+// Wrap returns a transport that counts, and sends through the given one.
+func (c *CountingTransport) Wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(sent *http.Request) (*http.Response, error) {
+		request := newRequest(sent)
+		answer, err := next.RoundTrip(sent)
+		if err == nil {
+			request.Status = answer.StatusCode
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.requests = append(c.requests, request)
+		return answer, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { return f(sent) }
+
+// Requests returns what was asked since the last Reset, in the order of the
+// answers, without events and leases.
+func (c *CountingTransport) Requests() []Request {
+	return slices.DeleteFunc(c.all(), isApart)
+}
+
+// Snapshot counts what was asked since the last Reset, without events and leases.
+func (c *CountingTransport) Snapshot() Snapshot { return count(c.Requests()) }
+
+// Apart counts the requests for events and leases alone.
+func (c *CountingTransport) Apart() Snapshot {
+	return count(slices.DeleteFunc(c.all(), func(r Request) bool { return !isApart(r) }))
+}
+
+// Reset forgets all requests.
+func (c *CountingTransport) Reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests = nil
+}
+
+// String lists the requests, one a line, for the message of a failed test.
+func (c *CountingTransport) String() string {
+	var lines strings.Builder
+	for _, request := range c.Requests() {
+		fmt.Fprintln(&lines, request)
+	}
+	return lines.String()
+}
+
+func (c *CountingTransport) all() []Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.requests)
+}
+
+func isApart(r Request) bool { return r.Resource == "events" || r.Resource == "leases" }
+
+// Key is what requests are counted by. Target is a resource, or a resource and a
+// subresource as in "kopfexamples/status".
+type Key struct{ Method, Target string }
+
+// Snapshot is the number of requests of each kind.
+type Snapshot map[Key]int
+
+func count(requests []Request) Snapshot {
+	counts := Snapshot{}
+	for _, request := range requests {
+		target := request.Resource
+		if request.Subresource != "" {
+			target += "/" + request.Subresource
+		}
+		counts[Key{request.Method, target}]++
+	}
+	return counts
+}
+
+// Writes counts the PATCH and PUT requests for objects of the resource and for
+// their subresources: the writes that handling an object costs.
+func (s Snapshot) Writes(resource string) int {
+	total := 0
+	for key, number := range s {
+		owner, _, _ := strings.Cut(key.Target, "/")
+		if owner == resource && (key.Method == http.MethodPatch || key.Method == http.MethodPut) {
+			total += number
+		}
+	}
+	return total
+}
+
+// String lists the counts as "2 PATCH kopfexamples, 1 PATCH kopfexamples/status".
+func (s Snapshot) String() string {
+	var parts []string
+	for key := range maps.Keys(s) {
+		parts = append(parts, fmt.Sprintf("%d %s %s", s[key], key.Method, key.Target))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
