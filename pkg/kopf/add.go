@@ -37,8 +37,8 @@ func add(mgr manager.Manager, r *Registry, s Settings, ready chan<- struct{}) er
 		return err
 	}
 	logger := mgr.GetLogger().WithName("kopf")
-	recorder := posting.New(clientset.CoreV1(), posting.Options{Logger: logger})
-	surroundings := &surroundings{client: mgr.GetClient(), recorder: recorder, scheme: mgr.GetScheme()}
+	recorder := posting.New(clientset.CoreV1(), posting.Options{Logger: logger, Scheme: mgr.GetScheme()})
+	surroundings := &surroundings{client: mgr.GetClient(), recorder: recorder}
 	engine := reconcile.New(reconcile.Config{
 		Handlers: handlers, Settings: s, Logger: logger,
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(),

@@ -3,7 +3,6 @@ package kopf
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -16,7 +15,6 @@ import (
 type surroundings struct {
 	client   client.Client
 	recorder *posting.Recorder
-	scheme   *runtime.Scheme
 }
 
 type surroundingsKey struct{}
@@ -26,6 +24,7 @@ type surroundingsKey struct{}
 func (s *surroundings) context(ctx context.Context, about reconcile.About) context.Context {
 	ctx = log.IntoContext(ctx, about.Logger)
 	ctx = hierarchy.WithOwner(ctx, hierarchy.OwnerOfBody(about.Body))
+	ctx = posting.WithRecorder(ctx, s.recorder)
 	return context.WithValue(ctx, surroundingsKey{}, s)
 }
 

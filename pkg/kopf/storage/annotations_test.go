@@ -154,3 +154,26 @@ func annotationsIn(essence map[string]any) []string {
 	}
 	return keys
 }
+
+func TestReplicaSetsDoNotReadTheirDeployments(t *testing.T) {
+	ctx := t.Context()
+	body := bodyOf(t, `{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {
+		"ownerReferences": [{"kind": "Deployment"}],
+		"annotations": {"kopf.zalando.org/last-handled-configuration": "{\"of\":\"deployment\"}", "kopf.zalando.org/fn": "{\"retries\":1}"}}}`)
+	base, progress := storage.AnnotationsDiffBase{}, storage.SmartProgress{}
+	if essence, err := base.Fetch(ctx, body); essence != nil || err != nil {
+		t.Errorf("got %v, %v", essence, err)
+	}
+	if record, err := progress.Fetch(ctx, body, "fn"); record != nil || err != nil {
+		t.Errorf("got %+v, %v", record, err)
+	}
+	patch := storage.Patch{}
+	noError(t, base.Store(ctx, body, patch, base.Build(body, nil)))
+	noError(t, base.StoreCycle(ctx, body, patch, base.Build(body, nil)))
+	noError(t, progress.Store(ctx, body, patch, "<fn>/x", &storage.Record{}))
+	keys := slices.Sorted(slices.Values(annotationsIn(patch)))
+	want := []string{"kopf.zalando.org/_fn_.x-ofDRS", baseKey + "-ofDRS", cycleKey + "-ofDRS"}
+	if !slices.Equal(keys, want) {
+		t.Errorf("got %q, want %q", keys, want)
+	}
+}

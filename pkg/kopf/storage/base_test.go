@@ -61,7 +61,7 @@ func TestSecretsAreHashed(t *testing.T) {
 	if typed, err := json.Marshal(fetched["data"]); err != nil || string(typed) != `{"password":null,"same":null}` {
 		t.Errorf("typed objects see %s, %v", typed, err)
 	}
-	if changes := differences(fetched, essence, ""); changes != nil {
+	if changes := differences(fetched, essence); changes != nil {
 		t.Errorf("an unchanged object has changed at %q", changes)
 	}
 }
@@ -88,11 +88,11 @@ func TestHashedBaseShowsChanges(t *testing.T) {
 		want   []string
 	}{
 		"none":                 {func(map[string]any) {}, nil},
-		"of a long value":      {func(e map[string]any) { e["spec"].(map[string]any)["long"] = long + "!" }, []string{"/spec/long"}},
-		"of a short value":     {func(e map[string]any) { e["spec"].(map[string]any)["short"] = int64(2) }, []string{"/spec/short"}},
-		"that adds a field":    {func(e map[string]any) { e["spec"].(map[string]any)["added"] = long }, []string{"/spec/added"}},
-		"that removes a field": {func(e map[string]any) { delete(e["spec"].(map[string]any), "long") }, []string{"/spec/long"}},
-		"of an item in a list": {func(e map[string]any) { e["items"].([]any)[0] = "x" }, []string{"/items"}},
+		"of a long value":      {func(e map[string]any) { e["spec"].(map[string]any)["long"] = long + "!" }, []string{"spec.long"}},
+		"of a short value":     {func(e map[string]any) { e["spec"].(map[string]any)["short"] = int64(2) }, []string{"spec.short"}},
+		"that adds a field":    {func(e map[string]any) { e["spec"].(map[string]any)["added"] = long }, []string{"spec.added"}},
+		"that removes a field": {func(e map[string]any) { delete(e["spec"].(map[string]any), "long") }, []string{"spec.long"}},
+		"of an item in a list": {func(e map[string]any) { e["items"].([]any)[0] = "x" }, []string{"items"}},
 		"of nothing but nulls": {func(e map[string]any) { e["items"].([]any)[1].(map[string]any)["null"] = nil }, nil},
 		"of a number's form":   {func(e map[string]any) { e["items"].([]any)[1].(map[string]any)["n"] = 1.0 }, nil},
 	} {
@@ -107,7 +107,7 @@ func TestHashedBaseShowsChanges(t *testing.T) {
 			}
 			changed := runtime.DeepCopyJSON(essence)
 			test.change(changed)
-			if got := differences(fetched, changed, ""); !slices.Equal(got, test.want) {
+			if got := differences(fetched, changed); !slices.Equal(got, test.want) {
 				t.Errorf("got changes at %q, want %q", got, test.want)
 			}
 		})

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"reflect"
+	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,4 +111,21 @@ func BenchmarkBuildEssence(b *testing.B) {
 	for b.Loop() {
 		storage.SmartProgress{}.Clear(storage.AnnotationsDiffBase{}.Build(body, extra))
 	}
+}
+
+func TestStoragesShareABody(t *testing.T) {
+	body := annotated(map[string]string{"note": "text", baseKey: "{}", cycleKey: "{}", "kopf.zalando.org/fn": "{}"})
+	base, progress := storage.AnnotationsDiffBase{IgnoredFields: []object.Path{{"spec", "size"}}}, storage.SmartProgress{}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			patch := storage.Patch{}
+			essence := progress.Clear(base.Build(body, []object.Path{{"metadata"}, {"status"}}))
+			if base.Store(t.Context(), body, patch, essence) != nil || base.PurgeCycle(t.Context(), body, patch) != nil ||
+				progress.Purge(t.Context(), body, patch, "fn") != nil {
+				t.Error("it failed")
+			}
+		})
+	}
+	all.Wait()
 }

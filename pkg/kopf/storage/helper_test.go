@@ -2,11 +2,11 @@ package storage_test
 
 import (
 	"maps"
-	"slices"
 	"testing"
 
 	"sigs.k8s.io/json"
 
+	"github.com/kopf-go/kopf/pkg/kopf/diff"
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/storage"
 )
@@ -68,33 +68,12 @@ func merged(target map[string]any, patch map[string]any) map[string]any {
 	return result
 }
 
-// differences are the paths at which two essences differ, as a diff would find
-// them: hashes are asked, everything else is compared.
-func differences(old, new any, path string) []string {
-	if hashed, ok := old.(object.Opaque); ok {
-		if hashed.EqualTo(new) {
-			return nil
-		}
-		return []string{path}
-	}
-	before, isMapping := old.(map[string]any)
-	after, isMappingToo := new.(map[string]any)
-	if !isMapping || !isMappingToo {
-		if object.Equal(old, new) {
-			return nil
-		}
-		return []string{path}
-	}
-	keys := map[string]bool{}
-	for key := range before {
-		keys[key] = true
-	}
-	for key := range after {
-		keys[key] = true
-	}
+// differences are the paths at which two essences differ, the old one possibly
+// known only by hashes.
+func differences(before, after object.Essence) []string {
 	var paths []string
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		paths = append(paths, differences(before[key], after[key], path+"/"+key)...)
+	for _, item := range diff.Compute(before, after, diff.Full) {
+		paths = append(paths, item.Path.String())
 	}
 	return paths
 }

@@ -149,3 +149,11 @@ func TestMultiProgressTellsFailures(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestMultiDiffBaseTellsThatItHashes(t *testing.T) {
+	body := bodyOf(t, secretJSON)
+	base := storage.MultiDiffBase{foreign{}, storage.StatusDiffBase{}}
+	if got := base.Hashes(body, storage.Patch{}, storage.BuildEssence(body, nil)); got != storage.HashedSecret {
+		t.Errorf("hashed because of %q", got)
+	}
+}

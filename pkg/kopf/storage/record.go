@@ -34,3 +34,16 @@ const MaxMessage = 2048
 
 // Finished tells whether the handler is not to be called again in this cycle.
 func (r *Record) Finished() bool { return r.Success || r.Failure }
+
+// Equal tells whether the records are the same as they are stored: to the
+// microsecond, with the message cut, and with an absent number or flag as zero.
+func (r *Record) Equal(other *Record) bool {
+	if r == nil || other == nil {
+		return r == other
+	}
+	a, b := *r, *other
+	a.absent, b.absent = absentFields{}, absentFields{}
+	before, beforeErr := a.text(false)
+	after, afterErr := b.text(false)
+	return beforeErr == nil && afterErr == nil && before == after
+}

@@ -157,6 +157,50 @@ func TestLongMessagesAreCut(t *testing.T) {
 	}
 }
 
+func TestRecordsAreEqualAsTheyAreStored(t *testing.T) {
+	record := storage.Record{Started: noon, Retries: 1, Message: strings.Repeat("m", 5000), Subrefs: []string{}}
+	data, err := json.Marshal(record)
+	noError(t, err)
+	var fetched storage.Record
+	noError(t, json.Unmarshal(data, &fetched))
+	var sparse storage.Record
+	noError(t, json.Unmarshal([]byte(`{}`), &sparse))
+	for name, test := range map[string]struct {
+		a, b *storage.Record
+		want bool
+	}{
+		"a record and what was fetched of it": {&record, &fetched, true},
+		"two forms of the same instant":       {&storage.Record{Started: noon}, &storage.Record{Started: noon.Local().Add(500)}, true},
+		"an absent flag and a false one":      {&sparse, &storage.Record{}, true},
+		"another number":                      {&storage.Record{Retries: 1}, &storage.Record{Retries: 2}, false},
+		"a record and none":                   {&storage.Record{}, nil, false},
+		"none and none":                       {nil, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.a.Equal(test.b); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestFinishedRecords(t *testing.T) {
+	for name, test := range map[string]struct {
+		record storage.Record
+		want   bool
+	}{
+		"a success is final": {storage.Record{Success: true}, true},
+		"a failure is final": {storage.Record{Failure: true}, true},
+		"an attempt is not":  {storage.Record{Retries: 5, Message: "not yet"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.record.Finished() != test.want {
+				t.Errorf("%+v", test.record)
+			}
+		})
+	}
+}
+
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(`{"started":"2024-02-14T12:00:00.123456","retries":1,"success":false,"subrefs":["a"]}`))
 	f.Add([]byte(`{"delayed":"9999-12-31T23:59:59+00:00","message":"\ud800"}`))

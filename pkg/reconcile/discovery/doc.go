@@ -9,8 +9,9 @@
 // # Invariants
 //
 //   - An API group that is down does no harm to selectors that do not need it.
-//     Those that do are not guessed about: what could turn out otherwise when
-//     the group is back is not served before.
+//     Those that do wait: what the group could override when it is back (as the
+//     core group does, or a preferred version) is not served before. Only that
+//     it has a namesake of what was found elsewhere is not expected.
 //   - A resource without list and watch is never served.
 //   - Nothing that keeps a resource from being served is silent: for each there
 //     is one warning with a remedy. Only selectors of many resources pass over

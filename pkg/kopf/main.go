@@ -1,0 +1,25 @@
+package kopf
+
+import (
+	"context"
+	"os"
+
+	"github.com/kopf-go/kopf/pkg/kopf/cli"
+)
+
+// Main runs an operator with the handlers of the DefaultRegistry as a program:
+// it reads the command line, connects to the cluster as kubectl does, runs until
+// it is interrupted, and exits with 0, with 1 after an error, or with 2 after a
+// wrong command line. A program that wants to decide for itself uses Run.
+//
+// The settings are those that the given functions make of the default ones.
+func Main(configure ...func(*Settings)) {
+	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
+		var s Settings
+		s.Scope.Namespaces = in.Namespaces
+		for _, change := range configure {
+			change(&s)
+		}
+		return Run(ctx, Options{Settings: s, Config: in.Config, Logger: in.Logger})
+	}))
+}
