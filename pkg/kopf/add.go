@@ -37,7 +37,7 @@ func add(mgr manager.Manager, r *Registry, s Settings, ready chan<- struct{}) er
 		return err
 	}
 	logger := mgr.GetLogger().WithName("kopf")
-	recorder := posting.New(clientset.CoreV1(), posting.Options{Logger: logger, Scheme: mgr.GetScheme()})
+	recorder := newRecorder(clientset, mgr, s)
 	surroundings := &surroundings{client: mgr.GetClient(), recorder: recorder}
 	engine := reconcile.New(reconcile.Config{
 		Handlers: handlers, Settings: s, Logger: logger,
@@ -46,11 +46,20 @@ func add(mgr manager.Manager, r *Registry, s Settings, ready chan<- struct{}) er
 		Resources: resources,
 		Context:   surroundings.context,
 	})
-	return addAll(mgr,
-		everywhere(recorder.Start),
-		everywhere(engine.Watch),
-		leading(engine.Work),
-		everywhere(announce(engine, ready)))
+	parts := []runnable{everywhere(engine.Watch), leading(engine.Work), everywhere(announce(engine, ready))}
+	if recorder != nil {
+		parts = append(parts, everywhere(recorder.Start))
+	}
+	return addAll(mgr, parts...)
+}
+
+// newRecorder makes what posts the operator's events; nil, if nothing is to be
+// posted.
+func newRecorder(clientset kubernetes.Interface, mgr manager.Manager, s Settings) *posting.Recorder {
+	if s.Posting.Disabled {
+		return nil
+	}
+	return posting.New(clientset.CoreV1(), posting.Options{Logger: mgr.GetLogger().WithName("events"), Scheme: mgr.GetScheme()})
 }
 
 // announce closes the channel when the operator is ready.

@@ -84,6 +84,10 @@ func TestHugeEssencesCollapse(t *testing.T) {
 		t.Errorf("an unchanged object has changed at %q", changes)
 	}
 	changed := runtime.DeepCopyJSON(essence)
+	changed["data"].(map[string]any)["null"] = nil
+	if changes := differences(fetched, changed); changes != nil {
+		t.Errorf("a null is a change at %q", changes)
+	}
 	changed["data"].(map[string]any)["key77"] = "changed"
 	changed["spec"].(map[string]any)["size"] = int64(2)
 	delete(changed["deep"].(map[string]any), "text")
