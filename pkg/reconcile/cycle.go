@@ -104,7 +104,7 @@ func (p *pass) reopen(ctx context.Context, c *cycle, change *cause.Change) error
 	if !c.progress.Open(purpose) {
 		return nil // whatever is stored belongs to a cycle that has ended
 	}
-	first, err := p.fetchFirst(ctx, p.body, c.Old)
+	first, err := p.fetchFirst(ctx, c)
 	if err != nil || first == nil {
 		return err
 	}
@@ -146,17 +146,6 @@ func (c *cycle) enter() {
 func (p *pass) fetchBase(ctx context.Context, body *object.Body) (object.Essence, error) {
 	base, err := p.Settings.Persistence.DiffBase.Fetch(ctx, body)
 	return base, p.tolerate(body, err)
-}
-
-// fetchFirst is the essence of the first pass of the open cycle, if the storage
-// can keep it and it belongs to the cycle from the given base.
-func (p *pass) fetchFirst(ctx context.Context, body *object.Body, base object.Essence) (object.Essence, error) {
-	keeper, ok := p.Settings.Persistence.DiffBase.(storage.CycleBase)
-	if !ok {
-		return nil, nil
-	}
-	first, err := keeper.FetchCycle(ctx, body)
-	return first, p.tolerate(body, err)
 }
 
 // loadProgress reads how far the handlers are. Sub-handlers are found through

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/kopf/cause"
@@ -170,7 +169,7 @@ func (p *pass) keepCycle(ctx context.Context, in *intent, body *object.Body, int
 			if err := p.tolerate(body, err); err != nil {
 				return err
 			}
-			if !reflect.DeepEqual(theirs, state.Stored()) {
+			if !theirs.Equal(state.Stored()) {
 				continue
 			}
 		}
@@ -178,11 +177,7 @@ func (p *pass) keepCycle(ctx context.Context, in *intent, body *object.Body, int
 			return err
 		}
 	}
-	keeper, ok := s.DiffBase.(storage.CycleBase)
-	if !ok || c.resumed || (c.Reason != cause.Create && c.Reason != cause.Update) {
-		return nil
-	}
-	return keeper.StoreCycle(ctx, body, into, c.first)
+	return p.keepFirst(ctx, c, body, into)
 }
 
 // finalizers adds or removes ours, and keeps everybody else's.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/json"
 )
 
@@ -20,7 +19,7 @@ func Normalize(value any) (any, error) {
 		return int64(value), nil
 	case float64, map[string]any, []any:
 		if isDecoded(value) {
-			return runtime.DeepCopyJSONValue(value), nil
+			return Copy(value), nil
 		}
 	}
 	data, err := stdjson.Marshal(value)

@@ -41,14 +41,18 @@ func (p Path) HasPrefix(prefix Path) bool {
 
 // Lookup finds the value at the path inside a decoded JSON value. As everywhere
 // in Kubernetes, a null is the absence of a value; so is a path that leads
-// through something that is not a mapping. The value is not a copy.
+// through something that is not a mapping. Inside of an Opaque every field is
+// there, and opaque. The value is not a copy.
 func Lookup(value any, path Path) (any, bool) {
 	for _, key := range path {
-		mapping, ok := value.(map[string]any)
-		if !ok {
+		switch container := value.(type) {
+		case map[string]any:
+			value = container[key]
+		case Opaque:
+			return unknown{}, true
+		default:
 			return nil, false
 		}
-		value = mapping[key]
 	}
 	return value, value != nil
 }

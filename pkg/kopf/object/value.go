@@ -3,8 +3,6 @@ package object
 import (
 	"encoding/json"
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Value is the value of one field, which may be absent: the old and the new
@@ -14,6 +12,16 @@ type Value struct{ value any }
 
 // Opaque stands for a value that is not known, only whether another one equals it.
 type Opaque interface{ EqualTo(value any) bool }
+
+// unknown is a field of a value that is itself opaque: nothing can be told about
+// it. It equals nothing, for a handler had better be called once too often.
+type unknown struct{}
+
+func (unknown) EqualTo(any) bool { return false }
+
+func (unknown) String() string { return "(unknown)" }
+
+func (unknown) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
 // NewValue wraps a decoded JSON value; nil is absence. Nobody may change it afterwards.
 func NewValue(value any) Value { return Value{value} }
@@ -44,7 +52,7 @@ func (v Value) Any() any {
 	if !v.Known() {
 		return nil
 	}
-	return runtime.DeepCopyJSONValue(v.value)
+	return Copy(v.value)
 }
 
 // Text is the value if it is a string.

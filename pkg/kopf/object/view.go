@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // View is a read-only mapping inside a body: the whole object, its spec, or any
@@ -77,13 +75,13 @@ func (v View) List(fields ...string) ([]any, bool) {
 	if !ok {
 		return nil, false
 	}
-	return runtime.DeepCopyJSONValue(list).([]any), true
+	return Copy(list).([]any), true
 }
 
 // Value reads a field of any type.
 func (v View) Value(fields ...string) (any, bool) {
 	value, ok := Lookup(v.fields, fields)
-	return runtime.DeepCopyJSONValue(value), ok
+	return Copy(value), ok
 }
 
 // View reads a mapping; empty if there is none.
@@ -106,7 +104,7 @@ func (v View) Map() map[string]any {
 	if v.fields == nil {
 		return map[string]any{}
 	}
-	return runtime.DeepCopyJSON(v.fields)
+	return copyMap(v.fields)
 }
 
 // Decode writes the mapping, or the field in it, into a typed value, as

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
 )
 
 // Validate finds what would make the operator misbehave, all of it at once.
@@ -30,6 +32,21 @@ func (s Settings) Validate() error {
 }
 
 func (p Persistence) validate() error {
+	return errors.Join(p.validateFinalizer(), validateStorage("DiffBase", p.DiffBase), validateStorage("Progress", p.Progress))
+}
+
+func validateStorage(name string, declared any) error {
+	validator, ok := declared.(storage.Validator)
+	if !ok {
+		return nil
+	}
+	if err := validator.Validate(); err != nil {
+		return fmt.Errorf("settings.Persistence.%s: %w", name, err)
+	}
+	return nil
+}
+
+func (p Persistence) validateFinalizer() error {
 	if p.Finalizer == "" {
 		return nil
 	}

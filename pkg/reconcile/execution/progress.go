@@ -93,6 +93,16 @@ func (p *Progress) Open(purpose cause.Reason) bool {
 	return false
 }
 
+// OpenSince tells whether the storage holds any record that was begun by then.
+func (p *Progress) OpenSince(then time.Time) bool {
+	for _, state := range p.states {
+		if state.stored != nil && !state.stored.Started.After(then) {
+			return true
+		}
+	}
+	return false
+}
+
 // Leftovers tells whether the storage holds any record at all.
 func (p *Progress) Leftovers() bool {
 	for _, state := range p.states {

@@ -1,0 +1,32 @@
+package object
+
+// Copy is a deep copy of a decoded JSON value. What is only known by a hash is
+// immutable, and stays what it is.
+func Copy(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		return copyMap(value)
+	case []any:
+		if value == nil {
+			return value
+		}
+		items := make([]any, len(value))
+		for i, item := range value {
+			items[i] = Copy(item)
+		}
+		return items
+	default:
+		return value
+	}
+}
+
+func copyMap(value map[string]any) map[string]any {
+	if value == nil {
+		return nil
+	}
+	copied := make(map[string]any, len(value))
+	for key, item := range value {
+		copied[key] = Copy(item)
+	}
+	return copied
+}
