@@ -42,7 +42,6 @@ const (
 )
 
 // Opaque stands for an old value that is not known, only whether another one
-// equals it: a baseline can hold hashes instead of values. It takes the place of
-// a scalar, of a list or of an empty mapping, so that no field lies inside it,
-// and it never equals absence.
+// equals it: a baseline can hold hashes instead of values. Of what lies inside of
+// it nothing is known, and any of it may have changed. It never equals absence.
 type Opaque = object.Opaque
