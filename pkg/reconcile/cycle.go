@@ -21,6 +21,10 @@ type cycle struct {
 	// first is the essence of the cycle's first pass. It becomes the base when
 	// the cycle ends: what changes while the cycle runs is the next change.
 	first object.Essence
+	// base is the essence that was handled last, as it is stored.
+	base object.Essence
+	// called tells that a handler was called in this pass.
+	called bool
 	// resumed tells that the cycle was begun by an earlier pass.
 	resumed  bool
 	progress *execution.Progress
@@ -43,6 +47,9 @@ func (c *cycle) mustBeHeld() bool { return c.wanted && !c.held && !c.deleting }
 func (p *pass) detect(ctx context.Context) (*cycle, error) {
 	c := &cycle{deleting: p.body.Deleting(), held: slices.Contains(p.body.Finalizers(), p.Settings.Persistence.Finalizer)}
 	c.Subject = p.subject()
+	if len(p.changing) == 0 {
+		return c, nil // only event handlers are declared
+	}
 	if err := p.compare(ctx, c); err != nil {
 		return nil, err
 	}
@@ -57,12 +64,12 @@ func (p *pass) detect(ctx context.Context) (*cycle, error) {
 // compare finds out what has happened to the object.
 func (p *pass) compare(ctx context.Context, c *cycle) error {
 	s := p.Settings.Persistence
-	base, err := p.fetchBase(ctx, p.body)
-	if err != nil {
+	var err error
+	if c.base, err = p.fetchBase(ctx, p.body); err != nil {
 		return err
 	}
-	if base != nil {
-		c.Old = s.Progress.Clear(base)
+	if c.base != nil {
+		c.Old = s.Progress.Clear(c.base)
 	}
 	c.New = s.Progress.Clear(s.DiffBase.Build(p.body, p.fields))
 	if c.progress, err = p.loadProgress(ctx, p.body); err != nil {

@@ -32,9 +32,10 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 		}
 	}
 	err := runner.Run(ctx, c.handlers)
+	c.called = c.called || runner.Attempts > 0
 	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)
-	if errors.Is(err, errStopping) {
-		return nil
+	if errors.Is(err, errStopping) || errors.Is(err, execution.ErrCancelled) {
+		return nil // what is done is to be persisted
 	}
 	return err
 }

@@ -80,7 +80,8 @@ func (p *pass) release() {
 	p.memory.recollection = recollection{uid: uid, released: true}
 }
 
-// requestContext limits one request to the API server.
+// requestContext limits one request to the API server. It does not end with the
+// handlers' context: what they have done until the operator stops is written.
 func (p *pass) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, p.Settings.Networking.RequestTimeout)
+	return context.WithTimeout(context.WithoutCancel(ctx), p.Settings.Networking.RequestTimeout)
 }

@@ -54,7 +54,7 @@ func (p *pass) run(ctx context.Context) (wake time.Duration, err error) {
 		return wait, err
 	}
 	if err := p.settlePending(ctx); err != nil {
-		return 0, err
+		return 0, ignoreGone(err)
 	}
 	for range maxRounds {
 		again, wake, err := p.round(ctx)
@@ -73,13 +73,13 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 		return false, 0, err
 	}
 	switch {
-	case c.blind():
-		return p.leave(ctx, c)
 	case c.mustBeHeld():
 		return p.hold(ctx, c)
+	case c.blind():
+		return p.leave(ctx, c)
 	}
 	if err := p.execute(ctx, c); err != nil {
-		return false, 0, err
+		return false, 0, ignoreGone(err)
 	}
 	return p.record(ctx, c)
 }

@@ -12,8 +12,7 @@ import (
 
 // intend makes the intent of a cycle as it stands now.
 func (p *pass) intend(c *cycle) *intent {
-	in := &intent{cycle: c, end: !p.stopped()}
-	in.base, _ = p.Settings.Persistence.DiffBase.Fetch(context.Background(), p.body)
+	in := &intent{cycle: c, base: c.base, end: !p.stopped()}
 	in.release = c.held && (c.Reason == cause.Delete || !c.wanted)
 	return in
 }
@@ -54,7 +53,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 
 // conclude tells that a cycle has ended.
 func (p *pass) conclude(c *cycle) {
-	if len(c.handlers) == 0 {
+	if !c.called {
 		return
 	}
 	succeeded, failed := c.progress.Counts()
@@ -73,10 +72,9 @@ func (p *pass) hold(ctx context.Context, c *cycle) (again bool, wake time.Durati
 // leave lets go of an object with which nothing is to be done: of the finalizer
 // that nobody needs, and of the progress of a cycle that is not there any more.
 func (p *pass) leave(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
-	in := &intent{release: c.held && (!c.wanted || c.deleting)}
+	in := &intent{base: c.base, release: c.held && !c.wanted}
 	if c.inScope && c.Reason == cause.NoOp && c.progress.Leftovers() {
 		in.cycle, in.sweep = c, true
-		in.base, _ = p.Settings.Persistence.DiffBase.Fetch(ctx, p.body)
 	}
 	before, contributed := p.body, len(p.memory.unsent) > 0
 	if err := p.commit(ctx, in); err != nil {

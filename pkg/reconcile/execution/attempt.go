@@ -108,9 +108,8 @@ func (l limits) lookAhead(ctx context.Context, s *State, o Outcome) Outcome {
 }
 
 // apply moves the record on by the outcome.
-func (s *State) apply(o Outcome, children []string) {
+func (s *State) apply(o Outcome) {
 	s.Retries++
-	s.Subrefs = mergedRefs(s.Subrefs, children)
 	s.touched, s.active = true, true
 	switch {
 	case o.Succeeded():

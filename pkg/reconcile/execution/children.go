@@ -19,9 +19,7 @@ type children struct {
 
 	handlers registry.Handlers
 	problems []error
-	executed int      // how many of the handlers an Execute has seen
-	ids      []string // of the handlers and of their descendants
-
+	executed int // how many of the handlers an Execute has seen
 	// interrupted is why the run as a whole had to end inside of the call.
 	interrupted error
 }
@@ -66,9 +64,8 @@ func (c *children) Execute(ctx context.Context) error {
 // refer makes the parent's record, and those of its ancestors, point to the
 // sub-handler's one, so that it can be found and purged without being declared.
 func (c *children) refer(id string) {
-	c.ids = mergedRefs(c.ids, []string{id})
-	for _, ancestor := range c.ancestors {
-		ancestor.ids = mergedRefs(ancestor.ids, []string{id})
+	for _, above := range append(slices.Clone(c.ancestors), c) {
+		c.runner.Progress.Load(above.parent.ID).refer(id)
 	}
 }
 

@@ -21,6 +21,15 @@ type State struct {
 // Stored is the record as the storage holds it; nil if there is none.
 func (s *State) Stored() *storage.Record { return s.stored }
 
+// refer makes the record point to that of a sub-handler.
+func (s *State) refer(id string) {
+	if !slices.Contains(s.Subrefs, id) {
+		s.Subrefs = append(slices.Clone(s.Subrefs), id)
+		slices.Sort(s.Subrefs)
+		s.touched = true
+	}
+}
+
 // Asleep is how long the handler still has to wait for its next attempt.
 func (s *State) Asleep(now time.Time) time.Duration { return max(0, s.Delayed.Sub(now)) }
 
@@ -57,12 +66,12 @@ func (p *Progress) Load(id string) *State {
 // and starts from scratch otherwise.
 func (p *Progress) Enter(id string, purpose cause.Reason, keep bool) *State {
 	state := p.Load(id)
-	same := state.Purpose == purpose
+	same := state.Purpose == purpose || state.Purpose == ""
 	switch {
 	case state.Started.IsZero() || (!same && !keep):
 		state.Record = storage.Record{Started: now(), Purpose: purpose}
 		state.touched = true
-	case !same:
+	case state.Purpose != purpose:
 		state.Purpose = purpose
 		state.touched, state.kept = true, true
 	}

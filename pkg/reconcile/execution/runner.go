@@ -2,8 +2,8 @@ package execution
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
@@ -38,7 +38,13 @@ type Runner struct {
 
 	// Contributions are what the handlers want to be written, in their order.
 	Contributions []Contribution
+	// Attempts is how many there were.
+	Attempts int
 }
+
+// ErrCancelled ends a run whose context was cancelled while a handler was
+// running. That attempt does not count: it will be made again.
+var ErrCancelled = errors.New("the handler was cancelled because the operator is stopping")
 
 // Run calls those of the handlers that are due, in the order of the lifecycle.
 // The handlers have entered the progress before.
@@ -83,21 +89,19 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 		}
 		return resultOf(change, err)
 	})
-	if family.interrupted != nil {
+	switch {
+	case family.interrupted != nil:
 		return family.interrupted
+	case ctx.Err() != nil && outcome.Err != nil:
+		return ErrCancelled
 	}
-	state.apply(outcome, family.ids)
+	r.Attempts++
+	state.apply(outcome)
 	if outcome.Result != nil || !subject.Patch.Empty() {
 		r.Contributions = append(r.Contributions, Contribution{ID: d.ID, Result: outcome.Result, Patch: subject.Patch})
 	}
 	r.After(callCtx, d, outcome)
 	return nil
-}
-
-func mergedRefs(refs, more []string) []string {
-	merged := append(slices.Clone(refs), more...)
-	slices.Sort(merged)
-	return slices.Compact(merged)
 }
 
 // resultOf turns what the handler returned into what the status can keep.
