@@ -17,14 +17,21 @@ import (
 // scheme, client, logger and leader election: every replica watches the objects,
 // and the leader alone handles them.
 //
-// The mistakes in the declarations and the settings are returned at once.
-func Add(mgr manager.Manager, r *Registry, s Settings) error { return add(mgr, r, s, nil) }
+// A nil registry is the default one. The mistakes in the declarations and the settings are returned at once.
+func Add(mgr manager.Manager, r *Registry, s Settings) error {
+	return addOperator(mgr, Options{Registry: r, Settings: s, Logger: mgr.GetLogger().WithName("kopf")})
+}
 
-func add(mgr manager.Manager, r *Registry, s Settings, ready chan<- struct{}) error {
+// addOperator takes of the options what the manager does not have.
+func addOperator(mgr manager.Manager, options Options) error {
+	if options.Registry == nil {
+		options.Registry = DefaultRegistry
+	}
+	s := options.Settings
 	if err := s.Validate(); err != nil {
 		return fmt.Errorf("the settings cannot be used:\n%w", err)
 	}
-	handlers, err := r.handlers.Handlers(mgr.GetScheme())
+	handlers, err := options.Registry.handlers.Handlers(mgr.GetScheme())
 	if err != nil {
 		return err
 	}
@@ -36,17 +43,16 @@ func add(mgr manager.Manager, r *Registry, s Settings, ready chan<- struct{}) er
 	if err != nil {
 		return err
 	}
-	logger := mgr.GetLogger().WithName("kopf")
-	recorder := newRecorder(clientset, mgr, s)
+	recorder := newRecorder(clientset, mgr, options)
 	surroundings := &surroundings{client: mgr.GetClient(), recorder: recorder}
 	engine := reconcile.New(reconcile.Config{
-		Handlers: handlers, Settings: s, Logger: logger,
+		Handlers: handlers, Settings: s, Logger: options.Logger,
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(),
 		Client: mgr.GetClient(), Poster: recorder,
 		Resources: resources,
 		Context:   surroundings.context,
 	})
-	parts := []runnable{everywhere(engine.Watch), leading(engine.Work), everywhere(announce(engine, ready))}
+	parts := []runnable{everywhere(engine.Watch), leading(engine.Work), everywhere(announce(engine, options.Ready))}
 	if recorder != nil {
 		parts = append(parts, everywhere(recorder.Start))
 	}
@@ -55,11 +61,11 @@ func add(mgr manager.Manager, r *Registry, s Settings, ready chan<- struct{}) er
 
 // newRecorder makes what posts the operator's events; nil, if nothing is to be
 // posted.
-func newRecorder(clientset kubernetes.Interface, mgr manager.Manager, s Settings) *posting.Recorder {
-	if s.Posting.Disabled {
+func newRecorder(clientset kubernetes.Interface, mgr manager.Manager, options Options) *posting.Recorder {
+	if options.Settings.Posting.Disabled {
 		return nil
 	}
-	return posting.New(clientset.CoreV1(), posting.Options{Logger: mgr.GetLogger().WithName("events"), Scheme: mgr.GetScheme()})
+	return posting.New(clientset.CoreV1(), posting.Options{Logger: options.Logger.WithName("events"), Scheme: mgr.GetScheme()})
 }
 
 // announce closes the channel when the operator is ready.

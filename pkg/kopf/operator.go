@@ -53,8 +53,8 @@ func Run(ctx context.Context, options Options) error {
 	}
 	mgr, err := ctrl.NewManager(options.Config, manager.Options{
 		Scheme:                  options.Scheme,
-		Logger:                  options.Logger,
-		Metrics:                 metrics.Options{BindAddress: "0"}, // nothing listens unless asked
+		Logger:                  options.Logger.WithName("manager").V(1), // its comings and goings are of no interest
+		Metrics:                 metrics.Options{BindAddress: "0"},       // nothing listens unless asked
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: ptr.To(options.Settings.WithDefaults().Execution.GracePeriod + shutdownReserve),
 		Controller:              crconfig.Controller{SkipNameValidation: ptr.To(true)},
@@ -63,7 +63,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("the operator cannot be set up: %w", err)
 	}
-	if err := add(mgr, options.Registry, options.Settings, options.Ready); err != nil {
+	if err := addOperator(mgr, options); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -72,13 +72,18 @@ func (e *Engine) discover(ctx context.Context) error {
 func (e *Engine) resolve(ctx context.Context) (discovery.Resolution, error) {
 	var resolution discovery.Resolution
 	var failure error
-	complete := func(ctx context.Context) (bool, error) {
+	complete := func(context.Context) (bool, error) {
 		var present discovery.Snapshot
 		present, failure = e.Resources.Resources(ctx)
 		if failure == nil {
 			resolution = discovery.Resolve(e.Handlers.Selectors(), present)
 		}
-		return failure == nil && len(resolution.Warnings) == 0, nil
+		complete := failure == nil && len(resolution.Warnings) == 0
+		if _, said := e.said.LoadOrStore("waiting", true); !complete && !said {
+			e.Logger.Info("Waiting for the cluster to serve what the handlers are declared for.", "patience", discoveryPatience.String(),
+				"problem", errors.Join(append(resolution.Warnings, failure)...).Error())
+		}
+		return complete, nil
 	}
 	if err := wait.PollUntilContextTimeout(ctx, time.Second, discoveryPatience, true, complete); err != nil && !wait.Interrupted(err) {
 		return resolution, err

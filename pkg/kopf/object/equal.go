@@ -106,18 +106,27 @@ type number struct {
 
 func toNumber(value any) (number, bool) {
 	switch n := value.(type) {
-	case int64:
+	case int64: // nearly all there are
 		return number{isWhole: true, whole: n}, true
-	case int:
-		return number{isWhole: true, whole: int64(n)}, true
-	case int32:
-		return number{isWhole: true, whole: int64(n)}, true
-	case float32:
-		return ofFloat(float64(n)), true
 	case float64:
 		return ofFloat(n), true
 	}
+	switch n := reflect.ValueOf(value); {
+	case n.CanInt():
+		return number{isWhole: true, whole: n.Int()}, true
+	case n.CanUint():
+		return ofUint(n.Uint()), true
+	case n.CanFloat():
+		return ofFloat(n.Float()), true
+	}
 	return number{}, false
+}
+
+func ofUint(n uint64) number {
+	if n <= math.MaxInt64 {
+		return number{isWhole: true, whole: int64(n)}
+	}
+	return number{float: float64(n)}
 }
 
 func ofFloat(n float64) number {

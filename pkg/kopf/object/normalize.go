@@ -18,7 +18,7 @@ func Normalize(value any) (any, error) {
 	case int:
 		return int64(value), nil
 	case float64, map[string]any, []any:
-		if isDecoded(value) {
+		if isDecoded(value, maxDepth) {
 			return Copy(value), nil
 		}
 	}
@@ -33,34 +33,35 @@ func Normalize(value any) (any, error) {
 	return decoded, nil
 }
 
+// maxDepth is far more than any object has. What is deeper may contain itself,
+// which encoding/json notices.
+const maxDepth = 1000
+
 // isDecoded tells whether the value has only what decoded JSON has: neither
 // other types, nor numbers that are none, nor nil containers, which mean null.
-func isDecoded(value any) bool {
+func isDecoded(value any, depth int) bool {
+	if depth == 0 {
+		return false
+	}
 	switch value := value.(type) {
 	case nil, bool, string, int64:
 		return true
 	case float64:
 		return !math.IsNaN(value) && !math.IsInf(value, 0)
 	case map[string]any:
-		if value == nil {
-			return false
-		}
 		for _, item := range value {
-			if !isDecoded(item) {
+			if !isDecoded(item, depth-1) {
 				return false
 			}
 		}
-		return true
+		return value != nil
 	case []any:
-		if value == nil {
-			return false
-		}
 		for _, item := range value {
-			if !isDecoded(item) {
+			if !isDecoded(item, depth-1) {
 				return false
 			}
 		}
-		return true
+		return value != nil
 	}
 	return false
 }

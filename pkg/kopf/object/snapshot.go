@@ -31,10 +31,9 @@ var headerPaths = []string{
 	"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", "metadata.managedFields",
 }
 
-// ParseSnapshot makes a snapshot of an object's JSON. The bytes are copied
-// unless they must be rewritten anyway; the caller keeps its slice. The text is
-// checked to be a JSON mapping, nothing more: the API server is the judge of
-// the rest.
+// ParseSnapshot makes a snapshot of an object's JSON. The bytes are copied; the
+// caller keeps its slice. The text is checked to be a JSON mapping, nothing
+// more: the API server is the judge of the rest.
 func ParseSnapshot(data []byte) (*Snapshot, error) {
 	if !gjson.ValidBytes(data) || !gjson.ParseBytes(data).IsObject() {
 		return nil, fmt.Errorf("an object is expected as a JSON mapping, not %q", abbreviate(data))
@@ -63,15 +62,15 @@ func compactJSON(data []byte, managed bool) ([]byte, error) {
 		}
 		data = stripped
 	}
+	data = bytes.TrimSpace(data)
 	if bytes.IndexByte(data, '\n') < 0 {
-		return bytes.Clone(bytes.TrimSpace(data)), nil
+		return bytes.Clone(data), nil
 	}
 	var out bytes.Buffer
-	out.Grow(len(data))
 	if err := json.Compact(&out, data); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return bytes.Clone(out.Bytes()), nil // without the buffer's spare room
 }
 
 func abbreviate(data []byte) []byte {

@@ -2,6 +2,7 @@ package object
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -62,28 +63,25 @@ func (v Value) Text() (string, bool) { text, ok := v.value.(string); return text
 func (v Value) View() View { mapping, _ := v.value.(map[string]any); return View{mapping} }
 
 // Equals compares with another value as JSON does: 1 equals 1.0.
-func (v Value) Equals(other any) bool {
-	if opaque, ok := v.value.(Opaque); ok {
-		return opaque.EqualTo(other)
-	}
-	return Equal(v.value, other)
-}
+func (v Value) Equals(other any) bool { return Equal(v.value, other) }
 
 // Decode writes the value into a typed one, as json.Unmarshal does. It does
 // nothing when the value is absent, and fails when it is unknown.
-func (v Value) Decode(into any) error {
+func (v Value) Decode(into any) error { return v.decode(into, "the value") }
+
+func (v Value) decode(into any, what string) error {
 	if !v.Exists() {
 		return nil
 	}
 	if !v.Known() {
-		return fmt.Errorf("only a hash of the value was kept: it can be compared, not read")
+		return errors.New("only hashes of " + what + " were kept: it can be compared, but not read")
 	}
 	data, err := json.Marshal(v.value)
 	if err == nil {
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		return fmt.Errorf("the value does not fit %T: %w", into, err)
+		return fmt.Errorf("%s does not fit %T: %w", what, into, err)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package object
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +12,9 @@ import (
 //
 // Every accessor takes the field as separate keys, from the outside in, as
 // unstructured.NestedString does; keys may have dots. It tells whether the
-// field is there and has the asked type. Lists and mappings are copies.
+// field is there and has the asked type. Lists and mappings are copies. A field
+// of which only a hash was kept is there, but has none of the types; in copies an
+// Opaque stands for it.
 type View struct{ fields map[string]any }
 
 // NewView makes a view of a decoded mapping; nobody may change it afterwards.
@@ -31,15 +32,21 @@ func (v View) String(fields ...string) (string, bool) { return get[string](v, fi
 // Bool reads a boolean.
 func (v View) Bool(fields ...string) (bool, bool) { return get[bool](v, fields) }
 
-// Int64 reads a whole number. A number with a fraction is not one.
-func (v View) Int64(fields ...string) (int64, bool) { return get[int64](v, fields) }
+// Int64 reads a whole number: 1, and 1.0, but not 1.5.
+func (v View) Int64(fields ...string) (int64, bool) {
+	value, _ := Lookup(v.fields, fields)
+	n, _ := toNumber(value)
+	return n.whole, n.isWhole
+}
 
 // Float64 reads any number.
 func (v View) Float64(fields ...string) (float64, bool) {
-	if whole, ok := get[int64](v, fields); ok {
-		return float64(whole), true
+	value, _ := Lookup(v.fields, fields)
+	n, ok := toNumber(value)
+	if n.isWhole {
+		return float64(n.whole), true
 	}
-	return get[float64](v, fields)
+	return n.float, ok
 }
 
 // Strings reads a list in which every item is a string.
@@ -108,18 +115,13 @@ func (v View) Map() map[string]any {
 }
 
 // Decode writes the mapping, or the field in it, into a typed value, as
-// json.Unmarshal does: c.Spec().Decode(&spec). An absent field leaves it as it is.
+// json.Unmarshal does: c.Spec().Decode(&spec). An absent field leaves it as it is;
+// one that is not known, or not in all of its parts, is an error.
 func (v View) Decode(into any, fields ...string) error {
-	value, ok := Lookup(v.fields, fields)
-	if !ok {
-		return nil
+	value, _ := Lookup(v.fields, fields)
+	what := "the mapping"
+	if len(fields) > 0 {
+		what = fmt.Sprintf("the field %q", Path(fields))
 	}
-	data, err := json.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	if err != nil {
-		return fmt.Errorf("field %q does not fit %T: %w", Path(fields), into, err)
-	}
-	return nil
+	return NewValue(value).decode(into, what)
 }

@@ -19,7 +19,6 @@ type children struct {
 
 	handlers registry.Handlers
 	problems []error
-	executed int // how many of the handlers an Execute has seen
 	// interrupted is why the run as a whole had to end inside of the call.
 	interrupted error
 }
@@ -43,8 +42,10 @@ func (c *children) Register(d *handler.Declaration, err error) {
 // Execute runs the sub-handlers that are due. It returns nil when all of them
 // are done, and a SubhandlersError when some must be waited for.
 func (c *children) Execute(ctx context.Context) error {
-	c.executed = len(c.handlers)
-	if len(c.problems) > 0 {
+	switch {
+	case c.interrupted != nil:
+		return &handler.SubhandlersError{}
+	case len(c.problems) > 0:
 		return handler.Permanent(errors.Join(c.problems...))
 	}
 	selected := c.handlers.Selected(c.runner.Occasion)
@@ -70,7 +71,10 @@ func (c *children) refer(id string) {
 }
 
 func (c *children) run(ctx context.Context, d *handler.Declaration) error {
-	err := c.runner.Before(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // the parent's time is over
+	}
+	err := c.runner.Before(c.runner.ctx)
 	if err == nil {
 		err = c.runner.attempt(ctx, d, append(slices.Clone(c.ancestors), c))
 	}
@@ -100,13 +104,3 @@ func (c *children) pending(selected registry.Handlers) error {
 	return nil
 }
 
-// finish executes what the handler has registered but not executed itself.
-func (c *children) finish(ctx context.Context) error {
-	if c.interrupted == nil && (c.executed < len(c.handlers) || len(c.problems) > 0) {
-		return c.Execute(ctx)
-	}
-	if c.interrupted != nil {
-		return c.interrupted
-	}
-	return nil
-}

@@ -28,8 +28,9 @@ type Runner struct {
 	Lifecycle handler.Lifecycle
 	Backoff   time.Duration // where a handler has none of its own
 
-	// Before is called before every attempt, with what the handlers have
-	// contributed until then still in Contributions. An error ends the run.
+	// Before is called before every attempt, with the context of the run, and
+	// with what the handlers have contributed until then still in Contributions.
+	// An error ends the run.
 	Before func(ctx context.Context) error
 	// Context prepares the context and the subject of one call.
 	Context func(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject)
@@ -40,6 +41,10 @@ type Runner struct {
 	Contributions []Contribution
 	// Attempts is how many there were.
 	Attempts int
+
+	// ctx is of the run. Handlers may call their sub-handlers with another one,
+	// which says nothing of the run when it is cancelled.
+	ctx context.Context
 }
 
 // ErrCancelled ends a run whose context was cancelled while a handler was
@@ -49,8 +54,9 @@ var ErrCancelled = errors.New("the handler was cancelled because the operator is
 // Run calls those of the handlers that are due, in the order of the lifecycle.
 // The handlers have entered the progress before.
 func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
+	r.ctx = ctx
 	for _, due := range r.Lifecycle(r.due(handlers)) {
-		if err := r.Before(ctx); err != nil {
+		if err := r.Before(r.ctx); err != nil {
 			return err
 		}
 		if err := r.attempt(ctx, due.Declaration, nil); err != nil {
@@ -92,11 +98,14 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 	switch {
 	case family.interrupted != nil:
 		return family.interrupted
-	case ctx.Err() != nil && outcome.Err != nil:
+	case r.ctx.Err() != nil && outcome.Err != nil:
 		return ErrCancelled
 	}
 	r.Attempts++
 	state.apply(outcome)
+	if state.Finished() {
+		r.Progress.abandon(family.handlers)
+	}
 	if outcome.Result != nil || !subject.Patch.Empty() {
 		r.Contributions = append(r.Contributions, Contribution{ID: d.ID, Result: outcome.Result, Patch: subject.Patch})
 	}
