@@ -46,7 +46,7 @@ func (c *cycle) mustBeHeld() bool { return c.wanted && !c.held && !c.deleting }
 // detect compares the object with what was handled last.
 func (p *pass) detect(ctx context.Context) (*cycle, error) {
 	c := &cycle{deleting: p.body.Deleting(), held: slices.Contains(p.body.Finalizers(), p.Settings.Persistence.Finalizer)}
-	c.Subject = p.subject()
+	c.Subject, p.foreign = p.subject(), false
 	if len(p.changing) == 0 {
 		return c, nil // only event handlers are declared
 	}

@@ -13,6 +13,10 @@ import (
 // persisted, what is not has to wait for the next operator.
 var errStopping = errors.New("the operator is stopping")
 
+// errChanged ends the handlers' run when the object turns out to be another one
+// than that which they are called for: the others are called for the new one.
+var errChanged = errors.New("the object was changed")
+
 // execute calls the handlers that are due. Their outcomes are in the cycle's
 // progress, and what they want to be written is in the memory.
 func (p *pass) execute(ctx context.Context, c *cycle) error {
@@ -34,7 +38,7 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 	err := runner.Run(ctx, c.handlers)
 	c.called = c.called || runner.Attempts > 0
 	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)
-	if errors.Is(err, errStopping) || errors.Is(err, execution.ErrCancelled) {
+	if errors.Is(err, errStopping) || errors.Is(err, errChanged) || errors.Is(err, execution.ErrCancelled) {
 		return nil // what is done is to be persisted
 	}
 	return err
@@ -47,9 +51,14 @@ func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runne
 	}
 	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)
 	runner.Contributions = nil
-	err := p.commit(ctx, p.intend(c))
+	if err := p.commit(ctx, p.intend(c)); err != nil {
+		return err
+	}
 	p.began = time.Now()
-	return err
+	if p.foreign {
+		return errChanged
+	}
+	return nil
 }
 
 // prepare makes the context of one call of a handler.

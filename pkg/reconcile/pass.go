@@ -26,6 +26,9 @@ type pass struct {
 	// body is the object as it is known now: as the watch, a direct read or our
 	// own last write has shown it.
 	body *object.Body
+	// foreign tells that others have written to the object since it was looked
+	// at: what they have changed is not detected yet.
+	foreign bool
 	// began is when this pass, or what was last persisted of it, began.
 	began time.Time
 }

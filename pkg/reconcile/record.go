@@ -43,8 +43,8 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 	p.memory.handled = true
 	p.conclude(c)
 	// What has changed since the cycle began, or was changed by the handlers
-	// themselves, is the next change.
-	if contributed || !object.Equal(c.first, c.New) {
+	// themselves or by others in between, is the next change.
+	if contributed || p.foreign || !object.Equal(c.first, c.New) {
 		return p.body != before, 0, nil
 	}
 	p.settle()
@@ -80,7 +80,7 @@ func (p *pass) leave(ctx context.Context, c *cycle) (again bool, wake time.Durat
 	if err := p.commit(ctx, in); err != nil {
 		return false, 0, ignoreGone(err)
 	}
-	if contributed && p.body != before {
+	if (contributed || p.foreign) && p.body != before {
 		return !p.memory.released, 0, nil
 	}
 	p.settle()

@@ -76,14 +76,20 @@ func (p *pass) try(ctx context.Context, in *intent) error {
 	if err != nil {
 		return err
 	}
+	var aside map[string]any
+	if p.Status {
+		book, aside = patch.SplitStatus(book)
+	}
 	whole := patch.Minimal(p.body.Raw(), main, book)
 	if err := p.send(ctx, in, "", whole, main); err != nil {
 		return err
 	}
 	if last {
 		p.release()
+		return nil
 	}
-	return nil
+	// Storages in the status are the exception: theirs is a write of its own.
+	return p.send(ctx, in, "status", patch.Minimal(p.body.Raw(), aside), nil)
 }
 
 // send writes one merge patch, unless it would change nothing. The handlers'
@@ -137,7 +143,7 @@ func (p *pass) refresh(ctx context.Context, in *intent) error {
 
 // adopt goes on with a version that others may have written.
 func (p *pass) adopt(in *intent, body *object.Body) {
-	p.body, in.foreign = body, true
+	p.body, p.foreign, in.foreign = body, true, true
 	if in.sent == nil {
 		return
 	}

@@ -103,4 +103,3 @@ func (c *children) pending(selected registry.Handlers) error {
 	}
 	return nil
 }
-

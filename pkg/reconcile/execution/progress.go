@@ -79,6 +79,16 @@ func (p *Progress) Enter(id string, purpose cause.Reason, keep bool) *State {
 	return state
 }
 
+// abandon stops to wait for the sub-handlers of a handler that has finished
+// without them: nobody would call them any more.
+func (p *Progress) abandon(ids []string) {
+	for _, id := range ids {
+		if state := p.Load(id); !state.Finished() {
+			state.active = false
+		}
+	}
+}
+
 // Superseded are the purposes of records that were made for another one, with
 // the number of their handlers.
 func (p *Progress) Superseded(purpose cause.Reason) map[cause.Reason]int {

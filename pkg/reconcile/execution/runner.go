@@ -91,7 +91,7 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 	outcome := limitsOf(d, r.Backoff).attempt(callCtx, state, func(ctx context.Context) (any, error) {
 		err := d.Call(ctx, change)
 		if err == nil {
-			err = family.finish(ctx)
+			err = family.Execute(ctx) // what the handler has left to us
 		}
 		return resultOf(change, err)
 	})
@@ -104,7 +104,7 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 	r.Attempts++
 	state.apply(outcome)
 	if state.Finished() {
-		r.Progress.abandon(family.handlers)
+		r.Progress.abandon(state.Subrefs)
 	}
 	if outcome.Result != nil || !subject.Patch.Empty() {
 		r.Contributions = append(r.Contributions, Contribution{ID: d.ID, Result: outcome.Result, Patch: subject.Patch})
