@@ -20,16 +20,22 @@ import (
 func main() {
 	quiet := flag.Bool("print", false, "print nothing but the directory")
 	flag.Parse()
+	if err := run(*quiet); err != nil {
+		fmt.Fprintln(os.Stderr, "envtest-assets:", err)
+		os.Exit(1)
+	}
+}
 
+func run(quiet bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	dir, err := assets.Ensure(ctx, os.Stderr)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "envtest-assets:", err)
-		os.Exit(1)
+		return err
 	}
-	if !*quiet {
+	if !quiet {
 		fmt.Print("kube-apiserver and etcd are in ")
 	}
 	fmt.Println(dir)
+	return nil
 }

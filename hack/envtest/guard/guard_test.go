@@ -2,6 +2,7 @@ package guard
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -129,7 +130,8 @@ func TestWrapPassesArgumentsAndStatusThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := exec.Command(script, "-c", `echo "$1"; exit 7`, "sh", "two words").Output()
-	if status, ok := err.(*exec.ExitError); !ok || status.ExitCode() != 7 || string(out) != "two words\n" {
+	var status *exec.ExitError
+	if !errors.As(err, &status) || status.ExitCode() != 7 || string(out) != "two words\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
 }

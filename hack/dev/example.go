@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/hack/envtest/guard"
+)
+
+// fieldManager is who the API server says has created the sample.
+const fieldManager = "kopf-go-dev"
+
+// example is a folder with the main package of an operator.
+type example struct {
+	name string
+	root string // of all examples
+	dir  string
+}
+
+// findExample takes a folder of examples/ by its name, or any other by its path.
+func findExample(name string) (example, error) {
+	root, err := assets.Root()
+	if err != nil {
+		return example{}, err
+	}
+	all := filepath.Join(root, "examples")
+	dir := filepath.Join(all, name)
+	if strings.ContainsRune(name, filepath.Separator) {
+		dir = filepath.Clean(name)
+	}
+	if sources, _ := filepath.Glob(filepath.Join(dir, "*.go")); name == "" || len(sources) == 0 {
+		return example{}, fmt.Errorf("no example %q; set EXAMPLE to one of: %s", name, strings.Join(exampleNames(all), " "))
+	}
+	return example{name: filepath.Base(dir), root: all, dir: dir}, nil
+}
+
+func exampleNames(root string) []string {
+	sources, _ := filepath.Glob(filepath.Join(root, "*", "main.go"))
+	for i, source := range sources {
+		sources[i] = filepath.Base(filepath.Dir(source))
+	}
+	return sources
+}
+
+// build compiles the operator, and returns the command that runs it guarded.
+func (e example) build(ctx context.Context, watch *guard.Guard, out *console) (string, error) {
+	out.say("Building the operator of %s.", e.dir)
+	binary := filepath.Join(watch.Dir(), "operator")
+	command := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
+	command.Dir = e.dir
+	command.Stdout, command.Stderr = out, out
+	if err := command.Run(); err != nil {
+		return "", errors.Join(fmt.Errorf("building %s: %w", e.dir, err), ctx.Err())
+	}
+	return watch.Wrap(binary)
+}
+
+// install brings the definitions of all examples, and those of this one, into the
+// cluster.
+func (e example) install(target *target, out *console) error {
+	paths, err := filepath.Glob(filepath.Join(e.dir, "crd*"))
+	if err != nil {
+		return err
+	}
+	paths = append([]string{filepath.Join(e.root, "crd")}, paths...)
+	out.say("Installing the resource definitions in %s.", strings.Join(paths, ", "))
+	_, err = envtest.InstallCRDs(target.config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
+	return err
+}
+
+// apply creates the sample object, or brings an existing one back to its file,
+// and returns it; nil where the example has none.
+func (e example) apply(ctx context.Context, target *target, out *console) (*unstructured.Unstructured, error) {
+	path := filepath.Join(e.dir, "obj.yaml")
+	content, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		path = filepath.Join(e.root, "obj.yaml")
+		content, err = os.ReadFile(path)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		out.say("This example has no obj.yaml: create an object yourself to see it work.")
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	sample, err := decode(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s must hold one object: %w", path, err)
+	}
+	out.say("Creating the sample object of %s.", path)
+	return sample, target.apply(ctx, sample)
+}
+
+// decode reads an object as the API machinery does: whole numbers are int64.
+func decode(text []byte) (*unstructured.Unstructured, error) {
+	content, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(content); err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+func (t *target) apply(ctx context.Context, sample *unstructured.Unstructured) error {
+	writer, err := client.New(t.config, client.Options{})
+	if err != nil {
+		return err
+	}
+	namespaced, err := writer.IsObjectNamespaced(sample)
+	if err != nil {
+		return err
+	}
+	if namespaced && sample.GetNamespace() == "" {
+		sample.SetNamespace(t.namespace)
+	}
+	return writer.Apply(ctx, client.ApplyConfigurationFromUnstructured(sample), client.ForceOwnership, client.FieldOwner(fieldManager))
+}

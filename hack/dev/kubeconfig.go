@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// reachTimeout is enough for a cluster on another continent, and bearable before
+// a control plane starts.
+const reachTimeout = 5 * time.Second
+
+// found is a cluster that answers.
+type found struct {
+	config                      *rest.Config
+	context, namespace, version string
+}
+
+// unreachableError says why there is no cluster behind a kubeconfig.
+type unreachableError struct{ reason error }
+
+func (e *unreachableError) Error() string { return e.reason.Error() }
+func (e *unreachableError) Unwrap() error { return e.reason }
+
+// reach asks the cluster of a kubeconfig file, or of the default rules, for its
+// version. A cluster that refuses to answer is an error of another kind: somebody
+// wanted to use it.
+func reach(path string) (found, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	raw, err := rules.Load()
+	if err != nil {
+		return found{}, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	if len(raw.Clusters) == 0 {
+		return found{}, &unreachableError{errors.New("it names no cluster")}
+	}
+	// Not the deferred loader: that one falls back to the cluster around this pod.
+	loader := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return found{}, &unreachableError{err}
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return found{}, err
+	}
+	version, err := askVersion(config)
+	return found{config: config, context: raw.CurrentContext, namespace: namespace, version: version}, err
+}
+
+func askVersion(config *rest.Config) (string, error) {
+	short := rest.CopyConfig(config)
+	short.Timeout = reachTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(short)
+	if err != nil {
+		return "", &unreachableError{err}
+	}
+	version, err := client.ServerVersion()
+	switch {
+	case err == nil:
+		return version.GitVersion, nil
+	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
+		return "", fmt.Errorf("the cluster of your kubeconfig, %s, refuses you: %w; "+
+			"log in, or set KUBECONFIG=/dev/null for a control plane of your own", config.Host, err)
+	default:
+		return "", &unreachableError{err}
+	}
+}
+
+// writeKubeconfig writes a file that only this user can read, and returns its
+// path. Runs of one example at the same time get different files; a file that
+// reaches nothing was left by a run that was killed, and is replaced.
+func writeKubeconfig(example string, content []byte) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "kopf-go", "dev")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	for number := 1; ; number++ {
+		path := filepath.Join(dir, example+".kubeconfig")
+		if number > 1 {
+			path = filepath.Join(dir, fmt.Sprintf("%s-%d.kubeconfig", example, number))
+		}
+		if _, err := os.Stat(path); err == nil {
+			if _, err := reach(path); err == nil {
+				continue
+			}
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", err
+			}
+		}
+		return path, writeNew(path, content)
+	}
+}
+
+func writeNew(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Close())
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopf-go/kopf/hack/envtest/guard"
+)
+
+// settle is how long the operator may take to say its first words before the
+// sample is created all the same: it only makes the output easier to follow.
+const settle = 5 * time.Second
+
+// run does everything from the build to the clean-up, and returns when the
+// context is cancelled, when the operator ends, or with -once when the sample is
+// handled.
+func run(ctx context.Context, opts options, out *console) (err error) {
+	example, err := findExample(opts.example)
+	if err != nil {
+		return err
+	}
+	watch, err := guard.New()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, watch.Release()) }()
+
+	binary, err := example.build(ctx, watch, out)
+	if err != nil {
+		return ignoreCancelled(ctx, err)
+	}
+	target, err := findCluster(ctx, opts.kubeconfig, example.name, out)
+	if err != nil {
+		return ignoreCancelled(ctx, err)
+	}
+	defer func() { err = errors.Join(err, target.close(out)) }()
+
+	return ignoreCancelled(ctx, show(ctx, opts, example, binary, target, out))
+}
+
+// show installs the definitions, starts the operator, creates the sample and
+// follows it.
+func show(ctx context.Context, opts options, example example, binary string, target *target, out *console) error {
+	if err := example.install(target, out); err != nil {
+		return err
+	}
+	operator, err := startOperator(binary, opts.arguments, target, out.prefixed(example.name))
+	if err != nil {
+		return err
+	}
+	defer operator.stop(out)
+	if err := operator.settle(ctx, settle); err != nil {
+		return err
+	}
+	sample, err := example.apply(ctx, target, out)
+	if err != nil {
+		return err
+	}
+	if sample == nil && opts.once {
+		return errors.New("-once waits for a sample object, and there is none")
+	}
+	out.say("Press Ctrl-C to stop.")
+	handled, stop, err := follow(ctx, target, sample, out)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return wait(ctx, opts, operator, handled)
+}
+
+// wait returns nil when the user has seen enough, or -once has.
+func wait(ctx context.Context, opts options, operator *operator, handled <-chan struct{}) error {
+	var late <-chan time.Time
+	if opts.once {
+		late = time.After(opts.timeout)
+	} else {
+		handled = nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-handled:
+		return nil
+	case <-operator.done:
+		return operator.ended()
+	case <-late:
+		return fmt.Errorf("the sample object was not handled within %s", opts.timeout)
+	}
+}
+
+// ignoreCancelled makes a success of what Ctrl-C has interrupted.
+func ignoreCancelled(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

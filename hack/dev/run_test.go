@@ -1,0 +1,147 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/hack/envtest/assets"
+)
+
+const patience = 90 * time.Second
+
+const stub = "./testdata/stub"
+
+// isolate keeps a test away from the clusters and the files of the user, except
+// for kube-apiserver, etcd and what is compiled already. It returns the pattern of
+// the kubeconfig files.
+func isolate(t *testing.T) string {
+	t.Helper()
+	binaries, err := assets.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	t.Setenv(assets.Variable, binaries)
+	t.Setenv("GOCACHE", strings.TrimSpace(string(compiled)))
+	t.Setenv("XDG_CACHE_HOME", home)
+	t.Setenv("KUBECONFIG", os.DevNull)
+	return filepath.Join(home, "kopf-go", "dev", "*")
+}
+
+func TestOnceEndsWhenTheSampleIsHandled(t *testing.T) {
+	g := gomega.NewWithT(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	files := isolate(t)
+	var terminal bytes.Buffer
+	err := run(ctx, options{example: stub, once: true, timeout: patience}, newConsole(&terminal))
+	g.Expect(err).NotTo(gomega.HaveOccurred(), terminal.String())
+	for _, line := range []string{
+		"[dev] Your kubeconfig reaches no cluster",
+		"    kubectl get kex -o yaml",
+		"kopfexample/stub: is there",
+		"kopfexample/stub: event Normal Logging: Handler createFn succeeded.",
+		"handler createFn (create): succeeded",
+		`status.createFn = {"message":"hello"}`,
+		"kopfexample/stub: IS HANDLED",
+		"stopped in order",
+	} {
+		g.Expect(terminal.String()).To(gomega.ContainSubstring(line))
+	}
+	nothingIsLeft(g, terminal.String())
+	g.Expect(filepath.Glob(files)).To(gomega.BeEmpty())
+}
+
+func TestASignalStopsEverything(t *testing.T) {
+	g := gomega.NewWithT(t)
+	binary := filepath.Join(t.TempDir(), "dev")
+	const suddenDeath = "a kill that cannot be caught"
+	g.Expect(exec.Command("go", "build", "-o", binary, ".").Run()).To(gomega.Succeed())
+	for name, send := range map[string]func(pid int) error{
+		"a kill of the process":     func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) },
+		"Ctrl-C, for a whole group": func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) },
+		suddenDeath:                 func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			files, terminal := isolate(t), &terminal{}
+			command := exec.Command(binary, stub)
+			command.Stdout, command.Stderr = terminal, terminal
+			command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			g.Expect(command.Start()).To(gomega.Succeed())
+			g.Eventually(terminal.String, patience).Should(gomega.ContainSubstring("IS HANDLED"))
+
+			g.Expect(send(command.Process.Pid)).To(gomega.Succeed())
+			err := command.Wait()
+			nothingIsLeft(g, terminal.String())
+			if name == suddenDeath {
+				return
+			}
+			g.Expect(terminal.String()).To(gomega.ContainSubstring("stopped in order"))
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(filepath.Glob(files)).To(gomega.BeEmpty())
+		})
+	}
+}
+
+// nothingIsLeft finds the operator, the API server and the kubeconfig in the
+// output of a run that has ended, and looks for them.
+func nothingIsLeft(g *gomega.WithT, output string) {
+	g.Eventually(func(g gomega.Gomega) {
+		pid, err := strconv.Atoi(find(output, `pid (\d+)`))
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)).To(gomega.BeTrue(), "the operator runs on")
+
+		server, err := url.Parse(find(output, `It serves at (\S+)\.`))
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		_, err = net.Dial("tcp", server.Host)
+		g.Expect(err).To(gomega.HaveOccurred(), "the API server runs on")
+	}, patience).Should(gomega.Succeed())
+}
+
+func find(output, pattern string) string {
+	match := regexp.MustCompile(pattern).FindStringSubmatch(output)
+	if match == nil {
+		return ""
+	}
+	return match[1]
+}
+
+// terminal is a buffer that can be read while it is written to.
+type terminal struct {
+	mu  sync.Mutex
+	out bytes.Buffer
+}
+
+func (t *terminal) Write(piece []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.out.Write(piece)
+}
+
+func (t *terminal) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.out.String()
+}

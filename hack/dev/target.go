@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/hack/envtest/controlplane"
+)
+
+// target is the cluster to run against: the user's, or one of our own.
+type target struct {
+	config     *rest.Config
+	kubeconfig string // for the operator; empty: the default rules
+	namespace  string // for samples that name none
+	own        *controlplane.ControlPlane
+}
+
+// findCluster takes the cluster that the kubeconfig reaches, and starts a control
+// plane where it reaches none.
+func findCluster(ctx context.Context, kubeconfig, example string, out *console) (*target, error) {
+	found, err := reach(kubeconfig)
+	var nowhere *unreachableError
+	switch {
+	case err == nil:
+		out.say("Your kubeconfig reaches a cluster, and it is USED: context %q, server %s (%s).", found.context, found.config.Host, found.version)
+		out.say("To keep away from it, press Ctrl-C and set KUBECONFIG=/dev/null: you get a control plane of your own.")
+		return &target{config: found.config, kubeconfig: kubeconfig, namespace: found.namespace}, nil
+	case errors.As(err, &nowhere):
+		out.say("Your kubeconfig reaches no cluster (%v), so a control plane is started for you.", nowhere)
+		return startCluster(ctx, example, out)
+	default:
+		return nil, err
+	}
+}
+
+func startCluster(ctx context.Context, example string, out *console) (*target, error) {
+	if _, err := assets.Ensure(ctx, out); err != nil {
+		return nil, err
+	}
+	out.say("Starting etcd and kube-apiserver: about five seconds.")
+	plane, err := controlplane.Start(controlplane.Options{})
+	if err != nil {
+		return nil, err
+	}
+	path, err := writeKubeconfig(example, plane.KubeConfig())
+	if err != nil {
+		return nil, errors.Join(err, plane.Stop())
+	}
+	out.say("It serves at %s. To look at it from another terminal:", plane.Config().Host)
+	out.say("    export KUBECONFIG=%s", path)
+	out.say("    kubectl get kex -o yaml")
+	return &target{config: plane.Config(), kubeconfig: path, namespace: "default", own: plane}, nil
+}
+
+// close stops what is our own.
+func (t *target) close(out *console) error {
+	if t.own == nil {
+		out.say("The definitions and the sample object are left in your cluster.")
+		return nil
+	}
+	out.say("Stopping the control plane.")
+	if err := errors.Join(t.own.Stop(), os.Remove(t.kubeconfig)); err != nil {
+		return fmt.Errorf("stopping the control plane: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Checks what no test does. All steps run, also after one has failed, so that one
+# run shows everything that is to be done.
+set -u
+cd "$(dirname "$0")/.."
+failed=
+
+step() {
+	what=$1
+	shift
+	echo "== $what: $*"
+	"$@" || failed="$failed, $what"
+}
+
+# The content of all files that are, or may be, committed.
+snapshot() {
+	git ls-files --cached --others --exclude-standard | sort | while read -r file; do
+		[ ! -f "$file" ] || echo "$(git hash-object -- "$file") $file"
+	done
+}
+
+# Generators must not change anything. The comparison is with the files as they
+# are, not with the last commit, so that it works in the middle of a change.
+regenerated() {
+	before=$(mktemp) && after=$(mktemp) || return
+	snapshot >"$before"
+	make --no-print-directory manifests && snapshot >"$after" && diff "$before" "$after"
+	result=$?
+	rm -f "$before" "$after"
+	[ $result -eq 0 ] || echo "Run make manifests, and commit what it changes."
+	return $result
+}
+
+step "vet" go vet ./...
+step "linters and format" make --no-print-directory lint
+for module in $(git ls-files --cached --others --exclude-standard '*go.mod'); do
+	step "tidy modules" go -C "$(dirname "$module")" mod tidy -diff
+done
+step "generated files" regenerated
+
+if [ -n "$failed" ]; then
+	echo "verify: failed: ${failed#, }" >&2
+	exit 1
+fi
+echo "verify: all is well"
