@@ -1,0 +1,61 @@
+// Children of the handled object: a typed job and an unstructured pod.
+//
+// Adopt gives them the object's name, namespace and labels, and makes the object
+// their owner, so that Kubernetes deletes them together with it. A handler can be
+// repeated after a crash. That does no harm here: the names are always the same,
+// and what is there already is left as it is.
+package main
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+func createJob(ctx context.Context, c *kopf.Change) error {
+	job := &batchv1.Job{Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever,
+		Containers:    []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"sleep", duration(c)}}},
+	}}}}
+	// The pods of the job get the labels too.
+	if err := kopf.Adopt(ctx, job, kopf.Strict(), kopf.Nested("spec.template")); err != nil {
+		return err
+	}
+	c.SetResult(map[string]any{"job-name": job.Name})
+	return client.IgnoreAlreadyExists(c.Client().Create(ctx, job))
+}
+
+func createPod(ctx context.Context, c *kopf.Change) error {
+	pod := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1",
+		"kind":       "Pod",
+		"spec": map[string]any{
+			"containers": []any{map[string]any{
+				"name": "main", "image": "busybox", "command": []any{"sleep", duration(c)},
+			}},
+		},
+	}}
+	if err := kopf.Adopt(ctx, pod, kopf.Strict()); err != nil {
+		return err
+	}
+	c.SetResult(map[string]any{"pod-name": pod.GetName()})
+	return client.IgnoreAlreadyExists(c.Client().Create(ctx, pod))
+}
+
+func duration(c *kopf.Change) string {
+	if duration, ok := c.Spec().String("duration"); ok {
+		return duration
+	}
+	return "1m"
+}
+
+func main() {
+	kopf.OnCreate(kopf.Resource("kopfexamples"), createJob)
+	kopf.OnCreate(kopf.Resource("kopfexamples"), createPod)
+	kopf.Main()
+}

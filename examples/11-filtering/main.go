@@ -1,0 +1,58 @@
+// Filters: which objects, and which changes of them, a handler is called for.
+// Each handler leaves its id in the status, to show that it was.
+//
+// An object that no handler is for is left entirely alone. When it matches for the
+// first time later on, it is handled as a new one.
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+func called(_ context.Context, c *kopf.Change) error {
+	c.SetResult("called")
+	return nil
+}
+
+func beginsWithSome(value kopf.FieldValue, _ kopf.Arguments) bool {
+	text, _ := value.Text() // empty if there is no such label
+	return strings.HasPrefix(text, "some")
+}
+
+func fieldIsInItems(a kopf.Arguments) bool {
+	field, _ := a.Spec().String("field")
+	items, _ := a.Spec().Strings("items")
+	return slices.Contains(items, field)
+}
+
+func isSystem(a kopf.Arguments) bool { return strings.HasPrefix(a.Name(), "system-") }
+
+func main() {
+	kex := kopf.Resource("kopfexamples")
+	label := func(filter kopf.Matcher) kopf.CreateOption { return kopf.Labels(kopf.Filters{"somelabel": filter}) }
+	mark := func(filter kopf.Matcher) kopf.CreateOption {
+		return kopf.Annotations(kopf.Filters{"someannotation": filter})
+	}
+	// By labels and annotations: values, presence and absence, callbacks.
+	kopf.OnCreate(kex, called, kopf.ID("equal"), label(kopf.Equal("somevalue")), mark(kopf.Equal("somevalue")))
+	kopf.OnCreate(kex, called, kopf.ID("present"), label(kopf.Present()))
+	kopf.OnCreate(kex, called, kopf.ID("absent"), mark(kopf.Absent()))
+	kopf.OnCreate(kex, called, kopf.ID("match"), label(kopf.Match(beginsWithSome)))
+	kopf.OnCreate(kex, called, kopf.ID("not"), label(kopf.All(kopf.Present(), kopf.Not(kopf.Equal("somevalue")))))
+	// By the whole object, and whatever else the handler gets.
+	kopf.OnCreate(kex, called, kopf.ID("when"), kopf.When(fieldIsInItems))
+	kopf.OnCreate(kex, called, kopf.ID("none"), kopf.When(kopf.None(fieldIsInItems, isSystem)))
+	// By a field as it is now. The field becomes a part of the id: equal/spec.field.
+	field := kopf.Field("spec.field")
+	kopf.OnCreate(kex, called, kopf.ID("equal"), field, kopf.Value(kopf.Any(kopf.Equal("hello"), kopf.Equal("world"))))
+	// By what has happened to the field. Value would match the old one or the new one.
+	kopf.OnUpdate(kex, called, kopf.ID("changed"), field)
+	kopf.OnUpdate(kex, called, kopf.ID("greeted"), field, kopf.Old(kopf.Equal("hello")), kopf.New(kopf.Equal("world")))
+	kopf.OnUpdate(kex, called, kopf.ID("added"), field, kopf.Old(kopf.Absent()), kopf.New(kopf.Present()))
+	kopf.OnUpdate(kex, called, kopf.ID("removed"), field, kopf.Old(kopf.Present()), kopf.New(kopf.Absent()))
+	kopf.Main()
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
+)
+
+// recordKey begins the keys of the records; the id of the handler follows.
+const recordKey = "handler/"
+
+// fileProgress keeps how far the handlers are, while the handling is under way.
+type fileProgress struct{ file }
+
+var _ storage.Progress = fileProgress{}
+
+func (s fileProgress) Fetch(ctx context.Context, body *kopf.Body, handlerID string) (*storage.Record, error) {
+	key := recordKey + handlerID
+	text, err := s.get(ctx, body.UID(), key)
+	if text == nil || err != nil {
+		return nil, err
+	}
+	record := &storage.Record{}
+	if err := json.Unmarshal(text, record); err != nil {
+		return nil, &storage.BrokenError{What: "progress of handler " + handlerID, Where: s.place(body.UID(), key), Err: err}
+	}
+	return record, nil
+}
+
+func (s fileProgress) Store(ctx context.Context, body *kopf.Body, _ storage.Patch, handlerID string, record *storage.Record) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, body.UID(), recordKey+handlerID, text)
+}
+
+func (s fileProgress) Purge(ctx context.Context, body *kopf.Body, _ storage.Patch, handlerID string) error {
+	return s.remove(ctx, body.UID(), recordKey+handlerID)
+}
+
+// Clear has nothing to leave out: there are no traces on the objects.
+func (s fileProgress) Clear(essence object.Essence) object.Essence { return essence }

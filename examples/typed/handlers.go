@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/kopf-go/kopf/examples/typed/api/v1"
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// claim is the arguments of a handler, under a shorter name.
+type claim = *kopf.ChangeOf[*v1.EphemeralVolumeClaim]
+
+func handlers() *kopf.Registry {
+	registry := kopf.NewRegistry()
+	claims := kopf.For[*v1.EphemeralVolumeClaim](registry)
+	claims.OnCreate(createFn)
+	claims.OnUpdate(resizeFn, kopf.Field("spec.size"))
+	return registry
+}
+
+func createFn(ctx context.Context, c claim) error {
+	pvc := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: c.Object().Name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: c.Object().Spec.Size},
+			},
+		},
+	}
+	if err := kopf.Adopt(ctx, pvc); err != nil {
+		return err
+	}
+	if err := c.Client().Create(ctx, pvc); client.IgnoreAlreadyExists(err) != nil {
+		return err
+	}
+	// The object is a copy. It is changed by a function, which gets the freshest
+	// version; what the Go type does not know is kept.
+	c.Update(func(evc *v1.EphemeralVolumeClaim) error {
+		evc.Status.PVCName = pvc.Name
+		return nil
+	})
+	return nil
+}
+
+func resizeFn(_ context.Context, c claim) error {
+	before, now := c.OldObject().Spec.Size, c.Object().Spec.Size
+	c.Logger().Info("The size has changed.", "from", before.String(), "to", now.String(), "grows", now.Cmp(before) > 0)
+	return nil
+}
