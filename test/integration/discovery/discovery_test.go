@@ -1,0 +1,184 @@
+package discovery
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+)
+
+func scan(t *testing.T) discovery.Snapshot {
+	t.Helper()
+	config := cluster.Config()
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := discovery.ForConfig(config, httpClient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := source.Resources(context.Background()) // also in clean-ups
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
+}
+
+// settled is a scan with the definitions of this test in it: the API server
+// takes a moment to offer what was installed.
+func settled(t *testing.T) discovery.Snapshot {
+	t.Helper()
+	var snapshot discovery.Snapshot
+	gomega.NewWithT(t).Eventually(func() int {
+		snapshot = scan(t)
+		return len(selector.Of(selector.Fields{Plural: "kopfexamples"}).Select(snapshot.Resources)) +
+			len(selector.New("oldtimers").Select(snapshot.Resources)) - len(snapshot.Failed)
+	}).Should(gomega.Equal(3))
+	return snapshot
+}
+
+func find(t *testing.T, in discovery.Snapshot, name string) selector.Resource {
+	t.Helper()
+	i := slices.IndexFunc(in.Resources, func(r selector.Resource) bool { return r.String() == name })
+	if i < 0 {
+		t.Fatalf("%s is not among the resources", name)
+	}
+	return in.Resources[i]
+}
+
+func TestScan(t *testing.T) {
+	g := gomega.NewWithT(t)
+	snapshot := settled(t)
+	kex := find(t, snapshot, "kopfexamples.v1.kopf.dev")
+	g.Expect(kex).To(gomega.Equal(selector.Resource{
+		Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Singular: "kopfexample",
+		ShortNames: []string{"kex", "kexes"}, Categories: []string{"examples"},
+		Namespaced: true, Preferred: true, Status: true, Subresources: []string{"status"},
+		Verbs: []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"},
+	}))
+	old := find(t, snapshot, "kopfexamples.v1beta1.kopf.dev")
+	g.Expect([]bool{old.Preferred, old.Status}).To(gomega.Equal([]bool{false, false}))
+	g.Expect(find(t, snapshot, "oldtimers.v1alpha1.kopf.dev").Preferred).To(gomega.BeTrue())
+
+	pods := find(t, snapshot, "pods.v1")
+	g.Expect(pods.Status).To(gomega.BeTrue())
+	g.Expect(pods.Subresources).To(gomega.ContainElements("log", "exec", "status"))
+	g.Expect(find(t, snapshot, "bindings.v1").Can("watch")).To(gomega.BeFalse())
+}
+
+// TestScanOfOlderServers makes sure that the form of discovery from before
+// Kubernetes 1.27 gives the same.
+func TestScanOfOlderServers(t *testing.T) {
+	g := gomega.NewWithT(t)
+	want := settled(t)
+	legacy, err := clientdiscovery.NewDiscoveryClientForConfig(cluster.Config())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	legacy.UseLegacyDiscovery = true
+	snapshot, err := discovery.Scan(t.Context(), legacy)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	for i := range want.Resources {
+		slices.Sort(want.Resources[i].Subresources)
+	}
+	for i := range snapshot.Resources {
+		slices.Sort(snapshot.Resources[i].Subresources)
+	}
+	g.Expect(snapshot.Resources).To(gomega.Equal(want.Resources))
+}
+
+func TestResolve(t *testing.T) {
+	snapshot := settled(t)
+	tests := map[string]struct {
+		selector selector.Selector
+		want     []string
+		warning  any
+	}{
+		"a short name":                        {selector.New("kex"), []string{"kopfexamples.v1.kopf.dev"}, nil},
+		"a kind in a version":                 {selector.New("kopf.dev/v1beta1", "KopfExample"), []string{"kopfexamples.v1beta1.kopf.dev"}, nil},
+		"a resource of an outdated version":   {selector.New("oldtimer"), []string{"oldtimers.v1alpha1.kopf.dev"}, nil},
+		"a name of two groups":                {selector.New("kopfexamples"), nil, new(*selector.AmbiguousError)},
+		"a category":                          {selector.Of(selector.Fields{Category: "examples"}), []string{"kopfexamples.v1.kopf.dev"}, nil},
+		"everything in a group":               {selector.New("kopf.dev", selector.Everything), []string{"kopfexamples.v1.kopf.dev", "oldtimers.v1alpha1.kopf.dev"}, nil},
+		"events, which another group has too": {selector.New("events"), []string{"events.v1"}, nil},
+		"a built-in type of Go":               {selector.Exact(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}), []string{"deployments.v1.apps"}, nil},
+		"what can only be created":            {selector.New("tokenreviews"), nil, new(*discovery.UnwatchableError)},
+		"what is not installed":               {selector.New("nosuch"), nil, new(*selector.NotFoundError)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := discovery.Resolve([]selector.Selector{test.selector}, snapshot)
+			if served := names(got); !slices.Equal(served, test.want) {
+				t.Errorf("served are %v, want %v", served, test.want)
+			}
+			warning := errors.Join(got.Warnings...)
+			if test.warning == nil && warning != nil || test.warning != nil && !errors.As(warning, test.warning) {
+				t.Errorf("got the warning %v, want %T", warning, test.warning)
+			}
+		})
+	}
+}
+
+// TestAnAPIServiceThatIsDown registers an API whose server is not there, as
+// happens to metrics servers.
+func TestAnAPIServiceThatIsDown(t *testing.T) {
+	g := gomega.NewWithT(t)
+	down := schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
+	breakAPI(t, down)
+	snapshot := scan(t)
+	g.Expect(snapshot.Failed[down]).To(gomega.MatchError(gomega.ContainSubstring("does not answer")))
+
+	got := discovery.Resolve([]selector.Selector{
+		selector.New("pods"), selector.New("kopf.dev", "kopfexamples"), selector.New("metrics.k8s.io", "pods"),
+	}, snapshot)
+	g.Expect(names(got)).To(gomega.Equal([]string{"pods.v1", "kopfexamples.v1.kopf.dev"}))
+	var incomplete *discovery.IncompleteError
+	g.Expect(errors.As(errors.Join(got.Warnings...), &incomplete)).To(gomega.BeTrue())
+	g.Expect(incomplete.Unseen).To(gomega.Equal([]schema.GroupVersion{down}))
+	g.Expect(incomplete.Selector).To(gomega.Equal(selector.New("metrics.k8s.io", "pods")))
+}
+
+// breakAPI registers an API without a server for the time of the test.
+func breakAPI(t *testing.T, gv schema.GroupVersion) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	failed := func() map[schema.GroupVersion]error { return scan(t).Failed }
+
+	service := apiService(gv)
+	g.Expect(cluster.Client().Create(t.Context(), service)).To(gomega.Succeed())
+	g.Eventually(failed).Should(gomega.HaveKey(gv))
+	t.Cleanup(func() {
+		g.Expect(cluster.Client().Delete(context.Background(), service)).To(gomega.Succeed())
+		g.Eventually(failed).Should(gomega.BeEmpty())
+	})
+}
+
+func apiService(gv schema.GroupVersion) client.Object {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1",
+		"kind":       "APIService",
+		"metadata":   map[string]any{"name": gv.Version + "." + gv.Group},
+		"spec": map[string]any{
+			"group": gv.Group, "version": gv.Version, "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+			"insecureSkipTLSVerify": true,
+			"service":               map[string]any{"namespace": "default", "name": "nobody"},
+		},
+	}}
+}
+
+func names(r discovery.Resolution) []string {
+	var list []string
+	for _, s := range r.Served {
+		list = append(list, s.String())
+	}
+	return list
+}

@@ -1,0 +1,107 @@
+// Package posting shows that a real API server takes the events as they are
+// posted, and how it answers where it does not.
+package posting
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
+
+// bench is a recorder that runs as long as its test.
+type bench struct {
+	gomega.Gomega
+	*posting.Recorder
+	t    *testing.T
+	logs *journal
+}
+
+func newBench(t *testing.T, change func(*rest.Config)) *bench {
+	config := cluster.Config()
+	if change != nil {
+		change(config)
+	}
+	clientset, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{Gomega: gomega.NewWithT(t), t: t, logs: &journal{}}
+	b.Recorder = posting.New(clientset.CoreV1(), posting.Options{Component: component(t), Logger: b.logs.logger()})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- b.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// component tells the events of one test from those of the others.
+func component(t *testing.T) string { return strings.ToLower(t.Name()) }
+
+// events reads those of the test in all namespaces, each time it is polled.
+func (b *bench) events() ([]corev1.Event, error) {
+	var all corev1.EventList
+	if err := cluster.Client().List(b.t.Context(), &all); err != nil {
+		return nil, err
+	}
+	var own []corev1.Event
+	for _, event := range all.Items {
+		if event.Source.Component == component(b.t) {
+			own = append(own, event)
+		}
+	}
+	return own, nil
+}
+
+// example creates an object to post about.
+func (b *bench) example(namespace string) corev1.ObjectReference {
+	obj := testenv.NewObject("KopfExample", namespace, "one", nil)
+	b.Expect(cluster.Client().Create(b.t.Context(), obj)).To(gomega.Succeed())
+	return corev1.ObjectReference{
+		APIVersion: obj.GetAPIVersion(), Kind: obj.GetKind(), Name: obj.GetName(), Namespace: namespace, UID: obj.GetUID(),
+	}
+}
+
+func (b *bench) remove(obj client.Object) {
+	b.Expect(cluster.Client().Delete(b.t.Context(), obj)).To(gomega.Succeed())
+}
+
+// journal is what the recorder has logged.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) logger() logr.Logger {
+	return funcr.New(func(_, line string) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.lines = append(j.lines, line)
+	}, funcr.Options{})
+}
+
+func (j *journal) all() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]string(nil), j.lines...)
+}
