@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/kopf-go/kopf/pkg/kopf/cli"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // Main runs an operator with the handlers of the DefaultRegistry as a program:
@@ -12,10 +13,11 @@ import (
 // it is interrupted, and exits with 0, with 1 after an error, or with 2 after a
 // wrong command line. A program that wants to decide for itself uses Run.
 //
-// The settings are those that the given functions make of the default ones.
+// The settings are those that the given functions make, one after the other, of
+// the default ones with the namespaces of the command line.
 func Main(configure ...func(*Settings)) {
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
-		var s Settings
+		s := settings.Default()
 		s.Scope.Namespaces = in.Namespaces
 		for _, change := range configure {
 			change(&s)

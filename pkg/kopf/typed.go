@@ -111,6 +111,14 @@ func (t Typed[T]) OnField(field string, fn func(context.Context, *ChangeOf[T]) e
 
 // OnEvent is Registry.OnEvent for the type.
 func (t Typed[T]) OnEvent(fn func(context.Context, *EventOf[T]) error, options ...EventOption) {
+	t.registry.handlers.Add(handler.Watch(Selector{}, watching(fn), options...))
+}
+
+// watching wraps a typed handler of events.
+func watching[T client.Object](fn func(context.Context, *EventOf[T]) error) handler.Function {
+	if fn == nil {
+		return handler.Function{Object: newOf[T]()}
+	}
 	call := func(ctx context.Context, e *WatchEvent) error {
 		typed := &EventOf[T]{WatchEvent: e}
 		var err error
@@ -119,13 +127,13 @@ func (t Typed[T]) OnEvent(fn func(context.Context, *EventOf[T]) error, options .
 		}
 		return fn(ctx, typed)
 	}
-	t.registry.handlers.Add(handler.Watch(Selector{}, handler.Function{Event: call, Origin: fn, Object: newOf[T]()}, options...))
+	return handler.Function{Event: call, Origin: fn, Object: newOf[T]()}
 }
 
-// changing wraps a typed handler.
+// changing wraps a typed handler of changes.
 func changing[T client.Object](fn func(context.Context, *ChangeOf[T]) error) handler.Function {
 	if fn == nil {
-		return handler.Function{}
+		return handler.Function{Object: newOf[T]()}
 	}
 	call := func(ctx context.Context, c *Change) error {
 		typed := &ChangeOf[T]{Change: c}
@@ -164,7 +172,13 @@ func oldOf(c *Change) map[string]any {
 	return old
 }
 
+// newOf makes an empty object. It is nil if T is an interface: then nobody knows
+// which type is meant, and the declaration is refused.
 func newOf[T client.Object]() T {
+	if reflect.TypeFor[T]().Kind() == reflect.Interface {
+		var none T
+		return none
+	}
 	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 }
 

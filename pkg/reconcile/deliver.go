@@ -39,12 +39,21 @@ func (p *pass) callEvent(ctx context.Context, event occurrence) []execution.Cont
 		callCtx, subject := visit.prepare(ctx, d)
 		subject.Patch = &patch.Patch{}
 		arguments := handler.NewEvent(subject, d.Param, event.kind)
-		if err := d.CallEvent(callCtx, arguments); err != nil {
+		result, err := call(callCtx, d, arguments)
+		if err != nil {
 			subject.Logger.Error(err, "The event handler failed; this is ignored.", stackOf(err)...)
 		}
-		if arguments.Result() != nil || !subject.Patch.Empty() {
-			contributions = append(contributions, execution.Contribution{ID: d.ID, Result: arguments.Result(), Patch: subject.Patch})
+		if result != nil || !subject.Patch.Empty() {
+			contributions = append(contributions, execution.Contribution{ID: d.ID, Result: result, Patch: subject.Patch})
 		}
 	}
 	return contributions
+}
+
+// call calls one event handler. It has a result only if it did not fail.
+func call(ctx context.Context, d *handler.Declaration, arguments *handler.Event) (any, error) {
+	if err := d.CallEvent(ctx, arguments); err != nil {
+		return nil, err
+	}
+	return execution.Result(arguments.Result())
 }

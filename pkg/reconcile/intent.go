@@ -34,9 +34,11 @@ type intent struct {
 	// foreign tells that the object is not the version that the intent was made
 	// for: others may have written to it.
 	foreign bool
-	// sent is what was last tried to be written for the handlers, and may have
+	// finished tells that somebody else has finished the cycle meanwhile.
+	finished bool
+	// unanswered is what was tried to be written for the handlers, and may have
 	// been committed without an answer.
-	sent map[string]any
+	unanswered []attempt
 }
 
 // ends tells whether the cycle ends with this write.
@@ -44,12 +46,11 @@ func (in *intent) ends() bool { return in.cycle != nil && in.end && in.cycle.pro
 
 // stuck tells whether a failed deletion handler holds the object.
 func (in *intent) stuck() bool {
-	if in.cycle == nil || in.cycle.Reason != cause.Delete {
-		return false
-	}
-	return slices.ContainsFunc(in.cycle.handlers, func(d *handler.Declaration) bool {
-		return d.Hold && in.cycle.progress.Load(d.ID).Failure
-	})
+	return in.cycle != nil && in.cycle.Reason == cause.Delete && slices.ContainsFunc(in.cycle.handlers, in.holds)
+}
+
+func (in *intent) holds(d *handler.Declaration) bool {
+	return d.Hold && in.cycle.progress.Load(d.ID).Failure
 }
 
 // frees tells whether the finalizer goes with this write.
@@ -73,7 +74,7 @@ func (p *pass) contributed(in *intent, body *object.Body) map[string]any {
 	p.memory.unsent = slices.DeleteFunc(p.memory.unsent, func(c execution.Contribution) bool {
 		merge, err := c.Patch.Resolve(wanted)
 		if err != nil {
-			p.blame(in, c.ID, err)
+			p.blame(in, c, err)
 			return true
 		}
 		if c.Result != nil {
@@ -100,22 +101,16 @@ func withResult(merge map[string]any, id string, result any) map[string]any {
 	return into
 }
 
-// bookkeeping is the merge patch of everything that we keep on the object.
-func (p *pass) bookkeeping(ctx context.Context, in *intent, body *object.Body) (storage.Patch, error) {
+// bookkeeping is the merge patch of everything that we keep on the object, to be
+// applied after what the handlers want to be written.
+func (p *pass) bookkeeping(ctx context.Context, in *intent, body *object.Body, theirs map[string]any) (storage.Patch, error) {
 	into := storage.Patch{}
-	p.finalizers(in, body, into)
+	p.finalizers(in, object.NewBody(patch.ApplyMerge(body.Raw(), theirs)), into)
 	if in.cycle == nil || p.lastHold(in, body) {
 		return into, nil
 	}
-	if in.foreign {
-		base, err := p.fetchBase(ctx, body)
-		if err != nil {
-			return nil, err
-		}
-		if !object.Equal(map[string]any(base), map[string]any(in.base)) {
-			p.log.Info("Another operator has finished the same cycle meanwhile; its record stands.")
-			return into, nil
-		}
+	if in.finished {
+		return into, nil
 	}
 	if in.ends() || in.sweep {
 		return into, p.endCycle(ctx, in, body, into)
@@ -163,17 +158,11 @@ func (p *pass) storeBase(ctx context.Context, body *object.Body, into storage.Pa
 func (p *pass) keepCycle(ctx context.Context, in *intent, body *object.Body, into storage.Patch) error {
 	s, c := p.Settings.Persistence, in.cycle
 	for _, id := range c.progress.Touched() {
-		state := c.progress.Load(id)
-		if in.foreign {
-			theirs, err := s.Progress.Fetch(ctx, body, id)
-			if err := p.tolerate(body, err); err != nil {
-				return err
-			}
-			if !theirs.Equal(state.Stored()) {
-				continue
-			}
+		overtaken, err := p.overtaken(ctx, in, id)
+		if err == nil && !overtaken {
+			err = s.Progress.Store(ctx, body, into, id, &c.progress.Load(id).Record)
 		}
-		if err := s.Progress.Store(ctx, body, into, id, &state.Record); err != nil {
+		if err != nil {
 			return err
 		}
 	}

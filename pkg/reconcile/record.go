@@ -12,7 +12,7 @@ import (
 
 // intend makes the intent of a cycle as it stands now.
 func (p *pass) intend(c *cycle) *intent {
-	in := &intent{cycle: c, base: c.base, end: !p.stopped()}
+	in := &intent{cycle: c, base: c.base, end: !p.stopped(), foreign: p.foreign}
 	in.release = c.held && (c.Reason == cause.Delete || !c.wanted)
 	return in
 }
@@ -29,6 +29,7 @@ func (p *pass) stopped() bool {
 // record writes what has come of the handlers, and tells when to come back.
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
 	in, before := p.intend(c), p.body
+	p.declareHeld(in)
 	contributed := len(p.memory.unsent) > 0
 	if err := p.commit(ctx, in); err != nil {
 		return false, 0, ignoreGone(err)
@@ -40,8 +41,6 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 		wake, waiting := c.progress.Wake()
 		return waiting && wake == 0, wake, nil
 	}
-	p.memory.handled = true
-	p.conclude(c)
 	// What has changed since the cycle began, or was changed by the handlers
 	// themselves or by others in between, is the next change.
 	if contributed || p.foreign || !object.Equal(c.first, c.New) {
@@ -51,8 +50,13 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 	return false, 0, nil
 }
 
-// conclude tells that a cycle has ended.
-func (p *pass) conclude(c *cycle) {
+// conclude notes that a cycle has ended, and tells so.
+func (p *pass) conclude(in *intent) {
+	if !in.ends() || p.memory.released {
+		return
+	}
+	p.memory.handled = true
+	c := in.cycle
 	if !c.called {
 		return
 	}

@@ -2,40 +2,102 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// split finds out whose part of a refused write is to blame, by writing the
-// handlers' parts one by one. Those that are refused again are the failures of
-// their handlers; the bookkeeping can then go alone.
+// split finds out whose part of a refused write is to blame. The server is asked
+// about the bookkeeping alone, and then with one more handler's part each time;
+// it stores nothing of that, so that what is left over is written with its
+// records at once. A part that is refused is the failure of its handler.
 func (p *pass) split(ctx context.Context, in *intent, refusal error) error {
-	parts := p.memory.unsent
-	if len(parts) == 0 {
+	suspects := p.memory.unsent
+	p.memory.unsent = nil
+	if err := p.probe(ctx, in); err != nil || len(suspects) == 0 {
+		p.memory.unsent = suspects
+		if err != nil && !refused(err) {
+			return err
+		}
 		return fmt.Errorf("the API server refuses the operator's own bookkeeping: %w", refusal)
 	}
-	for i, part := range parts {
-		p.memory.unsent = []execution.Contribution{part}
-		err := p.try(ctx, &intent{foreign: in.foreign})
+	for i, part := range suspects {
+		p.memory.unsent = append(p.memory.unsent, part)
+		err := p.probe(ctx, in)
 		switch {
 		case refused(err):
-			p.blame(in, part.ID, err)
+			p.memory.unsent = p.memory.unsent[:len(p.memory.unsent)-1]
+			p.blame(in, part, err)
 		case err != nil:
-			p.memory.unsent = slices.Clone(parts[i:])
+			p.memory.unsent = append(p.memory.unsent, suspects[i+1:]...)
 			return err
 		}
 	}
-	p.memory.unsent = nil
+	if len(p.memory.unsent) == len(suspects) {
+		p.blameLargest(in, refusal)
+	}
 	return nil
+}
+
+// probe asks the server whether it would take the write.
+func (p *pass) probe(ctx context.Context, in *intent) error {
+	main, status := p.wanted(in)
+	book, err := p.bookkeeping(ctx, in, p.body, main)
+	if err != nil {
+		return err
+	}
+	if p.Status {
+		book, _ = patch.SplitStatus(book)
+	}
+	if err := p.ask(ctx, "status", status); err != nil {
+		return err
+	}
+	return p.ask(ctx, "", patch.Minimal(p.body.Raw(), main, book))
+}
+
+// ask sends one patch that is not to be stored.
+func (p *pass) ask(ctx context.Context, subresource string, merge map[string]any) error {
+	if len(merge) == 0 {
+		return nil
+	}
+	text, err := p.bound(merge)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := p.requestContext(ctx)
+	defer cancel()
+	return p.api.Probe(ctx, p.key.NamespacedName, subresource, text)
+}
+
+// blameLargest is for refusals that come from behind the API server, such as
+// etcd's of a too large object: then it is the size that matters.
+func (p *pass) blameLargest(in *intent, refusal error) {
+	largest, size := 0, -1
+	for i, part := range p.memory.unsent {
+		merge, _ := part.Patch.Resolve(p.body.Raw())
+		text, _ := json.Marshal([]any{merge, part.Result})
+		if len(text) > size {
+			largest, size = i, len(text)
+		}
+	}
+	part := p.memory.unsent[largest]
+	p.memory.unsent = slices.Delete(p.memory.unsent, largest, largest+1)
+	p.blame(in, part, refusal)
 }
 
 // blame makes a failure of the handler whose result or patch cannot be written.
 // Nothing is run again because of it.
-func (p *pass) blame(in *intent, id string, err error) {
+func (p *pass) blame(in *intent, part execution.Contribution, err error) {
+	if part.Courtesy {
+		p.log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
+		return
+	}
+	id := part.ID
 	if in.cycle != nil && in.cycle.progress.Known(id) {
 		in.cycle.progress.Fail(id, err)
 	}
@@ -46,6 +108,9 @@ func (p *pass) blame(in *intent, id string, err error) {
 // warnPruned tells, once, which fields the server has left out of what was
 // written: the resource's schema does not know them.
 func (p *pass) warnPruned(merge map[string]any) {
+	if !prunable(merge) {
+		return // to look would be to decode the whole answer
+	}
 	fields := missing(merge, p.body.Raw(), nil)
 	if len(fields) == 0 {
 		return
@@ -55,8 +120,25 @@ func (p *pass) warnPruned(merge map[string]any) {
 		return
 	}
 	p.log.Info("The API server has left fields out of what was written: the schema of the resource does not know them. "+
-		"Add them to the CustomResourceDefinition, or x-kubernetes-preserve-unknown-fields.", "fields", list)
+		"Add them to the CustomResourceDefinition, or x-kubernetes-preserve-unknown-fields; built-in resources keep no results of handlers.", "fields", list)
 	p.post(p.body, warning, "PrunedFields", fmt.Sprintf("The schema of %s does not know these fields, they were not stored: %s", p.served.name, list))
+}
+
+// prunable tells whether a schema can lack any of the fields: it cannot lack the
+// metadata that every object has.
+func prunable(merge map[string]any) bool {
+	for key, value := range merge {
+		metadata, ok := value.(map[string]any)
+		if key != "metadata" || !ok {
+			return true
+		}
+		for field := range metadata {
+			if field != "annotations" && field != "finalizers" && field != "labels" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // missing are the fields of a merge patch that the object does not have after it.
@@ -67,7 +149,7 @@ func missing(merge map[string]any, body any, above object.Path) []string {
 		present, exists := object.Lookup(body, object.Path{key})
 		inner, mapping := value.(map[string]any)
 		switch {
-		case mapping && exists:
+		case mapping && (exists || len(above) == 0): // "status" alone says too little
 			fields = append(fields, missing(inner, present, path)...)
 		case !exists && !empty(value):
 			fields = append(fields, path.String())
@@ -77,14 +159,20 @@ func missing(merge map[string]any, body any, above object.Path) []string {
 	return fields
 }
 
-// empty tells whether the lack of the value means the same as the value: the API
-// server drops empty lists and mappings of its own accord.
+// empty tells whether the lack of the value means the same as the value: it only
+// removes fields, or is a list or a mapping with nothing in it, which the API
+// server drops of its own accord.
 func empty(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return true
 	case map[string]any:
-		return len(value) == 0
+		for _, inner := range value {
+			if !empty(inner) {
+				return false
+			}
+		}
+		return true
 	case []any:
 		return len(value) == 0
 	}

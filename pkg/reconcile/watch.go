@@ -108,7 +108,8 @@ func (e *Engine) serve(found discovery.Served) error {
 
 // inform gives a resource an informer for every namespace.
 func (e *Engine) inform(s *served) error {
-	namespaces := e.Settings.Scope.Namespaces
+	// One that is named twice is watched once.
+	namespaces := slices.Compact(slices.Sorted(slices.Values(e.Settings.Scope.Namespaces)))
 	if !s.Namespaced || len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/patch"
@@ -34,6 +37,7 @@ func (p *pass) commit(ctx context.Context, in *intent) error {
 			if in.cycle != nil {
 				in.cycle.progress.Persisted()
 			}
+			p.conclude(in)
 			return nil
 		case apierrors.IsNotFound(err):
 			p.release()
@@ -60,19 +64,16 @@ func (p *pass) commit(ctx context.Context, in *intent) error {
 
 // try writes the intent against the version of the object that is known.
 func (p *pass) try(ctx context.Context, in *intent) error {
-	last := p.lastHold(in, p.body)
-	var main, status map[string]any
-	if !last { // whatever is written to an object that goes with this write is lost
-		main = p.contributed(in, p.body)
-		if p.Status {
-			main, status = patch.SplitStatus(main)
-		}
+	if err := p.concede(ctx, in); err != nil {
+		return err
 	}
+	last := p.lastHold(in, p.body)
+	main, status := p.wanted(in)
 	if err := p.send(ctx, in, "status", status, status); err != nil {
 		return err
 	}
 	p.statusDone()
-	book, err := p.bookkeeping(ctx, in, p.body)
+	book, err := p.bookkeeping(ctx, in, p.body, main)
 	if err != nil {
 		return err
 	}
@@ -92,6 +93,20 @@ func (p *pass) try(ctx context.Context, in *intent) error {
 	return p.send(ctx, in, "status", patch.Minimal(p.body.Raw(), aside), nil)
 }
 
+// wanted is what the handlers want to be written, and what of that goes to the
+// status where that is written separately. Whatever is written to an object that
+// goes with this write is lost: then it is nothing.
+func (p *pass) wanted(in *intent) (main, status map[string]any) {
+	if p.lastHold(in, p.body) {
+		return nil, nil
+	}
+	main = p.contributed(in, p.body)
+	if p.Status {
+		return patch.SplitStatus(main)
+	}
+	return main, nil
+}
+
 // send writes one merge patch, unless it would change nothing. The handlers'
 // part of it is remembered until the answer is there.
 func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, theirs map[string]any) error {
@@ -102,19 +117,23 @@ func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, 
 	if err != nil {
 		return err
 	}
-	in.sent, p.memory.doubt = theirs, true
+	p.memory.doubt = true
+	open := in.unanswered
+	if theirs != nil {
+		in.unanswered = append(open, p.attempt(theirs, subresource))
+	}
 	ctx, cancel := p.requestContext(ctx)
 	defer cancel()
 	snapshot, err := p.api.Patch(ctx, p.key.NamespacedName, subresource, text)
 	if err != nil {
-		if refused(err) {
-			p.memory.doubt = false // the server has answered: nothing was written
+		if refused(err) || apierrors.IsConflict(err) { // nothing was written
+			in.unanswered, p.memory.doubt = open, !refused(err)
 		}
 		return err
 	}
 	p.body = snapshot.Body()
 	p.memory.written(p.body)
-	in.sent = nil
+	in.unanswered = nil // earlier ones are bound to a version that is past
 	p.warnPruned(merge)
 	return nil
 }
@@ -144,18 +163,13 @@ func (p *pass) refresh(ctx context.Context, in *intent) error {
 // adopt goes on with a version that others may have written.
 func (p *pass) adopt(in *intent, body *object.Body) {
 	p.body, p.foreign, in.foreign = body, true, true
-	if in.sent == nil {
-		return
-	}
-	// A transformation must not be repeated on its own result.
-	if patch.Minimal(body.Raw(), in.sent) == nil {
-		if _, status := patch.SplitStatus(in.sent); status != nil && p.Status {
-			p.statusDone()
-		} else {
-			p.memory.unsent = nil
+	for _, a := range in.unanswered {
+		if patch.Minimal(body.Raw(), a.merge) == nil {
+			p.memory.unsent = a.settled(p.memory.unsent)
 		}
 	}
-	in.sent = nil
+	// One that is bound to this very version may still be on its way.
+	in.unanswered = slices.DeleteFunc(in.unanswered, func(a attempt) bool { return a.version != body.ResourceVersion() })
 }
 
 // statusDone notes that the handlers' part of the status is written.
@@ -181,5 +195,12 @@ func (p *pass) settlePending(ctx context.Context) error {
 // ever: another try of the same makes no sense.
 func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err)
+		apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err) || tooLarge(err)
+}
+
+// tooLarge tells whether etcd does not take an object for its size. The API
+// server passes that on as an error of its own, in the words of etcd.
+func tooLarge(err error) bool {
+	passedOn := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
+	return err != nil && passedOn && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "message larger than max"))
 }

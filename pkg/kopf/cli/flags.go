@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -12,42 +13,50 @@ import (
 
 // Flags are the parsed command line of an operator.
 type Flags struct {
-	AllNamespaces bool
-	Namespaces    []string
-	Quiet         bool
-	Verbose       bool
-	Debug         bool
-	Kubeconfig    string
-	Context       string
+	AllNamespaces bool     // the default too
+	Namespaces    []string // those to watch; empty: all
+	Quiet         bool     // log errors only
+	Verbose       bool     // log what the operator decides
+	Debug         bool     // log the requests to the cluster too, but not what is in them
+	Kubeconfig    string   // the file; empty: as kubectl finds it
+	Context       string   // of the kubeconfig; empty: its current one
 }
 
-// Parse reads the arguments, without the program's name. Help is written to the
-// given writer, and is pflag.ErrHelp.
+// Parse reads the arguments, without the program's name. It returns
+// pflag.ErrHelp when it was asked for help, and has written that to the writer.
 func Parse(program string, arguments []string, out io.Writer) (Flags, error) {
 	var f Flags
 	set := pflag.NewFlagSet(program, pflag.ContinueOnError)
 	set.SetOutput(out)
-	set.SortFlags = false
 	set.Usage = func() {
 		_, _ = fmt.Fprintf(out, "%s is a Kubernetes operator. It runs until it is interrupted.\n\nFlags:\n%s", program, set.FlagUsages())
 	}
-	set.BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "watch all namespaces (the default)")
-	set.StringSliceVarP(&f.Namespaces, "namespace", "n", nil, "watch this namespace; can be repeated")
-	set.BoolVarP(&f.Verbose, "verbose", "v", false, "log more: what the operator decides")
-	set.BoolVarP(&f.Debug, "debug", "d", false, "log everything, the requests to the cluster included")
-	set.BoolVarP(&f.Quiet, "quiet", "q", false, "log only errors")
-	set.StringVar(&f.Kubeconfig, "kubeconfig", "", "the kubeconfig file (default: as kubectl does, or the pod's service account)")
-	set.StringVar(&f.Context, "context", "", "the context of the kubeconfig to use (default: its current one)")
+	f.define(set)
 	if err := set.Parse(arguments); err != nil {
 		return f, err
 	}
-	return f, f.validate(set.Args())
+	return f, f.validate(set)
 }
 
-func (f Flags) validate(rest []string) error {
+func (f *Flags) define(set *pflag.FlagSet) {
+	set.SortFlags = false
+	set.BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "watch all namespaces (the default)")
+	set.StringSliceVarP(&f.Namespaces, "namespace", "n", nil, "watch this namespace; can be repeated")
+	set.BoolVarP(&f.Verbose, "verbose", "v", false, "log more: what the operator decides")
+	set.BoolVarP(&f.Debug, "debug", "d", false, "log everything: the requests to the cluster too, but not what is in them")
+	set.BoolVarP(&f.Quiet, "quiet", "q", false, "log only errors")
+	set.StringVar(&f.Kubeconfig, "kubeconfig", "", "the kubeconfig file (default: as kubectl does, or the pod's service account)")
+	set.StringVar(&f.Context, "context", "", "the context of the kubeconfig to use (default: its current one)")
+}
+
+func (f Flags) validate(set *pflag.FlagSet) error {
 	switch {
-	case len(rest) > 0:
-		return fmt.Errorf("unexpected argument %q: this command takes flags only", rest[0])
+	case set.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: this command takes flags only", set.Arg(0))
+	case set.Changed("namespace") && (len(f.Namespaces) == 0 || slices.Contains(f.Namespaces, "")):
+		// It is more likely a variable that a script has not set than a wish to
+		// watch everything.
+		return errors.New("--namespace is empty: give a name, or --all-namespaces")
 	case f.AllNamespaces && len(f.Namespaces) > 0:
 		return errors.New("--all-namespaces and --namespace exclude each other")
 	case f.Quiet && (f.Verbose || f.Debug):
@@ -56,8 +65,8 @@ func (f Flags) validate(rest []string) error {
 	return nil
 }
 
-// Config finds the cluster as kubectl does, and the service account of the pod
-// where there is no kubeconfig.
+// Config finds the cluster as kubectl does, or by the service account of the pod
+// where there is no kubeconfig. It does not connect.
 func (f Flags) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.Kubeconfig

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -54,8 +55,7 @@ func execute(ctx context.Context, program string, arguments []string, out io.Wri
 		return ExitUsage
 	}
 	logger := flags.logger(out)
-	log.SetLogger(logger)
-	klog.SetLogger(logger.WithName("client"))
+	flags.share(logger)
 	config, err := flags.Config()
 	if err == nil {
 		err = run(ctx, Invocation{Config: config, Namespaces: flags.Namespaces, Logger: logger})
@@ -67,12 +67,26 @@ func execute(ctx context.Context, program string, arguments []string, out io.Wri
 	return ExitOK
 }
 
+// requests is the verbosity at which client-go logs its requests. From 8 on it
+// logs their bodies too, and with them Secrets.
+const requests = 6
+
+// share makes the libraries log as the operator does.
+func (f Flags) share(logger logr.Logger) {
+	log.SetLogger(logger)
+	klog.SetLogger(logger.WithName("client"))
+	if f.Debug {
+		var verbosity klog.Level
+		_ = verbosity.Set(strconv.Itoa(requests)) // of klog as a whole; a number is no error
+	}
+}
+
 // logger writes lines for people.
 func (f Flags) logger(out io.Writer) logr.Logger {
 	level := zapcore.InfoLevel
 	switch {
 	case f.Debug:
-		level = -8
+		level = -requests
 	case f.Verbose:
 		level = zapcore.DebugLevel
 	case f.Quiet:

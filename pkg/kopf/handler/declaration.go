@@ -12,8 +12,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
 )
 
-// Declaration is one handler as its developer declared it. It does not change
-// after it was made; every operator that uses it shares it.
+// Declaration is one handler as its developer declared it. Nobody changes it
+// after it was made, its exported fields included: all operators that use it
+// share it.
 type Declaration struct {
 	// ID is the key of the handler's progress and results: the function's name
 	// unless given, then the field: "relabel/metadata.labels".
@@ -48,15 +49,29 @@ type Declaration struct {
 
 	onChange ChangeFunc
 	onEvent  EventFunc
-	function uintptr // the developer's function, however it is wrapped
-	given    bool    // the id was given
+	function identity // of the developer's function, however it is wrapped
+	given    bool     // the id was given
 	problems []error
 }
 
-// Same tells whether two declarations are one handler under several decorators:
-// the same function with the same id. On one occasion it is called once.
+// Same tells whether two declarations are one handler that is declared for
+// several things: the same function with the same id. On one occasion it is
+// called once.
 func (d *Declaration) Same(other *Declaration) bool {
 	return d.ID == other.ID && d.function == other.function
+}
+
+// Conflict tells, as an error, whether two different functions claim one id.
+func (d *Declaration) Conflict(other *Declaration) error {
+	switch {
+	case d.ID != other.ID || d.function == other.function:
+		return nil
+	case d.function.code == other.function.code:
+		return fmt.Errorf("%s: the id %q is taken at %s by the same function with another receiver or other variables: "+
+			"give one of them another kopf.ID, or keep the function in one variable and declare that", d.Place, d.ID, other.Place)
+	default:
+		return fmt.Errorf("%s: the id %q is taken by another function at %s: give one of them another kopf.ID", d.Place, d.ID, other.Place)
+	}
 }
 
 // HoldsDeletion tells whether objects need the finalizer for this handler.
@@ -106,7 +121,7 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 
 // identify settles the id and the identity.
 func (d *Declaration) identify(function any) {
-	d.function = identity(function)
+	d.function = identityOf(function)
 	if !d.given {
 		name, err := nameOf(function)
 		d.problem(err)

@@ -6,7 +6,7 @@
 // siblings) out of a function, a selector and options, and does not change
 // afterwards. Options are typed by the kind of handler, so that one which makes
 // no sense for a kind does not compile. What the compiler cannot see is checked
-// by New, and reported with the place of the declaration.
+// when the declaration is made, and reported with its place in the source.
 //
 // Change and Event are the arguments; the engine makes them for every call.
 //

@@ -8,23 +8,32 @@ import (
 	"strings"
 )
 
-// closure is how the compiler names function literals: main.main.func1, and
-// main.init.func2 or main.glob..func3 for those of package variables.
-var closure = regexp.MustCompile(`\.func\d+(\.\d+)*$|\.gowrap\d+$`)
+var (
+	// literal is how the compiler names function literals within a package:
+	// main.func1, and init.func2 or glob..func3 for those of package variables.
+	literal = regexp.MustCompile(`^[^.]+\..+\.(func|gowrap)\d+(\.\d+)*$`)
+	// typeArguments are those of a generic function or type.
+	typeArguments = regexp.MustCompile(`\[[^]]*\]`)
+)
 
-// identity is the address of a function's code: what tells two functions apart.
-func identity(fn any) uintptr { return reflect.ValueOf(fn).Pointer() }
+// symbol is the name of a function in the binary, without the path to its
+// package and without type arguments: main.createFn, or main.(*Type).create-fm
+// for a method value.
+func symbol(fn any) string {
+	full := runtime.FuncForPC(reflect.ValueOf(fn).Pointer()).Name()
+	full = typeArguments.ReplaceAllString(full, "")
+	return full[strings.LastIndexByte(full, '/')+1:]
+}
 
 // nameOf derives a handler's id from its function, as the specification does. A
 // function literal has no name that would survive the next edit of the source.
 func nameOf(fn any) (string, error) {
-	full := runtime.FuncForPC(identity(fn)).Name()
-	full, _, _ = strings.Cut(full, "[") // type arguments
-	if closure.MatchString(full) {
+	name := symbol(fn)
+	if literal.MatchString(name) {
 		return "", fmt.Errorf("a function literal has no name to keep its progress under: add kopf.ID(%q)", "my_handler")
 	}
-	name := full[strings.LastIndexByte(full, '.')+1:]
-	return strings.TrimSuffix(name, "-fm"), nil // a method value
+	name = name[strings.LastIndexByte(name, '.')+1:]
+	return strings.TrimSuffix(name, "-fm"), nil
 }
 
 // placeOf is the first caller outside the project, where the developer declared
@@ -43,8 +52,10 @@ func placeOf() string {
 	}
 }
 
+// isOurs tells whether the function is of the facade or of a package below it.
 func isOurs(function string) bool {
-	return strings.HasPrefix(function, "github.com/kopf-go/kopf/pkg/kopf")
+	rest, ours := strings.CutPrefix(function, "github.com/kopf-go/kopf/pkg/kopf")
+	return ours && (rest[0] == '.' || rest[0] == '/')
 }
 
 // shortFile keeps the last two parts of a path: enough to find the file.

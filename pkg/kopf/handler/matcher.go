@@ -1,6 +1,9 @@
 package handler
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 )
 
@@ -42,7 +45,12 @@ func Absent() Matcher {
 }
 
 // Match matches what the callback accepts. It is also asked about absent values.
-func Match(test func(object.Value, Arguments) bool) Matcher { return Matcher{test: test} }
+func Match(test func(object.Value, Arguments) bool) Matcher {
+	if test == nil {
+		return Matcher{err: errors.New("Match has no function")}
+	}
+	return Matcher{test: test}
+}
 
 // Matches asks the matcher.
 func (m Matcher) Matches(v object.Value, a Arguments) bool { return m.test == nil || m.test(v, a) }
@@ -78,15 +86,35 @@ func combine[C Condition](conditions []C, verdict func(count, of int) bool) C {
 	var combined any
 	switch list := any(conditions).(type) {
 	case []Matcher:
-		combined = Match(func(v object.Value, a Arguments) bool {
-			return verdict(count(list, func(m Matcher) bool { return m.Matches(v, a) }), len(list))
-		})
+		combined = combineMatchers(list, verdict)
 	case []func(Arguments) bool:
-		combined = func(a Arguments) bool {
-			return verdict(count(list, func(p Predicate) bool { return p(a) }), len(list))
-		}
+		combined = combinePredicates(list, verdict)
 	}
-	return combined.(C)
+	return combined.(C) //nolint:errcheck // the two cases above are all that C can be
+}
+
+func combineMatchers(matchers []Matcher, verdict func(count, of int) bool) Matcher {
+	combined := Match(func(v object.Value, a Arguments) bool {
+		return verdict(count(matchers, func(m Matcher) bool { return m.Matches(v, a) }), len(matchers))
+	})
+	for _, matcher := range matchers {
+		err := matcher.err
+		if err == nil && matcher.IsZero() {
+			err = errors.New("one of the combined matchers is empty")
+		}
+		combined.err = errors.Join(combined.err, err)
+	}
+	return combined
+}
+
+// combinePredicates returns nil if any predicate is, for When to refuse it.
+func combinePredicates(predicates []Predicate, verdict func(count, of int) bool) Predicate {
+	if slices.ContainsFunc(predicates, func(p Predicate) bool { return p == nil }) {
+		return nil
+	}
+	return func(a Arguments) bool {
+		return verdict(count(predicates, func(p Predicate) bool { return p(a) }), len(predicates))
+	}
 }
 
 func count[C any](conditions []C, test func(C) bool) int {

@@ -2,7 +2,9 @@ package handler
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
@@ -82,19 +84,29 @@ func ID(id string) AnyOption {
 // several times with different meanings.
 func Param(value any) AnyOption { return func(d *Declaration) { d.Param = value } }
 
-// Labels calls the handler only for objects whose labels match, all of them.
+// Labels calls the handler only for objects whose labels match, all of them;
+// those of all such options, if there are several.
 func Labels(filters map[string]Matcher) AnyOption {
-	return func(d *Declaration) { d.Labels = merged(d.Labels, filters) }
+	return func(d *Declaration) { d.Labels = both(d.Labels, filters) }
 }
 
-// Annotations calls the handler only for objects whose annotations match.
+// Annotations calls the handler only for objects whose annotations match, as
+// Labels does with labels.
 func Annotations(filters map[string]Matcher) AnyOption {
-	return func(d *Declaration) { d.Annotations = merged(d.Annotations, filters) }
+	return func(d *Declaration) { d.Annotations = both(d.Annotations, filters) }
 }
 
-func merged(into, from map[string]Matcher) map[string]Matcher {
-	result := maps.Clone(from)
-	maps.Copy(result, into)
+// both are the filters of two options. The maps stay as they are: developers
+// share them between handlers.
+func both(filters, more map[string]Matcher) map[string]Matcher {
+	result := make(map[string]Matcher, len(filters)+len(more))
+	maps.Copy(result, filters)
+	for key, matcher := range more {
+		if earlier, twice := result[key]; twice {
+			matcher = All(earlier, matcher)
+		}
+		result[key] = matcher
+	}
 	return result
 }
 
@@ -125,9 +137,11 @@ func PathOf(path []string) (object.Path, error) {
 		return nil, errors.New("the field is empty")
 	case 1:
 		return object.ParsePath(path[0])
-	default:
-		return path, nil
 	}
+	if slices.Contains(path, "") {
+		return nil, fmt.Errorf("the field %q has an empty part", path)
+	}
+	return slices.Clone(path), nil
 }
 
 // Value filters by the value of the field; for updates: by the value before or

@@ -3,22 +3,38 @@ package handler
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
 )
+
+// persistable are the ids of which annotations can be named: a slash becomes a
+// dot in them, and an angle bracket an underscore.
+var persistable = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_./<>]*[A-Za-z0-9])?$`)
 
 // validate finds what the compiler could not.
 func (d *Declaration) validate() {
+	d.validateSelector()
 	d.validateID()
 	d.validateFilters()
 	d.validateLimits()
+}
+
+func (d *Declaration) validateSelector() {
+	if d.Kind != Subhandler && d.Object == nil && d.Selector == (selector.Selector{}) {
+		d.problem(errors.New("it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For"))
+	}
 }
 
 func (d *Declaration) validateID() {
 	switch {
 	case d.given && d.ID == "":
 		d.problem(errors.New("its id is empty"))
-	case strings.ContainsAny(d.ID, "\n\r\t"):
-		d.problem(fmt.Errorf("its id %q has control characters", d.ID))
+	case d.ID != "" && !persistable.MatchString(d.ID):
+		d.problem(fmt.Errorf("its progress cannot be kept under the id %q: "+
+			"an id begins and ends with a letter or a digit of ASCII, and has only -, _, ., / beside them", d.ID))
 	}
 }
 
@@ -32,12 +48,8 @@ func (d *Declaration) validateFilters() {
 	for _, matcher := range []Matcher{d.Value, d.Old, d.New} {
 		d.problem(matcher.err)
 	}
-	for key, matcher := range d.Labels {
-		d.validateMetadata("label", key, matcher)
-	}
-	for key, matcher := range d.Annotations {
-		d.validateMetadata("annotation", key, matcher)
-	}
+	d.validateMetadata("label", d.Labels)
+	d.validateMetadata("annotation", d.Annotations)
 	for _, when := range d.When {
 		if when == nil {
 			d.problem(errors.New("When has no function"))
@@ -45,17 +57,23 @@ func (d *Declaration) validateFilters() {
 	}
 }
 
-func (d *Declaration) validateMetadata(what, key string, m Matcher) {
-	switch {
-	case key == "":
-		d.problem(fmt.Errorf("a filter has an empty %s", what))
-	case m.IsZero():
-		d.problem(fmt.Errorf("the filter of the %s %q is empty: use kopf.Present(), kopf.Absent() or kopf.Equal(...)", what, key))
+func (d *Declaration) validateMetadata(what string, filters map[string]Matcher) {
+	for _, key := range slices.Sorted(maps.Keys(filters)) {
+		switch matcher := filters[key]; {
+		case key == "":
+			d.problem(fmt.Errorf("a filter has an empty %s", what))
+		case matcher.err != nil:
+			d.problem(fmt.Errorf("the filter of the %s %q: %w", what, key, matcher.err))
+		case matcher.IsZero():
+			d.problem(fmt.Errorf("the filter of the %s %q is empty: use kopf.Present(), kopf.Absent() or kopf.Equal(...)", what, key))
+		}
 	}
-	d.problem(m.err)
 }
 
 func (d *Declaration) validateLimits() {
+	if d.Errors < ErrorsTemporary || d.Errors > ErrorsIgnored {
+		d.problem(fmt.Errorf("the mode of errors %d is none of kopf.ErrorsTemporary, ErrorsPermanent and ErrorsIgnored", d.Errors))
+	}
 	if d.Timeout < 0 {
 		d.problem(fmt.Errorf("the timeout %s is negative", d.Timeout))
 	}

@@ -7,7 +7,6 @@ import (
 	"unique"
 
 	"github.com/tidwall/gjson"
-	"github.com/tidwall/sjson"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,48 +25,38 @@ type Snapshot struct {
 
 var _ runtime.Object = (*Snapshot)(nil)
 
-// headerPaths are the fields that every snapshot answers without being decoded.
-var headerPaths = []string{
-	"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", "metadata.managedFields",
-}
-
 // ParseSnapshot makes a snapshot of an object's JSON. The bytes are copied; the
 // caller keeps its slice. The text is checked to be a JSON mapping, nothing
 // more: the API server is the judge of the rest.
 func ParseSnapshot(data []byte) (*Snapshot, error) {
-	if !gjson.ValidBytes(data) || !gjson.ParseBytes(data).IsObject() {
+	data = bytes.TrimSpace(data)
+	if !gjson.ValidBytes(data) || data[0] != '{' {
 		return nil, fmt.Errorf("an object is expected as a JSON mapping, not %q", abbreviate(data))
 	}
-	header := gjson.GetManyBytes(data, headerPaths...)
-	compact, err := compactJSON(data, header[4].Exists())
+	header := readHeader(data)
+	compact, err := compactJSON(data, header.managed)
 	if err != nil {
-		return nil, fmt.Errorf("object %s: %w", header[0].String(), err)
+		return nil, fmt.Errorf("object %s: %w", header.name, err)
 	}
 	return &Snapshot{
 		json:            compact,
-		name:            header[0].String(),
-		namespace:       unique.Make(header[1].String()),
-		uid:             types.UID(header[2].String()),
-		resourceVersion: header[3].String(),
+		name:            header.name,
+		namespace:       unique.Make(header.namespace),
+		uid:             types.UID(header.uid),
+		resourceVersion: header.resourceVersion,
 	}, nil
 }
 
-func compactJSON(data []byte, managed bool) ([]byte, error) {
-	if managed {
-		// Nobody who handles an object looks at managedFields, and they are
-		// often the largest part of it.
-		stripped, err := sjson.DeleteBytes(data, "metadata.managedFields")
-		if err != nil {
-			return nil, fmt.Errorf("metadata.managedFields cannot be left out: %w", err)
-		}
-		data = stripped
-	}
-	data = bytes.TrimSpace(data)
-	if bytes.IndexByte(data, '\n') < 0 {
-		return bytes.Clone(data), nil
+// compactJSON is a copy of the text without the managed fields: nobody who
+// handles an object looks at them, and they are often the largest part of it.
+func compactJSON(data []byte, managed span) ([]byte, error) {
+	compact := make([]byte, 0, len(data)-(managed.to-managed.from))
+	compact = append(append(compact, data[:managed.from]...), data[managed.to:]...)
+	if bytes.IndexByte(compact, '\n') < 0 {
+		return compact, nil
 	}
 	var out bytes.Buffer
-	if err := json.Compact(&out, data); err != nil {
+	if err := json.Compact(&out, compact); err != nil {
 		return nil, err
 	}
 	return bytes.Clone(out.Bytes()), nil // without the buffer's spare room

@@ -74,12 +74,10 @@ func (h Handlers) Conflicts() error {
 	first := map[string]*handler.Declaration{}
 	var problems []error
 	for _, d := range h {
-		switch other := first[d.ID]; {
-		case other == nil:
+		if other, taken := first[d.ID]; taken {
+			problems = append(problems, d.Conflict(other))
+		} else {
 			first[d.ID] = d
-		case !other.Same(d):
-			problems = append(problems, fmt.Errorf("%s: the id %q is taken by another function at %s: give one of them another kopf.ID",
-				d.Place, d.ID, other.Place))
 		}
 	}
 	return errors.Join(problems...)

@@ -58,10 +58,11 @@ func fill[T comparable](field *T, value T) {
 	}
 }
 
-// Fibonacci is the growing sequence 1, 2, 3, 5, 8 … of units, up to the limit.
+// Fibonacci is the growing sequence 1, 2, 3, 5, 8 … of units, up to the limit;
+// empty if the unit is not positive.
 func Fibonacci(unit, limit time.Duration) []time.Duration {
 	var delays []time.Duration
-	for a, b := unit, 2*unit; a <= limit; a, b = b, a+b {
+	for a, b := unit, 2*unit; 0 < a && a <= limit; a, b = b, a+b {
 		delays = append(delays, a)
 	}
 	return delays

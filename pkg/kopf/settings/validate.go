@@ -13,22 +13,32 @@ import (
 
 // Validate finds what would make the operator misbehave, all of it at once.
 func (s Settings) Validate() error {
-	problems := []error{s.Persistence.validate(), s.Queueing.validate()}
-	for name, value := range map[string]time.Duration{
-		"Persistence.ConsistencyTimeout": s.Persistence.ConsistencyTimeout,
-		"Execution.Backoff":              s.Execution.Backoff,
-		"Execution.Checkpoint":           s.Execution.Checkpoint,
-		"Execution.GracePeriod":          s.Execution.GracePeriod,
-		"Networking.RequestTimeout":      s.Networking.RequestTimeout,
-	} {
-		if value < 0 {
-			problems = append(problems, fmt.Errorf("settings.%s is negative: %s", name, value))
-		}
+	return errors.Join(
+		s.Scope.validate(),
+		s.Persistence.validate(),
+		notNegative("Persistence.ConsistencyTimeout", s.Persistence.ConsistencyTimeout),
+		notNegative("Execution.Backoff", s.Execution.Backoff),
+		notNegative("Execution.Checkpoint", s.Execution.Checkpoint),
+		notNegative("Execution.Workers", s.Execution.Workers),
+		notNegative("Execution.GracePeriod", s.Execution.GracePeriod),
+		s.Queueing.validate(),
+		notNegative("Networking.Burst", s.Networking.Burst),
+		notNegative("Networking.RequestTimeout", s.Networking.RequestTimeout),
+	)
+}
+
+func notNegative[T int | time.Duration](name string, value T) error {
+	if value < 0 {
+		return fmt.Errorf("settings.%s is negative: %v", name, value)
 	}
-	if s.Execution.Workers < 0 {
-		problems = append(problems, fmt.Errorf("settings.Execution.Workers is negative: %d", s.Execution.Workers))
+	return nil
+}
+
+func (s Scope) validate() error {
+	if slices.Contains(s.Namespaces, "") {
+		return fmt.Errorf("settings.Scope.Namespaces has an empty name: %q; leave the list empty to watch all namespaces", s.Namespaces)
 	}
-	return errors.Join(problems...)
+	return nil
 }
 
 func (p Persistence) validate() error {
@@ -58,11 +68,9 @@ func (p Persistence) validateFinalizer() error {
 }
 
 func (q Queueing) validate() error {
+	var delays error
 	if slices.ContainsFunc(q.ErrorDelays, func(d time.Duration) bool { return d < 0 }) {
-		return fmt.Errorf("settings.Queueing.ErrorDelays has a negative pause: %v", q.ErrorDelays)
+		delays = fmt.Errorf("settings.Queueing.ErrorDelays has a negative pause: %v", q.ErrorDelays)
 	}
-	if q.EventBacklog < 0 {
-		return fmt.Errorf("settings.Queueing.EventBacklog is negative: %d", q.EventBacklog)
-	}
-	return nil
+	return errors.Join(delays, notNegative("Queueing.EventBacklog", q.EventBacklog))
 }

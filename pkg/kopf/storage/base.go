@@ -31,6 +31,9 @@ const hashedLimit = 16 << 10
 //
 // The same arguments give the same text. See formats.md.
 func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, HashReason, error) {
+	if text, fits, err := encodeWhole(body, essence, limit); fits || err != nil {
+		return text, NotHashed, err
+	}
 	hides := policy{secret: isSecret(body)}
 	tree := newTree(newHasher(body.UID()), hides, essence)
 	text, reason, err := hides.seal(tree)
@@ -46,6 +49,30 @@ func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, H
 		err = fmt.Errorf("the last handled state takes %d bytes even as hashes, and there is room for %d: shorten or remove other annotations of the object", len(text), limit)
 	}
 	return text, reason, err
+}
+
+// encodeWhole is the short way for what nearly every base is: one that is kept as
+// it is. It tells whether this is one.
+func encodeWhole(body *object.Body, essence object.Essence, limit int) (text string, fits bool, err error) {
+	if isSecret(body) || isEnvelope(essence) || hasHashes(essence) {
+		return "", false, nil
+	}
+	text, err = compact(essence)
+	return text, limit <= 0 || len(text) <= limit, err
+}
+
+func hasHashes(mapping map[string]any) bool {
+	for _, value := range mapping {
+		switch value := value.(type) {
+		case *Hashed:
+			return true
+		case map[string]any:
+			if hasHashes(value) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // DecodeBase reads what EncodeBase or an operator of Kopf has written for the

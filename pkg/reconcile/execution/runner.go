@@ -19,6 +19,8 @@ type Contribution struct {
 	Patch  *patch.Patch // never nil
 	// StatusDone: the part of it that goes to the status is written already.
 	StatusDone bool
+	// Courtesy: no handler wants it, and none fails if it is refused.
+	Courtesy bool
 }
 
 // Runner calls the handlers of one object in one pass.
@@ -93,7 +95,10 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 		if err == nil {
 			err = family.Execute(ctx) // what the handler has left to us
 		}
-		return resultOf(change, err)
+		if err != nil {
+			return nil, err
+		}
+		return Result(change.Result())
 	})
 	switch {
 	case family.interrupted != nil:
@@ -113,12 +118,10 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 	return nil
 }
 
-// resultOf turns what the handler returned into what the status can keep.
-func resultOf(change *handler.Change, err error) (any, error) {
-	if err != nil {
-		return nil, err
-	}
-	result, err := object.Normalize(change.Result())
+// Result turns what a handler has set as its result into what the status can
+// keep. The error is permanent: the handler would do the same again.
+func Result(value any) (any, error) {
+	result, err := object.Normalize(value)
 	if err != nil {
 		return nil, handler.Permanent(fmt.Errorf("the result cannot be stored in the status: %w", err))
 	}

@@ -36,7 +36,7 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 	if resource.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = newCodec()
+	config.NegotiatedSerializer = codec{}
 	config.AcceptContentTypes, config.ContentType = "", "application/json"
 	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
@@ -51,10 +51,19 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Sna
 }
 
 // Patch applies a merge patch to an object, or to one of its subresources, and
-// returns the object as it is afterwards.
+// returns the object as it is afterwards. Fields that the resource does not have
+// are dropped: the server need not warn of them, for the caller sees that.
 func (c *Client) Patch(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) (*object.Snapshot, error) {
-	request := c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Body(merge)
+	request := c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").Body(merge)
 	return c.one(ctx, request, key, subresource)
+}
+
+// Probe asks the server what it would say to such a patch. Nothing is stored.
+func (c *Client) Probe(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) error {
+	request := c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").
+		Param("dryRun", metav1.DryRunAll).Body(merge)
+	_, err := c.one(ctx, request, key, subresource)
+	return err
 }
 
 func (c *Client) one(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string) (*object.Snapshot, error) {
@@ -76,6 +85,9 @@ func (c *Client) list(ctx context.Context, namespace string, options metav1.List
 	if err != nil {
 		return nil, err
 	}
+	if !gjson.ValidBytes(data) {
+		return nil, fmt.Errorf("the list of %s is cut or no JSON", c.resource)
+	}
 	return parseList(data, c.resource)
 }
 
@@ -89,9 +101,5 @@ func (c *Client) do(ctx context.Context, request *rest.Request) ([]byte, error) 
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
-	data, err := result.Raw()
-	if err == nil && !gjson.ValidBytes(data) {
-		return nil, fmt.Errorf("the answer about %s is cut or no JSON", c.resource)
-	}
-	return data, err
+	return result.Raw()
 }

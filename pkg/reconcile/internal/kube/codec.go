@@ -10,35 +10,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 )
 
 // codec decodes the API server's JSON into snapshots, and its failures into
 // metav1.Status. It never encodes: the engine writes patches as bytes.
-type codec struct{ stream runtime.Serializer }
+type codec struct{}
 
 var (
 	_ runtime.NegotiatedSerializer = codec{}
 	_ runtime.Serializer           = codec{}
 )
 
-func newCodec() codec {
-	// The frames of a watch stream are metav1.WatchEvent, decoded as everywhere
-	// in client-go; only the objects in them are ours.
-	scheme := runtime.NewScheme()
-	return codec{serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme, scheme, serializer.SerializerOptions{})}
-}
-
 // SupportedMediaTypes offers JSON alone.
 func (c codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	return []runtime.SerializerInfo{{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
 		EncodesAsText: true, Serializer: c,
-		StreamSerializer: &runtime.StreamSerializerInfo{
-			EncodesAsText: true, Serializer: c.stream, Framer: serializer.Framer,
-		},
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: stream{}, Framer: stream{}},
 	}}
 }
 

@@ -1,0 +1,86 @@
+package object
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+)
+
+func TestWhatASnapshotKnowsWithoutBeingDecoded(t *testing.T) {
+	tests := map[string]struct {
+		text string
+		want header // but for managed
+		json string
+	}{
+		"everything is there": {
+			`{"kind":"A","metadata":{"name":"n","namespace":"s","resourceVersion":"7","uid":"u"},"spec":{"name":"x"}}`,
+			header{name: "n", namespace: "s", uid: "u", resourceVersion: "7"},
+			`{"kind":"A","metadata":{"name":"n","namespace":"s","resourceVersion":"7","uid":"u"},"spec":{"name":"x"}}`,
+		},
+		"nothing is there":          {`{}`, header{}, `{}`},
+		"metadata is no mapping":    {`{"metadata":[{"name":"n"}]}`, header{}, `{"metadata":[{"name":"n"}]}`},
+		"metadata is a null":        {`{"metadata":null}`, header{}, `{"metadata":null}`},
+		"fields of the same name":   {`{"a":{"name":"x"},"metadata":{"labels":{"uid":"y"},"name":"n"}}`, header{name: "n"}, `{"a":{"name":"x"},"metadata":{"labels":{"uid":"y"},"name":"n"}}`},
+		"a number for a name":       {`{"metadata":{"name":12}}`, header{name: "12"}, `{"metadata":{"name":12}}`},
+		"a null for a name":         {`{"metadata":{"name":null}}`, header{}, `{"metadata":{"name":null}}`},
+		"an escape in the name":     {`{"metadata":{"name":"a\"\\\u00e9"}}`, header{name: "a\"\\é"}, `{"metadata":{"name":"a\"\\\u00e9"}}`},
+		"quotes and braces in text": {`{"metadata":{"annotations":{"a":"{\"}\\"},"name":"n"}}`, header{name: "n"}, `{"metadata":{"annotations":{"a":"{\"}\\"},"name":"n"}}`},
+		"managedFields in between":  {`{"metadata":{"labels":{},"managedFields":[{"a":"]"}],"name":"n"}}`, header{name: "n"}, `{"metadata":{"labels":{},"name":"n"}}`},
+		"managedFields first":       {`{"metadata":{"managedFields":[{}],"name":"n"}}`, header{name: "n"}, `{"metadata":{"name":"n"}}`},
+		"managedFields last":        {`{"metadata":{"name":"n","managedFields":[{}]}}`, header{name: "n"}, `{"metadata":{"name":"n"}}`},
+		"managedFields alone":       {`{"metadata":{"managedFields":[{}]}}`, header{}, `{"metadata":{}}`},
+		"pretty text": {
+			"\n{ \"metadata\" : {\n \"managedFields\" : [ ] ,\n \"name\" : \"n\" } ,\n \"spec\" : 1.5e3 }\n",
+			header{name: "n"}, `{"metadata":{"name":"n"},"spec":1.5e3}`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s, err := ParseSnapshot([]byte(test.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := header{name: s.GetName(), namespace: s.GetNamespace(), uid: string(s.GetUID()), resourceVersion: s.GetResourceVersion()}
+			if got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+			if string(s.json) != test.json {
+				t.Errorf("kept %s, want %s", s.json, test.json)
+			}
+		})
+	}
+}
+
+func FuzzParseSnapshot(f *testing.F) {
+	f.Add(`{"kind":"A","metadata":{"labels":{"a":"{\"}"},"managedFields":[{"f:a":{}}],"name":"n"},"spec":[1e3,null,true]}`)
+	f.Add(` {"metadata" : {"managedFields":[{"a":"\\\""}] , "name":"\"" } } `)
+	f.Add(`{"a":[{},[]],"metadata":{"managedFields":{}}}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := ParseSnapshot([]byte(text)); err != nil {
+			return
+		}
+		// The same without repeated keys, of which every reader takes another one.
+		var want map[string]any
+		if json.Unmarshal([]byte(text), &want) != nil {
+			return // what is no UTF-8 is the API server's business
+		}
+		unique, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		snapshot, err := ParseSnapshot(unique)
+		if err != nil {
+			t.Fatalf("%s: %v", unique, err)
+		}
+		if metadata, ok := want["metadata"].(map[string]any); ok {
+			delete(metadata, "managedFields")
+			if name, ok := metadata["name"].(string); ok && name != snapshot.GetName() {
+				t.Errorf("%s: the name is %q, got %q", unique, name, snapshot.GetName())
+			}
+		}
+		var got map[string]any
+		if err := json.Unmarshal(snapshot.json, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s became %s (%v)", unique, snapshot.json, err)
+		}
+	})
+}

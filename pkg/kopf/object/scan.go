@@ -1,0 +1,103 @@
+package object
+
+import (
+	"bytes"
+	"iter"
+)
+
+// cursor reads JSON text in one pass, without decoding what nobody asks for. The
+// text must be valid: it is checked before, not here.
+type cursor struct {
+	text []byte
+	at   int
+}
+
+// fields goes through the mapping at which the cursor is, and gives the key of
+// each field as it is written, with the cursor at its value. A value that is not
+// read meanwhile is skipped. Of anything else than a mapping there are none.
+func (c *cursor) fields() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if c.text[c.at] != '{' {
+			return
+		}
+		c.at++
+		for c.space(); c.text[c.at] != '}'; c.space() {
+			key := c.value()
+			c.space()
+			c.at++ // the colon
+			c.space()
+			value := c.at
+			if !yield(key) {
+				return
+			}
+			if c.at == value {
+				c.value()
+			}
+			if c.space(); c.text[c.at] == ',' {
+				c.at++
+			}
+		}
+		c.at++
+	}
+}
+
+// value reads the value at which the cursor is, as it is written.
+func (c *cursor) value() []byte {
+	begin := c.at
+	switch c.text[c.at] {
+	case '"':
+		c.string()
+	case '{', '[':
+		c.container()
+	default:
+		for c.at < len(c.text) && !ends(c.text[c.at]) {
+			c.at++
+		}
+	}
+	return c.text[begin:c.at]
+}
+
+// string skips a string: to the first quote that no backslash escapes.
+func (c *cursor) string() {
+	c.at++
+	for {
+		quote := bytes.IndexByte(c.text[c.at:], '"')
+		end := c.at + quote
+		escapes := 0
+		for end-escapes > c.at && c.text[end-escapes-1] == '\\' {
+			escapes++
+		}
+		c.at = end + 1
+		if escapes%2 == 0 {
+			return
+		}
+	}
+}
+
+func (c *cursor) container() {
+	for depth := 0; ; {
+		switch c.text[c.at] {
+		case '"':
+			c.string()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if c.at++; depth == 0 {
+			return
+		}
+	}
+}
+
+func (c *cursor) space() {
+	for c.at < len(c.text) && isSpace(c.text[c.at]) {
+		c.at++
+	}
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
+
+// ends tells whether a number or a word ends before the character.
+func ends(b byte) bool { return isSpace(b) || b == ',' || b == '}' || b == ']' || b == ':' }

@@ -1,0 +1,178 @@
+package settings_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
+)
+
+// All defaults that the documentation promises, in figures. Who changes one
+// changes the behaviour of operators that run: think twice, and announce it.
+func TestDefaults(t *testing.T) {
+	s := settings.Default()
+	tests := map[string]struct{ got, want any }{
+		"all namespaces are watched":         {len(s.Scope.Namespaces), 0},
+		"the finalizer is Kopf's":            {s.Persistence.Finalizer, "kopf.zalando.org/KopfFinalizerMarker"},
+		"the handled state is annotated":     {s.Persistence.DiffBase, storage.AnnotationsDiffBase{}},
+		"progress is smart":                  {s.Persistence.Progress, storage.SmartProgress{}},
+		"own writes are awaited":             {s.Persistence.ConsistencyTimeout, 5 * time.Second},
+		"errors are retried in a minute":     {s.Execution.Backoff, time.Minute},
+		"done is done after a second":        {s.Execution.Checkpoint, time.Second},
+		"a hundred objects at once":          {s.Execution.Workers, 100},
+		"handlers may finish":                {s.Execution.GracePeriod, 20 * time.Second},
+		"a hundred events wait":              {s.Queueing.EventBacklog, 100},
+		"the first pause after an error":     {s.Queueing.ErrorDelays[0], time.Second},
+		"the pauses after errors":            {s.Queueing.ErrorDelays, seconds(1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377)},
+		"events are posted":                  {s.Posting.Disabled, false},
+		"requests a second":                  {s.Networking.QPS, float32(200)},
+		"requests at once":                   {s.Networking.Burst, 400},
+		"a request has half a minute":        {s.Networking.RequestTimeout, 30 * time.Second},
+		"the default is complete and stable": {s.WithDefaults().Execution.Workers, s.Execution.Workers},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if !reflect.DeepEqual(test.got, test.want) {
+				t.Errorf("got %v, want %v", test.got, test.want)
+			}
+		})
+	}
+	if err := s.Validate(); err != nil {
+		t.Errorf("the default is refused: %v", err)
+	}
+}
+
+func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
+	due := []handler.Due{{Retries: 2}, {Retries: 1}}
+	if got := settings.Default().Execution.Lifecycle(due); !slices.Equal(got, due) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// A setting that the list above forgets shows up here.
+func TestEverySettingHasADefault(t *testing.T) {
+	zeroByDesign := []string{"Scope.Namespaces", "Posting.Disabled"}
+	of := reflect.ValueOf(settings.Default())
+	for i := range of.NumField() {
+		group := of.Type().Field(i).Name
+		for j := range of.Field(i).NumField() {
+			name := group + "." + of.Field(i).Type().Field(j).Name
+			if of.Field(i).Field(j).IsZero() != slices.Contains(zeroByDesign, name) {
+				t.Errorf("settings.%s is %v by default", name, of.Field(i).Field(j))
+			}
+		}
+	}
+}
+
+func TestWhatIsSetIsKept(t *testing.T) {
+	given := settings.Settings{
+		Scope:       settings.Scope{Namespaces: []string{"a", "b"}},
+		Persistence: settings.Persistence{Finalizer: "a.dev/f", Progress: storage.StatusProgress{}, ConsistencyTimeout: 1, DiffBase: storage.StatusDiffBase{}},
+		Execution:   settings.Execution{Backoff: 2, Checkpoint: 3, Workers: 4, GracePeriod: 5, Lifecycle: handler.OneByOne},
+		Queueing:    settings.Queueing{ErrorDelays: []time.Duration{}, EventBacklog: 6},
+		Posting:     settings.Posting{Disabled: true},
+		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8},
+	}
+	got := given.WithDefaults()
+	if reflect.ValueOf(got.Execution.Lifecycle).Pointer() != reflect.ValueOf(given.Execution.Lifecycle).Pointer() {
+		t.Error("the lifecycle was replaced")
+	}
+	got.Execution.Lifecycle, given.Execution.Lifecycle = nil, nil // functions are not comparable
+	if !reflect.DeepEqual(got, given) {
+		t.Errorf("got %+v, want %+v", got, given)
+	}
+	if err := got.Validate(); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(s *settings.Settings)
+		want  string
+	}{
+		"a namespace without a name": {
+			func(s *settings.Settings) { s.Scope.Namespaces = []string{"a", ""} },
+			`settings.Scope.Namespaces has an empty name: ["a" ""]; leave the list empty to watch all namespaces`,
+		},
+		"a finalizer that Kubernetes refuses": {
+			func(s *settings.Settings) { s.Persistence.Finalizer = "my finalizer" },
+			`settings.Persistence.Finalizer "my finalizer" is refused by Kubernetes`,
+		},
+		"a storage that cannot work": {
+			func(s *settings.Settings) { s.Persistence.Progress = storage.AnnotationsProgress{Prefix: "no prefix/"} },
+			"settings.Persistence.Progress: ",
+		},
+		"another one": {
+			func(s *settings.Settings) { s.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: "no prefix/"} },
+			"settings.Persistence.DiffBase: ",
+		},
+		"a consistency timeout before its begin": {
+			func(s *settings.Settings) { s.Persistence.ConsistencyTimeout = -1 }, "settings.Persistence.ConsistencyTimeout is negative: -1ns",
+		},
+		"a negative backoff":       {func(s *settings.Settings) { s.Execution.Backoff = -time.Second }, "settings.Execution.Backoff is negative: -1s"},
+		"a negative checkpoint":    {func(s *settings.Settings) { s.Execution.Checkpoint = -1 }, "settings.Execution.Checkpoint is negative"},
+		"a negative grace period":  {func(s *settings.Settings) { s.Execution.GracePeriod = -1 }, "settings.Execution.GracePeriod is negative"},
+		"less than no workers":     {func(s *settings.Settings) { s.Execution.Workers = -1 }, "settings.Execution.Workers is negative: -1"},
+		"a pause into the past":    {func(s *settings.Settings) { s.Queueing.ErrorDelays = []time.Duration{1, -1} }, "settings.Queueing.ErrorDelays has a negative pause: [1ns -1ns]"},
+		"less than no backlog":     {func(s *settings.Settings) { s.Queueing.EventBacklog = -1 }, "settings.Queueing.EventBacklog is negative: -1"},
+		"less than no burst":       {func(s *settings.Settings) { s.Networking.Burst = -1 }, "settings.Networking.Burst is negative: -1"},
+		"an answer before the ask": {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
+	}
+	all := settings.Settings{}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var s settings.Settings
+			test.spoil(&s)
+			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+		})
+		test.spoil(&all)
+	}
+	t.Run("everything at once, in the same order each time", func(t *testing.T) {
+		first := all.Validate()
+		if lines := strings.Count(first.Error(), "settings."); lines != len(tests) {
+			t.Errorf("got %d problems: %v", lines, first)
+		}
+		if again := all.Validate(); again.Error() != first.Error() {
+			t.Errorf("got %v, then %v", first, again)
+		}
+	})
+}
+
+func TestFibonacci(t *testing.T) {
+	const longest = time.Duration(1<<63 - 1)
+	tests := map[string]struct {
+		unit, limit time.Duration
+		want        []time.Duration
+	}{
+		"up to the limit":              {time.Second, 8 * time.Second, seconds(1, 2, 3, 5, 8)},
+		"not beyond the limit":         {time.Second, 7 * time.Second, seconds(1, 2, 3, 5)},
+		"a limit below the unit":       {time.Second, time.Millisecond, nil},
+		"no unit":                      {0, time.Hour, nil},
+		"a unit that goes back":        {-time.Second, time.Hour, nil},
+		"a unit as long as time is":    {longest, longest, []time.Duration{longest}},
+		"the last that time can count": {longest / 2, longest, []time.Duration{longest / 2, longest - 1}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := settings.Fibonacci(test.unit, test.limit); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func seconds(counts ...int) []time.Duration {
+	var durations []time.Duration
+	for _, count := range counts {
+		durations = append(durations, time.Duration(count)*time.Second)
+	}
+	return durations
+}

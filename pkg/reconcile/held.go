@@ -1,0 +1,65 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// heldCondition is the type of the condition of an object whose deletion is held.
+const heldCondition = "DeletionHeld"
+
+// declareHeld tells that a failed deletion handler holds the object: in the log,
+// as an event, and as a condition, where the status has room for one. It does so
+// once, in the pass in which the handler has failed.
+func (p *pass) declareHeld(in *intent) {
+	d := in.holder()
+	if d == nil || !in.cycle.called || !p.memory.once(heldCondition) {
+		return
+	}
+	message := fmt.Sprintf("Handler %s has failed permanently: %s. The object is held: put right what it has left behind, and remove the finalizer %s; "+
+		"or remove the handler's record from the object to have it called again.",
+		d.ID, in.cycle.progress.Load(d.ID).Message, p.Settings.Persistence.Finalizer)
+	p.log.Info("The deletion is held. " + message)
+	p.post(p.body, warning, heldCondition, message)
+	condition := &patch.Patch{}
+	condition.Apply(func(obj *unstructured.Unstructured) error { return setCondition(obj.Object, heldCondition, message) })
+	p.memory.unsent = append(p.memory.unsent, execution.Contribution{ID: d.ID, Patch: condition, Courtesy: true})
+}
+
+// holder is the failed deletion handler that holds the object; nil if none does.
+func (in *intent) holder() *handler.Declaration {
+	if !in.stuck() {
+		return nil
+	}
+	return in.cycle.handlers[slices.IndexFunc(in.cycle.handlers, in.holds)]
+}
+
+// setCondition adds a true condition to the status, or replaces the one of the
+// same type, unless nothing would change.
+func setCondition(obj map[string]any, kind, message string) error {
+	conditions, _, err := unstructured.NestedSlice(obj, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	condition := map[string]any{
+		"type": kind, "status": "True", "reason": "HandlerFailed", "message": message,
+		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+	}
+	index := slices.IndexFunc(conditions, func(c any) bool { known, _ := c.(map[string]any); return known["type"] == kind })
+	if index < 0 {
+		return unstructured.SetNestedSlice(obj, append(conditions, condition), "status", "conditions")
+	}
+	known := conditions[index].(map[string]any)
+	if known["status"] == condition["status"] {
+		condition["lastTransitionTime"] = known["lastTransitionTime"]
+	}
+	conditions[index] = condition
+	return unstructured.SetNestedSlice(obj, conditions, "status", "conditions")
+}
