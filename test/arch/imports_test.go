@@ -1,0 +1,98 @@
+package arch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestImportsPointDownward(t *testing.T) {
+	for _, pkg := range list(t) {
+		for _, imported := range pkg.imports() {
+			if broken := violation(pkg.ImportPath, imported); broken != "" {
+				t.Errorf("%s must not import %s: %s", pkg.ImportPath, imported, broken)
+			}
+		}
+	}
+}
+
+// violation names the rule that an import breaks; it is empty for an import that
+// is all right.
+func violation(importer, imported string) string {
+	from, known := locate(importer)
+	if !known {
+		return "the importer has no place in the layers of test/arch/layers_test.go"
+	}
+	if !strings.HasPrefix(imported, module) {
+		return impurity(from, imported)
+	}
+	to, known := locate(imported)
+	if !known {
+		return "the imported package has no place in the layers of test/arch/layers_test.go"
+	}
+	upper, lower := layers[from.layer], layers[to.layer]
+	switch {
+	case from.folder == to.folder:
+		return ""
+	case from.layer == to.layer:
+		return fmt.Sprintf("%s and %s are in the layer %q side by side, and do not know each other", from.folder, to.folder, upper.name)
+	case from.layer > to.layer:
+		return fmt.Sprintf("imports point downward only, and the layer %q is above %q", lower.name, upper.name)
+	case upper.only != nil && !slices.Contains(upper.only, to.folder):
+		return fmt.Sprintf("the layer %q sees only %s, as users do", upper.name, strings.Join(upper.only, ", "))
+	default:
+		return ""
+	}
+}
+
+// impurity is the rule for imports from outside of the repository.
+func impurity(from place, imported string) string {
+	if from.layer < layerNamed(vocabulary) || slices.Contains(exempt, imported) {
+		return ""
+	}
+	for _, root := range impure {
+		if within(imported, root) {
+			return "the vocabulary (" + layers[from.layer].name + ") makes no API calls"
+		}
+	}
+	return ""
+}
+
+func TestViolation(t *testing.T) {
+	tests := map[string]struct{ importer, imported, want string }{
+		"downward":                              {"pkg/reconcile", "pkg/kopf/object", ""},
+		"within the same folder":                {"pkg/reconcile/execution", "pkg/reconcile/internal/kube", ""},
+		"an example of the facade":              {"examples/01-minimal", "pkg/kopf", ""},
+		"an example with types of its own":      {"examples/12-typed", "examples/12-typed/api/v1", ""},
+		"a test of everything":                  {"test/integration/posting", "pkg/reconcile/posting", ""},
+		"the facade above the command line":     {"pkg/kopf", "pkg/kopf/cli", ""},
+		"the standard library":                  {"pkg/kopf/object", "net/http", ""},
+		"the engine as a client":                {"pkg/reconcile", "k8s.io/client-go/rest", ""},
+		"the client that handlers are given":    {"pkg/kopf/handler", "sigs.k8s.io/controller-runtime/pkg/client", ""},
+		"upward to the facade":                  {"pkg/reconcile", "pkg/kopf", `"facade" is above "engine"`},
+		"upward in the vocabulary":              {"pkg/kopf/diff", "pkg/kopf/patch", `"patch" is above "diff"`},
+		"upward to tests":                       {"pkg/kopf/object", "test/testenv", `"tests" is above "object"`},
+		"upward to tools":                       {"pkg/kopf", "hack/envtest/assets", `"development tools" is above "facade"`},
+		"sideways":                              {"pkg/webhook", "pkg/peering", "do not know each other"},
+		"an example of the engine":              {"examples/01-minimal", "pkg/reconcile", "as users do"},
+		"a command of the vocabulary":           {"cmd/kopf", "pkg/kopf/object", "as users do"},
+		"API calls in the vocabulary":           {"pkg/kopf/registry", "k8s.io/client-go/rest", "makes no API calls"},
+		"a manager in the vocabulary":           {"pkg/kopf/handler", "sigs.k8s.io/controller-runtime/pkg/manager", "makes no API calls"},
+		"a new package beside the others":       {"pkg/kopf/novelty", "pkg/kopf/object", "the importer has no place"},
+		"an import of a new package":            {"pkg/kopf", "pkg/kopf/novelty", "the imported package has no place"},
+		"a name that only begins like a folder": {"pkg/kopfish", "pkg/kopf/object", "the importer has no place"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			imported := test.imported
+			if _, ours := locate(imported); ours || strings.HasPrefix(imported, "pkg/") {
+				imported = module + imported
+			}
+			got := violation(module+test.importer, imported)
+			if (test.want == "") != (got == "") || !strings.Contains(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
