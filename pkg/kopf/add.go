@@ -2,11 +2,14 @@ package kopf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/posting"
@@ -28,10 +31,7 @@ func addOperator(mgr manager.Manager, options Options) error {
 		options.Registry = DefaultRegistry
 	}
 	s := options.Settings
-	if err := s.Validate(); err != nil {
-		return fmt.Errorf("the settings cannot be used:\n%w", err)
-	}
-	handlers, err := options.Registry.handlers.Handlers(mgr.GetScheme())
+	handlers, err := checked(options, mgr.GetScheme())
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,15 @@ func addOperator(mgr manager.Manager, options Options) error {
 		parts = append(parts, everywhere(recorder.Start))
 	}
 	return addAll(mgr, parts...)
+}
+
+// checked are the handlers, or all mistakes in them and in the settings.
+func checked(options Options, scheme *runtime.Scheme) (registry.Handlers, error) {
+	handlers, err := options.Registry.handlers.Handlers(scheme)
+	if mistakes := options.Settings.Validate(); mistakes != nil {
+		err = errors.Join(fmt.Errorf("the settings cannot be used:\n%w", mistakes), err)
+	}
+	return handlers, err
 }
 
 // newRecorder makes what posts the operator's events; nil, if nothing is to be

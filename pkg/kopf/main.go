@@ -16,6 +16,7 @@ import (
 // The settings are those that the given functions make, one after the other, of
 // the default ones with the namespaces of the command line.
 func Main(configure ...func(*Settings)) {
+	//nolint:forbidigo // this function is the end of the program, for main() to call
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
 		s := settings.Default()
 		s.Scope.Namespaces = in.Namespaces

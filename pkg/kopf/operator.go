@@ -58,7 +58,7 @@ func Run(ctx context.Context, options Options) error {
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: ptr.To(options.Settings.WithDefaults().Execution.GracePeriod + shutdownReserve),
 		Controller:              crconfig.Controller{SkipNameValidation: ptr.To(true)},
-		NewClient:               liveClient,
+		NewClient:               liveClient(options.Logger.WithName("client")),
 	})
 	if err != nil {
 		return fmt.Errorf("the operator cannot be set up: %w", err)
@@ -75,9 +75,11 @@ const shutdownReserve = 5 * time.Second
 
 // liveClient reads from the API server, so that a Get in a handler never starts
 // to watch a whole resource behind the developer's back.
-func liveClient(config *rest.Config, options client.Options) (client.Client, error) {
-	options.Cache = nil
-	return client.New(config, options)
+func liveClient(logger logr.Logger) client.NewClientFunc {
+	return func(config *rest.Config, options client.Options) (client.Client, error) {
+		options.Cache, options.Log = nil, logger
+		return client.New(config, options)
+	}
 }
 
 func (o Options) withDefaults() (Options, error) {

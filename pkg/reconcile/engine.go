@@ -58,9 +58,8 @@ type Engine struct {
 	lines    *lines
 	said     sync.Map // what is reported once an operator
 
-	mu      sync.Mutex
-	queue   priorityqueue.PriorityQueue[Key]
-	failure error // why there will be no watching
+	mu    sync.Mutex
+	queue priorityqueue.PriorityQueue[Key]
 
 	// working lives on when the operator is asked to stop, until the grace
 	// period is over; stopping tells that it was asked to.
@@ -71,6 +70,7 @@ type Engine struct {
 // New makes an engine; it does nothing yet.
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
+	config.Logger = lazily(config.Logger)
 	return &Engine{
 		Config:   config,
 		watching: make(chan struct{}),

@@ -39,8 +39,9 @@ func (p *pass) fetchFirst(ctx context.Context, c *cycle) (object.Essence, error)
 		return nil, err
 	}
 	text, _ := kept[sinceKey].(string)
-	since, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || !c.progress.OpenSince(since) {
+	// Without a time it is none of ours: it reads as older than everything.
+	since, _ := time.Parse(time.RFC3339Nano, text)
+	if !c.progress.OpenSince(since) {
 		return nil, nil
 	}
 	first := maps.Clone(kept)

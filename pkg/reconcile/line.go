@@ -35,7 +35,8 @@ func newLines(limit int) *lines {
 func (l *lines) push(key Key, o occurrence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := append(l.waiting[key], o)
+	line := l.waiting[key]
+	line = append(line, o)
 	switch {
 	case l.lastOnly:
 		line = line[len(line)-1:]

@@ -77,7 +77,7 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 	}
 	switch {
 	case c.mustBeHeld():
-		return p.hold(ctx, c)
+		return p.hold(ctx)
 	case c.blind():
 		return p.leave(ctx, c)
 	}

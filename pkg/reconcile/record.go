@@ -52,7 +52,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 
 // conclude notes that a cycle has ended, and tells so.
 func (p *pass) conclude(in *intent) {
-	if !in.ends() || p.memory.released {
+	if !in.ends() {
 		return
 	}
 	p.memory.handled = true
@@ -66,7 +66,7 @@ func (p *pass) conclude(in *intent) {
 }
 
 // hold puts the finalizer on the object, and goes on with the rest.
-func (p *pass) hold(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
+func (p *pass) hold(ctx context.Context) (again bool, wake time.Duration, err error) {
 	if err := p.commit(ctx, &intent{hold: true}); err != nil {
 		return false, 0, ignoreGone(err)
 	}

@@ -47,10 +47,16 @@ func (s *served) cached(key types.NamespacedName) *object.Snapshot {
 	name := cache.NewObjectName(key.Namespace, key.Name).String()
 	for _, informer := range s.informers {
 		if found, exists, _ := informer.GetStore().GetByKey(name); exists {
-			return found.(*object.Snapshot)
+			return snapshotOf(found)
 		}
 	}
 	return nil
+}
+
+// snapshotOf is what our informers hold: nothing else is ever put into them.
+func snapshotOf(item any) *object.Snapshot {
+	snapshot, _ := item.(*object.Snapshot)
+	return snapshot
 }
 
 // all are the objects that the watches have shown.
@@ -58,7 +64,7 @@ func (s *served) all() []*object.Snapshot {
 	var snapshots []*object.Snapshot
 	for _, informer := range s.informers {
 		for _, item := range informer.GetStore().List() {
-			snapshots = append(snapshots, item.(*object.Snapshot))
+			snapshots = append(snapshots, snapshotOf(item))
 		}
 	}
 	return snapshots

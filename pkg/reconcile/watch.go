@@ -132,12 +132,12 @@ func (e *Engine) listener(s *served) cache.ResourceEventHandler {
 			kind := watch.Added
 			if listed {
 				kind = "" // it was there before
-				e.memories.of(s.key(item.(*object.Snapshot))).initial.Store(true)
+				e.memories.of(s.key(snapshotOf(item))).initial.Store(true)
 			}
-			e.happened(s, occurrence{kind, item.(*object.Snapshot)})
+			e.happened(s, occurrence{kind, snapshotOf(item)})
 		},
 		UpdateFunc: func(before, after any) {
-			old, now := before.(*object.Snapshot), after.(*object.Snapshot)
+			old, now := snapshotOf(before), snapshotOf(after)
 			switch {
 			case old.GetUID() != now.GetUID():
 				// Deleted and re-created while the watch was interrupted.
@@ -151,7 +151,7 @@ func (e *Engine) listener(s *served) cache.ResourceEventHandler {
 			if unknown, ok := item.(cache.DeletedFinalStateUnknown); ok {
 				item = unknown.Obj // the deletion itself was missed
 			}
-			if last, ok := item.(*object.Snapshot); ok {
+			if last := snapshotOf(item); last != nil {
 				e.happened(s, occurrence{watch.Deleted, last})
 			}
 		},

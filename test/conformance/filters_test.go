@@ -69,23 +69,23 @@ func occasionOf(in filtersInput) *handler.Occasion {
 // declared makes the declaration that the vector describes.
 func declared(in filtersInput) (*handler.Declaration, error) {
 	fn := handler.Function{Change: func(context.Context, *handler.Change) error { return nil }}
-	sel, any := selector.New("kopfexamples"), anyOptions(in.Options)
+	sel, common := selector.New("kopfexamples"), anyOptions(in.Options)
 	switch in.Decorator {
 	case "create":
-		return handler.Create(sel, fn, optionsOf[handler.CreateOption](any, fieldOptions(in.Options))...)
+		return handler.Create(sel, fn, optionsOf[handler.CreateOption](common, fieldOptions(in.Options))...)
 	case "update":
-		return handler.Update(sel, fn, append(optionsOf[handler.UpdateOption](any, fieldOptions(in.Options)), changeOptions(in.Options)...)...)
+		return handler.Update(sel, fn, append(optionsOf[handler.UpdateOption](common, fieldOptions(in.Options)), changeOptions(in.Options)...)...)
 	case "field":
-		options := append(optionsOf[handler.UpdateOption](any, valueOption(in.Options)), changeOptions(in.Options)...)
+		options := append(optionsOf[handler.UpdateOption](common, valueOption(in.Options)), changeOptions(in.Options)...)
 		return handler.ForField(sel, []string{in.Options["field"].(string)}, fn, options...)
 	case "delete":
-		options := optionsOf[handler.DeleteOption](any, fieldOptions(in.Options))
+		options := optionsOf[handler.DeleteOption](common, fieldOptions(in.Options))
 		if in.Options["optional"] == true {
 			options = append(options, handler.Optional())
 		}
 		return handler.Delete(sel, fn, options...)
 	default:
-		options := optionsOf[handler.ResumeOption](any, fieldOptions(in.Options))
+		options := optionsOf[handler.ResumeOption](common, fieldOptions(in.Options))
 		if in.Options["deleted"] == true {
 			options = append(options, handler.Deleted())
 		}

@@ -94,13 +94,13 @@ func finished(t *testing.T, cluster *testenv.Cluster, obj *unstructured.Unstruct
 		if err := cluster.Client().Get(context.Background(), client.ObjectKeyFromObject(obj), current); err != nil {
 			return err.Error()
 		}
-		return differences(comparable(final), comparable(current.Object))
+		return differences(essentials(final), essentials(current.Object))
 	}).Should(gomega.BeEmpty())
 }
 
-// comparable is the part of an object that does not depend on where it is, with
+// essentials are the part of an object that does not depend on where it is, with
 // the JSON in the annotations decoded.
-func comparable(raw map[string]any) map[string]any {
+func essentials(raw map[string]any) map[string]any {
 	obj := (&unstructured.Unstructured{Object: raw}).DeepCopy()
 	annotations := map[string]any{}
 	for key, text := range obj.GetAnnotations() {

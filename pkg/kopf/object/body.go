@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/json"
 )
 
 // Essence is the part of a body that change detection looks at: what people
@@ -35,10 +34,7 @@ func NewBody(raw map[string]any) *Body {
 // Raw is the decoded object itself, shared by all readers: never change it.
 // Handlers use View and its siblings instead.
 func (b *Body) Raw() map[string]any {
-	b.once.Do(func() {
-		// A snapshot was checked to be a JSON mapping when it was made.
-		_ = json.UnmarshalCaseSensitivePreserveInts(b.snapshot.json, &b.raw)
-	})
+	b.once.Do(func() { b.raw = decode(b.snapshot.json) })
 	return b.raw
 }
 

@@ -8,7 +8,7 @@ func Copy(value any) any {
 		return copyMap(value)
 	case []any:
 		if value == nil {
-			return value
+			return []any(nil)
 		}
 		items := make([]any, len(value))
 		for i, item := range value {

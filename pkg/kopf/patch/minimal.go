@@ -1,6 +1,10 @@
 package patch
 
-import "github.com/kopf-go/kopf/pkg/kopf/diff"
+import (
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/kopf/diff"
+)
 
 // Minimal is the part of a merge patch that changes something in the body, or of
 // several ones, applied one after another; nil if nothing changes.
@@ -9,8 +13,12 @@ import "github.com/kopf-go/kopf/pkg/kopf/diff"
 // none merely to remove a field from it, so that cleaning up what is not there
 // costs no write. An empty mapping that was asked for is made.
 func Minimal(body map[string]any, merges ...map[string]any) map[string]any {
-	if len(merges) == 1 {
-		return minimal(body, merges[0])
+	merges = slices.DeleteFunc(slices.Clone(merges), func(merge map[string]any) bool { return len(merge) == 0 })
+	switch len(merges) {
+	case 0:
+		return nil
+	case 1:
+		return minimal(body, merges[0]) // without comparing everything else
 	}
 	wanted := body
 	for _, merge := range merges {

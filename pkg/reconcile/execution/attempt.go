@@ -98,7 +98,8 @@ func (l limits) lookAhead(ctx context.Context, s *State, o Outcome) Outcome {
 	if o.Final {
 		return o
 	}
-	if timeout, over := context.Cause(ctx).(*handler.TimeoutError); over {
+	var timeout *handler.TimeoutError
+	if errors.As(context.Cause(ctx), &timeout) {
 		return Outcome{Called: true, Final: true, Err: &handler.TimeoutError{ID: timeout.ID, Timeout: timeout.Timeout, Err: o.Err}}
 	}
 	if err := l.exceeded(s.Retries+1, now().Sub(s.Started)+o.Delay, o.Err); err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
@@ -49,17 +48,27 @@ func (c *children) Execute(ctx context.Context) error {
 		return handler.Permanent(errors.Join(c.problems...))
 	}
 	selected := c.handlers.Selected(c.runner.Occasion)
-	kept := c.runner.Progress.Load(c.parent.ID).kept
-	for _, d := range selected {
-		c.runner.Progress.Enter(d.ID, c.runner.Occasion.Reason, kept)
-		c.refer(d.ID)
-	}
+	ids := c.enter(selected)
 	for _, due := range c.runner.Lifecycle(c.runner.due(selected)) {
 		if err := c.run(ctx, due.Declaration); err != nil {
 			return err
 		}
 	}
-	return c.pending(selected)
+	if wake, waiting := c.runner.Progress.wake(slices.Values(ids)); waiting {
+		return &handler.SubhandlersError{Delay: wake}
+	}
+	return nil
+}
+
+// enter makes the sub-handlers take part in the cycle.
+func (c *children) enter(selected registry.Handlers) (ids []string) {
+	kept := c.runner.Progress.Load(c.parent.ID).kept
+	for _, d := range selected {
+		c.runner.Progress.Enter(d.ID, c.runner.Occasion.Reason, kept)
+		c.refer(d.ID)
+		ids = append(ids, d.ID)
+	}
+	return ids
 }
 
 // refer makes the parent's record, and those of its ancestors, point to the
@@ -82,24 +91,6 @@ func (c *children) run(ctx context.Context, d *handler.Declaration) error {
 		c.interrupted = err
 		// The handler sees an error and returns; its attempt does not count.
 		return &handler.SubhandlersError{}
-	}
-	return nil
-}
-
-// pending tells when to come back for the sub-handlers that are not done.
-func (c *children) pending(selected registry.Handlers) error {
-	wake, waiting := time.Duration(0), false
-	for _, d := range selected {
-		state := c.runner.Progress.Load(d.ID)
-		if state.Finished() {
-			continue
-		}
-		if asleep := state.Asleep(now()); !waiting || asleep < wake {
-			wake, waiting = asleep, true
-		}
-	}
-	if waiting {
-		return &handler.SubhandlersError{Delay: wake}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -104,28 +105,20 @@ func (p *Progress) Superseded(purpose cause.Reason) map[cause.Reason]int {
 // Open tells whether the storage holds any record of the purpose: whether an
 // earlier pass has left the cycle unfinished.
 func (p *Progress) Open(purpose cause.Reason) bool {
-	for _, state := range p.states {
-		if state.stored != nil && state.stored.Purpose == purpose {
-			return true
-		}
-	}
-	return false
+	return p.anyStored(func(r *storage.Record) bool { return r.Purpose == purpose })
 }
 
 // OpenSince tells whether the storage holds any record that was begun by then.
 func (p *Progress) OpenSince(then time.Time) bool {
-	for _, state := range p.states {
-		if state.stored != nil && !state.stored.Started.After(then) {
-			return true
-		}
-	}
-	return false
+	return p.anyStored(func(r *storage.Record) bool { return !r.Started.After(then) })
 }
 
 // Leftovers tells whether the storage holds any record at all.
-func (p *Progress) Leftovers() bool {
+func (p *Progress) Leftovers() bool { return p.anyStored(func(*storage.Record) bool { return true }) }
+
+func (p *Progress) anyStored(which func(*storage.Record) bool) bool {
 	for _, state := range p.states {
-		if state.stored != nil {
+		if state.stored != nil && which(state.stored) {
 			return true
 		}
 	}
@@ -133,20 +126,16 @@ func (p *Progress) Leftovers() bool {
 }
 
 // Done tells whether all handlers of the cycle have finished.
-func (p *Progress) Done() bool {
-	for _, state := range p.states {
-		if state.active && !state.Finished() {
-			return false
-		}
-	}
-	return true
-}
+func (p *Progress) Done() bool { _, waiting := p.Wake(); return !waiting }
 
 // Wake is how long it takes until the next handler of the cycle is due; false
 // if there is none to wait for.
-func (p *Progress) Wake() (time.Duration, bool) {
-	wake, waiting := time.Duration(0), false
-	for _, state := range p.states {
+func (p *Progress) Wake() (time.Duration, bool) { return p.wake(maps.Keys(p.states)) }
+
+// wake is Wake of some of the handlers.
+func (p *Progress) wake(ids iter.Seq[string]) (wake time.Duration, waiting bool) {
+	for id := range ids {
+		state := p.states[id]
 		if !state.active || state.Finished() {
 			continue
 		}

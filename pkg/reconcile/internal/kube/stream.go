@@ -33,12 +33,25 @@ func (stream) Decode(frame []byte, _ *schema.GroupVersionKind, into runtime.Obje
 	if !ok {
 		return nil, nil, fmt.Errorf("a watch has events, and %T is none", into)
 	}
-	kind, object := gjson.GetBytes(frame, "type"), gjson.GetBytes(frame, "object")
-	if kind.Type != gjson.String || !object.IsObject() {
+	kind, object, ok := cut(frame)
+	if !ok {
 		return nil, nil, errors.New("an event of the watch is cut, or is no event")
 	}
-	event.Type, event.Object.Raw = kind.Str, frame[object.Index:object.Index+len(object.Raw)]
+	event.Type, event.Object.Raw = kind, object
 	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
+}
+
+// cut parts a frame. All API servers write its two fields in the order of the Go
+// type, which can be told without reading the object; the others are searched.
+func cut(frame []byte) (kind string, object []byte, ok bool) {
+	rest, prefixed := bytes.CutPrefix(frame, []byte(`{"type":"`))
+	word, object, separated := bytes.Cut(rest, []byte(`","object":`))
+	object, closed := bytes.CutSuffix(object, []byte(`}`))
+	if prefixed && separated && closed {
+		return string(word), object, len(object) > 0
+	}
+	fields := gjson.GetManyBytes(frame, "type", "object")
+	return fields[0].Str, []byte(fields[1].Raw), fields[0].Type == gjson.String && fields[1].IsObject()
 }
 
 // NewFrameReader parts the answer to a watch request into frames.

@@ -1,0 +1,190 @@
+package execution_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+var errNetwork = errors.New("network")
+
+// failing fails a number of times, then succeeds.
+func failing(times int, err error) handler.ChangeFunc {
+	return func(context.Context, *handler.Change) error {
+		if times--; times >= 0 {
+			return err
+		}
+		return nil
+	}
+}
+
+// working takes its time; if it is not allowed that, it returns why.
+func working(duration time.Duration) handler.ChangeFunc {
+	return func(ctx context.Context, _ *handler.Change) error {
+		select {
+		case <-time.After(duration):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func TestAttempts(t *testing.T) {
+	type options = []handler.CreateOption
+	temporary := func(delay time.Duration) error { return handler.Temporary(errNetwork, delay) }
+	tests := map[string]struct {
+		fn      handler.ChangeFunc
+		options options
+		want    []string
+	}{
+		"it succeeds": {failing(0, nil), nil, []string{"0s a: succeeded"}},
+		"regular errors are retried after the backoff of the settings": {
+			failing(2, errNetwork), nil,
+			[]string{"0s a: again in 1m0s, network", "60s a: again in 1m0s, network", "120s a: succeeded"},
+		},
+		"or after that of the handler": {
+			failing(1, errNetwork), options{handler.Backoff(10 * time.Second)},
+			[]string{"0s a: again in 10s, network", "10s a: succeeded"},
+		},
+		"or at once": {
+			failing(1, errNetwork), options{handler.Backoff(0)},
+			[]string{"0s a: again in 0s, network", "0s a: succeeded"},
+		},
+		"temporary errors are retried after their delay": {
+			failing(1, temporary(5*time.Second)), nil, []string{"0s a: again in 5s, network", "5s a: succeeded"},
+		},
+		"also where errors are permanent": {
+			failing(1, temporary(5*time.Second)), options{handler.Errors(handler.ErrorsPermanent)},
+			[]string{"0s a: again in 5s, network", "5s a: succeeded"},
+		},
+		"also where errors are ignored": {
+			failing(1, temporary(5*time.Second)), options{handler.Errors(handler.ErrorsIgnored)},
+			[]string{"0s a: again in 5s, network", "5s a: succeeded"},
+		},
+		"also inside of other errors": {
+			failing(1, fmt.Errorf("pod: %w", temporary(time.Second))), nil,
+			[]string{"0s a: again in 1s, pod: network", "1s a: succeeded"},
+		},
+		"a delay into the past is none": {
+			failing(1, temporary(-time.Second)), nil, []string{"0s a: again in 0s, network", "0s a: succeeded"},
+		},
+		"permanent errors end it": {
+			failing(1, handler.Permanent(errNetwork)), nil, []string{"0s a: failed, network"},
+		},
+		"also where errors are ignored, permanently": {
+			failing(1, handler.Permanent(errNetwork)), options{handler.Errors(handler.ErrorsIgnored)}, []string{"0s a: failed, network"},
+		},
+		"regular errors end it where they are permanent": {
+			failing(1, errNetwork), options{handler.Errors(handler.ErrorsPermanent)}, []string{"0s a: failed, network"},
+		},
+		"regular errors do not count where they are ignored": {
+			failing(1, errNetwork), options{handler.Errors(handler.ErrorsIgnored)}, []string{"0s a: ignored network"},
+		},
+		"the last attempt is the last": {
+			failing(9, errNetwork), options{handler.Retries(2)},
+			[]string{"0s a: again in 1m0s, network", "60s a: failed, handler a has used up its 2 attempts: network"},
+		},
+		"the last attempt may succeed": {
+			failing(1, errNetwork), options{handler.Retries(2)}, []string{"0s a: again in 1m0s, network", "60s a: succeeded"},
+		},
+		"no attempt is allowed": {
+			failing(0, nil), options{handler.Retries(0)}, []string{"0s a: failed, handler a has used up its 0 attempts"},
+		},
+		"an attempt that would come too late is not waited for": {
+			failing(9, errNetwork), options{handler.Timeout(90 * time.Second)},
+			[]string{"0s a: again in 1m0s, network", "60s a: failed, handler a has timed out after 1m30s: network"},
+		},
+		"an attempt at the very end would be too late": {
+			failing(9, errNetwork), options{handler.Timeout(60 * time.Second)},
+			[]string{"0s a: failed, handler a has timed out after 1m0s: network"},
+		},
+		"the time is up during an attempt": {
+			working(time.Hour), options{handler.Timeout(30 * time.Second)},
+			[]string{"30s a: failed, handler a has timed out after 30s: context deadline exceeded"},
+		},
+		"who makes it in spite of that has made it": {
+			func(context.Context, *handler.Change) error { time.Sleep(time.Hour); return nil },
+			options{handler.Timeout(30 * time.Second)}, []string{"3600s a: succeeded"},
+		},
+		"the time of an attempt counts from the first one": {
+			func(ctx context.Context, c *handler.Change) error {
+				if c.Retry() == 0 {
+					return temporary(20 * time.Second)
+				}
+				return working(time.Hour)(ctx, c)
+			},
+			options{handler.Timeout(30 * time.Second)},
+			[]string{"0s a: again in 20s, network", "30s a: failed, handler a has timed out after 30s: context deadline exceeded"},
+		},
+		"a panic is a regular error": {
+			func(_ context.Context, c *handler.Change) error {
+				if c.Retry() == 0 {
+					panic("oops")
+				}
+				return nil
+			}, nil, []string{"0s a: again in 1m0s, panic: oops", "60s a: succeeded"},
+		},
+		"a panic is permanent where errors are": {
+			func(context.Context, *handler.Change) error { panic(errNetwork) },
+			options{handler.Errors(handler.ErrorsPermanent)}, []string{"0s a: failed, panic: network"},
+		},
+		"a result that no status can keep fails": {
+			func(_ context.Context, c *handler.Change) error { c.SetResult(make(chan int)); return nil }, nil,
+			[]string{"0s a: failed, the result cannot be stored in the status: a value of type chan int cannot be expressed as JSON: json: unsupported type: chan int"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				w.cycle(w.handler("a", test.fn, test.options...))
+				w.expect(test.want...)
+			})
+		})
+	}
+}
+
+func TestTheHandlerIsToldHowFarItIs(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		began := time.Now().UTC().Truncate(time.Microsecond)
+		d := w.handler("a", func(_ context.Context, c *handler.Change) error {
+			w.note("attempt %d, %s after %s", c.Retry(), c.Runtime(), c.Started().Sub(began))
+			if c.Retry() < 2 {
+				return handler.Temporary(errNetwork, 3*time.Second)
+			}
+			return nil
+		})
+		w.cycle(d)
+		w.expect(
+			"0s attempt 0, 0s after 0s", "0s a: again in 3s, network",
+			"3s attempt 1, 3s after 0s", "3s a: again in 3s, network",
+			"6s attempt 2, 6s after 0s", "6s a: succeeded",
+		)
+		record := w.stored["a"]
+		if !record.Success || record.Failure || record.Retries != 3 || !record.Started.Equal(began) ||
+			!record.Stopped.Equal(began.Add(6*time.Second)) || !record.Delayed.IsZero() || record.Message != "" {
+			w.t.Errorf("got %+v", record)
+		}
+	})
+}
+
+// The pause is a promise that outlives the process.
+func TestAPauseIsStored(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		d := w.handler("a", failing(1, handler.Temporary(errNetwork, 90*time.Minute)))
+		_, progress, err := w.pass(t.Context(), d)
+		wake, waiting := progress.Wake()
+		if err != nil || wake != 90*time.Minute || !waiting || w.stored["a"].Message != "network" {
+			t.Errorf("got %s, %v, %+v, %v", wake, waiting, w.stored["a"], err)
+		}
+		time.Sleep(time.Hour)
+		runner, progress, err := w.pass(t.Context(), d)
+		if wake, _ := progress.Wake(); err != nil || wake != 30*time.Minute || runner.Attempts != 0 || len(progress.Touched()) != 0 {
+			t.Errorf("got %s, %d attempts, %v", wake, runner.Attempts, err)
+		}
+	})
+}

@@ -1,0 +1,147 @@
+package execution_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/cause"
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// world is an operator without a cluster: it makes passes over one object, and
+// keeps what they store. Every pass starts from what is stored, as after a crash.
+type world struct {
+	t         *testing.T
+	reason    cause.Reason
+	lifecycle handler.Lifecycle
+	before    func(ctx context.Context) error
+	stored    map[string]*storage.Record
+	began     time.Time
+	// log is what has happened, with the seconds since the beginning.
+	log []string
+}
+
+// inBubble runs a test in which time passes only when everybody waits for it.
+func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(t, &world{t: t, reason: cause.Create, lifecycle: handler.AllAtOnce, stored: map[string]*storage.Record{}, began: time.Now()})
+	})
+}
+
+func (w *world) note(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf("%ds ", int(time.Since(w.began).Seconds()))+fmt.Sprintf(format, args...))
+}
+
+// handlers are declarations of creation handlers.
+func (w *world) handler(id string, fn handler.ChangeFunc, options ...handler.CreateOption) *handler.Declaration {
+	w.t.Helper()
+	d, err := handler.Create(selector.New("kopfexamples"), handler.Function{Change: fn}, append([]handler.CreateOption{handler.ID(id)}, options...)...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+// begin is the state of things at the beginning of a pass.
+func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution.Progress) {
+	progress := execution.NewProgress(func(id string) *storage.Record { return w.stored[id] })
+	for _, d := range handlers {
+		progress.Enter(d.ID, w.reason, false)
+	}
+	runner := &execution.Runner{
+		Occasion: &handler.Occasion{Reason: w.reason}, Progress: progress,
+		Lifecycle: w.lifecycle, Backoff: time.Minute,
+		Before: func(ctx context.Context) error {
+			if w.before != nil {
+				return w.before(ctx)
+			}
+			return nil
+		},
+		Context: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
+			return ctx, handler.Subject{Body: object.NewBody(nil)}
+		},
+		After: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+			w.note("%s: %s", d.ID, verdict(o))
+		},
+	}
+	return runner, progress
+}
+
+func verdict(o execution.Outcome) string {
+	switch {
+	case o.Ignored != nil:
+		return "ignored " + o.Ignored.Error()
+	case o.Succeeded():
+		return "succeeded"
+	case o.Final:
+		return "failed, " + o.Err.Error()
+	default:
+		return "again in " + o.Delay.String() + ", " + o.Err.Error()
+	}
+}
+
+// pass makes one pass, and stores what has come of it.
+func (w *world) pass(ctx context.Context, handlers ...*handler.Declaration) (*execution.Runner, *execution.Progress, error) {
+	runner, progress := w.begin(handlers)
+	err := runner.Run(ctx, handlers)
+	w.store(progress)
+	return runner, progress, err
+}
+
+func (w *world) store(progress *execution.Progress) {
+	for _, id := range progress.Touched() {
+		record := progress.Load(id).Record
+		w.stored[id] = &record
+	}
+	progress.Persisted()
+}
+
+// cycle makes passes until all handlers have finished, and waits in between as
+// it is told to.
+func (w *world) cycle(handlers ...*handler.Declaration) *execution.Progress {
+	w.t.Helper()
+	for range 10 {
+		_, progress, err := w.pass(w.t.Context(), handlers...)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		wake, waiting := progress.Wake()
+		if waiting == progress.Done() {
+			w.t.Fatalf("done: %v, waiting: %v", progress.Done(), waiting)
+		}
+		if !waiting {
+			return progress
+		}
+		time.Sleep(wake)
+	}
+	w.t.Fatalf("the cycle does not end:\n%s", lines(w.log))
+	return nil
+}
+
+func (w *world) expect(want ...string) {
+	w.t.Helper()
+	if !slices.Equal(w.log, want) {
+		w.t.Errorf("got\n%s\nwant\n%s", lines(w.log), lines(want))
+	}
+}
+
+func lines(list []string) string {
+	text := ""
+	for _, line := range list {
+		text += "\t" + line + "\n"
+	}
+	return text
+}
+
+func (w *world) storedIDs() []string { return slices.Sorted(maps.Keys(w.stored)) }

@@ -1,0 +1,93 @@
+package execution_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// When the engine ends the run inside of a handler, that handler's attempt does
+// not count, but what its sub-handlers have done does.
+func TestTheRunIsEndedInsideOfASubhandler(t *testing.T) {
+	stop := errors.New("stop")
+	for name, inPlace := range map[string]bool{"that the framework executes": false, "that the handler executes": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				calls := 0
+				w.before = func(context.Context) error {
+					if calls++; calls == 4 { // a, a/b, a/b/c, and not a/b/d
+						return stop
+					}
+					return nil
+				}
+				inner := parent(family{"c": failing(0, nil), "d": failing(0, nil)})
+				a := w.handler("a", func(ctx context.Context, c *handler.Change) error {
+					c.Subhandler("b", inner)
+					if inPlace {
+						if err := c.Execute(ctx); err != nil {
+							_ = c.Execute(ctx) // it is of no use to insist
+							return handler.Permanent(err)
+						}
+					}
+					return nil
+				})
+				runner, progress, err := w.pass(t.Context(), a)
+				if !errors.Is(err, stop) || runner.Attempts != 1 || calls != 4 || progress.Done() {
+					t.Errorf("got %v, %d attempts, %d calls", err, runner.Attempts, calls)
+				}
+				if w.stored["a"].Retries != 0 || w.stored["a/b"].Retries != 0 || !w.stored["a/b/c"].Success {
+					t.Errorf("got %+v, %+v, %+v", w.stored["a"], w.stored["a/b"], w.stored["a/b/c"])
+				}
+				w.cycle(a)
+				w.expect("0s a/b/c: succeeded", "0s a/b/d: succeeded", "0s a/b: succeeded", "0s a: succeeded")
+			})
+		})
+	}
+}
+
+func TestACancelledSubhandlerDoesNotCount(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		a := w.handler("a", parent(family{"x": failing(0, nil), "y": working(time.Hour)}), handler.Retries(1))
+		_, _, err := w.pass(ctx, a)
+		if !errors.Is(err, execution.ErrCancelled) || w.stored["a"].Retries != 0 || w.stored["a/y"].Retries != 0 || !w.stored["a/x"].Success {
+			t.Errorf("got %v, %+v, %+v", err, w.stored["a"], w.stored["a/y"])
+		}
+		w.cycle(a)
+		w.expect("0s a/x: succeeded", "3660s a/y: succeeded", "3660s a: succeeded")
+	})
+}
+
+// What is stored in the middle of a handler (a checkpoint) refers to the
+// sub-handlers already: they could not be found otherwise after a crash.
+func TestACheckpointInsideOfAHandler(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a := w.handler("a", parent(family{"x": failing(0, nil), "y": func(context.Context, *handler.Change) error { panic("crash") }}))
+		runner, progress := w.begin([]*handler.Declaration{a})
+		calls := 0
+		runner.Before = func(ctx context.Context) error {
+			if calls++; calls == 3 {
+				if _, limited := ctx.Deadline(); limited {
+					t.Error("the write has only as much time as the handler")
+				}
+				w.store(progress)
+			}
+			return nil
+		}
+		if err := runner.Run(t.Context(), []*handler.Declaration{a}); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.storedIDs(); !slices.Equal(got, []string{"a", "a/x", "a/y"}) || !w.stored["a/x"].Success || w.stored["a"].Retries != 0 {
+			t.Errorf("got %v, %+v", got, w.stored["a"])
+		}
+		if got := w.stored["a"].Subrefs; !slices.Equal(got, []string{"a/x", "a/y"}) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
