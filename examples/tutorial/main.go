@@ -21,7 +21,7 @@ func createFn(ctx context.Context, c *kopf.Change) error {
 		return err
 	}
 	// It exists already if an earlier attempt was interrupted after this.
-	if err := c.Client().Create(ctx, pvc); client.IgnoreAlreadyExists(err) != nil {
+	if err := client.IgnoreAlreadyExists(c.Client().Create(ctx, pvc)); err != nil {
 		return err
 	}
 	c.SetResult(map[string]any{"pvc-name": pvc.Name})

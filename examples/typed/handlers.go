@@ -35,7 +35,7 @@ func createFn(ctx context.Context, c claim) error {
 	if err := kopf.Adopt(ctx, pvc); err != nil {
 		return err
 	}
-	if err := c.Client().Create(ctx, pvc); client.IgnoreAlreadyExists(err) != nil {
+	if err := client.IgnoreAlreadyExists(c.Client().Create(ctx, pvc)); err != nil {
 		return err
 	}
 	// The object is a copy. It is changed by a function, which gets the freshest
