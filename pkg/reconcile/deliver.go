@@ -33,13 +33,9 @@ func (p *pass) callEvent(ctx context.Context, event occurrence) []execution.Cont
 	occasion := &handler.Occasion{Subject: visit.subject(), New: visit.body.Raw()}
 	var contributions []execution.Contribution
 	for _, d := range p.events {
-		if !d.InScope(occasion) {
-			continue
-		}
 		callCtx, subject := visit.prepare(ctx, d)
 		subject.Patch = &patch.Patch{}
-		arguments := handler.NewEvent(subject, d.Param, event.kind)
-		result, err := call(callCtx, d, arguments)
+		result, err := call(callCtx, d, occasion, handler.NewEvent(subject, d.Param, event.kind))
 		if err != nil {
 			subject.Logger.Error(err, "The event handler failed; this is ignored.", stackOf(err)...)
 		}
@@ -50,9 +46,16 @@ func (p *pass) callEvent(ctx context.Context, event occurrence) []execution.Cont
 	return contributions
 }
 
-// call calls one event handler. It has a result only if it did not fail.
-func call(ctx context.Context, d *handler.Declaration, arguments *handler.Event) (any, error) {
-	if err := d.CallEvent(ctx, arguments); err != nil {
+// call calls one event handler, if its filters agree. It has a result only if
+// neither they nor it have failed.
+func call(ctx context.Context, d *handler.Declaration, o *handler.Occasion, arguments *handler.Event) (any, error) {
+	err := handler.Guarded(func() error {
+		if !d.InScope(o) {
+			return nil
+		}
+		return d.CallEvent(ctx, arguments)
+	})
+	if err != nil {
 		return nil, err
 	}
 	return execution.Result(arguments.Result())

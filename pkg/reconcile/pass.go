@@ -105,6 +105,6 @@ func (p *pass) pause(err error) time.Duration {
 // cannot stop the others. (Panics in handlers are caught where they are called.)
 func recovered(err *error) {
 	if value := recover(); value != nil {
-		*err = fmt.Errorf("a defect of the framework: %v\n%s", value, stack())
+		*err = fmt.Errorf("a panic in a filter, in a storage or in the framework itself: %v\n%s", value, stack())
 	}
 }

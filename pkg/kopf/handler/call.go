@@ -17,6 +17,13 @@ func (d *Declaration) CallEvent(ctx context.Context, e *Event) (err error) {
 	return d.onEvent(ctx, e)
 }
 
+// Guarded calls what calls the developer's code, such as filters, beside the
+// handlers themselves. A panic becomes a PanicError.
+func Guarded(call func() error) (err error) {
+	defer recovered(&err)
+	return call()
+}
+
 func recovered(err *error) {
 	if value := recover(); value != nil {
 		*err = &PanicError{Value: value, Stack: debug.Stack()}

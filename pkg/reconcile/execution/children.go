@@ -49,7 +49,7 @@ func (c *children) Execute(ctx context.Context) error {
 	}
 	selected := c.handlers.Selected(c.runner.Occasion)
 	ids := c.enter(selected)
-	for _, due := range c.runner.Lifecycle(c.runner.due(selected)) {
+	for _, due := range c.runner.chosen(selected) {
 		if err := c.run(ctx, due.Declaration); err != nil {
 			return err
 		}

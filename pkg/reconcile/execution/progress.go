@@ -113,8 +113,12 @@ func (p *Progress) OpenSince(then time.Time) bool {
 	return p.anyStored(func(r *storage.Record) bool { return !r.Started.After(then) })
 }
 
-// Leftovers tells whether the storage holds any record at all.
-func (p *Progress) Leftovers() bool { return p.anyStored(func(*storage.Record) bool { return true }) }
+// Leftovers tells whether the storage holds any record that belongs to no change
+// any more. Those of resuming handlers do not count: whoever keeps them is about
+// to finish them, such as another operator that has just started.
+func (p *Progress) Leftovers() bool {
+	return p.anyStored(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
+}
 
 func (p *Progress) anyStored(which func(*storage.Record) bool) bool {
 	for _, state := range p.states {

@@ -57,7 +57,7 @@ var ErrCancelled = errors.New("the handler was cancelled because the operator is
 // The handlers have entered the progress before.
 func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 	r.ctx = ctx
-	for _, due := range r.Lifecycle(r.due(handlers)) {
+	for _, due := range r.chosen(handlers) {
 		if err := r.Before(r.ctx); err != nil {
 			return err
 		}
@@ -66,6 +66,15 @@ func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 		}
 	}
 	return nil
+}
+
+// chosen are those of the due handlers that the lifecycle wants to be called now.
+func (r *Runner) chosen(handlers registry.Handlers) []handler.Due {
+	due := r.due(handlers)
+	if len(due) == 0 {
+		return nil // there is nothing to choose from
+	}
+	return r.Lifecycle(due)
 }
 
 func (r *Runner) due(handlers registry.Handlers) []handler.Due {
@@ -93,7 +102,8 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 	outcome := limitsOf(d, r.Backoff).attempt(callCtx, state, func(ctx context.Context) (any, error) {
 		err := d.Call(ctx, change)
 		if err == nil {
-			err = family.Execute(ctx) // what the handler has left to us
+			// What the handler has left to us can panic too: in a filter.
+			err = handler.Guarded(func() error { return family.Execute(ctx) })
 		}
 		if err != nil {
 			return nil, err

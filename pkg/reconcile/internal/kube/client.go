@@ -54,16 +54,17 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Sna
 // returns the object as it is afterwards. Fields that the resource does not have
 // are dropped: the server need not warn of them, for the caller sees that.
 func (c *Client) Patch(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) (*object.Snapshot, error) {
-	request := c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").Body(merge)
-	return c.one(ctx, request, key, subresource)
+	return c.one(ctx, c.merging(merge), key, subresource)
 }
 
 // Probe asks the server what it would say to such a patch. Nothing is stored.
 func (c *Client) Probe(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) error {
-	request := c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").
-		Param("dryRun", metav1.DryRunAll).Body(merge)
-	_, err := c.one(ctx, request, key, subresource)
+	_, err := c.one(ctx, c.merging(merge).Param("dryRun", metav1.DryRunAll), key, subresource)
 	return err
+}
+
+func (c *Client) merging(merge []byte) *rest.Request {
+	return c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").Body(merge)
 }
 
 func (c *Client) one(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string) (*object.Snapshot, error) {

@@ -128,6 +128,7 @@ func TestListsAreParsed(t *testing.T) {
 func TestAListOfSomethingElseIsAnError(t *testing.T) {
 	for name, data := range map[string]string{
 		"texts": `{"items":["a"]}`, "numbers": `{"items":[{},1]}`, "lists": `{"items":[[{}]]}`, "a mapping": `{"items":{"a":"b"}}`,
+		"no items": `{"metadata":{"resourceVersion":"7"}}`, "an object": `{"kind":"KopfExample","metadata":{"name":"a"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if list, err := parseList([]byte(data), kex); err == nil || !strings.Contains(err.Error(), "the list of kopfexamples.v1.kopf.dev") {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +28,16 @@ func (l *List) DeepCopyObject() runtime.Object { return l }
 func parseList(data []byte, resource selector.Resource) (*List, error) {
 	header := gjson.GetManyBytes(data, "metadata.resourceVersion", "metadata.continue", "items")
 	list := &List{ListMeta: metav1.ListMeta{ResourceVersion: header[0].Str, Continue: header[1].Str}}
+	items := header[2]
+	switch {
+	case items.Raw == "null": // some servers write an empty list so
+		return list, nil
+	case !items.IsArray(): // which must not pass for the deletion of all objects
+		return nil, fmt.Errorf("the list of %s: the answer has no items", resource)
+	}
 	var failure error
-	header[2].ForEach(func(_, item gjson.Result) bool {
-		snapshot, err := object.ParseSnapshot(withKind(item.Raw, resource))
+	items.ForEach(func(_, item gjson.Result) bool {
+		snapshot, err := object.ParseSnapshot(withKind(item, resource))
 		if err != nil {
 			failure = fmt.Errorf("the list of %s: %w", resource, err)
 			return false
@@ -41,15 +49,15 @@ func parseList(data []byte, resource selector.Resource) (*List, error) {
 }
 
 // withKind adds apiVersion and kind, which built-in resources leave out in lists.
-func withKind(item string, resource selector.Resource) []byte {
-	if gjson.Get(item, "kind").Exists() {
-		return []byte(item)
+func withKind(item gjson.Result, resource selector.Resource) []byte {
+	if !item.IsObject() || item.Get("kind").Exists() {
+		return []byte(item.Raw)
 	}
-	version := resource.Version
-	if resource.Group != "" {
-		version = resource.Group + "/" + version
+	fields := strings.TrimSpace(item.Raw[1:])
+	if fields != "}" {
+		fields = "," + fields
 	}
-	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,%s`, version, resource.Kind, item[1:])
+	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, resource.GroupVersion(), resource.Kind, fields)
 }
 
 // ListWatch feeds an informer with the objects of one namespace; of all
