@@ -16,7 +16,7 @@ func createFn(_ context.Context, c *kopf.Change) error {
 }
 
 func updateFn(_ context.Context, c *kopf.Change) error {
-	c.Logger().Info("The object has changed.", "diff", c.Diff())
+	c.Logger().Info("The object has changed.", "diff", c.Diff().String())
 	return nil
 }
 

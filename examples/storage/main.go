@@ -41,7 +41,8 @@ func main() {
 	kex := kopf.Resource("kopfexamples")
 	kopf.OnCreate(kex, createFn)
 	kopf.OnUpdate(kex, updateFn)
-	// What annotations do by themselves: they go with their object.
+	// What annotations do by themselves: they go with their object. (What is deleted
+	// while no operator is running stays in the file.)
 	kopf.OnEvent(kex, func(ctx context.Context, e *kopf.WatchEvent) error {
 		if e.Type() != watch.Deleted {
 			return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,15 +24,7 @@ func handlers() *kopf.Registry {
 }
 
 func createFn(ctx context.Context, c claim) error {
-	pvc := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: c.Object().Name},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources: corev1.VolumeResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceStorage: c.Object().Spec.Size},
-			},
-		},
-	}
+	pvc := newPVC(c.Object())
 	if err := kopf.Adopt(ctx, pvc); err != nil {
 		return err
 	}
@@ -47,8 +40,26 @@ func createFn(ctx context.Context, c claim) error {
 	return nil
 }
 
-func resizeFn(_ context.Context, c claim) error {
-	before, now := c.OldObject().Spec.Size, c.Object().Spec.Size
-	c.Logger().Info("The size has changed.", "from", before.String(), "to", now.String(), "grows", now.Cmp(before) > 0)
-	return nil
+func resizeFn(ctx context.Context, c claim) error {
+	size := c.Object().Spec.Size
+	// Of a very large object, the old state is not known.
+	if old := c.OldObject(); old != nil && size.Cmp(old.Spec.Size) < 0 {
+		return kopf.Permanent(fmt.Errorf("a volume of %s cannot shrink to %s", &old.Spec.Size, &size))
+	}
+	pvc := newPVC(c.Object())
+	unsized := pvc.DeepCopy()
+	unsized.Spec.Resources.Requests = nil
+	return c.Client().Patch(ctx, pvc, client.MergeFrom(unsized)) // what differs: the size
+}
+
+func newPVC(evc *v1.EphemeralVolumeClaim) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: evc.Namespace, Name: evc.Name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: evc.Spec.Size},
+			},
+		},
+	}
 }

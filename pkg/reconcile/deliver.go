@@ -26,37 +26,40 @@ func (p *pass) deliver(ctx context.Context, current *object.Snapshot) {
 	}
 }
 
-// callEvent calls the handlers of one event. Their errors are logged, no more.
+// callEvent calls the handlers of one event.
 func (p *pass) callEvent(ctx context.Context, event occurrence) []execution.Contribution {
 	visit := *p
 	visit.body = event.snapshot.Body()
 	occasion := &handler.Occasion{Subject: visit.subject(), New: visit.body.Raw()}
 	var contributions []execution.Contribution
 	for _, d := range p.events {
-		callCtx, subject := visit.prepare(ctx, d)
-		subject.Patch = &patch.Patch{}
-		result, err := call(callCtx, d, occasion, handler.NewEvent(subject, d.Param, event.kind))
-		if err != nil {
-			subject.Logger.Error(err, "The event handler failed; this is ignored.", stackOf(err)...)
+		wanted := false
+		err := handler.Guarded(func() error { wanted = d.InScope(occasion); return nil })
+		if !wanted && err == nil {
+			continue
 		}
-		if result != nil || !subject.Patch.Empty() {
-			contributions = append(contributions, execution.Contribution{ID: d.ID, Result: result, Patch: subject.Patch})
+		if c := visit.callEventHandler(ctx, d, event, err); c.Result != nil || !c.Patch.Empty() {
+			contributions = append(contributions, c)
 		}
 	}
 	return contributions
 }
 
-// call calls one event handler, if its filters agree. It has a result only if
-// neither they nor it have failed.
-func call(ctx context.Context, d *handler.Declaration, o *handler.Occasion, arguments *handler.Event) (any, error) {
-	err := handler.Guarded(func() error {
-		if !d.InScope(o) {
-			return nil
-		}
-		return d.CallEvent(ctx, arguments)
-	})
-	if err != nil {
-		return nil, err
+// callEventHandler calls one handler, unless its filter has failed. Errors are
+// logged, no more.
+func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, event occurrence, failure error) execution.Contribution {
+	ctx, subject := p.prepare(ctx, d)
+	subject.Patch = &patch.Patch{}
+	arguments := handler.NewEvent(subject, d.Param, event.kind)
+	var result any
+	if failure == nil {
+		failure = d.CallEvent(ctx, arguments)
 	}
-	return execution.Result(arguments.Result())
+	if failure == nil {
+		result, failure = execution.Result(arguments.Result())
+	}
+	if failure != nil {
+		subject.Logger.Error(failure, "The event handler failed; this is ignored.", stackOf(failure)...)
+	}
+	return execution.Contribution{ID: d.ID, Result: result, Patch: subject.Patch}
 }

@@ -22,6 +22,7 @@ var errChanged = errors.New("the object was changed")
 func (p *pass) execute(ctx context.Context, c *cycle) error {
 	p.announce(c)
 	c.enter()
+	p.began = time.Now()
 	runner := &execution.Runner{
 		Occasion: &c.Occasion, Progress: c.progress,
 		Lifecycle: p.Settings.Execution.Lifecycle, Backoff: p.Settings.Execution.Backoff,
@@ -46,7 +47,7 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 
 // checkpoint persists what was done until now when the pass takes long.
 func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runner) error {
-	if time.Since(p.began) < p.Settings.Execution.Checkpoint || len(c.progress.Touched()) == 0 {
+	if runner.Attempts == 0 || time.Since(p.began) < p.Settings.Execution.Checkpoint || len(c.progress.Touched()) == 0 {
 		return nil
 	}
 	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)

@@ -56,7 +56,7 @@ func setCondition(obj map[string]any, kind, message string) error {
 	if index < 0 {
 		return unstructured.SetNestedSlice(obj, append(conditions, condition), "status", "conditions")
 	}
-	known := conditions[index].(map[string]any)
+	known, _ := conditions[index].(map[string]any)
 	if known["status"] == condition["status"] {
 		condition["lastTransitionTime"] = known["lastTransitionTime"]
 	}

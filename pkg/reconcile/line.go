@@ -23,7 +23,8 @@ type lines struct {
 	mu      sync.Mutex
 	limit   int
 	waiting map[Key][]occurrence
-	// lastOnly keeps one event an object: while nobody works on them.
+	// lastOnly keeps one event an object, and none of those that are gone: while
+	// nobody works on them, which can be for as long as the process lives.
 	lastOnly bool
 }
 
@@ -35,15 +36,22 @@ func newLines(limit int) *lines {
 func (l *lines) push(key Key, o occurrence) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	line := l.waiting[key]
-	line = append(line, o)
 	switch {
+	case l.lastOnly && o.kind == watch.Deleted:
+		delete(l.waiting, key)
 	case l.lastOnly:
-		line = line[len(line)-1:]
-	case len(line) > l.limit:
-		line = merged(line)
+		l.waiting[key] = []occurrence{o}
+	default:
+		l.waiting[key] = l.appended(l.waiting[key], o)
 	}
-	l.waiting[key] = line
+}
+
+func (l *lines) appended(line []occurrence, o occurrence) []occurrence {
+	line = append(line, o)
+	if len(line) > l.limit {
+		return merged(line)
+	}
+	return line
 }
 
 // merged drops the oldest modification that is not the last event: the next one

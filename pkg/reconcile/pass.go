@@ -29,14 +29,14 @@ type pass struct {
 	// foreign tells that others have written to the object since it was looked
 	// at: what they have changed is not detected yet.
 	foreign bool
-	// began is when this pass, or what was last persisted of it, began.
+	// began is when the first handler was called of which nothing is persisted.
 	began time.Time
 }
 
 // Reconcile makes one pass over the object, and tells when the next one is due.
 // Errors of the framework and of the API pause the object, and that object only.
 func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
-	p := &pass{Engine: e, served: e.served[key.Resource], key: key, memory: e.memories.of(key), began: time.Now()}
+	p := &pass{Engine: e, served: e.served[key.Resource], key: key, memory: e.memories.of(key)}
 	p.log = e.Logger.WithValues("object", key.NamespacedName.String(), "resource", key.Resource)
 	if pause := time.Until(p.memory.notBefore); pause > 0 {
 		return ctrl.Result{RequeueAfter: pause}, nil

@@ -1,8 +1,6 @@
-// Package v1 has the Go types of the resources of kopf.dev/v1, as kubebuilder lays
-// them out.
-//
-// +kubebuilder:object:generate=true
-// +groupName=kopf.dev
+// Package v1 has the Go types of the resources of kopf.dev/v1, laid out as
+// kubebuilder does it. There, controller-gen would write deepcopy.go, and the
+// resource definition, out of markers at the types.
 package v1
 
 import (

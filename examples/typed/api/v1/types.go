@@ -17,10 +17,8 @@ type EphemeralVolumeClaimStatus struct {
 	PVCName string `json:"pvcName,omitempty"`
 }
 
-// EphemeralVolumeClaim is the resource of the tutorial.
-//
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
+// EphemeralVolumeClaim is a volume that goes with its claim: the resource of the
+// tutorial.
 type EphemeralVolumeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -30,8 +28,6 @@ type EphemeralVolumeClaim struct {
 }
 
 // EphemeralVolumeClaimList is a list of them.
-//
-// +kubebuilder:object:root=true
 type EphemeralVolumeClaimList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`

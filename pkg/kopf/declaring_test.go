@@ -1,0 +1,182 @@
+package kopf
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func createFn(context.Context, *Change) error { return nil }
+
+func watchFn(context.Context, *WatchEvent) error { return nil }
+
+func createPod(context.Context, *ChangeOf[*corev1.Pod]) error { return nil }
+
+func watchPod(context.Context, *EventOf[*corev1.Pod]) error { return nil }
+
+// declared are the handlers of a registry as kind, id and selector.
+func declared(t *testing.T, r *Registry) []string {
+	t.Helper()
+	handlers, err := r.handlers.Handlers(clientgoscheme.Scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, d := range handlers {
+		list = append(list, fmt.Sprintf("%s %s of %s", d.Kind, d.ID, d.Selector))
+	}
+	return list
+}
+
+// withDefaultRegistry gives a test an empty default registry.
+func withDefaultRegistry(t *testing.T) *Registry {
+	t.Helper()
+	before := DefaultRegistry
+	t.Cleanup(func() { DefaultRegistry = before })
+	DefaultRegistry = NewRegistry()
+	return DefaultRegistry
+}
+
+// declarations are all the ways to declare a handler.
+func declarations(r *Registry) map[string]struct {
+	declare func(sel Selector)
+	want    string
+} {
+	typed := For[*corev1.Pod](r)
+	return map[string]struct {
+		declare func(sel Selector)
+		want    string
+	}{
+		"a creation, in the default registry": {func(sel Selector) { OnCreate(sel, createFn) }, "create createFn of kex"},
+		"an update, in the default registry":  {func(sel Selector) { OnUpdate(sel, createFn) }, "update createFn of kex"},
+		"a deletion, in the default registry": {func(sel Selector) { OnDelete(sel, createFn) }, "delete createFn of kex"},
+		"a resuming, in the default registry": {func(sel Selector) { OnResume(sel, createFn) }, "resume createFn of kex"},
+		"a field, in the default registry":    {func(sel Selector) { OnField(sel, "spec.size", createFn) }, "field createFn/spec.size of kex"},
+		"an event, in the default registry":   {func(sel Selector) { OnEvent(sel, watchFn) }, "event watchFn of kex"},
+		"a creation":                          {func(sel Selector) { r.OnCreate(sel, createFn) }, "create createFn of kex"},
+		"an update":                           {func(sel Selector) { r.OnUpdate(sel, createFn) }, "update createFn of kex"},
+		"a deletion":                          {func(sel Selector) { r.OnDelete(sel, createFn) }, "delete createFn of kex"},
+		"a resuming":                          {func(sel Selector) { r.OnResume(sel, createFn) }, "resume createFn of kex"},
+		"a field":                             {func(sel Selector) { r.OnField(sel, "spec.size", createFn) }, "field createFn/spec.size of kex"},
+		"an event":                            {func(sel Selector) { r.OnEvent(sel, watchFn) }, "event watchFn of kex"},
+		"a typed creation":                    {func(Selector) { typed.OnCreate(createPod) }, "create createPod of Pod.v1"},
+		"a typed update":                      {func(Selector) { typed.OnUpdate(createPod) }, "update createPod of Pod.v1"},
+		"a typed deletion":                    {func(Selector) { typed.OnDelete(createPod) }, "delete createPod of Pod.v1"},
+		"a typed resuming":                    {func(Selector) { typed.OnResume(createPod) }, "resume createPod of Pod.v1"},
+		"a typed field":                       {func(Selector) { typed.OnField("spec.nodeName", createPod) }, "field createPod/spec.nodeName of Pod.v1"},
+		"a typed event":                       {func(Selector) { typed.OnEvent(watchPod) }, "event watchPod of Pod.v1"},
+		"typed, in the default registry":      {func(Selector) { For[*corev1.Pod](nil).OnCreate(createPod) }, "create createPod of Pod.v1"},
+	}
+}
+
+func TestDeclarationsAreRegistered(t *testing.T) {
+	for name := range declarations(NewRegistry()) {
+		t.Run(name, func(t *testing.T) {
+			r := withDefaultRegistry(t)
+			test := declarations(r)[name]
+			test.declare(Resource("kex"))
+			if got := declared(t, r); len(got) != 1 || got[0] != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A mistake is found where the developer has made it: the first line of code
+// that is not of this project.
+func TestAMistakeHasThePlaceOfItsDeclaration(t *testing.T) {
+	for name := range declarations(NewRegistry()) {
+		if strings.Contains(name, "typed") {
+			continue // they have no selector that could be wrong; see below
+		}
+		t.Run(name, func(t *testing.T) {
+			r := withDefaultRegistry(t)
+			declarations(r)[name].declare(Resource("a", "b", "c", "d"))
+			_, err := r.handlers.Handlers(clientgoscheme.Scheme)
+			if err == nil || !strings.Contains(err.Error(), "kopf/declaring_test.go:") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestThePlaceIsTheExactLine(t *testing.T) {
+	r := withDefaultRegistry(t)
+	_, _, line, _ := runtime.Caller(0)
+	OnCreate(Resource("kex"), createFn, Timeout(-1))
+	r.OnUpdate(Resource("kex"), createFn, Timeout(-1))
+	For[*corev1.Pod](r).OnCreate(createPod, Timeout(-1))
+	For[*corev1.Pod](r).OnEvent(watchPod, ID(""))
+	_, err := r.handlers.Handlers(clientgoscheme.Scheme)
+	if err == nil {
+		t.Fatal("nothing is wrong")
+	}
+	for offset, want := range map[int]string{
+		1: `the create handler "createFn": the timeout`, 2: `the update handler "createFn"`,
+		3: `the create handler "createPod"`, 4: `the event handler "": its id is empty`,
+	} {
+		if want := fmt.Sprintf("kopf/declaring_test.go:%d: %s", line+offset, want); !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestRefusedTypedHandlers(t *testing.T) {
+	tests := map[string]struct {
+		declare func(r *Registry)
+		want    string
+	}{
+		"no function":            {func(r *Registry) { For[*corev1.Pod](r).OnCreate(nil) }, "there is no function to call"},
+		"no function for events": {func(r *Registry) { For[*corev1.Pod](r).OnEvent(nil) }, "there is no function to call"},
+		"a literal without an id": {func(r *Registry) {
+			For[*corev1.Pod](r).OnEvent(func(context.Context, *EventOf[*corev1.Pod]) error { return nil })
+		}, "add kopf.ID"},
+		"an interface for a type": {
+			func(r *Registry) {
+				For[client.Object](r).OnCreate(func(context.Context, *ChangeOf[client.Object]) error { return nil }, ID("a"))
+			}, "it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For",
+		},
+		"an interface for a type of events": {
+			func(r *Registry) {
+				For[client.Object](r).OnEvent(func(context.Context, *EventOf[client.Object]) error { return nil }, ID("a"))
+			}, "it is for no resource",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := NewRegistry()
+			test.declare(r)
+			if _, err := r.handlers.Handlers(apiruntime.NewScheme()); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+// The idiom of one function for the creation and the resuming, typed or not.
+func TestOneFunctionForSeveralThings(t *testing.T) {
+	r := NewRegistry()
+	r.OnCreate(Resource("kex"), createFn)
+	r.OnResume(Resource("kex"), createFn)
+	For[*corev1.Pod](r).OnCreate(createPod)
+	For[*corev1.Pod](r).OnResume(createPod)
+	if got := len(declared(t, r)); got != 4 {
+		t.Errorf("got %d", got)
+	}
+}
+
+func TestRegistriesShareNothing(t *testing.T) {
+	withDefaultRegistry(t)
+	one, two := NewRegistry(), &Registry{}
+	one.OnCreate(Resource("kex"), createFn)
+	if len(declared(t, one)) != 1 || len(declared(t, two)) != 0 || len(declared(t, DefaultRegistry)) != 0 {
+		t.Error("a declaration has got into another registry")
+	}
+}

@@ -1,0 +1,203 @@
+package kopf_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/hierarchy"
+)
+
+var volumeclaims = kopf.Resource("example.com", "v1", "ephemeralvolumeclaims")
+
+func createClaim(ctx context.Context, c *kopf.Change) error {
+	size, ok := c.Spec().String("size")
+	if !ok {
+		return kopf.Permanent(errors.New("spec.size must be set"))
+	}
+	quantity, err := resource.ParseQuantity(size)
+	if err != nil {
+		return kopf.Permanent(fmt.Errorf("spec.size: %w", err))
+	}
+	pvc := &corev1.PersistentVolumeClaim{}
+	pvc.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	pvc.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: quantity}
+	if err := kopf.Adopt(ctx, pvc); err != nil {
+		return err
+	}
+	if err := c.Client().Create(ctx, pvc); err != nil {
+		return err
+	}
+	c.SetResult(map[string]any{"pvc-name": pvc.Name}) // -> status.createClaim
+	return nil
+}
+
+// A whole operator: the handler creates a claim for every object, and is retried
+// until it succeeds, five times at most.
+func Example() {
+	kopf.OnCreate(volumeclaims, createClaim, kopf.Retries(5), kopf.Backoff(10*time.Second))
+	kopf.Main()
+}
+
+func ExampleOnCreate() {
+	kopf.OnCreate(volumeclaims, createClaim, kopf.Timeout(time.Hour))
+	// The same function for the objects that were there before the operator: it
+	// is called once for each of them.
+	kopf.OnResume(volumeclaims, createClaim)
+}
+
+func ExampleOnUpdate() {
+	resize := func(ctx context.Context, c *kopf.Change) error {
+		c.Logger().Info("resizing", "from", c.Old().String(), "to", c.New().String())
+		kopf.Info(ctx, "Resized", "The volume has got another size.")
+		return nil
+	}
+	kopf.OnUpdate(volumeclaims, resize, kopf.ID("resize"), kopf.Field("spec.size"), kopf.New(kopf.Present()))
+}
+
+func ExampleOnDelete() {
+	backup := func(context.Context, *kopf.Change) error {
+		return kopf.Temporary(errors.New("the backup is still running"), 30*time.Second)
+	}
+	// The object stays until the backup is done; other handlers need not hold it.
+	kopf.OnDelete(volumeclaims, backup, kopf.ID("backup"))
+	forget := func(context.Context, *kopf.Change) error { return nil }
+	kopf.OnDelete(volumeclaims, forget, kopf.ID("forget"), kopf.Optional())
+}
+
+func ExampleOnField() {
+	relabel := func(_ context.Context, c *kopf.Change) error {
+		for _, item := range c.Diff() { // relative to the field
+			switch item.Op {
+			case kopf.Added, kopf.Changed:
+				c.Logger().Info("a label is set", "label", item.Path.String(), "value", item.New)
+			case kopf.Removed:
+				c.Logger().Info("a label is gone", "label", item.Path.String())
+			}
+		}
+		return nil
+	}
+	kopf.OnField(volumeclaims, "metadata.labels", relabel, kopf.ID("relabel"))
+}
+
+func ExampleOnEvent() {
+	kopf.OnEvent(kopf.Resource("v1", "pods"), func(_ context.Context, e *kopf.WatchEvent) error {
+		phase, _ := e.Status().String("phase")
+		e.Logger().Info("a pod was seen", "event", e.Type(), "phase", phase)
+		return nil
+	}, kopf.ID("watchPods"), kopf.Labels(kopf.Filters{"app": kopf.Equal("db")}))
+}
+
+// For declares handlers of typed objects, as a kubebuilder project has them.
+func ExampleFor() {
+	registry := kopf.NewRegistry()
+	pods := kopf.For[*corev1.Pod](registry)
+	pods.OnUpdate(func(_ context.Context, c *kopf.ChangeOf[*corev1.Pod]) error {
+		if before := c.OldObject(); before != nil && before.Spec.NodeName != c.Object().Spec.NodeName {
+			c.Update(func(pod *corev1.Pod) error {
+				metav1.SetMetaDataLabel(&pod.ObjectMeta, "scheduled", "yes")
+				return nil
+			})
+		}
+		return nil
+	}, kopf.ID("scheduled"))
+}
+
+// Every part of the work has its own retries, and is done once.
+func ExampleChange() {
+	kopf.OnCreate(volumeclaims, func(ctx context.Context, c *kopf.Change) error {
+		items, _ := c.Spec().Strings("items")
+		for _, item := range items {
+			c.Subhandler(item, func(_ context.Context, c *kopf.Change) error {
+				c.SetResult("done: " + item) // -> status.createItems/<item>
+				return nil
+			}, kopf.Retries(3))
+		}
+		if err := c.Execute(ctx); err != nil { // now, and not after the return
+			return err
+		}
+		c.Logger().Info("all parts are done")
+		return nil
+	}, kopf.ID("createItems"))
+}
+
+// Run runs an operator inside of a program.
+func ExampleRun() {
+	registry := kopf.NewRegistry()
+	registry.OnCreate(volumeclaims, createClaim)
+	var settings kopf.Settings
+	settings.Scope.Namespaces = []string{"default"}
+	settings.Execution.Workers = 10
+	if err := kopf.Run(ctrl.SetupSignalHandler(), kopf.Options{Registry: registry, Settings: settings}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// Add makes the handlers a part of a manager that is there already.
+func ExampleAdd() {
+	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	registry := kopf.NewRegistry()
+	registry.OnCreate(volumeclaims, createClaim)
+	if err := kopf.Add(mgr, registry, kopf.Settings{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return
+	}
+	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// Mistakes in declarations are reported all at once, when an operator starts.
+func ExampleRegistry() {
+	registry := kopf.NewRegistry()
+	registry.OnCreate(volumeclaims, createClaim, kopf.Retries(-1))
+	registry.OnUpdate(kopf.Selector{}, createClaim)
+	err := kopf.Run(context.Background(), kopf.Options{Registry: registry, Config: nowhere()})
+	fmt.Println(withoutLines(err))
+	// Output:
+	// the handlers cannot be used as they are declared:
+	// kopf/example_test.go: the create handler "createClaim": the number of retries -1 is negative
+	// kopf/example_test.go: the update handler "createClaim": it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For
+}
+
+func ExampleTemporary() {
+	err := kopf.Temporary(errors.New("the volume is not bound yet"), time.Minute)
+	var temporary *kopf.TemporaryError
+	fmt.Println(errors.As(err, &temporary), temporary.Delay, err)
+	// Output: true 1m0s the volume is not bound yet
+}
+
+func ExamplePermanent() {
+	err := kopf.Permanent(fmt.Errorf("spec.size: %w", os.ErrInvalid))
+	fmt.Println(errors.Is(err, os.ErrInvalid), err)
+	// Output: true spec.size: invalid argument
+}
+
+// Adopt prepares a child of the handled object, before it is created.
+func ExampleAdopt() {
+	ctx := handling() // what a handler gets
+	child := &corev1.ConfigMap{}
+	if err := kopf.Adopt(ctx, child); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(child.Namespace, child.GenerateName, child.Labels, child.OwnerReferences[0].Name)
+	// Output: ns example- map[team:blue] example
+}
+
+func handling() context.Context {
+	return hierarchy.WithOwner(context.Background(), hierarchy.Owner{
+		APIVersion: "example.com/v1", Kind: "Example", Name: "example", Namespace: "ns", UID: "u-1", Labels: map[string]string{"team": "blue"},
+	})
+}

@@ -1,0 +1,104 @@
+// Package options shows to the compiler which options fit which handlers. Lines
+// that end with the word refused must not compile, and all others must; that is
+// what the test of options in pkg/kopf looks at.
+package options
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+var (
+	pods    = kopf.Resource("v1", "pods")
+	there   = kopf.Present()
+	filters = kopf.Filters{"app": there}
+)
+
+func change(context.Context, *kopf.Change) error { return nil }
+
+func event(context.Context, *kopf.WatchEvent) error { return nil }
+
+func agree(kopf.Arguments) bool { return true }
+
+func creations(r *kopf.Registry) {
+	r.OnCreate(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	r.OnCreate(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
+	r.OnCreate(pods, change, kopf.Field("spec"), kopf.Value(there))
+	r.OnCreate(pods, change, kopf.Old(there))      // refused
+	r.OnCreate(pods, change, kopf.New(there))      // refused
+	r.OnCreate(pods, change, kopf.Optional())      // refused
+	r.OnCreate(pods, change, kopf.HoldOnFailure()) // refused
+	r.OnCreate(pods, change, kopf.Deleted())       // refused
+	r.OnCreate(pods, event)                        // refused
+	r.OnCreate("pods", change)                     // refused
+	r.OnCreate(pods, change, kopf.Labels("app"))   // refused
+	r.OnCreate(pods, change, kopf.Value("x"))      // refused
+	r.OnCreate(pods, change, kopf.When(there))     // refused
+	r.OnCreate(pods, change, kopf.Value(agree))    // refused
+	kopf.OnCreate(pods, change, kopf.Old(there))   // refused
+	kopf.For[*corev1.Pod](r).OnCreate(change)      // refused
+	kopf.For[corev1.Pod](r)                        // refused
+	_ = kopf.All(there, agree)                     // refused
+	_ = kopf.Not(kopf.Any(agree, kopf.None(agree)))
+	_ = kopf.Not(kopf.Any(there, kopf.None(there)))
+}
+
+func updates(r *kopf.Registry) {
+	r.OnUpdate(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	r.OnUpdate(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
+	r.OnUpdate(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Old(there), kopf.New(there))
+	r.OnUpdate(pods, change, kopf.Optional())      // refused
+	r.OnUpdate(pods, change, kopf.HoldOnFailure()) // refused
+	r.OnUpdate(pods, change, kopf.Deleted())       // refused
+	r.OnField(pods, "spec", change, kopf.ID("a"), kopf.Retries(1), kopf.Value(there), kopf.Old(there), kopf.New(there))
+	r.OnField(pods, "spec", change, kopf.Optional()) // refused
+	r.OnField(pods, "spec", change, kopf.Deleted())  // refused
+	r.OnField(pods, change)                          // refused
+}
+
+func deletions(r *kopf.Registry) {
+	r.OnDelete(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	r.OnDelete(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
+	r.OnDelete(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Optional(), kopf.HoldOnFailure())
+	r.OnDelete(pods, change, kopf.Old(there)) // refused
+	r.OnDelete(pods, change, kopf.New(there)) // refused
+	r.OnDelete(pods, change, kopf.Deleted())  // refused
+}
+
+func resuming(r *kopf.Registry) {
+	r.OnResume(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	r.OnResume(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
+	r.OnResume(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Deleted())
+	r.OnResume(pods, change, kopf.Old(there))      // refused
+	r.OnResume(pods, change, kopf.New(there))      // refused
+	r.OnResume(pods, change, kopf.Optional())      // refused
+	r.OnResume(pods, change, kopf.HoldOnFailure()) // refused
+}
+
+func events(r *kopf.Registry) {
+	r.OnEvent(pods, event, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	r.OnEvent(pods, event, kopf.Field("spec"), kopf.Value(there))
+	r.OnEvent(pods, event, kopf.Retries(1))                 // refused
+	r.OnEvent(pods, event, kopf.Timeout(time.Second))       // refused
+	r.OnEvent(pods, event, kopf.Backoff(time.Second))       // refused
+	r.OnEvent(pods, event, kopf.Errors(kopf.ErrorsIgnored)) // refused
+	r.OnEvent(pods, event, kopf.Old(there))                 // refused
+	r.OnEvent(pods, event, kopf.Optional())                 // refused
+	r.OnEvent(pods, event, kopf.Deleted())                  // refused
+	r.OnEvent(pods, change)                                 // refused
+}
+
+func subhandlers(c *kopf.Change) {
+	c.Subhandler("a", change, kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	c.Subhandler("a", change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
+	c.Subhandler("a", change, kopf.Field("spec")) // refused
+	c.Subhandler("a", change, kopf.Value(there))  // refused
+	c.Subhandler("a", change, kopf.Old(there))    // refused
+	c.Subhandler("a", change, kopf.Optional())    // refused
+	c.Subhandler("a", change, kopf.Deleted())     // refused
+	c.Subhandler(change)                          // refused
+}

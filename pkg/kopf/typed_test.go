@@ -1,0 +1,176 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kopf-go/kopf/pkg/kopf/cause"
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+)
+
+// pod is one with a field that the Go type does not know.
+func pod() map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{"name": "one", "namespace": "ns", "uid": "u-1", "labels": map[string]any{"a": "b"}},
+		"spec":     map[string]any{"nodeName": "n1", "fromTheFuture": int64(1)},
+		"status":   map[string]any{"phase": "Running"},
+	}
+}
+
+// calling makes the call of a typed handler, as the engine would.
+func calling(t *testing.T, raw map[string]any, t2 handler.Transition, fn func(context.Context, *ChangeOf[*corev1.Pod]) error) (*patch.Patch, error) {
+	t.Helper()
+	r := NewRegistry()
+	For[*corev1.Pod](r).OnUpdate(fn, ID("fn"))
+	handlers, err := r.handlers.Handlers(clientgoscheme.Scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := handler.Subject{Body: object.NewBody(raw), Patch: &patch.Patch{}}
+	return subject.Patch, handlers[0].Call(t.Context(), handler.NewChange(subject, nil, handler.Attempt{}, t2, nil))
+}
+
+type unknownValue struct{}
+
+func (unknownValue) EqualTo(any) bool { return false }
+
+func TestATypedChangeHasBothObjects(t *testing.T) {
+	old := object.Essence{"metadata": map[string]any{"labels": map[string]any{"a": "old"}}, "spec": map[string]any{"nodeName": "n0"}}
+	tests := map[string]struct {
+		old  object.Essence
+		node string // of the old object; empty: there is none
+	}{
+		"the object was handled before":       {old, "n0"},
+		"it had no metadata of essence":       {object.Essence{"spec": map[string]any{"nodeName": "n0"}}, "n0"},
+		"the object was never handled":        {nil, ""},
+		"only hashes of the old one are kept": {object.Essence{"spec": map[string]any{"nodeName": unknownValue{}}}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := calling(t, pod(), handler.Transition{Reason: cause.Update, OldEssence: test.old}, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
+				if c.Object().Spec.NodeName != "n1" || c.Object().Status.Phase != corev1.PodRunning || c.Name() != "one" {
+					t.Errorf("got %+v", c.Object())
+				}
+				before := c.OldObject()
+				switch {
+				case test.node == "":
+					if before != nil {
+						t.Errorf("got %+v", before)
+					}
+				case before == nil || before.Spec.NodeName != test.node || before.Name != "one" || before.Namespace != "ns" || before.UID != "u-1" || before.Status.Phase != "":
+					t.Errorf("got %+v", before)
+				case before.Kind != "Pod" || before.APIVersion != "v1":
+					t.Errorf("got %+v", before.TypeMeta)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if !reflect.DeepEqual(old["metadata"], map[string]any{"labels": map[string]any{"a": "old"}}) {
+		t.Errorf("the essence became %v", old)
+	}
+}
+
+func TestAnObjectThatDoesNotFitItsTypeIsAPermanentError(t *testing.T) {
+	broken := pod()
+	broken["spec"] = "a text"
+	for name, call := range map[string]func() error{
+		"now": func() error {
+			_, err := calling(t, broken, handler.Transition{}, createPod)
+			return err
+		},
+		"before": func() error {
+			_, err := calling(t, pod(), handler.Transition{OldEssence: broken}, createPod)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := call()
+			if !handler.Permanently(err) || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// What a typed handler changes is all that is written: a round trip through the
+// Go type must not take away what only newer types know.
+func TestUpdateKeepsWhatTheTypeDoesNotKnow(t *testing.T) {
+	p, err := calling(t, pod(), handler.Transition{}, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
+		c.Update(func(p *corev1.Pod) error {
+			p.Labels["c"] = "d"
+			delete(p.Labels, "a")
+			p.Spec.NodeName = "n2"
+			return nil
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Resolve(pod())
+	want := map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"a": nil, "c": "d"}},
+		"spec":     map[string]any{"nodeName": "n2"},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+func TestUpdateReportsItsFailures(t *testing.T) {
+	refusal := errors.New("not this one")
+	p, err := calling(t, pod(), handler.Transition{}, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
+		c.Update(func(*corev1.Pod) error { return refusal })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Resolve(pod()); !errors.Is(err, refusal) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	broken := pod()
+	broken["spec"] = "a text"
+	if got, err := p.Resolve(broken); err == nil || !strings.Contains(err.Error(), "the object does not fit *v1.Pod") {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestATypedEventHasItsObject(t *testing.T) {
+	r := NewRegistry()
+	For[*corev1.Pod](r).OnEvent(func(_ context.Context, e *EventOf[*corev1.Pod]) error {
+		if e.Object().Spec.NodeName != "n1" || e.Type() != watch.Modified || e.Name() != "one" {
+			t.Errorf("got %+v", e)
+		}
+		return errNoNode
+	}, ID("fn"))
+	handlers, err := r.handlers.Handlers(clientgoscheme.Scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	event := func(raw map[string]any) *WatchEvent {
+		return handler.NewEvent(handler.Subject{Body: object.NewBody(raw)}, nil, watch.Modified)
+	}
+	if err := handlers[0].CallEvent(t.Context(), event(pod())); !errors.Is(err, errNoNode) {
+		t.Errorf("got %v", err)
+	}
+	if err := handlers[0].CallEvent(t.Context(), event(map[string]any{"spec": "a text"})); err == nil || !strings.Contains(err.Error(), "not a valid *v1.Pod") {
+		t.Errorf("got %v", err)
+	}
+}
+
+var errNoNode = errors.New("no node")

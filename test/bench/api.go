@@ -1,0 +1,95 @@
+package main
+
+import (
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var groupVersion = schema.GroupVersion{Group: "kopf.dev", Version: "v1"}
+
+const (
+	kind     = "KopfExample"
+	resource = "kopfexamples"
+)
+
+// Example is the Go type of the measured resource, as a kubebuilder project has it.
+type Example struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   ExampleSpec   `json:"spec,omitempty"`
+	Status ExampleStatus `json:"status,omitempty"`
+}
+
+// ExampleSpec is what users want.
+type ExampleSpec struct {
+	Host        string            `json:"host,omitempty"`
+	Image       string            `json:"image,omitempty"`
+	Replicas    int32             `json:"replicas,omitempty"`
+	Revision    int64             `json:"revision,omitempty"`
+	Enabled     bool              `json:"enabled,omitempty"`
+	Environment map[string]string `json:"environment,omitempty"`
+	Volumes     []Volume          `json:"volumes,omitempty"`
+	Description string            `json:"description,omitempty"`
+}
+
+// Volume is a part of the spec.
+type Volume struct {
+	Name string `json:"name"`
+	Size string `json:"size"`
+}
+
+// ExampleStatus is what the operator tells.
+type ExampleStatus struct {
+	URL      string `json:"url,omitempty"`
+	Ready    bool   `json:"ready,omitempty"`
+	Revision int64  `json:"revision,omitempty"`
+}
+
+// ExampleList is a list of them.
+type ExampleList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Example `json:"items"`
+}
+
+func addToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypeWithName(groupVersion.WithKind(kind), &Example{})
+	scheme.AddKnownTypeWithName(groupVersion.WithKind(kind+"List"), &ExampleList{})
+	metav1.AddToGroupVersion(scheme, groupVersion)
+	return nil
+}
+
+// outcome is what all subjects write to the status.
+func outcome(spec ExampleSpec) ExampleStatus {
+	return ExampleStatus{URL: url(spec.Host), Ready: true, Revision: spec.Revision}
+}
+
+func url(host string) string { return "https://" + host + "/" }
+
+// DeepCopyObject implements runtime.Object.
+func (e *Example) DeepCopyObject() runtime.Object { return e.DeepCopy() }
+
+// DeepCopy is what controller-gen would generate.
+func (e *Example) DeepCopy() *Example {
+	copied := *e
+	e.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
+	copied.Spec.Environment = maps.Clone(e.Spec.Environment)
+	copied.Spec.Volumes = slices.Clone(e.Spec.Volumes)
+	return &copied
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *ExampleList) DeepCopyObject() runtime.Object {
+	copied := *l
+	l.ListMeta.DeepCopyInto(&copied.ListMeta)
+	copied.Items = make([]Example, len(l.Items))
+	for i := range l.Items {
+		copied.Items[i] = *l.Items[i].DeepCopy()
+	}
+	return &copied
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+)
+
+const theirFinalizer = "bench.kopf.dev/finalizer"
+
+// handwritten is the same operator as a good engineer writes it with kubebuilder:
+// typed objects; a cache without managedFields; no passes for its own writes,
+// thanks to the generation; a finalizer; the handled spec in an annotation, so
+// that an update can be told from a creation and a restart repeats nothing.
+type handwritten struct{ events bool }
+
+func (h handwritten) run(ctx context.Context, env environment) error {
+	log.SetLogger(env.logger)
+	scheme := runtime.NewScheme()
+	if err := addToScheme(scheme); err != nil {
+		return err
+	}
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
+	env.config.QPS = -1
+	mgr, err := ctrl.NewManager(env.config, ctrl.Options{
+		Scheme: scheme, Logger: env.logger,
+		Metrics:                metrics.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	})
+	if err != nil {
+		return err
+	}
+	r := &reconciler{Client: mgr.GetClient()}
+	if h.events {
+		r.recorder = mgr.GetEventRecorder("example")
+	}
+	if err := r.setup(mgr, env.workers); err != nil {
+		return err
+	}
+	go func() {
+		if _, err := mgr.GetCache().GetInformer(ctx, &Example{}); err == nil { // which waits for the list
+			env.ready()
+		}
+	}()
+	return mgr.Start(ctx)
+}
+
+type reconciler struct {
+	client.Client
+	recorder events.EventRecorder
+}
+
+func (r *reconciler) setup(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		For(&Example{}).
+		WithEventFilter(predicate.GenerationChangedPredicate{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+// Reconcile brings one object to where its spec wants it: three writes for a
+// creation, two for an update, one for a deletion.
+func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	example := &Example{}
+	if err := r.Get(ctx, request.NamespacedName, example); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !example.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, r.remove(ctx, example)
+	}
+	if controllerutil.AddFinalizer(example, theirFinalizer) {
+		if err := r.Update(ctx, example); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{}, r.apply(ctx, example)
+}
+
+// apply handles a spec that was not handled yet.
+func (r *reconciler) apply(ctx context.Context, example *Example) error {
+	text, err := json.Marshal(example.Spec)
+	if err != nil {
+		return err
+	}
+	before := example.Annotations[handledByThem]
+	if before == string(text) {
+		return nil
+	}
+	example.Status = outcome(example.Spec)
+	if err := r.Status().Update(ctx, example); err != nil {
+		return err
+	}
+	if example.Annotations == nil {
+		example.Annotations = map[string]string{}
+	}
+	example.Annotations[handledByThem] = string(text)
+	if err := r.Update(ctx, example); err != nil {
+		return err
+	}
+	r.tell(ctx, example, before)
+	return nil
+}
+
+// tell logs and reports what was handled.
+func (r *reconciler) tell(ctx context.Context, example *Example, before string) {
+	what := "created"
+	if before != "" {
+		what = "updated"
+	}
+	log.FromContext(ctx).Info("handled", "what", what, "revision", example.Spec.Revision)
+	if r.recorder != nil {
+		r.recorder.Eventf(example, nil, corev1.EventTypeNormal, "Handled", "Handle", "The object was %s.", what)
+	}
+}
+
+func (r *reconciler) remove(ctx context.Context, example *Example) error {
+	if !controllerutil.RemoveFinalizer(example, theirFinalizer) {
+		return nil
+	}
+	log.FromContext(ctx).Info("removed")
+	return client.IgnoreNotFound(r.Update(ctx, example))
+}

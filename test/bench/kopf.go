@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// kopfOperator is the operator of this project: a handler of creations and one of
+// updates, each with a result, and one of deletions, which brings the finalizer.
+type kopfOperator struct{ events, typed bool }
+
+func (k kopfOperator) run(ctx context.Context, env environment) error {
+	registry := kopf.NewRegistry()
+	if k.typed {
+		declareTyped(registry)
+	} else {
+		declare(registry)
+	}
+	scheme := runtime.NewScheme()
+	if err := addToScheme(scheme); err != nil {
+		return err
+	}
+	options := kopf.Options{Registry: registry, Config: env.config, Logger: env.logger, Scheme: scheme}
+	options.Settings.Networking.QPS = -1
+	options.Settings.Execution.Workers = env.workers
+	options.Settings.Posting.Disabled = !k.events
+	ready := make(chan struct{})
+	options.Ready = ready
+	go func() {
+		select {
+		case <-ready:
+			env.ready()
+		case <-ctx.Done():
+		}
+	}()
+	return kopf.Run(ctx, options)
+}
+
+func declare(registry *kopf.Registry) {
+	examples := kopf.Resource("kopfexamples")
+	apply := func(_ context.Context, c *kopf.Change) error {
+		host, _ := c.Spec().String("host")
+		revision, _ := c.Spec().Int64("revision")
+		c.SetResult(map[string]any{"url": url(host), "ready": true, "revision": revision})
+		return nil
+	}
+	registry.OnCreate(examples, apply, kopf.ID("apply"))
+	registry.OnUpdate(examples, apply, kopf.ID("apply"))
+	registry.OnDelete(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("remove"))
+}
+
+func declareTyped(registry *kopf.Registry) {
+	examples := kopf.For[*Example](registry)
+	apply := func(_ context.Context, c *kopf.ChangeOf[*Example]) error {
+		c.SetResult(outcome(c.Object().Spec))
+		return nil
+	}
+	examples.OnCreate(apply, kopf.ID("apply"))
+	examples.OnUpdate(apply, kopf.ID("apply"))
+	examples.OnDelete(func(context.Context, *kopf.ChangeOf[*Example]) error { return nil }, kopf.ID("remove"))
+}

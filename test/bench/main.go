@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	if role := os.Getenv(roleVariable); role != "" {
+		os.Exit(operate(role))
+	}
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
+	case errors.Is(err, flag.ErrHelp):
+	case err != nil:
+		_, _ = fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// options are what the command line asks for.
+type options struct {
+	objects  int
+	size     int
+	workers  int
+	clients  int
+	window   time.Duration
+	profiles string
+	subjects string
+	asJSON   bool
+}
+
+func parse(arguments []string, out io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.IntVar(&o.objects, "n", 5000, "number of objects")
+	flags.IntVar(&o.size, "size", 1024, "size of an object as it is created, in bytes of JSON")
+	flags.IntVar(&o.workers, "workers", 100, "how many objects an operator handles at the same time")
+	flags.IntVar(&o.clients, "clients", 16, "how many requests the load consists of at the same time")
+	flags.DurationVar(&o.window, "window", 10*time.Second, "how long to look for writes at rest")
+	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators; none by default")
+	flags.StringVar(&o.subjects, "subjects", strings.Join(defaultSubjects, ","), "what to measure, in this order; of "+strings.Join(subjectNames(), ", "))
+	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
+	return o, flags.Parse(arguments)
+}
+
+// run measures all subjects and prints what came of it. Progress goes to the log.
+func run(ctx context.Context, arguments []string, out, log io.Writer) error {
+	options, err := parse(arguments, log)
+	if err != nil {
+		return err
+	}
+	report := report{Objects: options.objects, Size: options.size, Workers: options.workers, Machine: machine()}
+	for _, name := range strings.Split(options.subjects, ",") {
+		if _, known := subjects[name]; !known {
+			return fmt.Errorf("there is no subject %q: choose of %s", name, strings.Join(subjectNames(), ", "))
+		}
+		_, _ = fmt.Fprintf(log, "%s: %d objects\n", name, options.objects)
+		figures, err := measure(ctx, name, options, log)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		report.Subjects = append(report.Subjects, figures)
+	}
+	if options.asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(report)
+	}
+	return report.print(out)
+}

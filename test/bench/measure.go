@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/hack/envtest/controlplane"
+)
+
+// warmUp is how many objects an operator handles before it is measured, so that
+// its connections are open and its code is loaded.
+const warmUp = 100
+
+// measurement is the measuring of one subject, on a control plane of its own.
+type measurement struct {
+	options
+	log      io.Writer
+	role     role
+	load     *load
+	observer *observer
+	operator *process
+	figures  figures
+}
+
+// measure takes all figures of one subject.
+func measure(ctx context.Context, subject string, o options, log io.Writer) (result figures, err error) {
+	plane, err := controlplane.Start(controlplane.Options{})
+	if err != nil {
+		return figures{}, err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	dir, err := os.MkdirTemp("", "kopf-bench-")
+	if err != nil {
+		return figures{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	m := &measurement{options: o, log: log, figures: figures{Subject: subject, Description: subjects[subject].description}}
+	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers}
+	if err := os.WriteFile(m.role.KubeConfig, plane.KubeConfig(), 0o600); err != nil {
+		return figures{}, err
+	}
+	if err := m.prepare(ctx, plane.Config()); err != nil {
+		return figures{}, err
+	}
+	defer m.observer.stop()
+	return m.figures, m.story(ctx)
+}
+
+// prepare fills the control plane with what the measuring needs.
+func (m *measurement) prepare(ctx context.Context, config *rest.Config) error {
+	root, err := assets.Root()
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	crds := envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "examples/crd")}, ErrorIfPathMissing: true}
+	if _, err := envtest.InstallCRDs(config, crds); err != nil {
+		return err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := clients.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	if m.observer, err = observe(ctx, config, subjects[m.role.Subject].handled); err != nil {
+		return err
+	}
+	m.load, err = newLoad(config, m.options)
+	return err
+}
+
+// story is what happens to the operator.
+func (m *measurement) story(ctx context.Context) error {
+	steps := []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"start", m.start},
+		{"warm up", m.warm},
+		{"create", m.create},
+		{"rest", m.rest},
+		{"update", m.update},
+		{"restart", m.restart},
+		{"delete", m.remove},
+	}
+	for _, step := range steps {
+		began := time.Now()
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		_, _ = fmt.Fprintf(m.log, "  %-8s %s\n", step.name, time.Since(began).Round(100*time.Millisecond))
+	}
+	return m.operator.stop()
+}
+
+func (m *measurement) start(ctx context.Context) (err error) {
+	m.operator, _, _, err = start(ctx, m.role, m.log)
+	return err
+}
+
+// warm handles some objects and lets them go, and takes the memory of the
+// operator that has no objects.
+func (m *measurement) warm(ctx context.Context) error {
+	for _, storm := range []storm{m.creation(warmUp), m.deletion(warmUp)} {
+		if err := m.blow(ctx, storm); err != nil {
+			return err
+		}
+		if _, err := m.operator.quiet(ctx); err != nil {
+			return err
+		}
+	}
+	empty, err := m.operator.ask(commandRest)
+	m.figures.Empty = memoryOf(empty)
+	return err
+}
+
+func (m *measurement) create(ctx context.Context) (err error) {
+	m.figures.Create, err = m.phase(ctx, "create", m.creation(m.objects))
+	return err
+}
+
+func (m *measurement) update(ctx context.Context) (err error) {
+	m.figures.Update, err = m.phase(ctx, "update", storm{m.objects, m.load.update, func() { m.observer.expectHandled(m.objects, secondRevision) }})
+	return err
+}
+
+func (m *measurement) remove(ctx context.Context) (err error) {
+	m.figures.Delete, err = m.phase(ctx, "delete", m.deletion(m.objects))
+	return err
+}
+
+// rest looks at the operator while nothing happens to its objects.
+func (m *measurement) rest(ctx context.Context) error {
+	before, err := m.operator.ask(commandRest)
+	if err != nil {
+		return err
+	}
+	m.figures.Loaded = memoryOf(before)
+	m.figures.BytesPerObject = m.figures.Loaded.minus(m.figures.Empty).over(m.objects)
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(m.window):
+	}
+	after, err := m.operator.ask(commandSample)
+	m.figures.Rest = Rest{Seconds: m.window.Seconds(), CPU: after.CPU - before.CPU, Requests: after.Requests.minus(before.Requests)}
+	return err
+}
+
+// restart replaces the operator by another one, which finds everything handled.
+func (m *measurement) restart(ctx context.Context) error {
+	if err := m.operator.stop(); err != nil {
+		return err
+	}
+	operator, took, _, err := start(ctx, m.role, m.log)
+	if err != nil {
+		return err
+	}
+	m.operator = operator
+	settled, err := operator.quiet(ctx)
+	if err != nil {
+		return err
+	}
+	loaded, err := operator.ask(commandRest)
+	m.figures.Restart = Restart{Ready: took, CPU: settled.CPU, Requests: settled.Requests, Memory: memoryOf(loaded)}
+	return err
+}

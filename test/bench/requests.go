@@ -1,0 +1,60 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// requests counts what an operator has asked of the API server.
+type requests struct {
+	Writes    int // PATCH and PUT of the measured objects and their statuses
+	Conflicts int // of these, refused because the version was old
+	Reads     int // GET of one of the objects
+	Events    int // POST and PATCH of Kubernetes events
+}
+
+func (r requests) minus(other requests) requests {
+	return requests{r.Writes - other.Writes, r.Conflicts - other.Conflicts, r.Reads - other.Reads, r.Events - other.Events}
+}
+
+func (r requests) sum() int { return r.Writes + r.Reads + r.Events }
+
+// counter is a transport that counts. It keeps nothing else of the requests, not
+// to disturb what is measured.
+type counter struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	requests
+}
+
+func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
+	c.next = next
+	return c
+}
+
+// RoundTrip counts a request when it is answered.
+func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := c.next.RoundTrip(request)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	write := request.Method == http.MethodPatch || request.Method == http.MethodPut
+	switch path := request.URL.Path; {
+	case write && strings.Contains(path, "/"+resource+"/"):
+		c.Writes++
+		if err == nil && response.StatusCode == http.StatusConflict {
+			c.Conflicts++
+		}
+	case strings.Contains(path, "/"+resource+"/"):
+		c.Reads++
+	case strings.HasSuffix(path, "/events") || strings.Contains(path, "/events/"):
+		c.Events++
+	}
+	return response, err
+}
+
+func (c *counter) snapshot() requests {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests
+}

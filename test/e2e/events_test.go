@@ -1,0 +1,28 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func testEvents(t *testing.T, e *example) {
+	g := gomega.NewWithT(t)
+	operator := e.start(t)
+	object := e.create(t)
+	operator.says("The creation is processed: 2 succeeded; 0 failed.")
+	g.Eventually(events(t, object)).Should(gomega.ConsistOf(
+		"Normal SomeReason: Some message",
+		"Warning SomeReason: Some warning",
+		"Error SomeReason: Some exception: exception text",
+		"SomeType SomeReason: Some message of a type of its own",
+		"Normal Success: Handler createFn succeeded.",
+		"Normal Success: Handler createPod succeeded.",
+		"Normal Finished: The creation is processed: 2 succeeded; 0 failed.",
+	))
+	pod, err := get[corev1.Pod](t, e.namespace, object.GetName())()
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(pod).To(ownedBy(object))
+	g.Eventually(events(t, pod)).Should(gomega.ConsistOf("Normal SomeReason: This pod belongs to kopf-example-1"))
+}

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// example is an example operator, built, with a namespace for its objects.
+type example struct {
+	dir       string // of its sources
+	work      string // of the test: it goes with it
+	namespace string
+}
+
+// build compiles an example, with the race detector if the test itself has it.
+func build(t *testing.T, dir string) *example {
+	t.Helper()
+	e := &example{dir: dir, work: t.TempDir(), namespace: cluster.Namespace(t)}
+	arguments := append([]string{"build", "-o", e.binary()}, raceFlags...)
+	command := exec.CommandContext(t.Context(), "go", append(arguments, ".")...)
+	command.Dir = dir
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", dir, err, output)
+	}
+	if err := os.WriteFile(e.kubeconfig(), cluster.KubeConfig(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func (e *example) binary() string     { return filepath.Join(e.work, "operator") }
+func (e *example) kubeconfig() string { return filepath.Join(e.work, "kubeconfig") }
+
+// sample is the object of obj.yaml, in the namespace of the test.
+func (e *example) sample(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	sample := e.read(t, "obj.yaml")
+	sample.SetNamespace(e.namespace)
+	return sample
+}
+
+// read is the object of a file beside the sources.
+func (e *example) read(t *testing.T, file string) *unstructured.Unstructured {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(e.dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := &unstructured.Unstructured{}
+	if err := yaml.UnmarshalStrict(content, &object.Object); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return object
+}
+
+// create creates the sample in the cluster.
+func (e *example) create(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	return created(t, e.sample(t))
+}
+
+func created(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	if err := cluster.Client().Create(t.Context(), object); err != nil {
+		t.Fatalf("creating %s: %v", object.GetName(), err)
+	}
+	return object
+}
+
+// merge changes an object as `kubectl patch --type merge` does.
+func merge(t *testing.T, object client.Object, patch string) {
+	t.Helper()
+	if err := cluster.Client().Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatalf("patching %s with %s: %v", object.GetName(), patch, err)
+	}
+}

@@ -1,0 +1,42 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+)
+
+func testExceptions(t *testing.T, e *example) {
+	g := gomega.NewWithT(t)
+	operator := e.start(t)
+	object := e.create(t)
+	operator.says("The creation is processed: 2 succeeded; 3 failed.")
+	g.Eventually(cluster.Current(object)).Should(beHandled())
+
+	outcomes := []struct {
+		handler, outcome string
+		times            int
+	}{
+		{"temporaryFn", "the data is not there yet", 2},
+		{"temporaryFn", "The handler succeeded.", 1},
+		{"permanentFn", "the object cannot be valid", 1},
+		{"arbitraryFn", "The handler failed and will be retried.", 2},
+		{"arbitraryFn", "The handler failed permanently.", 1},
+		{"arbitraryFn", "the network is down", 3},
+		{"ignoredFn", "this is ignored", 1},
+		{"ignoredFn", "panic: a mistake in the handler", 1},
+		{"timeoutFn", "the database is locked", 1},
+		{"timeoutFn", "handler timeoutFn has timed out after 1s", 1},
+	}
+	for _, o := range outcomes {
+		g.Expect(operator.saidTimes(`"handler": "`+o.handler+`"`, o.outcome)).To(gomega.Equal(o.times),
+			"%s: %s\n%s", o.handler, o.outcome, operator.output())
+	}
+	g.Eventually(events(t, object)).Should(gomega.ContainElements(
+		"Normal Success: Handler temporaryFn succeeded.",
+		"Warning Retry: Handler temporaryFn failed and will be retried: the data is not there yet",
+		"Warning Failure: Handler permanentFn failed permanently: the object cannot be valid",
+		"Warning Failure: Handler arbitraryFn failed permanently: handler arbitraryFn has used up its 3 attempts: the network is down",
+		gomega.HavePrefix("Warning Failure: Handler timeoutFn failed permanently: handler timeoutFn has timed out after 1s"),
+	))
+}

@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+)
+
+func testFiltering(t *testing.T, e *example) {
+	e.start(t)
+	// This one matches nothing yet. It is older than all the others.
+	stranger := e.variant(t, `{"metadata":{"name":"system-1","labels":null},"spec":{"field":null}}`)
+
+	const fieldless = `{"metadata":{"name":"fieldless","labels":{"somelabel":"sometimes"}},"spec":{"field":null}}`
+	tests := map[string]struct {
+		object string   // how it differs from obj.yaml
+		called []string // for its creation
+		change string   // of the object
+		then   []string // called for the change
+	}{
+		"the value has changed from one to another": {
+			object: `{}`,
+			called: []string{"equal", "present", "match", "when", "equal/spec.field"},
+			change: `{"spec":{"field":"world"}}`,
+			then:   []string{"changed/spec.field", "greeted/spec.field"},
+		},
+		"the value has changed to something else": {
+			object: `{"metadata":{"name":"other","labels":{"somelabel":"other"},"annotations":null},"spec":{"field":"hello"}}`,
+			called: []string{"present", "absent", "not", "when", "equal/spec.field"},
+			change: `{"spec":{"field":"farewell"}}`,
+			then:   []string{"changed/spec.field"},
+		},
+		"the field has come": {
+			object: fieldless,
+			called: []string{"present", "match", "not", "none"},
+			change: `{"spec":{"field":"new"}}`,
+			then:   []string{"changed/spec.field", "added/spec.field"},
+		},
+		"the field has gone": {
+			object: `{"metadata":{"name":"losing","labels":null},"spec":{"field":"unknown"}}`,
+			called: []string{"none"},
+			change: `{"spec":{"field":null}}`,
+			then:   []string{"changed/spec.field", "removed/spec.field"},
+		},
+		"another field has changed": {
+			object: `{"metadata":{"name":"system-2","labels":null},"spec":{"field":"unknown"}}`,
+			called: nil,
+			change: `{"spec":{"other":"value"}}`,
+			then:   nil,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			object := e.variant(t, test.object)
+			g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), haveCalled(test.called...)))
+			merge(t, object, test.change)
+			called := append(slices.Clone(test.called), test.then...)
+			g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), haveCalled(called...)))
+		})
+	}
+
+	// What no handler is for has no traces. Once it matches, it is a new object.
+	g := gomega.NewWithT(t)
+	g.Expect(cluster.Current(stranger)()).To(gomega.SatisfyAll(haveNoTraces(), haveCalled()))
+	merge(t, stranger, `{"metadata":{"labels":{"somelabel":"somevalue"}}}`)
+	g.Eventually(cluster.Current(stranger)).Should(gomega.SatisfyAll(beHandled(), haveCalled("equal", "present", "match")))
+}
+
+// variant creates the sample with some differences.
+func (e *example) variant(t *testing.T, difference string) *unstructured.Unstructured {
+	t.Helper()
+	var decoded map[string]any
+	if err := json.Unmarshal([]byte(difference), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	return created(t, &unstructured.Unstructured{Object: patch.ApplyMerge(e.sample(t).Object, decoded)})
+}
+
+// haveCalled matches an object by the handlers that have left their ids in the
+// status.
+func haveCalled(ids ...string) types.GomegaMatcher {
+	return gomega.WithTransform(func(object *unstructured.Unstructured) []string {
+		status, _, _ := unstructured.NestedMap(object.Object, "status")
+		return slices.Collect(maps.Keys(status))
+	}, gomega.ConsistOf(ids))
+}

@@ -1,0 +1,43 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+func testHandlers(t *testing.T, e *example) {
+	g := gomega.NewWithT(t)
+	// The object is there before the operator: it is both new and resumed.
+	object := e.create(t)
+	operator := e.start(t)
+	operator.says("The creation is processed: 3 succeeded; 0 failed.", "The object is new.", "The object is in our care.",
+		`"old": "(absent)", "new": "value"`)
+	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), testenv.HaveFinalizer(finalizer)))
+	g.Expect(operator.saidTimes("The object is in our care.")).To(gomega.Equal(1), "one function is one handler")
+
+	merge(t, object, `{"spec":{"field":"changed"}}`)
+	operator.says("The update is processed: 2 succeeded; 0 failed.", `change spec.field: \"value\" -> \"changed\"`, `"old": "value", "new": "changed"`)
+	g.Eventually(cluster.Current(object)).Should(beHandled())
+	g.Eventually(func() int { return operator.saidTimes("Something has happened.", `"type": "MODIFIED"`) }).Should(
+		gomega.BeNumerically(">=", 3), "the finalizer, the two bases, and the change")
+	operator.stop()
+
+	// What was changed while nobody was there is handled, with the resuming.
+	merge(t, object, `{"spec":{"field":"again"}}`)
+	second := e.start(t)
+	second.says("The update is processed: 3 succeeded; 0 failed.", `"reason": "update"`, `"old": "changed", "new": "again"`)
+	g.Eventually(cluster.Current(object)).Should(beHandled())
+	second.stop()
+
+	// What was not changed is only resumed.
+	third := e.start(t)
+	third.says("The resuming is processed: 1 succeeded; 0 failed.", `"reason": "resume"`)
+	g.Expect(third.saidTimes("The handler succeeded.")).To(gomega.Equal(1), "%s", third.output())
+
+	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
+	third.says("The object is about to go.", "The deletion is processed: 1 succeeded; 0 failed.", `"type": "DELETED"`)
+	g.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
+}

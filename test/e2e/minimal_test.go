@@ -1,0 +1,28 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+func testMinimal(t *testing.T, e *example) {
+	g := gomega.NewWithT(t)
+	operator := e.start(t)
+	object := e.create(t)
+	operator.says("And here we are!", `{"field":"value"}`, "The creation is processed: 1 succeeded; 0 failed.")
+	g.Eventually(cluster.Current(object)).Should(beHandled())
+	g.Expect(cluster.Current(object)()).NotTo(testenv.HaveFinalizer(finalizer), "nothing is to be done when it is deleted")
+	operator.stop()
+
+	// Another operator finds one object that is handled, and one that is not.
+	again := e.start(t)
+	newer := e.sample(t)
+	newer.SetName("newer")
+	created(t, newer)
+	again.says("The creation is processed")
+	g.Expect(again.saidTimes("And here we are!", "kopf-example-1")).To(gomega.BeZero(), "%s", again.output())
+	g.Expect(again.saidTimes("And here we are!", "newer")).To(gomega.Equal(1))
+}

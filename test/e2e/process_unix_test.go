@@ -1,0 +1,30 @@
+//go:build unix
+
+package e2e
+
+import (
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/onsi/gomega"
+)
+
+// separate gives the command a process group of its own, whose id is its own.
+func separate(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// alive tells whether a process of the group is left.
+func alive(group int) bool { return syscall.Kill(-group, 0) == nil }
+
+// kill ends what is left of the group.
+func kill(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
+
+func TestAProcessThatIsLeftIsNoticed(t *testing.T) {
+	g := gomega.NewWithT(t)
+	command := exec.Command("/bin/sh", "-c", "sleep 100 >/dev/null 2>&1 &")
+	separate(command)
+	g.Expect(command.Run()).To(gomega.Succeed())
+	group := command.Process.Pid
+	defer kill(group)
+	g.Expect(alive(group)).To(gomega.BeTrue())
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package e2e
+
+// A data race makes the operator exit with an error, which the test sees.
+var raceFlags = []string{"-race"}

@@ -1,0 +1,41 @@
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+func testStorage(t *testing.T, e *example) {
+	g := gomega.NewWithT(t)
+	state := "STATE_FILE=" + filepath.Join(t.TempDir(), "state.db")
+	first := e.start(t, state)
+	object := e.create(t)
+	first.says("restart the operator now")
+	first.stop()
+	g.Expect(cluster.Current(object)()).To(haveNoTraces())
+
+	// The retries go on counting, and the creation is not repeated.
+	second := e.start(t, state)
+	second.says("The object is created.", `"retry": 1`, "The creation is processed: 1 succeeded; 0 failed.")
+	second.stop()
+
+	// What has happened meanwhile is compared with what is in the file.
+	merge(t, object, `{"spec":{"field":"changed"}}`)
+	third := e.start(t, state)
+	third.says(`change spec.field: \"value\" -> \"changed\"`, "The update is processed: 1 succeeded; 0 failed.")
+	g.Expect(third.output()).NotTo(gomega.ContainSubstring("The object is created."))
+	g.Expect(cluster.Current(object)()).To(gomega.SatisfyAll(haveNoTraces(), testenv.HavePath("status", nil)))
+
+	// A new object of the same name inherits nothing.
+	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
+	e.create(t)
+	third.says("The object is created.")
+	third.stop()
+
+	// Without the file, everything is new.
+	e.start(t, "STATE_FILE="+filepath.Join(t.TempDir(), "other.db")).says("restart the operator now")
+}

@@ -1,0 +1,27 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// bind does what a provisioner does for a PVC in a real cluster: it can grow then.
+func (e *example) bind(t *testing.T, pvc *corev1.PersistentVolumeClaim) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	class := e.read(t, "../tutorial/storageclass.yaml") // one for all namespaces
+	g.Expect(client.IgnoreAlreadyExists(cluster.Client().Create(t.Context(), class))).To(gomega.Succeed())
+	merge(t, pvc, `{"spec":{"storageClassName":"standard"}}`)
+	bound := client.RawPatch(client.Merge.Type(), []byte(`{"status":{"phase":"Bound"}}`))
+	g.Expect(cluster.Client().Status().Patch(t.Context(), pvc, bound)).To(gomega.Succeed())
+}
+
+func haveSize(size string) types.GomegaMatcher {
+	return gomega.WithTransform(func(pvc *corev1.PersistentVolumeClaim) string {
+		return pvc.Spec.Resources.Requests.Storage().String()
+	}, gomega.Equal(size))
+}

@@ -1,0 +1,157 @@
+package faults
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// fault is what goes wrong with one write.
+type fault struct {
+	// at is called in place of the write.
+	at func(r *run, w *write) (*http.Response, error)
+	// impatient: the operator does not wait for the watch for long.
+	impatient bool
+	// lives: one and the same operator does everything, and nobody else changes
+	// anything: its handlers are called exactly as without the fault.
+	lives bool
+	// replaces: another operator goes on.
+	replaces bool
+	// meddles: somebody else changes the essence of the object.
+	meddles bool
+	// end is where the object ends up, if it is not where the scenario leads to.
+	end *end
+	// lists: client-go has to list, instead of watching from the beginning.
+	lists bool
+	// short: it is among those that are tried when time is short.
+	short bool
+	// slack is how many more writes it may cost beside the general allowance.
+	slack int
+}
+
+// faults are all that can happen to a write.
+var faults = map[string]fault{
+	"crash-before": {replaces: true, at: func(_ *run, w *write) (*http.Response, error) {
+		return nil, crash(w)
+	}},
+	"crash-after": {short: true, replaces: true, at: func(_ *run, w *write) (*http.Response, error) {
+		_, _ = w.commit()
+		return nil, crash(w)
+	}},
+	"lost-answer": {short: true, lives: true, at: func(_ *run, w *write) (*http.Response, error) {
+		return loseAnswer(w)
+	}},
+	// The answer is lost, and so is the next one; the object changes meanwhile.
+	"lost-blind": {meddles: true, at: func(r *run, w *write) (*http.Response, error) {
+		w.operator.failReads.Store(1)
+		answer, err := loseAnswer(w)
+		r.meddle("labels")
+		return answer, err
+	}},
+	// The write is committed when the operator has looked for it and gone on.
+	"late": {lives: true, at: func(r *run, w *write) (*http.Response, error) {
+		r.late = w.later()
+		r.history.note("#%d is on its way still", w.number)
+		return nil, errLost
+	}},
+	"unavailable": {lives: true, at: func(r *run, w *write) (*http.Response, error) {
+		r.history.note("#%d does not reach the API server", w.number)
+		return failure(w.request, http.StatusServiceUnavailable, "ServiceUnavailable"), nil
+	}},
+	"stall": {short: true, lives: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
+		w.operator.watches.shut()
+		r.history.note("the watch stalls")
+		return w.commit()
+	}},
+	"stall-lost": {lives: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
+		w.operator.watches.shut()
+		r.history.note("the watch stalls")
+		return loseAnswer(w)
+	}},
+	"relist": {lives: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
+		w.operator.watches.cut()
+		r.history.note("the watch is broken")
+		return w.commit()
+	}},
+	"edit-labels":     {meddles: true, at: meddling("labels")},
+	"edit-finalizers": {at: meddling("finalizers")},
+	"edit-spec":       {short: true, meddles: true, at: meddling("spec")},
+	// Somebody else deletes the object.
+	"deleted": {end: &end{gone, wasDeleted}, at: func(r *run, w *write) (*http.Response, error) {
+		r.deleteObject()
+		return w.commit()
+	}},
+	// Somebody else deletes the object by force, and makes another one of the name.
+	"replaced": {end: &end{handled, wasReplaced}, at: func(r *run, w *write) (*http.Response, error) {
+		r.replaceObject()
+		return w.commit()
+	}},
+	// The next operator finds API servers that lag behind.
+	"crash-stale": {replaces: true, lists: true, at: func(r *run, w *write) (*http.Response, error) {
+		r.keepList(w)
+		_, _ = w.commit()
+		return nil, crash(w)
+	}},
+	"takeover-alive": {short: true, replaces: true, slack: 6, at: func(r *run, w *write) (*http.Response, error) {
+		r.handOver(w)
+		r.history.overlaps()
+		return w.commit()
+	}},
+	"takeover-dead": {replaces: true, at: func(r *run, w *write) (*http.Response, error) {
+		r.handOver(w)
+		_, _ = w.commit()
+		w.operator.die()
+		return nil, errDead
+	}},
+}
+
+// end is where the object ends up when others decide about it.
+type end struct {
+	reached func(r *run, now state) bool
+	verify  func(r *run)
+}
+
+// wasDeleted: the deletion handlers had their turn, if they could hold the object.
+func wasDeleted(r *run) {
+	deleted := func(s start) bool { return s.reason == kopf.ReasonDelete }
+	if r.heldAtEnd && !slices.ContainsFunc(r.history.starts, deleted) {
+		r.t.Errorf("%s: the object was held, and no deletion handler was called", r.plan)
+	}
+}
+
+// wasReplaced: the other object has had a life of its own.
+func wasReplaced(r *run) {
+	now := r.now()
+	created := func(s start) bool { return s.reason == kopf.ReasonCreate && s.uid == string(now.body.UID()) }
+	if !slices.ContainsFunc(r.history.starts, created) {
+		r.t.Errorf("%s: the new object was not handled", r.plan)
+	}
+	if err := now.inherited(); err != nil {
+		r.t.Errorf("%s: %v", r.plan, err)
+	}
+}
+
+// crash kills the operator, and has it replaced.
+func crash(w *write) error {
+	w.operator.die()
+	w.operator.run.crashed <- struct{}{}
+	return errDead
+}
+
+func loseAnswer(w *write) (*http.Response, error) {
+	answer, err := w.commit()
+	if err != nil {
+		return nil, err
+	}
+	_ = answer.Body.Close()
+	w.operator.run.history.note("the answer to #%d is lost", w.number)
+	return nil, errLost
+}
+
+func meddling(what string) func(*run, *write) (*http.Response, error) {
+	return func(r *run, w *write) (*http.Response, error) {
+		r.meddle(what)
+		return w.commit()
+	}
+}

@@ -1,0 +1,153 @@
+package faults
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+)
+
+// history is everything that happened in one experiment, in one sequence: the
+// starts of handlers, the writes of operators, the deeds of others. It judges
+// each of them at once against what was committed until then.
+type history struct {
+	mu       sync.Mutex
+	scenario *scenario
+	began    time.Time
+	lines    []string
+	breaches []string
+
+	starts    []start
+	committed state // as the last answer of the API server to an operator showed it
+	requests  int   // to write, or to try to
+	writes    int   // without those that were only tried
+	changed   time.Time
+	// overlap: several operators have been alive at a time.
+	overlap bool
+	// lost is what others have written, and must be found in every later version.
+	others others
+}
+
+// start is the call of a handler.
+type start struct {
+	operator, id string
+	reason       kopf.Reason
+	retry        int
+	uid          string
+	base         object.Essence // handled last
+	essence      object.Essence // now
+	held         bool           // our finalizer is there
+}
+
+func newHistory(s *scenario) *history {
+	return &history{scenario: s, began: time.Now(), changed: time.Now()}
+}
+
+// overlaps notes that several operators are at work from now on.
+func (h *history) overlaps() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.overlap = true
+}
+
+// note adds a line about anything.
+func (h *history) note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.log(format, args...)
+}
+
+func (h *history) log(format string, args ...any) {
+	h.changed = time.Now()
+	since := h.changed.Sub(h.began).Round(time.Millisecond)
+	h.lines = append(h.lines, fmt.Sprintf("%8s  %s", since, fmt.Sprintf(format, args...)))
+}
+
+func (h *history) breach(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	h.breaches = append(h.breaches, text)
+	h.log("BREACH: %s", text)
+}
+
+// called notes the start of a handler, unless the operator is dead: then nobody
+// calls any handler any more, and what runs here is a ghost.
+func (h *history) called(o *operator, id string, c *kopf.Change) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o.dead.Load() {
+		return false
+	}
+	essence, _ := c.New().Any().(map[string]any)
+	s := start{
+		operator: o.name, id: id, reason: c.Reason(), retry: c.Retry(), uid: string(c.UID()),
+		base: c.OldEssence(), essence: essence, held: contains(c.Body().Finalizers(), ourFinalizer),
+	}
+	h.log("%s calls %s for %s, retry %d, on version %s: %s", o.name, id, s.reason, s.retry, c.Body().ResourceVersion(), digest(essence))
+	h.judgeStart(s)
+	h.starts = append(h.starts, s)
+	return true
+}
+
+// attempted counts a write that an operator is about to send.
+func (h *history) attempted(w *write) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.requests++
+	if !w.dry() {
+		h.writes++
+	}
+	w.number = h.requests
+	h.log("%s writes #%d %s: %s", w.operator.name, w.number, w.target(), bytes.TrimSpace(w.body()))
+}
+
+// answered notes the answer of the API server to a write, and looks at the
+// object that is in it.
+func (h *history) answered(w *write, status int, content []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if status >= 300 {
+		h.log("#%d is refused with %d", w.number, status)
+		return
+	}
+	after, err := newState(content)
+	if err != nil {
+		h.breach("the answer to #%d cannot be read: %v", w.number, err)
+		return
+	}
+	h.log("#%d is committed as version %s", w.number, after.body.ResourceVersion())
+	h.judgeCommit(w.operator.name, after)
+	h.committed = after
+}
+
+// quiet is how long nothing has happened.
+func (h *history) quiet() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Since(h.changed)
+}
+
+// hasCalled tells whether an operator has called any handler.
+func (h *history) hasCalled(operator string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.starts, func(s start) bool { return s.operator == operator })
+}
+
+// concluded adds to an outcome what has happened.
+func (h *history) concluded(o outcome) outcome {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o.starts, o.requests, o.writes, o.breaches = slices.Clone(h.starts), h.requests, h.writes, slices.Clone(h.breaches)
+	return o
+}
+
+func (h *history) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(h.lines, "\n")
+}

@@ -1,0 +1,108 @@
+package faults
+
+import (
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// judgeStart compares the start of a handler with what is committed.
+func (h *history) judgeStart(s start) {
+	if h.scenario.holds && s.reason != kopf.ReasonDelete && !s.held {
+		h.breach("%s was called before the finalizer was there", s.id)
+	}
+	// While an operator lives, it remembers what it has called, whatever becomes
+	// of its writes.
+	if slices.ContainsFunc(h.starts, s.repeats) {
+		h.breach("%s was called again by the same operator for the same attempt", s.id)
+	}
+	if h.overlap {
+		return // what the other operator has just committed need not be known yet
+	}
+	record := h.committed.record(s.id)
+	switch {
+	case h.committed.body != nil && string(h.committed.body.UID()) != s.uid:
+		return // another object of the same name
+	case h.committed.released():
+		h.breach("%s was called for an object that was released", s.id)
+	case record != nil && record.Purpose == s.reason && record.Finished():
+		h.breach("%s was called after its success or failure was recorded", s.id)
+	case record != nil && record.Purpose == s.reason && record.Retries > s.retry:
+		h.breach("%s was called for an attempt that was recorded", s.id)
+	case !equal(h.committed.base(), s.base):
+		h.breach("%s was called in a cycle that has ended", s.id)
+	}
+}
+
+// repeats tells whether the two starts are of the same attempt of one operator.
+func (s start) repeats(other start) bool {
+	return s.operator == other.operator && s.id == other.id && s.uid == other.uid &&
+		s.reason == other.reason && s.retry == other.retry && equal(s.base, other.base)
+}
+
+// judgeCommit compares a committed write with the version before.
+func (h *history) judgeCommit(operator string, after state) {
+	before := h.committed
+	if before.body != nil && before.body.UID() != after.body.UID() {
+		before = state{}
+	}
+	cycleEnded := !equal(before.base(), after.base())
+	for _, id := range h.scenario.ids {
+		was, is := before.record(id), after.record(id)
+		if !cycleEnded && was != nil && is != nil && was.Finished() && was.Purpose == is.Purpose && !was.Equal(is) {
+			h.breach("%s has changed the record of %s that was final", operator, id)
+		}
+		if is != nil && is.Success {
+			h.judgeResult(id, after)
+		}
+	}
+	switch {
+	case cycleEnded && before.base() == nil:
+		h.judgeResults(h.scenario.results.create, after)
+	case cycleEnded:
+		h.judgeResults(h.scenario.results.update, after)
+	case after.released() && !before.released() && len(after.body.Finalizers()) > 0:
+		h.judgeResults(h.scenario.results.delete, after)
+	}
+	if err := h.others.missing(after); err != nil {
+		h.breach("after a write of %s: %v", operator, err)
+	}
+}
+
+func (h *history) judgeResults(ids []string, after state) {
+	for _, id := range ids {
+		h.judgeResult(id, after)
+	}
+}
+
+// judgeResult: a success is recorded only after its result is stored.
+func (h *history) judgeResult(id string, after state) {
+	if h.scenario.results.has(id) && !after.body.Status().Has(id) {
+		h.breach("the success of %s is recorded, and its result is not there", id)
+	}
+}
+
+// judgeChange looks, at the end of a cycle, whether what others have changed has
+// reached the handlers: all of those that handle the object as it was found at
+// first, or those that handle its changes.
+func (h *history) judgeChange(reason kopf.Reason) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.others.label && !h.others.spec || h.scenario.selective {
+		return
+	}
+	last := map[string]bool{}
+	for _, s := range h.starts {
+		if s.reason == kopf.ReasonUpdate && h.others.seenBy(s) {
+			return
+		}
+		if s.reason == reason {
+			last[s.id] = h.others.seenBy(s)
+		}
+	}
+	for id, saw := range last {
+		if !saw {
+			h.breach("%s has not seen what somebody else has changed, and no update handler was called", id)
+		}
+	}
+}

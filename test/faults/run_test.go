@@ -1,0 +1,240 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+const (
+	// calm is how long nothing happens when nothing is left to be done.
+	calm = 250 * time.Millisecond
+	// patience is how long a stage may take.
+	patience = 20 * time.Second
+	// stallPatience is how long a watch is held back at most, if the stage
+	// cannot end without it.
+	stallPatience = 2 * time.Second
+)
+
+// run is one experiment while it is made.
+type run struct {
+	t         testing.TB
+	plan      plan
+	scenario  *scenario
+	object    *unstructured.Unstructured
+	history   *history
+	operators []*operator
+	names     int
+
+	crashed   chan struct{}      // an operator has to be replaced
+	takeovers chan chan struct{} // another operator has to start; closed when it has done its work
+
+	mu    sync.Mutex
+	fired bool
+	// heldAtEnd: our finalizer was there when somebody else deleted the object.
+	heldAtEnd bool
+	late      *write // to be committed before the next one
+	stale     []byte // an outdated list, for those who ask for any
+}
+
+// outcome is what is left of an experiment: the essential state after every
+// stage, the calls of the handlers, and the number of writes. A fault can happen
+// to every request to write, also to one that is only to be tried.
+type outcome struct {
+	stages   []map[string]any
+	starts   []start
+	requests int
+	writes   int
+	// breaches are what must not have happened.
+	breaches []string
+}
+
+// play makes an experiment. Whatever breaches the guarantees fails the test.
+func play(t testing.TB, p plan) outcome {
+	t.Helper()
+	s := scenarios[p.scenario]
+	r := &run{
+		t: t, plan: p, scenario: &s, history: newHistory(&s),
+		object:  testenv.NewObject(s.kindName(), cluster.Namespace(t), "one", map[string]any{"field": "old"}),
+		crashed: make(chan struct{}, 1), takeovers: make(chan chan struct{}, 1),
+	}
+	t.Cleanup(r.report)
+	r.start()
+	var result outcome
+	for _, stage := range s.stages() {
+		r.history.note("--- %s", stage.name)
+		stage.act(r)
+		r.settle(stage)
+		if end := faults[p.fault].end; end != nil && r.hasFired() {
+			end.verify(r)
+			break
+		}
+		result.stages = append(result.stages, r.look(stage))
+	}
+	return r.history.concluded(result)
+}
+
+func (r *run) report() {
+	if r.t.Failed() || os.Getenv("KOPF_FAULT_HISTORY") != "" {
+		r.t.Logf("replay: go test ./test/faults -run Plans -plan %s\n%s", r.plan, r.history)
+	}
+}
+
+// write counts a write, and lets the fault of the plan happen to it.
+func (r *run) write(w *write) (*http.Response, error) {
+	r.history.attempted(w)
+	r.mu.Lock()
+	late := r.late
+	r.late = nil
+	fires := !r.fired && w.number == r.plan.write
+	r.fired = r.fired || fires
+	r.mu.Unlock()
+	if late != nil {
+		_, _ = late.commit()
+	}
+	if fires {
+		return faults[r.plan.fault].at(r, w)
+	}
+	return w.commit()
+}
+
+// handOver holds a write back until another operator has done all the work.
+func (r *run) handOver(w *write) {
+	r.history.note("#%d is held back", w.number)
+	done := make(chan struct{})
+	r.takeovers <- done
+	<-done
+	r.history.note("#%d goes on", w.number)
+}
+
+// settle waits until the stage has come to its end and nothing happens any more.
+func (r *run) settle(s stage) {
+	began, released := time.Now(), false
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.crashed:
+			r.start()
+			continue
+		case done := <-r.takeovers:
+			r.start()
+			r.settle(s)
+			close(done)
+			began = time.Now()
+			continue
+		case <-tick.C:
+			r.bury()
+		}
+		quiet := r.history.quiet() > calm
+		over := quiet && r.reached(s)
+		switch {
+		case (over || time.Since(began) > stallPatience) && !released:
+			released = true
+			if r.openWatches() {
+				r.history.note("the watch goes on")
+			} else if over {
+				return
+			}
+		case over:
+			return
+		case time.Since(began) > patience:
+			r.t.Fatalf("%s: the stage %q has not come to its end after %s:\n%v", r.plan, s.name, patience, r.whole())
+		}
+	}
+}
+
+func (r *run) openWatches() bool {
+	opened := false
+	for _, o := range r.operators {
+		opened = o.watches.open() || opened
+	}
+	return opened
+}
+
+// reached looks whether the stage has come to its end.
+func (r *run) reached(s stage) bool {
+	now := r.now()
+	if now.body != nil && now.released() && contains(now.body.Finalizers(), otherFinalizer) {
+		r.letGo(otherFinalizer)
+		return false
+	}
+	if end := faults[r.plan.fault].end; end != nil && r.hasFired() {
+		return end.reached(r, now)
+	}
+	return s.reached(r, now)
+}
+
+func (r *run) hasFired() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fired
+}
+
+// look returns the essential state of the object, and checks what others wrote.
+func (r *run) look(s stage) map[string]any {
+	now := r.now()
+	if now.body == nil {
+		return nil
+	}
+	r.check(s, r.history.others.missing(now))
+	if s.reason != "" {
+		r.history.judgeChange(s.reason)
+	}
+	if r.scenario.check != nil {
+		r.check(s, r.scenario.check(now))
+	}
+	return now.essential()
+}
+
+func (r *run) check(s stage, err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Errorf("%s: at the end of %q: %v", r.plan, s.name, err)
+	}
+}
+
+// now is the object as the API server has it.
+func (r *run) now() state {
+	obj, err := r.current()
+	if err != nil {
+		if !apierrors.IsNotFound(err) {
+			r.t.Errorf("reading the object: %v", err)
+		}
+		return state{}
+	}
+	content, err := json.Marshal(obj)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s, err := newState(content)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+func (r *run) current() (*unstructured.Unstructured, error) { return cluster.Current(r.object)() }
+
+func (r *run) whole() string {
+	obj, err := r.current()
+	if err != nil {
+		return err.Error()
+	}
+	text, _ := json.MarshalIndent(obj, "", "  ")
+	return string(text)
+}
+
+func (r *run) nextName() string {
+	r.names++
+	return fmt.Sprintf("operator %d", r.names)
+}

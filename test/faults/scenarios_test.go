@@ -1,0 +1,200 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// scenarios are what is experimented with.
+var scenarios = map[string]scenario{
+	"life": {
+		holds: true, ids: []string{"create", "update", "delete"},
+		declare: func(d declarations) {
+			d.onCreate("create", succeed)
+			d.onUpdate("update", succeed)
+			d.onDelete("delete", succeed)
+		},
+	},
+	"results": {
+		holds: true, ids: []string{"create", "update", "delete"},
+		results: results{create: []string{"create"}, update: []string{"update"}}, added: []string{"update"},
+		declare: func(d declarations) {
+			d.onCreate("create", returnField)
+			d.onUpdate("update", returnField)
+			d.onDelete("delete", returnField)
+		},
+	},
+	// The status is a part of the object like any other.
+	"no-subresource": {
+		kind: "KopfNoStatus", ids: []string{"create", "update"},
+		results: results{create: []string{"create"}, update: []string{"update"}}, added: []string{"update"},
+		declare: func(d declarations) {
+			d.onCreate("create", returnField)
+			d.onUpdate("update", returnField)
+		},
+	},
+	"retries": {
+		holds: true, ids: []string{"first", "second", "update", "delete"},
+		declare: func(d declarations) {
+			d.onCreate("first", succeed)
+			d.onCreate("second", failing(2, succeed))
+			d.onUpdate("update", failing(1, succeed))
+			d.onDelete("delete", failing(1, succeed))
+		},
+	},
+	"subhandlers": {
+		ids:     []string{"create", "create/one", "create/two", "update"},
+		results: results{create: []string{"create/one", "create/two"}},
+		declare: func(d declarations) {
+			d.onCreate("create", func(_ context.Context, c *kopf.Change) error {
+				c.Subhandler("one", d.operator.handle("create/one", returnField))
+				c.Subhandler("two", d.operator.handle("create/two", failing(1, returnField)))
+				return nil
+			})
+			d.onUpdate("update", succeed)
+		},
+	},
+	// A transformation that does harm if it is repeated, and values.
+	"patches": {
+		holds: true, selective: true, ids: []string{"create", "update/spec.field", "delete"},
+		repeated: []string{"count"},
+		declare: func(d declarations) {
+			d.onCreate("create", patching("created"))
+			d.onUpdate("update", patching("updated"), kopf.Field("spec.field"))
+			d.onDelete("delete", succeed)
+		},
+	},
+	"finalizers": {
+		holds: true, ids: []string{"create", "update", "delete"}, steps: []stage{heldCreation, held, freed},
+		results: results{delete: []string{"delete"}},
+		declare: func(d declarations) {
+			d.onCreate("create", succeed)
+			d.onUpdate("update", succeed)
+			d.onDelete("delete", failing(1, returnField))
+		},
+	},
+	// Everything is persisted between two handlers.
+	"checkpoints": {
+		holds: true, ids: []string{"first", "second", "third", "update", "delete", "last"}, checkpoint: time.Nanosecond,
+		results: results{create: []string{"second"}},
+		declare: func(d declarations) {
+			d.onCreate("first", succeed)
+			d.onCreate("second", returnField)
+			d.onCreate("third", succeed)
+			d.onUpdate("update", succeed)
+			d.onDelete("delete", succeed)
+			d.onDelete("last", succeed)
+		},
+	},
+	// The API server refuses what one of the handlers wants to be written.
+	"refusal": {
+		kind: "KopfPruned", ids: []string{"good", "known", "update"},
+		declare: func(d declarations) {
+			d.onCreate("good", patching("created"))
+			d.onCreate("known", returnField)
+			d.onUpdate("update", succeed)
+		},
+	},
+	"resuming": {
+		holds: true, ids: []string{"both", "resume", "update", "delete"}, steps: []stage{creation, restart, update, deletion},
+		repeated: []string{"phase", "count"},
+		results:  results{create: []string{"both"}},
+		declare: func(d declarations) {
+			d.onCreateAndResume("both", returnConstant)
+			d.onResume("resume", failing(1, patching("resumed")))
+			d.onUpdate("update", succeed)
+			d.onDelete("delete", succeed)
+		},
+	},
+	// All is over in one pass, which leaves nothing but what the handler wants.
+	"resuming-once": {
+		selective: true, ids: []string{"create", "resume"}, steps: []stage{creation, restart, deletion},
+		repeated: []string{"phase", "count"},
+		declare: func(d declarations) {
+			d.onCreate("create", succeed)
+			d.onResume("resume", patching("resumed"))
+		},
+	},
+	"events": {
+		ids: []string{"create", "update"}, added: []string{"labels"}, check: labelsCounted,
+		declare: func(d declarations) {
+			d.registry.OnEvent(d.resource, countLabels, kopf.ID("event"))
+			d.onCreate("create", succeed)
+			d.onUpdate("update", succeed)
+		},
+	},
+}
+
+// firstFinalizer is on the object from the beginning.
+const firstFinalizer = "example.com/first"
+
+var heldCreation = stage{name: "creation", reason: kopf.ReasonCreate, reached: handled, act: func(r *run) {
+	obj := r.object.DeepCopy()
+	obj.SetFinalizers([]string{firstFinalizer})
+	r.do(cluster.Client().Create(r.t.Context(), obj))
+}}
+
+func succeed(context.Context, *kopf.Change) error { return nil }
+
+func returnField(_ context.Context, c *kopf.Change) error {
+	field, _ := c.Spec().String("field")
+	c.SetResult(map[string]any{"field": field, "uid": string(c.UID())})
+	return nil
+}
+
+func returnConstant(_ context.Context, c *kopf.Change) error {
+	c.SetResult("constant")
+	return nil
+}
+
+// failing fails a number of times before it does something.
+func failing(times int, then kopf.ChangeFunc) kopf.ChangeFunc {
+	return func(ctx context.Context, c *kopf.Change) error {
+		if c.Retry() < times {
+			return kopf.Temporary(errors.New("not yet"), 30*time.Millisecond)
+		}
+		return then(ctx, c)
+	}
+}
+
+// patching sets a value in the status, counts there, and appends an item to the
+// spec. Whatever is repeated shows.
+func patching(item string) kopf.ChangeFunc {
+	return func(_ context.Context, c *kopf.Change) error {
+		c.Patch().Merge(map[string]any{"status": map[string]any{"phase": item}})
+		c.Patch().Apply(func(obj *unstructured.Unstructured) error {
+			count, _, err := unstructured.NestedInt64(obj.Object, "status", "count")
+			if err != nil {
+				return err
+			}
+			items, _, err := unstructured.NestedSlice(obj.Object, "spec", "items")
+			if err != nil {
+				return err
+			}
+			_ = unstructured.SetNestedField(obj.Object, count+1, "status", "count")
+			return unstructured.SetNestedSlice(obj.Object, append(items, item), "spec", "items")
+		})
+		return nil
+	}
+}
+
+// labelsCounted: the last event counts.
+func labelsCounted(now state) error {
+	if counted, _ := now.body.Status().Int64("labels"); counted != int64(len(now.body.Labels())) {
+		return fmt.Errorf("%d labels are counted in place of %d", counted, len(now.body.Labels()))
+	}
+	return nil
+}
+
+// countLabels keeps the number of labels in the status.
+func countLabels(_ context.Context, e *kopf.WatchEvent) error {
+	field, _ := e.Spec().String("field")
+	e.Patch().Merge(map[string]any{"status": map[string]any{"seen": field, "labels": int64(len(e.Labels()))}})
+	return nil
+}

@@ -1,0 +1,163 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
+)
+
+const (
+	ourFinalizer = settings.DefaultFinalizer
+	ourPrefix    = storage.DefaultPrefix + "/"
+	baseKey      = ourPrefix + storage.DefaultKey
+)
+
+// state is one version of the object, with what the operator keeps on it.
+type state struct {
+	body *object.Body // nil: nothing is known yet
+}
+
+func newState(content []byte) (state, error) {
+	snapshot, err := object.ParseSnapshot(content)
+	if err != nil {
+		return state{}, err
+	}
+	return state{snapshot.Body()}, nil
+}
+
+// base is the essence that was handled last.
+func (s state) base() object.Essence {
+	if s.body == nil {
+		return nil
+	}
+	base, _ := storage.AnnotationsDiffBase{}.Fetch(context.Background(), s.body)
+	return base
+}
+
+// record is the progress of a handler; nil if there is none.
+func (s state) record(id string) *storage.Record {
+	if s.body == nil {
+		return nil
+	}
+	record, _ := storage.SmartProgress{}.Fetch(context.Background(), s.body, id)
+	return record
+}
+
+// released tells that the operator does not hold the deletion any more.
+func (s state) released() bool {
+	return s.body != nil && s.body.Deleting() && !contains(s.body.Finalizers(), ourFinalizer)
+}
+
+// handled tells that nothing is left to be done about the object as it is.
+func (s state) handled() bool {
+	return equal(s.base(), storage.AnnotationsDiffBase{}.Build(s.body, nil)) && len(s.leftovers()) == 0
+}
+
+// leftovers are our annotations, except for the base.
+func (s state) leftovers() []string {
+	var keys []string
+	for key := range s.body.Annotations() {
+		if strings.HasPrefix(key, ourPrefix) && key != baseKey {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// essential is what must be the same with and without faults: the object without
+// what differs from run to run, and without what others have written.
+func (s state) essential() map[string]any {
+	if s.body == nil {
+		return nil
+	}
+	raw := object.Copy(s.body.Raw()).(map[string]any)
+	metadata := raw["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if text, ok := annotations[baseKey].(string); ok {
+		base := map[string]any{}
+		_ = json.Unmarshal([]byte(text), &base)
+		withoutOthers(base)
+		annotations[baseKey] = base
+	}
+	maps.DeleteFunc(metadata, func(key string, _ any) bool {
+		return key != "labels" && key != "annotations" && key != "finalizers"
+	})
+	withoutOthers(raw)
+	for _, result := range statusOf(raw) {
+		if result, ok := result.(map[string]any); ok && result["uid"] == string(s.body.UID()) {
+			result["uid"] = "its own"
+		}
+	}
+	return raw
+}
+
+func statusOf(raw map[string]any) map[string]any {
+	status, _ := raw["status"].(map[string]any)
+	return status
+}
+
+// inherited tells which result in the status is of an earlier object of the name.
+func (s state) inherited() error {
+	for id, result := range statusOf(s.body.Raw()) {
+		if result, ok := result.(map[string]any); ok && result["uid"] != nil && result["uid"] != string(s.body.UID()) {
+			return fmt.Errorf("the result of %s is of another object", id)
+		}
+	}
+	return nil
+}
+
+// withoutStatus is an essential state without some fields of the status.
+func withoutStatus(essential map[string]any, fields []string) map[string]any {
+	without := object.Copy(essential).(map[string]any)
+	status := statusOf(without)
+	for _, field := range fields {
+		delete(status, field)
+	}
+	if len(status) == 0 {
+		delete(without, "status")
+	}
+	return without
+}
+
+// withoutItem is an essential state without an item in the list of the spec, in
+// the base too.
+func withoutItem(essential map[string]any, item string) map[string]any {
+	copied := object.Copy(essential).(map[string]any)
+	base, _, _ := unstructured.NestedMap(copied, "metadata", "annotations")
+	for _, of := range []any{copied, base[baseKey]} {
+		of, _ := of.(map[string]any)
+		if spec, ok := of["spec"].(map[string]any); ok {
+			items, _ := spec["items"].([]any)
+			if spec["items"] = without(items, item); len(without(items, item)) == 0 {
+				delete(spec, "items")
+			}
+		}
+	}
+	_ = unstructured.SetNestedMap(copied, base, "metadata", "annotations")
+	return copied
+}
+
+// digest makes a body short enough for a line of history.
+func digest(essence object.Essence) string {
+	text, _ := json.Marshal(essence)
+	hash := fnv.New32a()
+	_, _ = hash.Write(text)
+	return fmt.Sprintf("%08x %s", hash.Sum32(), text)
+}
+
+func equal(a, b object.Essence) bool {
+	return (a == nil) == (b == nil) && object.Equal(map[string]any(a), map[string]any(b))
+}
+
+func contains(list []string, text string) bool { return slices.Contains(list, text) }

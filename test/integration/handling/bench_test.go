@@ -1,0 +1,213 @@
+package handling
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// bench is what a test works with: handlers to declare, a namespace for its
+// objects, and everything that its operators do: calls, requests, log, events.
+type bench struct {
+	*gomega.WithT
+	*kopf.Registry
+	t         *testing.T
+	namespace string
+	config    *rest.Config
+	requests  *testenv.CountingTransport
+	calls     *calls
+	logs      *journal
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{
+		WithT: gomega.NewWithT(t), Registry: kopf.NewRegistry(), t: t,
+		namespace: cluster.Namespace(t), config: cluster.Config(), calls: &calls{}, logs: &journal{},
+	}
+	b.requests = testenv.Count(b.config)
+	return b
+}
+
+// noted makes a handler note each of its calls with the number of its retry: "id 0".
+func (b *bench) noted(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
+	return func(ctx context.Context, c *kopf.Change) error {
+		b.calls.note("%s %d", id, c.Retry())
+		return fn(ctx, c)
+	}
+}
+
+// ours restricts a handler to the objects that are marked by own: a test that
+// looks beyond its namespace shares the cluster with the other tests.
+func (b *bench) ours() handler.AnyOption {
+	return kopf.Labels(kopf.Filters{"test": kopf.Equal(b.namespace)})
+}
+
+func (b *bench) own(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	obj.SetLabels(map[string]string{"test": b.namespace})
+	return obj
+}
+
+// start runs an operator with what is declared until now.
+func (b *bench) start(adjust ...func(*kopf.Options)) *operators.Operator {
+	b.t.Helper()
+	usual := func(o *kopf.Options) {
+		o.Logger = b.logs.logger()
+		o.Settings.Execution.Checkpoint = long // what is written must not depend on the machine's load
+	}
+	return operators.Start(b.t, b.config, b.namespace, b.Registry, append([]func(*kopf.Options){usual}, adjust...)...)
+}
+
+// create makes a new object of the examples.
+func (b *bench) create(name string, spec map[string]any) *unstructured.Unstructured {
+	b.t.Helper()
+	return b.submit(testenv.NewObject("KopfExample", b.namespace, name, spec))
+}
+
+func (b *bench) submit(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	b.t.Helper()
+	b.Expect(cluster.Client().Create(b.t.Context(), obj)).To(gomega.Succeed())
+	return obj
+}
+
+// patch changes the object as another client does.
+func (b *bench) patch(obj *unstructured.Unstructured, merge string) {
+	b.t.Helper()
+	b.Expect(cluster.Client().Patch(b.t.Context(), obj.DeepCopy(), mergePatch(merge))).To(gomega.Succeed())
+}
+
+func (b *bench) patchStatus(obj *unstructured.Unstructured, merge string) {
+	b.t.Helper()
+	b.Expect(cluster.Client().Status().Patch(b.t.Context(), obj.DeepCopy(), mergePatch(merge))).To(gomega.Succeed())
+}
+
+func mergePatch(text string) client.Patch {
+	return client.RawPatch(apitypes.MergePatchType, []byte(text))
+}
+
+func (b *bench) remove(obj *unstructured.Unstructured) {
+	b.t.Helper()
+	b.Expect(cluster.Client().Delete(b.t.Context(), obj.DeepCopy())).To(gomega.Succeed())
+}
+
+// current is the object as it is now.
+func (b *bench) current(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	b.t.Helper()
+	current, err := cluster.Current(obj)()
+	b.Expect(err).NotTo(gomega.HaveOccurred())
+	return current
+}
+
+// expectHandled waits until nothing is left to be done with the object.
+func (b *bench) expectHandled(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	b.t.Helper()
+	b.Eventually(cluster.Current(obj)).Should(beHandled(), func() string { return b.logs.String() })
+	return b.current(obj)
+}
+
+func (b *bench) expectGone(obj *unstructured.Unstructured) {
+	b.t.Helper()
+	b.Eventually(cluster.Exists(obj)).Should(gomega.BeFalse(), func() string { return b.logs.String() })
+}
+
+// quiet is longer than it takes an operator to do what it should not.
+const quiet = 300 * time.Millisecond
+
+// expectRest waits until the operators have nothing more to do.
+func (b *bench) expectRest() {
+	b.t.Helper()
+	seen, since := -1, time.Now()
+	b.Eventually(func() time.Duration {
+		if count := len(b.requests.Requests()); count != seen {
+			seen, since = count, time.Now()
+		}
+		return time.Since(since)
+	}).Should(gomega.BeNumerically(">", quiet), b.requests.String)
+}
+
+// logged are the lines of the log that have all of the texts, for Eventually.
+func (b *bench) logged(texts ...string) func() []string {
+	return func() []string { return b.logs.with(texts...) }
+}
+
+// events are those about the object, as "Warning Failure: the message".
+func (b *bench) events(obj client.Object) func() ([]string, error) {
+	return func() ([]string, error) {
+		var list corev1.EventList
+		namespace := obj.GetNamespace()
+		if namespace == "" {
+			namespace = corev1.NamespaceDefault
+		}
+		if err := cluster.Client().List(b.t.Context(), &list, client.InNamespace(namespace)); err != nil {
+			return nil, err
+		}
+		var texts []string
+		for _, event := range list.Items {
+			if event.InvolvedObject.UID == obj.GetUID() {
+				texts = append(texts, event.Type+" "+event.Reason+": "+event.Message)
+			}
+		}
+		return texts, nil
+	}
+}
+
+// beHandled matches an object of which the last essence was handled, and that
+// has no records of handlers any more.
+func beHandled() types.GomegaMatcher {
+	return gomega.WithTransform(func(obj *unstructured.Unstructured) (string, error) {
+		for key := range obj.GetAnnotations() {
+			if strings.HasPrefix(key, prefix) && key != handled {
+				return "in progress: " + key, nil
+			}
+		}
+		base, err := baseOf(obj)
+		if err != nil {
+			return "", err
+		}
+		if !object.Equal(base["spec"], obj.Object["spec"]) {
+			return "behind", nil
+		}
+		return "handled", nil
+	}, gomega.Equal("handled"))
+}
+
+// baseOf is the essence that was handled last.
+func baseOf(obj *unstructured.Unstructured) (map[string]any, error) {
+	text := obj.GetAnnotations()[handled]
+	if text == "" {
+		return nil, errors.New("the object was never handled")
+	}
+	var base map[string]any
+	err := json.Unmarshal([]byte(text), &base)
+	return base, err
+}
+
+func succeed(context.Context, *kopf.Change) error { return nil }
+
+var errNotYet = errors.New("not yet")
+
+// failing fails so many times before it succeeds.
+func failing(times int, delay time.Duration) kopf.ChangeFunc {
+	return func(_ context.Context, c *kopf.Change) error {
+		if c.Retry() < times {
+			return kopf.Temporary(errNotYet, delay)
+		}
+		return nil
+	}
+}

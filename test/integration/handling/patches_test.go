@@ -1,0 +1,175 @@
+package handling
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// interfere changes the handled object behind the framework's back.
+func interfere(ctx context.Context, c *kopf.Change, merge string) error {
+	return c.Client().Patch(ctx, testenv.NewObject("KopfExample", c.Namespace(), c.Name(), nil), mergePatch(merge))
+}
+
+func addItem(item string) func(*unstructured.Unstructured) error {
+	return func(obj *unstructured.Unstructured) error {
+		items, _, err := unstructured.NestedStringSlice(obj.Object, "spec", "items")
+		if err != nil {
+			return err
+		}
+		return unstructured.SetNestedStringSlice(obj.Object, append(items, item), "spec", "items")
+	}
+}
+
+func TestPatchesOfHandlers(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		patch func(p *kopf.Patch)
+		spec  map[string]any
+	}{
+		"a field is set": {
+			func(p *kopf.Patch) { p.Set("new", "spec", "a", "b") }, map[string]any{"a": map[string]any{"b": "new"}, "c": "old", "items": []any{"1"}},
+		},
+		"a mapping is replaced": {
+			func(p *kopf.Patch) { p.Set(map[string]any{"d": 1}, "spec") }, map[string]any{"d": int64(1)},
+		},
+		"mappings are merged": {
+			func(p *kopf.Patch) { p.Merge(map[string]any{"spec": map[string]any{"c": nil, "d": 1}}) },
+			map[string]any{"a": map[string]any{"b": "old"}, "d": int64(1), "items": []any{"1"}},
+		},
+		"a field is removed": {
+			func(p *kopf.Patch) { p.Remove("spec", "a", "b") }, map[string]any{"a": map[string]any{}, "c": "old", "items": []any{"1"}},
+		},
+		"transformations come last, one after the other": {
+			func(p *kopf.Patch) { p.Apply(addItem("2")); p.Apply(addItem("3")); p.Remove("spec", "items") },
+			map[string]any{"a": map[string]any{"b": "old"}, "c": "old", "items": []any{"2", "3"}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.OnCreate(examples, b.noted("create", func(ctx context.Context, c *kopf.Change) error {
+				test.patch(c.Patch())
+				return interfere(ctx, c, `{"metadata":{"labels":{"theirs":"kept"}}}`)
+			}), kopf.ID("create"))
+			b.start()
+			obj := b.create("one", map[string]any{"a": map[string]any{"b": "old"}, "c": "old", "items": []any{"1"}})
+			b.Eventually(b.calls.all).Should(gomega.Equal(attempts("create", 1)))
+			b.expectRest()
+			b.Expect(b.expectHandled(obj)).To(gomega.SatisfyAll(
+				testenv.HavePath("spec", test.spec), testenv.HavePath("metadata.labels.theirs", "kept")))
+			b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
+		})
+	}
+}
+
+func TestATransformationSeesWhatOthersHaveWrittenMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.OnCreate(examples, b.noted("create", func(ctx context.Context, c *kopf.Change) error {
+		c.Patch().Apply(addItem("ours"))
+		return interfere(ctx, c, `{"spec":{"items":["theirs"]}}`)
+	}), kopf.ID("create"))
+	b.start()
+	obj := b.create("one", map[string]any{"items": []any{"first"}})
+	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("spec.items", []any{"theirs", "ours"}))
+	b.expectHandled(obj)
+	b.expectRest()
+	b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
+}
+
+func TestAPatchThatCannotBeMadeFailsItsHandler(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		patch   func(p *kopf.Patch)
+		problem string
+	}{
+		"by a transformation that fails": {
+			func(p *kopf.Patch) { p.Apply(func(*unstructured.Unstructured) error { return errBroken }) }, "broken",
+		},
+		"by a transformation that panics": {
+			func(p *kopf.Patch) { p.Apply(func(*unstructured.Unstructured) error { panic("oops") }) }, "oops",
+		},
+		"of what is not for handlers to change": {
+			func(p *kopf.Patch) { p.Set("other", "metadata", "name") }, "metadata.name",
+		},
+		"to what is no JSON": {
+			func(p *kopf.Patch) { p.Set(make(chan int), "spec", "field") }, "spec.field",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error { test.patch(c.Patch()); return nil }), kopf.ID("create"))
+			b.OnCreate(examples, b.noted("other", returning("kept")), kopf.ID("other"))
+			b.start()
+			obj := b.create("one", nil)
+			b.Expect(b.expectHandled(obj)).To(testenv.HavePath("status", map[string]any{"other": "kept"}))
+			b.expectRest()
+			b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0", "other 0"}))
+			b.Eventually(b.logged("The creation is processed: 1 succeeded; 1 failed.")).Should(gomega.HaveLen(1))
+			b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
+				gomega.HavePrefix("Warning Refused: Handler create failed"), gomega.ContainSubstring(test.problem))))
+		})
+	}
+}
+
+// The recipe of the chapter on tips: to never call a handler again.
+func TestThePatchOfAFailedHandlerCounts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.OnUpdate(examples, b.noted("update", func(_ context.Context, c *kopf.Change) error {
+		c.Patch().SetAnnotation("never-again", "yes")
+		return kopf.Permanent(errors.New("never call it again"))
+	}), kopf.ID("update"), kopf.Annotations(kopf.Filters{"never-again": kopf.Absent()}))
+	b.OnUpdate(examples, succeed)
+	b.start()
+	obj := b.withFieldOne()
+	for _, value := range []string{"2", "3"} {
+		b.setField(obj, value)
+		b.Expect(b.expectHandled(obj)).To(testenv.HaveAnnotation("never-again", "yes"))
+	}
+	b.Expect(b.calls.all()).To(gomega.Equal(attempts("update", 1)))
+}
+
+func TestHandlersCanHaveFinalizersOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	const own = "example.com/own"
+	b := newBench(t)
+	b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {
+		c.Patch().Apply(func(obj *unstructured.Unstructured) error {
+			obj.SetFinalizers(append(obj.GetFinalizers(), own))
+			return nil
+		})
+		return nil
+	}), kopf.ID("create"))
+	b.OnDelete(examples, b.noted("delete", func(_ context.Context, c *kopf.Change) error {
+		c.Patch().Apply(func(obj *unstructured.Unstructured) error {
+			var left []string
+			for _, name := range obj.GetFinalizers() {
+				if name != own {
+					left = append(left, name)
+				}
+			}
+			obj.SetFinalizers(left)
+			return nil
+		})
+		return nil
+	}), kopf.ID("delete"))
+	b.start()
+	obj := b.create("one", nil)
+	b.Eventually(cluster.Current(obj)).Should(gomega.SatisfyAll(testenv.HaveFinalizer(own), testenv.HaveFinalizer(finalizer)))
+	b.expectHandled(obj)
+	b.remove(obj)
+	b.expectGone(obj)
+	b.expectRest()
+	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0", "delete 0"}))
+}

@@ -1,0 +1,95 @@
+package handling
+
+import (
+	"context"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// twin makes an object of one of the two resources of the same name.
+func (b *bench) twin(group string) {
+	obj := testenv.NewObject("Twin", b.namespace, "one", nil)
+	obj.SetAPIVersion(group + "/v1")
+	b.submit(obj)
+}
+
+func (b *bench) resources() kopf.ChangeFunc {
+	return func(_ context.Context, c *kopf.Change) error {
+		b.calls.note("%s", c.Resource())
+		return nil
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	t.Parallel()
+	const one, two, stricts = "twins.v1.one.example.com", "twins.v1.two.example.com", "stricts.v1.one.example.com"
+	tests := map[string]struct {
+		selector kopf.Selector
+		served   []string
+	}{
+		"a name in a group":     {kopf.Resource("two.example.com", "twins"), []string{two}},
+		"everything in a group": {kopf.Resource("one.example.com", kopf.Everything), []string{one, stricts}},
+		"a category":            {kopf.ResourceOf(kopf.ResourceFields{Category: "pair"}), []string{one, two}},
+		"a category in a group": {kopf.ResourceOf(kopf.ResourceFields{Group: "two.example.com", Category: "pair"}), []string{two}},
+		"a callback":            {kopf.Matching(func(r kopf.ServedResource) bool { return r.Plural == "twins" }), []string{one, two}},
+		"a kind":                {kopf.ResourceOf(kopf.ResourceFields{Group: "one.example.com", Kind: "Strict"}), []string{stricts}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.OnCreate(test.selector, b.resources(), kopf.ID("create"))
+			b.start()
+			b.submit(strict(b, nil))
+			b.twin("one.example.com")
+			b.twin("two.example.com")
+			b.Eventually(b.calls.all).Should(gomega.ConsistOf(test.served))
+			b.expectRest()
+			b.Expect(b.calls.all()).To(gomega.HaveLen(len(test.served)))
+		})
+	}
+}
+
+// What cannot be served is said, and does not stop the rest.
+func TestSelectorsThatSelectNothing(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		selector kopf.Selector
+		warning  string
+	}{
+		"an ambiguous name":   {kopf.Resource("twins"), `\"twins\" is ambiguous`},
+		"an unknown resource": {kopf.Resource("one.example.com", "v1", "triplets"), `\"one.example.com/v1/triplets\" selects nothing in this cluster`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.OnCreate(test.selector, b.resources(), kopf.ID("create"))
+			b.OnCreate(examples, b.noted("example", succeed), kopf.ID("example"))
+			b.start()
+			b.twin("one.example.com")
+			b.twin("two.example.com")
+			b.expectHandled(b.create("one", nil))
+			b.Expect(b.calls.all()).To(gomega.Equal(attempts("example", 1)))
+			b.Eventually(b.logged("Some handlers will not be called.", test.warning)).Should(gomega.HaveLen(1))
+		})
+	}
+}
+
+// The specific name in the core group wins, as in kubectl.
+func TestTwoSelectorsOfOneResourceServeItOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.OnCreate(examples, b.noted("by_name", succeed), kopf.ID("by_name"))
+	b.OnCreate(kopf.Resource("kex"), b.noted("by_short_name", succeed), kopf.ID("by_short_name"))
+	b.OnCreate(kopf.ResourceOf(kopf.ResourceFields{Group: "kopf.dev", Category: "all"}), b.noted("by_category", succeed), kopf.ID("by_category"))
+	b.start()
+	b.expectHandled(b.create("one", nil))
+	b.expectRest()
+	b.Expect(b.calls.all()).To(gomega.Equal([]string{"by_name 0", "by_short_name 0", "by_category 0"}))
+	b.Expect(b.requests.Snapshot()).To(gomega.HaveKeyWithValue(testenv.Key{Method: testenv.MethodWatch, Target: "kopfexamples"}, 1))
+}

@@ -1,0 +1,66 @@
+package handling
+
+import (
+	"context"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// An object that no handler wants is left entirely alone.
+func TestStealthMode(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		filter kopf.CreateOption
+		match  string
+	}{
+		"by a label":       {kopf.Labels(kopf.Filters{"wanted": kopf.Present()}), `{"metadata":{"labels":{"wanted":""}}}`},
+		"by an annotation": {kopf.Annotations(kopf.Filters{"wanted": kopf.Equal("yes")}), `{"metadata":{"annotations":{"wanted":"yes"}}}`},
+		"by a field":       {kopf.Field("spec", "wanted"), `{"spec":{"wanted":1}}`},
+		"by a callback":    {kopf.When(func(a kopf.Arguments) bool { return a.Spec().Has("wanted") }), `{"spec":{"wanted":1}}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			noted := b.noted("fn", func(_ context.Context, c *kopf.Change) error { b.calls.note("%s", c.Reason()); return nil })
+			b.OnCreate(examples, noted, kopf.ID("create"), test.filter)
+			b.OnUpdate(examples, noted, kopf.ID("update"), test.filter.(kopf.UpdateOption))
+			b.OnDelete(examples, noted, kopf.ID("delete"), test.filter.(kopf.DeleteOption))
+			b.OnResume(examples, noted, kopf.ID("resume"), test.filter.(kopf.ResumeOption))
+			first := b.create("first", map[string]any{"field": "1"})
+			b.start()
+			obj := b.create("one", map[string]any{"field": "1"})
+			b.setField(obj, "2")
+			b.expectRest()
+			b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), b.requests.String)
+			b.Expect(b.logs.with("object")).To(gomega.BeEmpty())
+			b.Expect(b.current(obj)).To(gomega.SatisfyAll(testenv.HavePath("metadata.annotations", nil), testenv.HavePath("metadata.finalizers", nil)))
+
+			// When it appears in sight, it is new.
+			b.patch(obj, test.match)
+			b.expectHandled(obj)
+			b.Expect(b.calls.all()).To(gomega.Equal([]string{"fn 0", "create"}))
+			b.remove(first)
+			b.expectGone(first)
+			b.Expect(b.calls.all()).To(gomega.HaveLen(2))
+		})
+	}
+}
+
+// The way out that the chapter on filters recommends: a handler of a field that
+// no object has. The filter is needed, for a field must be there by default.
+func TestAHandlerWithoutFiltersKeepsAllObjectsInSight(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.OnUpdate(examples, b.seeing("update", succeed), kopf.ID("update"), kopf.Labels(kopf.Filters{"wanted": kopf.Present()}))
+	b.OnField(examples, "spec.nothing", b.noted("never", succeed), kopf.ID("never"), kopf.Value(kopf.Absent()))
+	b.start()
+	obj := b.withFieldOne()
+	b.patch(obj, `{"spec":{"field":"2"},"metadata":{"labels":{"wanted":""}}}`)
+	b.expectHandled(obj)
+	b.Expect(b.calls.all()).To(gomega.Equal([]string{"update 1->2"}))
+}

@@ -1,0 +1,168 @@
+package handling
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// Wherever the state is kept, the handlers are called in the same way, across
+// restarts too.
+func TestStorages(t *testing.T) {
+	t.Parallel()
+	inStatus := func(o *kopf.Options) {
+		o.Settings.Persistence.Progress, o.Settings.Persistence.DiffBase = storage.StatusProgress{}, storage.StatusDiffBase{}
+	}
+	tests := map[string]struct {
+		selector    kopf.Selector
+		kind        string
+		adjust      func(o *kopf.Options)
+		annotations string // the prefix of all that are left
+	}{
+		"the default":                 {examples, "KopfExample", func(*kopf.Options) {}, handled},
+		"the status as a subresource": {examples, "KopfExample", inStatus, ""},
+		"the status as a field":       {noStatuses, "KopfNoStatus", inStatus, ""},
+		"annotations with a prefix of one's own": {examples, "KopfExample", func(o *kopf.Options) {
+			o.Settings.Persistence.Progress = storage.AnnotationsProgress{Prefix: "my-op.example.com"}
+			o.Settings.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: "my-op.example.com", Key: "seen"}
+		}, "my-op.example.com/"},
+		"one in the status, the other in annotations": {examples, "KopfExample", func(o *kopf.Options) {
+			o.Settings.Persistence.Progress = storage.StatusProgress{Field: object.Path{"status", "mine", "progress"}}
+		}, handled},
+		"both, for a transition": {examples, "KopfExample", func(o *kopf.Options) {
+			o.Settings.Persistence.Progress = storage.MultiProgress{storage.AnnotationsProgress{}, storage.StatusProgress{}}
+			o.Settings.Persistence.DiffBase = storage.MultiDiffBase{storage.AnnotationsDiffBase{}, storage.StatusDiffBase{}}
+		}, handled},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			retried := failing(2, 300*time.Millisecond)
+			b.OnCreate(test.selector, b.noted("done", returning("kept")), kopf.ID("done"))
+			b.OnCreate(test.selector, b.noted("create", retried), kopf.ID("create"))
+			b.OnUpdate(test.selector, b.seeing("sees", b.noted("update", retried)), kopf.ID("update"))
+			operator := b.start(test.adjust)
+			obj := b.submit(testenv.NewObject(test.kind, b.namespace, "one", map[string]any{"field": "1"}))
+			b.Eventually(func() []string { return b.calls.of("create") }).ShouldNot(gomega.BeEmpty())
+			operator.Stop()
+			operator = b.start(test.adjust)
+			b.Eventually(func() []string { return b.calls.of("create") }).Should(gomega.Equal(attempts("create", 3)))
+			b.expectRest()
+			b.Expect(b.calls.of("done")).To(gomega.Equal(attempts("done", 1)))
+
+			b.setField(obj, "2")
+			b.Eventually(func() []string { return b.calls.of("update") }).Should(gomega.Equal(attempts("update", 3)))
+			b.expectRest()
+			b.Expect(b.calls.of("sees")).To(gomega.Equal([]string{"sees 1->2", "sees 1->2", "sees 1->2"}))
+			operator.Stop()
+			b.requests.Reset()
+			b.start(test.adjust)
+			b.expectRest()
+			b.Expect(b.requests.Snapshot().Writes(b.resource(test.kind))).To(gomega.BeZero(), "a restart: %s", b.requests)
+			b.Expect(b.calls.all()).To(gomega.HaveLen(1 + 3 + 6))
+
+			left := b.current(obj)
+			b.Expect(left).To(testenv.HavePath("status.done", "kept"))
+			for key := range left.GetAnnotations() {
+				b.Expect(test.annotations != "" && strings.HasPrefix(key, test.annotations)).To(gomega.BeTrue(), key)
+			}
+		})
+	}
+}
+
+// A lifecycle changes when handlers are called, never whether.
+func TestLifecycles(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		lifecycle kopf.Lifecycle
+		calls     []string // nil: any order
+	}{
+		"all at once":         {kopf.AllAtOnce, []string{"a 0", "b 0", "c 0", "b 1"}},
+		"one by one":          {kopf.OneByOne, []string{"a 0", "b 0", "b 1", "c 0"}},
+		"as soon as possible": {kopf.AsSoonAsPossible, []string{"a 0", "b 0", "c 0", "b 1"}},
+		"randomized":          {kopf.Randomized, nil},
+		"shuffled":            {kopf.Shuffled, nil},
+		"one of one's own":    {func(due []handler.Due) []handler.Due { return due[len(due)-1:] }, []string{"c 0", "b 0", "b 1", "a 0"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.OnCreate(examples, b.noted("a", succeed), kopf.ID("a"))
+			b.OnCreate(examples, b.noted("b", failing(1, 0)), kopf.ID("b"))
+			b.OnCreate(examples, b.noted("c", func(context.Context, *kopf.Change) error { return nil }), kopf.ID("c"))
+			b.start(func(o *kopf.Options) { o.Settings.Execution.Lifecycle = test.lifecycle })
+			b.expectHandled(b.create("one", nil))
+			b.Expect(b.calls.all()).To(gomega.ConsistOf("a 0", "b 0", "b 1", "c 0"))
+			if test.calls != nil {
+				b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
+			}
+		})
+	}
+}
+
+// Neither takes what the other one keeps for a change.
+func TestTwoOperatorsOfTheSameObjectsLeaveEachOtherAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, event := range []func(kopf.ChangeFunc){
+		func(fn kopf.ChangeFunc) { b.OnCreate(examples, fn, kopf.ID("create")) },
+		func(fn kopf.ChangeFunc) { b.OnUpdate(examples, fn, kopf.ID("update")) },
+	} {
+		event(func(_ context.Context, c *kopf.Change) error {
+			b.calls.note("%s %d", c.Reason(), c.Retry())
+			if c.Retry() == 0 {
+				return kopf.Temporary(errNotYet, 100*time.Millisecond)
+			}
+			return nil
+		})
+	}
+	b.OnDelete(examples, b.noted("delete", failing(1, 100*time.Millisecond)), kopf.ID("delete"))
+	b.start()
+	b.start(func(o *kopf.Options) {
+		o.Settings.Persistence.Finalizer = "other.example.com/finalizer"
+		o.Settings.Persistence.Progress = storage.AnnotationsProgress{Prefix: "other.example.com"}
+		o.Settings.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: "other.example.com"}
+	})
+	twice := func(reason string) []string {
+		return []string{reason + " 0", reason + " 0", reason + " 1", reason + " 1"}
+	}
+	obj := b.create("one", nil)
+	b.Eventually(func() []string { return b.calls.of("create") }).Should(gomega.ConsistOf(twice("create")))
+	b.expectHandled(obj)
+	b.expectRest()
+	b.setField(obj, "2")
+	b.Eventually(func() []string { return b.calls.of("update") }).Should(gomega.ConsistOf(twice("update")))
+	b.expectHandled(obj)
+	b.expectRest()
+	b.remove(obj)
+	b.expectGone(obj)
+	b.Expect(b.calls.of("delete")).To(gomega.ConsistOf(twice("delete")))
+	b.Expect(b.calls.all()).To(gomega.HaveLen(3 * 4))
+}
+
+// All annotations of an object share a limit, and others can have used it up.
+func TestAnObjectWithoutRoomForItsState(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
+	b.start()
+	obj := testenv.NewObject("KopfExample", b.namespace, "one", nil)
+	obj.SetAnnotations(map[string]string{"full": longText(256<<10 - 20)})
+	b.submit(obj)
+	b.Eventually(b.logged("shorten or remove other annotations of the object")).ShouldNot(gomega.BeEmpty())
+	b.patch(obj, `{"metadata":{"annotations":{"full":null}}}`)
+	b.expectHandled(obj)
+	b.expectRest()
+	b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
+}
