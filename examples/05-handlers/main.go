@@ -26,9 +26,10 @@ func deleteFn(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// One function under two decorators is one handler: it is called once, whichever
-// of the two has happened, or both.
-func startFn(_ context.Context, c *kopf.Change) error {
+// One function under several decorators is one handler. It is called once, also
+// when an object was changed while no operator was running, and is both updated
+// and resumed.
+func careFn(_ context.Context, c *kopf.Change) error {
 	c.Logger().Info("The object is in our care.", "reason", c.Reason())
 	return nil
 }
@@ -51,8 +52,9 @@ func main() {
 	kopf.OnCreate(kex, createFn)
 	kopf.OnUpdate(kex, updateFn)
 	kopf.OnDelete(kex, deleteFn)
-	kopf.OnCreate(kex, startFn)
-	kopf.OnResume(kex, startFn)
+	kopf.OnCreate(kex, careFn)
+	kopf.OnUpdate(kex, careFn)
+	kopf.OnResume(kex, careFn)
 	kopf.OnField(kex, "spec.field", fieldFn)
 	kopf.OnEvent(kex, eventFn)
 	kopf.Main()

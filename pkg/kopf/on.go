@@ -28,12 +28,16 @@ func (r *Registry) OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption
 
 // OnUpdate declares a handler of changes of the object's essence: of everything
 // but the status and what the system keeps in the metadata.
+//
+// Specification: Handlers, "State-changing handlers".
 func (r *Registry) OnUpdate(sel Selector, fn ChangeFunc, options ...UpdateOption) {
 	r.handlers.Add(handler.Update(sel, handler.Function{Change: fn}, options...))
 }
 
 // OnDelete declares a handler of deletions. Objects get a finalizer, and are not
 // deleted before the handler has finished; unless the handler is Optional.
+//
+// Specification: Handlers, "State-changing handlers".
 func (r *Registry) OnDelete(sel Selector, fn ChangeFunc, options ...DeleteOption) {
 	r.handlers.Add(handler.Delete(sel, handler.Function{Change: fn}, options...))
 }
@@ -49,8 +53,11 @@ func (r *Registry) OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption
 }
 
 // OnField declares a handler of changes of one field: added, changed or removed.
-// The field is dotted ("metadata.labels"); the handler's id gets it appended. For
-// keys with dots use OnUpdate with the option Field.
+// It is also called for new objects that have the field, where Reason is
+// ReasonCreate and the old value is absent; it is not called for deletions. The
+// field is dotted ("metadata.labels"), or a JSON pointer if its keys have dots
+// themselves ("/metadata/labels/example.com~1role"). The handler's id gets it
+// appended, dotted.
 //
 // Specification: Handlers, "Field handlers".
 func (r *Registry) OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption) {
@@ -65,32 +72,38 @@ func (r *Registry) OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
 	r.handlers.Add(handler.Watch(sel, handler.Function{Event: fn}, options...))
 }
 
-// OnCreate is DefaultRegistry.OnCreate.
+// OnCreate declares a handler of objects that were never handled before, in the
+// default registry; see Registry.OnCreate.
 func OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption) {
 	DefaultRegistry.OnCreate(sel, fn, options...)
 }
 
-// OnUpdate is DefaultRegistry.OnUpdate.
+// OnUpdate declares a handler of changes of the object's essence, in the default
+// registry; see Registry.OnUpdate.
 func OnUpdate(sel Selector, fn ChangeFunc, options ...UpdateOption) {
 	DefaultRegistry.OnUpdate(sel, fn, options...)
 }
 
-// OnDelete is DefaultRegistry.OnDelete.
+// OnDelete declares a handler of deletions, in the default registry; see
+// Registry.OnDelete.
 func OnDelete(sel Selector, fn ChangeFunc, options ...DeleteOption) {
 	DefaultRegistry.OnDelete(sel, fn, options...)
 }
 
-// OnResume is DefaultRegistry.OnResume.
+// OnResume declares a handler of objects that were there before the operator, in
+// the default registry; see Registry.OnResume.
 func OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption) {
 	DefaultRegistry.OnResume(sel, fn, options...)
 }
 
-// OnField is DefaultRegistry.OnField.
+// OnField declares a handler of changes of one field, of new objects too, in the
+// default registry; see Registry.OnField.
 func OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption) {
 	DefaultRegistry.OnField(sel, field, fn, options...)
 }
 
-// OnEvent is DefaultRegistry.OnEvent.
+// OnEvent declares a handler of every watch event, in the default registry; see
+// Registry.OnEvent.
 func OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
 	DefaultRegistry.OnEvent(sel, fn, options...)
 }

@@ -56,8 +56,8 @@ func Old(filter Matcher) handler.TransitionOption { return handler.Old(filter) }
 // New filters updates by the value of the field after the change.
 func New(filter Matcher) handler.TransitionOption { return handler.New(filter) }
 
-// Retries limits the number of attempts, the first one included; there is no
-// limit by default.
+// Retries limits the number of attempts, the first one included: 0 allows not
+// even that one. There is no limit by default.
 func Retries(attempts int) handler.RetryOption { return handler.Retries(attempts) }
 
 // Timeout limits the time over all attempts and the pauses between them; there

@@ -179,7 +179,8 @@ func newOf[T client.Object]() T {
 		var none T
 		return none
 	}
-	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	typed, _ := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	return typed
 }
 
 func decode[T client.Object](raw map[string]any) (T, error) {

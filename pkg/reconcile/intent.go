@@ -156,15 +156,19 @@ func (p *pass) storeBase(ctx context.Context, body *object.Body, into storage.Pa
 // keepCycle stores the progress of the handlers that were called. A record that
 // somebody else has moved on meanwhile stands.
 func (p *pass) keepCycle(ctx context.Context, in *intent, body *object.Body, into storage.Patch) error {
-	s, c := p.Settings.Persistence, in.cycle
+	s, c, stands := p.Settings.Persistence, in.cycle, false
 	for _, id := range c.progress.Touched() {
 		overtaken, err := p.overtaken(ctx, in, id)
+		stands = stands || overtaken
 		if err == nil && !overtaken {
 			err = s.Progress.Store(ctx, body, into, id, &c.progress.Load(id).Record)
 		}
 		if err != nil {
 			return err
 		}
+	}
+	if stands { // and so does the essence that their cycle has begun with
+		return nil
 	}
 	return p.keepFirst(ctx, c, body, into)
 }

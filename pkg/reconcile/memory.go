@@ -30,13 +30,12 @@ type recollection struct {
 	floorAt time.Time
 	// settled is the version at which a pass found nothing left to do.
 	settled string
-	// doubt: the fate of our last write is not known.
-	doubt bool
 	// pending is what could not be written yet.
 	pending *intent
 	// unsent is what event handlers want to be written.
 	unsent []execution.Contribution
 
+	doubt    bool // the fate of our last write is not known
 	handled  bool // a cycle was completed, or nothing was to be handled
 	released bool // our finalizer was the last: the object is gone for us
 
@@ -49,6 +48,7 @@ type recollection struct {
 // the same name.
 func (m *memory) renew(uid types.UID) {
 	if m.uid == uid {
+		m.uid = uid // the text of the snapshot that is kept now: the earlier one can go
 		return
 	}
 	if m.uid != "" {

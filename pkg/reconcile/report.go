@@ -28,8 +28,10 @@ type About struct {
 
 // announce logs what is about to be handled, and what is given up for it.
 func (p *pass) announce(c *cycle) {
-	for reason, count := range c.progress.Superseded(c.Reason) {
-		p.log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
+	if !c.progress.Open(c.Reason) { // once, at the beginning
+		for reason, count := range c.progress.Superseded(c.Reason) {
+			p.log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
+		}
 	}
 	if log := p.log.V(1); log.Enabled() {
 		log.Info(fmt.Sprintf("The %s is in progress.", c.Reason.Noun()), "handlers", len(c.handlers), "changes", len(c.Diff))
@@ -41,17 +43,21 @@ func (p *pass) announce(c *cycle) {
 func (p *pass) report(ctx context.Context, d *handler.Declaration, o execution.Outcome) {
 	log := p.log.WithValues("handler", d.ID)
 	var children *handler.SubhandlersError
+	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
 		log.Error(o.Ignored, "The handler failed; this is ignored.", stackOf(o.Ignored)...)
 	case o.Succeeded():
 		log.Info("The handler succeeded.")
 		p.post(p.body, normal, "Success", fmt.Sprintf("Handler %s succeeded.", d.ID))
-	case errors.As(o.Err, &children):
-		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
-	case o.Final:
+	case o.Final: // be it that it has waited for its sub-handlers too long
 		log.Error(o.Err, "The handler failed permanently.", stackOf(o.Err)...)
 		p.post(p.body, warning, "Failure", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
+	case errors.As(o.Err, &children):
+		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
+	case errors.As(o.Err, &temporary): // the handler wants it so
+		log.Info("The handler will be retried.", "error", o.Err.Error(), "delay", o.Delay.String())
+		p.post(p.body, warning, "Retry", fmt.Sprintf("Handler %s will be retried: %s", d.ID, o.Err))
 	default:
 		log.Error(o.Err, "The handler failed and will be retried.", append(stackOf(o.Err), "delay", o.Delay.String())...)
 		p.post(p.body, warning, "Retry", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -42,9 +43,11 @@ func (e *Engine) Watch(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil // stopped meanwhile
 	}
-	e.Logger.V(1).Info("all objects are known", "resources", len(e.served))
+	e.Logger.Info("The operator is running.", "resources", slices.Sorted(maps.Keys(e.served)),
+		"namespaces", e.Settings.Scope.Namespaces, "handlers", len(e.Handlers))
 	close(e.watching)
 	<-ctx.Done()
+	e.Logger.Info("The operator is stopping.")
 	return nil
 }
 
@@ -56,7 +59,7 @@ func (e *Engine) discover(ctx context.Context) error {
 		return fmt.Errorf("the resources of the cluster cannot be listed: %w", err)
 	}
 	for _, warning := range resolution.Warnings {
-		e.Logger.Info("Some handlers will not be called. " + warning.Error())
+		e.Logger.Error(warning, "Some handlers will not be called until this is corrected and the operator is restarted.")
 	}
 	e.served = map[string]*served{}
 	var problems []error

@@ -195,7 +195,14 @@ func (p *pass) settlePending(ctx context.Context) error {
 // ever: another try of the same makes no sense.
 func refused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsForbidden(err) || apierrors.IsRequestEntityTooLargeError(err) || tooLarge(err)
+		(apierrors.IsForbidden(err) && !unauthorized(err)) || apierrors.IsRequestEntityTooLargeError(err) || tooLarge(err)
+}
+
+// unauthorized tells whether the operator lacks a permission, in contrast to a
+// policy that does not want the content: an administrator can grant it, and then
+// the same write goes through. Only the words of the server tell which it is.
+func unauthorized(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch resource")
 }
 
 // tooLarge tells whether etcd does not take an object for its size. The API

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,9 +14,12 @@ import (
 // unfinished finds the marks of work that was left for later.
 var unfinished = regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
 
+// synctest is the import of bubbles of virtual time.
+const synctest = `"testing/synctest"`
+
 func TestSourcesAreFinishedAndTestsHonest(t *testing.T) {
 	for _, pkg := range list(t) {
-		described := false
+		described, bubbles := false, slices.ContainsFunc(pkg.files(), func(path string) bool { return mentions(t, path, synctest) })
 		for _, path := range pkg.files() {
 			fileset := token.NewFileSet()
 			file, err := parser.ParseFile(fileset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -24,7 +28,7 @@ func TestSourcesAreFinishedAndTestsHonest(t *testing.T) {
 				continue
 			}
 			described = described || file.Doc != nil
-			for _, found := range findings(file, strings.HasSuffix(path, "_test.go")) {
+			for _, found := range findings(file, strings.HasSuffix(path, "_test.go"), bubbles) {
 				t.Errorf("%s: %s", fileset.Position(found.pos), found.text)
 			}
 		}
@@ -34,26 +38,37 @@ func TestSourcesAreFinishedAndTestsHonest(t *testing.T) {
 	}
 }
 
+// mentions tells whether the file has the text.
+func mentions(t *testing.T, path, text string) bool {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Error(err)
+	}
+	return strings.Contains(string(content), text)
+}
+
 // finding is something that no file may contain.
 type finding struct {
 	pos  token.Pos
 	text string
 }
 
-func findings(file *ast.File, isTest bool) []finding {
+// findings looks at one file. In a package whose tests use bubbles of virtual time,
+// sleeping is how that time passes, also in helpers of other files.
+func findings(file *ast.File, isTest, bubbles bool) []finding {
 	var found []finding
 	for _, group := range file.Comments {
 		if mark := unfinished.FindString(group.Text()); mark != "" {
 			found = append(found, finding{group.Pos(), mark + ": do it now, or write an issue"})
 		}
 	}
-	bubble, fuzzing := imports(file, `"testing/synctest"`), declaresFuzzTarget(file)
+	fuzzing := declaresFuzzTarget(file)
 	for _, declared := range file.Decls {
 		// A fuzz target, or its helper, skips inputs and not tests.
 		honest := !isTest || fuzzing && !isTestFunction(declared)
 		ast.Inspect(declared, func(node ast.Node) bool {
 			switch {
-			case isCall(node, []string{"time"}, "Sleep") && !bubble:
+			case isCall(node, []string{"time"}, "Sleep") && !(isTest && bubbles):
 				found = append(found, finding{node.Pos(), "time.Sleep: wait for a condition, or step the time of a synctest bubble"})
 			case isCall(node, []string{"t", "b", "tb", "f", "ginkgo"}, "Skip", "Skipf", "SkipNow") && !honest:
 				found = append(found, finding{node.Pos(), "a skipped test proves nothing: make it run, or delete it"})
@@ -126,7 +141,7 @@ func TestFindings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found := findings(file, test.test); len(found) != test.want {
+			if found := findings(file, test.test, imports(file, synctest)); len(found) != test.want {
 				t.Errorf("got %v", found)
 			}
 		})

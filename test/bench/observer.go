@@ -18,7 +18,7 @@ import (
 // observer watches the objects' metadata, to see from outside when the operator
 // has handled them.
 type observer struct {
-	watch  watch.Interface
+	watch      watch.Interface
 	annotation string // the annotation of handled objects
 
 	mu       sync.Mutex

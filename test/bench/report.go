@@ -100,7 +100,9 @@ func (r report) verdict(out io.Writer) error {
 	return nil
 }
 
-func ratio(mine, other Phase) float64 { return float64(mine.CPUPerObject) / float64(other.CPUPerObject) }
+func ratio(mine, other Phase) float64 {
+	return float64(mine.CPUPerObject) / float64(other.CPUPerObject)
+}
 
 func micro(d time.Duration) string { return fmt.Sprintf("%d µs", d.Microseconds()) }
 

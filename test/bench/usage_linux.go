@@ -35,4 +35,3 @@ func statusField(field string) (int64, error) {
 	}
 	return 0, fmt.Errorf("the memory of the process is unknown: there is no %s", field)
 }
-

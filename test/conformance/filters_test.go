@@ -159,4 +159,3 @@ func matcherOf(value any) handler.Matcher {
 		return handler.Equal(value)
 	}
 }
-

@@ -88,18 +88,21 @@ var faults = map[string]fault{
 		return w.commit()
 	}},
 	// The next operator finds API servers that lag behind.
-	"crash-stale": {replaces: true, lists: true, at: func(r *run, w *write) (*http.Response, error) {
+	"crash-stale": {replaces: true, lists: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
 		r.keepList(w)
 		_, _ = w.commit()
 		return nil, crash(w)
 	}},
 	"takeover-alive": {short: true, replaces: true, slack: 6, at: func(r *run, w *write) (*http.Response, error) {
-		r.handOver(w)
-		r.history.overlaps()
+		r.handOver(w, false)
+		return w.commit()
+	}},
+	"takeover-midway": {replaces: true, slack: 6, at: func(r *run, w *write) (*http.Response, error) {
+		r.handOver(w, true)
 		return w.commit()
 	}},
 	"takeover-dead": {replaces: true, at: func(r *run, w *write) (*http.Response, error) {
-		r.handOver(w)
+		r.handOver(w, false)
 		_, _ = w.commit()
 		w.operator.die()
 		return nil, errDead

@@ -23,6 +23,8 @@ type history struct {
 	breaches []string
 
 	starts    []start
+	writer    string // of the last version
+	bases     []object.Essence
 	committed state // as the last answer of the API server to an operator showed it
 	requests  int   // to write, or to try to
 	writes    int   // without those that were only tried
@@ -121,7 +123,7 @@ func (h *history) answered(w *write, status int, content []byte) {
 	}
 	h.log("#%d is committed as version %s", w.number, after.body.ResourceVersion())
 	h.judgeCommit(w.operator.name, after)
-	h.committed = after
+	h.committed, h.writer = after, w.operator.name
 }
 
 // quiet is how long nothing has happened.
@@ -136,6 +138,14 @@ func (h *history) hasCalled(operator string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.starts, func(s start) bool { return s.operator == operator })
+}
+
+// hasWritten tells whether an operator other than the given one has written
+// last, or has nothing to write.
+func (h *history) hasWritten(other string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.writer != other || time.Since(h.changed) > calm
 }
 
 // concluded adds to an outcome what has happened.

@@ -19,6 +19,9 @@ func TestStaleLists(t *testing.T) {
 	featuretesting.SetFeatureDuringTest(t, features.WatchListClient, false)
 	t.Run("experiments", func(t *testing.T) {
 		for _, name := range []string{"life", "results", "retries"} {
+			if only.scenario != "" && name != only.scenario {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				without := baseline(t, name)

@@ -38,6 +38,9 @@ type operator struct {
 // start runs an operator with the handlers of the scenario.
 func (r *run) start() *operator {
 	o := &operator{name: r.nextName(), run: r, watches: newGate()}
+	if r.stale != nil {
+		o.watches.shut() // what lags behind lags behind with everything
+	}
 	r.operators = append(r.operators, o)
 	config := cluster.Config()
 	config.Wrap(o.wrap)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
 )
 
 // judgeStart compares the start of a handler with what is committed.
@@ -44,9 +45,12 @@ func (s start) repeats(other start) bool {
 func (h *history) judgeCommit(operator string, after state) {
 	before := h.committed
 	if before.body != nil && before.body.UID() != after.body.UID() {
-		before = state{}
+		before, h.bases = state{}, nil
 	}
 	cycleEnded := !equal(before.base(), after.base())
+	if cycleEnded {
+		h.judgeBase(operator, after)
+	}
 	for _, id := range h.scenario.ids {
 		was, is := before.record(id), after.record(id)
 		if !cycleEnded && was != nil && is != nil && was.Finished() && was.Purpose == is.Purpose && !was.Equal(is) {
@@ -67,6 +71,15 @@ func (h *history) judgeCommit(operator string, after state) {
 	if err := h.others.missing(after); err != nil {
 		h.breach("after a write of %s: %v", operator, err)
 	}
+}
+
+// judgeBase: what was handled is never handled again.
+func (h *history) judgeBase(operator string, after state) {
+	known := func(base object.Essence) bool { return equal(base, after.base()) }
+	if after.base() == nil || slices.ContainsFunc(h.bases, known) {
+		h.breach("%s has put an earlier base in place of a later one", operator)
+	}
+	h.bases = append(h.bases, after.base())
 }
 
 func (h *history) judgeResults(ids []string, after state) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,11 +36,13 @@ type run struct {
 	operators []*operator
 	names     int
 
-	crashed   chan struct{}      // an operator has to be replaced
-	takeovers chan chan struct{} // another operator has to start; closed when it has done its work
+	crashed   chan struct{} // an operator has to be replaced
+	takeovers chan handover // another operator has to start
+
+	past atomic.Bool // the fault has happened
 
 	mu    sync.Mutex
-	fired bool
+	fired bool // the fault has begun to happen
 	// heldAtEnd: our finalizer was there when somebody else deleted the object.
 	heldAtEnd bool
 	late      *write // to be committed before the next one
@@ -65,7 +68,7 @@ func play(t testing.TB, p plan) outcome {
 	r := &run{
 		t: t, plan: p, scenario: &s, history: newHistory(&s),
 		object:  testenv.NewObject(s.kindName(), cluster.Namespace(t), "one", map[string]any{"field": "old"}),
-		crashed: make(chan struct{}, 1), takeovers: make(chan chan struct{}, 1),
+		crashed: make(chan struct{}, 1), takeovers: make(chan handover, 1),
 	}
 	t.Cleanup(r.report)
 	r.start()
@@ -74,7 +77,7 @@ func play(t testing.TB, p plan) outcome {
 		r.history.note("--- %s", stage.name)
 		stage.act(r)
 		r.settle(stage)
-		if end := faults[p.fault].end; end != nil && r.hasFired() {
+		if end := faults[p.fault].end; end != nil && r.past.Load() {
 			end.verify(r)
 			break
 		}
@@ -101,18 +104,30 @@ func (r *run) write(w *write) (*http.Response, error) {
 	if late != nil {
 		_, _ = late.commit()
 	}
-	if fires {
-		return faults[r.plan.fault].at(r, w)
+	if !fires {
+		return w.commit()
 	}
-	return w.commit()
+	defer r.past.Store(true)
+	return faults[r.plan.fault].at(r, w)
 }
 
-// handOver holds a write back until another operator has done all the work.
-func (r *run) handOver(w *write) {
+// handover asks for another operator, and is done when that has done its work.
+type handover struct {
+	midway bool // it is enough that it has started
+	done   chan struct{}
+}
+
+// handOver holds a write back until another operator has done all the work, or is
+// in the midst of it.
+func (r *run) handOver(w *write, midway bool) {
 	r.history.note("#%d is held back", w.number)
-	done := make(chan struct{})
-	r.takeovers <- done
-	<-done
+	h := handover{midway, make(chan struct{})}
+	r.takeovers <- h
+	<-h.done
+	for midway && !r.history.hasWritten(w.operator.name) {
+		<-time.After(time.Millisecond)
+	}
+	r.history.overlaps()
 	r.history.note("#%d goes on", w.number)
 }
 
@@ -126,17 +141,19 @@ func (r *run) settle(s stage) {
 		case <-r.crashed:
 			r.start()
 			continue
-		case done := <-r.takeovers:
+		case h := <-r.takeovers:
 			r.start()
-			r.settle(s)
-			close(done)
+			if !h.midway {
+				r.settle(s)
+			}
+			r.history.note("%s has taken over", r.operators[len(r.operators)-1].name)
+			close(h.done)
 			began = time.Now()
 			continue
 		case <-tick.C:
 			r.bury()
 		}
-		quiet := r.history.quiet() > calm
-		over := quiet && r.reached(s)
+		over := r.atRest() && r.reached(s) && r.atRest()
 		switch {
 		case (over || time.Since(began) > stallPatience) && !released:
 			released = true
@@ -153,6 +170,9 @@ func (r *run) settle(s stage) {
 	}
 }
 
+// atRest tells that nothing has happened for a while.
+func (r *run) atRest() bool { return r.history.quiet() > calm }
+
 func (r *run) openWatches() bool {
 	opened := false
 	for _, o := range r.operators {
@@ -168,16 +188,10 @@ func (r *run) reached(s stage) bool {
 		r.letGo(otherFinalizer)
 		return false
 	}
-	if end := faults[r.plan.fault].end; end != nil && r.hasFired() {
+	if end := faults[r.plan.fault].end; end != nil && r.past.Load() {
 		return end.reached(r, now)
 	}
 	return s.reached(r, now)
-}
-
-func (r *run) hasFired() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fired
 }
 
 // look returns the essential state of the object, and checks what others wrote.

@@ -122,11 +122,12 @@ var scenarios = map[string]scenario{
 		},
 	},
 	"events": {
-		ids: []string{"create", "update"}, added: []string{"labels"}, check: labelsCounted,
+		holds: true, ids: []string{"create", "update", "delete"}, added: []string{"labels"}, check: labelsCounted,
 		declare: func(d declarations) {
 			d.registry.OnEvent(d.resource, countLabels, kopf.ID("event"))
 			d.onCreate("create", succeed)
 			d.onUpdate("update", succeed)
+			d.onDelete("delete", failing(1, succeed))
 		},
 	},
 }

@@ -24,20 +24,24 @@ func TestCompute(t *testing.T) {
 		want          diff.Diff
 	}{
 		"a missing essence is an absent one": {
-			object.Essence(nil), m{"spec": m{}},
+			object.Essence(nil),
+			m{"spec": m{}},
 			diff.Diff{{diff.Add, object.Path{}, nil, m{"spec": m{}}}},
 		},
 		"a disappeared essence is removed": {
-			m{"spec": m{}}, object.Essence(nil),
+			m{"spec": m{}},
+			object.Essence(nil),
 			diff.Diff{{diff.Remove, object.Path{}, m{"spec": m{}}, nil}},
 		},
 		"two missing essences are the same": {object.Essence(nil), nil, nil},
 		"a nil list is absent": {
-			m{"a": []any(nil)}, m{"a": []any{}},
+			m{"a": []any(nil)},
+			m{"a": []any{}},
 			diff.Diff{{diff.Add, object.Path{"a"}, nil, []any{}}},
 		},
 		"an empty mapping is not absent": {
-			m{}, m{"a": m{}},
+			m{},
+			m{"a": m{}},
 			diff.Diff{{diff.Add, object.Path{"a"}, nil, m{}}},
 		},
 		"items are sorted by path, key by key": {
@@ -51,30 +55,36 @@ func TestCompute(t *testing.T) {
 			},
 		},
 		"a list that changes inside changes as a whole": {
-			m{"a": []any{m{"x": int64(1)}}}, m{"a": []any{m{"x": int64(2)}}},
+			m{"a": []any{m{"x": int64(1)}}},
+			m{"a": []any{m{"x": int64(2)}}},
 			diff.Diff{{diff.Change, object.Path{"a"}, []any{m{"x": int64(1)}}, []any{m{"x": int64(2)}}}},
 		},
 		"true is not one": {
-			m{"a": true}, m{"a": int64(1)},
+			m{"a": true},
+			m{"a": int64(1)},
 			diff.Diff{{diff.Change, object.Path{"a"}, true, int64(1)}},
 		},
 		"an unknown value that equals is no difference": {
 			m{"a": hashed{"x"}, "b": hashed{m{}}}, m{"a": "x", "b": m{}}, nil,
 		},
 		"an unknown value that differs is kept as the old one": {
-			m{"a": hashed{"x"}}, m{"a": "y"},
+			m{"a": hashed{"x"}},
+			m{"a": "y"},
 			diff.Diff{{diff.Change, object.Path{"a"}, hashed{"x"}, "y"}},
 		},
 		"an unknown value that is gone is removed": {
-			m{"a": hashed{"x"}}, m{},
+			m{"a": hashed{"x"}},
+			m{},
 			diff.Diff{{diff.Remove, object.Path{"a"}, hashed{"x"}, nil}},
 		},
 		"an unknown value never equals absence": {
-			m{"a": hashed{nil}}, m{"a": nil},
+			m{"a": hashed{nil}},
+			m{"a": nil},
 			diff.Diff{{diff.Remove, object.Path{"a"}, hashed{nil}, nil}},
 		},
 		"an unknown value becomes a mapping": {
-			m{"a": hashed{"x"}}, m{"a": m{"b": "x"}},
+			m{"a": hashed{"x"}},
+			m{"a": m{"b": "x"}},
 			diff.Diff{{diff.Change, object.Path{"a"}, hashed{"x"}, m{"b": "x"}}},
 		},
 	} {

@@ -17,11 +17,15 @@ func TestReduce(t *testing.T) {
 		want          diff.Diff
 	}{
 		"items inside the field get relative paths": {
-			m{"spec": m{"a": m{"x": "1"}}}, m{"spec": m{"a": m{"x": "2"}}}, object.Path{"spec", "a"},
+			m{"spec": m{"a": m{"x": "1"}}},
+			m{"spec": m{"a": m{"x": "2"}}},
+			object.Path{"spec", "a"},
 			diff.Diff{{diff.Change, object.Path{"x"}, "1", "2"}},
 		},
 		"the item of the field itself has an empty path": {
-			m{"spec": m{"a": "1"}}, m{"spec": m{}}, object.Path{"spec", "a"},
+			m{"spec": m{"a": "1"}},
+			m{"spec": m{}},
+			object.Path{"spec", "a"},
 			diff.Diff{{diff.Remove, object.Path{}, "1", nil}},
 		},
 		"unrelated items are left out": {
@@ -31,22 +35,30 @@ func TestReduce(t *testing.T) {
 			m{"spec": m{"ab": "1"}}, m{"spec": m{"ab": "2"}}, object.Path{"spec", "a"}, nil,
 		},
 		"an empty path keeps everything": {
-			m{"a": "1"}, m{"a": "2"}, object.Path{},
+			m{"a": "1"},
+			m{"a": "2"},
+			object.Path{},
 			diff.Diff{{diff.Change, object.Path{"a"}, "1", "2"}},
 		},
 		"a field of an added mapping was added": {
-			m{}, m{"spec": m{"a": "1"}}, object.Path{"spec", "a"},
+			m{},
+			m{"spec": m{"a": "1"}},
+			object.Path{"spec", "a"},
 			diff.Diff{{diff.Add, object.Path{}, nil, "1"}},
 		},
 		"a field that an added mapping lacks was not": {
 			m{}, m{"spec": m{"a": "1"}}, object.Path{"spec", "b"}, nil,
 		},
 		"a field of an added object was added": {
-			nil, m{"spec": m{"a": "1"}}, object.Path{"spec"},
+			nil,
+			m{"spec": m{"a": "1"}},
+			object.Path{"spec"},
 			diff.Diff{{diff.Add, object.Path{}, nil, m{"a": "1"}}},
 		},
 		"a field of a mapping that became a list was removed": {
-			m{"spec": m{"a": "1"}}, m{"spec": []any{"a"}}, object.Path{"spec", "a"},
+			m{"spec": m{"a": "1"}},
+			m{"spec": []any{"a"}},
+			object.Path{"spec", "a"},
 			diff.Diff{{diff.Remove, object.Path{}, "1", nil}},
 		},
 	} {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
 )
 
 func TestErrorsSayWhatHasHappenedAndKeepTheirReason(t *testing.T) {
@@ -65,6 +66,17 @@ func TestAPanicOfAHandlerIsItsError(t *testing.T) {
 	}
 	d, err = handler.Watch(kex, handler.Function{Event: func(context.Context, *handler.Event) error { panic(io.EOF) }}, handler.ID("a"))
 	if err = declared(t, d, err).CallEvent(t.Context(), nil); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPanicOfAFilterIsAnError(t *testing.T) {
+	filter := handler.Match(func(object.Value, handler.Arguments) bool { panic("oops") })
+	err := handler.Guarded(func() error { filter.Matches(object.Value{}, nil); return nil })
+	if err == nil || err.Error() != "panic: oops" {
+		t.Errorf("got %v", err)
+	}
+	if err := handler.Guarded(func() error { return nil }); err != nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -47,20 +47,21 @@ func TestTheIDIsTheNameOfTheFunction(t *testing.T) {
 		options []handler.UpdateOption
 		want    string
 	}{
-		"a function":                      {doNothing, nil, "doNothing"},
-		"a method of a pointer":           {(&controller{}).create, nil, "create"},
-		"a method of a value":             {controller{}.update, nil, "update"},
-		"a method of something embedded":  {operator{&controller{}}.create, nil, "create"},
-		"a method of an interface":        {creator(&controller{}).create, nil, "create"},
-		"a method of a generic type":      {(&generic[map[string]int]{}).create, nil, "create"},
-		"a generic function":              {ofAnything[string], nil, "ofAnything"},
-		"a function like a literal":       {func1, nil, "func1"},
-		"an id that is given":             {doNothing, []handler.UpdateOption{handler.ID("create_fn")}, "create_fn"},
-		"a function and a field":          {doNothing, []handler.UpdateOption{handler.Field("spec.size")}, "doNothing/spec.size"},
-		"a given id and a field":          {doNothing, []handler.UpdateOption{handler.Field("spec.size"), handler.ID("a")}, "a/spec.size"},
-		"a field of several parts":        {doNothing, []handler.UpdateOption{handler.Field("metadata", "labels", "a.dev/b")}, "doNothing/metadata.labels.a.dev/b"},
-		"a literal with a given id":       {literal(), []handler.UpdateOption{handler.ID("a")}, "a"},
-		"an id in the notation of Python": {literal(), []handler.UpdateOption{handler.ID("outer.<locals>.fn")}, "outer.<locals>.fn"},
+		"a function":                               {doNothing, nil, "doNothing"},
+		"a method of a pointer":                    {(&controller{}).create, nil, "create"},
+		"a method of a value":                      {controller{}.update, nil, "update"},
+		"a method of something embedded":           {operator{&controller{}}.create, nil, "create"},
+		"a method of an interface":                 {creator(&controller{}).create, nil, "create"},
+		"a method of a generic type":               {(&generic[map[string]int]{}).create, nil, "create"},
+		"a generic function":                       {ofAnything[string], nil, "ofAnything"},
+		"a function of another script, with an id": {größe, []handler.UpdateOption{handler.ID("size")}, "size"},
+		"a function like a literal":                {func1, nil, "func1"},
+		"an id that is given":                      {doNothing, []handler.UpdateOption{handler.ID("create_fn")}, "create_fn"},
+		"a function and a field":                   {doNothing, []handler.UpdateOption{handler.Field("spec.size")}, "doNothing/spec.size"},
+		"a given id and a field":                   {doNothing, []handler.UpdateOption{handler.Field("spec.size"), handler.ID("a")}, "a/spec.size"},
+		"a field of several parts":                 {doNothing, []handler.UpdateOption{handler.Field("metadata", "labels", "a.dev/b")}, "doNothing/metadata.labels.a.dev/b"},
+		"a literal with a given id":                {literal(), []handler.UpdateOption{handler.ID("a")}, "a"},
+		"an id in the notation of Python":          {literal(), []handler.UpdateOption{handler.ID("outer.<locals>.fn")}, "outer.<locals>.fn"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,11 +90,13 @@ func TestAFunctionLiteralNeedsAnID(t *testing.T) {
 	}
 }
 
+func TestAFunctionOfAnotherScriptNeedsAnID(t *testing.T) {
+	d, err := handler.Create(kex, change(größe))
+	refused(t, d, err, `its progress cannot be kept under the id "größe"`)
+}
+
 func nested() func() handler.ChangeFunc {
 	return func() handler.ChangeFunc {
-		for range 1 {
-			defer func() {}()
-		}
 		return func(context.Context, *handler.Change) error { return nil }
 	}
 }

@@ -21,14 +21,17 @@ const (
 // persisted progress; event handlers are called for every watch event instead.
 func (k Kind) Changing() bool { return k != OnEvent }
 
-// reactsTo tells whether the kind is called for the reason. Field handlers and
-// sub-handlers are called for any; resuming ones for any that is initial.
+// reactsTo tells whether the kind is called for the reason. Field handlers are
+// called for any but deletions, which only deletion handlers may hold up;
+// resuming ones for any that is initial; sub-handlers for any.
 func (k Kind) reactsTo(reason cause.Reason, initial bool) bool {
 	switch k {
 	case OnCreate, OnUpdate, OnDelete:
 		return string(k) == string(reason)
 	case OnResume:
 		return initial
+	case OnField:
+		return reason != cause.Delete
 	default:
 		return true
 	}

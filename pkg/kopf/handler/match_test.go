@@ -43,8 +43,8 @@ func TestWhichReasonsCallWhichHandlers(t *testing.T) {
 		"a creation":                       {cause.Create, false, []string{"create", "field"}},
 		"an update":                        {cause.Update, false, []string{"update", "field"}},
 		"an update from before":            {cause.Update, true, []string{"update", "field", "resume", "resume, of deletions too"}},
-		"a deletion":                       {cause.Delete, false, []string{"delete", "field"}},
-		"a deletion from before":           {cause.Delete, true, []string{"delete", "field", "resume, of deletions too"}},
+		"a deletion":                       {cause.Delete, false, []string{"delete"}},
+		"a deletion from before":           {cause.Delete, true, []string{"delete", "resume, of deletions too"}},
 		"nothing but that it was seen":     {cause.Resume, true, []string{"field", "resume", "resume, of deletions too"}},
 		"nothing, to an object seen again": {cause.NoOp, false, []string{"field"}},
 	}

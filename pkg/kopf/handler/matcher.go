@@ -8,7 +8,8 @@ import (
 )
 
 // Predicate decides over a whole object, and over everything else that a
-// handler gets. It must not change anything.
+// handler gets. It is asked often, and about many objects at the same time; it
+// must be quick and must not change anything.
 //
 // Specification: Filtering, "Callback filters".
 type Predicate = func(Arguments) bool
@@ -44,7 +45,10 @@ func Absent() Matcher {
 	return Matcher{want: presence(false), test: func(v object.Value, _ Arguments) bool { return !v.Exists() }}
 }
 
-// Match matches what the callback accepts. It is also asked about absent values.
+// Match matches what the callback accepts. It is also asked about absent values,
+// and otherwise as a Predicate is.
+//
+// Specification: Filtering, "Value callbacks".
 func Match(test func(object.Value, Arguments) bool) Matcher {
 	if test == nil {
 		return Matcher{err: errors.New("Match has no function")}
@@ -58,44 +62,59 @@ func (m Matcher) Matches(v object.Value, a Arguments) bool { return m.test == ni
 // IsZero tells whether there is no filter.
 func (m Matcher) IsZero() bool { return m.test == nil }
 
-// Condition is what All, Any, None and Not combine: predicates, or matchers.
+// Condition is what All, Any, None and Not combine: predicates, or matchers. They
+// are asked in order, until the answer is certain.
+//
+// Specification: Filtering, "Callback helpers".
 type Condition interface {
 	func(Arguments) bool | Matcher
 }
 
 // All is satisfied when every one of the conditions is.
 func All[C Condition](conditions ...C) C {
-	return combine(conditions, func(count, of int) bool { return count == of })
+	return combine(conditions, logic{decisive: false, verdict: false})
 }
 
 // Any is satisfied when at least one of the conditions is.
 func Any[C Condition](conditions ...C) C {
-	return combine(conditions, func(count, _ int) bool { return count > 0 })
+	return combine(conditions, logic{decisive: true, verdict: true})
 }
 
 // None is satisfied when not one of the conditions is.
 func None[C Condition](conditions ...C) C {
-	return combine(conditions, func(count, _ int) bool { return count == 0 })
+	return combine(conditions, logic{decisive: true, verdict: false})
 }
 
 // Not is satisfied when the condition is not.
 func Not[C Condition](condition C) C { return None(condition) }
 
-// combine builds a condition over the number of satisfied ones.
-func combine[C Condition](conditions []C, verdict func(count, of int) bool) C {
+// logic is how several answers become one: the first decisive one leads to the
+// verdict, and without one it is the opposite.
+type logic struct{ decisive, verdict bool }
+
+func decide[C any](l logic, conditions []C, ask func(C) bool) bool {
+	for _, condition := range conditions {
+		if ask(condition) == l.decisive {
+			return l.verdict
+		}
+	}
+	return !l.verdict
+}
+
+func combine[C Condition](conditions []C, l logic) C {
 	var combined any
 	switch list := any(conditions).(type) {
 	case []Matcher:
-		combined = combineMatchers(list, verdict)
+		combined = combineMatchers(list, l)
 	case []func(Arguments) bool:
-		combined = combinePredicates(list, verdict)
+		combined = combinePredicates(list, l)
 	}
 	return combined.(C) //nolint:errcheck // the two cases above are all that C can be
 }
 
-func combineMatchers(matchers []Matcher, verdict func(count, of int) bool) Matcher {
+func combineMatchers(matchers []Matcher, l logic) Matcher {
 	combined := Match(func(v object.Value, a Arguments) bool {
-		return verdict(count(matchers, func(m Matcher) bool { return m.Matches(v, a) }), len(matchers))
+		return decide(l, matchers, func(m Matcher) bool { return m.Matches(v, a) })
 	})
 	for _, matcher := range matchers {
 		err := matcher.err
@@ -108,21 +127,11 @@ func combineMatchers(matchers []Matcher, verdict func(count, of int) bool) Match
 }
 
 // combinePredicates returns nil if any predicate is, for When to refuse it.
-func combinePredicates(predicates []Predicate, verdict func(count, of int) bool) Predicate {
+func combinePredicates(predicates []Predicate, l logic) Predicate {
 	if slices.ContainsFunc(predicates, func(p Predicate) bool { return p == nil }) {
 		return nil
 	}
 	return func(a Arguments) bool {
-		return verdict(count(predicates, func(p Predicate) bool { return p(a) }), len(predicates))
+		return decide(l, predicates, func(p Predicate) bool { return p(a) })
 	}
-}
-
-func count[C any](conditions []C, test func(C) bool) int {
-	n := 0
-	for _, condition := range conditions {
-		if test(condition) {
-			n++
-		}
-	}
-	return n
 }

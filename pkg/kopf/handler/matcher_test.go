@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/kopf/cause"
@@ -61,25 +62,54 @@ type hashed string
 func (h hashed) EqualTo(value any) bool { return object.Equal(string(h), value) }
 
 func TestPredicates(t *testing.T) {
-	is := func(answer bool) func(handler.Arguments) bool { return func(handler.Arguments) bool { return answer } }
+	yes := func(handler.Arguments) bool { return true }
+	no := func(handler.Arguments) bool { return false }
+	sure, never := yes, no
 	tests := map[string]struct {
 		predicate func(handler.Arguments) bool
 		want      bool
 	}{
-		"all":       {handler.All(is(true), is(true)), true},
-		"not all":   {handler.All(is(true), is(false)), false},
-		"any":       {handler.Any(is(true), is(false)), true},
-		"not any":   {handler.Any(is(false), is(false)), false},
-		"none":      {handler.None(is(false), is(false)), true},
-		"not none":  {handler.None(is(true), is(false)), false},
-		"not":       {handler.Not(is(false)), true},
-		"not so":    {handler.Not(is(true)), false},
-		"all mixed": {handler.All(handler.Any(is(false), is(true)), handler.Not(is(false))), true},
+		"all":       {handler.All(yes, sure), true},
+		"not all":   {handler.All(yes, no), false},
+		"any":       {handler.Any(yes, no), true},
+		"not any":   {handler.Any(no, never), false},
+		"none":      {handler.None(no, never), true},
+		"not none":  {handler.None(yes, no), false},
+		"not":       {handler.Not(no), true},
+		"not so":    {handler.Not(yes), false},
+		"all mixed": {handler.All(handler.Any(no, yes), handler.Not(no)), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			if got := test.predicate(nil); got != test.want {
 				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// The later conditions may depend on the earlier ones.
+func TestConditionsAreAskedUntilTheAnswerIsCertain(t *testing.T) {
+	var asked []int
+	say := func(number int, answer bool) func(handler.Arguments) bool {
+		return func(handler.Arguments) bool { asked = append(asked, number); return answer }
+	}
+	tests := map[string]struct {
+		predicate func(handler.Arguments) bool
+		want      []int
+	}{
+		"all, until one disagrees":  {handler.All(say(1, true), say(2, false), say(3, true)), []int{1, 2}},
+		"any, until one agrees":     {handler.Any(say(1, false), say(2, true), say(3, false)), []int{1, 2}},
+		"none, until one agrees":    {handler.None(say(1, false), say(2, true), say(3, false)), []int{1, 2}},
+		"all, as none is decisive":  {handler.All(say(1, true), say(2, true)), []int{1, 2}},
+		"none, as none is decisive": {handler.None(say(1, false), say(2, false)), []int{1, 2}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			asked = nil
+			test.predicate(nil)
+			if !slices.Equal(asked, test.want) {
+				t.Errorf("got %v, want %v", asked, test.want)
 			}
 		})
 	}

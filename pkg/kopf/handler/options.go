@@ -75,23 +75,31 @@ func (o ResumingOption) resume(d *Declaration) { o(d) }
 
 // ID sets the handler's id instead of the function's name. Progress and results
 // are persisted under it: renaming a handler makes another one of it. A field
-// is still appended.
+// is still appended. An id has letters and digits of ASCII, and -, _, ., / in
+// between; under the id of an operator in Python its work is taken over.
 func ID(id string) AnyOption {
 	return func(d *Declaration) { d.ID, d.given = id, true }
 }
 
 // Param hands a value to the handler, so that one function can be declared
-// several times with different meanings.
+// several times with different meanings. All calls share the value, also those
+// that run at the same time.
+//
+// Specification: Arguments, "Parametrization".
 func Param(value any) AnyOption { return func(d *Declaration) { d.Param = value } }
 
 // Labels calls the handler only for objects whose labels match, all of them;
 // those of all such options, if there are several.
+//
+// Specification: Filtering, "Metadata filters".
 func Labels(filters map[string]Matcher) AnyOption {
 	return func(d *Declaration) { d.Labels = both(d.Labels, filters) }
 }
 
 // Annotations calls the handler only for objects whose annotations match, as
 // Labels does with labels.
+//
+// Specification: Filtering, "Metadata filters".
 func Annotations(filters map[string]Matcher) AnyOption {
 	return func(d *Declaration) { d.Annotations = both(d.Annotations, filters) }
 }
@@ -112,13 +120,19 @@ func both(filters, more map[string]Matcher) map[string]Matcher {
 
 // When calls the handler only if the predicate agrees. Given several times, all
 // of them must agree.
+//
+// Specification: Filtering, "Callback filters".
 func When(predicate func(Arguments) bool) AnyOption {
 	return func(d *Declaration) { d.When = append(d.When, predicate) }
 }
 
 // Field restricts the handler to a field: "spec.size", or several keys if they
-// have dots themselves: Field("metadata", "labels", "example.com/role"). The
+// have dots themselves: Field("metadata", "labels", "example.com/role"), which is
+// also Field("/metadata/labels/example.com~1role"). The
 // field must be present; for updates: before or after the change, and changed.
+// It becomes a part of the handler's id: "fn/spec.size".
+//
+// Specification: Filtering, "Field filters".
 func Field(path ...string) FieldOption {
 	return func(d *Declaration) {
 		if d.Field != nil {
@@ -145,33 +159,50 @@ func PathOf(path []string) (object.Path, error) {
 }
 
 // Value filters by the value of the field; for updates: by the value before or
-// after the change.
+// after the change. It needs a field, and excludes Old and New.
+//
+// Specification: Filtering, "Field filters".
 func Value(filter Matcher) FieldOption { return func(d *Declaration) { d.Value = filter } }
 
-// Old filters by the value of the field before the change.
+// Old filters by the value of the field before the change. It needs a field.
+//
+// Specification: Filtering, "Change filters".
 func Old(filter Matcher) TransitionOption { return func(d *Declaration) { d.Old = filter } }
 
-// New filters by the value of the field after the change.
+// New filters by the value of the field after the change. It needs a field.
+//
+// Specification: Filtering, "Change filters".
 func New(filter Matcher) TransitionOption { return func(d *Declaration) { d.New = filter } }
 
 // Errors sets what becomes of errors that are neither temporary nor permanent;
 // the default is ErrorsTemporary.
+//
+// Specification: Error handling, "Regular errors".
 func Errors(mode Mode) RetryOption { return func(d *Declaration) { d.Errors = mode } }
 
 // Timeout limits the handler's time over all its attempts and the pauses between
-// them. The default, 0, is no limit.
+// them. A running attempt is cancelled when it is over; one that would begin too
+// late fails the handler at once. The default, 0, is no limit.
+//
+// Specification: Error handling, "Timeouts".
 func Timeout(limit time.Duration) RetryOption { return func(d *Declaration) { d.Timeout = limit } }
 
-// Retries limits the number of attempts, the first one included. There is no
-// limit by default.
+// Retries limits the number of attempts, the first one included; 0 fails the
+// handler without a call. There is no limit by default.
+//
+// Specification: Error handling, "Retries".
 func Retries(attempts int) RetryOption { return func(d *Declaration) { d.Retries = &attempts } }
 
 // Backoff is the pause before the next attempt after a regular error; the
-// default is the setting Execution.Backoff, 60 seconds.
+// default is the setting Execution.Backoff, 60 seconds; 0 is at once.
+//
+// Specification: Error handling, "Backoff".
 func Backoff(pause time.Duration) RetryOption { return func(d *Declaration) { d.Backoff = &pause } }
 
 // Optional makes a deletion handler that does not hold the object for itself:
 // no finalizer is added for it, and it may miss the deletion.
+//
+// Specification: Handlers, "State-changing handlers".
 func Optional() DeletionOption { return func(d *Declaration) { d.Optional = true } }
 
 // HoldOnFailure keeps the finalizer when the handler fails permanently. The
@@ -180,4 +211,6 @@ func Optional() DeletionOption { return func(d *Declaration) { d.Optional = true
 func HoldOnFailure() DeletionOption { return func(d *Declaration) { d.Hold = true } }
 
 // Deleted calls a resuming handler also for objects that are being deleted.
+//
+// Specification: Handlers, "Resuming handlers".
 func Deleted() ResumingOption { return func(d *Declaration) { d.Deleted = true } }

@@ -34,7 +34,7 @@ func NewBody(raw map[string]any) *Body {
 // Raw is the decoded object itself, shared by all readers: never change it.
 // Handlers use View and its siblings instead.
 func (b *Body) Raw() map[string]any {
-	b.once.Do(func() { b.raw = decode(b.snapshot.json) })
+	b.once.Do(func() { b.raw = decode(b.snapshot.json()) })
 	return b.raw
 }
 
@@ -58,7 +58,7 @@ func (b *Body) Meta() View { return b.View().View("metadata") }
 // for a body that was made of something that is not JSON.
 func (b *Body) JSON() ([]byte, error) {
 	if b.snapshot != nil {
-		return append([]byte(nil), b.snapshot.json...), nil
+		return append([]byte(nil), b.snapshot.json()...), nil
 	}
 	return stdjson.Marshal(b.raw)
 }

@@ -7,14 +7,7 @@ func Copy(value any) any {
 	case map[string]any:
 		return copyMap(value)
 	case []any:
-		if value == nil {
-			return []any(nil)
-		}
-		items := make([]any, len(value))
-		for i, item := range value {
-			items[i] = Copy(item)
-		}
-		return items
+		return copyList(value)
 	default:
 		return value
 	}
@@ -27,6 +20,17 @@ func copyMap(value map[string]any) map[string]any {
 	copied := make(map[string]any, len(value))
 	for key, item := range value {
 		copied[key] = Copy(item)
+	}
+	return copied
+}
+
+func copyList(value []any) []any {
+	if value == nil {
+		return nil
+	}
+	copied := make([]any, len(value))
+	for i, item := range value {
+		copied[i] = Copy(item)
 	}
 	return copied
 }

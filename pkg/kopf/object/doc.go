@@ -1,6 +1,6 @@
 // Package object holds what an operator sees of an object in the cluster.
 //
-// A Snapshot is an object as a cache keeps it: its JSON as compact bytes and
+// A Snapshot is an object as a cache keeps it: its JSON as packed bytes and
 // the few identifying fields beside them. A cluster has many objects, and most
 // of them are idle: nothing is kept parsed.
 //

@@ -31,7 +31,8 @@ func TestWhatASnapshotKnowsWithoutBeingDecoded(t *testing.T) {
 		"managedFields alone":       {`{"metadata":{"managedFields":[{}]}}`, header{}, `{"metadata":{}}`},
 		"pretty text": {
 			"\n{ \"metadata\" : {\n \"managedFields\" : [ ] ,\n \"name\" : \"n\" } ,\n \"spec\" : 1.5e3 }\n",
-			header{name: "n"}, `{"metadata":{"name":"n"},"spec":1.5e3}`,
+			header{name: "n"},
+			`{"metadata":{"name":"n"},"spec":1.5e3}`,
 		},
 	}
 	for name, test := range tests {
@@ -44,8 +45,10 @@ func TestWhatASnapshotKnowsWithoutBeingDecoded(t *testing.T) {
 			if got != test.want {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
-			if string(s.json) != test.json {
-				t.Errorf("kept %s, want %s", s.json, test.json)
+			for how, s := range map[string]*Snapshot{"plain": s, "packed": s.Packed(), "packed twice": s.Packed().Packed()} {
+				if string(s.json()) != test.json || s.Size() != len(test.json) {
+					t.Errorf("%s: kept %s, %d bytes, want %s", how, s.json(), s.Size(), test.json)
+				}
 			}
 		})
 	}
@@ -79,8 +82,26 @@ func FuzzParseSnapshot(f *testing.F) {
 			}
 		}
 		var got map[string]any
-		if err := json.Unmarshal(snapshot.json, &got); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s became %s (%v)", unique, snapshot.json, err)
+		if err := json.Unmarshal(snapshot.json(), &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s became %s (%v)", unique, snapshot.json(), err)
 		}
 	})
+}
+
+func TestASnapshotIsPackedWhenThatMakesItSmaller(t *testing.T) {
+	s, err := ParseSnapshot(served(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := s.Packed()
+	if len(packed.kept) > len(s.kept)/2 || cap(packed.kept) > len(packed.kept)+256 {
+		t.Errorf("%d bytes became %d in %d", len(s.kept), len(packed.kept), cap(packed.kept))
+	}
+	if !reflect.DeepEqual(packed.Body().Raw(), s.Body().Raw()) || packed.GetName() != s.GetName() || packed.GetUID() != s.GetUID() {
+		t.Error("it is not the same any more")
+	}
+	small, err := ParseSnapshot([]byte(`{"metadata":{"name":"n"}}`))
+	if err != nil || small.Packed() != small {
+		t.Errorf("a small one is not worth it: %v", err)
+	}
 }

@@ -30,7 +30,9 @@ func (s *Snapshot) GetResourceVersion() string { return s.resourceVersion }
 func (s *Snapshot) GetGenerateName() string { return s.text("metadata.generateName") }
 
 // GetGeneration is metadata.generation.
-func (s *Snapshot) GetGeneration() int64 { return gjson.GetBytes(s.json, "metadata.generation").Int() }
+func (s *Snapshot) GetGeneration() int64 {
+	return gjson.GetBytes(s.json(), "metadata.generation").Int()
+}
 
 // GetSelfLink is always empty: the API has not had it for years.
 func (s *Snapshot) GetSelfLink() string { return "" }
@@ -48,7 +50,7 @@ func (s *Snapshot) GetDeletionTimestamp() *metav1.Time { return s.time("metadata
 
 // GetDeletionGracePeriodSeconds is metadata.deletionGracePeriodSeconds, nil if absent.
 func (s *Snapshot) GetDeletionGracePeriodSeconds() *int64 {
-	value := gjson.GetBytes(s.json, "metadata.deletionGracePeriodSeconds")
+	value := gjson.GetBytes(s.json(), "metadata.deletionGracePeriodSeconds")
 	if !value.Exists() {
 		return nil
 	}
@@ -87,7 +89,7 @@ func (s *Snapshot) time(path string) *metav1.Time {
 
 func decoded[T any](s *Snapshot, path string) T {
 	var value T
-	if found := gjson.GetBytes(s.json, path); found.Exists() {
+	if found := gjson.GetBytes(s.json(), path); found.Exists() {
 		// What the API server sent has these types; anything else reads as absent.
 		_ = json.Unmarshal([]byte(found.Raw), &value)
 	}

@@ -3,7 +3,10 @@ package object
 import (
 	stdjson "encoding/json"
 	"fmt"
+	"iter"
+	"maps"
 	"math"
+	"slices"
 
 	"sigs.k8s.io/json"
 )
@@ -49,19 +52,18 @@ func isDecoded(value any, depth int) bool {
 	case float64:
 		return !math.IsNaN(value) && !math.IsInf(value, 0)
 	case map[string]any:
-		for _, item := range value {
-			if !isDecoded(item, depth-1) {
-				return false
-			}
-		}
-		return value != nil
+		return value != nil && allDecoded(maps.Values(value), depth-1)
 	case []any:
-		for _, item := range value {
-			if !isDecoded(item, depth-1) {
-				return false
-			}
-		}
-		return value != nil
+		return value != nil && allDecoded(slices.Values(value), depth-1)
 	}
 	return false
+}
+
+func allDecoded(values iter.Seq[any], depth int) bool {
+	for value := range values {
+		if !isDecoded(value, depth) {
+			return false
+		}
+	}
+	return true
 }

@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -10,15 +11,32 @@ import (
 // lists are values as a whole.
 type Path []string
 
-// ParsePath reads the dotted notation: "spec.size". A key that itself has dots
-// ("metadata.labels.example.com/role") cannot be written so; use a Path literal
-// for it. An empty string, and an empty part between two dots, are errors.
-func ParsePath(dotted string) (Path, error) {
-	parts := strings.Split(dotted, ".")
-	for _, part := range parts {
+// ParsePath reads the dotted notation, "spec.size", or a JSON pointer (RFC 6901)
+// if the text begins with a slash: "/metadata/labels/example.com~1role" names a
+// key that has dots itself. Empty parts are errors.
+func ParsePath(text string) (Path, error) {
+	if strings.HasPrefix(text, "/") {
+		return parsePointer(text)
+	}
+	parts := strings.Split(text, ".")
+	if slices.Contains(parts, "") {
+		return nil, fmt.Errorf("field %q has an empty part: write it as %q", text, "spec.field")
+	}
+	if strings.Contains(text, "/") {
+		return nil, fmt.Errorf("field %q has a slash, so its last key has dots, which do not separate: write it as a JSON pointer, such as %q",
+			text, "/metadata/labels/example.com~1role")
+	}
+	return parts, nil
+}
+
+func parsePointer(text string) (Path, error) {
+	parts := strings.Split(text[1:], "/")
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for i, part := range parts {
 		if part == "" {
-			return nil, fmt.Errorf("field %q has an empty part: write it as %q", dotted, "spec.field")
+			return nil, fmt.Errorf("field %q has an empty part: write it as %q", text, "/spec/field")
 		}
+		parts[i] = unescape.Replace(part)
 	}
 	return parts, nil
 }

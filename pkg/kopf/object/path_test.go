@@ -10,28 +10,44 @@ import (
 
 func TestParsePath(t *testing.T) {
 	tests := map[string]struct {
-		dotted string
-		want   object.Path
+		text string
+		want object.Path
 	}{
-		"a field":             {"spec", object.Path{"spec"}},
-		"a field in a field":  {"spec.template.name", object.Path{"spec", "template", "name"}},
-		"anything but dots":   {"metadata.labels.a/b c", object.Path{"metadata", "labels", "a/b c"}},
-		"nothing":             {"", nil},
-		"nothing at the end":  {"spec.", nil},
-		"nothing to begin":    {".spec", nil},
-		"nothing in between":  {"spec..size", nil},
-		"nothing but the dot": {".", nil},
+		"a field":                            {"spec", object.Path{"spec"}},
+		"a field in a field":                 {"spec.template.name", object.Path{"spec", "template", "name"}},
+		"anything but dots":                  {"metadata.labels.b c", object.Path{"metadata", "labels", "b c"}},
+		"a pointer":                          {"/spec/template/name", object.Path{"spec", "template", "name"}},
+		"a pointer to a key with dots":       {"/metadata/labels/example.com~1role", object.Path{"metadata", "labels", "example.com/role"}},
+		"a pointer to a key with a tilde":    {"/a/b~0c", object.Path{"a", "b~c"}},
+		"a pointer to a key with an escape":  {"/a/b~01c", object.Path{"a", "b~1c"}},
+		"a pointer to a key with a dot only": {"/a/b.c", object.Path{"a", "b.c"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := object.ParsePath(test.dotted)
-			switch {
-			case !reflect.DeepEqual(got, test.want):
-				t.Errorf("got %q, want %q", got, test.want)
-			case test.want == nil && (err == nil || !strings.Contains(err.Error(), `has an empty part: write it as "spec.field"`)):
-				t.Errorf("got the error %v", err)
-			case test.want != nil && (err != nil || got.String() != test.dotted):
-				t.Errorf("got %q, %v", got, err)
+			if got, err := object.ParsePath(test.text); err != nil || !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestRefusedPaths(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"nothing":              {"", `has an empty part: write it as "spec.field"`},
+		"nothing at the end":   {"spec.", `field "spec." has an empty part`},
+		"nothing to begin":     {".spec", `field ".spec" has an empty part`},
+		"nothing in between":   {"spec..size", `field "spec..size" has an empty part`},
+		"nothing but the dot":  {".", `field "." has an empty part`},
+		"a pointer to nothing": {"/", `field "/" has an empty part: write it as "/spec/field"`},
+		"a pointer that ends":  {"/spec/", `field "/spec/" has an empty part`},
+		"dots that may be part of a key": {
+			"metadata.labels.example.com/role", `has a slash, so its last key has dots, which do not separate: write it as a JSON pointer`,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, err := object.ParsePath(test.text); got != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %q, %v, want %q in it", got, err, test.want)
 			}
 		})
 	}

@@ -82,7 +82,7 @@ func (v View) List(fields ...string) ([]any, bool) {
 	if !ok {
 		return nil, false
 	}
-	return Copy(list).([]any), true
+	return copyList(list), true
 }
 
 // Value reads a field of any type.

@@ -21,10 +21,14 @@ func TestResolve(t *testing.T) {
 		"the core group wins":                           {selector.New("pods"), cluster, []string{"pods.v1"}},
 		"without the core group, the other one is it":   {selector.New("pods"), without(""), []string{"pods.v1beta1.metrics.k8s.io"}},
 		"what was ambiguous is not when one group left": {selector.New("kopfexamples"), without("example.com"), []string{"kopfexamples.v1.kopf.dev"}},
-		"many resources are fine if they were asked for": {selector.New(selector.Everything), cluster,
-			[]string{"pods.v1", "pods.v1beta1.metrics.k8s.io", "kopfexamples.v1.kopf.dev", "kopfexamples.v1.example.com"}},
-		"the core group does not win among many": {selector.Of(selector.Fields{Category: "all"}), cluster,
-			[]string{"pods.v1", "kopfexamples.v1.kopf.dev"}},
+		"many resources are fine if they were asked for": {
+			selector.New(selector.Everything), cluster,
+			[]string{"pods.v1", "pods.v1beta1.metrics.k8s.io", "kopfexamples.v1.kopf.dev", "kopfexamples.v1.example.com"},
+		},
+		"the core group does not win among many": {
+			selector.Of(selector.Fields{Category: "all"}), cluster,
+			[]string{"pods.v1", "kopfexamples.v1.kopf.dev"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -100,7 +100,8 @@ func TestHashedFormat(t *testing.T) {
 			`{"kopf-hashed":1,"known":{"metadata":{"labels":{"app":"a"}},"type":"Opaque"},"hashed":{"data":{"password":"xrO0EwBepwJuEmZe1_GBtg"}}}`,
 		},
 		"a large mapping": {
-			annotated(nil), map[string]any{"data": many, "spec": int64(1)},
+			annotated(nil),
+			map[string]any{"data": many, "spec": int64(1)},
 			`{"kopf-hashed":1,"known":{"spec":1},"hashed":{"data":"48i3WRRrA2nkcu7-c0OHXw"}}`,
 		},
 	} {

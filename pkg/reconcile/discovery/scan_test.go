@@ -101,8 +101,10 @@ func TestScanPreference(t *testing.T) {
 			t.Errorf("%s is preferred: %v", r, r.Preferred)
 		}
 	}
-	want := []string{"everywhere.v1", "everywhere.v1.kopf.dev", "everywhere.v1beta1.kopf.dev", "everywhere.v2.kopf.dev",
-		"old.v1.kopf.dev", "old.v1beta1.kopf.dev", "oldest.v1beta1.kopf.dev"}
+	want := []string{
+		"everywhere.v1", "everywhere.v1.kopf.dev", "everywhere.v1beta1.kopf.dev", "everywhere.v2.kopf.dev",
+		"old.v1.kopf.dev", "old.v1beta1.kopf.dev", "oldest.v1beta1.kopf.dev",
+	}
 	if !slices.Equal(order, want) {
 		t.Errorf("the order is %v, want %v", order, want)
 	}

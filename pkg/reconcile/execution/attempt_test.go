@@ -22,15 +22,13 @@ func failing(times int, err error) handler.ChangeFunc {
 	}
 }
 
-// working takes its time; if it is not allowed that, it returns why.
-func working(duration time.Duration) handler.ChangeFunc {
-	return func(ctx context.Context, _ *handler.Change) error {
-		select {
-		case <-time.After(duration):
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// working takes an hour; if it is not allowed that, it returns why.
+func working(ctx context.Context, _ *handler.Change) error {
+	select {
+	case <-time.After(time.Hour):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -48,22 +46,26 @@ func TestAttempts(t *testing.T) {
 			[]string{"0s a: again in 1m0s, network", "60s a: again in 1m0s, network", "120s a: succeeded"},
 		},
 		"or after that of the handler": {
-			failing(1, errNetwork), options{handler.Backoff(10 * time.Second)},
+			failing(1, errNetwork),
+			options{handler.Backoff(10 * time.Second)},
 			[]string{"0s a: again in 10s, network", "10s a: succeeded"},
 		},
 		"or at once": {
-			failing(1, errNetwork), options{handler.Backoff(0)},
+			failing(1, errNetwork),
+			options{handler.Backoff(0)},
 			[]string{"0s a: again in 0s, network", "0s a: succeeded"},
 		},
 		"temporary errors are retried after their delay": {
 			failing(1, temporary(5*time.Second)), nil, []string{"0s a: again in 5s, network", "5s a: succeeded"},
 		},
 		"also where errors are permanent": {
-			failing(1, temporary(5*time.Second)), options{handler.Errors(handler.ErrorsPermanent)},
+			failing(1, temporary(5*time.Second)),
+			options{handler.Errors(handler.ErrorsPermanent)},
 			[]string{"0s a: again in 5s, network", "5s a: succeeded"},
 		},
 		"also where errors are ignored": {
-			failing(1, temporary(5*time.Second)), options{handler.Errors(handler.ErrorsIgnored)},
+			failing(1, temporary(5*time.Second)),
+			options{handler.Errors(handler.ErrorsIgnored)},
 			[]string{"0s a: again in 5s, network", "5s a: succeeded"},
 		},
 		"also inside of other errors": {
@@ -86,7 +88,8 @@ func TestAttempts(t *testing.T) {
 			failing(1, errNetwork), options{handler.Errors(handler.ErrorsIgnored)}, []string{"0s a: ignored network"},
 		},
 		"the last attempt is the last": {
-			failing(9, errNetwork), options{handler.Retries(2)},
+			failing(9, errNetwork),
+			options{handler.Retries(2)},
 			[]string{"0s a: again in 1m0s, network", "60s a: failed, handler a has used up its 2 attempts: network"},
 		},
 		"the last attempt may succeed": {
@@ -96,27 +99,31 @@ func TestAttempts(t *testing.T) {
 			failing(0, nil), options{handler.Retries(0)}, []string{"0s a: failed, handler a has used up its 0 attempts"},
 		},
 		"an attempt that would come too late is not waited for": {
-			failing(9, errNetwork), options{handler.Timeout(90 * time.Second)},
+			failing(9, errNetwork),
+			options{handler.Timeout(90 * time.Second)},
 			[]string{"0s a: again in 1m0s, network", "60s a: failed, handler a has timed out after 1m30s: network"},
 		},
 		"an attempt at the very end would be too late": {
-			failing(9, errNetwork), options{handler.Timeout(60 * time.Second)},
+			failing(9, errNetwork),
+			options{handler.Timeout(60 * time.Second)},
 			[]string{"0s a: failed, handler a has timed out after 1m0s: network"},
 		},
 		"the time is up during an attempt": {
-			working(time.Hour), options{handler.Timeout(30 * time.Second)},
+			working,
+			options{handler.Timeout(30 * time.Second)},
 			[]string{"30s a: failed, handler a has timed out after 30s: context deadline exceeded"},
 		},
 		"who makes it in spite of that has made it": {
 			func(context.Context, *handler.Change) error { time.Sleep(time.Hour); return nil },
-			options{handler.Timeout(30 * time.Second)}, []string{"3600s a: succeeded"},
+			options{handler.Timeout(30 * time.Second)},
+			[]string{"3600s a: succeeded"},
 		},
 		"the time of an attempt counts from the first one": {
 			func(ctx context.Context, c *handler.Change) error {
 				if c.Retry() == 0 {
 					return temporary(20 * time.Second)
 				}
-				return working(time.Hour)(ctx, c)
+				return working(ctx, c)
 			},
 			options{handler.Timeout(30 * time.Second)},
 			[]string{"0s a: again in 20s, network", "30s a: failed, handler a has timed out after 30s: context deadline exceeded"},
@@ -131,7 +138,8 @@ func TestAttempts(t *testing.T) {
 		},
 		"a panic is permanent where errors are": {
 			func(context.Context, *handler.Change) error { panic(errNetwork) },
-			options{handler.Errors(handler.ErrorsPermanent)}, []string{"0s a: failed, panic: network"},
+			options{handler.Errors(handler.ErrorsPermanent)},
+			[]string{"0s a: failed, panic: network"},
 		},
 		"a result that no status can keep fails": {
 			func(_ context.Context, c *handler.Change) error { c.SetResult(make(chan int)); return nil }, nil,

@@ -24,6 +24,18 @@ type children struct {
 
 var _ handler.Children = (*children)(nil)
 
+// call calls the handler, and the sub-handlers that it has left to us.
+func (c *children) call(ctx context.Context, change *handler.Change) (any, error) {
+	if err := c.parent.Call(ctx, change); err != nil {
+		return nil, err
+	}
+	// The filters of sub-handlers can panic too.
+	if err := handler.Guarded(func() error { return c.Execute(ctx) }); err != nil {
+		return nil, err
+	}
+	return Result(change.Result())
+}
+
 // Register takes a sub-handler, or the reason why there is none.
 func (c *children) Register(d *handler.Declaration, err error) {
 	if err != nil {

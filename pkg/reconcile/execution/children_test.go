@@ -190,7 +190,7 @@ func TestSubhandlersHaveTheirOwnLimits(t *testing.T) {
 // The time of a handler is up for its sub-handlers too.
 func TestTheTimeoutOfTheParentEndsItsSubhandlers(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.cycle(w.handler("a", parent(family{"x": working(time.Hour), "y": failing(0, nil)}), handler.Timeout(30*time.Second)))
+		w.cycle(w.handler("a", parent(family{"x": working, "y": failing(0, nil)}), handler.Timeout(30*time.Second)))
 		w.expect(
 			"30s a/x: failed, handler a has timed out after 30s: context deadline exceeded",
 			"30s a: failed, handler a has timed out after 30s",
@@ -203,7 +203,7 @@ func TestAContextOfTheHandlersOwnEndsItsSubhandlersOnly(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		hurry := true
 		w.cycle(w.handler("a", func(ctx context.Context, c *handler.Change) error {
-			c.Subhandler("x", working(time.Hour), handler.Backoff(time.Second))
+			c.Subhandler("x", working, handler.Backoff(time.Second))
 			if hurry {
 				hurry = false
 				var cancel context.CancelFunc

@@ -54,7 +54,7 @@ func TestACancelledSubhandlerDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		a := w.handler("a", parent(family{"x": failing(0, nil), "y": working(time.Hour)}), handler.Retries(1))
+		a := w.handler("a", parent(family{"x": failing(0, nil), "y": working}), handler.Retries(1))
 		_, _, err := w.pass(ctx, a)
 		if !errors.Is(err, execution.ErrCancelled) || w.stored["a"].Retries != 0 || w.stored["a/y"].Retries != 0 || !w.stored["a/x"].Success {
 			t.Errorf("got %v, %+v, %+v", err, w.stored["a"], w.stored["a/y"])
@@ -90,4 +90,29 @@ func TestACheckpointInsideOfAHandler(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	})
+}
+
+// A filter is the developer's code too.
+func TestAFilterOfASubhandlerMayPanic(t *testing.T) {
+	for name, inPlace := range map[string]bool{"that the framework asks": false, "that the handler asks": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				broken := true
+				w.cycle(w.handler("a", func(ctx context.Context, c *handler.Change) error {
+					c.Subhandler("x", failing(0, nil), handler.When(func(handler.Arguments) bool {
+						if broken {
+							broken = false
+							panic("oops")
+						}
+						return true
+					}))
+					if inPlace {
+						return c.Execute(ctx)
+					}
+					return nil
+				}))
+				w.expect("0s a: again in 1m0s, panic: oops", "60s a/x: succeeded", "60s a: succeeded")
+			})
+		})
+	}
 }

@@ -100,15 +100,7 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 		d.Transition(r.Occasion), family)
 
 	outcome := limitsOf(d, r.Backoff).attempt(callCtx, state, func(ctx context.Context) (any, error) {
-		err := d.Call(ctx, change)
-		if err == nil {
-			// What the handler has left to us can panic too: in a filter.
-			err = handler.Guarded(func() error { return family.Execute(ctx) })
-		}
-		if err != nil {
-			return nil, err
-		}
-		return Result(change.Result())
+		return family.call(ctx, change)
 	})
 	switch {
 	case family.interrupted != nil:

@@ -119,7 +119,7 @@ func TestACancelledAttemptDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(30*time.Second, func() { cancel(errors.New("the operator is stopping")) })
-		a, b, c := w.handler("a", failing(0, nil)), w.handler("b", working(time.Hour), handler.Retries(1)), w.handler("c", failing(0, nil))
+		a, b, c := w.handler("a", failing(0, nil)), w.handler("b", working, handler.Retries(1)), w.handler("c", failing(0, nil))
 		runner, _, err := w.pass(ctx, a, b, c)
 		if !errors.Is(err, execution.ErrCancelled) || runner.Attempts != 1 || w.stored["b"].Retries != 0 || w.stored["b"].Finished() {
 			t.Errorf("got %v, %d attempts, %+v", err, runner.Attempts, w.stored["b"])

@@ -95,11 +95,13 @@ func TestEventsThatCannotBePosted(t *testing.T) {
 			"the context carries no handled object, and none is given",
 		},
 		"an object of an unknown kind among others": {
-			handling, []any{hierarchy.Owner{APIVersion: "v1", Kind: "Pod", Name: "p"}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "q"}}},
+			handling,
+			[]any{hierarchy.Owner{APIVersion: "v1", Kind: "Pod", Name: "p"}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "q"}}},
 			"does not say its apiVersion and kind",
 		},
 		"an object that was not created": {
-			handling, map[string]any{"apiVersion": "v1", "kind": "Pod"},
+			handling,
+			map[string]any{"apiVersion": "v1", "kind": "Pod"},
 			"has no name",
 		},
 	}

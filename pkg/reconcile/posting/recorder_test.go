@@ -158,4 +158,3 @@ func TestTwoEventsAtOneInstantHaveTwoNames(t *testing.T) {
 		}
 	})
 }
-

@@ -75,7 +75,7 @@ func TestSelectorsThatSelectNothing(t *testing.T) {
 			b.twin("two.example.com")
 			b.expectHandled(b.create("one", nil))
 			b.Expect(b.calls.all()).To(gomega.Equal(attempts("example", 1)))
-			b.Eventually(b.logged("Some handlers will not be called.", test.warning)).Should(gomega.HaveLen(1))
+			b.Eventually(b.logged("Some handlers will not be called", test.warning)).Should(gomega.HaveLen(1))
 		})
 	}
 }

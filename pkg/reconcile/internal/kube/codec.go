@@ -58,5 +58,8 @@ func (c codec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object)
 		return status, &gvk, nil
 	}
 	snapshot, err := object.ParseSnapshot(data)
-	return snapshot, &gvk, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return snapshot.Packed(), &gvk, nil
 }

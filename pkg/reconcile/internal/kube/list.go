@@ -42,7 +42,7 @@ func parseList(data []byte, resource selector.Resource) (*List, error) {
 			failure = fmt.Errorf("the list of %s: %w", resource, err)
 			return false
 		}
-		list.Items = append(list.Items, snapshot)
+		list.Items = append(list.Items, snapshot.Packed())
 		return true
 	})
 	return list, failure

@@ -53,13 +53,15 @@ func TestEventsComeOutOfAWatch(t *testing.T) {
 		"empty lines in between":       {"\n" + added + "\r\n \n" + added + "\n", []string{"ADDED a", "ADDED a"}, io.EOF},
 		"a frame of several lines": {
 			strings.NewReplacer(`,"`, ",\n\"", `{"`, "{\n\"").Replace(added) + "\n" + added + "\n",
-			[]string{"ADDED a", "ADDED a"}, io.EOF,
+			[]string{"ADDED a", "ADDED a"},
+			io.EOF,
 		},
 		"fields in another order": {`{"object":{"metadata":{"name":"a"}},"type":"DELETED"}` + "\n", []string{"DELETED a"}, io.EOF},
 		"a bookmark":              {event("BOOKMARK", "", 0) + "\n", []string{"BOOKMARK "}, io.EOF},
 		"an error of the server": {
 			`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"message":"too old"}}` + "\n",
-			[]string{"ERROR too old"}, io.EOF,
+			[]string{"ERROR too old"},
+			io.EOF,
 		},
 		"a connection that breaks": {added + "\n" + modified[:1000], []string{"ADDED a"}, io.ErrUnexpectedEOF},
 	}
