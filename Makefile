@@ -64,7 +64,7 @@ fmt: ## Format all sources
 
 .PHONY: lint
 lint: ## Run the linters
-	$(LINTER) run
+	$(LINTER) run --allow-parallel-runners
 
 .PHONY: manifests
 manifests: ## Regenerate what is generated from the sources

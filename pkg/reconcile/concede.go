@@ -39,7 +39,7 @@ func (p *pass) finished(ctx context.Context, in *intent) (bool, error) {
 		return false, err
 	}
 	released := in.cycle.Reason == cause.Delete && !slices.Contains(p.body.Finalizers(), p.Settings.Persistence.Finalizer)
-	if !released && object.Equal(map[string]any(base), map[string]any(in.base)) {
+	if !released && object.Equal(base, in.base) {
 		return false, nil
 	}
 	p.log.V(1).Info("The same cycle is finished already; what is recorded stands.")

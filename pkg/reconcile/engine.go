@@ -121,7 +121,7 @@ func (e *Engine) Work(ctx context.Context) error {
 func (e *Engine) open(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
 	e.lines.open()
 	e.mu.Lock()
-	e.queue = queue.(priorityqueue.PriorityQueue[Key])
+	e.queue = queue.(priorityqueue.PriorityQueue[Key]) //nolint:errcheck // controllers have no other queue
 	e.mu.Unlock()
 	for _, s := range e.served {
 		for _, snapshot := range s.all() {

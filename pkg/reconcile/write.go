@@ -120,7 +120,7 @@ func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, 
 	p.memory.doubt = true
 	open := in.unanswered
 	if theirs != nil {
-		in.unanswered = append(open, p.attempt(theirs, subresource))
+		in.unanswered = append(slices.Clone(open), p.attempt(theirs, subresource))
 	}
 	ctx, cancel := p.requestContext(ctx)
 	defer cancel()

@@ -65,7 +65,7 @@ func (m *measurement) prepare(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	config.QPS = -1
-	crds := envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "examples/crd")}, ErrorIfPathMissing: true}
+	crds := envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "examples", "crd")}, ErrorIfPathMissing: true}
 	if _, err := envtest.InstallCRDs(config, crds); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (m *measurement) story(ctx context.Context) error {
 }
 
 func (m *measurement) start(ctx context.Context) (err error) {
-	m.operator, _, _, err = start(ctx, m.role, m.log)
+	m.operator, _, err = start(ctx, m.role, m.log)
 	return err
 }
 
@@ -167,7 +167,7 @@ func (m *measurement) restart(ctx context.Context) error {
 	if err := m.operator.stop(); err != nil {
 		return err
 	}
-	operator, took, _, err := start(ctx, m.role, m.log)
+	operator, took, err := start(ctx, m.role, m.log)
 	if err != nil {
 		return err
 	}

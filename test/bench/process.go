@@ -20,18 +20,17 @@ type process struct {
 }
 
 // start starts an operator, and returns when it is ready, with the time that this
-// took and what the operator had used by then.
-func start(ctx context.Context, r role, log io.Writer) (*process, time.Duration, sample, error) {
+// took.
+func start(ctx context.Context, r role, log io.Writer) (*process, time.Duration, error) {
 	began := time.Now()
 	p, err := spawn(ctx, r, log)
 	if err != nil {
-		return nil, 0, sample{}, fmt.Errorf("the operator cannot be started: %w", err)
+		return nil, 0, fmt.Errorf("the operator cannot be started: %w", err)
 	}
-	first, err := p.answer()
-	if err != nil {
-		return nil, 0, sample{}, errors.Join(fmt.Errorf("the operator did not get ready: %w", err), p.stop())
+	if _, err := p.answer(); err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("the operator did not get ready: %w", err), p.stop())
 	}
-	return p, time.Since(began), first, nil
+	return p, time.Since(began), nil
 }
 
 func spawn(ctx context.Context, r role, log io.Writer) (*process, error) {

@@ -85,12 +85,12 @@ func (r report) verdict(out io.Writer) error {
 	}
 	for _, pair := range [][2]string{{ours, theirs}, {oursEvents, theirsEvents}} {
 		mine, measured := bySubject[pair[0]]
-		other, comparable := bySubject[pair[1]]
+		other, paired := bySubject[pair[1]]
 		if !measured {
 			continue
 		}
 		_, _ = fmt.Fprintf(out, "\n%s:\n", pair[0])
-		if comparable {
+		if paired {
 			_, _ = fmt.Fprintf(out, "  CPU per object over that of %s: create %.2f, update %.2f, delete %.2f (goal: %.1f)\n", pair[1],
 				ratio(mine.Create, other.Create), ratio(mine.Update, other.Update), ratio(mine.Delete, other.Delete), goalCPU)
 		}

@@ -18,8 +18,6 @@ func (r requests) minus(other requests) requests {
 	return requests{r.Writes - other.Writes, r.Conflicts - other.Conflicts, r.Reads - other.Reads, r.Events - other.Events}
 }
 
-func (r requests) sum() int { return r.Writes + r.Reads + r.Events }
-
 // counter is a transport that counts. It keeps nothing else of the requests, not
 // to disturb what is measured.
 type counter struct {

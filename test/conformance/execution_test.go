@@ -149,7 +149,7 @@ func recordOf(in executionInput) *storage.Record {
 }
 
 func errorName(err error) string {
-	switch err.(type) {
+	switch err.(type) { //nolint:errorlint // the kind of the outermost error is what is recorded
 	case nil:
 		return ""
 	case *handler.TimeoutError:

@@ -34,7 +34,7 @@ func testExceptions(t *testing.T, e *example) {
 	}
 	g.Eventually(events(t, object)).Should(gomega.ContainElements(
 		"Normal Success: Handler temporaryFn succeeded.",
-		"Warning Retry: Handler temporaryFn failed and will be retried: the data is not there yet",
+		"Warning Retry: Handler temporaryFn will be retried: the data is not there yet",
 		"Warning Failure: Handler permanentFn failed permanently: the object cannot be valid",
 		"Warning Failure: Handler arbitraryFn failed permanently: handler arbitraryFn has used up its 3 attempts: the network is down",
 		gomega.HavePrefix("Warning Failure: Handler timeoutFn failed permanently: handler timeoutFn has timed out after 1s"),

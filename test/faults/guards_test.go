@@ -77,8 +77,8 @@ var guards = map[string]guard{
 	},
 	"another operator: its base stands": {
 		file: "concede.go", plan: "refusal/k=1/takeover-alive",
-		code:    "if !released && object.Equal(map[string]any(base), map[string]any(in.base)) {",
-		instead: "if !released && (object.Equal(map[string]any(base), map[string]any(in.base)) || true) {",
+		code:    "if !released && object.Equal(base, in.base) {",
+		instead: "if !released && (object.Equal(base, in.base) || true) {",
 	},
 	"another operator: its records stand": {
 		file: "concede.go", plan: "retries/k=2/takeover-midway",

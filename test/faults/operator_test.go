@@ -36,7 +36,7 @@ type operator struct {
 }
 
 // start runs an operator with the handlers of the scenario.
-func (r *run) start() *operator {
+func (r *run) start() {
 	o := &operator{name: r.nextName(), run: r, watches: newGate()}
 	if r.stale != nil {
 		o.watches.shut() // what lags behind lags behind with everything
@@ -49,7 +49,6 @@ func (r *run) start() *operator {
 	r.scenario.declare(declarations{o, registry, kopf.Resource("kopf.dev", "v1", r.scenario.resource())})
 	r.history.note("%s starts", o.name)
 	o.process = operators.Start(r.t, config, r.object.GetNamespace(), registry, o.adjust)
-	return o
 }
 
 // adjust makes everything fast that is slow for the benefit of real clusters.

@@ -39,7 +39,8 @@ type run struct {
 	crashed   chan struct{} // an operator has to be replaced
 	takeovers chan handover // another operator has to start
 
-	past atomic.Bool // the fault has happened
+	past     atomic.Bool  // the fault has happened
+	inFlight atomic.Int32 // writes that are neither answered nor held back
 
 	mu    sync.Mutex
 	fired bool // the fault has begun to happen
@@ -95,6 +96,8 @@ func (r *run) report() {
 // write counts a write, and lets the fault of the plan happen to it.
 func (r *run) write(w *write) (*http.Response, error) {
 	r.history.attempted(w)
+	r.inFlight.Add(1)
+	defer r.inFlight.Add(-1)
 	r.mu.Lock()
 	late := r.late
 	r.late = nil
@@ -122,6 +125,8 @@ type handover struct {
 func (r *run) handOver(w *write, midway bool) {
 	r.history.note("#%d is held back", w.number)
 	h := handover{midway, make(chan struct{})}
+	r.inFlight.Add(-1)
+	defer r.inFlight.Add(1)
 	r.takeovers <- h
 	<-h.done
 	for midway && !r.history.hasWritten(w.operator.name) {
@@ -171,7 +176,7 @@ func (r *run) settle(s stage) {
 }
 
 // atRest tells that nothing has happened for a while.
-func (r *run) atRest() bool { return r.history.quiet() > calm }
+func (r *run) atRest() bool { return r.inFlight.Load() == 0 && r.history.quiet() > calm }
 
 func (r *run) openWatches() bool {
 	opened := false

@@ -34,8 +34,6 @@ type scenario struct {
 	holds bool
 	// selective: the update handlers do not look at everything.
 	selective bool
-	// not are faults that make no sense here.
-	not []string
 }
 
 // results are the ids of handlers with results, by the kind of the cycle.
@@ -75,8 +73,8 @@ type declarations struct {
 	resource kopf.Selector
 }
 
-func (d declarations) onCreate(id string, fn kopf.ChangeFunc, options ...kopf.CreateOption) {
-	d.registry.OnCreate(d.resource, d.operator.handle(id, fn), append(options, kopf.ID(id))...)
+func (d declarations) onCreate(id string, fn kopf.ChangeFunc) {
+	d.registry.OnCreate(d.resource, d.operator.handle(id, fn), kopf.ID(id))
 }
 
 // onCreateAndResume declares one function for both.
@@ -86,12 +84,12 @@ func (d declarations) onCreateAndResume(id string, fn kopf.ChangeFunc) {
 	d.registry.OnResume(d.resource, handler, kopf.ID(id))
 }
 
-func (d declarations) onUpdate(id string, fn kopf.ChangeFunc, options ...kopf.UpdateOption) {
-	d.registry.OnUpdate(d.resource, d.operator.handle(id, fn), append(options, kopf.ID(id))...)
+func (d declarations) onUpdate(fn kopf.ChangeFunc, options ...kopf.UpdateOption) {
+	d.registry.OnUpdate(d.resource, d.operator.handle("update", fn), append(options, kopf.ID("update"))...)
 }
 
-func (d declarations) onDelete(id string, fn kopf.ChangeFunc, options ...kopf.DeleteOption) {
-	d.registry.OnDelete(d.resource, d.operator.handle(id, fn), append(options, kopf.ID(id))...)
+func (d declarations) onDelete(id string, fn kopf.ChangeFunc) {
+	d.registry.OnDelete(d.resource, d.operator.handle(id, fn), kopf.ID(id))
 }
 
 func (d declarations) onResume(id string, fn kopf.ChangeFunc, options ...kopf.ResumeOption) {

@@ -17,7 +17,7 @@ var scenarios = map[string]scenario{
 		holds: true, ids: []string{"create", "update", "delete"},
 		declare: func(d declarations) {
 			d.onCreate("create", succeed)
-			d.onUpdate("update", succeed)
+			d.onUpdate(succeed)
 			d.onDelete("delete", succeed)
 		},
 	},
@@ -26,7 +26,7 @@ var scenarios = map[string]scenario{
 		results: results{create: []string{"create"}, update: []string{"update"}}, added: []string{"update"},
 		declare: func(d declarations) {
 			d.onCreate("create", returnField)
-			d.onUpdate("update", returnField)
+			d.onUpdate(returnField)
 			d.onDelete("delete", returnField)
 		},
 	},
@@ -36,7 +36,7 @@ var scenarios = map[string]scenario{
 		results: results{create: []string{"create"}, update: []string{"update"}}, added: []string{"update"},
 		declare: func(d declarations) {
 			d.onCreate("create", returnField)
-			d.onUpdate("update", returnField)
+			d.onUpdate(returnField)
 		},
 	},
 	"retries": {
@@ -44,7 +44,7 @@ var scenarios = map[string]scenario{
 		declare: func(d declarations) {
 			d.onCreate("first", succeed)
 			d.onCreate("second", failing(2, succeed))
-			d.onUpdate("update", failing(1, succeed))
+			d.onUpdate(failing(1, succeed))
 			d.onDelete("delete", failing(1, succeed))
 		},
 	},
@@ -57,7 +57,7 @@ var scenarios = map[string]scenario{
 				c.Subhandler("two", d.operator.handle("create/two", failing(1, returnField)))
 				return nil
 			})
-			d.onUpdate("update", succeed)
+			d.onUpdate(succeed)
 		},
 	},
 	// A transformation that does harm if it is repeated, and values.
@@ -66,7 +66,7 @@ var scenarios = map[string]scenario{
 		repeated: []string{"count"},
 		declare: func(d declarations) {
 			d.onCreate("create", patching("created"))
-			d.onUpdate("update", patching("updated"), kopf.Field("spec.field"))
+			d.onUpdate(patching("updated"), kopf.Field("spec.field"))
 			d.onDelete("delete", succeed)
 		},
 	},
@@ -75,7 +75,7 @@ var scenarios = map[string]scenario{
 		results: results{delete: []string{"delete"}},
 		declare: func(d declarations) {
 			d.onCreate("create", succeed)
-			d.onUpdate("update", succeed)
+			d.onUpdate(succeed)
 			d.onDelete("delete", failing(1, returnField))
 		},
 	},
@@ -87,7 +87,7 @@ var scenarios = map[string]scenario{
 			d.onCreate("first", succeed)
 			d.onCreate("second", returnField)
 			d.onCreate("third", succeed)
-			d.onUpdate("update", succeed)
+			d.onUpdate(succeed)
 			d.onDelete("delete", succeed)
 			d.onDelete("last", succeed)
 		},
@@ -98,7 +98,7 @@ var scenarios = map[string]scenario{
 		declare: func(d declarations) {
 			d.onCreate("good", patching("created"))
 			d.onCreate("known", returnField)
-			d.onUpdate("update", succeed)
+			d.onUpdate(succeed)
 		},
 	},
 	"resuming": {
@@ -108,7 +108,7 @@ var scenarios = map[string]scenario{
 		declare: func(d declarations) {
 			d.onCreateAndResume("both", returnConstant)
 			d.onResume("resume", failing(1, patching("resumed")))
-			d.onUpdate("update", succeed)
+			d.onUpdate(succeed)
 			d.onDelete("delete", succeed)
 		},
 	},
@@ -126,7 +126,7 @@ var scenarios = map[string]scenario{
 		declare: func(d declarations) {
 			d.registry.OnEvent(d.resource, countLabels, kopf.ID("event"))
 			d.onCreate("create", succeed)
-			d.onUpdate("update", succeed)
+			d.onUpdate(succeed)
 			d.onDelete("delete", failing(1, succeed))
 		},
 	},

@@ -157,7 +157,7 @@ func digest(essence object.Essence) string {
 }
 
 func equal(a, b object.Essence) bool {
-	return (a == nil) == (b == nil) && object.Equal(map[string]any(a), map[string]any(b))
+	return (a == nil) == (b == nil) && object.Equal(a, b)
 }
 
 func contains(list []string, text string) bool { return slices.Contains(list, text) }

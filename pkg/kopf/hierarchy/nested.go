@@ -84,7 +84,7 @@ type labelField struct {
 }
 
 func (f labelField) read() (metadata, error) {
-	return metadata{Labels: f.labels.Interface().(map[string]string)}, nil
+	return metadata{Labels: f.labels.Interface().(map[string]string)}, nil //nolint:errcheck // the field was found by this type
 }
 
 func (f labelField) write(before, after metadata) {

@@ -18,7 +18,7 @@ func each(objs any, visit func(obj any) error) error {
 	case isNil(objs):
 		return errors.New("an object: it is nil")
 	case isList(objs):
-		return eachItem(objs.(runtime.Object), visit)
+		return eachItem(objs.(runtime.Object), visit) //nolint:errcheck // IsListType says so
 	}
 	if v := reflect.ValueOf(objs); v.Kind() == reflect.Slice || v.Kind() == reflect.Array {
 		return eachElement(v, visit)

@@ -31,7 +31,7 @@ func transformed(body map[string]any, transforms []Transform) (map[string]any, e
 		return nil, fmt.Errorf("the object cannot be copied: %w", err)
 	}
 	for _, transform := range transforms {
-		obj := &unstructured.Unstructured{Object: current.(map[string]any)}
+		obj := &unstructured.Unstructured{Object: current.(map[string]any)} //nolint:errcheck // an object is a mapping
 		if err := run(transform, obj); err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func transformed(body map[string]any, transforms []Transform) (map[string]any, e
 			return nil, &TransformError{Name: nameOf(transform), Err: unfit(nil, obj.Object, err)}
 		}
 	}
-	return current.(map[string]any), nil
+	return current.(map[string]any), nil //nolint:errcheck // as above
 }
 
 func run(transform Transform, obj *unstructured.Unstructured) (err error) {

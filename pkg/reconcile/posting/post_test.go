@@ -54,9 +54,9 @@ func TestEventsOfHandlers(t *testing.T) {
 		},
 		"an error": {
 			func(ctx context.Context) error {
-				return posting.Exception(ctx, nil, "R", "Some exception:", errors.New("Exception text."))
+				return posting.Exception(ctx, nil, "R", "Some exception:", errors.New("exception text"))
 			},
-			[]string{`KopfExample ns/example: Error R "Some exception: Exception text."`},
+			[]string{`KopfExample ns/example: Error R "Some exception: exception text"`},
 		},
 		"an error without words": {
 			func(ctx context.Context) error { return posting.Exception(ctx, nil, "", "", errors.New("text")) },
