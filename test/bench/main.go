@@ -21,7 +21,6 @@ func main() {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(operate(role))
 	}
-	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); {
@@ -65,6 +64,7 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 	if err != nil {
 		return err
 	}
+	ctrl.SetLogger(logr.Discard()) // of the control plane
 	report := report{Objects: options.objects, Size: options.size, Workers: options.workers, Machine: machine()}
 	for _, name := range strings.Split(options.subjects, ",") {
 		if _, known := subjects[name]; !known {

@@ -9,9 +9,11 @@ import (
 
 // report is the outcome of a run.
 type report struct {
-	Machine                string
-	Objects, Size, Workers int
-	Subjects               []figures
+	Machine  string    `json:"machine"`
+	Objects  int       `json:"objects"`
+	Size     int       `json:"size"` // of an object as it is created, in bytes
+	Workers  int       `json:"workers"`
+	Subjects []figures `json:"subjects"`
 }
 
 // The goals of this project.

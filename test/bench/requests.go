@@ -8,10 +8,10 @@ import (
 
 // requests counts what an operator has asked of the API server.
 type requests struct {
-	Writes    int // PATCH and PUT of the measured objects and their statuses
-	Conflicts int // of these, refused because the version was old
-	Reads     int // GET of one of the objects
-	Events    int // POST and PATCH of Kubernetes events
+	Writes    int `json:"writes"`    // PATCH and PUT of the measured objects and their statuses
+	Conflicts int `json:"conflicts"` // of these, refused because the version was old
+	Reads     int `json:"reads"`     // GET of one of the objects
+	Events    int `json:"events"`    // POST and PATCH of Kubernetes events
 }
 
 func (r requests) minus(other requests) requests {

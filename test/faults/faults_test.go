@@ -24,6 +24,10 @@ type fault struct {
 	end *end
 	// lists: client-go has to list, instead of watching from the beginning.
 	lists bool
+	// standby: another replica stands by.
+	standby bool
+	// general: it is not tried with special scenarios.
+	general bool
 	// short: it is among those that are tried when time is short.
 	short bool
 	// slack is how many more writes it may cost beside the general allowance.
@@ -64,26 +68,26 @@ var faults = map[string]fault{
 		r.history.note("the watch stalls")
 		return w.commit()
 	}},
-	"stall-lost": {lives: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
+	"stall-lost": {general: true, lives: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
 		w.operator.watches.shut()
 		r.history.note("the watch stalls")
 		return loseAnswer(w)
 	}},
-	"relist": {lives: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
+	"relist": {general: true, lives: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
 		w.operator.watches.cut()
 		r.history.note("the watch is broken")
 		return w.commit()
 	}},
-	"edit-labels":     {meddles: true, at: meddling("labels")},
-	"edit-finalizers": {at: meddling("finalizers")},
+	"edit-labels":     {general: true, meddles: true, at: meddling("labels")},
+	"edit-finalizers": {general: true, at: meddling("finalizers")},
 	"edit-spec":       {short: true, meddles: true, at: meddling("spec")},
 	// Somebody else deletes the object.
-	"deleted": {end: &end{gone, wasDeleted}, at: func(r *run, w *write) (*http.Response, error) {
+	"deleted": {general: true, end: &end{gone, wasDeleted}, at: func(r *run, w *write) (*http.Response, error) {
 		r.deleteObject()
 		return w.commit()
 	}},
 	// Somebody else deletes the object by force, and makes another one of the name.
-	"replaced": {end: &end{handled, wasReplaced}, at: func(r *run, w *write) (*http.Response, error) {
+	"replaced": {general: true, end: &end{handled, wasReplaced}, at: func(r *run, w *write) (*http.Response, error) {
 		r.replaceObject()
 		return w.commit()
 	}},
@@ -93,6 +97,14 @@ var faults = map[string]fault{
 		_, _ = w.commit()
 		return nil, crash(w)
 	}},
+	// A replica takes over that has not seen the last write.
+	"crash-standby": {replaces: true, standby: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
+		r.standby.watches.shut()
+		r.history.note("the watch of %s stalls", r.standby.name)
+		_, _ = w.commit()
+		w.operator.die()
+		return nil, errDead
+	}},
 	"takeover-alive": {short: true, replaces: true, slack: 6, at: func(r *run, w *write) (*http.Response, error) {
 		r.handOver(w, false)
 		return w.commit()
@@ -101,7 +113,7 @@ var faults = map[string]fault{
 		r.handOver(w, true)
 		return w.commit()
 	}},
-	"takeover-dead": {replaces: true, at: func(r *run, w *write) (*http.Response, error) {
+	"takeover-dead": {general: true, replaces: true, at: func(r *run, w *write) (*http.Response, error) {
 		r.handOver(w, false)
 		_, _ = w.commit()
 		w.operator.die()

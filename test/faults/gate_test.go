@@ -58,6 +58,13 @@ func (g *gate) open() bool {
 	return true
 }
 
+// began tells that there is a watch.
+func (g *gate) began() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.streams) > 0
+}
+
 // watch begins a watch.
 func (g *gate) watch(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if !g.pass(sent.Context().Done()) {

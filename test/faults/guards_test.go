@@ -115,6 +115,11 @@ var guards = map[string]guard{
 		code:    `options.ResourceVersion, options.ResourceVersionMatch = "", ""`,
 		instead: "",
 	},
+	"a takeover: a standby looks at what there is before it works": {
+		file: "engine.go", plan: "retries/k=4/crash-standby",
+		code:    "if standby && !e.caughtUp(ctx) {",
+		instead: "if standby && false {",
+	},
 	"a crash: a result is stored before the success is": {
 		file: "write.go", plan: "results/k=2/crash-after",
 		code:    "if err := p.send(ctx, in, \"status\", status, status); err != nil {\n\t\treturn err\n\t}",
@@ -174,7 +179,7 @@ func TestGuardsAreNeeded(t *testing.T) {
 			if output, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("the code does not build without the guard:\n%s", output)
 			}
-			experiment := exec.Command("go", "test", "-overlay", overlay, "-count=1", "./test/faults", "-run", "Plans|Lists", "-plan", g.plan)
+			experiment := exec.Command("go", "test", "-overlay", overlay, "-count=1", "./test/faults", "-run", "Plans|Lists|Standby", "-plan", g.plan)
 			experiment.Dir = root(t)
 			output, err := experiment.CombinedOutput()
 			if err == nil {

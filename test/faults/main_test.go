@@ -15,7 +15,7 @@ import (
 
 var cluster *testenv.Cluster
 
-// chosen replays one experiment: go test ./test/faults -run Plans -plan life/k=2/crash-after.
+// chosen replays one experiment: go test ./test/faults -plan life/k=2/crash-after.
 var chosen = flag.String("plan", "", "the only experiment to make, as a failed test names it: scenario/k=N/fault, or scenario")
 
 // experiments is how many experiments are made at a time. They mostly wait.

@@ -28,7 +28,7 @@ var (
 type operator struct {
 	name    string
 	run     *run
-	process *operators.Operator
+	process interface{ Stop() }
 	dead    atomic.Bool
 	watches *gate
 	// failReads is how many of the next reads of the object are to fail.
@@ -48,6 +48,13 @@ func (r *run) start() {
 	registry := kopf.NewRegistry()
 	r.scenario.declare(declarations{o, registry, kopf.Resource("kopf.dev", "v1", r.scenario.resource())})
 	r.history.note("%s starts", o.name)
+	if faults[r.plan.fault].standby {
+		options := kopf.Options{}
+		o.adjust(&options)
+		options.Settings.Scope.Namespaces = []string{r.object.GetNamespace()}
+		o.process = r.startElected(config, registry, options)
+		return
+	}
 	o.process = operators.Start(r.t, config, r.object.GetNamespace(), registry, o.adjust)
 }
 
@@ -114,7 +121,7 @@ func (o *operator) wrap(next http.RoundTripper) http.RoundTripper {
 func (o *operator) route(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
 	path, plural := sent.URL.Path, "/"+o.run.scenario.resource()
 	switch query := sent.URL.Query(); {
-	case sent.Method == http.MethodPatch || sent.Method == http.MethodPut:
+	case sent.Method == http.MethodPatch && strings.Contains(path, plural+"/"):
 		return o.run.write(&write{operator: o, next: next, request: sent})
 	case query.Get("watch") == "true" && strings.HasSuffix(path, plural):
 		return o.watches.watch(sent, next)

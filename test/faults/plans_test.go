@@ -48,7 +48,9 @@ func plans(scenario string, requests int) []plan {
 	var all []plan
 	for k := range requests {
 		for _, fault := range slices.Sorted(maps.Keys(faults)) {
-			if f := faults[fault]; !f.lists && (f.short || !testing.Short()) {
+			f := faults[fault]
+			spared := testing.Short() && !f.short || scenarios[scenario].special && f.general
+			if !f.lists && !f.standby && !spared {
 				all = append(all, plan{scenario, k + 1, fault})
 			}
 		}

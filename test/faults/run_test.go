@@ -39,6 +39,9 @@ type run struct {
 	crashed   chan struct{} // an operator has to be replaced
 	takeovers chan handover // another operator has to start
 
+	standby *operator // has yet to take over
+	leader  string    // who leads until then
+
 	past     atomic.Bool  // the fault has happened
 	inFlight atomic.Int32 // writes that are neither answered nor held back
 
@@ -72,7 +75,11 @@ func play(t testing.TB, p plan) outcome {
 		crashed: make(chan struct{}, 1), takeovers: make(chan handover, 1),
 	}
 	t.Cleanup(r.report)
-	r.start()
+	if faults[p.fault].standby {
+		r.startReplicas()
+	} else {
+		r.start()
+	}
 	var result outcome
 	for _, stage := range s.stages() {
 		r.history.note("--- %s", stage.name)
@@ -89,7 +96,7 @@ func play(t testing.TB, p plan) outcome {
 
 func (r *run) report() {
 	if r.t.Failed() || os.Getenv("KOPF_FAULT_HISTORY") != "" {
-		r.t.Logf("replay: go test ./test/faults -run Plans -plan %s\n%s", r.plan, r.history)
+		r.t.Logf("replay: go test ./test/faults -plan %s\n%s", r.plan, r.history)
 	}
 }
 
@@ -157,6 +164,10 @@ func (r *run) settle(s stage) {
 			continue
 		case <-tick.C:
 			r.bury()
+		}
+		if r.awaited() {
+			began = time.Now()
+			continue
 		}
 		over := r.atRest() && r.reached(s) && r.atRest()
 		switch {

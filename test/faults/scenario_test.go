@@ -32,6 +32,9 @@ type scenario struct {
 	checkpoint time.Duration
 	// holds: there are deletion handlers.
 	holds bool
+	// special: it is there for something in particular, and spared those faults
+	// that have nothing to do with that.
+	special bool
 	// selective: the update handlers do not look at everything.
 	selective bool
 }
@@ -136,8 +139,8 @@ func released(_ *run, now state) bool { return now.released() }
 
 // resumed: the newest operator has called its handlers.
 func resumed(r *run, now state) bool {
-	newest := r.operators[len(r.operators)-1].name
-	return handled(r, now) && r.history.hasCalled(newest)
+	newest := len(r.operators) - 1
+	return newest >= 0 && handled(r, now) && r.history.hasCalled(r.operators[newest].name)
 }
 
 func (r *run) do(err error) {

@@ -32,7 +32,8 @@ var scenarios = map[string]scenario{
 	},
 	// The status is a part of the object like any other.
 	"no-subresource": {
-		kind: "KopfNoStatus", ids: []string{"create", "update"},
+		special: true,
+		kind:    "KopfNoStatus", ids: []string{"create", "update"},
 		results: results{create: []string{"create"}, update: []string{"update"}}, added: []string{"update"},
 		declare: func(d declarations) {
 			d.onCreate("create", returnField)
@@ -81,7 +82,8 @@ var scenarios = map[string]scenario{
 	},
 	// Everything is persisted between two handlers.
 	"checkpoints": {
-		holds: true, ids: []string{"first", "second", "third", "update", "delete", "last"}, checkpoint: time.Nanosecond,
+		special: true,
+		holds:   true, ids: []string{"first", "second", "third", "update", "delete", "last"}, checkpoint: time.Nanosecond,
 		results: results{create: []string{"second"}},
 		declare: func(d declarations) {
 			d.onCreate("first", succeed)
@@ -94,7 +96,8 @@ var scenarios = map[string]scenario{
 	},
 	// The API server refuses what one of the handlers wants to be written.
 	"refusal": {
-		kind: "KopfPruned", ids: []string{"good", "known", "update"},
+		special: true,
+		kind:    "KopfPruned", ids: []string{"good", "known", "update"},
 		declare: func(d declarations) {
 			d.onCreate("good", patching("created"))
 			d.onCreate("known", returnField)
@@ -102,7 +105,8 @@ var scenarios = map[string]scenario{
 		},
 	},
 	"resuming": {
-		holds: true, ids: []string{"both", "resume", "update", "delete"}, steps: []stage{creation, restart, update, deletion},
+		special: true,
+		holds:   true, ids: []string{"both", "resume", "update", "delete"}, steps: []stage{creation, restart, update, deletion},
 		repeated: []string{"phase", "count"},
 		results:  results{create: []string{"both"}},
 		declare: func(d declarations) {
@@ -114,6 +118,7 @@ var scenarios = map[string]scenario{
 	},
 	// All is over in one pass, which leaves nothing but what the handler wants.
 	"resuming-once": {
+		special:   true,
 		selective: true, ids: []string{"create", "resume"}, steps: []stage{creation, restart, deletion},
 		repeated: []string{"phase", "count"},
 		declare: func(d declarations) {
@@ -122,7 +127,8 @@ var scenarios = map[string]scenario{
 		},
 	},
 	"events": {
-		holds: true, ids: []string{"create", "update", "delete"}, added: []string{"labels"}, check: labelsCounted,
+		special: true,
+		holds:   true, ids: []string{"create", "update", "delete"}, added: []string{"labels"}, check: labelsCounted,
 		declare: func(d declarations) {
 			d.registry.OnEvent(d.resource, countLabels, kopf.ID("event"))
 			d.onCreate("create", succeed)

@@ -27,20 +27,6 @@ func BenchmarkParseSnapshot(b *testing.B) {
 	}
 }
 
-func BenchmarkPackSnapshot(b *testing.B) {
-	snapshot, err := ParseSnapshot(served(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.SetBytes(int64(snapshot.Size()))
-	b.ReportAllocs()
-	for b.Loop() {
-		if snapshot.Packed() == snapshot {
-			b.Fatal("nothing was packed")
-		}
-	}
-}
-
 func BenchmarkDecodeBody(b *testing.B) {
 	snapshot, err := ParseSnapshot(served(b))
 	if err != nil {

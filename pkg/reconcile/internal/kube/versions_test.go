@@ -1,0 +1,68 @@
+package kube
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// paged answers a list in two pages, of the metadata alone.
+func paged(w http.ResponseWriter, r *http.Request) {
+	page, next := 1, "more"
+	if r.URL.Query().Get("continue") == "more" {
+		page, next = 2, ""
+	}
+	if r.Header.Get("Accept") != metadataOnly || r.URL.Query().Get("resourceVersion") != "" {
+		w.WriteHeader(http.StatusNotAcceptable)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9","continue":%q},
+		"items":[{"metadata":{"namespace":"ns","name":"n%d","uid":"u%d","resourceVersion":"%d"}}]}`, next, page, page, page)
+}
+
+func TestVersionsAreListedPageByPage(t *testing.T) {
+	versions, err := versionsOf(t, paged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"n1", "n2"} {
+		want := Version{types.UID(fmt.Sprintf("u%d", i+1)), fmt.Sprint(i + 1)}
+		if got := versions[types.NamespacedName{Namespace: "ns", Name: name}]; got != want {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	if len(versions) != 2 {
+		t.Errorf("there are %d of them", len(versions))
+	}
+}
+
+func TestABrokenListIsNoEmptyOne(t *testing.T) {
+	for _, answer := range []string{`{`, `{"metadata":{}}`, `{"metadata":{},"items":[`, `{"metadata":{},"items":{}}`} {
+		_, err := versionsOf(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, answer)
+		})
+		if err == nil || !strings.Contains(err.Error(), "the list of") {
+			t.Errorf("%s: %v", answer, err)
+		}
+	}
+}
+
+func versionsOf(t *testing.T, answer http.HandlerFunc) (map[types.NamespacedName]Version, error) {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	client, err := New(&rest.Config{Host: server.URL}, server.Client(), selector.Resource{Group: "g", Version: "v1", Plural: "things", Kind: "Thing"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Versions(t.Context(), "ns")
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		os.Exit(operate(role)) // as in main: the tests start themselves as operators
+	}
+	os.Exit(m.Run())
+}
+
+// The test is about counts alone: times are those of the machine.
+func TestBothOperatorsWriteTheSameAndNothingAtRest(t *testing.T) {
+	var out, log bytes.Buffer
+	subjects := []string{ours, theirs}
+	err := run(t.Context(), []string{"-n", "20", "-window", "2s", "-json", "-subjects", strings.Join(subjects, ",")}, &out, &log)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &log)
+	}
+	var measured report
+	if err := json.Unmarshal(out.Bytes(), &measured); err != nil || len(measured.Subjects) != len(subjects) {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	for i, f := range measured.Subjects {
+		counts := map[string]struct{ got, want float64 }{
+			"for a creation":  {f.Create.WritesPerObject, 3},
+			"for an update":   {f.Update.WritesPerObject, 2},
+			"for a deletion":  {f.Delete.WritesPerObject, 1},
+			"at rest":         {float64(f.Rest.Requests.Writes), 0},
+			"after a restart": {float64(f.Restart.Requests.Writes), 0},
+		}
+		for when, count := range counts {
+			if count.got != count.want || f.Subject != subjects[i] {
+				t.Errorf("%s: %v writes %s, want %v", f.Subject, count.got, when, count.want)
+			}
+		}
+		if f.Create.CPUPerObject <= 0 || f.Create.ObjectsPerSecond <= 0 || f.Loaded.Resident <= 0 || f.Restart.Ready <= 0 {
+			t.Errorf("%s: something was not measured: %+v", f.Subject, f)
+		}
+	}
+	if err := measured.print(&out); err != nil || !strings.Contains(out.String(), "goal: 0.8") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+func TestTheCommandLineIsChecked(t *testing.T) {
+	var out, log bytes.Buffer
+	for _, arguments := range [][]string{{"-n", "x"}, {"-subjects", "nobody"}, {"-nonsense"}} {
+		if err := run(t.Context(), arguments, &out, &log); err == nil {
+			t.Errorf("%v: no error", arguments)
+		}
+	}
+}
+
+func TestExamplesHaveTheSizeThatIsAskedFor(t *testing.T) {
+	least, err := newExample(7, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{1, len(least) + 50, 1024, 10_000} {
+		if text, err := newExample(7, size); err != nil || len(text) != max(size, len(least)) {
+			t.Errorf("%d bytes, want %d (%v)", len(text), size, err)
+		}
+	}
+}
