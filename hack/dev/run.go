@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/kopf-go/kopf/hack/envtest/guard"
@@ -60,6 +61,9 @@ func show(ctx context.Context, opts options, example example, binary string, tar
 	}
 	if sample == nil && opts.once {
 		return errors.New("-once waits for a sample object, and there is none")
+	}
+	if target.own != nil && sample != nil {
+		out.say("To look at it: kubectl get %s %s -o yaml", strings.ToLower(sample.GetKind()), sample.GetName())
 	}
 	out.say("Press Ctrl-C to stop.")
 	handled, stop, err := follow(ctx, target, sample, out)

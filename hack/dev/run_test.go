@@ -59,7 +59,7 @@ func TestOnceEndsWhenTheSampleIsHandled(t *testing.T) {
 	g.Expect(err).NotTo(gomega.HaveOccurred(), terminal.String())
 	for _, line := range []string{
 		"[dev] Your kubeconfig reaches no cluster",
-		"    kubectl get kex -o yaml",
+		"kubectl get kopfexample stub -o yaml",
 		"kopfexample/stub: is there",
 		"kopfexample/stub: event Normal Logging: Handler createFn succeeded.",
 		"handler createFn (create): succeeded",

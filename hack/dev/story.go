@@ -14,6 +14,9 @@ import (
 const (
 	baseAnnotation = "kopf.zalando.org/last-handled-configuration"
 	prefix         = "kopf.zalando.org/"
+	// startAnnotation has the state with which an open cycle has begun; it is no
+	// handler's record.
+	startAnnotation = baseAnnotation + "-started"
 )
 
 // maxValue bounds what is shown of a value, in bytes.
@@ -69,7 +72,7 @@ func factsOf(object *unstructured.Unstructured) map[string]fact {
 		facts["3"] = fact{"", "is marked for deletion, and waits for its finalizers", ""}
 	}
 	for key, value := range object.GetAnnotations() {
-		if handler, found := strings.CutPrefix(key, prefix); found && key != baseAnnotation {
+		if handler, found := strings.CutPrefix(key, prefix); found && key != baseAnnotation && key != startAnnotation {
 			facts["4 "+handler] = progressFact(handler, value)
 		}
 	}

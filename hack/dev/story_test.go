@@ -42,6 +42,9 @@ func TestStory(t *testing.T) {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/fn: '{"purpose":"create","retries":1,"failure":true,"message":"oops"}'}}`},
 			[]string{"handler fn (create): failed for good: oops"},
 		},
+		"a cycle stays open": {
+			[]string{plain, `metadata: {annotations: {kopf.zalando.org/last-handled-configuration-started: "{}"}}`}, nil,
+		},
 		"a handler begins": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/fn: '{"purpose":"create"}'}}`},
 			[]string{"handler fn (create): is under way"},

@@ -51,9 +51,8 @@ func startCluster(ctx context.Context, example string, out *console) (*target, e
 	if err != nil {
 		return nil, errors.Join(err, plane.Stop())
 	}
-	out.say("It serves at %s. To look at it from another terminal:", plane.Config().Host)
+	out.say("It serves at %s. For kubectl in another terminal:", plane.Config().Host)
 	out.say("    export KUBECONFIG=%s", path)
-	out.say("    kubectl get kex -o yaml")
 	return &target{config: plane.Config(), kubeconfig: path, namespace: "default", own: plane}, nil
 }
 

@@ -25,6 +25,9 @@ type cycle struct {
 	base object.Essence
 	// called tells that a handler was called in this pass.
 	called bool
+	// unwritten are the handlers that have succeeded, if what they want to be
+	// written to the object can be.
+	unwritten []string
 	// resumed tells that the cycle was begun by an earlier pass.
 	resumed  bool
 	progress *execution.Progress

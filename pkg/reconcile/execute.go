@@ -26,7 +26,8 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 	runner := &execution.Runner{
 		Occasion: &c.Occasion, Progress: c.progress,
 		Lifecycle: p.Settings.Execution.Lifecycle, Backoff: p.Settings.Execution.Backoff,
-		Context: p.prepare, After: p.report,
+		Context: p.prepare,
+		After:   func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.report(c, d, o) },
 	}
 	runner.Before = func(ctx context.Context) error {
 		select {

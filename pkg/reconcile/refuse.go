@@ -98,8 +98,9 @@ func (p *pass) blame(in *intent, part execution.Contribution, err error) {
 		return
 	}
 	id := part.ID
-	if in.cycle != nil && in.cycle.progress.Known(id) {
-		in.cycle.progress.Fail(id, err)
+	if c := in.cycle; c != nil && c.progress.Known(id) {
+		c.progress.Fail(id, err)
+		c.unwritten = slices.DeleteFunc(c.unwritten, func(unwritten string) bool { return unwritten == id })
 	}
 	p.log.Error(err, "What the handler wants to be written to the object cannot be; the handler has failed.", "handler", id)
 	p.post(p.body, warning, "Refused", fmt.Sprintf("Handler %s failed: what it wants to be written is refused: %s", id, err))

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -40,16 +39,17 @@ func (p *pass) announce(c *cycle) {
 
 // report tells what has come of one attempt of a handler: in the log, and as an
 // event of the object when the handler is done or has failed.
-func (p *pass) report(ctx context.Context, d *handler.Declaration, o execution.Outcome) {
+func (p *pass) report(c *cycle, d *handler.Declaration, o execution.Outcome) {
 	log := p.log.WithValues("handler", d.ID)
 	var children *handler.SubhandlersError
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
 		log.Error(o.Ignored, "The handler failed; this is ignored.", stackOf(o.Ignored)...)
+	case o.Succeeded() && o.Contributes:
+		c.unwritten = append(c.unwritten, d.ID)
 	case o.Succeeded():
-		log.Info("The handler succeeded.")
-		p.post(p.body, normal, "Success", fmt.Sprintf("Handler %s succeeded.", d.ID))
+		p.succeeded(d.ID)
 	case o.Final: // be it that it has waited for its sub-handlers too long
 		log.Error(o.Err, "The handler failed permanently.", stackOf(o.Err)...)
 		p.post(p.body, warning, "Failure", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
@@ -62,6 +62,20 @@ func (p *pass) report(ctx context.Context, d *handler.Declaration, o execution.O
 		log.Error(o.Err, "The handler failed and will be retried.", append(stackOf(o.Err), "delay", o.Delay.String())...)
 		p.post(p.body, warning, "Retry", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))
 	}
+}
+
+// succeeded tells that nothing more is to be done for a handler.
+func (p *pass) succeeded(id string) {
+	p.log.Info("The handler succeeded.", "handler", id)
+	p.post(p.body, normal, "Success", fmt.Sprintf("Handler %s succeeded.", id))
+}
+
+// written tells of those whose success was open until now.
+func (p *pass) written(c *cycle) {
+	for _, id := range c.unwritten {
+		p.succeeded(id)
+	}
+	c.unwritten = nil
 }
 
 // stackOf is the place of a panic, for the log line about it.

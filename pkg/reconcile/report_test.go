@@ -32,6 +32,28 @@ func witnessed() (*pass, *witness) {
 	return &pass{Engine: &Engine{Config: Config{Poster: w}}, memory: &memory{}, log: logger, body: body}, w
 }
 
+func TestASuccessIsReportedWhenItsResultIsWritten(t *testing.T) {
+	p, w := witnessed()
+	c := &cycle{progress: execution.NewProgress(func(string) *storage.Record { return nil })}
+	for _, id := range []string{"written", "refused"} {
+		c.progress.Load(id)
+		p.report(c, &handler.Declaration{ID: id}, execution.Outcome{Final: true, Contributes: true})
+	}
+	if len(w.log) > 0 || len(w.events) > 0 {
+		t.Errorf("before anything is written: %q %q", w.log, w.events)
+	}
+	p.blame(&intent{cycle: c}, execution.Contribution{ID: "refused"}, errors.New("no such field"))
+	p.written(c)
+	p.written(c) // has nothing to add
+	log, events := strings.Join(w.log, "\n"), strings.Join(w.events, "\n")
+	if strings.Count(log, "succeeded") != 1 || !strings.Contains(events, "Success: Handler written succeeded.") {
+		t.Errorf("got %s, %s", log, events)
+	}
+	if strings.Contains(events, "Handler refused succeeded") || !strings.Contains(events, "Refused: Handler refused failed") {
+		t.Errorf("got %s", events)
+	}
+}
+
 func TestOutcomesAreReported(t *testing.T) {
 	failure := errors.New("no network")
 	tests := map[string]struct {
@@ -74,7 +96,7 @@ func TestOutcomesAreReported(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p, w := witnessed()
-			p.report(t.Context(), &handler.Declaration{ID: "fn"}, test.outcome)
+			p.report(&cycle{}, &handler.Declaration{ID: "fn"}, test.outcome)
 			if len(w.log) != 1 || strings.Join(w.events, "") != test.event {
 				t.Fatalf("got %q, %q", w.log, w.events)
 			}

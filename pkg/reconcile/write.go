@@ -36,6 +36,7 @@ func (p *pass) commit(ctx context.Context, in *intent) error {
 			p.memory.pending, p.memory.unsent = nil, nil
 			if in.cycle != nil {
 				in.cycle.progress.Persisted()
+				p.written(in.cycle)
 			}
 			p.conclude(in)
 			return nil

@@ -16,6 +16,8 @@ type Outcome struct {
 	Err     error         // nil if it succeeded, or if the error was ignored
 	Ignored error         // an error that does not count
 	Result  any
+	// Contributes: there is something of it to be written to the object.
+	Contributes bool
 }
 
 // Succeeded tells whether the handler is done with success.

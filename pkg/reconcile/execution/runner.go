@@ -113,7 +113,7 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 	if state.Finished() {
 		r.Progress.abandon(state.Subrefs)
 	}
-	if outcome.Result != nil || !subject.Patch.Empty() {
+	if outcome.Contributes = outcome.Result != nil || !subject.Patch.Empty(); outcome.Contributes {
 		r.Contributions = append(r.Contributions, Contribution{ID: d.ID, Result: outcome.Result, Patch: subject.Patch})
 	}
 	r.After(callCtx, d, outcome)
