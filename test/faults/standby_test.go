@@ -117,11 +117,14 @@ func (r *run) awaited() bool {
 }
 
 func (r *run) wait(what string, condition func() bool) {
-	deadline := time.Now().Add(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(patience)
 	for !condition() {
-		if time.Now().After(deadline) {
+		select {
+		case <-tick.C:
+		case <-late:
 			r.t.Fatal(fmt.Errorf("%s: there is not %s after %s", r.plan, what, patience))
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 }
