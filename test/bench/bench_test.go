@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -15,9 +16,28 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// shared takes what the operators write, too: all of them are processes.
+type shared struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *shared) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(text)
+}
+
+func (s *shared) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // The test is about counts alone: times are those of the machine.
 func TestBothOperatorsWriteTheSameAndNothingAtRest(t *testing.T) {
-	var out, log bytes.Buffer
+	var out bytes.Buffer
+	var log shared
 	subjects := []string{ours, theirs}
 	err := run(t.Context(), []string{"-n", "20", "-window", "2s", "-json", "-subjects", strings.Join(subjects, ",")}, &out, &log)
 	if err != nil {
