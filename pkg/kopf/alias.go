@@ -23,6 +23,19 @@ type (
 	WatchEvent = handler.Event
 	// EventFunc is a handler of watch events.
 	EventFunc = handler.EventFunc
+	// Task is the arguments of a daemon. Its methods are in package handler.
+	Task = handler.Task
+	// DaemonFunc is a daemon.
+	DaemonFunc = handler.DaemonFunc
+	// StopReason is why a daemon has to stop. See package handler.
+	StopReason = handler.StopReason
+	// Tick is the arguments of a timer. Its methods are in package handler.
+	Tick = handler.Tick
+	// TimerFunc is a timer.
+	TimerFunc = handler.TimerFunc
+	// Indexed is the arguments of an indexing function. Its methods are in package
+	// handler.
+	Indexed = handler.Indexed
 	// Arguments is what the arguments of all kinds of handlers have in common,
 	// for filters. It is in package handler.
 	Arguments = handler.Arguments
@@ -72,6 +85,8 @@ type (
 	// Lifecycle chooses the handlers of one pass over an object, for
 	// Settings.Execution.Lifecycle. See package handler.
 	Lifecycle = handler.Lifecycle
+	// Due is a handler that a lifecycle can choose.
+	Due = handler.Due
 )
 
 // The reasons why a handler is called.
@@ -87,6 +102,17 @@ const (
 	ErrorsTemporary = handler.ErrorsTemporary
 	ErrorsPermanent = handler.ErrorsPermanent
 	ErrorsIgnored   = handler.ErrorsIgnored
+)
+
+// Why a daemon has to stop, as Task.StopReason has it.
+const (
+	StopDeleted   = handler.StopDeleted
+	StopMismatch  = handler.StopMismatch
+	StopPaused    = handler.StopPaused
+	StopExiting   = handler.StopExiting
+	StopSignalled = handler.StopSignalled
+	StopCancelled = handler.StopCancelled
+	StopAbandoned = handler.StopAbandoned
 )
 
 // What has happened to a field of a diff.
@@ -130,16 +156,16 @@ func Temporary(err error, delay time.Duration) error { return handler.Temporary(
 func Permanent(err error) error { return handler.Permanent(err) }
 
 // AllAtOnce calls all due handlers in order; this is the default lifecycle.
-func AllAtOnce(due []handler.Due) []handler.Due { return handler.AllAtOnce(due) }
+func AllAtOnce(due []Due) []Due { return handler.AllAtOnce(due) }
 
 // OneByOne calls the first due handler in each pass.
-func OneByOne(due []handler.Due) []handler.Due { return handler.OneByOne(due) }
+func OneByOne(due []Due) []Due { return handler.OneByOne(due) }
 
 // Randomized calls one due handler by chance in each pass.
-func Randomized(due []handler.Due) []handler.Due { return handler.Randomized(due) }
+func Randomized(due []Due) []Due { return handler.Randomized(due) }
 
 // Shuffled calls all due handlers in a random order.
-func Shuffled(due []handler.Due) []handler.Due { return handler.Shuffled(due) }
+func Shuffled(due []Due) []Due { return handler.Shuffled(due) }
 
 // AsSoonAsPossible calls the due handler with the fewest attempts.
-func AsSoonAsPossible(due []handler.Due) []handler.Due { return handler.AsSoonAsPossible(due) }
+func AsSoonAsPossible(due []Due) []Due { return handler.AsSoonAsPossible(due) }

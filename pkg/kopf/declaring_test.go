@@ -17,6 +17,18 @@ func createFn(context.Context, *Change) error { return nil }
 
 func watchFn(context.Context, *WatchEvent) error { return nil }
 
+func daemonFn(context.Context, *Task) error { return nil }
+
+func timerFn(context.Context, *Tick) error { return nil }
+
+func indexFn(context.Context, *Indexed) (map[string]int, error) { return nil, nil }
+
+func daemonPod(context.Context, *TaskOf[*corev1.Pod]) error { return nil }
+
+func timerPod(context.Context, *TickOf[*corev1.Pod]) error { return nil }
+
+func indexPod(context.Context, *IndexedOf[*corev1.Pod]) (map[string]int, error) { return nil, nil }
+
 func createPod(context.Context, *ChangeOf[*corev1.Pod]) error { return nil }
 
 func watchPod(context.Context, *EventOf[*corev1.Pod]) error { return nil }
@@ -72,6 +84,15 @@ func declarations(r *Registry) map[string]struct {
 		"a typed resuming":                    {func(Selector) { typed.OnResume(createPod) }, "resume createPod of Pod.v1"},
 		"a typed field":                       {func(Selector) { typed.OnField("spec.nodeName", createPod) }, "field createPod/spec.nodeName of Pod.v1"},
 		"a typed event":                       {func(Selector) { typed.OnEvent(watchPod) }, "event watchPod of Pod.v1"},
+		"a daemon, in the default registry":   {func(sel Selector) { Daemon(sel, daemonFn) }, "daemon daemonFn of kex"},
+		"a timer, in the default registry":    {func(sel Selector) { Timer(sel, timerFn) }, "timer timerFn of kex"},
+		"an index, in the default registry":   {func(sel Selector) { NewIndex(nil, sel, indexFn) }, "index indexFn of kex"},
+		"a daemon":                            {func(sel Selector) { r.Daemon(sel, daemonFn) }, "daemon daemonFn of kex"},
+		"a timer":                             {func(sel Selector) { r.Timer(sel, timerFn) }, "timer timerFn of kex"},
+		"an index":                            {func(sel Selector) { NewIndex(r, sel, indexFn) }, "index indexFn of kex"},
+		"a typed daemon":                      {func(Selector) { typed.Daemon(daemonPod) }, "daemon daemonPod of Pod.v1"},
+		"a typed timer":                       {func(Selector) { typed.Timer(timerPod) }, "timer timerPod of Pod.v1"},
+		"a typed index":                       {func(Selector) { IndexFor(typed, indexPod) }, "index indexPod of Pod.v1"},
 		"typed, in the default registry":      {func(Selector) { For[*corev1.Pod](nil).OnCreate(createPod) }, "create createPod of Pod.v1"},
 	}
 }
@@ -114,6 +135,10 @@ func TestThePlaceIsTheExactLine(t *testing.T) {
 	r.OnUpdate(Resource("kex"), createFn, Timeout(-1))
 	For[*corev1.Pod](r).OnCreate(createPod, Timeout(-1))
 	For[*corev1.Pod](r).OnEvent(watchPod, ID(""))
+	NewIndex(r, Resource("kex"), indexFn, Timeout(-1))
+	IndexFor(For[*corev1.Pod](r), indexPod, Timeout(-1))
+	Daemon(Resource("kex"), daemonFn, InitialDelay(-1))
+	For[*corev1.Pod](r).Timer(timerPod, Interval(-1))
 	_, err := r.handlers.Handlers(clientgoscheme.Scheme)
 	if err == nil {
 		t.Fatal("nothing is wrong")
@@ -121,6 +146,8 @@ func TestThePlaceIsTheExactLine(t *testing.T) {
 	for offset, want := range map[int]string{
 		1: `the create handler "createFn": the timeout`, 2: `the update handler "createFn"`,
 		3: `the create handler "createPod"`, 4: `the event handler "": its id is empty`,
+		5: `the index handler "indexFn": the timeout`, 6: `the index handler "indexPod": the timeout`,
+		7: `the daemon handler "daemonFn": the initial delay`, 8: `the timer handler "timerPod": the interval`,
 	} {
 		if want := fmt.Sprintf("kopf/declaring_test.go:%d: %s", line+offset, want); !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
@@ -135,6 +162,24 @@ func TestRefusedTypedHandlers(t *testing.T) {
 	}{
 		"no function":            {func(r *Registry) { For[*corev1.Pod](r).OnCreate(nil) }, "there is no function to call"},
 		"no function for events": {func(r *Registry) { For[*corev1.Pod](r).OnEvent(nil) }, "there is no function to call"},
+		"no daemon":              {func(r *Registry) { For[*corev1.Pod](r).Daemon(nil) }, `the daemon handler "": there is no function to call`},
+		"no timer":               {func(r *Registry) { For[*corev1.Pod](r).Timer(nil) }, `the timer handler "": there is no function to call`},
+		"no indexing function":   {func(r *Registry) { NewIndex[int, int](r, Resource("kex"), nil) }, `the index handler "": there is no function to call`},
+		"no typed indexing function": {
+			func(r *Registry) { IndexFor[*corev1.Pod, int, int](For[*corev1.Pod](r), nil) }, `the index handler "": there is no function to call`,
+		},
+		"an index by a literal without an id": {func(r *Registry) {
+			NewIndex(r, Resource("kex"), func(context.Context, *Indexed) (map[string]int, error) { return nil, nil })
+		}, "add kopf.ID"},
+		"two indices of one id": {func(r *Registry) {
+			NewIndex(r, Resource("kex"), indexFn)
+			NewIndex(r, Resource("kex"), indexFn)
+		}, `the id "indexFn" is taken by another index`},
+		"an index of an interface": {
+			func(r *Registry) {
+				IndexFor(For[client.Object](r), func(context.Context, *IndexedOf[client.Object]) (map[string]int, error) { return nil, nil }, ID("a"))
+			}, "it is for no resource",
+		},
 		"a literal without an id": {func(r *Registry) {
 			For[*corev1.Pod](r).OnEvent(func(context.Context, *EventOf[*corev1.Pod]) error { return nil })
 		}, "add kopf.ID"},

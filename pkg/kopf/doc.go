@@ -35,6 +35,23 @@
 //
 // For declares handlers of typed objects, as a kubebuilder project has them.
 //
+// # Daemons and timers
+//
+// Daemon declares a function that accompanies every object until the object is
+// deleted, does not match any longer, or the operator stops; its argument is a
+// Task, whose Wait and Stopped tell when to return. An object is not gone before
+// its daemons are; CancellationBackoff and CancellationTimeout say how long they
+// may take. Timer declares a function that is called again and again for every
+// object, by Interval, Sharp and Idle; its argument is a Tick, and it holds nothing.
+// Both see the object as it is at the time of asking.
+//
+// # In memory
+//
+// NewIndex declares what an operator is to know of all objects of a resource, by
+// keys: an Index, which is filled before any handler is called, and looked up by
+// handlers instead of asking the API server. NewMemo declares a Memo: a value in
+// memory for every object, which all handlers of that object share.
+//
 // # Children and events
 //
 // Adopt makes other objects the children of the handled one; Label,
@@ -52,6 +69,6 @@
 //
 // The names of this package are aliases where the thing itself belongs to a
 // smaller package: object (bodies, views, paths), diff, patch, selector, handler
-// (declarations, arguments, errors), registry, settings, storage and hierarchy,
-// all below this one. The engine is in pkg/reconcile.
+// (declarations, arguments, errors), index, memo, registry, settings, storage and
+// hierarchy, all below this one. The engine is in pkg/reconcile.
 package kopf

@@ -19,6 +19,12 @@ type (
 	ResumeOption = handler.ResumeOption
 	// EventOption is an option of OnEvent.
 	EventOption = handler.EventOption
+	// DaemonOption is an option of Daemon.
+	DaemonOption = handler.DaemonOption
+	// TimerOption is an option of Timer.
+	TimerOption = handler.TimerOption
+	// IndexOption is an option of NewIndex.
+	IndexOption = handler.IndexOption
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption = handler.SubhandlerOption
 
@@ -78,6 +84,39 @@ func HoldOnFailure() handler.DeletionOption { return handler.HoldOnFailure() }
 
 // Deleted calls a resuming handler also for objects that are being deleted.
 func Deleted() handler.ResumingOption { return handler.Deleted() }
+
+// InitialDelay puts off the first call of a daemon or a timer.
+func InitialDelay(delay time.Duration) handler.BackgroundOption { return handler.InitialDelay(delay) }
+
+// InitialDelayFunc is InitialDelay with a delay that depends on the object.
+func InitialDelayFunc(delay func(Arguments) time.Duration) handler.BackgroundOption {
+	return handler.InitialDelayFunc(delay)
+}
+
+// Interval is the time between two calls of a timer.
+func Interval(interval time.Duration) handler.ScheduleOption { return handler.Interval(interval) }
+
+// Sharp measures the interval of a timer from start to start.
+func Sharp() handler.ScheduleOption { return handler.Sharp() }
+
+// Idle calls the timer only when the object has not changed for that time.
+func Idle(idle time.Duration) handler.ScheduleOption { return handler.Idle(idle) }
+
+// CancellationBackoff is how long a daemon may take to stop by itself.
+func CancellationBackoff(backoff time.Duration) handler.StoppingOption {
+	return handler.CancellationBackoff(backoff)
+}
+
+// CancellationTimeout is how long a daemon may take to stop after its context was
+// cancelled; then it is abandoned. Without it the daemon is waited for.
+func CancellationTimeout(timeout time.Duration) handler.StoppingOption {
+	return handler.CancellationTimeout(timeout)
+}
+
+// CancellationPolling is how often a warning says that a daemon does not stop.
+func CancellationPolling(pause time.Duration) handler.StoppingOption {
+	return handler.CancellationPolling(pause)
+}
 
 // Equal matches a value that equals the given one as JSON does.
 func Equal(value any) Matcher { return handler.Equal(value) }

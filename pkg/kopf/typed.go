@@ -52,7 +52,12 @@ func (c *ChangeOf[T]) OldObject() T { return c.old }
 // it, possibly several times. Only what the function has changed is written;
 // fields that the Go type does not know are kept.
 func (c *ChangeOf[T]) Update(change func(T) error) {
-	c.Patch().Apply(func(u *unstructured.Unstructured) error {
+	update(c.Patch(), change)
+}
+
+// update adds a typed transformation to a patch.
+func update[T client.Object](to *Patch, change func(T) error) {
+	to.Apply(func(u *unstructured.Unstructured) error {
 		before, after := newOf[T](), newOf[T]()
 		for _, typed := range []T{before, after} {
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {

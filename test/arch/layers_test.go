@@ -27,7 +27,7 @@ var layers = []layer{
 	{name: "engine", folders: []string{"pkg/reconcile"}},
 	{name: "admission and peering", folders: []string{"pkg/webhook", "pkg/peering"}},
 	{name: "settings", folders: []string{"pkg/kopf/settings"}},
-	{name: "registry", folders: []string{"pkg/kopf/registry"}},
+	{name: "registry and index", folders: []string{"pkg/kopf/registry", "pkg/kopf/index"}},
 	{name: "handler", folders: []string{"pkg/kopf/handler"}},
 	{name: "selector", folders: []string{"pkg/kopf/selector"}},
 	{name: "storage", folders: []string{"pkg/kopf/storage"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf/cause"
 	"github.com/kopf-go/kopf/pkg/kopf/diff"
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/patch"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
@@ -31,6 +32,7 @@ type Arguments interface {
 	Annotations() map[string]string
 	Resource() selector.Resource
 	Param() any
+	Memo() *memo.Values
 	Logger() logr.Logger
 	Reason() cause.Reason
 	Old() object.Value
@@ -41,54 +43,31 @@ type Arguments interface {
 // Subject is the object at hand and the means to work on it: the part of the
 // arguments that all kinds of handlers share. The engine fills it.
 type Subject struct {
-	Body     *object.Body
+	Body *object.Body
+	// Live replaces the body, if it is there: every look sees the object as it is
+	// by then. It is safe for concurrent use.
+	Live     func() *object.Body
 	Patch    *patch.Patch
 	Resource selector.Resource
 	Logger   logr.Logger
 	Client   client.Client
+	// Memo is what is kept in memory of the object. It is asked for only if a
+	// handler does; nil: nothing is kept.
+	Memo func() *memo.Values
 }
 
-// common answers for the subject; every kind of arguments embeds it.
-type common struct {
-	subject Subject
-	param   any
+func (s *Subject) body() *object.Body {
+	if s.Live != nil {
+		return s.Live()
+	}
+	return s.Body
 }
 
-// Body is the object as it is now.
-func (c *common) Body() *object.Body { return c.subject.Body }
+// common is what handlers get that may change the object.
+type common struct{ reading }
 
-// Spec is the part of the object that its users write.
-func (c *common) Spec() object.View { return c.subject.Body.Spec() }
-
-// Status is the part of the object that its operators write.
-func (c *common) Status() object.View { return c.subject.Body.Status() }
-
-// Meta is the object's metadata.
-func (c *common) Meta() object.View { return c.subject.Body.Meta() }
-
-// Name is the object's name.
-func (c *common) Name() string { return c.subject.Body.Name() }
-
-// Namespace is the object's namespace; empty for a cluster-scoped object.
-func (c *common) Namespace() string { return c.subject.Body.Namespace() }
-
-// UID is the object's uid.
-func (c *common) UID() types.UID { return c.subject.Body.UID() }
-
-// Labels are the object's labels, never nil.
-func (c *common) Labels() map[string]string { return c.subject.Body.Labels() }
-
-// Annotations are the object's annotations, never nil.
-func (c *common) Annotations() map[string]string { return c.subject.Body.Annotations() }
-
-// Resource is the actual resource of the object, as the cluster serves it.
-func (c *common) Resource() selector.Resource { return c.subject.Resource }
-
-// Param is the value of the option of the same name; nil without it.
-func (c *common) Param() any { return c.param }
-
-// Logger logs with the object and the handler in every line.
-func (c *common) Logger() logr.Logger { return c.subject.Logger }
+// commonOf makes the part of the arguments that these handlers share.
+func commonOf(s Subject, param any) common { return common{reading{s, param}} }
 
 // Patch collects changes of the object. They are sent together with the
 // operator's own bookkeeping after the handler has returned.
@@ -104,6 +83,32 @@ type Attempt struct {
 	Started time.Time // the first attempt
 	Now     time.Time // this attempt
 }
+
+// tried answers for the attempt; the arguments of all kinds that are retried embed
+// it.
+type tried struct{ attempt Attempt }
+
+// Retry tells how often the handler was tried before: 0 on the first attempt, and
+// on the first one after a success.
+func (t *tried) Retry() int { return t.attempt.Retry }
+
+// Started is the time of the first attempt.
+func (t *tried) Started() time.Time { return t.attempt.Started }
+
+// Runtime is the time since the first attempt, until this one.
+func (t *tried) Runtime() time.Duration { return t.attempt.Now.Sub(t.attempt.Started) }
+
+// resulting takes the result; the arguments of all kinds that have one embed it.
+type resulting struct{ result any }
+
+// SetResult stores a value under status.<handler id> when the handler succeeds.
+// It must be expressible as JSON; nil stores nothing.
+//
+// Specification: Results delivery.
+func (r *resulting) SetResult(value any) { r.result = value }
+
+// Result is what SetResult was given last.
+func (r *resulting) Result() any { return r.result }
 
 // Transition is what has happened to the object, or to the handler's field.
 type Transition struct {

@@ -17,6 +17,25 @@ func (d *Declaration) CallEvent(ctx context.Context, e *Event) (err error) {
 	return d.onEvent(ctx, e)
 }
 
+// CallDaemon calls a daemon. A panic becomes a PanicError.
+func (d *Declaration) CallDaemon(ctx context.Context, t *Task) (err error) {
+	defer recovered(&err)
+	t.expired = ctx.Done()
+	return d.onDaemon(ctx, t)
+}
+
+// CallTimer calls a timer. A panic becomes a PanicError.
+func (d *Declaration) CallTimer(ctx context.Context, t *Tick) (err error) {
+	defer recovered(&err)
+	return d.onTimer(ctx, t)
+}
+
+// CallIndex calls an indexing function. A panic becomes a PanicError.
+func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, err error) {
+	defer recovered(&err)
+	return d.onIndex(ctx, i)
+}
+
 // Guarded calls what calls the developer's code, such as filters, beside the
 // handlers themselves. A panic becomes a PanicError.
 func Guarded(call func() error) (err error) {

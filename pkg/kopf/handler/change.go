@@ -2,7 +2,6 @@ package handler
 
 import (
 	"context"
-	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf/cause"
 	"github.com/kopf-go/kopf/pkg/kopf/diff"
@@ -22,9 +21,9 @@ type ChangeFunc func(ctx context.Context, c *Change) error
 // Specification: Arguments, "Resource-changing kwargs", "Retrying and timing".
 type Change struct {
 	common
-	attempt    Attempt
+	tried
+	resulting
 	transition Transition
-	result     any
 	children   Children
 }
 
@@ -39,17 +38,8 @@ var _ Arguments = (*Change)(nil)
 
 // NewChange makes the arguments of one call.
 func NewChange(s Subject, param any, a Attempt, t Transition, children Children) *Change {
-	return &Change{common: common{s, param}, attempt: a, transition: t, children: children}
+	return &Change{common: commonOf(s, param), tried: tried{a}, transition: t, children: children}
 }
-
-// Retry tells how often the handler was tried before: 0 on the first attempt.
-func (c *Change) Retry() int { return c.attempt.Retry }
-
-// Started is the time of the first attempt.
-func (c *Change) Started() time.Time { return c.attempt.Started }
-
-// Runtime is the time since the first attempt.
-func (c *Change) Runtime() time.Duration { return c.attempt.Now.Sub(c.attempt.Started) }
 
 // Reason is what happened to the object; useful when one function is declared
 // for several reasons.
@@ -63,15 +53,6 @@ func (c *Change) New() object.Value { return c.transition.New }
 
 // Diff is the difference from Old to New; relative to the field, if there is one.
 func (c *Change) Diff() diff.Diff { return c.transition.Diff }
-
-// SetResult stores a value under status.<handler id> when the handler succeeds.
-// It must be expressible as JSON; nil stores nothing.
-//
-// Specification: Results delivery.
-func (c *Change) SetResult(value any) { c.result = value }
-
-// Result is what SetResult was given last.
-func (c *Change) Result() any { return c.result }
 
 // Subhandler registers a part of this handler's work as a handler of its own,
 // with its own progress, retries and result, under the id "<handler>/<id>". It

@@ -44,28 +44,47 @@ type Declaration struct {
 	Hold     bool // a deletion handler whose permanent failure holds the object
 	Deleted  bool // a resuming handler that is called for deletions too
 
+	// InitialDelay of a daemon or a timer; nil: none.
+	InitialDelay func(Arguments) time.Duration
+
+	Interval time.Duration // between the calls of a timer; 0: there is only one
+	Sharp    bool          // the interval is measured from start to start
+	Idle     time.Duration // how long the object must be unchanged for a timer
+
+	CancellationBackoff time.Duration  // from the stop signal to the cancellation of a daemon
+	CancellationTimeout *time.Duration // from there until it is given up; nil: never, and no cancellation
+	CancellationPolling time.Duration  // between warnings of a daemon that does not stop; 0: the setting
+
+	// Table is the index that an indexing function fills.
+	Table Table
+
 	// Place is where in the source the handler was declared.
 	Place string
 
 	onChange ChangeFunc
 	onEvent  EventFunc
+	onDaemon DaemonFunc
+	onTimer  TimerFunc
+	onIndex  IndexFunc
 	function identity // of the developer's function, however it is wrapped
 	given    bool     // the id was given
 	problems []error
 }
 
 // Same tells whether two declarations are one handler that is declared for
-// several things: the same function with the same id. On one occasion it is
-// called once.
+// several things: the same function with the same id, and for the same index. On
+// one occasion it is called once.
 func (d *Declaration) Same(other *Declaration) bool {
-	return d.ID == other.ID && d.function == other.function
+	return d.ID == other.ID && d.function == other.function && d.Table == other.Table
 }
 
 // Conflict tells, as an error, whether two different functions claim one id.
 func (d *Declaration) Conflict(other *Declaration) error {
 	switch {
-	case d.ID != other.ID || d.function == other.function:
+	case d.ID != other.ID || d.Same(other):
 		return nil
+	case d.function == other.function:
+		return fmt.Errorf("%s: the id %q is taken by another index at %s: give one of them another kopf.ID", d.Place, d.ID, other.Place)
 	case d.function.code == other.function.code:
 		return fmt.Errorf("%s: the id %q is taken at %s by the same function with another receiver or other variables: "+
 			"give one of them another kopf.ID, or keep the function in one variable and declare that", d.Place, d.ID, other.Place)
@@ -79,8 +98,13 @@ func (d *Declaration) HoldsDeletion() bool { return d.Kind == OnDelete && !d.Opt
 
 // Function is what a handler of some kind is made of.
 type Function struct {
-	Change ChangeFunc // all kinds but events
+	Change ChangeFunc // all kinds but those below
 	Event  EventFunc  // events
+	Daemon DaemonFunc // daemons
+	Timer  TimerFunc  // timers
+	Index  IndexFunc  // indices
+	// Table is the index to be filled.
+	Table Table
 	// Origin is the developer's own function, if the ones above only wrap it:
 	// the id and the identity of the handler come from it.
 	Origin any
@@ -88,29 +112,39 @@ type Function struct {
 	Object runtime.Object
 }
 
+// origin is the developer's function; nil if there is none.
 func (f Function) origin() any {
 	switch {
 	case f.Origin != nil:
 		return f.Origin
+	case f.Change != nil:
+		return f.Change
 	case f.Event != nil:
 		return f.Event
+	case f.Daemon != nil:
+		return f.Daemon
+	case f.Timer != nil:
+		return f.Timer
+	case f.Index != nil:
+		return f.Index
 	default:
-		return f.Change
+		return nil
 	}
 }
 
 // declare makes a declaration. What is wrong with it is in the error, with the
 // place; the declaration is then not usable.
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
-	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, Place: placeOf(), onChange: fn.Change, onEvent: fn.Event}
+	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, Place: placeOf(), Table: fn.Table}
+	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
 	d.problem(sel.Err())
 	for _, option := range options {
 		apply(option, d)
 	}
-	if fn.Change == nil && fn.Event == nil {
+	if function := fn.origin(); function == nil {
 		d.problem(errors.New("there is no function to call"))
 	} else {
-		d.identify(fn.origin())
+		d.identify(function)
 	}
 	d.validate()
 	if len(d.problems) > 0 {

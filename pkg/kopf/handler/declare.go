@@ -35,6 +35,23 @@ func Watch(sel selector.Selector, fn Function, options ...EventOption) (*Declara
 	return declare(OnEvent, sel, fn, options, EventOption.event)
 }
 
+// Daemon declares a function that accompanies every object.
+func Daemon(sel selector.Selector, fn Function, options ...DaemonOption) (*Declaration, error) {
+	return declare(OnDaemon, sel, fn, options, DaemonOption.daemon)
+}
+
+// Timer declares a function that is called for every object again and again.
+func Timer(sel selector.Selector, fn Function, options ...TimerOption) (*Declaration, error) {
+	return declare(OnTimer, sel, fn, options, TimerOption.timer)
+}
+
+// Index declares a function that fills an index from every object. Its errors are
+// ignored by default: what is in the index stays as it is.
+func Index(sel selector.Selector, fn Function, options ...IndexOption) (*Declaration, error) {
+	options = append([]IndexOption{Errors(ErrorsIgnored)}, options...)
+	return declare(OnIndex, sel, fn, options, IndexOption.index)
+}
+
 func newSubhandler(id string, fn ChangeFunc, options []SubhandlerOption) (*Declaration, error) {
 	options = append([]SubhandlerOption{ID(id)}, options...)
 	return declare(Subhandler, selector.Selector{}, Function{Change: fn}, options, SubhandlerOption.subhandler)

@@ -8,7 +8,10 @@
 // no sense for a kind does not compile. What the compiler cannot see is checked
 // when the declaration is made, and reported with its place in the source.
 //
-// Change and Event are the arguments; the engine makes them for every call.
+// Change, Event, Task, Tick and Indexed are the arguments; the engine makes them for
+// every call. A Stopper is its side of a daemon's stop, and a Table its side of an
+// index.
 //
-// Specification: Handlers, Arguments, Filtering, Error handling.
+// Specification: Handlers, Daemons, Timers, In-memory indexing, Arguments, Filtering,
+// Error handling.
 package handler

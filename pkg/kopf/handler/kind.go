@@ -13,13 +13,28 @@ const (
 	OnResume Kind = "resume"
 	OnField  Kind = "field"
 	OnEvent  Kind = "event"
+	OnDaemon Kind = "daemon"
+	OnTimer  Kind = "timer"
+	OnIndex  Kind = "index"
 	// Subhandler is registered by another handler while that one runs.
 	Subhandler Kind = "subhandler"
 )
 
 // Changing tells whether handlers of the kind are called for causes, with
-// persisted progress; event handlers are called for every watch event instead.
-func (k Kind) Changing() bool { return k != OnEvent }
+// persisted progress. Those of the other kinds have no causes, but the object as
+// it is: events and indices for every watch event, and the background ones.
+func (k Kind) Changing() bool {
+	switch k {
+	case OnEvent, OnDaemon, OnTimer, OnIndex:
+		return false
+	default:
+		return true
+	}
+}
+
+// Background tells whether handlers of the kind accompany objects, whatever
+// happens to these.
+func (k Kind) Background() bool { return k == OnDaemon || k == OnTimer }
 
 // reactsTo tells whether the kind is called for the reason. Field handlers are
 // called for any but deletions, which only deletion handlers may hold up;

@@ -22,8 +22,8 @@ type Occasion struct {
 // An object that is in the scope of no handler is left entirely alone.
 func (d *Declaration) InScope(o *Occasion) bool {
 	args := d.lazily(o)
-	return matchMetadata(d.Labels, o.Subject.Body, "labels", args) &&
-		matchMetadata(d.Annotations, o.Subject.Body, "annotations", args) &&
+	return matchMetadata(d.Labels, o.Subject.body(), "labels", args) &&
+		matchMetadata(d.Annotations, o.Subject.body(), "annotations", args) &&
 		d.matchValue(o, args) && d.matchWhen(args)
 }
 
@@ -65,10 +65,10 @@ func (d *Declaration) lazily(o *Occasion) func() Arguments {
 	var args Arguments
 	return func() Arguments {
 		if args == nil {
-			if d.Kind == OnEvent {
-				args = NewEvent(o.Subject, d.Param, "")
-			} else {
+			if d.Kind.Changing() {
 				args = NewChange(o.Subject, d.Param, Attempt{}, d.Transition(o), nil)
+			} else {
+				args = &reading{o.Subject, d.Param}
 			}
 		}
 		return args
@@ -95,7 +95,7 @@ func (d *Declaration) matchValue(o *Occasion, args func() Arguments) bool {
 	if filter.IsZero() {
 		filter = Present()
 	}
-	value, _ := o.Subject.Body.Lookup(d.Field)
+	value, _ := o.Subject.body().Lookup(d.Field)
 	if filter.Matches(object.NewValue(value), args()) {
 		return true
 	}
@@ -103,7 +103,7 @@ func (d *Declaration) matchValue(o *Occasion, args func() Arguments) bool {
 }
 
 func (d *Declaration) matchChange(o *Occasion, args func() Arguments) bool {
-	if d.Field == nil || d.Kind == OnEvent {
+	if d.Field == nil || !d.Kind.Changing() {
 		return true
 	}
 	before, after := fieldOf(o.Old, d.Field), fieldOf(o.New, d.Field)

@@ -26,6 +26,12 @@ type (
 	ResumeOption interface{ resume(*Declaration) }
 	// EventOption is an option of OnEvent.
 	EventOption interface{ event(*Declaration) }
+	// DaemonOption is an option of Daemon.
+	DaemonOption interface{ daemon(*Declaration) }
+	// TimerOption is an option of Timer.
+	TimerOption interface{ timer(*Declaration) }
+	// IndexOption is an option of NewIndex.
+	IndexOption interface{ index(*Declaration) }
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption interface{ subhandler(*Declaration) }
 )
@@ -39,6 +45,9 @@ func (o AnyOption) delete(d *Declaration)     { o(d) }
 func (o AnyOption) resume(d *Declaration)     { o(d) }
 func (o AnyOption) event(d *Declaration)      { o(d) }
 func (o AnyOption) subhandler(d *Declaration) { o(d) }
+func (o AnyOption) daemon(d *Declaration)     { o(d) }
+func (o AnyOption) timer(d *Declaration)      { o(d) }
+func (o AnyOption) index(d *Declaration)      { o(d) }
 
 // RetryOption fits the kinds whose handlers are retried.
 type RetryOption func(*Declaration)
@@ -48,6 +57,9 @@ func (o RetryOption) update(d *Declaration)     { o(d) }
 func (o RetryOption) delete(d *Declaration)     { o(d) }
 func (o RetryOption) resume(d *Declaration)     { o(d) }
 func (o RetryOption) subhandler(d *Declaration) { o(d) }
+func (o RetryOption) daemon(d *Declaration)     { o(d) }
+func (o RetryOption) timer(d *Declaration)      { o(d) }
+func (o RetryOption) index(d *Declaration)      { o(d) }
 
 // FieldOption fits the kinds that can be restricted to a field.
 type FieldOption func(*Declaration)
@@ -57,6 +69,9 @@ func (o FieldOption) update(d *Declaration) { o(d) }
 func (o FieldOption) delete(d *Declaration) { o(d) }
 func (o FieldOption) resume(d *Declaration) { o(d) }
 func (o FieldOption) event(d *Declaration)  { o(d) }
+func (o FieldOption) daemon(d *Declaration) { o(d) }
+func (o FieldOption) timer(d *Declaration)  { o(d) }
+func (o FieldOption) index(d *Declaration)  { o(d) }
 
 // TransitionOption fits updates and fields.
 type TransitionOption func(*Declaration)
@@ -72,6 +87,22 @@ func (o DeletionOption) delete(d *Declaration) { o(d) }
 type ResumingOption func(*Declaration)
 
 func (o ResumingOption) resume(d *Declaration) { o(d) }
+
+// BackgroundOption fits daemons and timers.
+type BackgroundOption func(*Declaration)
+
+func (o BackgroundOption) daemon(d *Declaration) { o(d) }
+func (o BackgroundOption) timer(d *Declaration)  { o(d) }
+
+// StoppingOption fits daemons.
+type StoppingOption func(*Declaration)
+
+func (o StoppingOption) daemon(d *Declaration) { o(d) }
+
+// ScheduleOption fits timers.
+type ScheduleOption func(*Declaration)
+
+func (o ScheduleOption) timer(d *Declaration) { o(d) }
 
 // ID sets the handler's id instead of the function's name. Progress and results
 // are persisted under it: renaming a handler makes another one of it. A field

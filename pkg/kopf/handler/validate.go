@@ -6,6 +6,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
 )
@@ -20,6 +21,7 @@ func (d *Declaration) validate() {
 	d.validateID()
 	d.validateFilters()
 	d.validateLimits()
+	d.validateTiming()
 }
 
 func (d *Declaration) validateSelector() {
@@ -82,5 +84,28 @@ func (d *Declaration) validateLimits() {
 	}
 	if d.Backoff != nil && *d.Backoff < 0 {
 		d.problem(fmt.Errorf("the backoff %s is negative", *d.Backoff))
+	}
+}
+
+// validateTiming looks at what daemons and timers have beside the others.
+func (d *Declaration) validateTiming() {
+	d.validateDuration("interval", d.Interval)
+	d.validateDuration("idle time", d.Idle)
+	d.validateDuration("cancellation backoff", d.CancellationBackoff)
+	d.validateDuration("cancellation polling", d.CancellationPolling)
+	if d.CancellationTimeout != nil {
+		d.validateDuration("cancellation timeout", *d.CancellationTimeout)
+	}
+	if d.Sharp && d.Interval == 0 {
+		d.problem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
+	}
+	if d.Kind == OnIndex && d.Table == nil {
+		d.problem(errors.New("there is no index to fill: declare it by kopf.NewIndex"))
+	}
+}
+
+func (d *Declaration) validateDuration(what string, value time.Duration) {
+	if value < 0 {
+		d.problem(fmt.Errorf("the %s %s is negative", what, value))
 	}
 }

@@ -31,6 +31,10 @@ func NewBody(raw map[string]any) *Body {
 	return b
 }
 
+// Snapshot is the version in the form in which it can be kept; nil for a body that
+// was made of a mapping.
+func (b *Body) Snapshot() *Snapshot { return b.snapshot }
+
 // Raw is the decoded object itself, shared by all readers: never change it.
 // Handlers use View and its siblings instead.
 func (b *Body) Raw() map[string]any {

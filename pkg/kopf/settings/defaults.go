@@ -16,9 +16,11 @@ const (
 	DefaultWorkers            = 100
 	DefaultGracePeriod        = 20 * time.Second
 	DefaultEventBacklog       = 100
-	DefaultQPS                = 200
-	DefaultBurst              = 400
-	DefaultRequestTimeout     = 30 * time.Second
+
+	DefaultCancellationPolling = 60 * time.Second
+	DefaultQPS                 = 200
+	DefaultBurst               = 400
+	DefaultRequestTimeout      = 30 * time.Second
 )
 
 // Default is the configuration that an empty one means.
@@ -32,6 +34,7 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.Execution.Checkpoint, DefaultCheckpoint)
 	fill(&s.Execution.Workers, DefaultWorkers)
 	fill(&s.Execution.GracePeriod, DefaultGracePeriod)
+	fill(&s.Background.CancellationPolling, DefaultCancellationPolling)
 	fill(&s.Queueing.EventBacklog, DefaultEventBacklog)
 	fill(&s.Networking.QPS, DefaultQPS)
 	fill(&s.Networking.Burst, DefaultBurst)

@@ -13,6 +13,7 @@ type Settings struct {
 	Scope       Scope
 	Persistence Persistence
 	Execution   Execution
+	Background  Background
 	Queueing    Queueing
 	Posting     Posting
 	Networking  Networking
@@ -61,6 +62,15 @@ type Execution struct {
 	// stops. Default: DefaultGracePeriod, less than the 30 seconds that
 	// Kubernetes gives to a pod.
 	GracePeriod time.Duration
+}
+
+// Background is how daemons and timers are run.
+type Background struct {
+	// CancellationPolling is how often a warning says that a daemon was asked to
+	// stop and does not, if the daemon has no interval of its own.
+	// Default: DefaultCancellationPolling, often enough for a person who waits for
+	// the object to go, and rare enough for the log.
+	CancellationPolling time.Duration
 }
 
 // Queueing is how the changes of an object wait for their turn.

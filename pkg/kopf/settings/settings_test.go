@@ -23,6 +23,7 @@ func TestDefaults(t *testing.T) {
 		"progress is smart":                  {s.Persistence.Progress, storage.SmartProgress{}},
 		"own writes are awaited":             {s.Persistence.ConsistencyTimeout, 5 * time.Second},
 		"errors are retried in a minute":     {s.Execution.Backoff, time.Minute},
+		"who does not stop is named":         {s.Background.CancellationPolling, time.Minute},
 		"done is done after a second":        {s.Execution.Checkpoint, time.Second},
 		"a hundred objects at once":          {s.Execution.Workers, 100},
 		"handlers may finish":                {s.Execution.GracePeriod, 20 * time.Second},
@@ -73,6 +74,7 @@ func TestWhatIsSetIsKept(t *testing.T) {
 	given := settings.Settings{
 		Scope:       settings.Scope{Namespaces: []string{"a", "b"}},
 		Persistence: settings.Persistence{Finalizer: "a.dev/f", Progress: storage.StatusProgress{}, ConsistencyTimeout: 1, DiffBase: storage.StatusDiffBase{}},
+		Background:  settings.Background{CancellationPolling: 9},
 		Execution:   settings.Execution{Backoff: 2, Checkpoint: 3, Workers: 4, GracePeriod: 5, Lifecycle: handler.OneByOne},
 		Queueing:    settings.Queueing{ErrorDelays: []time.Duration{}, EventBacklog: 6},
 		Posting:     settings.Posting{Disabled: true},
@@ -116,6 +118,7 @@ func TestValidate(t *testing.T) {
 			func(s *settings.Settings) { s.Persistence.ConsistencyTimeout = -1 }, "settings.Persistence.ConsistencyTimeout is negative: -1ns",
 		},
 		"a negative backoff":       {func(s *settings.Settings) { s.Execution.Backoff = -time.Second }, "settings.Execution.Backoff is negative: -1s"},
+		"a negative polling":       {func(s *settings.Settings) { s.Background.CancellationPolling = -1 }, "settings.Background.CancellationPolling is negative"},
 		"a negative checkpoint":    {func(s *settings.Settings) { s.Execution.Checkpoint = -1 }, "settings.Execution.Checkpoint is negative"},
 		"a negative grace period":  {func(s *settings.Settings) { s.Execution.GracePeriod = -1 }, "settings.Execution.GracePeriod is negative"},
 		"less than no workers":     {func(s *settings.Settings) { s.Execution.Workers = -1 }, "settings.Execution.Workers is negative: -1"},

@@ -21,6 +21,7 @@ func (s Settings) Validate() error {
 		notNegative("Execution.Checkpoint", s.Execution.Checkpoint),
 		notNegative("Execution.Workers", s.Execution.Workers),
 		notNegative("Execution.GracePeriod", s.Execution.GracePeriod),
+		notNegative("Background.CancellationPolling", s.Background.CancellationPolling),
 		s.Queueing.validate(),
 		notNegative("Networking.Burst", s.Networking.Burst),
 		notNegative("Networking.RequestTimeout", s.Networking.RequestTimeout),

@@ -22,6 +22,12 @@ func change(context.Context, *kopf.Change) error { return nil }
 
 func event(context.Context, *kopf.WatchEvent) error { return nil }
 
+func daemon(context.Context, *kopf.Task) error { return nil }
+
+func timer(context.Context, *kopf.Tick) error { return nil }
+
+func indexing(context.Context, *kopf.Indexed) (map[string]int, error) { return nil, nil }
+
 func agree(kopf.Arguments) bool { return true }
 
 func creations(r *kopf.Registry) {
@@ -92,6 +98,71 @@ func events(r *kopf.Registry) {
 	r.OnEvent(pods, change)                                 // refused
 }
 
+func background(r *kopf.Registry) {
+	r.Daemon(pods, daemon, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	r.Daemon(pods, daemon, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
+	r.Daemon(pods, daemon, kopf.Field("spec"), kopf.Value(there), kopf.InitialDelay(time.Second), kopf.InitialDelayFunc(delay))
+	r.Daemon(pods, daemon, kopf.CancellationBackoff(1), kopf.CancellationTimeout(1), kopf.CancellationPolling(1))
+	r.Daemon(pods, daemon, kopf.Interval(time.Second)) // refused
+	r.Daemon(pods, daemon, kopf.Sharp())               // refused
+	r.Daemon(pods, daemon, kopf.Idle(time.Second))     // refused
+	r.Daemon(pods, daemon, kopf.Old(there))            // refused
+	r.Daemon(pods, daemon, kopf.Optional())            // refused
+	r.Daemon(pods, daemon, kopf.Deleted())             // refused
+	r.Daemon(pods, timer)                              // refused
+	r.Daemon(pods, change)                             // refused
+	kopf.For[*corev1.Pod](r).Daemon(daemon)            // refused
+
+	r.Timer(pods, timer, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	r.Timer(pods, timer, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
+	r.Timer(pods, timer, kopf.Field("spec"), kopf.Value(there), kopf.InitialDelay(time.Second), kopf.InitialDelayFunc(delay))
+	r.Timer(pods, timer, kopf.Interval(time.Second), kopf.Sharp(), kopf.Idle(time.Second))
+	r.Timer(pods, timer, kopf.CancellationBackoff(1)) // refused
+	r.Timer(pods, timer, kopf.CancellationTimeout(1)) // refused
+	r.Timer(pods, timer, kopf.CancellationPolling(1)) // refused
+	r.Timer(pods, timer, kopf.New(there))             // refused
+	r.Timer(pods, timer, kopf.HoldOnFailure())        // refused
+	r.Timer(pods, timer, kopf.Deleted())              // refused
+	r.Timer(pods, timer, kopf.Interval(1.5))          // refused
+	r.Timer(pods, daemon)                             // refused
+	r.Timer(pods, event)                              // refused
+
+	r.OnCreate(pods, change, kopf.Interval(time.Second))          // refused
+	r.OnUpdate(pods, change, kopf.Idle(time.Second))              // refused
+	r.OnDelete(pods, change, kopf.CancellationTimeout(1))         // refused
+	r.OnResume(pods, change, kopf.InitialDelay(time.Second))      // refused
+	r.OnEvent(pods, event, kopf.Sharp())                          // refused
+	r.OnField(pods, "spec", change, kopf.InitialDelayFunc(delay)) // refused
+}
+
+func delay(kopf.Arguments) time.Duration { return time.Second }
+
+func indices(r *kopf.Registry) {
+	kopf.NewIndex(r, pods, indexing, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	kopf.NewIndex(r, pods, indexing, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsTemporary))
+	kopf.NewIndex(r, pods, indexing, kopf.Field("spec"), kopf.Value(there))
+	kopf.NewIndex(r, pods, indexing, kopf.Interval(time.Second))     // refused
+	kopf.NewIndex(r, pods, indexing, kopf.InitialDelay(time.Second)) // refused
+	kopf.NewIndex(r, pods, indexing, kopf.CancellationTimeout(1))    // refused
+	kopf.NewIndex(r, pods, indexing, kopf.Old(there))                // refused
+	kopf.NewIndex(r, pods, indexing, kopf.Optional())                // refused
+	kopf.NewIndex(r, pods, change)                                   // refused
+	kopf.IndexFor(kopf.For[*corev1.Pod](r), indexing)                // refused
+	var numbers *kopf.Index[string, int] = kopf.NewIndex(r, pods, indexing)
+	var names *kopf.Index[string, string] = kopf.NewIndex(r, pods, indexing) // refused
+	_ = numbers.Get("a")
+	_ = numbers.Get(1) // refused
+	_ = names
+}
+
+func memos(c *kopf.Change, t *kopf.Tick, i *kopf.Indexed, a kopf.Arguments) {
+	counts := kopf.NewMemo(func() int { return 1 }, nil)
+	var count int = counts.Of(c) + counts.Of(t) + counts.Of(i) + counts.Operator(a)
+	var text string = counts.Of(c) // refused
+	i.Patch()                      // refused
+	_, _ = count, text
+}
+
 func subhandlers(c *kopf.Change) {
 	c.Subhandler("a", change, kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	c.Subhandler("a", change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
@@ -100,5 +171,6 @@ func subhandlers(c *kopf.Change) {
 	c.Subhandler("a", change, kopf.Old(there))    // refused
 	c.Subhandler("a", change, kopf.Optional())    // refused
 	c.Subhandler("a", change, kopf.Deleted())     // refused
+	c.Subhandler("a", change, kopf.Idle(1))       // refused
 	c.Subhandler(change)                          // refused
 }

@@ -1,0 +1,82 @@
+package kopf
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+// Daemon declares a function that accompanies every object: it is called when the
+// object appears or the operator starts, and runs until the object is deleted, does
+// not match any longer, or the operator stops. An object stays until its daemons
+// have stopped, by a finalizer.
+//
+// Specification: Daemons.
+func (r *Registry) Daemon(sel Selector, fn DaemonFunc, options ...DaemonOption) {
+	r.handlers.Add(handler.Daemon(sel, handler.Function{Daemon: fn}, options...))
+}
+
+// Timer declares a function that is called for every object again and again, as
+// long as the object exists and matches. It holds nothing: objects with timers
+// alone have no finalizer.
+//
+// Specification: Timers.
+func (r *Registry) Timer(sel Selector, fn TimerFunc, options ...TimerOption) {
+	r.handlers.Add(handler.Timer(sel, handler.Function{Timer: fn}, options...))
+}
+
+// Daemon declares a function that accompanies every object, in the default
+// registry; see Registry.Daemon.
+func Daemon(sel Selector, fn DaemonFunc, options ...DaemonOption) {
+	DefaultRegistry.Daemon(sel, fn, options...)
+}
+
+// Timer declares a function that is called for every object again and again, in the
+// default registry; see Registry.Timer.
+func Timer(sel Selector, fn TimerFunc, options ...TimerOption) {
+	DefaultRegistry.Timer(sel, fn, options...)
+}
+
+// TaskOf is a Task of a typed object.
+type TaskOf[T client.Object] struct{ *Task }
+
+// Object is the object as it is now, decoded anew at every call. It is an error if
+// it does not fit the type. Changing it has no effect: use Update, or the Patch.
+func (t *TaskOf[T]) Object() (T, error) { return decode[T](t.Body().Raw()) }
+
+// Update changes the object by a function when the daemon has returned; see
+// ChangeOf.Update.
+func (t *TaskOf[T]) Update(change func(T) error) { update(t.Patch(), change) }
+
+// TickOf is a Tick of a typed object.
+type TickOf[T client.Object] struct{ *Tick }
+
+// Object is the object as it is now, decoded anew at every call. It is an error if
+// it does not fit the type. Changing it has no effect: use Update, or the Patch.
+func (t *TickOf[T]) Object() (T, error) { return decode[T](t.Body().Raw()) }
+
+// Update changes the object by a function when the timer has returned; see
+// ChangeOf.Update.
+func (t *TickOf[T]) Update(change func(T) error) { update(t.Patch(), change) }
+
+// Daemon is Registry.Daemon for the type.
+func (t Typed[T]) Daemon(fn func(context.Context, *TaskOf[T]) error, options ...DaemonOption) {
+	function := handler.Function{Object: newOf[T]()}
+	if fn != nil {
+		function.Origin = fn
+		function.Daemon = func(ctx context.Context, task *Task) error { return fn(ctx, &TaskOf[T]{task}) }
+	}
+	t.registry.handlers.Add(handler.Daemon(Selector{}, function, options...))
+}
+
+// Timer is Registry.Timer for the type.
+func (t Typed[T]) Timer(fn func(context.Context, *TickOf[T]) error, options ...TimerOption) {
+	function := handler.Function{Object: newOf[T]()}
+	if fn != nil {
+		function.Origin = fn
+		function.Timer = func(ctx context.Context, tick *Tick) error { return fn(ctx, &TickOf[T]{tick}) }
+	}
+	t.registry.handlers.Add(handler.Timer(Selector{}, function, options...))
+}

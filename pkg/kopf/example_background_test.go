@@ -1,0 +1,127 @@
+package kopf_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+)
+
+func monitor(_ context.Context, t *kopf.Task) error {
+	for !t.Wait(10 * time.Second) { // ends early when the daemon is to stop
+		size, _ := t.Spec().String("size") // always as it is now
+		t.Logger().Info("still there", "size", size)
+	}
+	return nil
+}
+
+// Every claim is accompanied by a function, until the claim is deleted.
+func ExampleDaemon() {
+	kopf.Daemon(volumeclaims, monitor, kopf.InitialDelay(30*time.Second))
+}
+
+// Code that knows nothing but its context is cancelled: here one second after the
+// daemon was asked to stop. Three seconds later nobody waits for it any more.
+func ExampleDaemon_cancellation() {
+	follow := func(ctx context.Context, t *kopf.Task) error {
+		<-ctx.Done() // a request that takes for ever
+		t.Logger().Info("the request is cut off", "reason", t.StopReason().String())
+		return nil
+	}
+	kopf.Daemon(volumeclaims, follow, kopf.ID("follow"),
+		kopf.CancellationBackoff(time.Second), kopf.CancellationTimeout(3*time.Second))
+}
+
+// A claim is looked at every ten seconds, once it has not changed for ten minutes.
+func ExampleTimer() {
+	ping := func(_ context.Context, t *kopf.Tick) error {
+		if t.Retry() > 0 {
+			t.Logger().Info("trying again", "since", t.Started())
+		}
+		return kopf.Temporary(errors.New("the volume does not answer"), time.Second) // instead of the interval
+	}
+	kopf.Timer(volumeclaims, ping, kopf.ID("ping"),
+		kopf.InitialDelay(time.Minute), kopf.Interval(10*time.Second), kopf.Idle(10*time.Minute), kopf.Retries(5))
+}
+
+// Timers of many objects need not be called all at once after a start.
+func ExampleInitialDelayFunc() {
+	spread := func(a kopf.Arguments) time.Duration { return time.Duration(len(a.Name())%10) * time.Second }
+	kopf.Timer(volumeclaims, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("refresh"),
+		kopf.InitialDelayFunc(spread), kopf.Interval(time.Minute), kopf.Sharp())
+}
+
+// The pods of every node, by their names. Handlers look them up without a request.
+func ExampleNewIndex() {
+	registry := kopf.NewRegistry()
+	podsByNode := kopf.NewIndex(registry, kopf.Resource("v1", "pods"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+		node, scheduled := i.Spec().String("nodeName")
+		if !scheduled {
+			return map[string]string{}, nil // nothing of this pod is in the index
+		}
+		return map[string]string{node: i.Name()}, nil
+	}, kopf.ID("podsByNode"))
+	registry.Timer(kopf.Resource("v1", "nodes"), func(_ context.Context, t *kopf.Tick) error {
+		t.Logger().Info("the node has pods", "pods", podsByNode.Get(t.Name()))
+		return nil
+	}, kopf.ID("count"), kopf.Interval(time.Minute))
+	fmt.Println(podsByNode.Len(), "keys before an operator runs")
+	// Output: 0 keys before an operator runs
+}
+
+// With Go types. Several values come together under one key, as there is nothing
+// to find them by.
+func ExampleIndexFor() {
+	type identity struct{ namespace, name string }
+	running := kopf.IndexFor(kopf.For[*corev1.Pod](kopf.NewRegistry()), func(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[struct{}]identity, error) {
+		if i.Object().Status.Phase != corev1.PodRunning {
+			return map[struct{}]identity{}, nil
+		}
+		return map[struct{}]identity{{}: {i.Namespace(), i.Name()}}, nil
+	}, kopf.ID("running"))
+	for _, pod := range running.Get(struct{}{}) {
+		fmt.Println(pod.namespace, pod.name)
+	}
+}
+
+// events are counted for every object on its own: the operator's counter, of which
+// they are copies, is of no use here.
+var events = kopf.NewMemo(newCounter, func(*atomic.Int64) *atomic.Int64 { return newCounter() })
+
+func newCounter() *atomic.Int64 { return new(atomic.Int64) }
+
+func pinged(_ context.Context, e *kopf.WatchEvent) error {
+	events.Of(e).Add(1)
+	return nil
+}
+
+func report(_ context.Context, t *kopf.Tick) error {
+	fmt.Println(events.Of(t).Swap(0), "events have been received")
+	return nil
+}
+
+// Handlers of one object share a value in memory.
+func ExampleNewMemo() {
+	kopf.OnEvent(volumeclaims, pinged)
+	kopf.Timer(volumeclaims, report, kopf.Interval(10*time.Second))
+
+	// What the operator does then:
+	ctx, values := context.Background(), memo.NewValues(memo.NewValues(nil))
+	claim := handler.Subject{Body: object.NewBody(nil), Memo: func() *memo.Values { return values }}
+	for range 3 {
+		_ = pinged(ctx, handler.NewEvent(claim, nil, "MODIFIED"))
+	}
+	_ = report(ctx, handler.NewTick(claim, nil, handler.Attempt{}))
+	_ = report(ctx, handler.NewTick(claim, nil, handler.Attempt{}))
+	// Output:
+	// 3 events have been received
+	// 0 events have been received
+}

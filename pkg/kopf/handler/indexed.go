@@ -1,0 +1,49 @@
+package handler
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// IndexFunc tells what an index is to have of an object; nil: as it has it. It is
+// called for every watch event of the object, and delays all other handlers: it
+// must be quick. What it returns is for the Table of its declaration.
+//
+// Specification: In-memory indexing.
+type IndexFunc func(ctx context.Context, i *Indexed) (any, error)
+
+// Indexed is the arguments of an IndexFunc: the object, without the means to change
+// it.
+//
+// Specification: Arguments; In-memory indexing.
+type Indexed struct {
+	reading
+	tried
+}
+
+var _ Arguments = (*Indexed)(nil)
+
+// NewIndexed makes the arguments of one call.
+func NewIndexed(s Subject, param any, a Attempt) *Indexed {
+	return &Indexed{reading{s, param}, tried{a}}
+}
+
+// Owner is the object whose values are in an index.
+type Owner struct {
+	Resource string // as selector.Resource.String has it
+	types.NamespacedName
+}
+
+// Table is an index as the engine sees it. It is safe for concurrent use.
+type Table interface {
+	// Claim takes the index for an operator. The error says that another one has it.
+	Claim() error
+	// Release empties it, and gives it back.
+	Release()
+	// Replace puts the values of an object in the place of its former ones. The
+	// error says that they are not of the type of the index.
+	Replace(owner Owner, values any) error
+	// Remove takes out all values of an object.
+	Remove(owner Owner)
+}

@@ -1,0 +1,152 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+)
+
+// only is the only handler of a registry.
+func only(t *testing.T, r *Registry) *handler.Declaration {
+	t.Helper()
+	handlers, err := r.handlers.Handlers(clientgoscheme.Scheme)
+	if err != nil || len(handlers) != 1 {
+		t.Fatalf("got %v, %v", handlers, err)
+	}
+	return handlers[0]
+}
+
+// living is an object that changes while a handler runs.
+type living struct{ raw map[string]any }
+
+func (l *living) subject() handler.Subject {
+	return handler.Subject{Live: func() *object.Body { return object.NewBody(l.raw) }, Patch: &patch.Patch{}}
+}
+
+func TestTypedHandlersInTheBackgroundSeeTheObjectAsItIs(t *testing.T) {
+	type looking interface {
+		Object() (*corev1.Pod, error)
+		Update(change func(*corev1.Pod) error)
+		Name() string
+	}
+	l := &living{}
+	look := func(a looking) error {
+		if p, err := a.Object(); err != nil || p.Spec.NodeName != "n1" || a.Name() != "one" {
+			t.Errorf("got %+v, %v", p, err)
+		}
+		l.raw = map[string]any{"spec": map[string]any{"nodeName": "n2"}}
+		if p, err := a.Object(); err != nil || p.Spec.NodeName != "n2" {
+			t.Errorf("got %+v, %v", p, err)
+		}
+		l.raw = map[string]any{"spec": "a text"}
+		if _, err := a.Object(); err == nil || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
+			t.Errorf("got %v", err)
+		}
+		a.Update(func(p *corev1.Pod) error { p.Spec.NodeName = "n3"; return nil })
+		return errNoNode
+	}
+	for name, call := range map[string]func(handler.Subject) error{
+		"a daemon": func(s handler.Subject) error {
+			r := NewRegistry()
+			For[*corev1.Pod](r).Daemon(func(_ context.Context, task *TaskOf[*corev1.Pod]) error { return look(task) }, ID("fn"))
+			return only(t, r).CallDaemon(t.Context(), handler.NewTask(s, nil, handler.Attempt{}, nil))
+		},
+		"a timer": func(s handler.Subject) error {
+			r := NewRegistry()
+			For[*corev1.Pod](r).Timer(func(_ context.Context, tick *TickOf[*corev1.Pod]) error { return look(tick) }, ID("fn"))
+			return only(t, r).CallTimer(t.Context(), handler.NewTick(s, nil, handler.Attempt{}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.raw = pod()
+			s := l.subject()
+			if err := call(s); !errors.Is(err, errNoNode) {
+				t.Errorf("got %v", err)
+			}
+			got, err := s.Patch.Resolve(pod())
+			if want := map[string]any{"spec": map[string]any{"nodeName": "n3"}}; err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %v, %v, want %v", got, err, want)
+			}
+		})
+	}
+}
+
+// filling is what an indexing function of a registry wants its table to have.
+func filling(t *testing.T, r *Registry, raw map[string]any) (any, error) {
+	t.Helper()
+	return only(t, r).CallIndex(t.Context(), handler.NewIndexed(handler.Subject{Body: object.NewBody(raw)}, nil, handler.Attempt{}))
+}
+
+func TestIndicesTakeWhatTheirFunctionsReturn(t *testing.T) {
+	tests := map[string]struct {
+		values map[string]int
+		err    error
+		want   []int // under the key a, after another object has put in a 1, and this one a 2
+	}{
+		"other values":          {map[string]int{"a": 3}, nil, []int{1, 3}},
+		"no values":             {map[string]int{}, nil, []int{1}},
+		"nothing keeps them":    {nil, nil, []int{1, 2}},
+		"an error keeps them":   {nil, errNoNode, []int{1, 2}},
+		"an error beside a map": {map[string]int{"a": 3}, errNoNode, []int{1, 2}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := NewRegistry()
+			x := NewIndex(r, Resource("pods"), func(context.Context, *Indexed) (map[string]int, error) { return test.values, test.err }, ID("fn"))
+			table := only(t, r).Table
+			one, two := handler.Owner{Resource: "1"}, handler.Owner{Resource: "2"}
+			for owner, value := range map[handler.Owner]int{one: 1, two: 2} {
+				if err := table.Replace(owner, map[string]int{"a": value}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			values, err := filling(t, r, pod())
+			if !errors.Is(err, test.err) {
+				t.Errorf("got %v", err)
+			}
+			if values != nil {
+				if err := table.Replace(two, values); err != nil {
+					t.Error(err)
+				}
+			}
+			got := map[int]bool{}
+			for _, value := range x.Get("a") {
+				got[value] = true
+			}
+			want := map[int]bool{}
+			for _, value := range test.want {
+				want[value] = true
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("got %v, want %v", x.Get("a"), test.want)
+			}
+		})
+	}
+}
+
+func TestATypedIndexHasItsObject(t *testing.T) {
+	r := NewRegistry()
+	byNode := func(_ context.Context, i *IndexedOf[*corev1.Pod]) (map[string]string, error) {
+		return map[string]string{i.Object().Spec.NodeName: i.Name()}, nil
+	}
+	x := IndexFor(For[*corev1.Pod](r), byNode, ID("byNode"))
+	values, err := filling(t, r, pod())
+	if want := map[string]string{"n1": "one"}; err != nil || !reflect.DeepEqual(values, want) {
+		t.Errorf("got %v, %v", values, err)
+	}
+	if err := only(t, r).Table.Replace(handler.Owner{}, values); err != nil || len(x.Get("n1")) != 1 {
+		t.Errorf("got %v, %v", x.Get("n1"), err)
+	}
+	if values, err := filling(t, r, map[string]any{"spec": "a text"}); values != nil || err == nil || !strings.Contains(err.Error(), "not a valid *v1.Pod") {
+		t.Errorf("got %v, %v", values, err)
+	}
+}
