@@ -52,24 +52,38 @@ func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
 }
 
 // attempt calls the handler once, unless a limit is over already.
-func (l limits) attempt(ctx context.Context, s *State, call func(ctx context.Context) (any, error)) Outcome {
-	runtime := now().Sub(s.Started)
-	if err := l.exceeded(s.Retries, runtime, nil); err != nil {
+func (l limits) attempt(ctx context.Context, a handler.Attempt, call func(ctx context.Context) (any, error)) Outcome {
+	ctx, cancel, err := l.begin(ctx, a)
+	if err != nil {
 		return Outcome{Final: true, Err: err}
 	}
-	if l.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, l.timeout-runtime, &handler.TimeoutError{ID: l.id, Timeout: l.timeout})
-		defer cancel()
-	}
+	defer cancel()
 	result, err := call(ctx)
+	return l.end(ctx, a, result, err)
+}
+
+// begin makes the context of one call. The error is the limit that is over.
+func (l limits) begin(ctx context.Context, a handler.Attempt) (context.Context, context.CancelFunc, error) {
+	runtime := a.Now.Sub(a.Started)
+	if err := l.exceeded(a.Retry, runtime, nil); err != nil {
+		return ctx, nil, err
+	}
+	if l.timeout == 0 {
+		return ctx, func() {}, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout-runtime, &handler.TimeoutError{ID: l.id, Timeout: l.timeout})
+	return ctx, cancel, nil
+}
+
+// end tells what the call has come to. The context is the one that it had.
+func (l limits) end(ctx context.Context, a handler.Attempt, result any, err error) Outcome {
 	outcome := l.outcome(err)
 	outcome.Called = true
 	if outcome.Succeeded() {
 		outcome.Result = result
 		return outcome
 	}
-	return l.lookAhead(ctx, s, outcome)
+	return l.lookAhead(ctx, a, outcome)
 }
 
 // outcome tells by the error what is to happen next.
@@ -96,7 +110,7 @@ func (l limits) outcome(err error) Outcome {
 
 // lookAhead ends a handler at once if its next attempt would break a limit:
 // nobody gains by waiting for that.
-func (l limits) lookAhead(ctx context.Context, s *State, o Outcome) Outcome {
+func (l limits) lookAhead(ctx context.Context, a handler.Attempt, o Outcome) Outcome {
 	if o.Final {
 		return o
 	}
@@ -104,7 +118,7 @@ func (l limits) lookAhead(ctx context.Context, s *State, o Outcome) Outcome {
 	if errors.As(context.Cause(ctx), &timeout) {
 		return Outcome{Called: true, Final: true, Err: &handler.TimeoutError{ID: timeout.ID, Timeout: timeout.Timeout, Err: o.Err}}
 	}
-	if err := l.exceeded(s.Retries+1, now().Sub(s.Started)+o.Delay, o.Err); err != nil {
+	if err := l.exceeded(a.Retry+1, now().Sub(a.Started)+o.Delay, o.Err); err != nil {
 		return Outcome{Called: true, Final: true, Err: err}
 	}
 	return o

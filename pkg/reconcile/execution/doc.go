@@ -7,6 +7,9 @@
 // one Contribution each, so that a write that the API server refuses can be
 // traced to its author.
 //
+// A Series makes the attempts of handlers of which nothing is persisted: it has
+// the same limits and outcomes, and keeps count in memory only.
+//
 // Nothing here talks to the API server, and nothing here decides which handlers
 // there are: that is the business of the engine.
 //

@@ -95,11 +95,10 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 	callCtx, subject := r.Context(ctx, d)
 	subject.Patch = &patch.Patch{}
 	family := &children{runner: r, parent: d, ancestors: ancestors}
-	change := handler.NewChange(subject, d.Param,
-		handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()},
-		d.Transition(r.Occasion), family)
+	attempt := handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
+	change := handler.NewChange(subject, d.Param, attempt, d.Transition(r.Occasion), family)
 
-	outcome := limitsOf(d, r.Backoff).attempt(callCtx, state, func(ctx context.Context) (any, error) {
+	outcome := limitsOf(d, r.Backoff).attempt(callCtx, attempt, func(ctx context.Context) (any, error) {
 		return family.call(ctx, change)
 	})
 	switch {

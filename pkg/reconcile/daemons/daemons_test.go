@@ -1,0 +1,230 @@
+package daemons_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+func TestADaemonLivesAsLongAsItsObject(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		d := w.daemon("a", w.polite)
+		if !w.group.Needs(d) || w.group.Holds() {
+			t.Error("the finalizer must be there before the daemon")
+		}
+		w.match(d)
+		w.until(25)
+		w.pass(true) // a change is none of its business
+		if !w.group.Needs(d) || !w.group.Holds() {
+			t.Error("it holds the object")
+		}
+		w.group.Stop(handler.StopDeleted)
+		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signalled", "25s pass")
+		w.until(100)
+		w.pass(true)
+		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signalled", "25s pass")
+		if w.group.Needs(d) || w.group.Holds() {
+			t.Error("nobody is there any more")
+		}
+	})
+}
+
+func TestStages(t *testing.T) {
+	type options = []handler.DaemonOption
+	const s = time.Second
+	tests := map[string]struct {
+		options options
+		fn      func(w *world) handler.DaemonFunc
+		want    []string // from the deletion at 5 seconds until 200 seconds
+	}{
+		"it stops by itself": {
+			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.polite },
+			[]string{"5s stopped: deleted|signalled", "5s pass"},
+		},
+		"it stops within the backoff": {
+			options{handler.CancellationBackoff(50 * s), handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.deaf(50 * s) },
+			[]string{"50s returned: deleted|signalled", "50s pass"},
+		},
+		"it is cancelled after the backoff": {
+			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.obedient },
+			[]string{"6s cancelled: deleted|signalled|cancelled", "6s pass"},
+		},
+		"it is cancelled at once without a backoff": {
+			options{handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.obedient },
+			[]string{"5s cancelled: deleted|signalled|cancelled", "5s pass"},
+		},
+		"it returns within the timeout": {
+			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.deaf(8 * s) },
+			[]string{"8s returned: deleted|signalled|cancelled", "8s pass"},
+		},
+		"it is abandoned after backoff and timeout": {
+			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			[]string{"9s a: Abandoned", "9s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
+		},
+		"it is abandoned after the timeout": {
+			options{handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			[]string{"8s a: Abandoned", "8s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
+		},
+		"it is abandoned at once": {
+			options{handler.CancellationTimeout(0)},
+			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			[]string{"5s a: Abandoned", "5s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
+		},
+		"it is waited for without end": {
+			nil,
+			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			[]string{"65s a: Stopping", "125s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
+		},
+		"it is waited for after the backoff": {
+			options{handler.CancellationBackoff(20 * s)},
+			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			[]string{"85s a: Stopping", "145s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
+		},
+		"it is looked after as often as it wants": {
+			options{handler.CancellationPolling(50 * s)},
+			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			[]string{"55s a: Stopping", "105s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				w.match(w.daemon("a", test.fn(w), test.options...))
+				w.until(5)
+				w.group.Stop(handler.StopDeleted)
+				w.group.Stop(handler.StopDeleted) // at each pass, while it is being deleted
+				w.until(200)
+				w.expect(append([]string{"0s started"}, test.want...)...)
+			})
+		})
+	}
+}
+
+// An object is held until its daemon has returned, or was abandoned.
+func TestHolding(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		held := func(want bool) {
+			t.Helper()
+			if w.group.Holds() != want {
+				t.Errorf("after %s: the object is held: %v", time.Since(w.began), !want)
+			}
+		}
+		w.match(w.daemon("a", w.deaf(time.Minute), handler.CancellationTimeout(3*time.Second)))
+		held(false)
+		w.until(5)
+		held(true)
+		w.group.Stop(handler.StopDeleted)
+		w.until(7)
+		held(true)
+		w.until(9)
+		held(false)
+		w.until(70)
+		held(false)
+	})
+}
+
+func TestErrorsInDaemons(t *testing.T) {
+	type options = []handler.DaemonOption
+	const s = time.Second
+	always := func(err error) handler.DaemonFunc { return func(context.Context, *handler.Task) error { return err } }
+	tests := map[string]struct {
+		options options
+		fn      handler.DaemonFunc
+		want    []string
+	}{
+		"it is not started again when it has returned": {nil, always(nil), []string{"0s call 0", "0s a: ended", "0s pass"}},
+		"its result is delivered": {nil, func(_ context.Context, t *handler.Task) error {
+			time.Sleep(10 * s)
+			t.SetResult(map[string]any{"finished": true})
+			return nil
+		}, []string{"0s call 0", "10s a: delivered map[finished:true]", "10s a: ended", "10s pass"}},
+		"it is restarted by a temporary error": {options{handler.Retries(2)}, func(context.Context, *handler.Task) error {
+			time.Sleep(10 * s)
+			return handler.Temporary(errors.New("restart"), 10*s)
+		}, []string{
+			"0s call 0", "10s a: again in 10s, restart", "20s call 1",
+			"30s a: failed, handler a has used up its 2 attempts: restart", "30s pass",
+		}},
+		"it is restarted at once without a delay": {nil, func(_ context.Context, t *handler.Task) error {
+			time.Sleep(10 * s)
+			if t.Retry() == 1 {
+				return nil
+			}
+			return handler.Temporary(errors.New("restart"), 0)
+		}, []string{"0s call 0", "10s a: again in 0s, restart", "10s call 1", "20s a: ended", "20s pass"}},
+		"errors of all kinds": {
+			options{handler.Errors(handler.ErrorsTemporary), handler.Backoff(s), handler.Retries(10)},
+			func(_ context.Context, t *handler.Task) error {
+				switch {
+				case t.Retry() < 3:
+					return handler.Temporary(errors.New("back"), 2*s)
+				case t.Retry() < 5:
+					return errNetwork
+				default:
+					return handler.Permanent(errors.New("bye"))
+				}
+			},
+			[]string{
+				"0s call 0", "0s a: again in 2s, back", "2s call 1", "2s a: again in 2s, back", "4s call 2", "4s a: again in 2s, back",
+				"6s call 3", "6s a: again in 1s, network", "7s call 4", "7s a: again in 1s, network", "8s call 5", "8s a: failed, bye", "8s pass",
+			},
+		},
+		"a panic is a regular error": {
+			options{handler.Retries(2)},
+			func(context.Context, *handler.Task) error { panic("oops") },
+			[]string{
+				"0s call 0", "0s a: again in 1m0s, panic: oops",
+				"60s call 1", "60s a: failed, handler a has used up its 2 attempts: panic: oops", "60s pass",
+			},
+		},
+		"ignored errors end it": {
+			options{handler.Errors(handler.ErrorsIgnored)},
+			always(errNetwork),
+			[]string{"0s call 0", "0s a: ignored network", "0s pass"},
+		},
+		"its time is up": {
+			options{handler.Timeout(30 * s)},
+			func(ctx context.Context, _ *handler.Task) error { <-ctx.Done(); return ctx.Err() },
+			[]string{"0s call 0", "30s a: failed, handler a has timed out after 30s: context deadline exceeded", "30s pass"},
+		},
+		"an initial delay": {
+			options{handler.InitialDelay(30 * s)},
+			always(nil),
+			[]string{"30s call 0", "30s a: ended", "30s pass"},
+		},
+		"an initial delay that depends on the object": {
+			options{handler.InitialDelayFunc(func(a handler.Arguments) time.Duration {
+				seconds, _ := a.Spec().Int64("delay")
+				return time.Duration(seconds) * s
+			})}, always(nil), []string{"7s call 0", "7s a: ended", "7s pass"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				d := w.daemon("a", func(ctx context.Context, t *handler.Task) error {
+					w.note("call %d", t.Retry())
+					return test.fn(ctx, t)
+				}, test.options...)
+				w.match(d)
+				w.until(300)
+				w.pass(true)
+				w.until(500)
+				w.expect(test.want...)
+				if w.group.Needs(d) || w.group.Holds() {
+					t.Error("it needs no finalizer any more")
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package daemons_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+func TestExits(t *testing.T) {
+	const s = time.Second
+	type options = []handler.DaemonOption
+	tests := map[string]struct {
+		options options
+		fn      func(w *world) handler.DaemonFunc
+		took    time.Duration
+		want    []string
+	}{
+		"they stop by themselves": {
+			nil, func(w *world) handler.DaemonFunc { return w.polite }, 0,
+			[]string{"5s stopped: exiting|signalled", "5s pass"},
+		},
+		"they stop by their stages": {
+			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.obedient },
+			s,
+			[]string{"6s cancelled: exiting|signalled|cancelled", "6s pass"},
+		},
+		"they are abandoned by their stages": {
+			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
+			func(w *world) handler.DaemonFunc { return w.deaf(100 * s) },
+			4 * s,
+			[]string{"9s a: Abandoned", "9s pass"},
+		},
+		"they are cancelled at the end of the grace period": {
+			nil, func(w *world) handler.DaemonFunc { return w.obedient }, 10 * s,
+			[]string{"15s cancelled: exiting|signalled|cancelled", "15s pass"},
+		},
+		"whatever their stages say": {
+			options{handler.CancellationBackoff(100 * s), handler.CancellationTimeout(100 * s)},
+			func(w *world) handler.DaemonFunc { return w.obedient },
+			10 * s,
+			[]string{"15s cancelled: exiting|signalled|cancelled", "15s pass"},
+		},
+		"they are abandoned after the grace period": {
+			nil, func(w *world) handler.DaemonFunc { return w.deaf(100 * s) }, 11 * s,
+			[]string{"16s a: Abandoned", "16s pass"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				w.match(w.daemon("a", test.fn(w), test.options...))
+				w.until(5)
+				w.exit(10 * s)
+				if took := time.Since(w.began) - 5*s; took != test.took {
+					t.Errorf("it took %s", took)
+				}
+				w.expect(append([]string{"0s started"}, test.want...)...)
+			})
+		})
+	}
+}
+
+func TestARunningTimerMayFinish(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.match(w.timer("a", func(ctx context.Context, tick *handler.Tick) error {
+			time.Sleep(8 * time.Second)
+			tick.SetResult(1)
+			return ctx.Err()
+		}), w.timer("b", func(ctx context.Context, _ *handler.Tick) error {
+			<-ctx.Done()
+			w.note("cancelled")
+			return fmt.Errorf("waiting: %w", ctx.Err())
+		}))
+		w.until(5)
+		w.exit(10 * time.Second)
+		w.expect("8s a: delivered 1", "8s pass", "15s cancelled", "15s pass")
+	})
+}
+
+// The last words of a daemon are heard if the API server hears them in time.
+func TestDaemonsDeliverWhileTheOperatorExits(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.match(w.daemon("a", func(ctx context.Context, task *handler.Task) error {
+			<-ctx.Done()
+			task.Patch().Set("bye", "status", "phase")
+			return nil
+		}), w.daemon("b", func(_ context.Context, task *handler.Task) error {
+			<-task.Stopped()
+			task.SetResult("bye")
+			return nil
+		}))
+		w.deliver = func(ctx context.Context) error {
+			if time.Since(w.began) < 10*time.Second {
+				<-ctx.Done()
+				w.note("given up")
+				return ctx.Err()
+			}
+			return nil
+		}
+		w.until(5)
+		w.exit(10 * time.Second)
+		w.expect("15s a: delivered <nil>", "15s pass", "16s b: Abandoned", "16s pass", "16s given up", "16s pass")
+	})
+}
+
+func TestAThousandDaemonsExitWithinTheGracePeriod(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		returned := make(chan struct{}, 1000)
+		d := w.daemon("a", func(ctx context.Context, task *handler.Task) error {
+			<-task.Stopped()
+			time.Sleep(2 * time.Second) // to clean up
+			returned <- struct{}{}
+			return nil
+		})
+		for range 1000 {
+			w.supervisor.Group(w).Match([]*handler.Declaration{d}, false)
+		}
+		w.until(5)
+		w.exit(20 * time.Second)
+		if took := time.Since(w.began) - 5*time.Second; took != 2*time.Second || len(returned) != 1000 {
+			t.Errorf("%d returned after %s", len(returned), took)
+		}
+	})
+}

@@ -1,0 +1,33 @@
+package daemons_test
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+)
+
+// A handler that is retried without a delay, again and again, takes its share of
+// the only processor, and leaves the others theirs.
+func TestAHandlerWithoutPausesLeavesTheOthersTheirTime(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	supervisor := daemons.New(daemons.Options{})
+	var calls atomic.Int64
+	d := (&world{t: t}).timer("a", func(context.Context, *handler.Tick) error {
+		calls.Add(1)
+		return handler.Temporary(errNetwork, 0)
+	})
+	group := supervisor.Group(newQuiet())
+	group.Match([]*handler.Declaration{d}, true)
+	for range 1000 {
+		runtime.Gosched()
+	}
+	if n := calls.Load(); n == 0 || n > 100_000 {
+		t.Errorf("%d calls while everybody else had a thousand turns", n)
+	}
+	group.Stop(handler.StopDeleted)
+	supervisor.Stop(t.Context())
+}

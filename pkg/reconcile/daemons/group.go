@@ -1,0 +1,104 @@
+package daemons
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+)
+
+// Group is the daemons and timers of one object. Match and Stop are for one
+// goroutine at a time: the one that makes a pass over the object.
+type Group struct {
+	supervisor *Supervisor
+	host       Host
+
+	// The rest is guarded by the supervisor's lock.
+	workers []*worker
+	changed time.Time // of the object, last; zero: not seen yet
+	changes uint32    // how often
+	closed  bool
+}
+
+// Match says which handlers match the object now, and whether its essence has
+// changed since the last call; the first call counts as a change.
+//
+// What matches and is off, starts; what does not match any longer, stops. Who
+// has ended by himself or failed permanently does not start again, and who is
+// still about to stop starts when he has returned: the Host is asked for another
+// pass then. A change puts off timers that wait for the object to be idle.
+//
+// Specification: Daemons, "Filtering"; Timers, "Idling".
+func (g *Group) Match(wanted []*handler.Declaration, changed bool) {
+	g.enroll(wanted)
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	if g.closed {
+		return
+	}
+	if changed || g.changed.IsZero() {
+		g.touch()
+	}
+	for _, w := range g.workers {
+		switch i := slices.IndexFunc(wanted, w.is); {
+		case i < 0:
+			w.halt(handler.StopMismatch)
+		case g.supervisor.open():
+			w.want(wanted[i])
+		}
+	}
+}
+
+// enroll makes workers for handlers that match for the first time. Their initial
+// delays begin now, and only once.
+func (g *Group) enroll(wanted []*handler.Declaration) {
+	for _, d := range wanted {
+		if !g.lacks(d) {
+			continue
+		}
+		w := &worker{group: g, handler: d, earliest: time.Now().Add(g.initialDelay(d))}
+		g.supervisor.mu.Lock()
+		g.workers = append(g.workers, w)
+		g.supervisor.groups[g] = struct{}{}
+		g.supervisor.mu.Unlock()
+	}
+}
+
+// lacks tells whether the handler may start, but has no worker yet.
+func (g *Group) lacks(d *handler.Declaration) bool {
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	return !g.closed && g.supervisor.open() && g.find(d) == nil
+}
+
+// initialDelay asks the developer's function. If that panics, the handler waits
+// as after any other error.
+func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
+	if d.InitialDelay == nil {
+		return 0
+	}
+	var delay time.Duration
+	ctx, subject := g.host.Prepare(g.supervisor.working, d)
+	subject.Patch = &patch.Patch{}
+	err := handler.Guarded(func() error {
+		delay = d.InitialDelay(handler.NewTick(subject, d.Param, handler.Attempt{}))
+		return nil
+	})
+	if err != nil {
+		delay = g.supervisor.backoff(d)
+		g.host.Report(ctx, d, failed(err, delay))
+	}
+	return max(0, delay)
+}
+
+// touch notes a change of the object. The lock is held.
+func (g *Group) touch() {
+	g.changed = time.Now()
+	g.changes++
+	for _, w := range g.workers {
+		if w.phase == waiting && w.handler.Idle > 0 {
+			w.arm(later(w.due, g.changed.Add(w.handler.Idle)))
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package daemons_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// world is an operator without a cluster, with one object. It makes a pass over
+// the object whenever it is asked to.
+type world struct {
+	t          *testing.T
+	supervisor *daemons.Supervisor
+	group      *daemons.Group
+	began      time.Time
+	// deliver is how the API server takes what handlers want; nil: at once.
+	deliver func(ctx context.Context) error
+
+	passes sync.Mutex
+	wanted []*handler.Declaration
+
+	mu  sync.Mutex
+	log []string // what has happened, with the seconds since the beginning
+}
+
+var _ daemons.Host = (*world)(nil)
+
+// inBubble runs a test in which time passes only when everybody waits for it.
+func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, began: time.Now(), supervisor: daemons.New(daemons.Options{})}
+		w.group = w.supervisor.Group(w)
+		test(t, w)
+		w.exit(0)
+		time.Sleep(time.Hour) // until also the abandoned ones have returned
+	})
+}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf("%gs ", time.Since(w.began).Seconds())+fmt.Sprintf(format, args...))
+}
+
+func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
+	return ctx, handler.Subject{Body: object.NewBody(map[string]any{"spec": map[string]any{"delay": int64(7)}})}
+}
+
+func (w *world) Deliver(ctx context.Context, c execution.Contribution) error {
+	if w.deliver != nil {
+		if err := w.deliver(ctx); err != nil {
+			return err
+		}
+	}
+	w.note("%s: delivered %v", c.ID, c.Result)
+	return nil
+}
+
+func (w *world) Report(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+	switch {
+	case o.Ignored != nil:
+		w.note("%s: ignored %v", d.ID, o.Ignored)
+	case o.Err != nil && o.Final:
+		w.note("%s: failed, %v", d.ID, o.Err)
+	case o.Err != nil:
+		w.note("%s: again in %s, %v", d.ID, o.Delay, o.Err)
+	default:
+		w.note("%s: ended", d.ID)
+	}
+}
+
+func (w *world) Warn(d *handler.Declaration, reason, _ string) { w.note("%s: %s", d.ID, reason) }
+
+// Ended makes the pass that is asked for.
+func (w *world) Ended() {
+	w.note("pass")
+	w.pass(false)
+}
+
+func (w *world) pass(changed bool) {
+	w.passes.Lock()
+	defer w.passes.Unlock()
+	w.group.Match(w.wanted, changed)
+}
+
+// match makes a pass over the object that only these handlers match now.
+func (w *world) match(handlers ...*handler.Declaration) {
+	w.passes.Lock()
+	w.wanted = handlers
+	w.passes.Unlock()
+	w.pass(false)
+}
+
+// until lets the time pass, and everybody do what is to be done until then.
+func (w *world) until(seconds float64) {
+	time.Sleep(time.Until(w.began.Add(time.Duration(seconds * float64(time.Second)))))
+	synctest.Wait()
+}
+
+// exit stops the operator with a grace period.
+func (w *world) exit(grace time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	w.supervisor.Stop(ctx)
+}
+
+func (w *world) expect(want ...string) {
+	w.t.Helper()
+	synctest.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Equal(w.log, want) {
+		w.t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(w.log, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+func (w *world) daemon(id string, fn handler.DaemonFunc, options ...handler.DaemonOption) *handler.Declaration {
+	w.t.Helper()
+	d, err := handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: fn}, append([]handler.DaemonOption{handler.ID(id)}, options...)...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+func (w *world) timer(id string, fn handler.TimerFunc, options ...handler.TimerOption) *handler.Declaration {
+	w.t.Helper()
+	d, err := handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: fn}, append([]handler.TimerOption{handler.ID(id)}, options...)...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+// polite is a daemon that checks something every ten seconds until it is to stop.
+func (w *world) polite(_ context.Context, t *handler.Task) error {
+	w.note("started")
+	for !t.Wait(10 * time.Second) {
+		w.note("checked")
+	}
+	w.note("stopped: %s", t.StopReason())
+	return nil
+}
+
+// obedient is a daemon that knows nothing but its context.
+func (w *world) obedient(ctx context.Context, t *handler.Task) error {
+	w.note("started")
+	<-ctx.Done()
+	w.note("cancelled: %s", t.StopReason())
+	return ctx.Err()
+}
+
+// deaf is a daemon, or a timer, that returns after a time, whatever it is told.
+func (w *world) deaf(d time.Duration) handler.DaemonFunc {
+	return func(_ context.Context, t *handler.Task) error {
+		w.note("started")
+		time.Sleep(d)
+		w.note("returned: %s", t.StopReason())
+		return nil
+	}
+}

@@ -1,0 +1,147 @@
+package daemons_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+// A daemon that matches again starts as soon as the former one has returned, and
+// not before.
+func TestDaemonsAreRespawned(t *testing.T) {
+	tests := map[string]struct {
+		fn    func(w *world) handler.DaemonFunc
+		stop  func(w *world)
+		start func(w *world)
+		want  []string
+	}{
+		"after it has stopped": {
+			func(w *world) handler.DaemonFunc { return w.polite },
+			func(w *world) { w.match() }, nil,
+			[]string{"0s started", "5s stopped: mismatch|signalled", "5s pass", "8s started"},
+		},
+		"as soon as it has stopped": {
+			func(w *world) handler.DaemonFunc { return w.deaf(12 * time.Second) },
+			func(w *world) { w.match() }, nil,
+			[]string{"0s started", "12s returned: mismatch|signalled", "12s pass", "12s started"},
+		},
+		"after a pause": {
+			func(w *world) handler.DaemonFunc { return w.polite },
+			func(w *world) { w.supervisor.Pause() },
+			func(w *world) { w.supervisor.Resume() },
+			[]string{"0s started", "5s stopped: paused|signalled", "5s pass", "8s started"},
+		},
+		"after a pause that was shorter than its end": {
+			func(w *world) handler.DaemonFunc { return w.deaf(12 * time.Second) },
+			func(w *world) { w.supervisor.Pause() },
+			func(w *world) { w.supervisor.Resume() },
+			[]string{"0s started", "12s returned: paused|signalled", "12s pass", "12s started"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				d := w.daemon("a", test.fn(w))
+				w.match(d)
+				w.until(5)
+				test.stop(w)
+				w.until(8)
+				if test.start != nil {
+					test.start(w)
+				}
+				w.match(d)
+				w.until(17)
+				w.expect(test.want...)
+			})
+		})
+	}
+}
+
+// An abandoned daemon is not awaited, but another one in its place would be the
+// second of the same.
+func TestAnAbandonedDaemonIsNotDoubled(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		d := w.daemon("a", w.deaf(20*time.Second), handler.CancellationTimeout(time.Second))
+		w.match(d)
+		w.until(5)
+		w.match()
+		w.until(10)
+		w.match(d)
+		if w.group.Holds() || !w.group.Needs(d) {
+			t.Error("nobody is awaited, but somebody is to start")
+		}
+		w.until(39)
+		w.expect("0s started", "6s a: Abandoned", "6s pass",
+			"20s returned: mismatch|signalled|cancelled|abandoned", "20s pass", "20s started")
+	})
+}
+
+// What waits for its next attempt has nothing to stop.
+func TestADaemonThatWaitsForItsNextAttemptEndsAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		d := w.daemon("a", func(_ context.Context, t *handler.Task) error {
+			w.note("call %d", t.Retry())
+			return handler.Temporary(errNetwork, 10*time.Second)
+		})
+		w.match(d)
+		w.until(15)
+		if w.group.Holds() || !w.group.Needs(d) {
+			t.Error("nobody is awaited, but somebody is to start")
+		}
+		w.match()
+		w.until(50)
+		w.match(d) // from scratch
+		w.until(55)
+		w.group.Stop(handler.StopDeleted)
+		w.until(100)
+		w.expect("0s call 0", "0s a: again in 10s, network", "10s call 1", "10s a: again in 10s, network",
+			"50s call 0", "50s a: again in 10s, network")
+	})
+}
+
+// How a daemon takes its end does not matter, if it was asked to.
+func TestErrorsOfDaemonsThatAreToStop(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want []string
+	}{
+		"a cancellation is no error":       {context.Canceled, []string{"5s pass", "8s started"}},
+		"an error will not be retried":     {errNetwork, []string{"5s a: failed, network", "5s pass", "8s started"}},
+		"nor one that asks for a retry":    {handler.Temporary(errNetwork, 1), []string{"5s a: failed, network", "5s pass", "8s started"}},
+		"a permanent one is not permanent": {handler.Permanent(errors.New("bye")), []string{"5s a: failed, bye", "5s pass", "8s started"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				d := w.daemon("a", func(ctx context.Context, _ *handler.Task) error {
+					w.note("started")
+					<-ctx.Done()
+					return test.err
+				}, handler.CancellationTimeout(time.Second))
+				w.match(d)
+				w.until(5)
+				w.match()
+				w.until(8)
+				w.match(d)
+				w.until(9)
+				w.expect(append([]string{"0s started"}, test.want...)...)
+			})
+		})
+	}
+}
+
+// The panic of a filter or of the engine itself is not the end of the operator.
+func TestAPanicOfTheHost(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.deliver = func(context.Context) error { panic("oops") }
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+			tick.SetResult(1)
+			return nil
+		}, handler.Backoff(30*time.Second), handler.Interval(time.Second)))
+		w.until(45)
+		w.expect("0s a: again in 30s, panic: oops", "30s a: again in 30s, panic: oops")
+	})
+}

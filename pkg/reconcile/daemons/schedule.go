@@ -1,0 +1,53 @@
+package daemons
+
+import (
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// schedule decides when the handler is called next, if ever. The lock is held.
+func (w *worker) schedule(o execution.Outcome) {
+	at, again := w.next(o, time.Now())
+	if !again {
+		w.phase = ended
+		return
+	}
+	w.phase = waiting
+	if !at.IsZero() {
+		w.arm(at)
+	}
+}
+
+// next is the time of the next call; zero if it depends on the next change of
+// the object. An error's delay overrides everything but the idle time.
+//
+// Specification: Daemons, "Restarting"; Timers.
+func (w *worker) next(o execution.Outcome, now time.Time) (at time.Time, again bool) {
+	switch d := w.handler; {
+	case !o.Final:
+		at = now.Add(o.Delay)
+	case w.daemon() || o.Err != nil:
+		return at, false
+	case d.Interval > 0 && d.Sharp:
+		// The grid is that of the time when the call was due: the small delays of
+		// the calls do not add up.
+		at = now.Add(d.Interval - now.Sub(w.began)%d.Interval)
+	case d.Interval > 0:
+		at = now.Add(d.Interval)
+	case d.Idle > 0:
+		if w.seen == w.group.changes {
+			return at, true
+		}
+	default:
+		return at, false // it was to be called once
+	}
+	return later(at, w.stable()), true
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,95 @@
+package daemons
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+// errStopped is why the context of a handler was cancelled.
+var errStopped = errors.New("the handler is to stop")
+
+// Supervisor runs the daemons and timers of one operator. It is safe for
+// concurrent use, and has no goroutine of its own. Whoever makes one has to stop
+// it in the end.
+type Supervisor struct {
+	options Options
+	// working is the context of all handlers, delivering that of all writes.
+	working, delivering context.Context
+	cancel              context.CancelCauseFunc // of working
+	giveUp              context.CancelFunc      // of delivering
+
+	mu      sync.Mutex
+	groups  map[*Group]struct{} // those with anything to stop
+	awaited int                 // how many workers run and are not abandoned
+	paused  bool
+	closed  bool
+	quiet   chan struct{} // closed when the supervisor is, and nobody is awaited
+}
+
+// New makes a supervisor.
+func New(options Options) *Supervisor {
+	s := &Supervisor{options: options.withDefaults(), groups: map[*Group]struct{}{}, quiet: make(chan struct{})}
+	s.working, s.cancel = context.WithCancelCause(context.Background())
+	s.delivering, s.giveUp = context.WithCancel(context.Background())
+	return s
+}
+
+// Group makes the group of one object. It costs next to nothing until something
+// matches; then it must be stopped when the object goes.
+func (s *Supervisor) Group(h Host) *Group { return &Group{supervisor: s, host: h} }
+
+// Pause stops all daemons and timers, as they stop when they match no longer.
+// Nothing starts until Resume. It does not wait for them.
+func (s *Supervisor) Pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = true
+	s.halt(handler.StopPaused)
+}
+
+// Resume allows again to start what matches. The next Match of every group does;
+// the caller has to see to it that there is one.
+func (s *Supervisor) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = false
+}
+
+// open tells whether anything may start. The lock is held.
+func (s *Supervisor) open() bool { return !s.paused && !s.closed }
+
+func (s *Supervisor) halt(reason handler.StopReason) {
+	for w := range s.workers() {
+		w.halt(reason)
+	}
+}
+
+// workers are those of all groups. The lock is held.
+func (s *Supervisor) workers() iter.Seq[*worker] {
+	return func(yield func(*worker) bool) {
+		for g := range s.groups {
+			for _, w := range g.workers {
+				if !yield(w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// release stops to wait for one worker. The lock is held.
+func (s *Supervisor) release() {
+	s.awaited--
+	s.hush()
+}
+
+// hush says so when there is nobody left to wait for. The lock is held.
+func (s *Supervisor) hush() {
+	if s.closed && s.awaited == 0 {
+		close(s.quiet)
+	}
+}

@@ -1,0 +1,189 @@
+package daemons_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+func TestTimersDeliver(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+			tick.SetResult(map[string]any{"size": 1})
+			return nil
+		}, handler.Interval(10*time.Second)), w.timer("b", func(_ context.Context, tick *handler.Tick) error {
+			tick.Patch().Set(1, "spec", "size")
+			return handler.Permanent(errNetwork)
+		}, handler.InitialDelay(time.Second)), w.timer("c", func(context.Context, *handler.Tick) error {
+			return nil
+		}, handler.Interval(time.Second)))
+		w.until(15)
+		w.expect("0s a: delivered map[size:1]", "1s b: failed, network", "1s b: delivered <nil>", "10s a: delivered map[size:1]")
+	})
+}
+
+func TestResultsThatNoStatusCanKeepFail(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+			tick.SetResult(make(chan int))
+			return nil
+		}, handler.Interval(time.Second)))
+		w.until(5)
+		w.expect("0s a: failed, the result cannot be stored in the status: " +
+			"a value of type chan int cannot be expressed as JSON: json: unsupported type: chan int")
+	})
+}
+
+// While the API server is away, calls do not pile up, and the timers of other
+// objects go on; when it is back, the timer is too.
+func TestATimerSurvivesTwoMinutesWithoutAnAPI(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		away := time.Now().Add(2 * time.Minute)
+		w.deliver = func(ctx context.Context) error {
+			select {
+			case <-time.After(time.Until(away)):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+			w.note("call")
+			tick.SetResult(1)
+			return nil
+		}, handler.Interval(10*time.Second)))
+		other := w.supervisor.Group(w)
+		other.Match([]*handler.Declaration{w.timer("b", func(context.Context, *handler.Tick) error {
+			w.note("undisturbed")
+			return nil
+		}, handler.InitialDelay(time.Second), handler.Interval(45*time.Second))}, false)
+		w.until(131)
+		w.expect("0s call", "1s undisturbed", "46s undisturbed", "91s undisturbed", "120s a: delivered 1", "130s call", "130s a: delivered 1")
+		other.Stop(handler.StopDeleted)
+	})
+}
+
+func TestWhatIsRefusedIsToldAndLost(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.deliver = func(context.Context) error { return errors.New("spec.size: must be a number") }
+		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
+			tick.SetResult(1)
+			return nil
+		}, handler.Interval(10*time.Second)))
+		w.until(15)
+		w.expect("0s a: Refused", "10s a: Refused")
+	})
+}
+
+func TestATimerDoesNotOverlapWithItself(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		running := 0
+		d := w.timer("a", func(context.Context, *handler.Tick) error {
+			w.note("call")
+			if running++; running > 1 {
+				w.note("overlapping")
+			}
+			time.Sleep(5 * time.Second)
+			running--
+			return nil
+		}, handler.Interval(time.Second), handler.Sharp())
+		w.match(d)
+		w.until(1)
+		w.match() // and again before the call has ended: it goes on as it was
+		w.until(2)
+		w.match(d)
+		w.until(7)
+		w.match() // but for longer than the call takes: it starts again
+		w.until(20)
+		w.match(d)
+		w.until(21)
+		w.expect("0s call", "6s call", "11s pass", "20s call")
+	})
+}
+
+// With other parameters a timer is the same timer.
+func TestADeclarationIsReplacedByAnotherOneOfTheSameHandler(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		fn := func(_ context.Context, tick *handler.Tick) error {
+			w.note("call %v", tick.Param())
+			time.Sleep(2 * time.Second)
+			return nil
+		}
+		slow := w.timer("a", fn, handler.Interval(10*time.Second), handler.Param("slow"))
+		quick := w.timer("a", fn, handler.Interval(4*time.Second), handler.Param("quick"))
+		w.match(slow, quick)
+		w.until(1)
+		w.match(quick) // while it runs
+		w.until(5)
+		w.match(slow) // while it waits
+		w.until(8)
+		w.expect("0s call slow", "2s pass", "2s call quick", "5s call slow")
+	})
+}
+
+// Whoever matches again is stopped for as long as it did not match.
+func TestTimersStop(t *testing.T) {
+	tests := map[string]struct {
+		stop  func(w *world)
+		start func(w *world)
+		want  []string
+	}{
+		"when they do not match": {
+			func(w *world) { w.group.Match(nil, false) },
+			func(w *world) { w.pass(false) },
+			[]string{"0s call", "10s call", "32s call"},
+		},
+		"while the operator is paused": {
+			func(w *world) { w.supervisor.Pause(); w.pass(false) },
+			func(w *world) { w.supervisor.Resume(); w.pass(false) },
+			[]string{"0s call", "10s call", "32s call"},
+		},
+		"for ever when the object goes": {
+			func(w *world) { w.group.Stop(handler.StopDeleted) },
+			func(w *world) { w.pass(true) },
+			[]string{"0s call", "10s call"},
+		},
+		"for ever when the operator exits": {
+			func(w *world) { w.exit(time.Minute) },
+			func(w *world) { w.pass(true) },
+			[]string{"0s call", "10s call"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				w.match(w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil }, handler.Interval(10*time.Second)))
+				w.until(12)
+				test.stop(w)
+				if w.group.Holds() || !time.Now().Equal(w.began.Add(12*time.Second)) {
+					t.Error("timers are not to be waited for")
+				}
+				w.until(32)
+				test.start(w)
+				w.until(33)
+				w.expect(test.want...)
+			})
+		})
+	}
+}
+
+// An initial delay is waited for once, whatever happens meanwhile.
+func TestAnInitialDelayIsWaitedForOnce(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		d := w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil }, handler.InitialDelay(10*time.Second))
+		w.match(d)
+		w.until(5)
+		w.match()
+		w.until(6)
+		w.match(d)
+		w.until(20)
+		w.match()
+		w.until(30)
+		w.match(d) // it was to be called once in its life
+		w.until(50)
+		w.expect("10s call")
+	})
+}

@@ -1,0 +1,92 @@
+package daemons
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// phase is what a worker is doing.
+type phase uint8
+
+const (
+	off       phase = iota // it may start when its handler matches
+	waiting                // for its time; or for the next change, if it has none
+	running                // its goroutine is there, and is awaited
+	abandoned              // its goroutine is there, and is not awaited
+	ended                  // for ever
+)
+
+// worker is one handler of one object. There is one for every pair of them:
+// every field must be worth its bytes. It is guarded by the supervisor's lock,
+// but for the series, which belongs to the goroutine while there is one.
+type worker struct {
+	group *Group
+	// handler changes only while the worker is off.
+	handler *handler.Declaration
+	series  execution.Series
+
+	// alarm rings when the worker is due: to be called, or to be stopped with
+	// more force. nil: it was never armed.
+	alarm *time.Timer
+	due   time.Time // zero: nothing is due
+
+	earliest time.Time // the end of the initial delay
+	began    time.Time // when the last call was due: the grid of a sharp timer
+	seen     uint32    // the changes of the object that the last call has seen
+
+	phase phase
+	stage stage
+	told  bool // to stop
+
+	// Of a daemon while its goroutine is there.
+	stop   *handler.Stopper
+	cancel context.CancelCauseFunc
+}
+
+// is tells whether the worker is for the handler. A function that is declared
+// several times with one id is one handler.
+func (w *worker) is(d *handler.Declaration) bool { return w.handler.ID == d.ID }
+
+func (w *worker) daemon() bool { return w.handler.Kind == handler.OnDaemon }
+
+// alive tells whether there is anything to stop.
+func (w *worker) alive() bool {
+	return w.phase == waiting || w.phase == running || w.phase == abandoned
+}
+
+// want starts the worker if it is off. One that runs for another declaration of
+// the handler, with other parameters, has to stop before.
+func (w *worker) want(d *handler.Declaration) {
+	if w.handler != d {
+		w.halt(handler.StopMismatch)
+	}
+	switch {
+	case w.phase == off:
+		w.handler, w.series, w.phase = d, execution.Series{}, waiting
+		w.arm(later(later(time.Now(), w.earliest), w.stable()))
+	case w.phase == running && w.handler == d && !w.daemon():
+		w.told = false // the call goes on, and so does the schedule after it
+	}
+}
+
+// stable is when the object has been idle for as long as the handler wants.
+func (w *worker) stable() time.Time { return w.group.changed.Add(w.handler.Idle) }
+
+func (w *worker) arm(at time.Time) {
+	w.due = at
+	if w.alarm == nil {
+		w.alarm = time.AfterFunc(time.Until(at), w.ring)
+		return
+	}
+	w.alarm.Reset(time.Until(at))
+}
+
+func (w *worker) disarm() {
+	w.due = time.Time{}
+	if w.alarm != nil {
+		w.alarm.Stop()
+	}
+}

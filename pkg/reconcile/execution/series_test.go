@@ -1,0 +1,103 @@
+package execution_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// A series goes on until an attempt is final, with the limits of every handler;
+// then another one begins.
+func TestSeries(t *testing.T) {
+	type options = []handler.CreateOption
+	tests := map[string]struct {
+		options options
+		errs    []error // of the attempts
+		want    []string
+	}{
+		"a success ends it": {
+			nil,
+			[]error{nil, nil},
+			[]string{"0s attempt 0 after 0s: succeeded", "10s attempt 0 after 0s: succeeded"},
+		},
+		"errors are counted until then": {
+			options{handler.Backoff(5 * time.Second)},
+			[]error{errNetwork, handler.Temporary(errNetwork, time.Second), nil, nil},
+			[]string{
+				"0s attempt 0 after 0s: again in 5s, network", "10s attempt 1 after 10s: again in 1s, network",
+				"20s attempt 2 after 20s: succeeded", "30s attempt 0 after 0s: succeeded",
+			},
+		},
+		"the backoff of the caller": {
+			nil,
+			[]error{errNetwork},
+			[]string{"0s attempt 0 after 0s: again in 1m0s, network"},
+		},
+		"the attempts are used up": {
+			options{handler.Retries(2)},
+			[]error{errNetwork, errNetwork},
+			[]string{
+				"0s attempt 0 after 0s: again in 1m0s, network",
+				"10s attempt 1 after 10s: failed, handler a has used up its 2 attempts: network",
+			},
+		},
+		"no attempt is allowed": {
+			options{handler.Retries(0)},
+			[]error{nil},
+			[]string{"0s failed, handler a has used up its 0 attempts"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				var series execution.Series
+				d := w.handler("a", nothing, test.options...)
+				for _, err := range test.errs {
+					text := ""
+					outcome := series.Try(t.Context(), d, time.Minute, func(_ context.Context, a handler.Attempt) (any, error) {
+						text = fmt.Sprintf("attempt %d after %s: ", a.Retry, a.Now.Sub(a.Started))
+						return "result", err
+					})
+					if outcome.Called != (text != "") || (outcome.Result == "result") != outcome.Succeeded() {
+						t.Errorf("got %+v", outcome)
+					}
+					w.note("%s%s", text, verdict(outcome))
+					time.Sleep(10 * time.Second)
+				}
+				w.expect(test.want...)
+			})
+		})
+	}
+}
+
+func nothing(context.Context, *handler.Change) error { return nil }
+
+// The context ends with the handler's timeout, and not before.
+func TestTheTimeoutOfASeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := (&world{t: t}).handler("a", nothing, handler.Timeout(30*time.Second))
+		var series execution.Series
+		began := time.Now()
+		outcome := series.Try(t.Context(), d, time.Minute, func(ctx context.Context, _ handler.Attempt) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		var timeout *handler.TimeoutError
+		if !outcome.Final || !errors.As(outcome.Err, &timeout) || time.Since(began) != 30*time.Second {
+			t.Errorf("got %+v after %s", outcome, time.Since(began))
+		}
+		ctx, trial := series.Begin(t.Context(), d, 0)
+		if ctx.Err() != nil || !trial.Allowed() {
+			t.Error("another series has its own timeout")
+		}
+		if outcome := series.End(ctx, &trial, 1, nil); !outcome.Succeeded() || ctx.Err() == nil {
+			t.Errorf("got %+v; the context is left: %v", outcome, ctx.Err())
+		}
+	})
+}
