@@ -1,0 +1,116 @@
+package indexing
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// Config is what an Indexer needs.
+type Config struct {
+	// Handlers are the indexing functions of one resource; others are left out.
+	Handlers registry.Handlers
+	// Backoff is the pause after a regular error of a function whose errors are
+	// temporary and that has none of its own. Default: settings.DefaultBackoff.
+	Backoff time.Duration
+	// Prepare makes the context and the subject of one call. The logger of the
+	// subject has the object and the handler in it.
+	Prepare func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject)
+	// Current is the object as it is known now; nil if it is not there. It is
+	// asked when the pause of an object is over, and must not call the Indexer.
+	Current func(owner handler.Owner) *object.Body
+}
+
+// Indexer fills the indices with the objects of one resource. It is safe for
+// concurrent use, and indexes one object at a time.
+type Indexer struct {
+	Config
+
+	mu      sync.Mutex
+	failing map[entry]*failure
+	closed  bool
+}
+
+// entry is one object in one index.
+type entry struct {
+	owner   handler.Owner
+	handler *handler.Declaration
+}
+
+// failure is what is remembered of an entry whose function has failed.
+type failure struct {
+	uid    types.UID
+	series execution.Series
+	timer  *time.Timer // until the next attempt; nil: there is none
+}
+
+// New makes an Indexer. It has no goroutine of its own.
+func New(config Config) *Indexer {
+	config.Handlers = config.Handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnIndex })
+	if config.Backoff == 0 {
+		config.Backoff = settings.DefaultBackoff
+	}
+	return &Indexer{Config: config, failing: map[entry]*failure{}}
+}
+
+// Seen indexes an object that has come or changed. For an object in the place of
+// another one of its name, Gone is called before. The context is also for what is
+// to be repeated later: nothing is, when it is done.
+func (x *Indexer) Seen(ctx context.Context, owner handler.Owner, body *object.Body) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return
+	}
+	for _, d := range x.Handlers {
+		at := entry{owner, d}
+		known := x.failing[at]
+		if known != nil && known.uid == body.UID() {
+			continue // excluded, for ever or until the pause is over
+		}
+		x.forget(at)
+		x.index(ctx, at, body, execution.Series{})
+	}
+}
+
+// Gone takes an object that was deleted out of all indices. One that is created
+// under its name is another object, and nothing is held against it.
+func (x *Indexer) Gone(owner handler.Owner) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return
+	}
+	for _, d := range x.Handlers {
+		x.forget(entry{owner, d})
+		d.Table.Remove(owner)
+	}
+}
+
+// Close ends it: whatever is called afterwards has no effect. It waits for the
+// function that is running, if there is one; end the context of Seen first. The
+// indices stay as they are.
+func (x *Indexer) Close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	for at := range x.failing {
+		x.forget(at)
+	}
+}
+
+// forget drops what is remembered of an entry.
+func (x *Indexer) forget(at entry) {
+	if known := x.failing[at]; known != nil && known.timer != nil {
+		known.timer.Stop()
+	}
+	delete(x.failing, at)
+}

@@ -1,0 +1,202 @@
+package indexing_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/index"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+func TestObjectsComeChangeAndGo(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.change("one", "a")
+		w.change("two", "b")
+		w.has("one=a", "two=b")
+		w.change("one", "c")
+		w.has("one=c", "two=b")
+		w.change("one", "") // the function returns nothing
+		w.has("one=c", "two=b")
+		w.remove("one")
+		w.has("two=b")
+		w.remove("one") // and is not there at all
+		w.has("two=b")
+		w.logged()
+	})
+}
+
+func TestObjectsThatStopMatchingAreNotIndexedAnyMore(t *testing.T) {
+	filters := map[string]handler.Matcher{"tier": handler.Equal("web")}
+	inBubble(t, func(w *world) {
+		w.change("one", "a")
+		w.has()
+		w.change("one", "b", "tier=web")
+		w.has("one=b")
+		w.change("one", "c", "tier=db")
+		w.has()
+		w.change("one", "d", "tier=web")
+		w.has("one=d")
+		w.called("0s one b #0 after 0s", "0s one d #0 after 0s")
+	}, handler.Labels(filters))
+}
+
+func TestIgnoredErrorsKeepWhatThereIs(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.change("one", "a")
+		w.answers(func(*handler.Indexed) error { return errBroken })
+		w.change("one", "b")
+		w.change("two", "c")
+		w.has("one=a")
+		w.logged(`"The object could not be indexed; what the index has of it stays." "error"="broken" "object"="one" "handler"="values"`, `"object"="two"`)
+
+		w.answers(func(*handler.Indexed) error { panic("a mistake") })
+		w.change("one", "d")
+		w.has("one=a")
+		w.logged(`"error"="panic: a mistake" "object"="one" "handler"="values" "stack"="goroutine `)
+
+		// It is neither excluded nor counted.
+		w.answers(func(*handler.Indexed) error { return nil })
+		w.forget()
+		pass(time.Hour)
+		w.change("one", "e")
+		w.has("one=e")
+		w.called("1h0m0s one e #0 after 0s")
+	})
+}
+
+func TestPermanentErrorsExcludeTheObject(t *testing.T) {
+	tests := map[string]struct {
+		err     error
+		options []handler.IndexOption
+	}{
+		"a permanent error":      {handler.Permanent(errBroken), nil},
+		"a permanent mode":       {errBroken, []handler.IndexOption{handler.Errors(handler.ErrorsPermanent)}},
+		"the only attempt":       {handler.Temporary(errBroken, time.Minute), []handler.IndexOption{handler.Retries(1)}},
+		"too long a pause":       {handler.Temporary(errBroken, time.Minute), []handler.IndexOption{handler.Timeout(time.Minute)}},
+		"a temporary mode, once": {errBroken, []handler.IndexOption{handler.Errors(handler.ErrorsTemporary), handler.Retries(1)}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.change("one", "a")
+				w.answers(func(*handler.Indexed) error { return test.err })
+				w.change("one", "b")
+				w.has()
+				w.logged("it is out of the index for ever.")
+				w.answers(func(*handler.Indexed) error { return nil })
+				w.forget()
+				w.change("one", "c")
+				pass(time.Hour)
+				w.change("two", "d")
+				w.has("two=d")
+				w.called("1h0m0s two d #0 after 0s")
+
+				// Another object of the same name is another matter.
+				w.remove("one")
+				w.change("one", "e", "uid-2")
+				w.has("one=e", "two=d")
+			}, test.options...)
+		})
+	}
+}
+
+// The deletion was missed: the watch was interrupted.
+func TestAnObjectInThePlaceOfAnExcludedOneIsIndexed(t *testing.T) {
+	for name, err := range map[string]error{"for ever": handler.Permanent(errBroken), "for now": handler.Temporary(errBroken, time.Minute)} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(w *world) {
+				w.answers(func(*handler.Indexed) error { return err })
+				w.change("one", "a")
+				w.answers(func(*handler.Indexed) error { return nil })
+				w.forget()
+				w.change("one", "b", "uid-2")
+				w.has("one=b")
+				pass(time.Hour)
+				w.called("0s one b #0 after 0s")
+			})
+		})
+	}
+}
+
+func TestAFilterThatFailsIsAnErrorOfTheFunction(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.change("one", "a")
+		w.change("one", "panic")
+		w.has("one=a")
+		w.called("0s one a #0 after 0s")
+		w.logged(`"error"="panic: a mistake"`)
+	}, handler.When(func(a handler.Arguments) bool {
+		if value, _ := a.Spec().String("value"); value == "panic" {
+			panic("a mistake")
+		}
+		return true
+	}))
+}
+
+func TestValuesThatTheIndexRefusesAreAnErrorOfTheFunction(t *testing.T) {
+	inBubble(t, func(w *world) {
+		numbers := index.New[float64, string]()
+		results := map[string]any{"nan": map[float64]string{math.NaN(): "b"}, "type": map[string]string{}, "good": map[float64]string{1: "a"}}
+		d, err := handler.Index(selector.New("pods"), handler.Function{Table: numbers, Index: func(_ context.Context, i *handler.Indexed) (any, error) {
+			value, _ := i.Spec().String("value")
+			return results[value], nil
+		}}, handler.ID("numbers"), handler.Errors(handler.ErrorsPermanent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.indexer = w.start(d)
+		defer w.indexer.Close()
+		w.change("one", "good")
+		w.change("two", "nan")
+		w.change("three", "type")
+		w.logged("does not equal itself", "the values are a map[string]string")
+		if numbers.Len() != 1 || !numbers.Has(1) {
+			t.Errorf("got %d keys", numbers.Len())
+		}
+	})
+}
+
+func TestOneFailingIndexDoesNotDisturbTheOthers(t *testing.T) {
+	inBubble(t, func(w *world) {
+		other := index.New[string, string]()
+		broken, err := handler.Index(selector.New("pods"), handler.Function{Table: w.index, Index: w.value}, handler.ID("broken"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fine, err := handler.Index(selector.New("pods"), handler.Function{Table: other, Index: func(_ context.Context, i *handler.Indexed) (any, error) {
+			return map[string]string{i.Name(): ""}, nil
+		}}, handler.ID("fine"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.indexer = w.start(broken, fine)
+		defer w.indexer.Close()
+		w.answers(func(*handler.Indexed) error { return handler.Permanent(errBroken) })
+		w.change("one", "a")
+		w.has()
+		if !other.Has("one") {
+			t.Error("the other index does not have it")
+		}
+		w.remove("one")
+		if other.Len() != 0 {
+			t.Error("the other index still has it")
+		}
+	})
+}
+
+func TestOtherKindsOfHandlersAreLeftOut(t *testing.T) {
+	inBubble(t, func(w *world) {
+		d, err := handler.Watch(selector.New("pods"), handler.Function{Event: func(context.Context, *handler.Event) error { return nil }}, handler.ID("event"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := w.start(d)
+		x.Seen(w.ctx, owner("one"), object.NewBody(map[string]any{}))
+		x.Gone(owner("one"))
+		x.Close()
+	})
+}
