@@ -18,6 +18,9 @@ import (
 // handled before that version has come or is read; as after a write of its own.
 func (e *Engine) catchUp(ctx context.Context) error {
 	for _, s := range e.served {
+		if s.indexed() {
+			continue
+		}
 		seen := s.all() // before the list: what is not in that is gone, and not new
 		versions := map[Key]kube.Version{}
 		for _, namespace := range e.namespaces(s) {

@@ -32,6 +32,8 @@ type cycle struct {
 	resumed  bool
 	progress *execution.Progress
 	handlers registry.Handlers // those to be called for this change
+	// companions are the daemons and timers that the object should have now.
+	companions registry.Handlers
 
 	inScope  bool // the object is any business of the handlers
 	wanted   bool // some handler needs the finalizer on it
@@ -50,17 +52,17 @@ func (c *cycle) mustBeHeld() bool { return c.wanted && !c.held && !c.deleting }
 func (p *pass) detect(ctx context.Context) (*cycle, error) {
 	c := &cycle{deleting: p.body.Deleting(), held: slices.Contains(p.body.Finalizers(), p.Settings.Persistence.Finalizer)}
 	c.Subject, p.foreign = p.subject(), false
-	if len(p.changing) == 0 {
-		return c, nil // only event handlers are declared
+	if len(p.changing) > 0 {
+		if err := p.compare(ctx, c); err != nil {
+			return nil, err
+		}
+		c.inScope = p.changing.InScope(&c.Occasion)
+		c.wanted = p.changing.HoldDeletion(&c.Occasion)
+		if c.Reason.Handled() {
+			c.handlers = p.selected(c)
+		}
 	}
-	if err := p.compare(ctx, c); err != nil {
-		return nil, err
-	}
-	c.inScope = p.changing.InScope(&c.Occasion)
-	c.wanted = p.changing.HoldDeletion(&c.Occasion)
-	if c.Reason.Handled() {
-		c.handlers = p.selected(c)
-	}
+	p.enlist(c)
 	return c, nil
 }
 

@@ -15,12 +15,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
@@ -58,7 +61,10 @@ type Engine struct {
 	watching chan struct{} // closed when all resources are known and listed
 	memories memories
 	lines    *lines
-	said     sync.Map // what is reported once an operator
+	memos    *memo.Values // of the operator
+	// supervisor has the daemons and timers of all objects.
+	supervisor *daemons.Supervisor
+	said       sync.Map // what is reported once an operator
 
 	mu    sync.Mutex
 	queue priorityqueue.PriorityQueue[Key]
@@ -77,6 +83,10 @@ func New(config Config) *Engine {
 		Config:   config,
 		watching: make(chan struct{}),
 		lines:    newLines(config.Settings.Queueing.EventBacklog),
+		memos:    memo.NewValues(nil),
+		supervisor: daemons.New(daemons.Options{
+			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
+		}),
 	}
 }
 
@@ -85,7 +95,8 @@ func (e *Engine) Ready() <-chan struct{} { return e.watching }
 
 // Work handles the objects until the context is done. Then it takes no new work,
 // lets running handlers finish within the grace period, cancels them after it,
-// and returns when all of them have returned.
+// and returns when all of them have returned. Daemons and timers are stopped
+// first, while there are workers who can write what comes of them.
 func (e *Engine) Work(ctx context.Context) error {
 	standby := e.listing.Load()
 	select {
@@ -120,7 +131,27 @@ func (e *Engine) Work(ctx context.Context) error {
 	if err := workers.Watch(source.TypedFunc[Key](e.open)); err != nil {
 		return fmt.Errorf("the queue cannot be set up: %w", err)
 	}
-	return workers.Start(ctx)
+	return e.serve(ctx, workers)
+}
+
+// serve lets the workers work until the context is done and the daemons and timers
+// are stopped.
+func (e *Engine) serve(ctx context.Context, workers manager.Runnable) error {
+	serving, halt := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		defer halt()
+		select {
+		case <-ctx.Done():
+		case <-serving.Done(): // the workers have failed
+		}
+		e.supervisor.Stop(e.working)
+	}()
+	err := workers.Start(serving)
+	halt()
+	<-stopped
+	return err
 }
 
 // open begins to fill the queue: with everything that is there already, and
@@ -131,6 +162,9 @@ func (e *Engine) open(_ context.Context, queue workqueue.TypedRateLimitingInterf
 	e.queue = queue.(priorityqueue.PriorityQueue[Key]) //nolint:errcheck // controllers have no other queue
 	e.mu.Unlock()
 	for _, s := range e.served {
+		if s.indexed() {
+			continue
+		}
 		for _, snapshot := range s.all() {
 			key := s.key(snapshot)
 			// Whatever was there before this process began to work was handled

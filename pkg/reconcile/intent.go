@@ -30,6 +30,7 @@ type intent struct {
 
 	hold    bool // add the finalizer
 	release bool // remove the finalizer, when nothing keeps the cycle open
+	awaits  bool // a daemon keeps it open
 
 	// foreign tells that the object is not the version that the intent was made
 	// for: others may have written to it.
@@ -42,7 +43,9 @@ type intent struct {
 }
 
 // ends tells whether the cycle ends with this write.
-func (in *intent) ends() bool { return in.cycle != nil && in.end && in.cycle.progress.Done() }
+func (in *intent) ends() bool {
+	return in.cycle != nil && in.end && !in.awaits && in.cycle.progress.Done()
+}
 
 // stuck tells whether a failed deletion handler holds the object.
 func (in *intent) stuck() bool {
@@ -55,7 +58,7 @@ func (in *intent) holds(d *handler.Declaration) bool {
 
 // frees tells whether the finalizer goes with this write.
 func (in *intent) frees() bool {
-	return in.release && !in.stuck() && (in.cycle == nil || in.cycle.progress.Done())
+	return in.release && !in.awaits && !in.stuck() && (in.cycle == nil || in.cycle.progress.Done())
 }
 
 // frees the object for good, if our finalizer is the last one.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
@@ -19,7 +20,30 @@ type memory struct {
 	// initial: the object was there before this process handled anything. The
 	// watch sets it, the passes read it.
 	initial atomic.Bool
+	// remembered is what handlers keep in memory; nil: nobody has asked for it.
+	// Indexing functions ask beside the passes.
+	remembered atomic.Pointer[remembered]
 	recollection
+}
+
+// remembered are the memos of one object.
+type remembered struct {
+	uid    types.UID
+	values *memo.Values
+}
+
+// memos are what handlers keep in memory of the object with this uid.
+func (m *memory) memos(uid types.UID, operator *memo.Values) *memo.Values {
+	for {
+		known := m.remembered.Load()
+		if known != nil && known.uid == uid {
+			return known.values
+		}
+		made := &remembered{uid, memo.NewValues(operator)}
+		if m.remembered.CompareAndSwap(known, made) {
+			return made.values
+		}
+	}
 }
 
 // recollection is the part that goes when the object is replaced.
@@ -33,8 +57,10 @@ type recollection struct {
 	settled string
 	// pending is what could not be written yet.
 	pending *intent
-	// unsent is what event handlers want to be written.
+	// unsent is what handlers without progress want to be written.
 	unsent []execution.Contribution
+	// background has the daemons and timers; nil: there were none yet.
+	background *background
 
 	doubt    bool // the fate of our last write is not known
 	handled  bool // a cycle was completed, or nothing was to be handled
@@ -55,6 +81,7 @@ func (m *memory) renew(uid types.UID) {
 	if m.uid != "" {
 		m.initial.Store(false)
 	}
+	m.background.close()
 	m.recollection = recollection{uid: uid, floor: m.floor, floorAt: m.floorAt}
 }
 
@@ -113,6 +140,10 @@ func (m *memories) of(key Key) *memory {
 // forget drops the memory of an object that is gone.
 func (m *memories) forget(key Key) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	known := m.objects[key]
 	delete(m.objects, key)
+	m.mu.Unlock()
+	if known != nil {
+		known.background.close()
+	}
 }

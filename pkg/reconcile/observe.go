@@ -24,13 +24,14 @@ func (p *pass) observe(ctx context.Context) (present bool, wait time.Duration, e
 		return false, 0, nil
 	}
 	p.memory.renew(snapshot.GetUID())
+	p.collect()
 	m, version := p.memory, snapshot.GetResourceVersion()
 	switch {
 	case m.released:
 		return false, 0, nil
 	case m.doubt:
 		return p.readLive(ctx)
-	case m.settled != "" && len(m.unsent) == 0 && (version == m.settled || m.stale(version)):
+	case m.settled != "" && len(m.unsent) == 0 && !p.stirred() && (version == m.settled || m.stale(version)):
 		return false, 0, nil // nothing was left to do, and nothing has happened
 	case m.stale(version):
 		if left := time.Until(m.floorAt.Add(p.Settings.Persistence.ConsistencyTimeout)); left > 0 {
@@ -77,6 +78,7 @@ func (p *pass) get(ctx context.Context) (*object.Body, error) {
 // release ends all dealings with this object: nothing is left to be written.
 func (p *pass) release() {
 	m := p.memory
+	m.background.close()
 	m.recollection = recollection{uid: m.uid, floor: m.floor, floorAt: m.floorAt, released: true}
 }
 

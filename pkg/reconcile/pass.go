@@ -37,16 +37,21 @@ type pass struct {
 // Errors of the framework and of the API pause the object, and that object only.
 func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
 	p := &pass{Engine: e, served: e.served[key.Resource], key: key, memory: e.memories.of(key)}
-	p.log = e.Logger.WithValues("object", key.NamespacedName.String(), "resource", key.Resource)
+	p.log = e.logger(key)
 	if pause := time.Until(p.memory.notBefore); pause > 0 {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
+	defer p.acknowledge()
 	wake, err := p.run(e.working)
 	if err != nil {
 		return ctrl.Result{RequeueAfter: p.pause(err)}, nil
 	}
 	p.memory.failures = 0
 	return ctrl.Result{RequeueAfter: wake}, nil
+}
+
+func (e *Engine) logger(key Key) logr.Logger {
+	return e.Logger.WithValues("object", key.NamespacedName.String(), "resource", key.Resource)
 }
 
 // run is the whole story of a pass.
@@ -75,10 +80,13 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 	if err != nil {
 		return false, 0, err
 	}
-	switch {
-	case c.mustBeHeld():
+	if c.mustBeHeld() {
 		return p.hold(ctx)
-	case c.blind():
+	}
+	if err := p.attend(c); err != nil {
+		return false, 0, err
+	}
+	if c.blind() {
 		return p.leave(ctx, c)
 	}
 	if err := p.execute(ctx, c); err != nil {

@@ -14,6 +14,7 @@ import (
 func (p *pass) intend(c *cycle) *intent {
 	in := &intent{cycle: c, base: c.base, end: !p.stopped(), foreign: p.foreign}
 	in.release = c.held && (c.Reason == cause.Delete || !c.wanted)
+	in.awaits = c.deleting && p.awaited()
 	return in
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )
 
@@ -20,16 +21,24 @@ type served struct {
 	api      *kube.Client
 	changing registry.Handlers
 	events   registry.Handlers
+	// background are the daemons and timers; idling: one of them wants to know
+	// when the object has changed.
+	background registry.Handlers
+	idling     bool
+	indexer    *indexing.Indexer // nil: there are no indices
 	// fields are those that handlers watch: they belong to the essence even if
 	// they are in the status.
 	fields    []object.Path
 	informers []cache.SharedIndexInformer // one a namespace
+	listening []cache.ResourceEventHandlerRegistration
 }
 
 func newServed(resource selector.Resource, handlers registry.Handlers, api *kube.Client) *served {
 	s := &served{Resource: resource, name: resource.String(), api: api}
 	s.changing = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.Changing() })
 	s.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
+	s.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.Background() })
+	s.idling = slices.ContainsFunc(s.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
 	for _, d := range s.changing {
 		if d.Field != nil && !slices.ContainsFunc(s.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {
 			s.fields = append(s.fields, d.Field)
@@ -70,11 +79,12 @@ func (s *served) all() []*object.Snapshot {
 	return snapshots
 }
 
-// synced tells whether all objects that were there at the beginning are known.
+// synced tells whether all objects that were there at the beginning are known,
+// and in the indices.
 func (s *served) synced() []cache.InformerSynced {
 	var all []cache.InformerSynced
-	for _, informer := range s.informers {
-		all = append(all, informer.HasSynced)
+	for _, listener := range s.listening {
+		all = append(all, listener.HasSynced)
 	}
 	return all
 }

@@ -26,6 +26,12 @@ const discoveryPatience = 10 * time.Second
 // Watch finds the resources of the handlers and keeps their objects in memory,
 // until the context is done.
 func (e *Engine) Watch(ctx context.Context) error {
+	giveBack, err := e.claim()
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	defer e.stopIndexing()
 	if err := e.discover(ctx); err != nil {
 		return err
 	}
@@ -65,7 +71,7 @@ func (e *Engine) discover(ctx context.Context) error {
 	e.served = map[string]*served{}
 	var problems []error
 	for _, found := range resolution.Served {
-		problems = append(problems, e.serve(found))
+		problems = append(problems, e.serving(ctx, found))
 	}
 	return errors.Join(problems...)
 }
@@ -96,7 +102,7 @@ func (e *Engine) resolve(ctx context.Context) (discovery.Resolution, error) {
 }
 
 // serve sets a resource up with those handlers whose selectors have found it.
-func (e *Engine) serve(found discovery.Served) error {
+func (e *Engine) serving(ctx context.Context, found discovery.Served) error {
 	handlers := e.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) })
 	if err := handlers.Conflicts(); err != nil {
 		return fmt.Errorf("%s: %w", found, err)
@@ -106,18 +112,21 @@ func (e *Engine) serve(found discovery.Served) error {
 		return err
 	}
 	s := newServed(found.Resource, handlers, api)
+	s.indexer = e.newIndexer(s, handlers)
 	e.served[s.name] = s
-	return e.inform(s)
+	return e.inform(ctx, s)
 }
 
 // inform gives a resource an informer for every namespace.
-func (e *Engine) inform(s *served) error {
+func (e *Engine) inform(ctx context.Context, s *served) error {
 	for _, namespace := range e.namespaces(s) {
 		informer := cache.NewSharedIndexInformerWithOptions(s.api.ListWatch(namespace), &object.Snapshot{},
 			cache.SharedIndexInformerOptions{ObjectDescription: s.name})
-		if _, err := informer.AddEventHandler(e.listener(s)); err != nil {
+		listening, err := informer.AddEventHandler(e.listener(ctx, s))
+		if err != nil {
 			return fmt.Errorf("%s cannot be watched: %w", s.name, err)
 		}
+		s.listening = append(s.listening, listening)
 		s.informers = append(s.informers, informer)
 	}
 	return nil
@@ -134,8 +143,8 @@ func (e *Engine) namespaces(s *served) []string {
 }
 
 // listener is the only one on an informer, so that what it does is in order:
-// first the event line, then the queue.
-func (e *Engine) listener(s *served) cache.ResourceEventHandler {
+// first the indices, then the event line, then the queue.
+func (e *Engine) listener(ctx context.Context, s *served) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(item any, listed bool) {
 			kind := watch.Added
@@ -143,17 +152,17 @@ func (e *Engine) listener(s *served) cache.ResourceEventHandler {
 				kind = "" // it was there before
 				e.memories.of(s.key(snapshotOf(item))).initial.Store(true)
 			}
-			e.happened(s, occurrence{kind, snapshotOf(item)})
+			e.happened(ctx, s, occurrence{kind, snapshotOf(item)})
 		},
 		UpdateFunc: func(before, after any) {
 			old, now := snapshotOf(before), snapshotOf(after)
 			switch {
 			case old.GetUID() != now.GetUID():
 				// Deleted and re-created while the watch was interrupted.
-				e.happened(s, occurrence{watch.Deleted, old})
-				e.happened(s, occurrence{watch.Added, now})
+				e.happened(ctx, s, occurrence{watch.Deleted, old})
+				e.happened(ctx, s, occurrence{watch.Added, now})
 			case old.GetResourceVersion() != now.GetResourceVersion():
-				e.happened(s, occurrence{watch.Modified, now})
+				e.happened(ctx, s, occurrence{watch.Modified, now})
 			}
 		},
 		DeleteFunc: func(item any) {
@@ -161,14 +170,20 @@ func (e *Engine) listener(s *served) cache.ResourceEventHandler {
 				item = unknown.Obj // the deletion itself was missed
 			}
 			if last := snapshotOf(item); last != nil {
-				e.happened(s, occurrence{watch.Deleted, last})
+				e.happened(ctx, s, occurrence{watch.Deleted, last})
 			}
 		},
 	}
 }
 
-func (e *Engine) happened(s *served, o occurrence) {
+func (e *Engine) happened(ctx context.Context, s *served, o occurrence) {
 	key := s.key(o.snapshot)
+	if s.indexer != nil {
+		e.index(ctx, s, key, o)
+	}
+	if s.indexed() {
+		return
+	}
 	if len(s.events) > 0 {
 		e.lines.push(key, o)
 	}

@@ -79,7 +79,7 @@ func TestTheWatchTellsWhatHasHappened(t *testing.T) {
 			s := newServed(kex, handlersOf(t, func(r *registry.Registry) {
 				r.Add(handler.Watch(selector.New("kex"), handler.Function{Event: ignoreEvent}))
 			}), nil)
-			test.happen(t, e.listener(s))
+			test.happen(t, e.listener(t.Context(), s))
 			if got := told(e.lines.take(keyOf("a"))); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
@@ -92,7 +92,7 @@ func TestOnlyWhatWasThereBeforeIsInitial(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := New(Config{})
 			s := newServed(kex, nil, nil)
-			e.listener(s).OnAdd(seen(t, "u-1", "7"), listed)
+			e.listener(t.Context(), s).OnAdd(seen(t, "u-1", "7"), listed)
 			if got := e.memories.of(keyOf("a")).initial.Load(); got != listed {
 				t.Errorf("got %v", got)
 			}
@@ -107,7 +107,7 @@ func TestWithoutEventHandlersNoEventsAreKept(t *testing.T) {
 	s := newServed(kex, handlersOf(t, func(r *registry.Registry) {
 		r.Add(handler.Create(selector.New("kex"), handler.Function{Change: ignoreChange}))
 	}), nil)
-	e.listener(s).OnAdd(seen(t, "u-1", "7"), false)
+	e.listener(t.Context(), s).OnAdd(seen(t, "u-1", "7"), false)
 	if len(e.lines.waiting) != 0 {
 		t.Errorf("got %v", e.lines.waiting)
 	}
