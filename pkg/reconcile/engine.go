@@ -2,23 +2,16 @@ package reconcile
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/source"
-
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/kopf-go/kopf/pkg/kopf/memo"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
@@ -92,67 +85,6 @@ func New(config Config) *Engine {
 
 // Ready is closed when all objects are known.
 func (e *Engine) Ready() <-chan struct{} { return e.watching }
-
-// Work handles the objects until the context is done. Then it takes no new work,
-// lets running handlers finish within the grace period, cancels them after it,
-// and returns when all of them have returned. Daemons and timers are stopped
-// first, while there are workers who can write what comes of them.
-func (e *Engine) Work(ctx context.Context) error {
-	standby := e.listing.Load()
-	select {
-	case <-e.watching:
-	case <-ctx.Done():
-		return nil
-	}
-	// What was listed since is as fresh as can be.
-	if standby && !e.caughtUp(ctx) {
-		return nil
-	}
-	working, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cancel(nil)
-	e.working, e.stopping = working, ctx.Done()
-	grace := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(e.Settings.Execution.GracePeriod, func() { cancel(errors.New("the operator is stopping")) })
-		context.AfterFunc(working, func() { timer.Stop() })
-	})
-	defer grace()
-
-	unique := true // names need not be unique: several operators run in one process
-	workers, err := controller.NewTypedUnmanaged("kopf", controller.TypedOptions[Key]{
-		Reconciler:              e,
-		MaxConcurrentReconciles: e.Settings.Execution.Workers,
-		SkipNameValidation:      &unique,
-		Logger:                  e.Logger.V(1),
-		LogConstructor:          func(*Key) logr.Logger { return e.Logger.V(1) },
-	})
-	if err != nil {
-		return fmt.Errorf("the workers cannot be set up: %w", err)
-	}
-	if err := workers.Watch(source.TypedFunc[Key](e.open)); err != nil {
-		return fmt.Errorf("the queue cannot be set up: %w", err)
-	}
-	return e.serve(ctx, workers)
-}
-
-// serve lets the workers work until the context is done and the daemons and timers
-// are stopped.
-func (e *Engine) serve(ctx context.Context, workers manager.Runnable) error {
-	serving, halt := context.WithCancel(context.WithoutCancel(ctx))
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		defer halt()
-		select {
-		case <-ctx.Done():
-		case <-serving.Done(): // the workers have failed
-		}
-		e.supervisor.Stop(e.working)
-	}()
-	err := workers.Start(serving)
-	halt()
-	<-stopped
-	return err
-}
 
 // open begins to fill the queue: with everything that is there already, and
 // from now on with what changes.

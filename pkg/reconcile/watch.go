@@ -71,7 +71,7 @@ func (e *Engine) discover(ctx context.Context) error {
 	e.served = map[string]*served{}
 	var problems []error
 	for _, found := range resolution.Served {
-		problems = append(problems, e.serving(ctx, found))
+		problems = append(problems, e.setUp(ctx, found))
 	}
 	return errors.Join(problems...)
 }
@@ -101,8 +101,8 @@ func (e *Engine) resolve(ctx context.Context) (discovery.Resolution, error) {
 	return resolution, failure
 }
 
-// serve sets a resource up with those handlers whose selectors have found it.
-func (e *Engine) serving(ctx context.Context, found discovery.Served) error {
+// setUp sets a resource up with those handlers whose selectors have found it.
+func (e *Engine) setUp(ctx context.Context, found discovery.Served) error {
 	handlers := e.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) })
 	if err := handlers.Conflicts(); err != nil {
 		return fmt.Errorf("%s: %w", found, err)

@@ -116,7 +116,7 @@ var guards = map[string]guard{
 		instead: "",
 	},
 	"a takeover: a standby looks at what there is before it works": {
-		file: "engine.go", plan: "retries/k=4/crash-standby",
+		file: "work.go", plan: "retries/k=4/crash-standby",
 		code:    "if standby && !e.caughtUp(ctx) {",
 		instead: "if standby && false {",
 	},
