@@ -2,8 +2,11 @@
 //
 // Adopt gives them the object's name, namespace and labels, and makes the object
 // their owner, so that Kubernetes deletes them together with it. A handler can be
-// repeated after a crash. That does no harm here: the names are always the same,
-// and what is there already is left as it is.
+// repeated after a crash. That does no harm here: Strict makes the names the same
+// each time, and what is there already is left as it is.
+//
+// It is the garbage collector of Kubernetes that deletes the children. A control
+// plane for tests, as that of `make run`, has none: they stay.
 package main
 
 import (

@@ -14,6 +14,10 @@ import (
 // object has none of its own. The objects can be typed, unstructured or maps, one
 // of them or a list. See package hierarchy for the options.
 //
+// The name is generated from that of the handled object: it is another one at each
+// call. A handler can be called again, after a crash for example, so use Strict for
+// the same name each time, and client.IgnoreAlreadyExists when creating the child.
+//
 // Specification: Hierarchies, "Adopting".
 func Adopt(ctx context.Context, objs any, options ...hierarchy.AdoptOption) error {
 	return hierarchy.Adopt(ctx, objs, options...)

@@ -35,6 +35,22 @@
 //
 // For declares handlers of typed objects, as a kubebuilder project has them.
 //
+// Which options fit which handlers, the compiler knows:
+//
+//	ID, Param, Labels, Annotations, When   all of them
+//	Field, Value                           all but OnField, which has its field, and sub-handlers
+//	Old, New                               OnUpdate, OnField
+//	Errors, Retries, Timeout, Backoff      all but OnEvent
+//	Optional, HoldOnFailure                OnDelete
+//	Deleted                                OnResume
+//	InitialDelay, InitialDelayFunc         Daemon, Timer
+//	CancellationBackoff, …Timeout, …Polling   Daemon
+//	Interval, Sharp, Idle                  Timer
+//
+// In the comments, "Specification" names a chapter of the documentation of Kopf,
+// https://kopf.readthedocs.io, whose behaviour this is; the essence of an object is
+// all of it but the status and what the system keeps in the metadata.
+//
 // # Daemons and timers
 //
 // Daemon declares a function that accompanies every object until the object is

@@ -53,7 +53,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	mgr, err := ctrl.NewManager(options.Config, manager.Options{
 		Scheme:                  options.Scheme,
-		Logger:                  options.Logger.WithName("manager").V(1), // its comings and goings are of no interest
+		Logger:                  options.Logger.WithName("manager").V(2), // its comings and goings are of no interest
 		Metrics:                 metrics.Options{BindAddress: "0"},       // nothing listens unless asked
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: ptr.To(options.Settings.WithDefaults().Execution.GracePeriod + shutdownReserve),

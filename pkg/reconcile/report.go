@@ -25,14 +25,20 @@ type About struct {
 	Logger   logr.Logger
 }
 
-// announce logs what is about to be handled, and what is given up for it.
+// announce logs what is about to be handled, and what is given up for it: once, at
+// the beginning.
 func (p *pass) announce(c *cycle) {
-	if !c.progress.Open(c.Reason) { // once, at the beginning
-		for reason, count := range c.progress.Superseded(c.Reason) {
-			p.log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
-		}
+	if c.called || c.progress.Open(c.Reason) {
+		return
 	}
-	if log := p.log.V(1); log.Enabled() {
+	for reason, count := range c.progress.Superseded(c.Reason) {
+		p.log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
+	}
+	switch log := p.log.V(1); {
+	case !log.Enabled():
+	case len(c.handlers) == 0:
+		log.Info(fmt.Sprintf("No handler is for this %s; it is taken note of.", c.Reason.Noun()), "changes", len(c.Diff))
+	default:
 		log.Info(fmt.Sprintf("The %s is in progress.", c.Reason.Noun()), "handlers", len(c.handlers), "changes", len(c.Diff))
 	}
 }

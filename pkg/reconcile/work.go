@@ -55,8 +55,8 @@ func (e *Engine) workers() (controller.TypedController[Key], error) {
 		Reconciler:              e,
 		MaxConcurrentReconciles: e.Settings.Execution.Workers,
 		SkipNameValidation:      &unique,
-		Logger:                  e.Logger.V(1),
-		LogConstructor:          func(*Key) logr.Logger { return e.Logger.V(1) },
+		Logger:                  e.Logger.V(2),
+		LogConstructor:          func(*Key) logr.Logger { return e.Logger.V(2) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the workers cannot be set up: %w", err)
