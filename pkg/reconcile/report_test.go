@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/cause"
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
 	"github.com/kopf-go/kopf/pkg/kopf/storage"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
@@ -115,9 +116,20 @@ func TestWhatIsGivenUpForAnotherReasonIsSaid(t *testing.T) {
 	c.progress = execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
 	c.progress.Load("a")
 	c.progress.Load("b")
+	c.handlers = registry.Handlers{{ID: "c"}}
 	p.announce(c)
 	if got := strings.Join(w.log, "\n"); !strings.Contains(got, "The creation is superseded by the deletion.") || !strings.Contains(got, `"handlers"=2`) ||
 		!strings.Contains(got, "The deletion is in progress.") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestAChangeWithoutHandlersIsSaidToBeOne(t *testing.T) {
+	p, w := witnessed()
+	c := &cycle{Occasion: handler.Occasion{Reason: cause.Update}}
+	c.progress = execution.NewProgress(func(string) *storage.Record { return nil })
+	p.announce(c)
+	if got := strings.Join(w.log, "\n"); !strings.Contains(got, "No handler is for this update") {
 		t.Errorf("got %s", got)
 	}
 }
