@@ -65,7 +65,7 @@
 //	with our record falls what our handler wants          patches/k=2/takeover-alive
 //	all writes of a pass know of the other one            checkpoints/k=2/takeover-alive
 //	no pass on a version before the last write            retries/k=2/stall
-//	… and a read when the watch is late                   retries/k=2/stall
+//	… and a read when the watch is late                   retries/k=3/stall
 //	no pass after the last finalizer was removed          events/k=6/stall
 //	lists are consistent                                  life/k=2/crash-stale
 //	a standby looks at what there is before it works      retries/k=4/crash-standby

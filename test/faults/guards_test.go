@@ -101,7 +101,7 @@ var guards = map[string]guard{
 		instead: "return err != nil && order < 0",
 	},
 	"a stalled watch: the object is read when the watch is late": {
-		file: "observe.go", plan: "retries/k=2/stall",
+		file: "observe.go", plan: "retries/k=3/stall",
 		code:    "p.log.V(1).Info(\"The watch is late; the object is read directly.\", \"expected\", m.floor, \"seen\", version)\n\t\treturn p.readLive(ctx)",
 		instead: "p.body = snapshot.Body()\n\t\treturn true, 0, nil",
 	},
