@@ -93,7 +93,7 @@ func TestTheContextOfAHandler(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	s := &surroundings{}
-	ctx := s.context(t.Context(), reconcile.About{Body: object.NewBody(pod()), Logger: logger})
+	ctx := s.context(t.Context(), reconcile.About{Body: func() *object.Body { return object.NewBody(pod()) }, Logger: logger})
 
 	child := &corev1.ConfigMap{}
 	if err := Adopt(ctx, child); err != nil || child.Namespace != "ns" || len(child.OwnerReferences) != 1 || child.OwnerReferences[0].Name != "one" {

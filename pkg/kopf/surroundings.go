@@ -23,7 +23,7 @@ type surroundingsKey struct{}
 // one call.
 func (s *surroundings) context(ctx context.Context, about reconcile.About) context.Context {
 	ctx = log.IntoContext(ctx, about.Logger)
-	ctx = hierarchy.WithOwner(ctx, hierarchy.OwnerOfBody(about.Body))
+	ctx = hierarchy.WithOwnerOf(ctx, about.Body)
 	ctx = posting.WithRecorder(ctx, s.recorder)
 	return context.WithValue(ctx, surroundingsKey{}, s)
 }

@@ -57,10 +57,7 @@ var _ daemons.Host = (*background)(nil)
 func (b *background) live() *object.Body {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := b.served.cached(b.key.NamespacedName)
-	if now != nil && now != b.seen && now.GetUID() == b.uid {
-		b.seen, b.body = now, weak.Pointer[object.Body]{}
-	}
+	b.look()
 	body := b.body.Value()
 	if body == nil {
 		body = b.seen.Body()
@@ -69,12 +66,31 @@ func (b *background) live() *object.Body {
 	return body
 }
 
+// refresh lets go of a version that was seen earlier, although nobody asks for a
+// newer one: what is seen is shared with the watch then, and costs nothing.
+func (b *background) refresh() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.look()
+}
+
+// look is refresh with the lock held.
+func (b *background) look() {
+	now := b.served.cached(b.key.NamespacedName)
+	if now != nil && now != b.seen && now.GetUID() == b.uid {
+		b.seen, b.body = now, weak.Pointer[object.Body]{}
+	}
+}
+
 // Prepare makes the context and the subject of one call.
 func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
 	e := b.engine
 	logger := e.logger(b.key).WithValues("handler", d.ID)
 	subject := handler.Subject{Live: b.live, Resource: b.served.Resource, Logger: logger, Client: e.Client, Memo: b.memos}
-	return e.Context(ctx, About{Body: b.live(), Resource: b.served.Resource, Logger: logger}), subject
+	return e.Context(ctx, About{Body: b.live, Resource: b.served.Resource, Logger: logger}), subject
 }
 
 func (b *background) memos() *memo.Values { return b.memory.memos(b.uid, b.engine.memos) }

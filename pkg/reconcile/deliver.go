@@ -18,12 +18,33 @@ func (p *pass) deliver(ctx context.Context, current *object.Snapshot) {
 		return
 	}
 	for _, event := range p.lines.take(p.key) {
-		p.memory.renew(event.snapshot.GetUID())
+		p.meet(event, current)
 		contributions := p.callEvent(ctx, event)
+		if event.kind == watch.Deleted {
+			p.memory.outlive(event.snapshot.GetUID())
+		}
 		if current != nil && event.kind != watch.Deleted && event.snapshot.GetUID() == current.GetUID() {
 			p.memory.unsent = append(p.memory.unsent, contributions...)
 		}
 	}
+}
+
+// meet notes which object an event is of. A late one of an earlier object is no
+// reason to forget the present one.
+func (p *pass) meet(event occurrence, current *object.Snapshot) {
+	m, uid := p.memory, event.snapshot.GetUID()
+	if current == nil || m.uid != current.GetUID() {
+		m.renew(uid)
+	}
+	if m.uid == uid {
+		m.ended = event.kind == watch.Deleted
+	}
+}
+
+// untold tells whether the object is gone, but its end is yet to come to the event
+// handlers: the watch is about to tell, and the memory is kept for them.
+func (p *pass) untold() bool {
+	return len(p.events) > 0 && p.memory.uid != "" && !p.memory.ended
 }
 
 // callEvent calls the handlers of one event.

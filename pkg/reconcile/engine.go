@@ -108,6 +108,16 @@ func (e *Engine) open(_ context.Context, queue workqueue.TypedRateLimitingInterf
 	return nil
 }
 
+// dismiss forgets an object that is gone while nobody works: there are no passes
+// that would do it. A standby can be one for as long as the process lives.
+func (e *Engine) dismiss(key Key) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.queue == nil {
+		e.memories.forget(key)
+	}
+}
+
 // enqueue asks for a pass; it does nothing while nobody works.
 func (e *Engine) enqueue(key Key) {
 	e.mu.Lock()

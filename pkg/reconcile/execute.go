@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
@@ -67,7 +68,8 @@ func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runne
 func (p *pass) prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
 	subject := p.subject()
 	subject.Logger = subject.Logger.WithValues("handler", d.ID)
-	return p.Context(ctx, About{Body: p.body, Resource: p.Resource, Logger: subject.Logger}), subject
+	body := p.body // the one that the handler is called with
+	return p.Context(ctx, About{Body: func() *object.Body { return body }, Resource: p.Resource, Logger: subject.Logger}), subject
 }
 
 func (p *pass) subject() handler.Subject {

@@ -71,7 +71,7 @@ func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *h
 	subject := handler.Subject{Body: body, Resource: s.Resource, Logger: logger, Client: e.Client}
 	uid := body.UID()
 	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.memos) }
-	return e.Context(ctx, About{Body: body, Resource: s.Resource, Logger: logger}), subject
+	return e.Context(ctx, About{Body: func() *object.Body { return body }, Resource: s.Resource, Logger: logger}), subject
 }
 
 // index brings the indices up to date with what has happened to an object.

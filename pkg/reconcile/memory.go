@@ -21,29 +21,52 @@ type memory struct {
 	// watch sets it, the passes read it.
 	initial atomic.Bool
 	// remembered is what handlers keep in memory; nil: nobody has asked for it.
-	// Indexing functions ask beside the passes.
+	// Indexing functions, daemons and timers ask beside the passes.
 	remembered atomic.Pointer[remembered]
 	recollection
 }
 
-// remembered are the memos of one object.
+// remembered are the memos of one object. An earlier object of the same name has
+// its own, as long as anybody may ask for them: the watch is ahead of the event
+// handlers, and the indexing functions are ahead of the passes.
 type remembered struct {
 	uid    types.UID
 	values *memo.Values
+	former *remembered
 }
 
 // memos are what handlers keep in memory of the object with this uid.
 func (m *memory) memos(uid types.UID, operator *memo.Values) *memo.Values {
 	for {
-		known := m.remembered.Load()
-		if known != nil && known.uid == uid {
-			return known.values
+		newest := m.remembered.Load()
+		for known := newest; known != nil; known = known.former {
+			if known.uid == uid {
+				return known.values
+			}
 		}
-		made := &remembered{uid, memo.NewValues(operator)}
-		if m.remembered.CompareAndSwap(known, made) {
+		made := &remembered{uid, memo.NewValues(operator), newest}
+		if m.remembered.CompareAndSwap(newest, made) {
 			return made.values
 		}
 	}
+}
+
+// outlive drops the memos of an object that is gone, and of those before it.
+func (m *memory) outlive(uid types.UID) {
+	for {
+		newest := m.remembered.Load()
+		if m.remembered.CompareAndSwap(newest, newest.after(uid)) {
+			return
+		}
+	}
+}
+
+// after is what is left without the object and those before it.
+func (r *remembered) after(uid types.UID) *remembered {
+	if r == nil || r.uid == uid {
+		return nil
+	}
+	return &remembered{r.uid, r.values, r.former.after(uid)}
 }
 
 // recollection is the part that goes when the object is replaced.
@@ -65,6 +88,7 @@ type recollection struct {
 	doubt    bool // the fate of our last write is not known
 	handled  bool // a cycle was completed, or nothing was to be handled
 	released bool // our finalizer was the last: the object is gone for us
+	ended    bool // the event handlers were told that the object is gone
 
 	failures  int // of the framework or the API, consecutively
 	notBefore time.Time

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 )
@@ -20,10 +21,13 @@ func (p *pass) observe(ctx context.Context) (present bool, wait time.Duration, e
 	snapshot := p.cached(p.key.NamespacedName)
 	p.deliver(ctx, snapshot)
 	if snapshot == nil {
-		p.memories.forget(p.key)
+		if !p.untold() {
+			p.memories.forget(p.key)
+		}
 		return false, 0, nil
 	}
-	p.memory.renew(snapshot.GetUID())
+	p.renew(snapshot.GetUID())
+	p.memory.background.refresh()
 	p.collect()
 	m, version := p.memory, snapshot.GetResourceVersion()
 	switch {
@@ -42,6 +46,15 @@ func (p *pass) observe(ctx context.Context) (present bool, wait time.Duration, e
 	}
 	p.body = snapshot.Body()
 	return true, 0, nil
+}
+
+// renew begins anew with an object that has replaced another one. What handlers
+// keep in memory of that goes when they have been told of its end.
+func (p *pass) renew(uid types.UID) {
+	if former := p.memory.uid; former != uid && len(p.events) == 0 {
+		p.memory.outlive(former)
+	}
+	p.memory.renew(uid)
 }
 
 // readLive asks the API server itself.
@@ -79,7 +92,7 @@ func (p *pass) get(ctx context.Context) (*object.Body, error) {
 func (p *pass) release() {
 	m := p.memory
 	m.background.close()
-	m.recollection = recollection{uid: m.uid, floor: m.floor, floorAt: m.floorAt, released: true}
+	m.recollection = recollection{uid: m.uid, floor: m.floor, floorAt: m.floorAt, released: true, ended: m.ended}
 }
 
 // requestContext limits one request to the API server. It does not end with the

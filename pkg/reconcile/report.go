@@ -20,7 +20,7 @@ const (
 
 // About is what the context of a handler's call is about.
 type About struct {
-	Body     *object.Body
+	Body     func() *object.Body // as it is when it is asked for
 	Resource selector.Resource
 	Logger   logr.Logger
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -19,15 +20,19 @@ import (
 
 // atRest is an engine that knows so many objects of 1 KB, all of them handled,
 // and has no connection: whatever it would write fails the test.
-func atRest(t testing.TB, objects int) (*Engine, []Key) {
+func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) (*Engine, []Key) {
 	t.Helper()
 	handlers := handlersOf(t, func(r *registry.Registry) {
+		for _, declare := range more {
+			declare(r)
+		}
 		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("apply")))
 		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("apply")))
 		r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("remove")))
 	})
-	e := New(Config{Handlers: handlers, Logger: logr.Discard()})
+	e := New(Config{Handlers: handlers, Logger: logr.Discard(), Context: withAbout})
 	s := newServed(kex, handlers, &kube.Client{})
+	s.indexer = e.newIndexer(s, handlers)
 	s.informers = append(s.informers, cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{}))
 	e.served, e.working, e.stopping = map[string]*served{s.name: s}, t.Context(), make(chan struct{})
 	var keys []Key
@@ -55,6 +60,12 @@ func handledObject(t testing.TB, number int) *object.Snapshot {
 	}
 	return snapshot.Packed()
 }
+
+func withAbout(ctx context.Context, about About) context.Context {
+	return context.WithValue(ctx, aboutKey{}, about)
+}
+
+type aboutKey struct{}
 
 // visit makes a pass, which must find nothing to do.
 func visit(t testing.TB, e *Engine, key Key) {

@@ -187,5 +187,8 @@ func (e *Engine) happened(ctx context.Context, s *served, o occurrence) {
 	if len(s.events) > 0 {
 		e.lines.push(key, o)
 	}
+	if o.kind == watch.Deleted {
+		e.dismiss(key)
+	}
 	e.enqueue(key)
 }

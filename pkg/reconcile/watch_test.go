@@ -100,6 +100,19 @@ func TestOnlyWhatWasThereBeforeIsInitial(t *testing.T) {
 	}
 }
 
+// One that is created under the name later is a new one.
+func TestAStandbyForgetsWhatIsGone(t *testing.T) {
+	e := New(Config{})
+	s := newServed(kex, handlersOf(t, func(r *registry.Registry) {
+		r.Add(handler.Create(selector.New("kex"), handler.Function{Change: ignoreChange}))
+	}), nil)
+	e.listener(t.Context(), s).OnAdd(seen(t, "u-1", "7"), true)
+	e.listener(t.Context(), s).OnDelete(seen(t, "u-1", "8"))
+	if len(e.memories.objects) != 0 {
+		t.Error("the object is remembered")
+	}
+}
+
 // Lines cost memory: they are kept only where somebody reads them.
 func TestWithoutEventHandlersNoEventsAreKept(t *testing.T) {
 	e := New(Config{})

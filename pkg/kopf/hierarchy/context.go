@@ -3,6 +3,8 @@ package hierarchy
 import (
 	"context"
 	"errors"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
 )
 
 type ownerKey struct{}
@@ -14,10 +16,23 @@ func WithOwner(ctx context.Context, owner Owner) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
 
+// WithOwnerOf is WithOwner for an object that is looked at only when somebody asks
+// for the owner: most handlers adopt nothing, and decoding their object costs more
+// than all the rest of a call.
+func WithOwnerOf(ctx context.Context, body func() *object.Body) context.Context {
+	return context.WithValue(ctx, ownerKey{}, body)
+}
+
 // OwnerFrom is the object that the context carries.
 func OwnerFrom(ctx context.Context) (Owner, bool) {
-	owner, ok := ctx.Value(ownerKey{}).(Owner)
-	return owner, ok
+	switch carried := ctx.Value(ownerKey{}).(type) {
+	case Owner:
+		return carried, true
+	case func() *object.Body:
+		return OwnerOfBody(carried()), true
+	default:
+		return Owner{}, false
+	}
 }
 
 // resolveOwner is the owner that the options name, else the one of the context.

@@ -157,3 +157,17 @@ func TestReferences(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestAnOwnerIsLookedAtWhenItIsAskedFor(t *testing.T) {
+	var body *object.Body
+	ctx := hierarchy.WithOwnerOf(t.Context(), func() *object.Body { return body })
+	for _, name := range []string{"before", "after"} {
+		body = object.NewBody(map[string]any{"kind": "Pod", "metadata": map[string]any{"name": name}})
+		if owner, known := hierarchy.OwnerFrom(ctx); !known || owner.Name != name || owner.Kind != "Pod" {
+			t.Errorf("%v, %v: the owner is %s now", owner, known, name)
+		}
+	}
+	if _, known := hierarchy.OwnerFrom(t.Context()); known {
+		t.Error("there is no owner in an empty context")
+	}
+}

@@ -1,0 +1,156 @@
+package reconcile
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// hearer is an engine of one object with an event handler, which notes each event
+// with the memo that it was given.
+type hearer struct {
+	*Engine
+	t      *testing.T
+	key    Key
+	first  *object.Snapshot
+	memos  *memo.Memo[*int]
+	events []watch.EventType
+	given  []*int
+}
+
+func hear(t *testing.T) *hearer {
+	w := &hearer{t: t, memos: memo.New(nil, func(*int) *int { return new(int) })}
+	e, keys := atRest(t, 1, func(r *registry.Registry) {
+		r.Add(handler.Watch(selector.New("kopfexamples"), handler.Function{Event: w.note}, handler.ID("event")))
+	})
+	w.Engine, w.key = e, keys[0]
+	w.first = e.served[kex.String()].cached(w.key.NamespacedName)
+	e.lines.open()
+	return w
+}
+
+func (w *hearer) note(_ context.Context, e *handler.Event) error {
+	w.events, w.given = append(w.events, e.Type()), append(w.given, w.memos.Of(e))
+	return nil
+}
+
+// successor is another object of the same name.
+func (w *hearer) successor() *object.Snapshot {
+	w.t.Helper()
+	text, err := w.first.Body().JSON()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	text = bytes.Replace(text, []byte(`"uid":"`), []byte(`"uid":"next-`), 1)
+	snapshot, err := object.ParseSnapshot(text)
+	if err != nil || snapshot.GetUID() == w.first.GetUID() {
+		w.t.Fatal("there is no successor: ", err)
+	}
+	return snapshot.Packed()
+}
+
+// cache puts into the cache what the watch has seen, before anybody is told.
+func (w *hearer) cache(snapshot *object.Snapshot) {
+	w.t.Helper()
+	store := w.served[kex.String()].informers[0].GetStore()
+	act := store.Update
+	if snapshot == nil {
+		snapshot, act = w.first, store.Delete
+	}
+	if err := act(snapshot); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// pass tells what has happened, and makes a pass.
+func (w *hearer) pass(line ...occurrence) {
+	w.t.Helper()
+	for _, o := range line {
+		w.lines.push(w.key, o)
+	}
+	if result, err := w.Reconcile(w.t.Context(), w.key); err != nil || result.RequeueAfter != 0 {
+		w.t.Fatal(result, err)
+	}
+}
+
+func (w *hearer) expectEvents(expected ...watch.EventType) {
+	w.t.Helper()
+	if !slices.Equal(w.events, expected) {
+		w.t.Fatalf("got %v", w.events)
+	}
+}
+
+// The cache is ahead of the events: a pass in between finds the object gone.
+func TestTheEndOfAnObjectComesWithItsMemo(t *testing.T) {
+	w := hear(t)
+	w.pass(occurrence{watch.Added, w.first})
+	w.cache(nil)
+	w.pass()
+	w.pass(occurrence{watch.Deleted, w.first})
+	w.expectEvents(watch.Added, watch.Deleted)
+	if w.given[0] != w.given[1] {
+		t.Error("the last event came with another memo")
+	}
+	if len(w.memories.objects) > 0 {
+		t.Error("the object is still remembered")
+	}
+	w.pass() // somebody asks too late
+	if len(w.memories.objects) > 0 {
+		t.Error("the object is remembered again")
+	}
+}
+
+// A pass in between finds the next object of the name.
+func TestALateEventDoesNotDisturbTheNextObject(t *testing.T) {
+	w := hear(t)
+	w.pass(occurrence{watch.Added, w.first})
+	next := w.successor()
+	w.cache(next)
+	w.pass()
+	m := w.memories.of(w.key)
+	kept := m.memos(next.GetUID(), nil) // as an indexing function or a daemon asks
+	m.handled = true
+	w.pass(occurrence{watch.Deleted, w.first}, occurrence{watch.Added, next})
+	w.expectEvents(watch.Added, watch.Deleted, watch.Added)
+	if w.given[0] != w.given[1] || w.given[1] == w.given[2] {
+		t.Error("the memos do not belong to their objects")
+	}
+	if !m.handled || m.memos(next.GetUID(), nil) != kept {
+		t.Error("what is known of the next object was forgotten")
+	}
+	if m.remembered.Load().former != nil {
+		t.Error("the memo of the first object is kept")
+	}
+}
+
+// Without event handlers nobody waits for the end.
+func TestTheMemosOfAReplacedObjectGo(t *testing.T) {
+	w := hear(t)
+	w.served[kex.String()].events = nil
+	w.pass()
+	m, next := w.memories.of(w.key), w.successor()
+	former := m.memos(w.first.GetUID(), nil)
+	kept := m.memos(next.GetUID(), nil) // the indexing functions are ahead of the passes
+	if m.memos(w.first.GetUID(), nil) != former {
+		t.Error("the memo of the first object went too early")
+	}
+	w.cache(next)
+	w.pass()
+	if m.memos(next.GetUID(), nil) != kept || m.remembered.Load().former != nil {
+		t.Error("the memo of the first object is kept, or that of the next one is not")
+	}
+	w.cache(nil)
+	w.pass()
+	if len(w.memories.objects) > 0 {
+		t.Error("the object is still remembered")
+	}
+}

@@ -1,0 +1,159 @@
+//go:build !race
+
+// The race detector takes memory of its own.
+
+package reconcile
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/index"
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// company is what an idle object has in memory beside itself.
+type company struct {
+	declare func(r *registry.Registry, called func())
+	// calls is how many calls each object is to be waited for.
+	calls int
+	limit int64 // bytes an object
+}
+
+func TestWhatAnIdleObjectHasInMemory(t *testing.T) {
+	alone := idle(t, company{})
+	tests := map[string]company{
+		"a timer that was called":         {timed, 1, 1024},
+		"a daemon":                        {accompanied, 1, 6500},
+		"a daemon that matches others":    {accompaniedElsewhere, 0, 100},
+		"an index with one key":           {indexed, 1, 500},
+		"a memo of the indexing function": {remembering, 1, 700},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			each := idle(t, test) - alone
+			t.Logf("%s: %d bytes more than the %d of an object alone", name, each, alone)
+			if each > test.limit {
+				t.Errorf("%s takes %d bytes, more than %d", name, each, test.limit)
+			}
+		})
+	}
+}
+
+// The object is not decoded for a call: most handlers look at a field or two, and
+// many at nothing.
+func TestCallsInTheBackgroundAreCheap(t *testing.T) {
+	const limit = 20 // allocations
+	e, b := attended(t)
+	d := e.served[b.key.Resource].background[0]
+	if allocations := testing.AllocsPerRun(100, func() { b.Prepare(t.Context(), d) }); allocations > limit {
+		t.Errorf("%.0f allocations to prepare a call, more than %d", allocations, limit)
+	}
+}
+
+// Nothing but the watch keeps the object in memory.
+func TestTheBackgroundKeepsNoVersionOfItsOwn(t *testing.T) {
+	e, b := attended(t)
+	now := handledObject(t, 0)
+	if err := e.served[b.key.Resource].informers[0].GetStore().Update(now); err != nil {
+		t.Fatal(err)
+	}
+	visit(t, e, b.key)
+	if b.seen != now {
+		t.Error("an earlier version is kept, although nobody looks at it")
+	}
+}
+
+// attended is an object with a timer that was called.
+func attended(t *testing.T) (*Engine, *background) {
+	var calls sync.WaitGroup
+	calls.Add(1)
+	e, keys := atRest(t, 1, func(r *registry.Registry) { timed(r, calls.Done) })
+	t.Cleanup(func() { e.supervisor.Stop(context.Background()) })
+	visit(t, e, keys[0])
+	calls.Wait()
+	return e, e.memories.of(keys[0]).background
+}
+
+// idle is what an object costs when all is done that is to be done.
+func idle(t *testing.T, c company) int64 {
+	const objects = 1000
+	var calls sync.WaitGroup
+	calls.Add(objects * c.calls)
+	before := inUse()
+	e, keys := atRest(t, objects, func(r *registry.Registry) {
+		if c.declare != nil {
+			c.declare(r, calls.Done)
+		}
+	})
+	s := e.served[kex.String()]
+	for _, key := range keys {
+		if s.indexer != nil {
+			e.index(t.Context(), s, key, occurrence{watch.Added, s.cached(key.NamespacedName)})
+		}
+		visit(t, e, key)
+	}
+	calls.Wait()
+	each := (inUse() - before) / objects
+	runtime.KeepAlive(keys)
+	e.supervisor.Stop(t.Context())
+	return each
+}
+
+// inUse counts the stacks of goroutines, too.
+func inUse() int64 {
+	heap := liveHeap()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return heap + int64(memory.StackInuse)
+}
+
+func timed(r *registry.Registry, called func()) {
+	r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: func(context.Context, *handler.Tick) error {
+		called()
+		return nil
+	}}, handler.ID("timer"), handler.Interval(time.Hour)))
+}
+
+func accompanied(r *registry.Registry, called func()) {
+	r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, t *handler.Task) error {
+		called()
+		for !t.Wait(time.Hour) {
+			t.Logger().Info("An hour has passed.")
+		}
+		return nil
+	}}, handler.ID("daemon")))
+}
+
+func accompaniedElsewhere(r *registry.Registry, called func()) {
+	r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(context.Context, *handler.Task) error {
+		called()
+		return nil
+	}}, handler.ID("daemon"), handler.Labels(map[string]handler.Matcher{"no": handler.Equal("such")})))
+}
+
+func indexed(r *registry.Registry, called func()) {
+	index := index.New[string, string]()
+	r.Add(handler.Index(selector.New("kopfexamples"), handler.Function{Table: index, Index: func(_ context.Context, i *handler.Indexed) (any, error) {
+		called()
+		return map[string]string{"all": i.Name()}, nil
+	}}, handler.ID("index")))
+}
+
+func remembering(r *registry.Registry, called func()) {
+	visits := memo.New(nil, func(*int) *int { return new(int) })
+	index := index.New[string, string]()
+	r.Add(handler.Index(selector.New("kopfexamples"), handler.Function{Table: index, Index: func(_ context.Context, i *handler.Indexed) (any, error) {
+		called()
+		*visits.Of(i)++
+		return map[string]string{}, nil
+	}}, handler.ID("index")))
+}
