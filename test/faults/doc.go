@@ -34,7 +34,8 @@
 // and each is judged by what was committed before it (oracle_test.go): no call
 // after a recorded success, or of an attempt that was recorded, or in a cycle that
 // has ended, or without the finalizer, or twice by one operator; no success without
-// its result; no final record and no base that is taken back; nothing of others'
+// its result; no daemon twice at a time in one operator, or without the finalizer;
+// no final record and no base that is taken back; nothing of others'
 // that is lost. After each stage the object is the same as without the fault, but
 // for what others have changed; nothing of ours is left over; and the writes are
 // at most six more. A stage ends when nothing happens any more.
@@ -74,6 +75,8 @@
 //	the base is the essence of the first pass             life/k=2/edit-spec
 //	… which is kept on the object                         retries/k=3/edit-spec
 //	the finalizer comes first                             life
+//	… also before a daemon                                background
+//	… and stays until that has ended                      background
 //
 // To have all of them taken out, one after another:
 //

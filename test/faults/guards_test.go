@@ -140,6 +140,16 @@ var guards = map[string]guard{
 		code:    "return keeper.StoreCycle(ctx, body, into, first)",
 		instead: "_ = keeper\nreturn nil",
 	},
+	"a daemon: the finalizer is there before it starts": {
+		file: "attend.go", plan: "background",
+		code:    "c.wanted = c.wanted || b.group.Holds() || slices.ContainsFunc(c.companions, b.group.Needs)",
+		instead: "c.wanted = c.wanted || b.group.Holds() || false && slices.ContainsFunc(c.companions, b.group.Needs)",
+	},
+	"a daemon: the finalizer stays until it has ended": {
+		file: "record.go", plan: "background",
+		code:    "in.awaits = c.deleting && p.awaited()",
+		instead: "in.awaits = false",
+	},
 	"a deletion: the finalizer is there before any handler is called": {
 		file: "cycle.go", plan: "life",
 		code:    "return c.wanted && !c.held && !c.deleting",

@@ -31,6 +31,7 @@ type history struct {
 	changed   time.Time
 	// overlap: several operators have been alive at a time.
 	overlap bool
+	company company
 	// lost is what others have written, and must be found in every later version.
 	others others
 }
@@ -47,7 +48,7 @@ type start struct {
 }
 
 func newHistory(s *scenario) *history {
-	return &history{scenario: s, began: time.Now(), changed: time.Now()}
+	return &history{scenario: s, began: time.Now(), changed: time.Now(), company: company{}}
 }
 
 // overlaps notes that several operators are at work from now on.
@@ -123,6 +124,7 @@ func (h *history) answered(w *write, status int, content []byte) {
 	}
 	h.log("#%d is committed as version %s", w.number, after.body.ResourceVersion())
 	h.judgeCommit(w.operator.name, after)
+	h.judgeCompany(w.operator.name, after)
 	h.committed, h.writer = after, w.operator.name
 }
 

@@ -63,6 +63,7 @@ func (o *operator) adjust(options *kopf.Options) {
 	s := &options.Settings
 	s.Execution.Workers = 2
 	s.Execution.Checkpoint = o.run.scenario.checkpoint
+	s.Execution.GracePeriod = o.run.scenario.grace
 	s.Queueing.ErrorDelays = []time.Duration{20 * time.Millisecond}
 	s.Networking.QPS = -1
 	s.Posting.Disabled = true

@@ -30,6 +30,9 @@ type scenario struct {
 	check func(now state) error
 	// checkpoint is Settings.Execution.Checkpoint.
 	checkpoint time.Duration
+	// grace is Settings.Execution.GracePeriod: what a dead operator wants to write
+	// is waited for until then.
+	grace time.Duration
 	// holds: there are deletion handlers.
 	holds bool
 	// special: it is there for something in particular, and spared those faults

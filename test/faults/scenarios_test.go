@@ -126,6 +126,18 @@ var scenarios = map[string]scenario{
 			d.onResume("resume", patching("resumed"))
 		},
 	},
+	// A daemon and a timer write to the object beside the handlers of changes.
+	"background": {
+		special: true,
+		ids:     []string{"create", "update"}, steps: []stage{withCompany(creation), withCompany(update), deletion},
+		grace: time.Second,
+		declare: func(d declarations) {
+			d.onCreate("create", succeed)
+			d.onUpdate(succeed)
+			d.registry.Daemon(d.resource, d.operator.accompany, kopf.ID("daemon"))
+			d.registry.Timer(d.resource, d.operator.observe, kopf.ID("timer"), kopf.Interval(50*time.Millisecond))
+		},
+	},
 	"events": {
 		special: true,
 		holds:   true, ids: []string{"create", "update", "delete"}, added: []string{"labels"}, check: labelsCounted,

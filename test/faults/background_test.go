@@ -1,0 +1,94 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// company counts the daemons of one object that run, by the operators that are
+// alive. What a dead operator leaves behind reaches nobody.
+type company map[*operator]int
+
+// appears notes that a daemon starts, unless its operator is dead.
+func (h *history) appears(o *operator, t *kopf.Task) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o.dead.Load() {
+		return false
+	}
+	h.log("%s starts a daemon, retry %d, on version %s", o.name, t.Retry(), t.Body().ResourceVersion())
+	if h.company[o]++; h.company[o] > 1 {
+		h.breach("%s runs %d daemons at the same time", o.name, h.company[o])
+	}
+	if h.committed.body == nil || !contains(h.committed.body.Finalizers(), ourFinalizer) {
+		h.breach("a daemon was started before the finalizer was there")
+	}
+	return true
+}
+
+// leaves notes that a daemon has come to its end.
+func (h *history) leaves(o *operator, t *kopf.Task) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.company[o]--
+	if !o.dead.Load() {
+		h.log("a daemon of %s ends: %s", o.name, t.StopReason())
+	}
+}
+
+// judgeCompany: an object is held as long as a daemon runs for it. While operators
+// overlap, one of them cannot know of the other one's daemon.
+func (h *history) judgeCompany(operator string, after state) {
+	if h.overlap || contains(after.body.Finalizers(), ourFinalizer) {
+		return
+	}
+	for o, running := range h.company {
+		if running > 0 && !o.dead.Load() {
+			h.breach("%s has let the object go while a daemon of %s runs", operator, o.name)
+		}
+	}
+}
+
+// accompany is a daemon that writes something, and then waits for its end, which
+// takes it a while.
+func (o *operator) accompany(_ context.Context, t *kopf.Task) error {
+	if !o.run.history.appears(o, t) {
+		return errDead
+	}
+	defer o.run.history.leaves(o, t)
+	if t.Retry() == 0 {
+		t.Patch().Merge(map[string]any{"status": map[string]any{"phase": "accompanied"}})
+		return kopf.Temporary(errors.New("this was the beginning"), 30*time.Millisecond)
+	}
+	<-t.Stopped()
+	<-time.After(50 * time.Millisecond)
+	return nil
+}
+
+// observe is a timer that keeps the status as the spec is.
+func (o *operator) observe(_ context.Context, t *kopf.Tick) error {
+	if o.dead.Load() {
+		return errDead
+	}
+	field, _ := t.Spec().String("field")
+	t.SetResult(map[string]any{"field": field})
+	return nil
+}
+
+// withCompany is a stage that has also to come to its end in the background.
+func withCompany(s stage) stage {
+	handled := s.reached
+	s.reached = func(r *run, now state) bool {
+		if !handled(r, now) || !contains(now.body.Finalizers(), ourFinalizer) {
+			return false
+		}
+		wanted, _ := now.body.Spec().String("field")
+		observed, _ := now.body.Status().String("timer", "field")
+		phase, _ := now.body.Status().String("phase")
+		return observed == wanted && phase == "accompanied"
+	}
+	return s
+}

@@ -1,0 +1,181 @@
+package background
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var errBroken = errors.New("broken")
+
+func TestADaemonAccompaniesItsObject(t *testing.T) {
+	t.Parallel()
+	tests := map[string]func(b *bench) *unstructured.Unstructured{
+		"that is created while the operator runs": func(b *bench) *unstructured.Unstructured {
+			b.start()
+			return b.create("one", nil)
+		},
+		"that is there before the operator": func(b *bench) *unstructured.Unstructured {
+			defer b.start()
+			return b.create("one", nil)
+		},
+	}
+	for name, begin := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			accompanied(newBench(t), begin)
+		})
+	}
+}
+
+func accompanied(b *bench, begin func(b *bench) *unstructured.Unstructured) {
+	g := newGate()
+	defer g.open()
+	b.Daemon(examples, b.counted("watch", b.slowToStop(g)), kopf.ID("watch"))
+	obj := begin(b)
+	b.expectRunning("watch one", 1, 1)
+	b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer))
+	b.patch(obj, `{"spec":{"field":"changed"}}`)
+	b.remove(obj)
+	b.arrived(g)
+	b.expectRest()
+	b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer), "it is held until the daemon has returned")
+	g.open()
+	b.expectGone(obj)
+	b.expectRunning("watch one", 0, 1)
+	b.Expect(b.calls.all()).To(gomega.Equal([]string{"one deleted|signalled"}))
+	b.expectWrites(2)
+}
+
+// The finalizer is there before the daemon is: what it does can be undone by it.
+func TestTheFinalizerComesBeforeTheDaemon(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Daemon(examples, func(ctx context.Context, task *kopf.Task) error {
+		obj, err := cluster.Current(testenv.NewObject("KopfExample", task.Namespace(), task.Name(), nil))()
+		if err == nil {
+			b.calls.note("%v", obj.GetFinalizers())
+		}
+		return err
+	}, kopf.ID("watch"))
+	b.start()
+	b.create("one", nil)
+	b.Eventually(b.calls.all).Should(gomega.Equal([]string{"[" + finalizer + "]"}))
+}
+
+func TestADaemonStopsOnAMismatchAndIsFollowedByTheNext(t *testing.T) {
+	t.Parallel()
+	b, g := newBench(t), newGate()
+	defer g.open()
+	b.Daemon(examples, b.counted("watch", b.slowToStop(g)), kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))
+	b.Daemon(examples, b.counted("other", b.untilStopped), kopf.ID("other"))
+	b.start()
+	obj := b.labelled("one", "watched", "yes")
+	b.expectRunning("watch one", 1, 1)
+	b.patch(obj, `{"metadata":{"labels":{"watched":"no"}}}`)
+	b.arrived(g)
+	b.Expect(b.calls.all()).To(gomega.Equal([]string{"one mismatch|signalled"}))
+	b.patch(obj, `{"metadata":{"labels":{"watched":"yes"}}}`)
+	b.expectRest()
+	b.expectRunning("watch one", 1, 1) // the next one waits for the end of this one
+	g.open()
+	b.expectRunning("watch one", 1, 2) // and for nothing else
+	b.expectRunning("other one", 1, 1)
+	b.Expect(b.runs.overlapping()).To(gomega.BeEmpty())
+	b.expectWrites(1)
+	b.remove(obj)
+	b.expectGone(obj)
+	b.expectWrites(2)
+}
+
+// flapping filters: whatever the order of things is, there is one daemon at most,
+// and one in the end.
+func TestAnObjectThatMatchesOnAndOff(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))
+	b.start()
+	obj := b.labelled("one", "watched", "yes")
+	for range 10 {
+		b.patch(obj, `{"metadata":{"labels":{"watched":"no"}}}`)
+		b.patch(obj, `{"metadata":{"labels":{"watched":"yes"}}}`)
+	}
+	b.expectRest()
+	b.Eventually(b.runs.running("watch one")).Should(gomega.Equal(1))
+	b.Expect(b.runs.overlapping()).To(gomega.BeEmpty())
+	b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer))
+	b.patch(obj, `{"metadata":{"labels":{"watched":"no"}}}`)
+	b.expectReleased(obj)
+	b.Expect(b.runs.running("watch one")()).To(gomega.BeZero())
+	b.remove(obj)
+	b.expectGoneAtOnce(obj)
+}
+
+func TestADaemonThatEndsByItselfReleasesItsObject(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ err error }{
+		"by returning":           {nil},
+		"with a permanent error": {kopf.Permanent(errBroken)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, g := newBench(t), newGate()
+			defer g.open()
+			b.Daemon(examples, b.counted("watch", func(context.Context, *kopf.Task) error { g.pass(); return test.err }), kopf.ID("watch"))
+			b.start()
+			obj := b.create("one", nil)
+			b.arrived(g)
+			b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer))
+			g.open()
+			b.expectReleased(obj)
+			b.patch(obj, `{"spec":{"field":"changed"}}`)
+			b.expectRest()
+			b.expectRunning("watch one", 0, 1) // and is not started again
+			b.expectWrites(2)
+			b.remove(obj)
+			b.expectGoneAtOnce(obj)
+		})
+	}
+}
+
+func TestAnObjectIsHeldAsLongAsOneOfItsDaemonsRuns(t *testing.T) {
+	t.Parallel()
+	b, g := newBench(t), newGate()
+	defer g.open()
+	b.Daemon(examples, b.counted("first", func(context.Context, *kopf.Task) error { return nil }), kopf.ID("first"))
+	b.Daemon(examples, b.counted("second", func(context.Context, *kopf.Task) error { g.pass(); return nil }), kopf.ID("second"))
+	b.start()
+	obj := b.create("one", nil)
+	b.arrived(g)
+	b.expectRunning("first one", 0, 1)
+	b.expectRest()
+	b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer))
+	g.open()
+	b.expectReleased(obj)
+	b.expectWrites(2)
+}
+
+// A daemon that waits for its next attempt has nothing to be stopped.
+func TestADaemonBetweenTwoAttemptsHoldsNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Daemon(examples, b.counted("watch", func(context.Context, *kopf.Task) error { return kopf.Temporary(errBroken, long) }), kopf.ID("watch"))
+	b.Daemon(examples, b.counted("later", b.untilStopped), kopf.ID("later"), kopf.InitialDelay(long))
+	b.start()
+	obj := b.create("one", nil)
+	b.expectRunning("watch one", 0, 1)
+	b.Eventually(b.events(obj)).Should(gomega.ContainElement("Warning Retry: Handler watch will be retried: broken"))
+	b.remove(obj)
+	b.expectGone(obj)
+	b.expectRest()
+	b.expectRunning("watch one", 0, 1)
+	b.expectRunning("later one", 0, 0)
+	b.expectWrites(2)
+}

@@ -1,0 +1,107 @@
+package background
+
+import (
+	"context"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// deleting notes its calls with the number of the retry, and fails so many times.
+func (b *bench) deleting(failures int, last error) kopf.ChangeFunc {
+	return func(_ context.Context, c *kopf.Change) error {
+		b.calls.note("delete %d", c.Retry())
+		if c.Retry() < failures {
+			return kopf.Temporary(errBroken, brief)
+		}
+		return last
+	}
+}
+
+var deletions = map[string]struct {
+	failures int
+	last     error
+	record   string
+	calls    []string
+}{
+	"if they succeed":       {0, nil, `"success":true`, []string{"delete 0"}},
+	"if they are retried":   {2, nil, `"success":true`, []string{"delete 0", "delete 1", "delete 2"}},
+	"if they fail for good": {0, kopf.Permanent(errBroken), `"failure":true`, []string{"delete 0"}},
+	"if they fail at last":  {1, kopf.Permanent(errBroken), `"failure":true`, []string{"delete 0", "delete 1"}},
+}
+
+func TestDeletionHandlersRunOnceWhileADaemonStops(t *testing.T) {
+	t.Parallel()
+	for name, test := range deletions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, g := newBench(t), newGate()
+			defer g.open()
+			b.Daemon(examples, b.counted("watch", func(_ context.Context, task *kopf.Task) error { <-task.Stopped(); g.pass(); return nil }), kopf.ID("watch"))
+			b.OnDelete(examples, b.deleting(test.failures, test.last), kopf.ID("delete"))
+			b.start()
+			obj := b.create("one", nil)
+			b.expectRunning("watch one", 1, 1)
+			b.expectRest()
+			b.requests.Reset()
+			b.remove(obj)
+			b.arrived(g)
+			b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(prefix+"delete", gomega.ContainSubstring(test.record)), b.logs.String)
+			b.patch(obj, `{"metadata":{"labels":{"changed":"meanwhile"}}}`)
+			b.expectRest()
+			b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
+			g.open()
+			b.expectGone(obj)
+			b.expectRest()
+			b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
+			b.expectWrites(len(test.calls) + 1)
+		})
+	}
+}
+
+// The daemon is quicker than the handler: then the object waits for that.
+func TestADeletionHandlerHoldsTheObjectLongerThanADaemon(t *testing.T) {
+	t.Parallel()
+	b, g := newBench(t), newGate()
+	defer g.open()
+	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"))
+	b.OnDelete(examples, func(context.Context, *kopf.Change) error { b.calls.note("delete"); g.pass(); return nil }, kopf.ID("delete"))
+	b.start()
+	obj := b.create("one", nil)
+	b.expectRunning("watch one", 1, 1)
+	b.expectRest()
+	b.requests.Reset()
+	b.remove(obj)
+	b.arrived(g)
+	b.expectRunning("watch one", 0, 1)
+	b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer))
+	g.open()
+	b.expectGone(obj)
+	b.expectRest()
+	b.Expect(b.calls.all()).To(gomega.ConsistOf("delete", "one deleted|signalled"))
+	b.expectWrites(1)
+}
+
+// The operator exits while a daemon does not stop: either it lets the object go when
+// it gives up the daemon, or the next one does. Nothing is done twice.
+func TestADeletionThatIsInterruptedByARestart(t *testing.T) {
+	t.Parallel()
+	b, g := newBench(t), newGate()
+	defer g.open()
+	b.Daemon(examples, b.counted("watch", func(_ context.Context, task *kopf.Task) error { <-task.Stopped(); g.pass(); return nil }), kopf.ID("watch"))
+	b.OnDelete(examples, b.deleting(0, nil), kopf.ID("delete"))
+	operator := b.start(impatient)
+	obj := b.create("one", nil)
+	b.expectRunning("watch one", 1, 1)
+	b.remove(obj)
+	b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(prefix+"delete", gomega.ContainSubstring(`"success":true`)))
+	operator.Stop()
+	b.start()
+	b.expectGone(obj)
+	b.expectRest()
+	b.Expect(b.calls.all()).To(gomega.Equal([]string{"delete 0"}))
+	b.expectRunning("watch one", 1, 1) // that of the first operator, which does not stop
+}

@@ -1,0 +1,105 @@
+package background
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// pooled are the goroutines of a connection that waits for its next client.
+var pooled = regexp.MustCompile(`net/http\.\(\*(persistConn|http2ClientConn)\)|http2\.\(\*clientConnReadLoop\)`)
+
+// goroutines are the stacks of all goroutines by their numbers, but those of
+// connections, which are pooled for the next client of the process.
+func goroutines() map[string]string {
+	buffer := make([]byte, 1<<26)
+	buffer = buffer[:runtime.Stack(buffer, true)]
+	stacks := map[string]string{}
+	for _, stack := range strings.Split(string(buffer), "\n\n") {
+		number, _, _ := strings.Cut(stack, " [")
+		if !pooled.MatchString(stack) {
+			stacks[number] = stack
+		}
+	}
+	return stacks
+}
+
+// left are the goroutines that were not there before, for Eventually.
+func left(before map[string]string) func() []string {
+	return func() []string {
+		var left []string
+		for number, stack := range goroutines() {
+			if _, there := before[number]; !there {
+				left = append(left, stack)
+			}
+		}
+		return left
+	}
+}
+
+// stopping are daemons that stop in several ways, all of them in time.
+func (b *bench) stopping() map[string]kopf.DaemonFunc {
+	return map[string]kopf.DaemonFunc{
+		"selects": b.untilStopped,
+		"waits": func(_ context.Context, t *kopf.Task) error {
+			for !t.Wait(brief) {
+			}
+			return nil
+		},
+		"is-cut-off": func(ctx context.Context, _ *kopf.Task) error { <-ctx.Done(); return ctx.Err() },
+		"tells": func(_ context.Context, t *kopf.Task) error {
+			<-t.Stopped()
+			t.SetResult("stopped")
+			return nil
+		},
+		"changes": func(_ context.Context, t *kopf.Task) error {
+			<-t.Stopped()
+			t.Patch().SetLabel("stopped", "yes")
+			return nil
+		},
+	}
+}
+
+// accompany declares all of them, and starts an operator.
+func (b *bench) accompany() *operators.Operator {
+	b.t.Helper()
+	for id, fn := range b.stopping() {
+		options := []kopf.DaemonOption{kopf.ID(id)}
+		if id == "is-cut-off" {
+			options = append(options, kopf.CancellationTimeout(long))
+		}
+		b.Daemon(examples, b.counted(id, fn), options...)
+	}
+	b.Timer(examples, b.ticking("timer", func(context.Context, *kopf.Tick) error { return nil }), kopf.ID("timer"), kopf.Interval(brief), kopf.Sharp())
+	return b.start(func(o *kopf.Options) { o.Settings.Networking.QPS = -1 })
+}
+
+// This one is not parallel: the others have goroutines too.
+func TestAThousandDaemonsStopWithTheirOperator(t *testing.T) {
+	const objects = 200 // of five daemons each
+	b := newBench(t)
+	before := goroutines()
+	operator := b.accompany()
+	b.crowd("KopfExample", objects)
+	b.Eventually(b.runs.running("")).Should(gomega.BeNumerically(">=", 5*objects))
+	operator.Stop() // fails if it does not stop in time
+	b.Expect(b.runs.running("")()).To(gomega.BeZero())
+	b.Expect(b.logs.with("has not returned in time")).To(gomega.BeEmpty())
+	b.Expect(b.logs.with("failed")).To(gomega.BeEmpty())
+	b.Expect(b.calls.all()).To(gomega.HaveLen(objects))
+	b.Expect(b.calls.all()).To(gomega.HaveEach(gomega.HaveSuffix("exiting|signalled")))
+	for i := range objects {
+		b.Expect(b.current(testenv.NewObject("KopfExample", b.namespace, fmt.Sprint("object-", i), nil))).To(gomega.SatisfyAll(
+			testenv.HaveFinalizer(finalizer), testenv.HavePath("status.tells", "stopped"), testenv.HavePath("metadata.labels.stopped", "yes")))
+	}
+	b.Eventually(left(before)).Should(gomega.BeEmpty())
+}

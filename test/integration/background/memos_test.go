@@ -1,0 +1,136 @@
+package background
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
+)
+
+// notebook is what is remembered of one object: who has written into it.
+type notebook struct {
+	mu      sync.Mutex
+	authors map[string]bool
+}
+
+func (n *notebook) sign(author string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.authors[author] = true
+}
+
+func (n *notebook) signed() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var authors []string
+	for author := range n.authors {
+		authors = append(authors, author)
+	}
+	return authors
+}
+
+// notebooks is one memo for several operators, as a variable of a package is.
+var notebooks = kopf.NewMemo(nil, func(*notebook) *notebook { return &notebook{authors: map[string]bool{}} })
+
+// library has the notebooks that the handlers were given, each of them once.
+type library struct {
+	mu    sync.Mutex
+	known []*notebook
+}
+
+// sign writes into the notebook of the object at hand.
+func (l *library) sign(h memo.Holder, author string) {
+	n := notebooks.Of(h)
+	n.sign(author)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, known := range l.known {
+		if known == n {
+			return
+		}
+	}
+	l.known = append(l.known, n)
+}
+
+// all are the authors of each notebook.
+func (l *library) all() [][]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([][]string, 0, len(l.known))
+	for _, n := range l.known {
+		all = append(all, n.signed())
+	}
+	return all
+}
+
+// declareAuthors declares a handler of every kind.
+func (b *bench) declareAuthors(l *library) {
+	kopf.NewIndex(b.Registry, examples, func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+		l.sign(i, "index")
+		return map[string]string{}, nil
+	}, kopf.ID("index"))
+	b.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error { l.sign(e, "event"); return nil }, kopf.ID("event"))
+	b.OnCreate(examples, func(_ context.Context, c *kopf.Change) error { l.sign(c, "create"); return nil }, kopf.ID("create"))
+	b.OnDelete(examples, func(_ context.Context, c *kopf.Change) error { l.sign(c, "delete"); return nil }, kopf.ID("delete"))
+	b.Timer(examples, func(_ context.Context, t *kopf.Tick) error { l.sign(t, "timer"); return nil }, kopf.ID("timer"), kopf.Interval(brief))
+	b.Daemon(examples, func(_ context.Context, t *kopf.Task) error {
+		l.sign(t, "daemon")
+		<-t.Stopped()
+		l.sign(t, "daemon's end")
+		return nil
+	}, kopf.ID("daemon"))
+}
+
+func TestAllHandlersOfAnObjectShareItsMemo(t *testing.T) {
+	t.Parallel()
+	b, l := newBench(t), &library{}
+	b.declareAuthors(l)
+	b.start()
+	living := gomega.ConsistOf("index", "event", "create", "timer", "daemon")
+	whole := gomega.ConsistOf("index", "event", "create", "timer", "daemon", "daemon's end", "delete")
+
+	obj := b.create("one", nil)
+	b.Eventually(l.all).Should(gomega.HaveExactElements(living))
+	b.remove(obj)
+	b.expectGone(obj)
+	b.Eventually(l.all).Should(gomega.HaveExactElements(whole))
+
+	again := b.create("one", nil)
+	b.Eventually(l.all).Should(gomega.HaveExactElements(whole, living), "another object has another memo")
+	b.create("two", nil)
+	b.Eventually(l.all).Should(gomega.HaveExactElements(whole, living, living))
+	b.remove(again)
+	b.expectGone(again)
+	b.Eventually(l.all).Should(gomega.HaveExactElements(whole, whole, living))
+}
+
+// Nothing is asked of the API server in between: one object goes and the next comes
+// as fast as a client can do it. What a timer asks for when its object is gone does
+// not matter to anybody.
+func TestAMemoDoesNotPassToTheNextObjectOfItsName(t *testing.T) {
+	t.Parallel()
+	b, l, events := newBench(t), &library{}, &library{}
+	b.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
+		l.sign(e, string(e.UID()))
+		events.sign(e, string(e.UID()))
+		return nil
+	}, kopf.ID("event"))
+	b.Timer(examples, func(_ context.Context, t *kopf.Tick) error { l.sign(t, string(t.UID())); return nil }, kopf.ID("timer"), kopf.Interval(brief))
+	b.start()
+	for range 20 {
+		b.remove(b.create("one", nil))
+	}
+	last := string(b.create("one", nil).GetUID())
+	b.Eventually(l.all).Should(gomega.ContainElement([]string{last}))
+	b.Expect(l.all()).To(gomega.HaveEach(gomega.HaveLen(1)), "each notebook is of one object")
+	var objects []string
+	for _, authors := range events.all() {
+		objects = append(objects, authors...)
+	}
+	b.Expect(slices.Compact(slices.Sorted(slices.Values(objects)))).To(gomega.HaveLen(len(objects)), "each object has one notebook")
+}

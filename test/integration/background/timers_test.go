@@ -1,0 +1,147 @@
+package background
+
+import (
+	"context"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// counting is a timer with a result that is another one each time.
+func (b *bench) counting(id string) kopf.TimerFunc {
+	return b.ticking(id, func(_ context.Context, tick *kopf.Tick) error {
+		tick.SetResult(b.runs.count(id + " " + tick.Name())())
+		return nil
+	})
+}
+
+func TestTimersHoldNothing(t *testing.T) {
+	t.Parallel()
+	b, g := newBench(t), newGate()
+	defer g.open()
+	b.Timer(examples, b.ticking("waits", func(context.Context, *kopf.Tick) error { return nil }), kopf.ID("waits"), kopf.InitialDelay(long))
+	b.Timer(examples, b.ticking("runs", func(context.Context, *kopf.Tick) error { g.pass(); return nil }), kopf.ID("runs"))
+	b.Timer(examples, b.ticking("again", func(context.Context, *kopf.Tick) error { return nil }), kopf.ID("again"), kopf.Interval(brief))
+	b.start()
+	obj := b.create("one", nil)
+	b.arrived(g)
+	b.Eventually(b.runs.count("again one")).Should(gomega.BeNumerically(">", 2))
+	b.expectRest()
+	b.Expect(b.current(obj).GetFinalizers()).To(gomega.BeEmpty())
+	b.expectWrites(0)
+	b.remove(obj)
+	b.expectGoneAtOnce(obj)
+	g.open()
+	b.Eventually(b.runs.running("")).Should(gomega.BeZero())
+	b.expectRest()
+	count := b.runs.count("again one")()
+	b.Consistently(b.runs.count("again one"), quiet).Should(gomega.Equal(count))
+	b.expectWrites(0)
+}
+
+func TestATimerIsCalledAsLongAsItsObjectMatches(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Timer(examples, b.counting("fn"), kopf.ID("fn"), kopf.Interval(brief), kopf.Labels(kopf.Filters{"timed": kopf.Equal("yes")}))
+	b.start()
+	obj, other := b.labelled("one", "timed", "yes"), b.labelled("two", "timed", "yes")
+	b.Eventually(b.runs.count("fn one")).Should(gomega.BeNumerically(">", 2))
+	b.patch(obj, `{"metadata":{"labels":{"timed":"no"}}}`)
+	stopped := func() bool { // no call for as long as it takes several calls of the other one
+		before, others := b.runs.count("fn one")(), b.runs.count("fn two")()
+		b.Eventually(b.runs.count("fn two")).Should(gomega.BeNumerically(">", others+5))
+		return b.runs.count("fn one")() == before
+	}
+	b.Eventually(stopped).Should(gomega.BeTrue())
+	before := b.runs.count("fn one")()
+	b.patch(obj, `{"metadata":{"labels":{"timed":"yes"}}}`)
+	b.Eventually(b.runs.count("fn one")).Should(gomega.BeNumerically(">", before+2))
+	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.fn", gomega.BeNumerically(">", before)))
+	b.Expect(b.runs.overlapping()).To(gomega.BeEmpty())
+	b.remove(other)
+	b.expectGoneAtOnce(other)
+}
+
+// changes are what may happen to an object that is idle, with the number of calls of
+// a timer that waits for that: once, or once more.
+var changes = map[string]struct {
+	change func(b *bench, obj *unstructured.Unstructured)
+	calls  int
+}{
+	"nothing at all":       {func(*bench, *unstructured.Unstructured) {}, 1},
+	"a change of the spec": {func(b *bench, obj *unstructured.Unstructured) { b.patch(obj, `{"spec":{"field":"2"}}`) }, 2},
+	"a change of a label":  {func(b *bench, obj *unstructured.Unstructured) { b.patch(obj, `{"metadata":{"labels":{"a":"2"}}}`) }, 2},
+	"a change of an annotation": {
+		func(b *bench, obj *unstructured.Unstructured) { b.patch(obj, `{"metadata":{"annotations":{"a":"2"}}}`) }, 2,
+	},
+	"a change of a status that is handled": {
+		func(b *bench, obj *unstructured.Unstructured) { b.patchStatus(obj, `{"status":{"handled":"2"}}`) }, 2,
+	},
+	"no change of another status": {
+		func(b *bench, obj *unstructured.Unstructured) { b.patchStatus(obj, `{"status":{"other":"2"}}`) }, 1,
+	},
+	"no finalizer": {
+		func(b *bench, obj *unstructured.Unstructured) {
+			b.patch(obj, `{"metadata":{"finalizers":["example.com/other"]}}`)
+		}, 1,
+	},
+}
+
+// Only what is essential makes an object restless, and the results of its own
+// timers are not.
+func TestWhatPutsOffATimerThatWaitsForRest(t *testing.T) {
+	t.Parallel()
+	for name, test := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.Timer(examples, b.counting("fn"), kopf.ID("fn"), kopf.Idle(quiet))
+			b.Timer(examples, b.counting("busy"), kopf.ID("busy"), kopf.Interval(brief)) // its results are no unrest
+			b.OnField(examples, "status.handled", func(_ context.Context, c *kopf.Change) error { c.SetResult("seen"); return nil }, kopf.ID("field"))
+			b.start()
+			obj := b.create("one", map[string]any{"field": "1"})
+			b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.fn", int64(1)))
+			test.change(b, obj)
+			b.Eventually(b.runs.count("fn one")).Should(gomega.Equal(test.calls))
+			b.Consistently(b.runs.count("fn one"), 2*quiet).Should(gomega.Equal(test.calls))
+		})
+	}
+}
+
+// observing notes whatever the daemon sees change.
+func (b *bench) observing(_ context.Context, task *kopf.Task) error {
+	for seen := ""; !task.Wait(brief); {
+		field, _ := task.Spec().String("field")
+		phase, _ := task.Status().String("phase")
+		if now := field + " " + task.Labels()["label"] + " " + phase; now != seen {
+			seen = now
+			b.calls.note("%s", now)
+		}
+	}
+	return nil
+}
+
+func TestTheArgumentsAreLive(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Daemon(examples, b.observing, kopf.ID("watch"))
+	b.Timer(examples, func(_ context.Context, tick *kopf.Tick) error {
+		field, _ := tick.Spec().String("field")
+		tick.SetResult(field)
+		return nil
+	}, kopf.ID("timer"), kopf.Interval(brief))
+	b.start()
+	obj := b.create("one", map[string]any{"field": "1"})
+	b.Eventually(b.calls.all).Should(gomega.HaveExactElements("1  "))
+	b.patch(obj, `{"spec":{"field":"2"}}`)
+	b.Eventually(b.calls.all).Should(gomega.HaveExactElements("1  ", "2  "))
+	b.patch(obj, `{"metadata":{"labels":{"label":"new"}}}`)
+	b.Eventually(b.calls.all).Should(gomega.HaveExactElements("1  ", "2  ", "2 new "))
+	b.patchStatus(obj, `{"status":{"phase":"Running"}}`)
+	b.Eventually(b.calls.all).Should(gomega.HaveExactElements("1  ", "2  ", "2 new ", "2 new Running"))
+	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.timer", "2"))
+}

@@ -1,0 +1,180 @@
+package budgets
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// company is what accompanies an object in memory.
+type company struct {
+	// declare declares the handlers, which count their calls.
+	declare func(r *kopf.Registry, called *atomic.Int64)
+	// calls is how many of them make sure that nothing more is to come but calls,
+	// and state what the object looks like then.
+	calls int64
+	state types.GomegaMatcher
+	// creation, restart and deletion are the writes of them.
+	creation, restart, deletion int
+}
+
+// The rows that do not say it expect no writes. No row allows any at rest.
+func TestWritesForBackgroundHandlers(t *testing.T) {
+	tests := map[string]company{
+		"a daemon":                              {declare: waitingDaemon, calls: 1, state: held(), creation: 1, deletion: 1},
+		"a daemon that ends by itself":          {declare: endingDaemon(nil), calls: 1, state: free(), creation: 2, restart: 2},
+		"a daemon that ends with a result":      {declare: endingDaemon("done"), calls: 1, state: gomega.And(free(), testenv.HavePath("status.daemon", "done")), creation: 3, restart: 2},
+		"a timer without a result":              {declare: timerOf(0), calls: 10, state: free()},
+		"a timer whose result is always one":    {declare: timerOf(1), calls: 10, state: testenv.HavePath("status.timer", int64(1)), creation: 1},
+		"a timer whose result is one, two, six": {declare: timerOf(1, 2, 6), calls: 10, state: testenv.HavePath("status.timer", int64(6)), creation: 3},
+		"an index":                              {declare: anIndex, calls: 1, state: free()},
+		"an index and a timer":                  {declare: both(anIndex, timerOf(0)), calls: 10, state: free()},
+		"memos":                                 {declare: memos, calls: 10, state: free()},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.live(t)
+		})
+	}
+}
+
+// Matchers have a state: each row has its own.
+func held() types.GomegaMatcher { return testenv.HaveFinalizer(settings.DefaultFinalizer) }
+func free() types.GomegaMatcher { return gomega.Not(held()) }
+
+// life is an object with an operator, which is replaced once.
+type life struct {
+	*gomega.WithT
+	company
+	t        *testing.T
+	object   *unstructured.Unstructured
+	registry *kopf.Registry
+	called   *atomic.Int64
+	requests *testenv.CountingTransport
+	operator *operators.Operator
+}
+
+func (c company) live(t *testing.T) {
+	l := &life{WithT: gomega.NewWithT(t), company: c, t: t, registry: kopf.NewRegistry(), called: &atomic.Int64{}}
+	l.object = testenv.NewObject("KopfExample", cluster.Namespace(t), "one", map[string]any{"field": "value"})
+	c.declare(l.registry, l.called)
+	l.start()
+	l.Expect(cluster.Client().Create(t.Context(), l.object.DeepCopy())).To(gomega.Succeed())
+	l.expect("creation", c.creation)
+
+	status := client.RawPatch("application/merge-patch+json", []byte(`{"status":{"other":"x"}}`))
+	l.Expect(cluster.Client().Status().Patch(t.Context(), l.object.DeepCopy(), status)).To(gomega.Succeed())
+	l.expect("rest", 0)
+
+	l.operator.Stop()
+	l.start()
+	l.expect("restart", c.restart)
+
+	l.Expect(cluster.Client().Delete(t.Context(), l.object.DeepCopy())).To(gomega.Succeed())
+	l.Eventually(cluster.Exists(l.object)).Should(gomega.BeFalse())
+	l.expectWrites("deletion", c.deletion)
+}
+
+func (l *life) start() {
+	config := cluster.Config()
+	l.requests = testenv.Count(config)
+	l.called.Store(0)
+	l.operator = operators.Start(l.t, config, l.object.GetNamespace(), l.registry)
+}
+
+// expect waits until all handlers have been called often enough since the start
+// of the operator, or once more at rest.
+func (l *life) expect(stage string, writes int) {
+	l.t.Helper()
+	before := l.called.Load()
+	l.Eventually(l.called.Load).Should(gomega.BeNumerically(">=", l.calls), stage)
+	if l.calls > 1 {
+		l.Eventually(l.called.Load).Should(gomega.BeNumerically(">=", before+l.calls), stage)
+	}
+	l.Eventually(cluster.Current(l.object)).Should(l.state, stage)
+	l.expectWrites(stage, writes)
+}
+
+func (l *life) expectWrites(stage string, writes int) {
+	l.t.Helper()
+	rest(l.WithT, l.requests)
+	l.Expect(l.requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(writes), "%s: %s", stage, l.requests)
+	l.requests.Reset()
+}
+
+func waitingDaemon(r *kopf.Registry, called *atomic.Int64) {
+	r.Daemon(examples, func(_ context.Context, t *kopf.Task) error {
+		called.Add(1)
+		<-t.Stopped()
+		return nil
+	}, kopf.ID("daemon"))
+}
+
+func endingDaemon(result any) func(*kopf.Registry, *atomic.Int64) {
+	return func(r *kopf.Registry, called *atomic.Int64) {
+		r.Daemon(examples, func(_ context.Context, t *kopf.Task) error {
+			defer called.Add(1)
+			if result != nil {
+				t.SetResult(result)
+			}
+			return nil
+		}, kopf.ID("daemon"))
+	}
+}
+
+// timerOf is a timer with these results, of which the last one stays, also for
+// the next operator; zero is none.
+func timerOf(results ...int64) func(*kopf.Registry, *atomic.Int64) {
+	return func(r *kopf.Registry, called *atomic.Int64) {
+		r.Timer(examples, func(_ context.Context, t *kopf.Tick) error {
+			if result := results[0]; result != 0 {
+				t.SetResult(result)
+			}
+			if len(results) > 1 {
+				results = results[1:]
+			}
+			called.Add(1)
+			return nil
+		}, kopf.ID("timer"), kopf.Interval(10*time.Millisecond))
+	}
+}
+
+func anIndex(r *kopf.Registry, called *atomic.Int64) {
+	kopf.NewIndex(r, examples, func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+		called.Add(1)
+		return map[string]string{i.Name(): i.Namespace()}, nil
+	}, kopf.ID("index"))
+}
+
+// memos are kept by all kinds of handlers that do not write by themselves.
+func memos(r *kopf.Registry, called *atomic.Int64) {
+	memo := kopf.NewMemo(nil, func(*atomic.Int64) *atomic.Int64 { return &atomic.Int64{} })
+	r.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
+		memo.Of(e).Add(1)
+		return nil
+	}, kopf.ID("event"))
+	r.Timer(examples, func(_ context.Context, t *kopf.Tick) error {
+		memo.Of(t).Add(1)
+		called.Add(1)
+		return nil
+	}, kopf.ID("timer"), kopf.Interval(10*time.Millisecond))
+}
+
+func both(a, b func(*kopf.Registry, *atomic.Int64)) func(*kopf.Registry, *atomic.Int64) {
+	return func(r *kopf.Registry, called *atomic.Int64) {
+		a(r, called)
+		b(r, called)
+	}
+}

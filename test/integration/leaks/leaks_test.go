@@ -1,0 +1,53 @@
+// Package leaks creates and deletes thousands of objects that have everything an
+// object can have in memory, and asserts that nothing is left of them.
+package leaks
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
+
+const (
+	// waves is how often all objects are created and deleted. The first time brings
+	// maps and pools to their size, which they keep; nothing may come on top.
+	waves = 5
+	// spare is how much may be there more, without any leak: requests that are under
+	// way, connections, maps of the queue whose size depends on how busy it was. The
+	// least that the engine knows of an object is larger.
+	spareGoroutines = 20
+	spareBytes      = 200 // for every object after the first wave
+	// lingering are the last ones that somebody has looked at: a few workers of the
+	// queue, a few requests.
+	lingering = 20
+)
+
+func TestNothingIsLeftOfObjectsThatAreGone(t *testing.T) {
+	g := gomega.NewWithT(t)
+	w := &world{WithT: g, namespace: cluster.Namespace(t)}
+	registry := kopf.NewRegistry()
+	w.declare(registry)
+	operators.Start(t, cluster.Config(), w.namespace, registry, func(o *kopf.Options) {
+		o.Settings.Networking.QPS = -1
+		o.Settings.Posting.Disabled = true // events are made of goroutines and objects of their own
+	})
+	w.wave(t)
+	heap, goroutines := w.heap(), runtime.NumGoroutine()
+	for range waves - 1 {
+		w.wave(t)
+	}
+	g.Eventually(runtime.NumGoroutine).Should(gomega.BeNumerically("<=", goroutines+spareGoroutines))
+	g.Eventually(w.left).Should(gomega.HaveEach(gomega.BeNumerically("<=", lingering)))
+	g.Eventually(func() int64 { return (w.heap() - heap) / ((waves - 1) * objects) }).Should(gomega.BeNumerically("<=", spareBytes))
+	t.Logf("after %d objects: %d goroutines more, %d bytes of heap more, and of their own: %v",
+		waves*objects, runtime.NumGoroutine()-goroutines, w.heap()-heap, w.left())
+}
