@@ -48,7 +48,7 @@ fuzz: ## Fuzz every target in PACKAGES, for FUZZTIME each
 	@hack/fuzz.sh $(FUZZTIME) $(PACKAGES)
 
 .PHONY: bench
-bench: envtest-assets ## Run the benchmarks, then the comparison with a hand-written reconciler (ARGS)
+bench: envtest-assets ## Run the benchmarks, the comparison with a hand-written reconciler, and that of daemons and timers (ARGS)
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./pkg/...
 	@$(WITH_ASSETS) go run ./test/bench $(ARGS)
 

@@ -4,8 +4,14 @@
 //
 //	go run ./test/bench            # 5,000 objects of 1 KB: some minutes on two cores
 //	go run ./test/bench -n 500     # a quick look
+//	go run ./test/bench -background # daemons and timers alone
 //	go run ./test/bench -json      # the figures for machines
 //	go run ./test/bench -profile d # pprof files of every phase, in the directory d
+//
+// Then what daemons and timers cost: the same operator with neither, with one
+// timer for every object, with one daemon that waits, and with both. Their figures
+// are what they have above the first one, at rest: the memory of each, and the CPU
+// time of so many empty calls a second.
 //
 // # How it measures
 //

@@ -19,6 +19,11 @@ func (k kopfOperator) run(ctx context.Context, env environment) error {
 	} else {
 		declare(registry)
 	}
+	return operateKopf(ctx, env, registry, k.events)
+}
+
+// operateKopf runs the handlers of a registry.
+func operateKopf(ctx context.Context, env environment, registry *kopf.Registry, events bool) error {
 	scheme := runtime.NewScheme()
 	if err := addToScheme(scheme); err != nil {
 		return err
@@ -26,7 +31,7 @@ func (k kopfOperator) run(ctx context.Context, env environment) error {
 	options := kopf.Options{Registry: registry, Config: env.config, Logger: env.logger, Scheme: scheme}
 	options.Settings.Networking.QPS = -1
 	options.Settings.Execution.Workers = env.workers
-	options.Settings.Posting.Disabled = !k.events
+	options.Settings.Posting.Disabled = !events
 	ready := make(chan struct{})
 	options.Ready = ready
 	go func() {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,9 +39,12 @@ type options struct {
 	workers  int
 	clients  int
 	window   time.Duration
+	interval time.Duration
 	profiles string
-	subjects string
-	asJSON   bool
+	// background: the background handlers alone, unless subjects are named.
+	background bool
+	subjects   string
+	asJSON     bool
 }
 
 func parse(arguments []string, out io.Writer) (options, error) {
@@ -51,11 +55,25 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.IntVar(&o.size, "size", 1024, "size of an object as it is created, in bytes of JSON")
 	flags.IntVar(&o.workers, "workers", 100, "how many objects an operator handles at the same time")
 	flags.IntVar(&o.clients, "clients", 16, "how many requests the load consists of at the same time")
-	flags.DurationVar(&o.window, "window", 10*time.Second, "how long to look for writes at rest")
+	flags.DurationVar(&o.window, "window", 10*time.Second, "how long to look at the operators at rest")
+	flags.DurationVar(&o.interval, "interval", 5*time.Second, "how often a timer is called for an object")
+	flags.BoolVar(&o.background, "background", false, "measure daemons and timers alone: the subjects "+strings.Join(backgroundSubjects, ", "))
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators; none by default")
-	flags.StringVar(&o.subjects, "subjects", strings.Join(defaultSubjects, ","), "what to measure, in this order; of "+strings.Join(subjectNames(), ", "))
+	flags.StringVar(&o.subjects, "subjects", "", "what to measure, in this order; of "+strings.Join(subjectNames(), ", ")+"; all but "+oursTyped+" by default")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
 	return o, flags.Parse(arguments)
+}
+
+// chosen are the subjects to be measured.
+func (o options) chosen() []string {
+	switch {
+	case o.subjects != "":
+		return strings.Split(o.subjects, ",")
+	case o.background:
+		return backgroundSubjects
+	default:
+		return slices.Concat(defaultSubjects, backgroundSubjects)
+	}
 }
 
 // run measures all subjects and prints what came of it. Progress goes to the log.
@@ -65,17 +83,15 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 		return err
 	}
 	ctrl.SetLogger(logr.Discard()) // of the control plane
-	report := report{Objects: options.objects, Size: options.size, Workers: options.workers, Machine: machine()}
-	for _, name := range strings.Split(options.subjects, ",") {
+	report := report{Objects: options.objects, Size: options.size, Workers: options.workers, Interval: options.interval, Machine: machine()}
+	for _, name := range options.chosen() {
 		if _, known := subjects[name]; !known {
 			return fmt.Errorf("there is no subject %q: choose of %s", name, strings.Join(subjectNames(), ", "))
 		}
 		_, _ = fmt.Fprintf(log, "%s: %d objects\n", name, options.objects)
-		figures, err := measure(ctx, name, options, log)
-		if err != nil {
+		if err := report.add(ctx, name, options, log); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		report.Subjects = append(report.Subjects, figures)
 	}
 	if options.asJSON {
 		encoder := json.NewEncoder(out)

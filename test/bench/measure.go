@@ -27,35 +27,46 @@ const warmUp = 100
 type measurement struct {
 	options
 	log      io.Writer
+	subject  subject
 	role     role
 	load     *load
 	observer *observer
 	operator *process
 	figures  figures
+	company  company
+}
+
+// step is a part of what happens to an operator.
+type step struct {
+	name string
+	do   func(context.Context) error
 }
 
 // measure takes all figures of one subject.
-func measure(ctx context.Context, subject string, o options, log io.Writer) (result figures, err error) {
+func measure(ctx context.Context, subject string, o options, log io.Writer) (m *measurement, err error) {
 	plane, err := controlplane.Start(controlplane.Options{})
 	if err != nil {
-		return figures{}, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
 	dir, err := os.MkdirTemp("", "kopf-bench-")
 	if err != nil {
-		return figures{}, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	m := &measurement{options: o, log: log, figures: figures{Subject: subject, Description: subjects[subject].description}}
-	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers}
+	m = &measurement{options: o, log: log, subject: subjects[subject]}
+	m.figures = figures{Subject: subject, Description: m.subject.description}
+	m.company = company{Subject: subject, Description: m.subject.description}
+	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval}
 	if err := os.WriteFile(m.role.KubeConfig, plane.KubeConfig(), 0o600); err != nil {
-		return figures{}, err
+		return nil, err
 	}
 	if err := m.prepare(ctx, plane.Config()); err != nil {
-		return figures{}, err
+		return nil, err
 	}
 	defer m.observer.stop()
-	return m.figures, m.story(ctx)
+	err = m.tell(ctx, m.subject.story(m))
+	return m, err
 }
 
 // prepare fills the control plane with what the measuring needs.
@@ -77,19 +88,16 @@ func (m *measurement) prepare(ctx context.Context, config *rest.Config) error {
 	if _, err := clients.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	if m.observer, err = observe(ctx, config, subjects[m.role.Subject].handled); err != nil {
+	if m.observer, err = observe(ctx, config, m.subject.handled); err != nil {
 		return err
 	}
 	m.load, err = newLoad(config, m.options)
 	return err
 }
 
-// story is what happens to the operator.
-func (m *measurement) story(ctx context.Context) error {
-	steps := []struct {
-		name string
-		do   func(context.Context) error
-	}{
+// handling is the story of an operator that handles changes.
+func handling(m *measurement) []step {
+	return []step{
 		{"start", m.start},
 		{"warm up", m.warm},
 		{"create", m.create},
@@ -98,6 +106,10 @@ func (m *measurement) story(ctx context.Context) error {
 		{"restart", m.restart},
 		{"delete", m.remove},
 	}
+}
+
+// tell lets all steps happen to the operator.
+func (m *measurement) tell(ctx context.Context, steps []step) error {
 	for _, step := range steps {
 		began := time.Now()
 		if err := step.do(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
+	"time"
 
 	"go.uber.org/zap/zapcore"
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,6 +29,7 @@ type role struct {
 	Subject    string
 	KubeConfig string // path of the file
 	Workers    int
+	Interval   time.Duration // of timers
 }
 
 // The commands of the parent, on the child's standard input, one a line. Each is
@@ -58,6 +60,7 @@ func operate(text string) int {
 
 type operator struct {
 	counter counter
+	tally   tally
 	answers *json.Encoder
 	profile *os.File
 }
@@ -81,7 +84,7 @@ func (o *operator) run(text string) error {
 	klog.SetLogger(logger)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ready := func() { go func() { cancel(o.obey(os.Stdin)) }() }
-	err = subjects[r.Subject].run(ctx, environment{config: config, logger: logger, workers: r.Workers, ready: ready})
+	err = subjects[r.Subject].run(ctx, environment{config: config, logger: logger, workers: r.Workers, interval: r.Interval, tally: &o.tally, ready: ready})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, io.EOF) {
 		return errors.Join(err, cause)
 	}
@@ -108,7 +111,7 @@ func (o *operator) reply(command, argument string) error {
 	if err != nil {
 		return o.answers.Encode(answer{Error: err.Error()})
 	}
-	measured, err := take(&o.counter)
+	measured, err := take(&o.counter, &o.tally)
 	if err != nil {
 		return o.answers.Encode(answer{Error: err.Error()})
 	}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 	"time"
 )
@@ -13,7 +15,24 @@ type report struct {
 	Objects  int       `json:"objects"`
 	Size     int       `json:"size"` // of an object as it is created, in bytes
 	Workers  int       `json:"workers"`
-	Subjects []figures `json:"subjects"`
+	Subjects []figures `json:"subjects,omitempty"`
+
+	Interval   time.Duration `json:"intervalNanoseconds"` // of timers
+	Background []company     `json:"background,omitempty"`
+}
+
+// add measures a subject.
+func (r *report) add(ctx context.Context, subject string, o options, log io.Writer) error {
+	m, err := measure(ctx, subject, o, log)
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(backgroundSubjects, subject):
+		r.Background = append(r.Background, m.company)
+	default:
+		r.Subjects = append(r.Subjects, m.figures)
+	}
+	return nil
 }
 
 // The goals of this project.
@@ -25,6 +44,12 @@ const (
 // print writes tables for people.
 func (r report) print(out io.Writer) error {
 	_, _ = fmt.Fprintf(out, "\n%d objects of %d bytes, %d workers, on %s\n\n", r.Objects, r.Size, r.Workers, r.Machine)
+	if len(r.Background) > 0 {
+		defer r.printBackground(out)
+	}
+	if len(r.Subjects) == 0 {
+		return nil
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	r.line(table, "", func(f figures) string { return f.Subject })
 	for _, phase := range []struct {

@@ -14,10 +14,11 @@ type sample struct {
 	Heap       int64         // bytes of live and not yet collected Go objects
 	Goroutines int
 	Requests   requests
+	Tallied    tallied
 }
 
 // take measures this process.
-func take(counter *counter) (sample, error) {
+func take(counter *counter, tally *tally) (sample, error) {
 	cpu, err := cpuTime()
 	if err != nil {
 		return sample{}, err
@@ -30,7 +31,7 @@ func take(counter *counter) (sample, error) {
 	runtime.ReadMemStats(&memory)
 	return sample{
 		CPU: cpu, Resident: resident, Heap: int64(memory.HeapAlloc),
-		Goroutines: runtime.NumGoroutine(), Requests: counter.snapshot(),
+		Goroutines: runtime.NumGoroutine(), Requests: counter.snapshot(), Tallied: tally.snapshot(),
 	}, nil
 }
 

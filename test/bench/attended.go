@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// attended is an operator of this project with a timer, or a daemon, or both, for
+// every object. An event handler, which all of them have, makes passes over the
+// objects and writes nothing: without it an operator with neither would not even
+// know its objects.
+type attended struct{ timer, daemon bool }
+
+func (a attended) run(ctx context.Context, env environment) error {
+	registry, examples := kopf.NewRegistry(), kopf.Resource("kopfexamples")
+	registry.OnEvent(examples, env.tally.event, kopf.ID("event"))
+	if a.timer {
+		registry.Timer(examples, env.tally.timer, kopf.ID("timer"), kopf.Interval(env.interval))
+	}
+	if a.daemon {
+		registry.Daemon(examples, env.tally.daemon, kopf.ID("daemon"))
+	}
+	return operateKopf(ctx, env, registry, false)
+}
+
+// tally counts what background handlers do. They do nothing else, so that the
+// figures are the framework's.
+type tally struct{ present, daemons, calls atomic.Int64 }
+
+// tallied is a tally at one moment.
+type tallied struct {
+	Present int64 // objects, as far as event handlers have heard
+	Daemons int64 // that run
+	Calls   int64 // of timers, ever
+}
+
+func (t *tally) snapshot() tallied {
+	return tallied{t.present.Load(), t.daemons.Load(), t.calls.Load()}
+}
+
+func (t *tally) event(_ context.Context, e *kopf.WatchEvent) error {
+	switch e.Type() {
+	case watch.Added:
+		t.present.Add(1)
+	case watch.Deleted:
+		t.present.Add(-1)
+	}
+	return nil
+}
+
+func (t *tally) timer(context.Context, *kopf.Tick) error {
+	t.calls.Add(1)
+	return nil
+}
+
+// daemon waits until it has to stop, as most daemons do most of the time.
+func (t *tally) daemon(_ context.Context, task *kopf.Task) error {
+	t.daemons.Add(1)
+	defer t.daemons.Add(-1)
+	for !task.Wait(time.Hour) {
+		task.Logger().Info("An hour has passed.")
+	}
+	return nil
+}
