@@ -28,6 +28,7 @@ func Default() Settings { return Settings{}.WithDefaults() }
 
 // WithDefaults fills in the default of every field that is zero.
 func (s Settings) WithDefaults() Settings {
+	fill(&s.Scanning.Interval, DefaultScanningInterval)
 	fill(&s.Persistence.Finalizer, DefaultFinalizer)
 	fill(&s.Persistence.ConsistencyTimeout, DefaultConsistencyTimeout)
 	fill(&s.Execution.Backoff, DefaultBackoff)
@@ -39,6 +40,7 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.Networking.QPS, DefaultQPS)
 	fill(&s.Networking.Burst, DefaultBurst)
 	fill(&s.Networking.RequestTimeout, DefaultRequestTimeout)
+	s.Peering.fill()
 	if s.Persistence.DiffBase == nil {
 		s.Persistence.DiffBase = storage.AnnotationsDiffBase{}
 	}

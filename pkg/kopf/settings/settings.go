@@ -11,19 +11,14 @@ import (
 // An operator copies it when it starts.
 type Settings struct {
 	Scope       Scope
+	Scanning    Scanning
 	Persistence Persistence
 	Execution   Execution
 	Background  Background
 	Queueing    Queueing
 	Posting     Posting
 	Networking  Networking
-}
-
-// Scope is which objects the operator looks at.
-type Scope struct {
-	// Namespaces are watched each on its own; with none, all of them are
-	// watched at once. Cluster-scoped resources are watched in any case.
-	Namespaces []string
+	Peering     Peering
 }
 
 // Persistence is how the operator keeps its state on the objects.

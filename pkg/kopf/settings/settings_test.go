@@ -31,9 +31,17 @@ func TestDefaults(t *testing.T) {
 		"the first pause after an error":     {s.Queueing.ErrorDelays[0], time.Second},
 		"the pauses after errors":            {s.Queueing.ErrorDelays, seconds(1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377)},
 		"events are posted":                  {s.Posting.Disabled, false},
+		"the cluster is looked at":           {s.Scanning.Disabled, false},
+		"missing resources are looked for":   {s.Scanning.Interval, time.Minute},
 		"requests a second":                  {s.Networking.QPS, float32(200)},
 		"requests at once":                   {s.Networking.Burst, 400},
 		"a request has half a minute":        {s.Networking.RequestTimeout, 30 * time.Second},
+		"the peering is the default one":     {s.Peering.Name, "default"},
+		"peers are not needed":               {s.Peering.Mandatory, false},
+		"peers are heeded":                   {s.Peering.Standalone, false},
+		"all peers are equal":                {s.Peering.Priority, 0},
+		"a peer is believed a minute":        {s.Peering.Lifetime, time.Minute},
+		"signs of life are logged":           {s.Peering.Stealth, false},
 		"the default is complete and stable": {s.WithDefaults().Execution.Workers, s.Execution.Workers},
 	}
 	for name, test := range tests {
@@ -57,7 +65,7 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 
 // A setting that the list above forgets shows up here.
 func TestEverySettingHasADefault(t *testing.T) {
-	zeroByDesign := []string{"Scope.Namespaces", "Posting.Disabled"}
+	zeroByDesign := []string{"Scope.Namespaces", "Scanning.Disabled", "Posting.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth"}
 	of := reflect.ValueOf(settings.Default())
 	for i := range of.NumField() {
 		group := of.Type().Field(i).Name
@@ -73,12 +81,14 @@ func TestEverySettingHasADefault(t *testing.T) {
 func TestWhatIsSetIsKept(t *testing.T) {
 	given := settings.Settings{
 		Scope:       settings.Scope{Namespaces: []string{"a", "b"}},
+		Scanning:    settings.Scanning{Disabled: true, Interval: 9},
 		Persistence: settings.Persistence{Finalizer: "a.dev/f", Progress: storage.StatusProgress{}, ConsistencyTimeout: 1, DiffBase: storage.StatusDiffBase{}},
 		Background:  settings.Background{CancellationPolling: 9},
 		Execution:   settings.Execution{Backoff: 2, Checkpoint: 3, Workers: 4, GracePeriod: 5, Lifecycle: handler.OneByOne},
 		Queueing:    settings.Queueing{ErrorDelays: []time.Duration{}, EventBacklog: 6},
 		Posting:     settings.Posting{Disabled: true},
 		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8},
+		Peering:     settings.Peering{Name: "a", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
 	}
 	got := given.WithDefaults()
 	if reflect.ValueOf(got.Execution.Lifecycle).Pointer() != reflect.ValueOf(given.Execution.Lifecycle).Pointer() {
@@ -102,6 +112,7 @@ func TestValidate(t *testing.T) {
 			func(s *settings.Settings) { s.Scope.Namespaces = []string{"a", ""} },
 			`settings.Scope.Namespaces has an empty name: ["a" ""]; leave the list empty to watch all namespaces`,
 		},
+		"a scan in the past": {func(s *settings.Settings) { s.Scanning.Interval = -1 }, "settings.Scanning.Interval is negative"},
 		"a finalizer that Kubernetes refuses": {
 			func(s *settings.Settings) { s.Persistence.Finalizer = "my finalizer" },
 			`settings.Persistence.Finalizer "my finalizer" is refused by Kubernetes`,
@@ -117,14 +128,24 @@ func TestValidate(t *testing.T) {
 		"a consistency timeout before its begin": {
 			func(s *settings.Settings) { s.Persistence.ConsistencyTimeout = -1 }, "settings.Persistence.ConsistencyTimeout is negative: -1ns",
 		},
-		"a negative backoff":       {func(s *settings.Settings) { s.Execution.Backoff = -time.Second }, "settings.Execution.Backoff is negative: -1s"},
-		"a negative polling":       {func(s *settings.Settings) { s.Background.CancellationPolling = -1 }, "settings.Background.CancellationPolling is negative"},
-		"a negative checkpoint":    {func(s *settings.Settings) { s.Execution.Checkpoint = -1 }, "settings.Execution.Checkpoint is negative"},
-		"a negative grace period":  {func(s *settings.Settings) { s.Execution.GracePeriod = -1 }, "settings.Execution.GracePeriod is negative"},
-		"less than no workers":     {func(s *settings.Settings) { s.Execution.Workers = -1 }, "settings.Execution.Workers is negative: -1"},
-		"a pause into the past":    {func(s *settings.Settings) { s.Queueing.ErrorDelays = []time.Duration{1, -1} }, "settings.Queueing.ErrorDelays has a negative pause: [1ns -1ns]"},
-		"less than no backlog":     {func(s *settings.Settings) { s.Queueing.EventBacklog = -1 }, "settings.Queueing.EventBacklog is negative: -1"},
-		"less than no burst":       {func(s *settings.Settings) { s.Networking.Burst = -1 }, "settings.Networking.Burst is negative: -1"},
+		"a negative backoff":      {func(s *settings.Settings) { s.Execution.Backoff = -time.Second }, "settings.Execution.Backoff is negative: -1s"},
+		"a negative polling":      {func(s *settings.Settings) { s.Background.CancellationPolling = -1 }, "settings.Background.CancellationPolling is negative"},
+		"a negative checkpoint":   {func(s *settings.Settings) { s.Execution.Checkpoint = -1 }, "settings.Execution.Checkpoint is negative"},
+		"a negative grace period": {func(s *settings.Settings) { s.Execution.GracePeriod = -1 }, "settings.Execution.GracePeriod is negative"},
+		"less than no workers":    {func(s *settings.Settings) { s.Execution.Workers = -1 }, "settings.Execution.Workers is negative: -1"},
+		"a pause into the past":   {func(s *settings.Settings) { s.Queueing.ErrorDelays = []time.Duration{1, -1} }, "settings.Queueing.ErrorDelays has a negative pause: [1ns -1ns]"},
+		"less than no backlog":    {func(s *settings.Settings) { s.Queueing.EventBacklog = -1 }, "settings.Queueing.EventBacklog is negative: -1"},
+		"less than no burst":      {func(s *settings.Settings) { s.Networking.Burst = -1 }, "settings.Networking.Burst is negative: -1"},
+		"a peering without a name for it": {
+			func(s *settings.Settings) { s.Peering.Name = "My Peering" }, `settings.Peering.Name "My Peering" is no name of an object`,
+		},
+		"a life too short to be told": {
+			func(s *settings.Settings) { s.Peering.Lifetime = time.Millisecond }, "settings.Peering.Lifetime is less than a second: 1ms",
+		},
+		"alone, and not alone": {
+			func(s *settings.Settings) { s.Peering.Standalone, s.Peering.Mandatory = true, true },
+			"settings.Peering is both Standalone and Mandatory",
+		},
 		"an answer before the ask": {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
 	}
 	all := settings.Settings{}
@@ -147,6 +168,18 @@ func TestValidate(t *testing.T) {
 			t.Errorf("got %v, then %v", first, again)
 		}
 	})
+}
+
+func TestPatternsNeedSomebodyWhoLooksForThem(t *testing.T) {
+	s := settings.Settings{Scope: settings.Scope{Namespaces: []string{"a", "b-*"}}, Scanning: settings.Scanning{Disabled: true}}
+	want := `settings.Scope.Namespaces has patterns (["b-*"]), which need the scanning that settings.Scanning.Disabled excludes`
+	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q in it", err, want)
+	}
+	s.Scanning.Disabled = false
+	if err := s.Validate(); err != nil {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestFibonacci(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // Validate finds what would make the operator misbehave, all of it at once.
 func (s Settings) Validate() error {
 	return errors.Join(
-		s.Scope.validate(),
+		s.validateScope(),
 		s.Persistence.validate(),
 		notNegative("Persistence.ConsistencyTimeout", s.Persistence.ConsistencyTimeout),
 		notNegative("Execution.Backoff", s.Execution.Backoff),
@@ -25,19 +25,13 @@ func (s Settings) Validate() error {
 		s.Queueing.validate(),
 		notNegative("Networking.Burst", s.Networking.Burst),
 		notNegative("Networking.RequestTimeout", s.Networking.RequestTimeout),
+		s.Peering.validate(),
 	)
 }
 
 func notNegative[T int | time.Duration](name string, value T) error {
 	if value < 0 {
 		return fmt.Errorf("settings.%s is negative: %v", name, value)
-	}
-	return nil
-}
-
-func (s Scope) validate() error {
-	if slices.Contains(s.Namespaces, "") {
-		return fmt.Errorf("settings.Scope.Namespaces has an empty name: %q; leave the list empty to watch all namespaces", s.Namespaces)
 	}
 	return nil
 }

@@ -1,0 +1,101 @@
+package selector
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Namespaces are the names and patterns of those namespaces that an operator is
+// restricted to. A pattern is a comma-separated list of globs with "*", "?" and
+// "[…]"; with "!" before a glob, what it matches is excluded:
+//
+//	myapp-*,!*-pr-*,*-pr-123
+//
+// The rightmost glob that fits decides, but what the first one does not fit is
+// out in any case. If the first one is an exclusion, "*" is implied before it.
+//
+// An empty list is the whole cluster, which is not the same as "*": the cluster
+// is watched at once, and its namespaces need not be known.
+//
+// Specification: Scopes, "Namespaces".
+type Namespaces []string
+
+// patterned are the characters that no name has, and every pattern.
+const patterned = ",*?![]"
+
+// IsPattern tells a pattern from a name.
+func IsPattern(text string) bool { return strings.ContainsAny(text, patterned) }
+
+// Names are those that are named, sorted, and each of them once.
+func (n Namespaces) Names() []string {
+	names := slices.DeleteFunc(slices.Clone(n), IsPattern)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Patterns are the others.
+func (n Namespaces) Patterns() []string {
+	return slices.DeleteFunc(slices.Clone(n), func(text string) bool { return !IsPattern(text) })
+}
+
+// Match tells whether a namespace is one of those; with an empty list all are.
+func (n Namespaces) Match(name string) bool {
+	return len(n) == 0 || slices.ContainsFunc(n, func(pattern string) bool { return MatchNamespace(name, pattern) })
+}
+
+// MatchNamespace tells whether the name fits one pattern.
+func MatchNamespace(name, pattern string) bool {
+	globs := strings.Split(pattern, ",")
+	for i := range globs {
+		globs[i] = strings.TrimSpace(globs[i])
+	}
+	if strings.HasPrefix(globs[0], "!") {
+		globs = slices.Insert(globs, 0, "*")
+	}
+	matches := fits(name, globs[0])
+	if !matches {
+		return false
+	}
+	for _, glob := range globs[1:] {
+		exclusion := strings.HasPrefix(glob, "!")
+		if fits(name, strings.TrimLeft(glob, "!")) {
+			matches = !exclusion
+		}
+	}
+	return matches
+}
+
+// fits tells whether the name fits one glob. Globs are few and looked at rarely:
+// they are not worth to be kept in another form.
+func fits(name, glob string) bool {
+	var expression strings.Builder
+	for rest := glob; rest != ""; {
+		var piece string
+		piece, rest = translated(rest)
+		expression.WriteString(piece)
+	}
+	compiled, err := regexp.Compile(`(?s)\A(?:` + expression.String() + `)\z`)
+	return err == nil && compiled.MatchString(name)
+}
+
+// translated makes a regular expression of the beginning of a glob.
+func translated(glob string) (expression, rest string) {
+	switch glob[0] {
+	case '*':
+		return ".*", glob[1:]
+	case '?':
+		return ".", glob[1:]
+	case '[':
+		class := glob[1:]
+		if end := strings.IndexByte(class[min(1, len(class)):], ']') + 1; end > 0 {
+			set, negated := strings.CutPrefix(class[:end], "!")
+			sign := ""
+			if negated {
+				sign = "^"
+			}
+			return "[" + sign + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `^`, `\^`).Replace(set) + "]", class[end+1:]
+		}
+	}
+	return regexp.QuoteMeta(glob[:1]), glob[1:]
+}
