@@ -1,0 +1,51 @@
+package peering
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// AbsentError means that there is no such peering object. It says how to make it.
+type AbsentError struct {
+	// Kind is ClusterKopfPeering or KopfPeering.
+	Kind string
+	// Namespace is empty for a ClusterKopfPeering.
+	Namespace string
+	Name      string
+	// Undefined means that the cluster does not even have the resource.
+	Undefined bool
+}
+
+func (e *AbsentError) Error() string {
+	if e.Undefined {
+		return fmt.Sprintf("the cluster does not have the resource of %s: install its definition (config/crd), then create %q%s", e.Kind, e.Name, e.place())
+	}
+	return fmt.Sprintf("there is no %s %q%s: create it with: echo '%s' | kubectl create -f -", e.Kind, e.Name, e.place(), e.manifest())
+}
+
+func (e *AbsentError) place() string {
+	if e.Namespace == "" {
+		return ""
+	}
+	return fmt.Sprintf(" in the namespace %q", e.Namespace)
+}
+
+func (e *AbsentError) manifest() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"apiVersion":"%s/%s","kind":%q,"metadata":{`, group, version, e.Kind)
+	if e.Namespace != "" {
+		fmt.Fprintf(&b, `"namespace":%q,`, e.Namespace)
+	}
+	fmt.Fprintf(&b, `"name":%q}}`, e.Name)
+	return b.String()
+}
+
+// IsAbsent tells whether the error, or one that it wraps, is an AbsentError.
+func IsAbsent(err error) bool {
+	var absent *AbsentError
+	return errors.As(err, &absent)
+}
+
+// errConflict is what is wrong with peers of the same priority.
+var errConflict = errors.New("several operators have the same priority, and all of them are paused: give them distinct ones (--priority), or stop all but one")

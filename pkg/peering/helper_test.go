@@ -1,0 +1,244 @@
+package peering
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+// meetingPoint is a peering object in memory, which behaves as one in a cluster.
+type meetingPoint struct {
+	mu      sync.Mutex
+	status  map[string]any // nil: it is not there
+	version int
+	changed chan struct{} // closed with the next change
+	patches []map[string]any
+	failure error // of every request
+	stuck   bool  // the watches show nothing, and do not fail
+	drops   bool  // entries are not kept
+	// meanwhile happens before the next write of the dead, once.
+	meanwhile func()
+}
+
+func newMeetingPoint() *meetingPoint {
+	return &meetingPoint{status: map[string]any{}, version: 1, changed: make(chan struct{})}
+}
+
+func (p *meetingPoint) locate(context.Context, Target) (place, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p, p.failure
+}
+
+// change changes the object, and whatever else is to be changed at once.
+func (p *meetingPoint) change(what func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what()
+	p.version++
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *meetingPoint) set(identity string, entry any) {
+	p.change(func() { p.apply(map[string]any{identity: entry}) })
+}
+
+func (p *meetingPoint) remove() { p.change(func() { p.status = nil }) }
+
+// fail makes all requests fail, and the watches too; nil heals them.
+func (p *meetingPoint) fail(err error) { p.change(func() { p.failure = err }) }
+
+func (p *meetingPoint) apply(entries map[string]any) {
+	p.status = maps.Clone(p.status)
+	for identity, entry := range entries {
+		if entry == nil {
+			delete(p.status, identity)
+		} else {
+			p.status[identity] = entry
+		}
+	}
+}
+
+func (p *meetingPoint) sight() sight {
+	return sight{status: p.status, version: strconv.Itoa(p.version)}
+}
+
+func (p *meetingPoint) watch(ctx context.Context, show func(sight)) error {
+	for {
+		p.mu.Lock()
+		s, failure, changed, stuck := p.sight(), p.failure, p.changed, p.stuck
+		p.mu.Unlock()
+		if failure != nil {
+			return failure
+		}
+		if !stuck {
+			show(s)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (p *meetingPoint) read(context.Context) (sight, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.failure != nil {
+		return sight{}, p.failure
+	}
+	if p.status == nil {
+		return sight{}, &AbsentError{Kind: "KopfPeering", Name: "default"}
+	}
+	return p.sight(), nil
+}
+
+func (p *meetingPoint) patch(ctx context.Context, version string, entries map[string]any) (sight, error) {
+	if _, err := p.read(ctx); err != nil {
+		return sight{}, err
+	}
+	if meanwhile := p.meanwhile; len(entries) > 0 && slices.Contains(slices.Collect(maps.Values(entries)), nil) && meanwhile != nil {
+		p.meanwhile = nil
+		meanwhile()
+	}
+	if version != "" && version != strconv.Itoa(p.currentVersion()) {
+		return sight{}, apierrors.NewConflict(schema.GroupResource{}, "default", nil)
+	}
+	p.change(func() {
+		p.patches = append(p.patches, entries)
+		if !p.drops {
+			p.apply(encoded(entries))
+		}
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sight(), nil
+}
+
+func (p *meetingPoint) currentVersion() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.version
+}
+
+// encoded are entries as they come back from JSON.
+func encoded(entries map[string]any) map[string]any {
+	result := map[string]any{}
+	for identity, entry := range entries {
+		result[identity] = entry
+		if fields, ok := entry.(map[string]any); ok {
+			fields = maps.Clone(fields)
+			if priority, ok := fields["priority"].(int); ok {
+				fields["priority"] = int64(priority)
+			}
+			result[identity] = fields
+		}
+	}
+	return result
+}
+
+// identities are those that have entries.
+func (p *meetingPoint) identities() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(maps.Keys(p.status))
+}
+
+// records are the entries that are in order.
+func (p *meetingPoint) records() map[string]Record {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	records, _ := Parse(p.status)
+	return records
+}
+
+func (p *meetingPoint) writes() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.patches)
+}
+
+// operator is a peering in a test, and what it has told.
+type operator struct {
+	*Peering
+	mu   sync.Mutex
+	told []bool
+	log  []string
+	stop func() // and wait until it has left
+}
+
+// join lets an operator take part. It is stopped with the test.
+func join(t *testing.T, locate func(context.Context, Target) (place, error), identity string, s settings.Peering, adjust ...func(*Options)) *operator {
+	t.Helper()
+	o := &operator{}
+	options := Options{
+		Settings: s, Identity: identity,
+		Notify: func(paused bool) { o.note(func() { o.told = append(o.told, paused) }) },
+		Logger: logr.New(funcr.New(func(_, args string) { o.note(func() { o.log = append(o.log, args) }) }, funcr.Options{Verbosity: 1}).GetSink()),
+	}
+	for _, change := range adjust {
+		change(&options)
+	}
+	o.Peering = newPeering(locate, options)
+	ctx, cancel := context.WithCancel(context.Background())
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		o.Run(ctx)
+	}()
+	o.stop = func() {
+		cancel()
+		<-left
+	}
+	t.Cleanup(o.stop)
+	synctest.Wait()
+	return o
+}
+
+func (o *operator) note(what func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	what()
+}
+
+// history is what was told so far, as text: "active paused active".
+func (o *operator) history() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var words []string
+	for _, paused := range o.told {
+		words = append(words, map[bool]string{true: "paused", false: "active"}[paused])
+	}
+	return words
+}
+
+func (o *operator) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.log)
+}
+
+// entry is one as another operator would have written it just now.
+func entry(priority int, lifetime time.Duration) map[string]any {
+	return encoded(map[string]any{"": Record{Priority: priority, LastSeen: time.Now(), Lifetime: lifetime}.encode()})[""].(map[string]any)
+}
+
+// after lets virtual time pass.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

@@ -1,0 +1,154 @@
+package peering
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+// Options are what a Peering consists of.
+type Options struct {
+	// Settings are the operator's; what is zero has its default.
+	Settings settings.Peering
+	// Namespaced is for an operator that serves some namespaces, and meets its
+	// peers in each of them. Otherwise they meet once for the cluster.
+	Namespaced bool
+	// Namespaces are those served at the beginning, if it is Namespaced.
+	Namespaces []string
+	// Identity is the name of our entries. Default: NewIdentity.
+	Identity string
+	// Logger takes the log.
+	Logger logr.Logger
+	// Notify is told whether the operator is paused: once when that is known, and
+	// then whenever it changes. The calls come one after another; they must be
+	// quick, and must not call the Peering. Nothing is to be handled before the
+	// first call.
+	Notify func(paused bool)
+}
+
+// Peering is the part that one operator has in its peerings: in one for the
+// cluster, or in one for every namespace. It is paused when any of them pauses it.
+// Safe for concurrent use.
+type Peering struct {
+	options Options
+	locate  func(context.Context, Target) (place, error)
+
+	mu      sync.Mutex
+	ctx     context.Context // of Run; nil: it does not run
+	running sync.WaitGroup
+	parts   map[string]*part // by namespace; "" is the cluster
+	told    bool
+	paused  bool
+}
+
+// part is one peering of an operator.
+type part struct {
+	stop     context.CancelFunc
+	decided  bool
+	decision Decision
+}
+
+// New prepares the peering of an operator; it does nothing yet. The client is
+// optional.
+func New(config *rest.Config, client *http.Client, options Options) (*Peering, error) {
+	found, err := newCluster(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return newPeering(found.locate, options), nil
+}
+
+func newPeering(locate func(context.Context, Target) (place, error), options Options) *Peering {
+	defaults := settings.Settings{Peering: options.Settings}.WithDefaults()
+	options.Settings = defaults.Peering
+	if options.Identity == "" {
+		options.Identity = NewIdentity()
+	}
+	if !options.Namespaced {
+		options.Namespaces = []string{""}
+	}
+	return &Peering{options: options, locate: locate, parts: map[string]*part{}}
+}
+
+// Identity is the name of the operator among its peers.
+func (p *Peering) Identity() string { return p.options.Identity }
+
+// Run takes part in the peerings until the context is done. Then it removes the
+// operator's entries, for which it takes some seconds at most, and returns; the
+// operator must have stopped working before. It can be called once.
+func (p *Peering) Run(ctx context.Context) {
+	p.mu.Lock()
+	p.ctx = ctx
+	p.adjust()
+	p.announce()
+	p.mu.Unlock()
+	<-ctx.Done()
+	p.mu.Lock()
+	p.ctx = nil
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+// Around runs the work of an operator, and the peering around it: the entries are
+// removed when the work has ended.
+func (p *Peering) Around(ctx context.Context, work func(context.Context) error) error {
+	peering, leave := context.WithCancel(context.WithoutCancel(ctx))
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		p.Run(peering)
+	}()
+	defer func() {
+		leave()
+		<-left
+	}()
+	return work(ctx)
+}
+
+// Serve changes the namespaces of an operator that is Namespaced: those that have
+// come get an entry, and those that are gone lose it. As long as nothing is known
+// of a new one, the operator is paused if the peering is mandatory.
+func (p *Peering) Serve(namespaces []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.options.Namespaced {
+		return
+	}
+	p.options.Namespaces = slices.Clone(namespaces)
+	p.adjust()
+	p.announce()
+}
+
+// State tells whether the operator is paused, and why, for people. Before it is
+// known, it counts as paused.
+func (p *Peering) State() (paused bool, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.told {
+		return true, "the peering is not known yet"
+	}
+	var reasons []string
+	for namespace, part := range p.parts {
+		if part.decision.Paused {
+			reasons = append(reasons, part.decision.explain(Target{p.options.Settings.Name, namespace}))
+		}
+	}
+	slices.Sort(reasons)
+	return p.paused, strings.Join(reasons, "; ")
+}
+
+func (d Decision) explain(target Target) string {
+	where := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&AbsentError{Namespace: target.Namespace}).place()
+	if d.Because == Absent {
+		return where + " is missing"
+	}
+	return fmt.Sprintf("%s has operators of the %s priority: %s", where, d.Because, strings.Join(d.Peers, ", "))
+}
