@@ -43,16 +43,22 @@ func addOperator(mgr manager.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
+	others, err := newPeers(mgr, options)
+	if err != nil {
+		return err
+	}
 	recorder := newRecorder(clientset, mgr, options)
 	surroundings := &surroundings{client: mgr.GetClient(), recorder: recorder}
-	engine := reconcile.New(reconcile.Config{
+	config := reconcile.Config{
 		Handlers: handlers, Settings: s, Logger: options.Logger,
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(),
 		Client: mgr.GetClient(), Poster: recorder,
 		Resources: resources,
 		Context:   surroundings.context,
-	})
-	parts := []runnable{everywhere(engine.Watch), leading(engine.Work), everywhere(announce(engine, options.Ready))}
+	}
+	others.join(&config)
+	engine := reconcile.New(config)
+	parts := []runnable{everywhere(engine.Watch), leading(others.around(engine)), everywhere(announce(engine, options.Ready))}
 	if recorder != nil {
 		parts = append(parts, everywhere(recorder.Start))
 	}

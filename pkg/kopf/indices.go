@@ -92,10 +92,11 @@ func indexing[K comparable, V any](x *Index[K, V], fn func(context.Context, *Ind
 
 // NewMemo declares a value that is kept in memory for every object, and one for
 // the operator as a whole. The first function makes the operator's value, the
-// second one copies it for an object; each when the value is first asked for. A nil
-// copy lets all objects share the operator's value.
+// second one copies it for an object; each when the value is first asked for. Without
+// the first one the operator's value is the zero value of the type; without the second
+// one all objects share the operator's value.
 //
-//	var visits = kopf.NewMemo(func() *atomic.Int64 { return new(atomic.Int64) }, func(*atomic.Int64) *atomic.Int64 { return new(atomic.Int64) })
+//	var visits = kopf.NewMemo(nil, func(*atomic.Int64) *atomic.Int64 { return new(atomic.Int64) })
 //
 // Handlers ask for the value of their object: visits.Of(c).Add(1).
 //

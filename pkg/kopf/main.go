@@ -14,12 +14,12 @@ import (
 // wrong command line. A program that wants to decide for itself uses Run.
 //
 // The settings are those that the given functions make, one after the other, of
-// the default ones with the namespaces of the command line.
+// the default ones with what the command line says.
 func Main(configure ...func(*Settings)) {
 	//nolint:forbidigo // this function is the end of the program, for main() to call
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
 		s := settings.Default()
-		s.Scope.Namespaces = in.Namespaces
+		s.Scope.Namespaces, s.Peering = in.Namespaces, in.Peering
 		for _, change := range configure {
 			change(&s)
 		}

@@ -149,11 +149,14 @@ func is(a, b *patch.Patch) bool { return a == b }
 
 // close stops the daemons and timers of an object that is gone. It waits for
 // none of them.
-func (b *background) close() {
+func (b *background) close() { b.end(handler.StopDeleted) }
+
+// end is close for any reason.
+func (b *background) end(reason handler.StopReason) {
 	if b == nil {
 		return
 	}
-	b.group.Stop(handler.StopDeleted)
+	b.group.Stop(reason)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range slices.Concat(b.inbox, b.outbox) {

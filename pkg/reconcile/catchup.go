@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
@@ -17,30 +18,50 @@ import (
 // content, and none that has been seen in an older version, or not at all, is
 // handled before that version has come or is read; as after a write of its own.
 func (e *Engine) catchUp(ctx context.Context) error {
-	for _, s := range e.served {
+	for _, s := range e.served.all() {
 		if s.indexed() {
 			continue
 		}
-		seen := s.all() // before the list: what is not in that is gone, and not new
-		versions := map[Key]kube.Version{}
-		for _, namespace := range e.namespaces(s) {
-			listed, err := s.api.Versions(ctx, namespace)
-			if err != nil {
-				return fmt.Errorf("%s cannot be listed: %w", s.name, err)
+		for _, w := range s.streams.all() {
+			if err := e.catchUpWith(ctx, s, w); err != nil {
+				return err
 			}
-			for name, version := range listed {
-				versions[Key{s.name, name}] = version
-			}
-		}
-		for _, snapshot := range seen {
-			e.memories.of(s.key(snapshot)).catchUp(snapshot, versions[s.key(snapshot)])
-			delete(versions, s.key(snapshot))
-		}
-		for key, version := range versions {
-			e.memories.of(key).raise(version)
 		}
 	}
 	return nil
+}
+
+// catchUpWith does so for one watch. One that has gone meanwhile has nothing to
+// be handled. One that is begun later lists what there is then.
+func (e *Engine) catchUpWith(ctx context.Context, s *served, w *stream) error {
+	seen := w.all() // before the list: what is not in that is gone, and not new
+	versions, err := s.api.Versions(ctx, w.namespace)
+	switch {
+	case err != nil && w.gone(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s cannot be listed: %w", s.name, err)
+	}
+	for _, snapshot := range seen {
+		key := s.key(snapshot)
+		e.memories.of(key).catchUp(snapshot, versions[key.NamespacedName])
+		delete(versions, key.NamespacedName)
+	}
+	for name, version := range versions {
+		e.memories.of(Key{s.name, name}).raise(version)
+	}
+	return nil
+}
+
+// gone tells whether there is nothing to catch up with: the resource was removed,
+// or the watch was stopped, or it has never shown anything.
+func (w *stream) gone(err error) bool {
+	select {
+	case <-w.left:
+		return true
+	default:
+		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !w.listening.HasSynced()
+	}
 }
 
 // catchUp compares what the watch has shown with what there is.

@@ -44,7 +44,8 @@ func (p *pass) meet(event occurrence, current *object.Snapshot) {
 // untold tells whether the object is gone, but its end is yet to come to the event
 // handlers: the watch is about to tell, and the memory is kept for them.
 func (p *pass) untold() bool {
-	return len(p.events) > 0 && p.memory.uid != "" && !p.memory.ended
+	watched := p.streams.of(p.key.Namespace) != nil
+	return watched && len(p.events) > 0 && p.memory.uid != "" && !p.memory.ended
 }
 
 // callEvent calls the handlers of one event.

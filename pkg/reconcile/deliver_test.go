@@ -33,7 +33,7 @@ func hear(t *testing.T) *hearer {
 		r.Add(handler.Watch(selector.New("kopfexamples"), handler.Function{Event: w.note}, handler.ID("event")))
 	})
 	w.Engine, w.key = e, keys[0]
-	w.first = e.served[kex.String()].cached(w.key.NamespacedName)
+	w.first = e.served.get(kex.String()).cached(w.key.NamespacedName)
 	e.lines.open()
 	return w
 }
@@ -61,7 +61,7 @@ func (w *hearer) successor() *object.Snapshot {
 // cache puts into the cache what the watch has seen, before anybody is told.
 func (w *hearer) cache(snapshot *object.Snapshot) {
 	w.t.Helper()
-	store := w.served[kex.String()].informers[0].GetStore()
+	store := w.served.get(kex.String()).streams.of(w.key.Namespace).informer.GetStore()
 	act := store.Update
 	if snapshot == nil {
 		snapshot, act = w.first, store.Delete
@@ -135,7 +135,7 @@ func TestALateEventDoesNotDisturbTheNextObject(t *testing.T) {
 // Without event handlers nobody waits for the end.
 func TestTheMemosOfAReplacedObjectGo(t *testing.T) {
 	w := hear(t)
-	w.served[kex.String()].events = nil
+	w.served.get(kex.String()).events = nil
 	w.pass()
 	m, next := w.memories.of(w.key), w.successor()
 	former := m.memos(w.first.GetUID(), nil)

@@ -40,6 +40,11 @@ type Config struct {
 	Poster Poster
 	// Resources tells which resources the cluster serves.
 	Resources discovery.Source
+	// Paused: it begins with a pause; SetPaused ends that.
+	Paused bool
+	// Scoped is told which namespaces are watched each on its own, whenever that is
+	// looked at; nil: nobody wants to know. It must be quick.
+	Scoped func(namespaces []string)
 	// Context puts what handlers may ask the context for into it.
 	Context func(ctx context.Context, about About) context.Context
 }
@@ -49,7 +54,8 @@ type Config struct {
 // called once.
 type Engine struct {
 	Config
-	served   map[string]*served
+	served   servings
+	filling  gate          // indices, of what has come while handlers are called
 	listing  atomic.Bool   // the watches have begun
 	watching chan struct{} // closed when all resources are known and listed
 	memories memories
@@ -58,6 +64,11 @@ type Engine struct {
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	said       sync.Map // what is reported once an operator
+
+	hurry   signal // the cluster may offer something else now
+	changed signal // the watches may not be the right ones now
+
+	activity activity
 
 	mu    sync.Mutex
 	queue priorityqueue.PriorityQueue[Key]
@@ -75,8 +86,10 @@ func New(config Config) *Engine {
 	return &Engine{
 		Config:   config,
 		watching: make(chan struct{}),
-		lines:    newLines(config.Settings.Queueing.EventBacklog),
-		memos:    memo.NewValues(nil),
+		activity: activity{paused: config.Paused, resumed: make(chan struct{})},
+		hurry:    make(signal, 1), changed: make(signal, 1),
+		lines: newLines(config.Settings.Queueing.EventBacklog),
+		memos: memo.NewValues(nil),
 		supervisor: daemons.New(daemons.Options{
 			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
 		}),
@@ -93,19 +106,30 @@ func (e *Engine) open(_ context.Context, queue workqueue.TypedRateLimitingInterf
 	e.mu.Lock()
 	e.queue = queue.(priorityqueue.PriorityQueue[Key]) //nolint:errcheck // controllers have no other queue
 	e.mu.Unlock()
-	for _, s := range e.served {
+	for _, s := range e.served.all() {
 		if s.indexed() {
 			continue
 		}
 		for _, snapshot := range s.all() {
-			key := s.key(snapshot)
 			// Whatever was there before this process began to work was handled
 			// by somebody else, or by nobody.
-			e.memories.of(key).initial.Store(true)
+			m := e.memories.of(s.key(snapshot))
+			m.initial.Store(true)
+			m.settled = "" // its daemons and timers are to be started
+		}
+		for _, key := range e.memories.in(territory{resource: s.name}) { // those that have gone, too
 			e.queue.Add(key)
 		}
 	}
 	return nil
+}
+
+// shut ends what open has begun, when the workers have gone.
+func (e *Engine) shut() {
+	e.lines.shut()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.queue = nil
 }
 
 // dismiss forgets an object that is gone while nobody works: there are no passes

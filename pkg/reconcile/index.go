@@ -94,7 +94,7 @@ func (s *served) indexed() bool {
 
 // stopIndexing ends the retries of indexing functions.
 func (e *Engine) stopIndexing() {
-	for _, s := range e.served {
+	for _, s := range e.served.all() {
 		if s.indexer != nil {
 			s.indexer.Close()
 		}

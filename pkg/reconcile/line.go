@@ -73,6 +73,13 @@ func (l *lines) take(key Key) []occurrence {
 	return line
 }
 
+// shut keeps the last events only.
+func (l *lines) shut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastOnly = true
+}
+
 // open starts to keep all events.
 func (l *lines) open() {
 	l.mu.Lock()

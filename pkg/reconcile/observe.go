@@ -22,7 +22,7 @@ func (p *pass) observe(ctx context.Context) (present bool, wait time.Duration, e
 	p.deliver(ctx, snapshot)
 	if snapshot == nil {
 		if !p.untold() {
-			p.memories.forget(p.key)
+			p.part()
 		}
 		return false, 0, nil
 	}

@@ -36,7 +36,11 @@ type pass struct {
 // Reconcile makes one pass over the object, and tells when the next one is due.
 // Errors of the framework and of the API pause the object, and that object only.
 func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
-	p := &pass{Engine: e, served: e.served[key.Resource], key: key, memory: e.memories.of(key)}
+	resource := e.served.get(key.Resource)
+	if resource == nil || !e.filling.wait(e.stopping) {
+		return ctrl.Result{}, nil
+	}
+	p := &pass{Engine: e, served: resource, key: key, memory: e.memories.of(key)}
 	p.log = e.logger(key)
 	if pause := time.Until(p.memory.notBefore); pause > 0 {
 		return ctrl.Result{RequeueAfter: pause}, nil

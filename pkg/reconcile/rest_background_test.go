@@ -53,7 +53,7 @@ func TestWhatAnIdleObjectHasInMemory(t *testing.T) {
 func TestCallsInTheBackgroundAreCheap(t *testing.T) {
 	const limit = 20 // allocations
 	e, b := attended(t)
-	d := e.served[b.key.Resource].background[0]
+	d := e.served.get(b.key.Resource).background[0]
 	if allocations := testing.AllocsPerRun(100, func() { b.Prepare(t.Context(), d) }); allocations > limit {
 		t.Errorf("%.0f allocations to prepare a call, more than %d", allocations, limit)
 	}
@@ -63,7 +63,7 @@ func TestCallsInTheBackgroundAreCheap(t *testing.T) {
 func TestTheBackgroundKeepsNoVersionOfItsOwn(t *testing.T) {
 	e, b := attended(t)
 	now := handledObject(t, 0)
-	if err := e.served[b.key.Resource].informers[0].GetStore().Update(now); err != nil {
+	if err := e.served.get(b.key.Resource).streams.of(b.key.Namespace).informer.GetStore().Update(now); err != nil {
 		t.Fatal(err)
 	}
 	visit(t, e, b.key)
@@ -94,7 +94,7 @@ func idle(t *testing.T, c company) int64 {
 			c.declare(r, calls.Done)
 		}
 	})
-	s := e.served[kex.String()]
+	s := e.served.get(kex.String())
 	for _, key := range keys {
 		if s.indexer != nil {
 			e.index(t.Context(), s, key, occurrence{watch.Added, s.cached(key.NamespacedName)})

@@ -33,12 +33,14 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) (*Eng
 	e := New(Config{Handlers: handlers, Logger: logr.Discard(), Context: withAbout})
 	s := newServed(kex, handlers, &kube.Client{})
 	s.indexer = e.newIndexer(s, handlers)
-	s.informers = append(s.informers, cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{}))
-	e.served, e.working, e.stopping = map[string]*served{s.name: s}, t.Context(), make(chan struct{})
+	informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
+	s.streams.put(&stream{informer: informer})
+	e.served.put(s)
+	e.working, e.stopping = t.Context(), make(chan struct{})
 	var keys []Key
 	for i := range objects {
 		snapshot := handledObject(t, i)
-		if err := s.informers[0].GetStore().Add(snapshot); err != nil {
+		if err := informer.GetStore().Add(snapshot); err != nil {
 			t.Fatal(err)
 		}
 		keys = append(keys, s.key(snapshot))
@@ -140,7 +142,7 @@ func BenchmarkPassAfterRestart(b *testing.B) {
 
 func BenchmarkDetect(b *testing.B) {
 	e, keys := atRest(b, 1)
-	p := &pass{Engine: e, served: e.served[keys[0].Resource], key: keys[0], memory: e.memories.of(keys[0])}
+	p := &pass{Engine: e, served: e.served.get(keys[0].Resource), key: keys[0], memory: e.memories.of(keys[0])}
 	p.body = p.cached(keys[0].NamespacedName).Body()
 	p.body.Raw() // decoded, as it is for all but the first look at it
 	b.ReportAllocs()

@@ -1,7 +1,10 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -29,12 +32,13 @@ type served struct {
 	// fields are those that handlers watch: they belong to the essence even if
 	// they are in the status.
 	fields    []object.Path
-	informers []cache.SharedIndexInformer // one a namespace
-	listening []cache.ResourceEventHandlerRegistration
+	handlers  registry.Handlers // all of them
+	streams   streams           // none: it is not served any longer
+	departing groups
 }
 
 func newServed(resource selector.Resource, handlers registry.Handlers, api *kube.Client) *served {
-	s := &served{Resource: resource, name: resource.String(), api: api}
+	s := &served{Resource: resource, name: resource.String(), api: api, handlers: handlers}
 	s.changing = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.Changing() })
 	s.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
 	s.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.Background() })
@@ -53,13 +57,12 @@ func (s *served) key(snapshot *object.Snapshot) Key {
 
 // cached is the object as the watch has shown it last; nil if it is not there.
 func (s *served) cached(key types.NamespacedName) *object.Snapshot {
-	name := cache.NewObjectName(key.Namespace, key.Name).String()
-	for _, informer := range s.informers {
-		if found, exists, _ := informer.GetStore().GetByKey(name); exists {
-			return snapshotOf(found)
-		}
+	watched := s.streams.of(key.Namespace)
+	if watched == nil {
+		return nil
 	}
-	return nil
+	found, _, _ := watched.informer.GetStore().GetByKey(cache.NewObjectName(key.Namespace, key.Name).String())
+	return snapshotOf(found)
 }
 
 // snapshotOf is what our informers hold: nothing else is ever put into them.
@@ -71,20 +74,49 @@ func snapshotOf(item any) *object.Snapshot {
 // all are the objects that the watches have shown.
 func (s *served) all() []*object.Snapshot {
 	var snapshots []*object.Snapshot
-	for _, informer := range s.informers {
-		for _, item := range informer.GetStore().List() {
-			snapshots = append(snapshots, snapshotOf(item))
-		}
+	for _, watched := range s.streams.all() {
+		snapshots = append(snapshots, watched.all()...)
 	}
 	return snapshots
 }
 
-// synced tells whether all objects that were there at the beginning are known,
-// and in the indices.
-func (s *served) synced() []cache.InformerSynced {
-	var all []cache.InformerSynced
-	for _, listener := range s.listening {
-		all = append(all, listener.HasSynced)
+// all are the objects that one watch has shown.
+func (w *stream) all() []*object.Snapshot {
+	var snapshots []*object.Snapshot
+	for _, item := range w.informer.GetStore().List() {
+		snapshots = append(snapshots, snapshotOf(item))
 	}
-	return all
+	return snapshots
+}
+
+// servings are all resources that are served, or were. What is not served any
+// longer stays here without streams, for the passes that are still to come. It is
+// safe for concurrent use; a pass holds on to what it began with.
+type servings struct {
+	mu     sync.RWMutex
+	byName map[string]*served
+}
+
+// get finds a resource by its name; nil if it never was served.
+func (s *servings) get(name string) *served {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.byName[name]
+}
+
+// put adds a resource, or replaces the earlier one of its name.
+func (s *servings) put(resource *served) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byName == nil {
+		s.byName = map[string]*served{}
+	}
+	s.byName[resource.name] = resource
+}
+
+// all are the resources in the order of their names.
+func (s *servings) all() []*served {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(s.byName), func(a, b *served) int { return strings.Compare(a.name, b.name) })
 }

@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Work handles the objects until the context is done. Then it takes no new work,
-// lets running handlers finish within the grace period, cancels them after it,
-// and returns when all of them have returned. Daemons and timers are stopped
-// first, while there are workers who can write what comes of them.
+// Work handles the objects until the context is done, but for the pauses. Then it
+// takes no new work, lets running handlers finish within the grace period, cancels
+// them after it, and returns when all of them have returned. Daemons and timers are
+// stopped first, while there are workers who can write what comes of them.
 func (e *Engine) Work(ctx context.Context) error {
 	standby := e.listing.Load()
 	select {
@@ -22,30 +22,49 @@ func (e *Engine) Work(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	// What was listed since is as fresh as can be.
-	if standby && !e.caughtUp(ctx) {
+	defer e.supervisor.Stop(e.grace(ctx)) // of those that a pause has not stopped
+	for {
+		active, end, others := e.activity.await(ctx)
+		if active == nil {
+			return nil
+		}
+		err := e.work(ctx, active, standby || others)
+		end()
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// work handles the objects until the next pause, or until the operator stops.
+func (e *Engine) work(ctx, active context.Context, standby bool) error {
+	// What was listed since the start is as fresh as can be.
+	if standby && !e.caughtUp(active) {
 		return nil
 	}
-	defer e.begin(ctx)()
+	defer e.begin(active)()
 	workers, err := e.workers()
 	if err != nil {
 		return err
 	}
-	return e.serve(ctx, workers)
+	e.supervisor.Resume()
+	return e.serve(ctx, active, workers)
 }
 
 // begin makes the context of all handlers, which lives on for the grace period.
 func (e *Engine) begin(ctx context.Context) (end func()) {
-	working, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	working, cancel := context.WithCancelCause(e.grace(ctx))
 	e.working, e.stopping = working, ctx.Done()
-	grace := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(e.Settings.Execution.GracePeriod, func() { cancel(errors.New("the operator is stopping")) })
-		context.AfterFunc(working, func() { timer.Stop() })
+	return func() { cancel(nil) }
+}
+
+// grace is a context that ends a grace period after another one.
+func (e *Engine) grace(ctx context.Context) context.Context {
+	graceful, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(e.Settings.Execution.GracePeriod, func() { cancel(errors.New("the operator is stopping")) })
 	})
-	return func() {
-		grace()
-		cancel(nil)
-	}
+	return graceful
 }
 
 // workers are those who make the passes.
@@ -68,21 +87,28 @@ func (e *Engine) workers() (controller.TypedController[Key], error) {
 }
 
 // serve lets the workers work until the context is done and the daemons and timers
-// are stopped.
-func (e *Engine) serve(ctx context.Context, workers controller.TypedController[Key]) error {
-	serving, halt := context.WithCancel(context.WithoutCancel(ctx))
+// are stopped: for good, or for a pause.
+func (e *Engine) serve(ctx, active context.Context, workers controller.TypedController[Key]) error {
+	serving, halt := context.WithCancel(context.WithoutCancel(active))
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		defer halt()
 		select {
-		case <-ctx.Done():
+		case <-active.Done():
 		case <-serving.Done(): // the workers have failed
 		}
-		e.supervisor.Stop(e.working)
+		if ctx.Err() != nil || serving.Err() != nil {
+			e.supervisor.Stop(e.working)
+			return
+		}
+		e.Logger.Info("The operator is paused.")
+		e.supervisor.Pause()
+		e.supervisor.Rest(e.working)
 	}()
 	err := workers.Start(serving)
 	halt()
 	<-stopped
+	e.shut()
 	return err
 }

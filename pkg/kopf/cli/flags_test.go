@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 func TestParse(t *testing.T) {
@@ -22,6 +24,10 @@ func TestParse(t *testing.T) {
 		"all namespaces, in short":      {"-A", Flags{AllNamespaces: true}},
 		"a namespace":                   {"--namespace one", Flags{Namespaces: []string{"one"}}},
 		"several namespaces":            {"-n one -n two,three", Flags{Namespaces: []string{"one", "two", "three"}}},
+		"a pattern of namespaces":       {"-n one -n team-*,!team-x", Flags{Namespaces: []string{"one", "team-*,!team-x"}}},
+		"a peering":                     {"--peering mine -p 7", Flags{Peering: "mine", Priority: 7}},
+		"an operator under development": {"--dev", Flags{Dev: true}},
+		"an operator on its own":        {"--standalone", Flags{Standalone: true}},
 		"all there is to be logged":     {"--debug", Flags{Debug: true}},
 		"more to be logged":             {"-v", Flags{Verbose: true}},
 		"more and all to be logged":     {"-v -d", Flags{Verbose: true, Debug: true}},
@@ -53,6 +59,8 @@ func TestRefusedCommandLines(t *testing.T) {
 		"an argument":                   {[]string{"-v", "run"}, `unexpected argument "run": this command takes flags only`},
 		"an argument after all flags":   {[]string{"--", "-v"}, `unexpected argument "-v"`},
 		"one namespace, and all":        {[]string{"-A", "-n", "one"}, "--all-namespaces and --namespace exclude each other"},
+		"two priorities":                {[]string{"--dev", "--priority=1"}, "--dev is a priority of its own: it excludes --priority"},
+		"alone among peers":             {[]string{"--standalone", "--peering=a"}, "--standalone excludes --peering, --priority and --dev"},
 		"less and more":                 {[]string{"-q", "-v"}, "--quiet excludes --verbose and --debug"},
 		"less and all":                  {[]string{"-q", "-d"}, "--quiet excludes --verbose and --debug"},
 		"a namespace without a name":    {[]string{"-n", ""}, "--namespace is empty: give a name, or --all-namespaces"},
@@ -155,6 +163,28 @@ func TestNoConfig(t *testing.T) {
 			config, err := test.flags.Config()
 			if err == nil || !strings.Contains(err.Error(), "no cluster to connect to: set KUBECONFIG or use --kubeconfig") || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %+v, %v", config, err)
+			}
+		})
+	}
+}
+
+func TestWhatTheFlagsSayOfPeers(t *testing.T) {
+	tests := map[string]struct {
+		arguments string
+		want      settings.Peering
+	}{
+		"nothing":           {"", settings.Peering{}},
+		"a name":            {"--peering mine", settings.Peering{Name: "mine", Mandatory: true}},
+		"a priority":        {"-p -3", settings.Peering{Priority: -3}},
+		"under development": {"--dev", settings.Peering{Priority: settings.DevelopmentPriority}},
+		"nobody":            {"--standalone", settings.Peering{Standalone: true}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			flags, err := Parse("operator", strings.Fields(test.arguments), &out)
+			if got := flags.peering(); err != nil || got != test.want {
+				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // The exit codes of an operator.
@@ -31,6 +33,7 @@ const (
 type Invocation struct {
 	Config     *rest.Config
 	Namespaces []string // empty: all
+	Peering    settings.Peering
 	Logger     logr.Logger
 }
 
@@ -58,7 +61,7 @@ func execute(ctx context.Context, program string, arguments []string, out io.Wri
 	flags.share(logger)
 	config, err := flags.Config()
 	if err == nil {
-		err = run(ctx, Invocation{Config: config, Namespaces: flags.Namespaces, Logger: logger})
+		err = run(ctx, Invocation{Config: config, Namespaces: flags.Namespaces, Peering: flags.peering(), Logger: logger})
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(out, "%s: %v\n", program, err)

@@ -46,4 +46,6 @@ type Table interface {
 	Replace(owner Owner, values any) error
 	// Remove takes out all values of an object.
 	Remove(owner Owner)
+	// RemoveAll takes out all values of all objects that are gone.
+	RemoveAll(gone func(owner Owner) bool)
 }

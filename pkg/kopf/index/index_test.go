@@ -226,3 +226,14 @@ func TestReadersSeeWholeChanges(t *testing.T) {
 	close(done)
 	readers.Wait()
 }
+
+func TestManyObjectsGoAtOnce(t *testing.T) {
+	x := index.New[string, string]()
+	for _, name := range []string{"one", "two", "three"} {
+		_ = x.Replace(owner(name), map[string]string{"all": name, name: name})
+	}
+	x.RemoveAll(func(o handler.Owner) bool { return o.Name != "two" })
+	if got := x.Get("all"); len(got) != 1 || got[0] != "two" || x.Has("one") || x.Len() != 2 {
+		t.Errorf("got %v, %d keys", got, x.Len())
+	}
+}

@@ -43,6 +43,17 @@ func (x *Index[K, V]) Remove(owner handler.Owner) {
 	x.replace(owner, nil)
 }
 
+// RemoveAll takes out all values of all objects that are gone.
+func (x *Index[K, V]) RemoveAll(gone func(owner handler.Owner) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for owner := range x.holdings {
+		if gone(owner) {
+			x.replace(owner, nil)
+		}
+	}
+}
+
 func (x *Index[K, V]) replace(owner handler.Owner, values map[K]V) {
 	held := x.holdings[owner]
 	if held == nil {

@@ -27,6 +27,7 @@ type Supervisor struct {
 	awaited int                 // how many workers run and are not abandoned
 	paused  bool
 	closed  bool
+	idle    chan struct{} // closed when nobody is awaited; nil: nobody wants to know
 	quiet   chan struct{} // closed when the supervisor is, and nobody is awaited
 }
 
@@ -49,6 +50,25 @@ func (s *Supervisor) Pause() {
 	defer s.mu.Unlock()
 	s.paused = true
 	s.halt(handler.StopPaused)
+}
+
+// Rest waits until all that run have returned or were abandoned, or the context is
+// done.
+func (s *Supervisor) Rest(ctx context.Context) {
+	s.mu.Lock()
+	if s.awaited == 0 {
+		s.mu.Unlock()
+		return
+	}
+	if s.idle == nil {
+		s.idle = make(chan struct{})
+	}
+	idle := s.idle
+	s.mu.Unlock()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
 }
 
 // Resume allows again to start what matches. The next Match of every group does;
@@ -84,6 +104,10 @@ func (s *Supervisor) workers() iter.Seq[*worker] {
 // release stops to wait for one worker. The lock is held.
 func (s *Supervisor) release() {
 	s.awaited--
+	if s.awaited == 0 && s.idle != nil {
+		close(s.idle)
+		s.idle = nil
+	}
 	s.hush()
 }
 

@@ -4,7 +4,9 @@
 // A Source gives a Snapshot of all resources; Scan makes one by asking the API
 // server. Resolve holds the selectors of the handlers against a Snapshot: it
 // tells which resources to serve, by which selectors each was found, and why
-// other selectors have found nothing.
+// other selectors have found nothing. A Tracker holds the resolutions of a running
+// operator against each other, a Pace says when to make the next one, and Names
+// tells when something has happened.
 //
 // # Invariants
 //

@@ -95,6 +95,20 @@ func (x *Indexer) Gone(owner handler.Owner) {
 	}
 }
 
+// AllGone takes out all objects that are not watched any longer.
+func (x *Indexer) AllGone(gone func(owner handler.Owner) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for at := range x.failing {
+		if gone(at.owner) {
+			x.forget(at)
+		}
+	}
+	for _, d := range x.Handlers {
+		d.Table.RemoveAll(gone)
+	}
+}
+
 // Close ends it: whatever is called afterwards has no effect. It waits for the
 // function that is running, if there is one; end the context of Seen first. The
 // indices stay as they are.

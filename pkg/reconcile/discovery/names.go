@@ -1,0 +1,109 @@
+package discovery
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The cluster-scoped resources whose objects tell what there is to be served.
+var (
+	Namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
+
+// Names follows which objects of a cluster-scoped resource there are, by their
+// metadata alone. It is safe for concurrent use.
+type Names struct {
+	resource schema.GroupVersionResource
+	reviews  authorization.SelfSubjectAccessReviewInterface
+	informer cache.SharedIndexInformer
+	handling cache.ResourceEventHandlerRegistration
+}
+
+// NewNames makes one, which has to be run. It calls changed for every object that
+// was there before, comes, changes, or goes; and failed, for everything that keeps
+// it from knowing. Both must not block.
+func NewNames(config *rest.Config, client *http.Client, resource schema.GroupVersionResource, changed func(), failed func(error)) (*Names, error) {
+	clients, err := kubernetes.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("the API server cannot be asked for permissions: %w", err)
+	}
+	objects, err := metadata.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be watched: %w", resource.Resource, err)
+	}
+	n := &Names{resource: resource, reviews: clients.AuthorizationV1().SelfSubjectAccessReviews()}
+	n.informer = metadatainformer.NewFilteredMetadataInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	err = n.listen(changed, failed)
+	return n, err
+}
+
+func (n *Names) listen(changed func(), failed func(error)) error {
+	if err := n.informer.SetTransform(bare); err != nil {
+		return err
+	}
+	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { failed(err) }); err != nil {
+		return err
+	}
+	handling, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { changed() },
+		UpdateFunc: func(any, any) { changed() },
+		DeleteFunc: func(any) { changed() },
+	})
+	n.handling = handling
+	return err
+}
+
+// bare leaves out of an object what nobody looks at.
+func bare(item any) (any, error) {
+	object, ok := item.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return item, nil
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}}, nil
+}
+
+// Permitted asks the API server whether the operator may do what Run does. To ask
+// is permitted to everybody, and leaves no refused request in the audit log.
+func (n *Names) Permitted(ctx context.Context) (bool, error) {
+	for _, verb := range []string{"list", "watch"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: verb, Group: n.resource.Group, Version: n.resource.Version, Resource: n.resource.Resource,
+			},
+		}}
+		answer, err := n.reviews.Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return false, fmt.Errorf("it is not known whether %s may be watched: %w", n.resource.Resource, err)
+		}
+		if !answer.Status.Allowed {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Run watches until the context is done.
+func (n *Names) Run(ctx context.Context) { n.informer.RunWithContext(ctx) }
+
+// Listed is closed when all names are known that were there at the beginning.
+func (n *Names) Listed() <-chan struct{} { return n.handling.HasSyncedChecker().Done() }
+
+// List are the names, sorted.
+func (n *Names) List() []string {
+	names := n.informer.GetStore().ListKeys()
+	slices.Sort(names)
+	return names
+}

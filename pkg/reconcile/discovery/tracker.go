@@ -1,0 +1,93 @@
+package discovery
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// Tracker tells what is to be served as the cluster changes. It trusts good news
+// at once, and bad news when it is confirmed:
+//
+//   - What is missing is given up when two snapshots in a row lack it. API servers
+//     that stand behind one address learn of changes at different times.
+//   - While some API groups are down, what could be among them stays as it was.
+//   - A version of a resource is not served before the earlier one is given up.
+//
+// The zero value is ready to use; it is for one goroutine.
+type Tracker struct {
+	served []Served
+	missed map[schema.GroupVersionResource]struct{}
+}
+
+// Update takes a resolution, and the snapshot that it was made of. It returns what
+// is to be served, and whether another snapshot may have something else to say
+// though nothing happens meanwhile.
+func (t *Tracker) Update(r Resolution, in Snapshot) (served []Served, settled bool) {
+	missed := map[schema.GroupVersionResource]struct{}{}
+	for _, before := range t.served {
+		if slices.ContainsFunc(r.Served, before.same) {
+			continue
+		}
+		if _, again := t.missed[before.GVR()]; again && !in.doubts(before.Resource) {
+			continue
+		}
+		missed[before.GVR()] = struct{}{}
+		served = append(served, before)
+	}
+	kept := len(served)
+	for _, found := range r.Served {
+		if !slices.ContainsFunc(served[:kept], found.sibling) {
+			served = append(served, t.merged(found, in))
+		}
+	}
+	t.served, t.missed = served, missed
+	return served, len(missed) == 0 && r.complete()
+}
+
+// merged keeps the selectors that cannot find anything for now.
+func (t *Tracker) merged(found Served, in Snapshot) Served {
+	if len(in.Failed) == 0 {
+		return found
+	}
+	for _, before := range t.served {
+		if !before.same(found) {
+			continue
+		}
+		for _, sel := range before.Selectors {
+			if !slices.Contains(found.Selectors, sel) {
+				found.Selectors = append(slices.Clip(found.Selectors), sel)
+			}
+		}
+	}
+	return found
+}
+
+// doubts tells whether it is not known whether a resource should be served.
+func (s Snapshot) doubts(r selector.Resource) bool {
+	if _, down := s.Failed[r.GroupVersion()]; down {
+		return true
+	}
+	return len(s.Failed) > 0 && slices.ContainsFunc(s.Resources, func(other selector.Resource) bool { return other.GVR() == r.GVR() })
+}
+
+// complete tells whether all selectors have found what they mean.
+func (r Resolution) complete() bool {
+	return !slices.ContainsFunc(r.Warnings, func(warning error) bool {
+		switch warning.(type) { //nolint:errorlint // they are not wrapped
+		case *selector.NotFoundError, *IncompleteError:
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+func (s Served) same(other Served) bool { return s.GVR() == other.GVR() }
+
+// sibling tells whether it is another version of the same resource.
+func (s Served) sibling(other Served) bool {
+	return s.GVR() != other.GVR() && s.GVR().GroupResource() == other.GVR().GroupResource()
+}

@@ -1,0 +1,59 @@
+package reconcile
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// listener is the only one on an informer, so that what it does is in order:
+// first the indices, then the event line, then the queue.
+func (e *Engine) listener(ctx context.Context, s *served) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(item any, listed bool) {
+			kind := watch.Added
+			if listed {
+				kind = "" // it was there before
+				e.memories.of(s.key(snapshotOf(item))).initial.Store(true)
+			}
+			e.happened(ctx, s, occurrence{kind, snapshotOf(item)})
+		},
+		UpdateFunc: func(before, after any) {
+			old, now := snapshotOf(before), snapshotOf(after)
+			switch {
+			case old.GetUID() != now.GetUID():
+				// Deleted and re-created while the watch was interrupted.
+				e.happened(ctx, s, occurrence{watch.Deleted, old})
+				e.happened(ctx, s, occurrence{watch.Added, now})
+			case old.GetResourceVersion() != now.GetResourceVersion():
+				e.happened(ctx, s, occurrence{watch.Modified, now})
+			}
+		},
+		DeleteFunc: func(item any) {
+			if unknown, ok := item.(cache.DeletedFinalStateUnknown); ok {
+				item = unknown.Obj // the deletion itself was missed
+			}
+			if last := snapshotOf(item); last != nil {
+				e.happened(ctx, s, occurrence{watch.Deleted, last})
+			}
+		},
+	}
+}
+
+func (e *Engine) happened(ctx context.Context, s *served, o occurrence) {
+	key := s.key(o.snapshot)
+	if s.indexer != nil {
+		e.index(ctx, s, key, o)
+	}
+	if s.indexed() {
+		return
+	}
+	if len(s.events) > 0 {
+		e.lines.push(key, o)
+	}
+	if o.kind == watch.Deleted {
+		e.dismiss(key)
+	}
+	e.enqueue(key)
+}
