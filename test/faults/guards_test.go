@@ -117,7 +117,7 @@ var guards = map[string]guard{
 	},
 	"a takeover: a standby looks at what there is before it works": {
 		file: "work.go", plan: "retries/k=4/crash-standby",
-		code:    "if standby && !e.caughtUp(ctx) {",
+		code:    "if standby && !e.caughtUp(active) {",
 		instead: "if standby && false {",
 	},
 	"a crash: a result is stored before the success is": {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,8 +14,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 func scan(t *testing.T) discovery.Snapshot {
@@ -145,6 +149,33 @@ func TestAnAPIServiceThatIsDown(t *testing.T) {
 	g.Expect(errors.As(errors.Join(got.Warnings...), &incomplete)).To(gomega.BeTrue())
 	g.Expect(incomplete.Unseen).To(gomega.Equal([]schema.GroupVersion{down}))
 	g.Expect(incomplete.Selector).To(gomega.Equal(selector.New("metrics.k8s.io", "pods")))
+}
+
+// What an operator needs is served while another API is down, and the rest as soon
+// as that is over.
+func TestAnOperatorWhileAnAPIServiceIsDown(t *testing.T) {
+	g, registry, called := gomega.NewWithT(t), kopf.NewRegistry(), make(chan string, 10)
+	settled(t)
+	note := func(_ context.Context, c *kopf.Change) error { called <- c.Resource().String(); return nil }
+	registry.OnCreate(kopf.Resource("example.com", "kopfexamples"), note, kopf.ID("does_not_need_it"))
+	registry.OnCreate(kopf.Resource("kopf.dev", "oldtimers"), note, kopf.ID("needs_it")) // which version is not known
+	down := schema.GroupVersion{Group: "kopf.dev", Version: "v9"}
+	service := apiService(down)
+	g.Expect(cluster.Client().Create(t.Context(), service)).To(gomega.Succeed())
+	g.Eventually(func() map[schema.GroupVersion]error { return scan(t).Failed }).Should(gomega.HaveKey(down))
+
+	namespace := cluster.Namespace(t)
+	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) { o.Settings.Scanning.Interval = time.Second })
+	old := testenv.NewObject("OldTimer", namespace, "one", nil)
+	old.SetAPIVersion("kopf.dev/v1alpha1")
+	g.Expect(cluster.Client().Create(t.Context(), old)).To(gomega.Succeed())
+	other := testenv.NewObject("KopfExample", namespace, "one", nil)
+	other.SetAPIVersion("example.com/v1")
+	g.Expect(cluster.Client().Create(t.Context(), other)).To(gomega.Succeed())
+	g.Eventually(called).Should(gomega.Receive(gomega.Equal("kopfexamples.v1.example.com")))
+	g.Consistently(called, "500ms").ShouldNot(gomega.Receive())
+	g.Expect(cluster.Client().Delete(t.Context(), service)).To(gomega.Succeed())
+	g.Eventually(called).Should(gomega.Receive(gomega.Equal("oldtimers.v1alpha1.kopf.dev")))
 }
 
 // breakAPI registers an API without a server for the time of the test.

@@ -1,0 +1,70 @@
+package peering
+
+import (
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/peering"
+)
+
+func TestFreezeAndResume(t *testing.T) {
+	tests := map[string]struct {
+		identity string
+		scoped   bool
+	}{
+		"in a namespace, by a person":  {"", true},
+		"in the cluster, under a name": {"maintenance", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			target, namespaces := peering.Target{Name: cluster.Namespace(t)}, []string(nil)
+			if test.scoped {
+				target.Namespace, namespaces = target.Name, []string{target.Name}
+			}
+			object := create(t, cluster, api, target.Namespace, target.Name)
+			o := join(t, cluster.Config(), "me", settings.Peering{Name: target.Name}, namespaces...)
+			g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
+			for range 2 { // again is no error
+				g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.Pause{
+					Identity: test.identity, Priority: peering.DefaultFreezePriority, Lifetime: time.Hour,
+				})).To(gomega.Succeed())
+			}
+			g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused"}))
+			for range 2 {
+				g.Expect(peering.Resume(t.Context(), cluster.Config(), target, test.identity)).To(gomega.Succeed())
+			}
+			g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused", "active"}))
+			g.Expect(entries(cluster, object)()).To(gomega.HaveLen(1))
+		})
+	}
+}
+
+func TestAFreezeEndsByItself(t *testing.T) {
+	g := gomega.NewWithT(t)
+	namespace := cluster.Namespace(t)
+	object := create(t, cluster, api, namespace, "default")
+	o := join(t, cluster.Config(), "me", settings.Peering{}, namespace)
+	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
+	target := peering.Target{Name: "default", Namespace: namespace}
+	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.Pause{Priority: 0, Lifetime: time.Second})).To(gomega.Succeed())
+	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused"}))
+	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused", "active"}))
+	g.Eventually(entries(cluster, object)).Should(gomega.HaveLen(1))
+}
+
+func TestWhatCannotBeFrozen(t *testing.T) {
+	g := gomega.NewWithT(t)
+	target := peering.Target{Name: "none", Namespace: cluster.Namespace(t)}
+	err := peering.Freeze(t.Context(), cluster.Config(), target, peering.Pause{Lifetime: time.Minute})
+	g.Expect(peering.IsAbsent(err)).To(gomega.BeTrue())
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`"name":"none"}}' | kubectl create -f -`)))
+	g.Expect(peering.IsAbsent(peering.Resume(t.Context(), cluster.Config(), target, ""))).To(gomega.BeTrue())
+	err = peering.Freeze(t.Context(), cluster.Config(), target, peering.Pause{})
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("give a lifetime")))
+	err = peering.Freeze(t.Context(), nobody(), target, peering.Pause{Lifetime: time.Minute})
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("forbidden")))
+}

@@ -1,0 +1,145 @@
+package scopes
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+func TestADefinitionComesAndGoes(t *testing.T) {
+	t.Parallel()
+	g, calls, registry, config := gomega.NewWithT(t), &calls{}, kopf.NewRegistry(), cluster.Config()
+	in, stopped := cluster.Namespace(t), make(chan string, 10)
+	group := in + ".example.com"
+	late := kopf.Resource(group, "lates")
+	registry.OnCreate(late, calls.creations, kopf.ID("create"))
+	registry.Daemon(late, func(_ context.Context, d *kopf.Task) error {
+		<-d.Stopped()
+		stopped <- d.Name()
+		return nil
+	}, kopf.ID("daemon"))
+	names := kopf.NewIndex(registry, late, indexed, kopf.ID("names"))
+	registry.OnCreate(examples, calls.creations, kopf.ID("create_example"))
+	operators.Start(t, config, in, registry)
+	for round, name := range []string{"first", "second"} {
+		crd := definition(group, "lates", "Late", "v1")
+		g.Expect(admin(t).Create(t.Context(), crd)).To(gomega.Succeed())
+		create(t, g, objectOf(group, "Late", in, name))
+		g.Eventually(calls.all).Should(gomega.HaveLen(round + 1))
+		g.Expect(calls.all()).To(gomega.ContainElement(in + "/" + name))
+		g.Eventually(names.Len).Should(gomega.Equal(1))
+		g.Expect(admin(t).Delete(t.Context(), crd)).To(gomega.Succeed())
+		g.Eventually(stopped).Should(gomega.Receive(gomega.Equal(name)))
+		g.Eventually(names.Len).Should(gomega.BeZero())
+		g.Eventually(func() error {
+			return client.IgnoreNotFound(admin(t).Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
+		}).Should(gomega.Succeed())
+		g.Eventually(func() bool { return admin(t).Get(t.Context(), client.ObjectKeyFromObject(crd), crd) != nil }).Should(gomega.BeTrue())
+	}
+}
+
+func TestAVersionIsAdded(t *testing.T) {
+	t.Parallel()
+	g, calls, registry := gomega.NewWithT(t), &calls{}, kopf.NewRegistry()
+	in := cluster.Namespace(t)
+	group := in + ".example.com"
+	created := kopf.Resource(group, "grows")
+	g.Expect(admin(t).Create(t.Context(), definition(group, "grows", "Grow", "v1"))).To(gomega.Succeed())
+	registry.OnCreate(created, calls.creations, kopf.ID("create"))
+	registry.OnUpdate(created, func(_ context.Context, c *kopf.Change) error {
+		calls.note("%s %s", c.Name(), c.Resource().Version)
+		return nil
+	}, kopf.ID("update"))
+	operators.Start(t, cluster.Config(), in, registry)
+	one := objectOf(group, "Grow", in, "one")
+	create(t, g, one)
+	g.Eventually(calls.all).Should(gomega.Equal([]string{in + "/one"}))
+
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	g.Expect(admin(t).Get(t.Context(), client.ObjectKey{Name: "grows." + group}, crd)).To(gomega.Succeed())
+	second := crd.Spec.Versions[0]
+	second.Name, second.Storage = "v2", false
+	crd.Spec.Versions = append(crd.Spec.Versions, second)
+	g.Expect(admin(t).Update(t.Context(), crd)).To(gomega.Succeed())
+	g.Eventually(func() []string { // until the change of versions is through
+		current, err := cluster.Current(one)()
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		current.Object["spec"] = map[string]any{"at": time.Now().String()}
+		g.Expect(client.IgnoreNotFound(cluster.Client().Patch(t.Context(), current, client.Merge))).To(gomega.Succeed())
+		return calls.all()
+	}, "30s", "300ms").Should(gomega.ContainElement("one v2"))
+	all := calls.all()
+	g.Expect(all[1:]).NotTo(gomega.ContainElement(in+"/one"), "created once")
+	g.Expect(slices.IsSorted(all[1:])).To(gomega.BeTrue(), "the versions do not alternate: %v", all)
+}
+
+// ours are the permissions for the objects alone.
+func ours(group string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"kopf.dev", group}, Resources: []string{"kopfexamples", "lates"}, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+}
+
+func TestWithoutThePermissionToLookAround(t *testing.T) {
+	t.Parallel()
+	g, calls, logs, registry := gomega.NewWithT(t), &calls{}, &calls{}, kopf.NewRegistry()
+	in, other := cluster.Namespace(t), cluster.Namespace(t)
+	group := in + ".example.com"
+	config := account(t, g, in, ours(group)...)
+	registry.OnCreate(examples, calls.creations, kopf.ID("create"))
+	registry.OnCreate(kopf.Resource(group, "lates"), calls.creations, kopf.ID("create_late"))
+	operators.Start(t, config, "", registry, scope(in, other+"*"), func(o *kopf.Options) {
+		o.Logger, o.Settings.Scanning.Interval = logs.logger(), time.Second
+	})
+	create(t, g, objectOf("kopf.dev", "KopfExample", in, "one"))
+	create(t, g, objectOf("kopf.dev", "KopfExample", other, "one"))
+	g.Eventually(calls.all).Should(gomega.Equal([]string{in + "/one"}))
+	g.Expect(logs.with("Namespaces may not be watched")).To(gomega.Equal(1), "%v", logs.all())
+	g.Expect(logs.with("Custom resource definitions may not be watched")).To(gomega.Equal(1))
+
+	g.Expect(admin(t).Create(t.Context(), definition(group, "lates", "Late", "v1"))).To(gomega.Succeed())
+	create(t, g, objectOf(group, "Late", in, "two"))
+	g.Eventually(calls.all).Should(gomega.Equal([]string{in + "/one", in + "/two"}))
+	g.Expect(logs.with("may not be watched")).To(gomega.Equal(2))
+	g.Expect(logs.with("forbidden")).To(gomega.BeZero(), "%v", logs.all())
+
+	// What is permitted later is used without a restart.
+	role := &rbacv1.ClusterRole{}
+	g.Expect(admin(t).Get(t.Context(), client.ObjectKey{Name: "operator-" + in}, role)).To(gomega.Succeed())
+	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}})
+	g.Expect(admin(t).Update(t.Context(), role)).To(gomega.Succeed())
+	g.Eventually(calls.all).Should(gomega.Equal([]string{in + "/one", in + "/two", other + "/one"}))
+}
+
+func TestScanningIsDisabled(t *testing.T) {
+	t.Parallel()
+	g, calls, logs, registry, config := gomega.NewWithT(t), &calls{}, &calls{}, kopf.NewRegistry(), cluster.Config()
+	in := cluster.Namespace(t)
+	group := in + ".example.com"
+	registry.OnCreate(kopf.Resource(group, "lates"), calls.creations, kopf.ID("create_late"))
+	registry.OnCreate(examples, calls.creations, kopf.ID("create"))
+	requests := testenv.Count(config)
+	operators.Start(t, config, in, registry, func(o *kopf.Options) {
+		o.Logger, o.Settings.Scanning.Disabled, o.Settings.Scanning.Interval = logs.logger(), true, time.Millisecond
+	})
+	g.Expect(admin(t).Create(t.Context(), definition(group, "lates", "Late", "v1"))).To(gomega.Succeed())
+	create(t, g, objectOf(group, "Late", in, "late"))
+	create(t, g, objectOf("kopf.dev", "KopfExample", in, "one"))
+	g.Eventually(calls.all).Should(gomega.Equal([]string{in + "/one"}))
+	g.Consistently(calls.all, "500ms").Should(gomega.HaveLen(1))
+	g.Expect(logs.with("selects nothing", "operator is restarted")).To(gomega.Equal(1), "%v", logs.all())
+	for _, request := range requests.Requests() {
+		g.Expect(request.Resource).NotTo(gomega.BeElementOf("namespaces", "customresourcedefinitions", "selfsubjectaccessreviews"))
+	}
+}

@@ -1,0 +1,21 @@
+// Package scopes shows on a real API server which resources and namespaces an
+// operator watches, as they come and go while it runs.
+package scopes
+
+import (
+	"flag"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "8") // the tests wait more than they compute
+	ctrl.SetLogger(operators.Logger())
+	testenv.Main(m, &cluster, testenv.Options{})
+}

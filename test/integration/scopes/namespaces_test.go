@@ -1,0 +1,100 @@
+package scopes
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var (
+	examples = kopf.Resource("kopf.dev", "v1", "kopfexamples")
+	clusters = kopf.Resource("kopf.dev", "v1", "kopfclusters")
+)
+
+func scope(namespaces ...string) func(*kopf.Options) {
+	return func(o *kopf.Options) { o.Settings.Scope.Namespaces = namespaces }
+}
+
+func TestPatternsOfNamespaces(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		patterns []string // %s is what all namespaces begin with
+		handled  []string
+	}{
+		"a glob":                      {[]string{"%s-*-pr-*"}, []string{"my-pr-1", "my-pr-2"}},
+		"a negation within a glob":    {[]string{"%s-*,!*-pr-1"}, []string{"my-live", "my-pr-2"}},
+		"the rightmost one decides":   {[]string{"%s-*,!*-pr-*,*-pr-2"}, []string{"my-live", "my-pr-2"}},
+		"a glob and a name":           {[]string{"%s-*-pr-1", "%s-my-live"}, []string{"my-live", "my-pr-1"}},
+		"what is excluded can return": {[]string{"!*,%s-my-*"}, []string{"my-live", "my-pr-1", "my-pr-2"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, calls, registry := gomega.NewWithT(t), &calls{}, kopf.NewRegistry()
+			unique := cluster.Namespace(t)
+			prefix := "p" + unique[len(unique)-5:]
+			namespace(t, g, prefix+"-my-live") // the others come later
+			registry.OnCreate(examples, calls.creations, kopf.ID("create"))
+			registry.OnCreate(clusters, calls.creations, kopf.ID("create_cluster"), kopf.Labels(kopf.Filters{"test": kopf.Equal(prefix)}))
+			var patterns []string
+			for _, pattern := range test.patterns {
+				patterns = append(patterns, fmt.Sprintf(pattern, prefix))
+			}
+			operators.Start(t, cluster.Config(), "", registry, scope(patterns...))
+			expected := []string{"/" + prefix}
+			for _, each := range test.handled {
+				expected = append(expected, prefix+"-"+each+"/one")
+			}
+			namespace(t, g, prefix+"-my-pr-1")
+			namespace(t, g, prefix+"-my-pr-2")
+			for _, each := range []string{"my-live", "my-pr-1", "my-pr-2"} {
+				create(t, g, testenv.NewObject("KopfExample", prefix+"-"+each, "one", nil))
+			}
+			unscoped := testenv.NewObject("KopfCluster", "", prefix, nil)
+			unscoped.SetLabels(map[string]string{"test": prefix})
+			create(t, g, unscoped)
+			g.Eventually(calls.all).Should(gomega.ConsistOf(expected))
+			g.Consistently(calls.all, "300ms").Should(gomega.ConsistOf(expected))
+		})
+	}
+}
+
+func TestNamespacesComeAndGo(t *testing.T) {
+	t.Parallel()
+	const many = 30
+	g, calls, registry, config := gomega.NewWithT(t), &calls{}, kopf.NewRegistry(), cluster.Config()
+	prefix := cluster.Namespace(t)
+	registry.OnCreate(examples, calls.creations, kopf.ID("create"))
+	names := kopf.NewIndex(registry, examples, indexed, kopf.ID("names"))
+	requests := testenv.Count(config)
+	operators.Start(t, config, "", registry, scope(prefix+"-*"))
+	for round := range 2 { // the second time under the same names
+		var removals []func()
+		expected := []string{}
+		for i := range many {
+			name := fmt.Sprintf("%s-%d", prefix, i)
+			removals = append(removals, namespace(t, g, name))
+			create(t, g, testenv.NewObject("KopfExample", name, fmt.Sprintf("round-%d", round), nil))
+			expected = append(expected, fmt.Sprintf("%s/round-%d", name, round))
+		}
+		g.Eventually(calls.all).Should(gomega.ContainElements(expected))
+		g.Expect(calls.all()).To(gomega.HaveLen((round + 1) * many))
+		g.Eventually(names.Len).Should(gomega.Equal(many))
+		for _, remove := range removals {
+			// The objects are left behind, as no controller removes them here:
+			// the operator has to forget them with the namespace.
+			remove()
+		}
+		g.Eventually(names.Len).Should(gomega.BeZero())
+		for i := range many {
+			obj := testenv.NewObject("KopfExample", fmt.Sprintf("%s-%d", prefix, i), fmt.Sprintf("round-%d", round), nil)
+			g.Expect(cluster.Client().Delete(t.Context(), obj)).To(gomega.Succeed())
+		}
+	}
+	g.Expect(requests.Snapshot()[testenv.Key{Method: testenv.MethodWatch, Target: "namespaces"}]).To(gomega.BeNumerically("<=", 2))
+}
