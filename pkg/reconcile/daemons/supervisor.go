@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"sync"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 )
@@ -17,6 +18,7 @@ var errStopped = errors.New("the handler is to stop")
 // it in the end.
 type Supervisor struct {
 	options Options
+	began   time.Time // alarms ring together at multiples of some time since then
 	// working is the context of all handlers, delivering that of all writes.
 	working, delivering context.Context
 	cancel              context.CancelCauseFunc // of working
@@ -33,7 +35,7 @@ type Supervisor struct {
 
 // New makes a supervisor.
 func New(options Options) *Supervisor {
-	s := &Supervisor{options: options.withDefaults(), groups: map[*Group]struct{}{}, quiet: make(chan struct{})}
+	s := &Supervisor{options: options.withDefaults(), began: time.Now(), groups: map[*Group]struct{}{}, quiet: make(chan struct{})}
 	s.working, s.cancel = context.WithCancelCause(context.Background())
 	s.delivering, s.giveUp = context.WithCancel(context.Background())
 	return s
