@@ -12,7 +12,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/memo"
 	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
@@ -137,15 +136,13 @@ func (b *background) settle(unsent []execution.Contribution) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.outbox = slices.DeleteFunc(b.outbox, func(d delivery) bool {
-		waiting := slices.ContainsFunc(unsent, func(c execution.Contribution) bool { return is(c.Patch, d.Patch) })
+		waiting := slices.ContainsFunc(unsent, func(c execution.Contribution) bool { return c.Patch == d.Patch })
 		if !waiting {
 			close(d.done)
 		}
 		return !waiting
 	})
 }
-
-func is(a, b *patch.Patch) bool { return a == b }
 
 // close stops the daemons and timers of an object that is gone. It waits for
 // none of them.

@@ -51,13 +51,13 @@ func (p *pass) report(c *cycle, d *handler.Declaration, o execution.Outcome) {
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
-		log.Error(o.Ignored, "The handler failed; this is ignored.", stackOf(o.Ignored)...)
+		log.Error(o.Ignored, "The handler failed; this is ignored.", handler.StackOf(o.Ignored)...)
 	case o.Succeeded() && o.Contributes:
 		c.unwritten = append(c.unwritten, d.ID)
 	case o.Succeeded():
 		p.succeeded(d.ID)
 	case o.Final: // be it that it has waited for its sub-handlers too long
-		log.Error(o.Err, "The handler failed permanently.", stackOf(o.Err)...)
+		log.Error(o.Err, "The handler failed permanently.", handler.StackOf(o.Err)...)
 		p.post(p.body, warning, "Failure", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
 	case errors.As(o.Err, &children):
 		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
@@ -65,7 +65,7 @@ func (p *pass) report(c *cycle, d *handler.Declaration, o execution.Outcome) {
 		log.Info("The handler will be retried.", "error", o.Err.Error(), "delay", o.Delay.String())
 		p.post(p.body, warning, "Retry", fmt.Sprintf("Handler %s will be retried: %s", d.ID, o.Err))
 	default:
-		log.Error(o.Err, "The handler failed and will be retried.", append(stackOf(o.Err), "delay", o.Delay.String())...)
+		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
 		p.post(p.body, warning, "Retry", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))
 	}
 }
@@ -82,15 +82,6 @@ func (p *pass) written(c *cycle) {
 		p.succeeded(id)
 	}
 	c.unwritten = nil
-}
-
-// stackOf is the place of a panic, for the log line about it.
-func stackOf(err error) []any {
-	var panicked *handler.PanicError
-	if errors.As(err, &panicked) {
-		return []any{"stack", string(panicked.Stack)}
-	}
-	return nil
 }
 
 // post reports something about the object as a Kubernetes event.

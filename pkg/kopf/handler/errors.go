@@ -90,6 +90,15 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // Unwrap is the error that the handler panicked with, if it was one.
 func (e *PanicError) Unwrap() error { err, _ := e.Value.(error); return err }
 
+// StackOf is the place of a panic as values for a log line; nothing of other errors.
+func StackOf(err error) []any {
+	var panicked *PanicError
+	if errors.As(err, &panicked) {
+		return []any{"stack", string(panicked.Stack)}
+	}
+	return nil
+}
+
 // SubhandlersError says that some sub-handlers of a handler are not done yet. A
 // handler that executes them in place returns it as it is.
 type SubhandlersError struct {

@@ -1,7 +1,7 @@
 package selector
 
 import (
-	"regexp"
+	"path"
 	"slices"
 	"strings"
 )
@@ -66,36 +66,9 @@ func MatchNamespace(name, pattern string) bool {
 	return matches
 }
 
-// fits tells whether the name fits one glob. Globs are few and looked at rarely:
-// they are not worth to be kept in another form.
+// fits tells whether the name fits one glob. In the specification a class is negated
+// by "!", and nothing has a meaning for path.Match alone.
 func fits(name, glob string) bool {
-	var expression strings.Builder
-	for rest := glob; rest != ""; {
-		var piece string
-		piece, rest = translated(rest)
-		expression.WriteString(piece)
-	}
-	compiled, err := regexp.Compile(`(?s)\A(?:` + expression.String() + `)\z`)
-	return err == nil && compiled.MatchString(name)
-}
-
-// translated makes a regular expression of the beginning of a glob.
-func translated(glob string) (expression, rest string) {
-	switch glob[0] {
-	case '*':
-		return ".*", glob[1:]
-	case '?':
-		return ".", glob[1:]
-	case '[':
-		class := glob[1:]
-		if end := strings.IndexByte(class[min(1, len(class)):], ']') + 1; end > 0 {
-			set, negated := strings.CutPrefix(class[:end], "!")
-			sign := ""
-			if negated {
-				sign = "^"
-			}
-			return "[" + sign + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `^`, `\^`).Replace(set) + "]", class[end+1:]
-		}
-	}
-	return regexp.QuoteMeta(glob[:1]), glob[1:]
+	matches, err := path.Match(strings.NewReplacer("[!", "[^", "[^", `[\^`, `\`, `\\`).Replace(glob), name)
+	return matches && err == nil
 }

@@ -48,20 +48,16 @@ type Options struct {
 	// its own. Default: settings.DefaultBackoff.
 	Backoff time.Duration
 	// Polling is the pause between two warnings about a daemon that does not
-	// stop, if the daemon has none of its own. Default: DefaultPolling.
+	// stop, if the daemon has none of its own. Default: settings.DefaultCancellationPolling.
 	Polling time.Duration
 }
-
-// DefaultPolling is often enough for a person who waits for the object to go,
-// and rare enough for the log.
-const DefaultPolling = 60 * time.Second
 
 func (o Options) withDefaults() Options {
 	if o.Backoff == 0 {
 		o.Backoff = settings.DefaultBackoff
 	}
 	if o.Polling == 0 {
-		o.Polling = DefaultPolling
+		o.Polling = settings.DefaultCancellationPolling
 	}
 	return o
 }

@@ -86,22 +86,13 @@ func report(log logr.Logger, o execution.Outcome) {
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
-		log.Error(o.Ignored, "The object could not be indexed; what the index has of it stays.", stackOf(o.Ignored)...)
+		log.Error(o.Ignored, "The object could not be indexed; what the index has of it stays.", handler.StackOf(o.Ignored)...)
 	case o.Err == nil:
 	case o.Final:
-		log.Error(o.Err, "The object could not be indexed; it is out of the index for ever.", stackOf(o.Err)...)
+		log.Error(o.Err, "The object could not be indexed; it is out of the index for ever.", handler.StackOf(o.Err)...)
 	case errors.As(o.Err, &temporary): // the function wants it so
 		log.Info("The object is out of the index for now.", "error", o.Err.Error(), "delay", o.Delay.String())
 	default:
-		log.Error(o.Err, "The object could not be indexed; it is out of the index for now.", append(stackOf(o.Err), "delay", o.Delay.String())...)
+		log.Error(o.Err, "The object could not be indexed; it is out of the index for now.", append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
 	}
-}
-
-// stackOf is the place of a panic, for the log line about it.
-func stackOf(err error) []any {
-	var panicked *handler.PanicError
-	if errors.As(err, &panicked) {
-		return []any{"stack", string(panicked.Stack)}
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
@@ -24,12 +25,17 @@ var listVersion = schema.GroupVersion{Version: "v1"}
 // Client talks to the API server about one resource. It is safe for concurrent use.
 type Client struct {
 	rest     rest.Interface
+	metadata metadata.Getter
 	resource selector.Resource
 }
 
 // New makes a client of one resource. The HTTP client is shared by all clients
 // of an operator, so that they share its connections.
 func New(config *rest.Config, httpClient *http.Client, resource selector.Resource) (*Client, error) {
+	objects, err := metadata.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("the API of %s cannot be used: %w", resource, err)
+	}
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &schema.GroupVersion{Group: resource.Group, Version: resource.Version}
 	config.APIPath = "/apis"
@@ -42,7 +48,7 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 	if err != nil {
 		return nil, fmt.Errorf("the API of %s cannot be used: %w", resource, err)
 	}
-	return &Client{rest: client, resource: resource}, nil
+	return &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource}, nil
 }
 
 // Get reads one object, live.

@@ -20,11 +20,11 @@ func paged(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("continue") == "more" {
 		page, next = 2, ""
 	}
-	if r.Header.Get("Accept") != metadataOnly || r.URL.Query().Get("resourceVersion") != "" {
+	if !strings.Contains(r.Header.Get("Accept"), "as=PartialObjectMetadataList") || r.URL.Query().Get("resourceVersion") != "" {
 		w.WriteHeader(http.StatusNotAcceptable)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9","continue":%q},
+	_, _ = fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"9","continue":%q},
 		"items":[{"metadata":{"namespace":"ns","name":"n%d","uid":"u%d","resourceVersion":"%d"}}]}`, next, page, page, page)
 }
 
