@@ -3,9 +3,6 @@ package background
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -15,29 +12,11 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// pooled are the goroutines of a connection that waits for its next client.
-var pooled = regexp.MustCompile(`net/http\.\(\*(persistConn|http2ClientConn)\)|http2\.\(\*clientConnReadLoop\)`)
-
-// goroutines are the stacks of all goroutines by their numbers, but those of
-// connections, which are pooled for the next client of the process.
-func goroutines() map[string]string {
-	buffer := make([]byte, 1<<26)
-	buffer = buffer[:runtime.Stack(buffer, true)]
-	stacks := map[string]string{}
-	for _, stack := range strings.Split(string(buffer), "\n\n") {
-		number, _, _ := strings.Cut(stack, " [")
-		if !pooled.MatchString(stack) {
-			stacks[number] = stack
-		}
-	}
-	return stacks
-}
-
 // left are the goroutines that were not there before, for Eventually.
 func left(before map[string]string) func() []string {
 	return func() []string {
 		var left []string
-		for number, stack := range goroutines() {
+		for number, stack := range operators.Goroutines() {
 			if _, there := before[number]; !there {
 				left = append(left, stack)
 			}
@@ -87,7 +66,7 @@ func (b *bench) accompany() *operators.Operator {
 func TestAThousandDaemonsStopWithTheirOperator(t *testing.T) {
 	const objects = 200 // of five daemons each
 	b := newBench(t)
-	before := goroutines()
+	before := operators.Goroutines()
 	operator := b.accompany()
 	b.crowd("KopfExample", objects)
 	b.Eventually(b.runs.running("")).Should(gomega.BeNumerically(">=", 5*objects))

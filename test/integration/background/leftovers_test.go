@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopf/memo"
+	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -54,12 +55,12 @@ func TestNothingIsLeftOfObjectsThatAreGone(t *testing.T) {
 	b.declareWitnesses(&made, &collected)
 	b.start(func(o *kopf.Options) { o.Settings.Networking.QPS = -1 })
 	b.comeAndGo(objects) // the operator is ready before all of its workers are there
-	before := goroutines()
+	before := operators.Goroutines()
 	for range rounds - 1 {
 		b.comeAndGo(objects)
 	}
 	// A watch may have been replaced by another one meanwhile.
-	b.Eventually(func() int { return len(goroutines()) }).Should(gomega.BeNumerically("<=", len(before)), func() string {
+	b.Eventually(func() int { return len(operators.Goroutines()) }).Should(gomega.BeNumerically("<=", len(before)), func() string {
 		return strings.Join(left(before)(), "\n\n")
 	})
 	b.Expect(made.Load()).To(gomega.BeEquivalentTo(objects * rounds))

@@ -2,35 +2,15 @@ package handling
 
 import (
 	"context"
-	"regexp"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
-
-// pooled are the goroutines of a connection that waits for its next client.
-var pooled = regexp.MustCompile(`net/http\.\(\*(persistConn|http2ClientConn)\)|http2\.\(\*clientConnReadLoop\)`)
-
-// goroutines are the stacks of all goroutines by their numbers, but those of
-// connections, which are pooled for the next client of the process.
-func goroutines() map[string]string {
-	buffer := make([]byte, 1<<24)
-	buffer = buffer[:runtime.Stack(buffer, true)]
-	stacks := map[string]string{}
-	for _, stack := range strings.Split(string(buffer), "\n\n") {
-		number, _, _ := strings.Cut(stack, " [")
-		if !pooled.MatchString(stack) {
-			stacks[number] = stack
-		}
-	}
-	return stacks
-}
 
 // This one is not parallel: the others have goroutines too.
 func TestNothingIsLeftOfAnOperatorThatIsStopped(t *testing.T) {
@@ -38,16 +18,16 @@ func TestNothingIsLeftOfAnOperatorThatIsStopped(t *testing.T) {
 	b.OnCreate(examples, b.noted("create", fail(kopf.Temporary(errNotYet, long))), kopf.ID("create"))
 	b.OnEvent(examples, ignore, kopf.ID("event"))
 	b.OnDelete(noStatuses, succeed)
-	before := goroutines()
+	before := operators.Goroutines()
 	operator := b.start()
 	b.create("one", nil)
 	b.submit(testenv.NewObject("KopfNoStatus", b.namespace, "one", nil))
 	b.Eventually(b.calls.all).ShouldNot(gomega.BeEmpty())
-	b.Expect(len(goroutines())).To(gomega.BeNumerically(">", len(before)))
+	b.Expect(len(operators.Goroutines())).To(gomega.BeNumerically(">", len(before)))
 	operator.Stop()
 	b.Eventually(func() []string {
 		var left []string
-		for number, stack := range goroutines() {
+		for number, stack := range operators.Goroutines() {
 			if _, there := before[number]; !there {
 				left = append(left, stack)
 			}
