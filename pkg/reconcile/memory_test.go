@@ -137,7 +137,7 @@ func TestPauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &Engine{Config: Config{Settings: settings.Settings{Queueing: settings.Queueing{ErrorDelays: test.delays}}}}
-				p := &pass{Engine: e, memory: &memory{}, log: logr.Discard()}
+				p := &pass{Engine: e, served: &served{}, memory: &memory{}, log: logr.Discard()}
 				for i, want := range test.want {
 					if got := p.pause(errors.New("the API is not there")); got != want || p.memory.failures != i+1 || !p.memory.notBefore.Equal(time.Now().Add(want)) {
 						t.Errorf("attempt %d: got %s, %+v", i, got, p.memory.recollection)

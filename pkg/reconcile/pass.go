@@ -99,6 +99,10 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 	return p.record(ctx, c)
 }
 
+// persistent is how many errors in a row are more than a mishap: then an event tells
+// of them, once.
+const persistent = 2
+
 // pause is how long an object is left alone after an error that is none of its
 // handlers' errors.
 func (p *pass) pause(err error) time.Duration {
@@ -110,7 +114,24 @@ func (p *pass) pause(err error) time.Duration {
 	p.memory.failures++
 	p.memory.notBefore = time.Now().Add(delay)
 	p.log.Error(err, "The object cannot be handled now; it will be retried.", "failures", p.memory.failures, "delay", delay.String())
+	if p.memory.failures == persistent {
+		p.postpone(err)
+	}
 	return delay
+}
+
+// postpone tells of an error that lasts, by what is known of the object without
+// reading it.
+func (p *pass) postpone(err error) {
+	body := p.body
+	if body == nil {
+		snapshot := p.cached(p.key.NamespacedName)
+		if snapshot == nil {
+			return
+		}
+		body = snapshot.Body()
+	}
+	p.post(body, warning, "Postponed", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
 }
 
 // recovered makes an error of a panic in the engine itself, so that one object

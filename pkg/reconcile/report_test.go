@@ -134,6 +134,17 @@ func TestAChangeWithoutHandlersIsSaidToBeOne(t *testing.T) {
 	}
 }
 
+func TestAnOutageIsAnEventOnce(t *testing.T) {
+	p, w := witnessed()
+	for range 5 {
+		p.pause(errors.New("no connection"))
+	}
+	want := "KopfExample/one Warning Postponed: The object cannot be handled now; it will be retried: no connection"
+	if len(w.log) != 5 || strings.Join(w.events, "\n") != want {
+		t.Errorf("got %q, %q", w.log, w.events)
+	}
+}
+
 func TestNothingIsPostedWherePostingIsDisabled(t *testing.T) {
 	p, w := witnessed()
 	p.Settings.Posting.Disabled = true

@@ -110,6 +110,8 @@ func TestATimerGoesOnAfterTheAPIHasFailed(t *testing.T) {
 			b.expectWaiting(o)
 			if test.apart {
 				b.expectUndisturbed(good)
+				b.Eventually(b.events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Postponed: ")), b.logs.String)
+				b.Expect(b.logs.with("The object cannot be handled now", "/bad")).NotTo(gomega.BeEmpty())
 			}
 			o.set(false)
 			b.expectUndisturbed(bad)
