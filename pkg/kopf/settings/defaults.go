@@ -15,6 +15,7 @@ const (
 	DefaultCheckpoint         = time.Second
 	DefaultWorkers            = 100
 	DefaultGracePeriod        = 20 * time.Second
+	DefaultExitTimeout        = 10 * time.Minute
 	DefaultEventBacklog       = 100
 
 	DefaultCancellationPolling = 60 * time.Second
@@ -35,12 +36,15 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.Execution.Checkpoint, DefaultCheckpoint)
 	fill(&s.Execution.Workers, DefaultWorkers)
 	fill(&s.Execution.GracePeriod, DefaultGracePeriod)
+	fill(&s.Execution.ExitTimeout, DefaultExitTimeout)
 	fill(&s.Background.CancellationPolling, DefaultCancellationPolling)
 	fill(&s.Queueing.EventBacklog, DefaultEventBacklog)
 	fill(&s.Networking.QPS, DefaultQPS)
 	fill(&s.Networking.Burst, DefaultBurst)
 	fill(&s.Networking.RequestTimeout, DefaultRequestTimeout)
 	s.Peering.fill()
+	s.Replicas.fill()
+	s.Health.fill()
 	if s.Persistence.DiffBase == nil {
 		s.Persistence.DiffBase = storage.AnnotationsDiffBase{}
 	}

@@ -19,6 +19,9 @@ type Settings struct {
 	Posting     Posting
 	Networking  Networking
 	Peering     Peering
+	Replicas    Replicas
+	Health      Health
+	Metrics     Metrics
 }
 
 // Persistence is how the operator keeps its state on the objects.
@@ -57,6 +60,11 @@ type Execution struct {
 	// stops. Default: DefaultGracePeriod, less than the 30 seconds that
 	// Kubernetes gives to a pod.
 	GracePeriod time.Duration
+	// ExitTimeout is how long the operator may take to stop in all, cleanup handlers
+	// included. What has not stopped by then is abandoned, with an error.
+	// Default: DefaultExitTimeout; a person has long given up by then, and Kubernetes
+	// has killed the pod.
+	ExitTimeout time.Duration
 }
 
 // Background is how daemons and timers are run.

@@ -27,6 +27,7 @@ func TestDefaults(t *testing.T) {
 		"done is done after a second":        {s.Execution.Checkpoint, time.Second},
 		"a hundred objects at once":          {s.Execution.Workers, 100},
 		"handlers may finish":                {s.Execution.GracePeriod, 20 * time.Second},
+		"stopping has an end":                {s.Execution.ExitTimeout, 10 * time.Minute},
 		"a hundred events wait":              {s.Queueing.EventBacklog, 100},
 		"the first pause after an error":     {s.Queueing.ErrorDelays[0], time.Second},
 		"the pauses after errors":            {s.Queueing.ErrorDelays, seconds(1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377)},
@@ -42,6 +43,18 @@ func TestDefaults(t *testing.T) {
 		"all peers are equal":                {s.Peering.Priority, 0},
 		"a peer is believed a minute":        {s.Peering.Lifetime, time.Minute},
 		"signs of life are logged":           {s.Peering.Stealth, false},
+		"an operator is alone":               {s.Replicas.Elected, false},
+		"the lease has a name":               {s.Replicas.LeaseName, "kopf-operator"},
+		"a lease is good for 15 seconds":     {s.Replicas.LeaseDuration, 15 * time.Second},
+		"a leader gives up before":           {s.Replicas.RenewDeadline, 10 * time.Second},
+		"a lease is asked for":               {s.Replicas.RetryPeriod, 2 * time.Second},
+		"nobody can ask for the health":      {s.Health.Address, ""},
+		"the path of the probes":             {s.Health.LivenessPath, "/healthz"},
+		"the path of the watches":            {s.Health.ReadinessPath, "/readyz"},
+		"a probe is good for 10 seconds":     {s.Health.ProbeAge, 10 * time.Second},
+		"a queue that stands still is seen":  {s.Health.Stall, 5 * time.Minute},
+		"nobody can read the metrics":        {s.Metrics.Address, ""},
+		"metrics are plain":                  {s.Metrics.Secure, false},
 		"the default is complete and stable": {s.WithDefaults().Execution.Workers, s.Execution.Workers},
 	}
 	for name, test := range tests {
@@ -65,7 +78,8 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 
 // A setting that the list above forgets shows up here.
 func TestEverySettingHasADefault(t *testing.T) {
-	zeroByDesign := []string{"Scope.Namespaces", "Scanning.Disabled", "Posting.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth"}
+	zeroByDesign := []string{"Scope.Namespaces", "Scanning.Disabled", "Posting.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
+		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Metrics.Address", "Metrics.Secure"}
 	of := reflect.ValueOf(settings.Default())
 	for i := range of.NumField() {
 		group := of.Type().Field(i).Name
@@ -84,11 +98,14 @@ func TestWhatIsSetIsKept(t *testing.T) {
 		Scanning:    settings.Scanning{Disabled: true, Interval: 9},
 		Persistence: settings.Persistence{Finalizer: "a.dev/f", Progress: storage.StatusProgress{}, ConsistencyTimeout: 1, DiffBase: storage.StatusDiffBase{}},
 		Background:  settings.Background{CancellationPolling: 9},
-		Execution:   settings.Execution{Backoff: 2, Checkpoint: 3, Workers: 4, GracePeriod: 5, Lifecycle: handler.OneByOne},
+		Execution:   settings.Execution{Backoff: 2, Checkpoint: 3, Workers: 4, GracePeriod: 5, ExitTimeout: 6, Lifecycle: handler.OneByOne},
 		Queueing:    settings.Queueing{ErrorDelays: []time.Duration{}, EventBacklog: 6},
 		Posting:     settings.Posting{Disabled: true},
 		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8},
 		Peering:     settings.Peering{Name: "a", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
+		Replicas:    settings.Replicas{Elected: true, LeaseName: "a", LeaseNamespace: "b", LeaseDuration: 4, RenewDeadline: 3, RetryPeriod: 1},
+		Health:      settings.Health{Address: ":1", LivenessPath: "/a", ReadinessPath: "/b", ProbeAge: 2, Stall: 3},
+		Metrics:     settings.Metrics{Address: ":2", Secure: true},
 	}
 	got := given.WithDefaults()
 	if reflect.ValueOf(got.Execution.Lifecycle).Pointer() != reflect.ValueOf(given.Execution.Lifecycle).Pointer() {
@@ -146,6 +163,16 @@ func TestValidate(t *testing.T) {
 			func(s *settings.Settings) { s.Peering.Standalone, s.Peering.Mandatory = true, true },
 			"settings.Peering is both Standalone and Mandatory",
 		},
+		"a negative end":          {func(s *settings.Settings) { s.Execution.ExitTimeout = -1 }, "settings.Execution.ExitTimeout is negative"},
+		"a lease without a name":  {func(s *settings.Settings) { s.Replicas.LeaseName = "My Lease" }, `settings.Replicas.LeaseName "My Lease" is no name of an object`},
+		"a lease in no namespace": {func(s *settings.Settings) { s.Replicas.LeaseNamespace = "My Space" }, `settings.Replicas.LeaseNamespace "My Space" is no name of a namespace`},
+		"a leader that does not give up in time": {
+			func(s *settings.Settings) { s.Replicas.RenewDeadline = 15 * time.Second },
+			"settings.Replicas.RenewDeadline must be shorter than LeaseDuration: 15s and 15s",
+		},
+		"one path for two":         {func(s *settings.Settings) { s.Health.LivenessPath = "/readyz" }, "settings.Health.LivenessPath and ReadinessPath are the same: /readyz"},
+		"a probe of tomorrow":      {func(s *settings.Settings) { s.Health.ProbeAge = -1 }, "settings.Health.ProbeAge is negative"},
+		"a stall before the start": {func(s *settings.Settings) { s.Health.Stall = -1 }, "settings.Health.Stall is negative"},
 		"an answer before the ask": {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
 	}
 	all := settings.Settings{}

@@ -21,11 +21,14 @@ func (s Settings) Validate() error {
 		notNegative("Execution.Checkpoint", s.Execution.Checkpoint),
 		notNegative("Execution.Workers", s.Execution.Workers),
 		notNegative("Execution.GracePeriod", s.Execution.GracePeriod),
+		notNegative("Execution.ExitTimeout", s.Execution.ExitTimeout),
 		notNegative("Background.CancellationPolling", s.Background.CancellationPolling),
 		s.Queueing.validate(),
 		notNegative("Networking.Burst", s.Networking.Burst),
 		notNegative("Networking.RequestTimeout", s.Networking.RequestTimeout),
 		s.Peering.validate(),
+		s.Replicas.validate(),
+		s.Health.validate(),
 	)
 }
 

@@ -1,0 +1,66 @@
+package settings
+
+import (
+	"errors"
+	"time"
+)
+
+// DefaultProbeAge is the default of Health.ProbeAge.
+const DefaultProbeAge = 10 * time.Second
+
+// DefaultStall is the default of Health.Stall.
+const DefaultStall = 5 * time.Minute
+
+// Health is what the operator tells the kubelet about itself, over HTTP.
+//
+// Specification: Health-checks.
+type Health struct {
+	// Address is where to listen: "127.0.0.1:8080", ":8080". Default: nowhere, for
+	// nothing listens unless asked.
+	Address string
+	// LivenessPath is where the results of the probes are. Default: "/healthz".
+	LivenessPath string
+	// ReadinessPath is where the state of every watch is. Default: "/readyz".
+	ReadinessPath string
+	// ProbeAge is how long the result of a probe is good for other requests. Default:
+	// DefaultProbeAge: the kubelet asks every 10 seconds, and whoever asks more often
+	// shall not be able to keep the operator busy.
+	ProbeAge time.Duration
+	// Stall is how long an object may wait for a worker before the operator is not
+	// ready. Default: DefaultStall.
+	Stall time.Duration
+}
+
+// The defaults of the paths of Health.
+const (
+	DefaultLivenessPath  = "/healthz"
+	DefaultReadinessPath = "/readyz"
+)
+
+func (h *Health) fill() {
+	fill(&h.LivenessPath, DefaultLivenessPath)
+	fill(&h.ReadinessPath, DefaultReadinessPath)
+	fill(&h.ProbeAge, DefaultProbeAge)
+	fill(&h.Stall, DefaultStall)
+}
+
+func (h Health) validate() error {
+	var samePath error
+	h.fill()
+	if h.LivenessPath == h.ReadinessPath {
+		samePath = errors.New("settings.Health.LivenessPath and ReadinessPath are the same: " + h.LivenessPath)
+	}
+	return errors.Join(samePath, notNegative("Health.ProbeAge", h.ProbeAge), notNegative("Health.Stall", h.Stall))
+}
+
+// Metrics is what the operator tells Prometheus.
+type Metrics struct {
+	// Address is where to listen: "127.0.0.1:9090", ":8443". Default: nowhere, for
+	// nothing listens unless asked. Several operators in one process share the
+	// metrics; only one of them needs an address.
+	Address string
+	// Secure serves them by HTTPS, and only to those whom the cluster allows to GET
+	// the path /metrics. It takes the permission to create token reviews and subject
+	// access reviews. Default: false, so that only the network protects them.
+	Secure bool
+}
