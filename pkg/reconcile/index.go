@@ -70,7 +70,7 @@ func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *h
 	logger := e.logger(key).WithValues("handler", d.ID)
 	subject := handler.Subject{Body: body, Resource: s.Resource, Logger: logger, Client: e.Client}
 	uid := body.UID()
-	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.memos) }
+	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.Memos) }
 	return e.Context(ctx, About{Body: func() *object.Body { return body }, Resource: s.Resource, Logger: logger}), subject
 }
 
