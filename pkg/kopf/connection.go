@@ -73,10 +73,14 @@ func (c *connection) manager() (manager.Manager, error) {
 	}
 	elect(&options, s.Replicas)
 	mgr, err := ctrl.NewManager(config, options)
-	if err != nil {
+	switch {
+	case err == nil:
+		return mgr, nil
+	case s.Replicas.Elected && s.Replicas.LeaseNamespace == "":
+		return nil, fmt.Errorf("the operator cannot be set up: outside of a cluster settings.Replicas.LeaseNamespace (--lease-namespace) is needed: %w", err)
+	default:
 		return nil, fmt.Errorf("the operator cannot be set up: %w", err)
 	}
-	return mgr, nil
 }
 
 // elect makes the manager take part in an election, if there is one.

@@ -183,8 +183,25 @@ func (o *operator) cleanUp(ctx context.Context) {
 }
 
 // end makes sure that nothing of the operator goes on when its manager does not.
-// A manager that has lost its lease waits for nobody.
+// A manager that has lost its lease waits for nobody; one that was stopped has
+// waited for the ExitTimeout.
 func (o *operator) end(ctx context.Context, err error) error {
+	patience := o.settings.WithDefaults().Execution.ExitTimeout
+	if ctx.Err() != nil {
+		patience = reserve
+	}
+	done := make(chan error, 1)
+	go func() { done <- o.rest(ctx, err) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		return errors.Join(err, errors.New("the operator has not stopped in time: what still runs is left behind"))
+	}
+}
+
+// rest waits until nothing goes on.
+func (o *operator) rest(ctx context.Context, err error) error {
 	select {
 	case <-o.begun:
 		if err != nil {
