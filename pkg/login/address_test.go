@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 
 	"github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
@@ -93,7 +94,7 @@ func TestTheNextLoginCanLeadToAnotherServer(t *testing.T) {
 	g.Expect(o.Config().UserAgent).To(gomega.Equal("me"))
 
 	put := func() (int, error) {
-		return o.do(t.Context(), http.MethodPut, "/object", iotestOneByte{strings.NewReader("content")})
+		return o.do(t.Context(), http.MethodPut, "/object", iotest.OneByteReader(strings.NewReader("content")))
 	}
 	g.Expect(put()).To(gomega.Equal(http.StatusOK))
 	revoked.Store(true)

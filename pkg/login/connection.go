@@ -37,8 +37,6 @@ func (c Connection) String() string {
 // Format keeps all verbs of package fmt from showing the fields.
 func (c Connection) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, c.String()) }
 
-// MarshalText keeps encoders, such as that of JSON, from showing the fields.
+// MarshalText keeps encoders, such as that of JSON and those of loggers, from
+// showing the fields.
 func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// MarshalLog keeps loggers from showing the fields.
-func (c Connection) MarshalLog() any { return c.String() }

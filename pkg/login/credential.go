@@ -38,7 +38,7 @@ func newCredential(seed maphash.Seed, handler string, c *Connection) (*credentia
 		return nil, err
 	}
 	config := rest.CopyConfig(c.Config)
-	print, err := fingerprint(seed, config)
+	mark, err := fingerprint(seed, config)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func newCredential(seed maphash.Seed, handler string, c *Connection) (*credentia
 		return nil, err
 	}
 	return &credential{
-		handler: handler, priority: c.Priority, until: until, print: print,
+		handler: handler, priority: c.Priority, until: until, print: mark,
 		config: config, base: base, transport: transport,
 	}, nil
 }

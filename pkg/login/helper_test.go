@@ -23,6 +23,7 @@ type server struct {
 	tokens []string // that it accepts
 	seen   []string // "method path token body", without the questions of judges
 	trials int
+	closed int // how often idle connections were
 	delay  time.Duration
 	answer func(*http.Request) int // a status, for who is accepted; zero: 200
 }
@@ -53,7 +54,11 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Request: request, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
-func (s *server) CloseIdleConnections() {}
+func (s *server) CloseIdleConnections() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+}
 
 // accept changes the tokens that are accepted.
 func (s *server) accept(tokens ...string) {

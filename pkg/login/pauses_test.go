@@ -90,8 +90,8 @@ func TestAnAPIServerThatWasWrongIsBelievedAgain(t *testing.T) {
 
 		s.accept()
 		before := o.handlers.logins()
-		o.outage(t, g, time.Second/2)
-		g.Expect(o.handlers.logins()).To(gomega.Equal(before+1), "a success has made the pauses short again")
+		o.outage(t, g, 10*time.Second)
+		g.Expect(o.handlers.logins()).To(gomega.Equal(before+4), "a success has made the pauses short again")
 		g.Expect(failures(o)).To(gomega.HaveLen(2))
 	})
 }
@@ -169,16 +169,23 @@ func TestA401IsConfirmedByAnythingButAnAnswer(t *testing.T) {
 
 func TestARequestWithItsOwnCredentialsIsNotJudged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, s := gomega.NewWithT(t), newServer("token")
+		g, s := gomega.NewWithT(t), newServer()
 		o := start(t, one(s.grant("token")))
-		request, err := http.NewRequest(http.MethodGet, o.Config().Host+"/", http.NoBody)
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		request.Header.Set("Authorization", "Bearer somebody")
-		answer, err := o.client.Do(request)
-		g.Expect(err).NotTo(gomega.HaveOccurred())
-		defer func() { _ = answer.Body.Close() }()
-		g.Expect(answer.StatusCode).To(gomega.Equal(http.StatusUnauthorized))
+		send := func() int {
+			request, err := http.NewRequest(http.MethodGet, o.Config().Host+"/", http.NoBody)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			request.Header.Set("Authorization", "Bearer somebody")
+			answer, err := o.client.Do(request)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(answer.Body.Close()).To(gomega.Succeed())
+			return answer.StatusCode
+		}
+		g.Expect(send()).To(gomega.Equal(http.StatusUnauthorized))
 		g.Expect(s.requests()).To(gomega.Equal([]string{"GET / somebody"}))
 		g.Expect(s.trials).To(gomega.BeZero())
+		s.accept("somebody")
+		g.Expect(send()).To(gomega.Equal(http.StatusOK))
+		o.outage(t, g, time.Second/2)
+		g.Expect(o.handlers.logins()).To(gomega.Equal(1), "it was no success of the login")
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -20,7 +21,7 @@ func TestARejectedRequestIsRepeatedAfterANewLogin(t *testing.T) {
 		"a body that can be copied":  func() io.Reader { return strings.NewReader("content") },
 		"a body that must be held":   func() io.Reader { return io.MultiReader(strings.NewReader("con"), strings.NewReader("tent")) },
 		"a body that can be closed":  func() io.Reader { return io.NopCloser(strings.NewReader("content")) },
-		"a body that is hard to get": func() io.Reader { return iotestOneByte{strings.NewReader("content")} },
+		"a body that is hard to get": func() io.Reader { return iotest.OneByteReader(strings.NewReader("content")) },
 	}
 	for name, body := range bodies {
 		t.Run(name, func(t *testing.T) {
@@ -43,10 +44,6 @@ func TestARejectedRequestIsRepeatedAfterANewLogin(t *testing.T) {
 	}
 }
 
-type iotestOneByte struct{ from io.Reader }
-
-func (r iotestOneByte) Read(p []byte) (int, error) { return r.from.Read(p[:min(1, len(p))]) }
-
 func TestConcurrentRequestsLogInOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("old")
@@ -64,6 +61,26 @@ func TestConcurrentRequestsLogInOnce(t *testing.T) {
 		group.Wait()
 		g.Expect(o.handlers.logins()).To(gomega.Equal(2))
 		g.Expect(s.trials).To(gomega.BeNumerically("<=", 2))
+	})
+}
+
+func TestWhatIsIdleIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, rejected, expired, last := gomega.NewWithT(t), newServer("token"), newServer("token"), newServer("token")
+		second := expired.grant("token")
+		second.Expires = time.Now().Add(time.Hour)
+		o := start(t, one(rejected.grant("token")), one(second), one(last.grant("token")))
+		o.served(g, "/")
+		rejected.accept()
+		o.served(g, "/")
+		g.Expect(rejected.closed).To(gomega.Equal(1))
+		time.Sleep(time.Hour)
+		o.served(g, "/")
+		g.Expect(expired.closed).To(gomega.Equal(1))
+		o.client.CloseIdleConnections()
+		g.Expect(last.closed).To(gomega.Equal(1))
+		o.Close()
+		g.Expect(last.closed).To(gomega.Equal(2))
 	})
 }
 
