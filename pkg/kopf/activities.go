@@ -4,11 +4,16 @@ import (
 	"context"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/login"
 )
 
 // Activity is the arguments of the handlers of the operator as a whole. Its
 // methods are in package handler.
 type Activity = handler.Activity
+
+// Connection is what a login handler returns: a configuration of client-go, when it
+// expires, and its priority. It is in package login.
+type Connection = login.Connection
 
 // Startup is the arguments of a startup handler.
 type Startup struct {
@@ -49,6 +54,20 @@ func (r *Registry) OnCleanup(fn func(context.Context, *Activity) error, options 
 	})
 }
 
+// OnLogin declares a handler that tells how to connect to the cluster: in place of
+// the ways of kubectl, and of the service account of the pod. It is called when the
+// cluster is first needed, and again when its credentials have expired or are
+// refused. It may return nil, if it has nothing to offer; of the connections of
+// several handlers the one of the highest priority is used. Handlers are called at
+// the same time.
+//
+// Specification: Authentication.
+func (r *Registry) OnLogin(fn func(context.Context, *Activity) (*Connection, error), options ...ActivityOption) {
+	r.activity(handler.OnLogin, fn, fn == nil, options, func(ctx context.Context, a *Activity) (any, error) {
+		return fn(ctx, a)
+	})
+}
+
 // OnProbe declares a handler that contributes to the answer about the health of the
 // operator, under its id: anything that can be expressed as JSON. An error makes the
 // operator unhealthy. Probes are called when somebody asks, all at the same time,
@@ -79,6 +98,11 @@ func OnStartup(fn func(context.Context, *Startup) error, options ...ActivityOpti
 // Registry.OnCleanup.
 func OnCleanup(fn func(context.Context, *Activity) error, options ...ActivityOption) {
 	DefaultRegistry.OnCleanup(fn, options...)
+}
+
+// OnLogin declares a login handler in the default registry; see Registry.OnLogin.
+func OnLogin(fn func(context.Context, *Activity) (*Connection, error), options ...ActivityOption) {
+	DefaultRegistry.OnLogin(fn, options...)
 }
 
 // OnProbe declares a probe in the default registry; see Registry.OnProbe.

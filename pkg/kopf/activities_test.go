@@ -103,3 +103,29 @@ func TestMistakesInActivities(t *testing.T) {
 		})
 	}
 }
+
+// The configuration of a login handler is the one that is used.
+func TestALoginHandlerConnectsTheOperator(t *testing.T) {
+	r := NewRegistry()
+	r.OnCreate(Resource("pods"), func(context.Context, *Change) error { return nil }, ID("create"))
+	r.OnLogin(func(_ context.Context, a *Activity) (*Connection, error) {
+		if a.Client() != nil {
+			t.Error("there is a client before the login")
+		}
+		return &Connection{Config: &rest.Config{Host: "http://127.0.0.1:1"}}, nil
+	}, ID("login"))
+	if err := Run(t.Context(), Options{Registry: r}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("got %v", err)
+	}
+	if err := Run(t.Context(), Options{Registry: r, Config: nobody()}); err == nil || !strings.Contains(err.Error(), "login handlers and Options.Config") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestALoginThatFailsEndsTheOperator(t *testing.T) {
+	r := NewRegistry()
+	r.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, Permanent(errNo) }, ID("login"))
+	if err := Run(t.Context(), Options{Registry: r}); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "the operator cannot log in") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -2,11 +2,14 @@ package kopf
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
@@ -22,7 +25,7 @@ func Add(mgr manager.Manager, r *Registry, s Settings) error {
 	if err != nil {
 		return err
 	}
-	if err := foreign(s); err != nil {
+	if err := errors.Join(foreign(s), loggedIn(o.activities)); err != nil {
 		return err
 	}
 	o.client = mgr.GetClient
@@ -50,6 +53,14 @@ func foreign(s Settings) error {
 		return nil
 	}
 	return fmt.Errorf("an operator in a manager cannot have %s: give it to the manager by its options", strings.Join(set, ", "))
+}
+
+// loggedIn refuses login handlers: a manager is connected already.
+func loggedIn(activities registry.Handlers) error {
+	for _, d := range activities.Of(handler.OnLogin) {
+		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which has a connection: give it the Config of a login.Vault, or use kopf.Run", d.Place, d.ID)
+	}
+	return nil
 }
 
 // runnable is a part of the operator for the manager to run.

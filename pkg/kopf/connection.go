@@ -1,6 +1,8 @@
 package kopf
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -13,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/login"
 )
 
 // connection is what an operator of its own has of the cluster. Nothing is called
@@ -21,37 +25,76 @@ import (
 type connection struct {
 	options  Options
 	settings *Settings // as they are when somebody asks
+	login    func(context.Context) (map[string]*login.Connection, error)
 
-	once sync.Once
-	made client.Client
+	client func() client.Client
+	base   func() (*rest.Config, error)
+	vault  *login.Vault // nil: nobody has logged in
 }
 
-// client is for the handlers of the operator as a whole; nil if no cluster is
-// configured.
-func (c *connection) client() client.Client {
-	c.once.Do(func() {
-		config, err := c.config()
-		if err == nil {
-			c.made, err = liveClient(c.options.Logger)(config, client.Options{Scheme: c.options.Scheme})
+// newConnection makes the connection of an operator. The context is that of the
+// operator.
+func newConnection(ctx context.Context, o *operator) *connection {
+	c := &connection{options: o.options, settings: &o.settings}
+	if handlers := o.activities.Of(handler.OnLogin); len(handlers) > 0 {
+		c.login = func(ctx context.Context) (map[string]*login.Connection, error) { return o.logIn(ctx, handlers) }
+	}
+	c.base = sync.OnceValues(func() (*rest.Config, error) { return c.connect(ctx) })
+	c.client = sync.OnceValue(c.newClient)
+	return c
+}
+
+// newClient makes what the handlers of the operator as a whole talk to the cluster
+// with; nil if there is no cluster.
+func (c *connection) newClient() client.Client {
+	config, err := c.config()
+	if err == nil {
+		var made client.Client
+		if made, err = liveClient(c.options.Logger)(config, client.Options{Scheme: c.options.Scheme}); err == nil {
+			return made
 		}
+	}
+	c.options.Logger.Error(err, "There is no client for the handlers of the operator.")
+	return nil
+}
+
+// connect finds the cluster: by the login handlers, by the options, or as kubectl
+// does it.
+func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
+	switch {
+	case c.login != nil && c.options.Config != nil:
+		return nil, errors.New("there are login handlers and Options.Config: leave the latter out, or do not declare the former")
+	case c.login != nil:
+		vault, err := login.New(ctx, login.Options{Login: c.login, Logger: c.options.Logger.WithName("login")})
 		if err != nil {
-			c.options.Logger.Error(err, "There is no client for the handlers of the operator.")
+			return nil, fmt.Errorf("the operator cannot log in: %w", err)
 		}
-	})
-	return c.made
+		c.vault = vault
+		return vault.Config(), nil
+	case c.options.Config != nil:
+		return c.options.Config, nil
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster is configured: set KUBECONFIG, or use --kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// close ends the login, when nothing is asked of the cluster any longer.
+func (c *connection) close() {
+	if c.vault != nil {
+		c.vault.Close()
+	}
 }
 
 // config reaches the cluster.
 func (c *connection) config() (*rest.Config, error) {
-	config := c.options.Config
-	if config == nil {
-		found, err := ctrl.GetConfig()
-		if err != nil {
-			return nil, fmt.Errorf("no cluster is configured: set KUBECONFIG, or use --kubeconfig: %w", err)
-		}
-		config = found
+	base, err := c.base()
+	if err != nil {
+		return nil, err
 	}
-	return limited(config, c.settings.WithDefaults().Networking), nil
+	return limited(base, c.settings.WithDefaults().Networking), nil
 }
 
 // manager is what runs the operator, and nothing else.

@@ -19,8 +19,8 @@ type Options struct {
 	Registry *Registry
 	// Settings tune the operator. Default: settings.Default.
 	Settings Settings
-	// Config reaches the cluster. Default: as kubectl does it, or the service
-	// account of the pod.
+	// Config reaches the cluster. Default: what the login handlers return; without
+	// any, as kubectl does it, or the service account of the pod.
 	Config *rest.Config
 	// Logger takes the log. Default: what ctrl.SetLogger was given.
 	Logger logr.Logger
@@ -49,7 +49,8 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	connection := &connection{options: options, settings: &o.settings}
+	connection := newConnection(ctx, o)
+	defer connection.close()
 	o.client = connection.client
 	mgr, err := o.managed(ctx, connection)
 	if err != nil {

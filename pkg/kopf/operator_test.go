@@ -58,7 +58,7 @@ func TestDefaultsOfOptions(t *testing.T) {
 	if options.Registry != DefaultRegistry || options.Scheme != scheme.Scheme || options.Logger.GetSink() == nil {
 		t.Errorf("got %+v", options)
 	}
-	c, err := (&connection{options: options, settings: &Settings{}}).config()
+	c, err := newConnection(t.Context(), &operator{options: options}).config()
 	if err != nil || c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != nobody().Host {
 		t.Errorf("got %+v, %v", c, err)
 	}
@@ -69,7 +69,7 @@ func TestOptionsAreLeftAsTheyAre(t *testing.T) {
 	given := &rest.Config{Host: "http://a", QPS: 1, UserAgent: "mine"}
 	var s Settings
 	s.Networking.QPS = -1
-	c, err := (&connection{options: Options{Config: given}, settings: &s}).config()
+	c, err := newConnection(t.Context(), &operator{options: Options{Config: given}, settings: s}).config()
 	if err != nil || given.QPS != 1 || given.Burst != 0 {
 		t.Errorf("got %+v, %v", given, err)
 	}

@@ -62,7 +62,7 @@ func TestInOrder(t *testing.T) {
 		"each when the one before has succeeded": {nil, nil, "a 0s, b 0s", ""},
 		"after a regular error":                  {[]error{errFailed}, nil, "a 0s, a 1m0s, b 1m0s", ""},
 		"after the backoff of the handler":       {[]error{errFailed}, []handler.ActivityOption{handler.Backoff(time.Second)}, "a 0s, a 1s, b 1s", ""},
-		"after a temporary error":                {[]error{handler.Temporary(errFailed, 3 * time.Second)}, nil, "a 0s, a 3s, b 3s", ""},
+		"after a temporary error":                {[]error{handler.Temporary(errFailed, 3*time.Second)}, nil, "a 0s, a 3s, b 3s", ""},
 		"after errors that are ignored":          {[]error{errFailed}, []handler.ActivityOption{handler.Errors(handler.ErrorsIgnored)}, "a 0s, b 0s", ""},
 		"not after a permanent error":            {[]error{handler.Permanent(errFailed)}, nil, "a 0s", "the startup handler a"},
 		"not after the last retry":               {[]error{errFailed, errFailed}, []handler.ActivityOption{handler.Retries(2)}, "a 0s, a 1m0s", "has used up its 2 attempts: it has failed"},
