@@ -77,10 +77,14 @@ func checked(options Options, scheme *runtime.Scheme) (registry.Handlers, error)
 // newRecorder makes what posts the operator's events; nil, if nothing is to be
 // posted.
 func newRecorder(clientset kubernetes.Interface, mgr manager.Manager, options Options) *posting.Recorder {
-	if options.Settings.Posting.Disabled {
+	s := options.Settings.WithDefaults().Posting
+	if s.Disabled {
 		return nil
 	}
-	return posting.New(clientset.CoreV1(), posting.Options{Logger: options.Logger.WithName("events"), Scheme: mgr.GetScheme()})
+	return posting.New(clientset.CoreV1(), posting.Options{
+		Component: s.Component, Instance: s.Instance, Level: s.Level, Burst: s.Burst, Refill: s.Refill,
+		Logger: options.Logger.WithName("events"), Scheme: mgr.GetScheme(),
+	})
 }
 
 // announce closes the channel when the operator is ready.
