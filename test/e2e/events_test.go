@@ -12,7 +12,7 @@ func testEvents(t *testing.T, e *example) {
 	operator := e.start(t)
 	object := e.create(t)
 	operator.says("The creation is processed: 2 succeeded; 0 failed.")
-	g.Eventually(events(t, object)).Should(gomega.ConsistOf(
+	g.Eventually(cluster.Events(object)).Should(gomega.ConsistOf(
 		"Normal SomeReason: Some message",
 		"Warning SomeReason: Some warning",
 		"Error SomeReason: Some exception: exception text",
@@ -24,5 +24,5 @@ func testEvents(t *testing.T, e *example) {
 	pod, err := get[corev1.Pod](t, e.namespace, object.GetName())()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(pod).To(ownedBy(object))
-	g.Eventually(events(t, pod)).Should(gomega.ConsistOf("Normal SomeReason: This pod belongs to kopf-example-1"))
+	g.Eventually(cluster.Events(pod)).Should(gomega.ConsistOf("Normal SomeReason: This pod belongs to kopf-example-1"))
 }
