@@ -93,7 +93,7 @@ func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (conte
 	return e.Context(ctx, about), subject
 }
 
-func (b *background) memos() *memo.Values { return b.memory.memos(b.uid, b.engine.memos) }
+func (b *background) memos() *memo.Values { return b.memory.memos(b.uid, b.engine.Memos) }
 
 // Deliver waits until a pass has written it, or until there is nothing left to
 // write it to. A refusal of the content is reported by the pass.

@@ -41,6 +41,8 @@ type Config struct {
 	Poster Poster
 	// Resources tells which resources the cluster serves.
 	Resources discovery.Source
+	// Memos are what the operator as a whole keeps in memory; nil: nothing yet.
+	Memos *memo.Values
 	// Paused: it begins with a pause; SetPaused ends that.
 	Paused bool
 	// Scoped is told which namespaces are watched each on its own, whenever that is
@@ -61,7 +63,6 @@ type Engine struct {
 	watching chan struct{} // closed when all resources are known and listed
 	memories memories
 	lines    *lines
-	memos    *memo.Values    // of the operator
 	told     *logging.Events // by handlers, in their logs
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
@@ -71,6 +72,10 @@ type Engine struct {
 	changed signal // the watches may not be the right ones now
 
 	activity activity
+	// tolerance is the time until which handlers may go on whatever happens;
+	// Abort ends it.
+	tolerance context.Context
+	abort     context.CancelCauseFunc
 
 	mu    sync.Mutex
 	queue priorityqueue.PriorityQueue[Key]
@@ -85,13 +90,17 @@ type Engine struct {
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
 	config.Logger = logging.Lazily(config.Logger)
+	if config.Memos == nil {
+		config.Memos = memo.NewValues(nil)
+	}
+	tolerance, abort := context.WithCancelCause(context.Background())
 	return &Engine{
+		tolerance: tolerance, abort: abort,
 		Config:   config,
 		watching: make(chan struct{}),
 		activity: activity{paused: config.Paused, resumed: make(chan struct{})},
 		hurry:    make(signal, 1), changed: make(signal, 1),
 		lines: newLines(config.Settings.Queueing.EventBacklog),
-		memos: memo.NewValues(nil),
 		told:  config.lines(),
 		supervisor: daemons.New(daemons.Options{
 			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,

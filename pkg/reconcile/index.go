@@ -71,7 +71,7 @@ func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *h
 	about.Logger = e.told.Logger(e.logger(key), about.Body, "handler", d.ID)
 	subject := handler.Subject{Body: body, Resource: s.Resource, Logger: about.Logger, Client: e.Client}
 	uid := body.UID()
-	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.memos) }
+	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.Memos) }
 	return e.Context(ctx, about), subject
 }
 
