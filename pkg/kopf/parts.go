@@ -49,8 +49,12 @@ func newParts(o *operator, mgr manager.Manager) (*parts, error) {
 // newRecorder makes what posts the operator's events; nil, if nothing is to be
 // posted.
 func newRecorder(clientset kubernetes.Interface, mgr manager.Manager, o *operator) *posting.Recorder {
-	if o.settings.Posting.Disabled {
+	s := o.settings.Posting
+	if s.Disabled {
 		return nil
 	}
-	return posting.New(clientset.CoreV1(), posting.Options{Logger: o.options.Logger.WithName("events"), Scheme: mgr.GetScheme()})
+	return posting.New(clientset.CoreV1(), posting.Options{
+		Component: s.Component, Instance: s.Instance, Level: s.Level, Burst: s.Burst, Refill: s.Refill,
+		Logger: o.options.Logger.WithName("events"), Scheme: mgr.GetScheme(),
+	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/logging"
 )
 
 // Poster reports something about an object as a Kubernetes event. It must not
@@ -62,6 +63,7 @@ type Engine struct {
 	watching chan struct{} // closed when all resources are known and listed
 	memories memories
 	lines    *lines
+	told     *logging.Events // by handlers, in their logs
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	said       sync.Map // what is reported once an operator
@@ -87,7 +89,7 @@ type Engine struct {
 // New makes an engine; it does nothing yet.
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
-	config.Logger = lazily(config.Logger)
+	config.Logger = logging.Lazily(config.Logger)
 	if config.Memos == nil {
 		config.Memos = memo.NewValues(nil)
 	}
@@ -99,10 +101,20 @@ func New(config Config) *Engine {
 		activity: activity{paused: config.Paused, resumed: make(chan struct{})},
 		hurry:    make(signal, 1), changed: make(signal, 1),
 		lines: newLines(config.Settings.Queueing.EventBacklog),
+		told:  config.lines(),
 		supervisor: daemons.New(daemons.Options{
 			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
 		}),
 	}
+}
+
+// lines are what the log of handlers becomes; nil: no events.
+func (c Config) lines() *logging.Events {
+	s := c.Settings.Posting
+	if s.Disabled || s.WithoutLogs || c.Poster == nil {
+		return nil
+	}
+	return &logging.Events{Poster: c.Poster, Level: s.Level}
 }
 
 // Ready is closed when all objects are known.
