@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/kopf-go/kopf/pkg/kopf/cli"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // Main runs an operator with the handlers of the DefaultRegistry as a program:
@@ -18,11 +17,14 @@ import (
 func Main(configure ...func(*Settings)) {
 	//nolint:forbidigo // this function is the end of the program, for main() to call
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
-		s := settings.Default()
-		s.Scope.Namespaces, s.Peering = in.Namespaces, in.Peering
+		s := in.Settings
 		for _, change := range configure {
 			change(&s)
 		}
-		return Run(ctx, Options{Settings: s, Config: in.Config, Logger: in.Logger})
+		config, err := in.Connect(ctx)
+		if err != nil {
+			return err
+		}
+		return Run(ctx, Options{Settings: s, Config: config, Logger: in.Logger})
 	}))
 }
