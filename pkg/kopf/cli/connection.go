@@ -71,7 +71,7 @@ func reach(ctx context.Context, config *rest.Config) error {
 	case err == nil, apierrors.IsForbidden(err):
 		return nil
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the cluster at %s does not accept the credentials: log in again, or correct the kubeconfig (%w)", config.Host, err)
+		return fmt.Errorf("the cluster at %s does not accept the credentials: log in again, or correct the kubeconfig (%s)", config.Host, apierrors.ReasonForError(err))
 	default:
 		return unreachable(config.Host, err)
 	}

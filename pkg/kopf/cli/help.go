@@ -12,11 +12,18 @@ import (
 // width of the help, in characters.
 const width = 100
 
-// style makes a command, and those below, look and fail as ours do.
+// style makes a command, and those below, look and fail as ours do. It is to know
+// already where to write.
 func style(command *cobra.Command) {
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetUsageFunc(usage)
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misspelt(err) })
+	command.InitDefaultCompletionCmd()
+	for _, parent := range append(command.Commands(), command) {
+		if parent.HasSubCommands() {
+			parent.Args, parent.RunE = unknown, func(parent *cobra.Command, _ []string) error { return parent.Help() }
+		}
+	}
 }
 
 // groupKey is the annotation of a flag with the title of its group.

@@ -43,9 +43,9 @@ func program(command *cobra.Command) int {
 // execute runs a command: what was asked for goes to out, the log and all
 // complaints to log.
 func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) int {
-	style(command)
 	command.SetOut(out)
 	command.SetErr(log)
+	style(command)
 	called, err := command.ExecuteContextC(ctx)
 	var usage *usageError
 	var ended *exitError

@@ -15,12 +15,6 @@ func newTool() *cobra.Command {
 		Short: "kopf runs Kubernetes operators that consist of handlers, and pauses them.",
 	}
 	tool.AddCommand(newRun(), newFreeze(), newResume(), newVersion())
-	tool.InitDefaultCompletionCmd()
-	for _, command := range append(tool.Commands(), tool) {
-		if command.HasSubCommands() {
-			command.Args, command.RunE = unknown, func(command *cobra.Command, _ []string) error { return command.Help() }
-		}
-	}
 	return tool
 }
 

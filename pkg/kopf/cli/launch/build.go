@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -80,12 +81,25 @@ func surround(packages []found, dir string) (overlay, place string, err error) {
 	return overlay, place, os.WriteFile(overlay, text, 0o600)
 }
 
-// home is a directory of the user's own module, if one of the packages is in it.
+// home is a directory of the user's own module from where all packages may be
+// imported, if there is one.
 func home(packages []found) string {
+	place := "."
 	for _, p := range packages {
-		if p.Module.Main {
-			return p.Dir
+		if !p.Module.Main {
+			continue
+		}
+		if place = p.Dir; !slices.ContainsFunc(packages, func(other found) bool { return hidden(p.ImportPath, other.ImportPath) }) {
+			break
 		}
 	}
-	return "."
+	return place
+}
+
+// hidden tells whether one package may not import the other because that is
+// internal.
+func hidden(importer, imported string) bool {
+	imported += "/"
+	at := strings.LastIndex(imported, "/internal/")
+	return at >= 0 && !strings.HasPrefix(importer+"/", imported[:at+1])
 }

@@ -14,7 +14,7 @@ import (
 // makes of them.
 func Run(program string, arguments []string, out, log io.Writer) (int, error) {
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	command := exec.Command(program, arguments...)
 	command.Stdout, command.Stderr = out, log
