@@ -37,7 +37,7 @@ func testRunOfPackages(t *testing.T, p programs) {
 	g.Eventually(cluster.Current(object)).Should(gomega.And(
 		testenv.HavePath("status.greet", "hello"), testenv.HavePath("status.whisper", "psst")))
 	operator.says(`"message":"Hello."`)
-	operator.says(`"who":{`)
+	operator.says(`"who":{"apiVersion":"kopf.dev/v1","kind":"KopfExample","name":"one","uid":"` + string(object.GetUID()) + `","namespace":"` + namespace + `"}`)
 	operator.session.Interrupt()
 	operator.ends(0)
 	for line := range strings.Lines(operator.log()) {
