@@ -73,7 +73,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if colourful(file) || colourful(io.Discard) {
 		t.Error("a file would have colours")
 	}

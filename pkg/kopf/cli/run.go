@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ func buildAndRun(command *cobra.Command, packages, arguments []string) error {
 	defer func() { _ = os.RemoveAll(dir) }() // of no use to anybody
 	log := command.ErrOrStderr()
 	program, err := launch.Build(command.Context(), packages, dir, log)
-	if err != nil {
+	if err := cmp.Or(err, command.Context().Err()); err != nil {
 		return err
 	}
 	code, err := launch.Run(program, arguments, command.OutOrStdout(), log)

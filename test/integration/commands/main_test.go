@@ -30,7 +30,7 @@ func TestCommands(t *testing.T) {
 		"a program is run":               testRunOfAProgram,
 		"packages of handlers are run":   testRunOfPackages,
 		"what cannot be run":             testRefusedRuns,
-		"a signal is passed on":          testSignals,
+		"the exit code is passed on":     testExitCode,
 		"freeze and resume":              testFreezeAndResume,
 		"freeze and resume of nothing":   testFreezeOfNothing,
 		"troubles":                       testTroubles,

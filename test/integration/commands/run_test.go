@@ -72,8 +72,8 @@ func testRefusedRuns(t *testing.T, p programs) {
 	}
 }
 
-// The operator tells how it has ended, and it gets every signal once.
-func testSignals(t *testing.T, p programs) {
+// The operator tells how it has ended, and nobody adds to it.
+func testExitCode(t *testing.T, p programs) {
 	operator := start(t, nil, p.kopf, "run", "./testdata/handlers", "--kubeconfig", "/dev/null/nonsense")
 	operator.ends(1)
 	gomega.NewWithT(t).Expect(operator.log()).To(gomega.HavePrefix("handlers: no cluster to connect to"))

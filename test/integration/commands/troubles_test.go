@@ -17,7 +17,9 @@ func testTroubles(t *testing.T, p programs) {
 		t.Fatal(err)
 	}
 	closed := "https://" + listener.Addr().String()
-	listener.Close()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
 	down := changed(t, func(c *api.Cluster, _ *api.AuthInfo) { c.Server = closed })
 	untrusted := changed(t, func(c *api.Cluster, _ *api.AuthInfo) { c.CertificateAuthorityData = nil })
 	unknown := changed(t, func(_ *api.Cluster, user *api.AuthInfo) { *user = api.AuthInfo{Token: "nobody-knows-me"} })

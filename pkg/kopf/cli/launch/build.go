@@ -22,7 +22,7 @@ func Build(ctx context.Context, packages []string, dir string, log io.Writer) (s
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(dir, "bin", name(listed[0], packages[0]))
+	program := filepath.Join(dir, "bin", programName(listed[0], packages[0]))
 	arguments := []string{"build", "-o", program}
 	if listed[0].isProgram() {
 		arguments = append(arguments, "--", packages[0])
@@ -41,8 +41,8 @@ func Build(ctx context.Context, packages []string, dir string, log io.Writer) (s
 	return program, nil
 }
 
-// name is that of the program: how it speaks of itself.
-func name(of found, given string) string {
+// programName is that of the program: how it speaks of itself.
+func programName(of found, given string) string {
 	if of.Module == nil || of.ImportPath == "command-line-arguments" {
 		return strings.TrimSuffix(filepath.Base(given), ".go")
 	}
