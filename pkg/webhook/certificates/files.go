@@ -70,15 +70,18 @@ func (f *Files) Open(context.Context) ([]byte, error) {
 
 func (f *Files) read() (content, *tls.Certificate, error) {
 	found := content{ca: f.CAData}
-	for name, into := range map[string]*[]byte{f.Certificate: &found.chain, f.Key: &found.key, f.CA: &found.ca} {
-		if name == "" {
+	for _, file := range []struct {
+		name string
+		into *[]byte
+	}{{f.Certificate, &found.chain}, {f.Key, &found.key}, {f.CA, &found.ca}} {
+		if file.name == "" {
 			continue
 		}
-		data, err := os.ReadFile(name)
+		data, err := os.ReadFile(file.name)
 		if err != nil {
 			return content{}, nil, fmt.Errorf("the certificate of the admission server: %w", err)
 		}
-		*into = data
+		*file.into = data
 	}
 	pair, err := keyPair(found.chain, found.key, f.Password)
 	if err != nil {

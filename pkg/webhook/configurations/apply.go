@@ -58,7 +58,7 @@ func (m *Manager) update(ctx context.Context, present configuration, webhooks []
 	if injected(present.object().GetAnnotations()) {
 		keepBundles(webhooks, present.webhooks())
 	}
-	if same(defaulted(webhooks), present.webhooks()) {
+	if same(defaulted(webhooks), defaulted(present.webhooks())) {
 		return nil
 	}
 	before, ok := present.object().DeepCopyObject().(client.Object)

@@ -25,8 +25,8 @@ type Options struct {
 	Lease types.NamespacedName
 }
 
-// Build makes the webhooks of the hooks, for both configurations, sorted by the ids
-// of the handlers. To the path of the client configuration they add the ids.
+// Build makes the webhooks of the hooks, for both configurations, in their order. To
+// the path of the client configuration they add the ids of the handlers.
 //
 // The shape is that of Kopf, but for what Kubernetes does not accept: names have no
 // capital letters, paths of services are made plain. A namespace and a lease are

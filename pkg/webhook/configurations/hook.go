@@ -50,7 +50,6 @@ func grouped(hooks []Hook) []*group {
 		}
 		groups[i].add(hook.rule())
 	}
-	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(a.ID, b.ID) })
 	return groups
 }
 
