@@ -54,9 +54,7 @@ func (m *Manager) tell() {
 
 // write does what is wanted now.
 func (m *Manager) write(ctx context.Context) error {
-	m.mu.Lock()
-	hooks, config, wanted := m.hooks, m.config, m.wanted
-	m.mu.Unlock()
+	hooks, config, wanted := m.now()
 	if config == nil {
 		return nil // the server is not ready
 	}
@@ -68,6 +66,17 @@ func (m *Manager) write(ctx context.Context) error {
 	m.written = wanted
 	m.tell()
 	return nil
+}
+
+// now is what is wanted. What was told until now need not wake anybody any more.
+func (m *Manager) now() ([]Hook, *admissionregistrationv1.WebhookClientConfig, int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	select {
+	case <-m.wake:
+	default:
+	}
+	return m.hooks, m.config, m.wanted
 }
 
 func (m *Manager) bring(ctx context.Context, hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {

@@ -109,9 +109,7 @@ func (m *Manager) want() {
 //
 // Specification: Admission control, the option "persistent" of the handlers.
 func (m *Manager) Cleanup(ctx context.Context) error {
-	m.mu.Lock()
-	hooks, config := m.hooks, m.config
-	m.mu.Unlock()
+	hooks, config, _ := m.now()
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	m.cleaned = true
