@@ -82,9 +82,11 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 
 // A setting that the list above forgets shows up here.
 func TestEverySettingHasADefault(t *testing.T) {
-	zeroByDesign := []string{"Scope.Namespaces", "Scanning.Disabled", "Posting.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
+	zeroByDesign := []string{
+		"Scope.Namespaces", "Scanning.Disabled", "Posting.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
 		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Metrics.Address", "Metrics.Secure",
-		"Admission.Server", "Admission.Managed", "Admission.OwnNamespace"}
+		"Admission.Server", "Admission.Managed", "Admission.OwnNamespace",
+	}
 	of := reflect.ValueOf(settings.Default())
 	for i := range of.NumField() {
 		group := of.Type().Field(i).Name

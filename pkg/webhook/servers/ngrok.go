@@ -80,7 +80,7 @@ func (n Ngrok) forward(ctx context.Context, binary string, local Server, endpoin
 	})
 	err = command.Wait()
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it was asked to end
 	}
 	return fmt.Errorf("ngrok has ended, and with it the tunnel for admissions: %w", errors.Join(failure, err))
 }

@@ -89,7 +89,7 @@ func (s Server) listening(ctx context.Context, check func(*http.Request) error) 
 func (s Server) announce(ctx context.Context, endpoint settings.AdmissionEndpoint, source certificates.Source, bundle []byte) error {
 	publish := func(ctx context.Context, bundle []byte) error {
 		if s.CADump != "" {
-			if err := os.WriteFile(s.CADump, bundle, 0o644); err != nil { //nolint:gosec // certificates are no secret
+			if err := os.WriteFile(s.CADump, bundle, 0o644); err != nil { // certificates are no secret
 				return fmt.Errorf("the CA of the admission server: %w", err)
 			}
 		}

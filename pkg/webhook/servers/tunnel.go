@@ -31,7 +31,7 @@ func Tunneled(local, tunnel settings.AdmissionServer) settings.AdmissionServer {
 		group.Go(func() error {
 			<-listens.Done()
 			if ctx.Err() != nil {
-				return nil
+				return nil //nolint:nilerr // it was asked to end, or the other one tells why
 			}
 			return tunnel.Serve(ctx, endpoint)
 		})

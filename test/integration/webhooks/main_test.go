@@ -144,11 +144,11 @@ func mutating(name string) *admissionregistrationv1.MutatingWebhookConfiguration
 func names(t *testing.T, name string) func() ([]string, error) {
 	return func() ([]string, error) {
 		v, m := validating(name), mutating(name)
-		if err := cluster.Client().Get(t.Context(), client.ObjectKeyFromObject(v), v); client.IgnoreNotFound(err) != nil {
-			return nil, err
-		}
-		if err := cluster.Client().Get(t.Context(), client.ObjectKeyFromObject(m), m); client.IgnoreNotFound(err) != nil {
-			return nil, err
+		for _, object := range []client.Object{v, m} {
+			err := cluster.Client().Get(t.Context(), client.ObjectKeyFromObject(object), object)
+			if client.IgnoreNotFound(err) != nil {
+				return nil, err
+			}
 		}
 		found := []string{}
 		for _, webhook := range v.Webhooks {
