@@ -22,14 +22,14 @@ func TestReplicasShareTheirCertificates(t *testing.T) {
 		var clusters []*cluster
 		for range 3 {
 			c := &cluster{}
-			source := NewGenerated(Options{Names: hosts, Rotation: 24 * time.Hour, Store: NewSecret(api, "ns", "certs"), Logger: c.logger()})
+			source := NewGenerated(Options{Names: hosts, Rotation: time.Hour, Store: NewSecret(api, "ns", "certs"), Logger: c.logger()})
 			sources, clusters = append(sources, source), append(clusters, c)
 			c.bundles = [][]byte{opened(t, source)}
 			t.Cleanup(kept(t, source, c.publish))
 		}
 		for range 3 {
 			before := leaf(sources[0])
-			time.Sleep(24*time.Hour + 2*looking)
+			time.Sleep(time.Hour + 2*looking)
 			synctest.Wait()
 			g.Expect(leaf(sources[0]).Equal(before)).To(gomega.BeFalse())
 			for i, source := range sources {
