@@ -26,6 +26,8 @@ var layers = []layer{
 	{name: "command line", folders: []string{"pkg/kopf/cli"}},
 	{name: "engine", folders: []string{"pkg/reconcile"}},
 	{name: "admission, login and peering", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering"}},
+	{name: "admission servers and configurations", folders: []string{"pkg/webhook/servers", "pkg/webhook/configurations"}},
+	{name: "certificates", folders: []string{"pkg/webhook/certificates"}},
 	{name: "settings", folders: []string{"pkg/kopf/settings"}},
 	{name: "registry and index", folders: []string{"pkg/kopf/registry", "pkg/kopf/index"}},
 	{name: "handler", folders: []string{"pkg/kopf/handler"}},

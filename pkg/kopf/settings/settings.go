@@ -22,6 +22,7 @@ type Settings struct {
 	Replicas    Replicas
 	Health      Health
 	Metrics     Metrics
+	Admission   Admission
 }
 
 // Persistence is how the operator keeps its state on the objects.

@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"context"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -61,6 +62,9 @@ func TestDefaults(t *testing.T) {
 		"a queue that stands still is seen":  {s.Health.Stall, 5 * time.Minute},
 		"nobody can read the metrics":        {s.Metrics.Address, ""},
 		"metrics are plain":                  {s.Metrics.Secure, false},
+		"nothing receives admissions":        {s.Admission.Server, settings.AdmissionServer(nil)},
+		"configurations are left alone":      {s.Admission.Managed, ""},
+		"its own things are not admitted":    {s.Admission.OwnNamespace, false},
 		"the default is complete and stable": {s.WithDefaults().Execution.Workers, s.Execution.Workers},
 	}
 	for name, test := range tests {
@@ -88,6 +92,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance",
 		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Metrics.Address", "Metrics.Secure",
+		"Admission.Server", "Admission.Managed", "Admission.OwnNamespace",
 	}
 	of := reflect.ValueOf(settings.Default())
 	for i := range of.NumField() {
@@ -115,6 +120,7 @@ func TestWhatIsSetIsKept(t *testing.T) {
 		Replicas:    settings.Replicas{Elected: true, LeaseName: "a", LeaseNamespace: "b", LeaseDuration: 4, RenewDeadline: 3, RetryPeriod: 1},
 		Health:      settings.Health{Address: ":1", LivenessPath: "/a", ReadinessPath: "/b", ProbeAge: 2, Stall: 3},
 		Metrics:     settings.Metrics{Address: ":2", Secure: true},
+		Admission:   settings.Admission{Server: nowhere{}, Managed: "auto.kopf.dev", OwnNamespace: true},
 	}
 	got := given.WithDefaults()
 	if reflect.ValueOf(got.Execution.Lifecycle).Pointer() != reflect.ValueOf(given.Execution.Lifecycle).Pointer() {
@@ -187,10 +193,11 @@ func TestValidate(t *testing.T) {
 			func(s *settings.Settings) { s.Replicas.RenewDeadline = 15 * time.Second },
 			"settings.Replicas.RenewDeadline must be shorter than LeaseDuration: 15s and 15s",
 		},
-		"one path for two":         {func(s *settings.Settings) { s.Health.LivenessPath = "/readyz" }, "settings.Health.LivenessPath and ReadinessPath are the same: /readyz"},
-		"a probe of tomorrow":      {func(s *settings.Settings) { s.Health.ProbeAge = -1 }, "settings.Health.ProbeAge is negative"},
-		"a stall before the start": {func(s *settings.Settings) { s.Health.Stall = -1 }, "settings.Health.Stall is negative"},
-		"an answer before the ask": {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
+		"one path for two":              {func(s *settings.Settings) { s.Health.LivenessPath = "/readyz" }, "settings.Health.LivenessPath and ReadinessPath are the same: /readyz"},
+		"a probe of tomorrow":           {func(s *settings.Settings) { s.Health.ProbeAge = -1 }, "settings.Health.ProbeAge is negative"},
+		"a stall before the start":      {func(s *settings.Settings) { s.Health.Stall = -1 }, "settings.Health.Stall is negative"},
+		"configurations without a name": {func(s *settings.Settings) { s.Admission.Managed = "My Own" }, `settings.Admission.Managed "My Own" is no name of an object`},
+		"an answer before the ask":      {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
 	}
 	all := settings.Settings{}
 	for name, test := range tests {
@@ -213,6 +220,11 @@ func TestValidate(t *testing.T) {
 		}
 	})
 }
+
+// nowhere is a server that does not serve.
+type nowhere struct{}
+
+func (nowhere) Serve(context.Context, settings.AdmissionEndpoint) error { return nil }
 
 func TestPatternsNeedSomebodyWhoLooksForThem(t *testing.T) {
 	s := settings.Settings{Scope: settings.Scope{Namespaces: []string{"a", "b-*"}}, Scanning: settings.Scanning{Disabled: true}}

@@ -30,6 +30,7 @@ func (s Settings) Validate() error {
 		s.Peering.validate(),
 		s.Replicas.validate(),
 		s.Health.validate(),
+		s.Admission.validate(),
 	)
 }
 

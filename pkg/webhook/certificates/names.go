@@ -1,0 +1,38 @@
+package certificates
+
+import (
+	"net"
+	"slices"
+)
+
+// Names are the host names and addresses that a certificate can be for, without
+// repetitions. The first host name comes first, for that is the common name;
+// addresses that mean all addresses cannot be called, and are left out.
+//
+// Specification: the class WebhookServer, build_certificate.
+func Names(candidates ...string) []string {
+	var hosts, addresses []string
+	for _, name := range candidates {
+		ip := net.ParseIP(name)
+		switch {
+		case name == "", slices.Contains(hosts, name), ip != nil && ip.IsUnspecified():
+		case ip == nil:
+			hosts = append(hosts, name)
+		case !slices.Contains(addresses, ip.String()):
+			addresses = append(addresses, ip.String())
+		}
+	}
+	return append(hosts, addresses...)
+}
+
+// alternatives takes the names apart as certificates have them.
+func alternatives(names []string) (ips []net.IP, hosts []string) {
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			ips = append(ips, ip)
+		} else {
+			hosts = append(hosts, name)
+		}
+	}
+	return ips, hosts
+}

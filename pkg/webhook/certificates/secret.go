@@ -1,0 +1,96 @@
+package certificates
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The keys in the Secret. The first three are those that are usual for TLS, so that
+// people can look at them with their tools.
+const (
+	keyChain     = corev1.TLSCertKey
+	keyKey       = corev1.TLSPrivateKeyKey
+	keyBundle    = "ca.crt"
+	keyNextChain = "next.crt"
+	keyNextKey   = "next.key"
+	keyPrevious  = "previous-ca.crt"
+)
+
+// Secret is the Store that replicas share. It needs the permissions to get, create
+// and update the one Secret. Any replica rotates what is due; if several do so at
+// once, one of them wins, and the others take its certificates.
+type Secret struct {
+	client client.Client
+	secret corev1.Secret // as it was loaded
+}
+
+// NewSecret makes a store. The client must read live, and know the core types.
+func NewSecret(c client.Client, namespace, name string) *Secret {
+	return &Secret{client: c, secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}}
+}
+
+// Load reads the certificates.
+func (s *Secret) Load(ctx context.Context) (Set, bool, error) {
+	found := corev1.Secret{}
+	err := s.client.Get(ctx, client.ObjectKeyFromObject(&s.secret), &found)
+	if apierrors.IsNotFound(err) {
+		s.secret.ResourceVersion = ""
+		return Set{}, false, nil
+	}
+	if err != nil {
+		return Set{}, false, s.explain("read", err)
+	}
+	s.secret = found
+	data := found.Data
+	return Set{
+		Current:  Pair{Chain: data[keyChain], Key: data[keyKey]},
+		Next:     Pair{Chain: data[keyNextChain], Key: data[keyNextKey]},
+		Previous: data[keyPrevious],
+	}, true, nil
+}
+
+// Save replaces the certificates, unless somebody else has done so since Load.
+func (s *Secret) Save(ctx context.Context, set Set) error {
+	bundle, err := set.Bundle()
+	if err != nil {
+		return err
+	}
+	saved := s.secret.DeepCopy()
+	saved.Data = map[string][]byte{
+		keyChain: set.Current.Chain, keyKey: set.Current.Key, keyBundle: bundle,
+		keyNextChain: set.Next.Chain, keyNextKey: set.Next.Key,
+	}
+	if len(set.Previous) > 0 {
+		saved.Data[keyPrevious] = set.Previous
+	}
+	switch err := s.write(ctx, saved); {
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return ErrChanged
+	case err != nil:
+		return s.explain("write", err)
+	}
+	s.secret = *saved
+	return nil
+}
+
+func (s *Secret) write(ctx context.Context, secret *corev1.Secret) error {
+	if secret.ResourceVersion == "" {
+		return s.client.Create(ctx, secret)
+	}
+	return s.client.Update(ctx, secret)
+}
+
+// explain says what to do about an error.
+func (s *Secret) explain(verb string, err error) error {
+	name := client.ObjectKeyFromObject(&s.secret)
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("the replicas share the certificates of their admission server in the secret %s, and this one may not %s it: "+
+			"permit the service account to get, create and update it, or give the certificate in files: %w", name, verb, err)
+	}
+	return fmt.Errorf("the certificates of the admission server in the secret %s: %w", name, err)
+}

@@ -1,0 +1,97 @@
+package certificates
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+func TestReplicasShareTheirCertificates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, api := gomega.NewWithT(t), fake.NewClientBuilder().Build()
+		var sources []*Generated
+		var clusters []*cluster
+		for range 3 {
+			c := &cluster{}
+			source := NewGenerated(Options{Names: hosts, Rotation: time.Hour, Store: NewSecret(api, "ns", "certs"), Logger: c.logger()})
+			sources, clusters = append(sources, source), append(clusters, c)
+			c.bundles = [][]byte{opened(t, source)}
+			t.Cleanup(kept(t, source, c.publish))
+		}
+		for range 3 {
+			before := leaf(sources[0])
+			time.Sleep(time.Hour + 2*looking)
+			synctest.Wait()
+			g.Expect(leaf(sources[0]).Equal(before)).To(gomega.BeFalse())
+			for i, source := range sources {
+				g.Expect(leaf(source).Equal(leaf(sources[0]))).To(gomega.BeTrue(), "replica %d", i)
+				told := clusters[i].told()
+				g.Expect(trusts(source, told[len(told)-1], hosts[0])).To(gomega.Succeed())
+			}
+		}
+	})
+}
+
+func TestARestartKeepsWhatIsInTheSecret(t *testing.T) {
+	g, api := gomega.NewWithT(t), fake.NewClientBuilder().Build()
+	first := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs")})
+	bundle := opened(t, first)
+	second := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs")})
+	g.Expect(opened(t, second)).To(gomega.Equal(bundle))
+	g.Expect(leaf(second).Equal(leaf(first))).To(gomega.BeTrue())
+
+	// Another name needs another certificate; the old CA is trusted a while longer.
+	third := NewGenerated(Options{Names: append(hosts, "new.example"), Store: NewSecret(api, "ns", "certs")})
+	renewed := opened(t, third)
+	g.Expect(trusts(third, renewed, "new.example")).To(gomega.Succeed())
+	g.Expect(trusts(first, renewed, hosts[0])).To(gomega.Succeed())
+}
+
+func TestASecretThatIsRemovedOrSpoiltIsMadeAgain(t *testing.T) {
+	tests := map[string]func(g gomega.Gomega, api client.Client, secret *corev1.Secret){
+		"removed": func(g gomega.Gomega, api client.Client, secret *corev1.Secret) {
+			g.Expect(api.Delete(context.Background(), secret)).To(gomega.Succeed())
+		},
+		"spoilt": func(g gomega.Gomega, api client.Client, secret *corev1.Secret) {
+			secret.Data[keyNextKey] = []byte("no key")
+			g.Expect(api.Update(context.Background(), secret)).To(gomega.Succeed())
+		},
+	}
+	for name, spoil := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, c, api := gomega.NewWithT(t), &cluster{}, fake.NewClientBuilder().Build()
+				source := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs"), Logger: c.logger()})
+				opened(t, source)
+				t.Cleanup(kept(t, source, c.publish))
+				secret := &corev1.Secret{}
+				g.Expect(api.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "certs"}, secret)).To(gomega.Succeed())
+				spoil(g, api, secret)
+				time.Sleep(2 * looking)
+				synctest.Wait()
+				g.Expect(c.told()).To(gomega.HaveLen(1), "%v", c.logged())
+				g.Expect(trusts(source, c.told()[0], hosts[0])).To(gomega.Succeed())
+			})
+		})
+	}
+}
+
+func TestWithoutPermissionTheRemedyIsNamed(t *testing.T) {
+	g := gomega.NewWithT(t)
+	api := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewForbidden(corev1.Resource("secrets"), "certs", nil)
+		},
+	}).Build()
+	_, err := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs")}).Open(t.Context())
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("in the secret ns/certs, and this one may not read it: permit the service account to get, create and update it")))
+}

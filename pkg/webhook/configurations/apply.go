@@ -1,0 +1,70 @@
+package configurations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// apply brings both configurations to what the hooks need.
+func (m *Manager) apply(ctx context.Context, hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
+	forValidating, forMutating := Build(hooks, config, m.options)
+	return errors.Join(
+		m.applyTo(ctx, newValidating, forValidating),
+		m.applyTo(ctx, newMutating, forMutating),
+	)
+}
+
+func (m *Manager) applyTo(ctx context.Context, kind func(string) configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		present := kind(m.options.Name)
+		err := m.client.Get(ctx, client.ObjectKeyFromObject(present.object()), present.object())
+		switch {
+		case apierrors.IsNotFound(err) && len(webhooks) == 0:
+			return nil
+		case apierrors.IsNotFound(err):
+			return m.create(ctx, kind(m.options.Name), webhooks)
+		case err != nil:
+			return err
+		}
+		return m.update(ctx, present, webhooks)
+	})
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("the operator may not manage its admission configuration %q: permit its service account to get, create and patch "+
+			"validatingwebhookconfigurations and mutatingwebhookconfigurations, or leave settings.Admission.Managed empty: %w", m.options.Name, err)
+	}
+	if err != nil {
+		return fmt.Errorf("the admission configuration %q: %w", m.options.Name, err)
+	}
+	return nil
+}
+
+// create makes the configuration. If somebody was faster, it is read again.
+func (m *Manager) create(ctx context.Context, absent configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
+	absent.replace(webhooks)
+	err := m.client.Create(ctx, absent.object())
+	if apierrors.IsAlreadyExists(err) {
+		return apierrors.NewConflict(admissionregistrationv1.Resource("webhookconfigurations"), m.options.Name, err)
+	}
+	return err
+}
+
+func (m *Manager) update(ctx context.Context, present configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
+	if injected(present.object().GetAnnotations()) {
+		keepBundles(webhooks, present.webhooks())
+	}
+	if same(defaulted(webhooks), defaulted(present.webhooks())) {
+		return nil
+	}
+	before, ok := present.object().DeepCopyObject().(client.Object)
+	if !ok {
+		return errors.New("a copy of the configuration is none")
+	}
+	present.replace(webhooks)
+	return m.client.Patch(ctx, present.object(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}

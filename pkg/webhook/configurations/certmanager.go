@@ -1,0 +1,35 @@
+package configurations
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// injected tells that cert-manager puts the CA bundles into a configuration: each
+// of its annotations names another source of the CA.
+func injected(annotations map[string]string) bool {
+	for _, key := range []string{
+		"cert-manager.io/inject-ca-from",
+		"cert-manager.io/inject-ca-from-secret",
+		"cert-manager.io/inject-apiserver-ca",
+	} {
+		if annotations[key] != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// keepBundles takes the CA bundles over from what is there. All of cert-manager's
+// are the same, so a new webhook gets that of any other.
+func keepBundles(webhooks, present []admissionregistrationv1.ValidatingWebhook) {
+	var bundle []byte
+	for _, webhook := range present {
+		if len(webhook.ClientConfig.CABundle) > 0 {
+			bundle = webhook.ClientConfig.CABundle
+			break
+		}
+	}
+	for i := range webhooks {
+		webhooks[i].ClientConfig.CABundle = bundle
+	}
+}

@@ -1,0 +1,49 @@
+package configurations
+
+import (
+	"fmt"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+// OptionsFor are those of an operator. The pod's namespace is empty for an operator
+// outside of a cluster; the lease is empty for an operator that runs once.
+func OptionsFor(s settings.Settings, podNamespace string, lease types.NamespacedName) Options {
+	if s.Admission.OwnNamespace || slices.Contains(s.Scope.Namespaces, podNamespace) {
+		podNamespace = ""
+	}
+	return Options{Name: s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease}
+}
+
+// exclude keeps an operator from being asked about what it needs for being able to
+// answer: nobody could repair that from inside of the cluster.
+func (o Options) exclude(webhook *admissionregistrationv1.ValidatingWebhook) {
+	if o.OwnNamespace != "" {
+		webhook.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: []string{o.OwnNamespace}},
+		}}
+	}
+	excluded := o.Lease.Name == "" || o.Lease.Namespace == o.OwnNamespace
+	if !excluded && slices.ContainsFunc(webhook.Rules, isForLeases) {
+		webhook.MatchConditions = []admissionregistrationv1.MatchCondition{o.otherLeases()}
+	}
+}
+
+func isForLeases(rule admissionregistrationv1.RuleWithOperations) bool {
+	return slices.Contains(rule.APIGroups, coordinationv1.GroupName) && slices.Contains(rule.Resources, "leases")
+}
+
+func (o Options) otherLeases() admissionregistrationv1.MatchCondition {
+	return admissionregistrationv1.MatchCondition{
+		Name: "not-the-lease-of-the-operator",
+		Expression: fmt.Sprintf("!(request.resource.group == %q && request.resource.resource == 'leases' && request.namespace == %q && request.name == %q)",
+			coordinationv1.GroupName, o.Lease.Namespace, o.Lease.Name),
+	}
+}

@@ -1,0 +1,92 @@
+package configurations
+
+import (
+	"cmp"
+	"slices"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// Hook is an admission handler for one resource. Hooks of the same handler become
+// one webhook with a rule for each resource, if nothing else in them differs.
+type Hook struct {
+	// ID is that of the handler: "check/spec.field".
+	ID string
+	// Validating hooks go to one configuration, the others to the mutating one.
+	Validating bool
+	// Operations are "CREATE", "UPDATE", "DELETE", "CONNECT". Empty: all.
+	Operations []string
+	// Subresource is "status", or "*" for all of them. Empty: the resource itself.
+	Subresource string
+	// Resource is what the handler is for.
+	Resource selector.Resource
+	// Persistent hooks stay in the configuration when the operator exits.
+	Persistent bool
+	// SideEffects tells that the handler has some, though not in a dry run.
+	SideEffects bool
+	// IgnoreFailures admits objects as long as the operator cannot be asked.
+	IgnoreFailures bool
+	// LabelSelector restricts the hook to objects with these labels, before or after
+	// the change. Nil: all.
+	LabelSelector *metav1.LabelSelector
+}
+
+// group are the hooks that are one webhook, with the resources of all of them.
+type group struct {
+	Hook
+	rules []admissionregistrationv1.RuleWithOperations
+}
+
+// grouped puts together the hooks that differ in nothing but their rules.
+func grouped(hooks []Hook) []*group {
+	var groups []*group
+	for _, hook := range hooks {
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.accepts(hook) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, &group{Hook: hook})
+		}
+		groups[i].add(hook.rule())
+	}
+	return groups
+}
+
+func (g *group) accepts(h Hook) bool {
+	return g.ID == h.ID && g.Validating == h.Validating && g.Persistent == h.Persistent &&
+		g.SideEffects == h.SideEffects && g.IgnoreFailures == h.IgnoreFailures &&
+		same(g.LabelSelector, h.LabelSelector)
+}
+
+func (g *group) add(rule admissionregistrationv1.RuleWithOperations) {
+	at, found := slices.BinarySearchFunc(g.rules, rule, func(a, b admissionregistrationv1.RuleWithOperations) int {
+		return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.APIVersions, b.APIVersions),
+			slices.Compare(a.Resources, b.Resources), slices.Compare(a.Operations, b.Operations))
+	})
+	if !found {
+		g.rules = slices.Insert(g.rules, at, rule)
+	}
+}
+
+func (h Hook) rule() admissionregistrationv1.RuleWithOperations {
+	name, scope := h.Resource.Plural, admissionregistrationv1.AllScopes
+	if h.Subresource != "" {
+		name += "/" + h.Subresource
+	}
+	return admissionregistrationv1.RuleWithOperations{Operations: h.operations(), Rule: admissionregistrationv1.Rule{
+		APIGroups: []string{h.Resource.Group}, APIVersions: []string{h.Resource.Version}, Resources: []string{name}, Scope: &scope,
+	}}
+}
+
+func (h Hook) operations() []admissionregistrationv1.OperationType {
+	if len(h.Operations) == 0 {
+		return []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll}
+	}
+	var sorted []admissionregistrationv1.OperationType
+	for _, operation := range h.Operations {
+		sorted = append(sorted, admissionregistrationv1.OperationType(operation))
+	}
+	slices.Sort(sorted)
+	return slices.Compact(sorted)
+}

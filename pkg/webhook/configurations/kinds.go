@@ -1,0 +1,76 @@
+package configurations
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// configuration is one of the two objects. Their webhooks differ in one field,
+// which we do not use: hence both are read and written as validating ones.
+type configuration interface {
+	object() client.Object
+	webhooks() []admissionregistrationv1.ValidatingWebhook
+	replace(webhooks []admissionregistrationv1.ValidatingWebhook)
+}
+
+type (
+	validating struct {
+		admissionregistrationv1.ValidatingWebhookConfiguration
+	}
+	mutating struct {
+		admissionregistrationv1.MutatingWebhookConfiguration
+	}
+)
+
+func newValidating(name string) configuration {
+	return &validating{admissionregistrationv1.ValidatingWebhookConfiguration{
+		TypeMeta: typeMeta("ValidatingWebhookConfiguration"), ObjectMeta: metav1.ObjectMeta{Name: name},
+	}}
+}
+
+func newMutating(name string) configuration {
+	return &mutating{admissionregistrationv1.MutatingWebhookConfiguration{
+		TypeMeta: typeMeta("MutatingWebhookConfiguration"), ObjectMeta: metav1.ObjectMeta{Name: name},
+	}}
+}
+
+// typeMeta is needed in manifests only.
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
+}
+
+func (v *validating) object() client.Object { return &v.ValidatingWebhookConfiguration }
+
+func (v *validating) webhooks() []admissionregistrationv1.ValidatingWebhook { return v.Webhooks }
+
+func (v *validating) replace(webhooks []admissionregistrationv1.ValidatingWebhook) {
+	v.Webhooks = webhooks
+}
+
+func (m *mutating) object() client.Object { return &m.MutatingWebhookConfiguration }
+
+func (m *mutating) webhooks() []admissionregistrationv1.ValidatingWebhook {
+	var all []admissionregistrationv1.ValidatingWebhook
+	for _, w := range m.Webhooks {
+		all = append(all, admissionregistrationv1.ValidatingWebhook{
+			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
+			TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
+		})
+	}
+	return all
+}
+
+func (m *mutating) replace(webhooks []admissionregistrationv1.ValidatingWebhook) {
+	m.Webhooks = nil
+	for _, w := range webhooks {
+		m.Webhooks = append(m.Webhooks, admissionregistrationv1.MutatingWebhook{
+			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
+			TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
+			ReinvocationPolicy: ptr.To(admissionregistrationv1.NeverReinvocationPolicy),
+		})
+	}
+}

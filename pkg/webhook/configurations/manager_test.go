@@ -1,0 +1,154 @@
+package configurations
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var managed = Options{Name: "auto.kopf.dev"}
+
+func (c *cluster) validating(g gomega.Gomega) *admissionregistrationv1.ValidatingWebhookConfiguration {
+	found := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	g.Expect(c.Get(context.Background(), types.NamespacedName{Name: managed.Name}, found)).To(gomega.Succeed())
+	return found
+}
+
+func TestAChangeThatIsNoneIsNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		m := NewManager(c, managed, c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a"), hook("b", func(h *Hook) { h.Validating = false })})
+		synctest.Wait()
+		g.Expect(c.written()).To(gomega.BeZero(), "the server is not ready")
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		g.Expect(c.written()).To(gomega.Equal(2))
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		m.SetHooks([]Hook{hook("a"), hook("b", func(h *Hook) { h.Validating = false })})
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		g.Expect(c.written()).To(gomega.Equal(2))
+		g.Expect(m.Publish(t.Context(), at("https://other/"))).To(gomega.Succeed())
+		g.Expect(c.written()).To(gomega.Equal(4))
+	})
+}
+
+func TestWhatSomebodyRemovedComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		m := NewManager(c, managed, c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a")})
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		g.Expect(c.Delete(t.Context(), c.validating(g))).To(gomega.Succeed())
+		time.Sleep(looking + time.Second)
+		synctest.Wait()
+		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1))
+	})
+}
+
+func TestALeaderWaitsForTheClusterAndOthersDoNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		m := NewManager(c, managed, c.logger())
+		m.SetHooks([]Hook{hook("a")})
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		g.Expect(c.written()).To(gomega.BeZero(), "a replica that stands by does not write")
+
+		c.refuses(errors.New("no cluster"))
+		stop := lead(t, m)
+		synctest.Wait()
+		var published atomic.Bool
+		go func() { published.Store(m.Publish(t.Context(), at("https://other/")) == nil) }()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		g.Expect(published.Load()).To(gomega.BeFalse())
+		g.Expect(c.logged()).To(gomega.HaveLen(1), "it is said once")
+		c.refuses(nil)
+		time.Sleep(lastPause)
+		synctest.Wait()
+		g.Expect(published.Load()).To(gomega.BeTrue())
+
+		c.refuses(errors.New("no cluster"))
+		go func() { published.Store(m.Publish(t.Context(), at("https://third/")) != nil) }()
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		g.Expect(published.Load()).To(gomega.BeFalse(), "who does not lead any longer does not wait either")
+	})
+}
+
+func TestCleanup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		m := NewManager(c, managed, c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a"), hook("b", func(h *Hook) { h.Persistent = true })})
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		g.Expect(m.Cleanup(t.Context())).To(gomega.Succeed())
+		g.Expect(c.validating(g).Webhooks).To(gomega.HaveExactElements(gomega.HaveField("Name", "b.auto.kopf.dev")))
+		m.SetHooks([]Hook{hook("c")})
+		g.Expect(m.Publish(t.Context(), at("https://other/"))).To(gomega.Succeed())
+		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1), "it is over")
+	})
+}
+
+func TestNothingIsCleanedThatWasNotWritten(t *testing.T) {
+	g, c := gomega.NewWithT(t), newCluster()
+	m := NewManager(c, managed, c.logger())
+	m.SetHooks([]Hook{hook("a")})
+	g.Expect(m.Cleanup(t.Context())).To(gomega.Succeed())
+	g.Expect(c.written()).To(gomega.BeZero())
+}
+
+func TestBundlesOfCertManagerStay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster(&admissionregistrationv1.ValidatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: managed.Name, Annotations: map[string]string{"cert-manager.io/inject-ca-from": "ns/name"}},
+			Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "old", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte("injected")}}},
+		})
+		m := NewManager(c, managed, c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a")})
+		for range 2 {
+			g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+			g.Expect(c.validating(g).Webhooks).To(gomega.HaveExactElements(
+				gomega.HaveField("ClientConfig.CABundle", gomega.Equal([]byte("injected"))),
+			))
+			g.Expect(c.written()).To(gomega.Equal(1))
+		}
+	})
+}
+
+func TestUnmanagedConfigurationsArePrinted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		m := NewManager(c, Options{}, c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a")})
+		for range 2 {
+			g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		}
+		g.Expect(c.written()).To(gomega.BeZero())
+		g.Expect(c.logged()).To(gomega.HaveExactElements(gomega.ContainSubstring("kind: ValidatingWebhookConfiguration")))
+	})
+}
+
+func TestAnInsecureServerIsNotPublished(t *testing.T) {
+	g, c := gomega.NewWithT(t), newCluster()
+	m := NewManager(c, managed, c.logger())
+	m.SetHooks([]Hook{hook("a")})
+	g.Expect(m.Publish(t.Context(), at("http://h/"))).To(gomega.Succeed())
+	g.Expect(c.logged()).To(gomega.HaveExactElements(gomega.ContainSubstring("by HTTPS only")))
+	g.Expect(m.Cleanup(t.Context())).To(gomega.Succeed())
+	g.Expect(c.written()).To(gomega.BeZero())
+}

@@ -1,0 +1,65 @@
+package configurations
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Whatever an id looks like, Kubernetes accepts the name and the path.
+func TestNamesAndPaths(t *testing.T) {
+	tests := map[string]struct{ id, name, path, url string }{
+		"a plain id":                 {"check", "check.auto.kopf.dev", "check", "check"},
+		"the id of a Go function":    {"checkIt", "checkit.auto.kopf.dev", "checkit-40dfe45a", "checkIt"},
+		"an id of Python":            {"check_it", "check-it.auto.kopf.dev", "check-it-7ff6b305", "check_it"},
+		"an id with a field":         {"check/spec.field", "check.spec.field.auto.kopf.dev", "check/spec.field", "check/spec.field"},
+		"a field of Kubernetes":      {"check/spec.nodeName", "check.spec.nodename.auto.kopf.dev", "check/spec-nodename-4c692157", "check/spec.nodeName"},
+		"spaces":                     {"check it", "check20it.auto.kopf.dev", "check-it-15ea4270", "check%20it"},
+		"nothing but other letters":  {"яя", "d18fd18f.auto.kopf.dev", "", "%D1%8F%D1%8F"},
+		"what Kubernetes would trim": {"_check_/-x-", "check.x.auto.kopf.dev", "", "_check_/-x-"},
+		"slashes without a meaning":  {"a//b", "a.b.auto.kopf.dev", "", "a//b"},
+		"a very long one":            {strings.Repeat("long", 99), "", "", strings.Repeat("long", 99)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			gotName, gotPath := nameOf(test.id), plain(test.id)
+			if errs := validation.IsDNS1123Subdomain(gotName); len(errs) > 0 || strings.Count(gotName, ".") < 2 {
+				t.Errorf("the name %q is refused: %v", gotName, errs)
+			}
+			for segment := range strings.SplitSeq(gotPath, "/") {
+				if errs := validation.IsDNS1123Subdomain(segment); len(errs) > 0 {
+					t.Errorf("the path %q is refused: %v", gotPath, errs)
+				}
+			}
+			if test.name != "" && gotName != test.name {
+				t.Errorf("the name is %q", gotName)
+			}
+			if test.path != "" && gotPath != test.path {
+				t.Errorf("the path is %q", gotPath)
+			}
+			if got := escaped(test.id); got != test.url {
+				t.Errorf("the URL has %q", got)
+			}
+		})
+	}
+}
+
+func nameOf(id string) string { return name(id, suffix("auto.kopf.dev")) }
+
+func TestTheNameOfTheConfigurationNeedsNoDomain(t *testing.T) {
+	got := name("check", suffix("mine"))
+	if errs := validation.IsFullyQualifiedName(field.NewPath("name"), got); len(errs) > 0 {
+		t.Errorf("%q is refused: %v", got, errs)
+	}
+}
+
+func TestNamesAreDistinct(t *testing.T) {
+	taken := map[string]bool{}
+	for _, want := range []string{"a.x.y", "a-2.x.y", "a-3.x.y"} {
+		if got := distinct("a.x.y", taken); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

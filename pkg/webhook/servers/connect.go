@@ -1,0 +1,24 @@
+package servers
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+// Connect is an endpoint in the cluster of the configuration, still without what
+// is to be served there. The client must not read from a cache.
+func Connect(config *rest.Config, c client.Client) (settings.AdmissionEndpoint, error) {
+	sender, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return settings.AdmissionEndpoint{}, fmt.Errorf("the connection to the cluster: %w", err)
+	}
+	url, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return settings.AdmissionEndpoint{}, fmt.Errorf("the connection to the cluster: %w", err)
+	}
+	return settings.AdmissionEndpoint{Client: c, HTTP: sender, URL: url.String()}, nil
+}

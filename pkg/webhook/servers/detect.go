@@ -1,0 +1,59 @@
+package servers
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+// maxVersion is more than an API server has to say about itself.
+const maxVersion = 1 << 20
+
+// detect finds out by which name a cluster that runs on this machine calls it.
+// Empty: it is no cluster that we know.
+func detect(ctx context.Context, endpoint settings.AdmissionEndpoint) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(endpoint.URL, "/")+"/version", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	response, err := endpoint.HTTP.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("the kind of the cluster is not known: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var info version.Info
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxVersion)).Decode(&info); err != nil {
+		return "", fmt.Errorf("the kind of the cluster is not known: its answer to GET /version: %w", err)
+	}
+	var served *x509.Certificate
+	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
+		served = response.TLS.PeerCertificates[0]
+	}
+	return recognize(served, info.GitVersion), nil
+}
+
+// recognize knows the clusters by what their certificates and versions are called.
+func recognize(served *x509.Certificate, gitVersion string) string {
+	subject, organization, issuer := "", []string{}, ""
+	if served != nil {
+		subject, organization, issuer = served.Subject.CommonName, served.Subject.Organization, served.Issuer.CommonName
+	}
+	switch {
+	case subject == "k3s", slices.Contains(organization, "k3s"), strings.HasPrefix(issuer, "k3s-"), strings.Contains(gitVersion, "+k3s"):
+		return K3dHost
+	case subject == "minikube", issuer == "minikubeCA":
+		return MinikubeHost
+	case served != nil && slices.Contains(served.DNSNames, "kubernetes.docker.internal"):
+		return DockerDesktopHost
+	}
+	return ""
+}

@@ -1,0 +1,45 @@
+package servers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
+)
+
+// A tunnel of one's own: inlets, whose other end is a machine in the internet with
+// the name hooks.example.com and a certificate for it.
+func ExampleTunneled() {
+	local := servers.Server{Port: 9443, Insecure: true}
+	inlets := settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		client := exec.CommandContext(ctx, "inlets-pro", "http", "client",
+			"--url=wss://hooks.example.com:8123", "--token-file=inlets.token",
+			"--upstream=hooks.example.com=http://localhost:9443")
+		client.Cancel = func() error { return client.Process.Signal(os.Interrupt) }
+		if err := client.Start(); err != nil {
+			return err
+		}
+		url := "https://hooks.example.com"
+		if err := endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: &url}); err != nil {
+			cancel()
+			return errors.Join(err, client.Wait())
+		}
+		err := client.Wait() // it stays until the context is done
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("the tunnel has ended: %w", err)
+	})
+
+	var s settings.Settings
+	s.Admission.Managed = "auto.kopf.dev"
+	s.Admission.Server = servers.Tunneled(local, inlets)
+}

@@ -1,0 +1,50 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+// idle is how long a connection without requests is kept.
+const idle = 90 * time.Second
+
+// servePlain serves without TLS.
+func (s Server) servePlain(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address())
+	if err != nil {
+		return fmt.Errorf("the admission server on %s: %w", s.address(), err)
+	}
+	server := &http.Server{
+		Handler:           below(s.Path, s.limited(ctx, endpoint.Handler)),
+		ReadHeaderTimeout: s.Timeout,
+		IdleTimeout:       idle,
+	}
+	serve := func(ctx context.Context) error { return s.serveUntil(ctx, server, listener) }
+	return s.run(ctx, serve, func(ctx context.Context) error {
+		return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: ptr.To(s.url("http"))})
+	})
+}
+
+// serveUntil serves until the context is done, and then what is still going on.
+func (s Server) serveUntil(ctx context.Context, server *http.Server, listener net.Listener) error {
+	down := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Timeout)
+		defer cancel()
+		down <- server.Shutdown(ctx)
+	})
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-down
+}

@@ -1,0 +1,122 @@
+package servers
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/webhook/certificates"
+)
+
+// Serve serves until the context is done. It logs to the logger in the context.
+func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
+	s = s.withDefaults()
+	if s.Insecure {
+		return s.servePlain(ctx, endpoint)
+	}
+	source, err := s.source(endpoint, logf.FromContext(ctx))
+	if err != nil {
+		return err
+	}
+	adjust, err := s.tlsConfig(source)
+	if err != nil {
+		return err
+	}
+	bundle, err := source.Open(ctx)
+	if err != nil {
+		return err
+	}
+	server := webhook.NewServer(webhook.Options{Host: s.Addr, Port: s.Port, TLSOpts: []func(*tls.Config){adjust}})
+	server.Register("/", below(s.Path, s.limited(ctx, endpoint.Handler)))
+	return s.run(ctx, server.Start, func(ctx context.Context) error {
+		if err := s.listening(ctx, server.StartedChecker()); err != nil {
+			return err
+		}
+		return s.announce(ctx, endpoint, source, bundle)
+	})
+}
+
+// run runs both until the context is done, or one of them fails. The server comes
+// down after everything else.
+func (s Server) run(ctx context.Context, serve, work func(context.Context) error) error {
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var served error
+	var group sync.WaitGroup
+	group.Go(func() {
+		defer cancel()
+		served = serve(serving)
+	})
+	err := work(working)
+	if err == nil {
+		<-working.Done()
+	}
+	stop()
+	group.Wait()
+	switch {
+	case served != nil:
+		return fmt.Errorf("the admission server on %s: %w", s.address(), served)
+	case ctx.Err() != nil:
+		return nil
+	}
+	return err
+}
+
+// polling is how often to look whether the server listens.
+const polling = 10 * time.Millisecond
+
+// listening waits until the server accepts connections.
+func (s Server) listening(ctx context.Context, check func(*http.Request) error) error {
+	return wait.PollUntilContextCancel(ctx, polling, true, func(context.Context) (bool, error) { return check(nil) == nil, nil })
+}
+
+// announce tells the cluster about the server, and then about every new certificate.
+func (s Server) announce(ctx context.Context, endpoint settings.AdmissionEndpoint, source certificates.Source, bundle []byte) error {
+	publish := func(ctx context.Context, bundle []byte) error {
+		if s.CADump != "" {
+			if err := os.WriteFile(s.CADump, bundle, 0o644); err != nil { // certificates are no secret
+				return fmt.Errorf("the CA of the admission server: %w", err)
+			}
+		}
+		return endpoint.Publish(ctx, s.clientConfig(bundle))
+	}
+	if err := publish(ctx, bundle); err != nil {
+		return err
+	}
+	source.Keep(ctx, publish)
+	return nil
+}
+
+// clientConfig is how the API servers call this server.
+func (s Server) clientConfig(bundle []byte) admissionregistrationv1.WebhookClientConfig {
+	config := admissionregistrationv1.WebhookClientConfig{CABundle: bundle}
+	if s.Service == nil {
+		config.URL = ptr.To(s.url("https"))
+		return config
+	}
+	config.Service = s.Service.DeepCopy()
+	if s.Path != "" {
+		config.Service.Path = ptr.To(rooted(s.Path))
+	}
+	return config
+}
+
+// url is the address for clients.
+func (s Server) url(scheme string) string {
+	return scheme + "://" + net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) + rooted(s.Path)
+}

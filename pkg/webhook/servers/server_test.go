@@ -1,0 +1,181 @@
+package servers
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/webhook/certificates"
+)
+
+func TestAServerWithACertificateOfItsOwn(t *testing.T) {
+	g, dump, port := gomega.NewWithT(t), filepath.Join(t.TempDir(), "ca.pem"), freePort(t)
+	server := start(t, Server{Port: port, Path: "some/path", CADump: dump, ExtraNames: []string{"127.0.0.1"}}, settings.AdmissionEndpoint{})
+	config := server.address(t)
+	g.Expect(*config.URL).To(gomega.Equal(fmt.Sprintf("https://localhost:%d/some/path", port)))
+	expectAnswer(g, caller(t, config.CABundle), *config.URL+"/check/spec.field", "/check/spec.field")
+	expectAnswer(g, caller(t, config.CABundle), fmt.Sprintf("https://127.0.0.1:%d/some/path/a", port), "/a")
+	dumped, err := os.ReadFile(dump)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(dumped).To(gomega.Equal(config.CABundle))
+
+	_, _, err = post(caller(t, config.CABundle, func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }), *config.URL, "")
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("protocol version")))
+	g.Expect(server.stop()).To(gomega.Succeed())
+	_, _, err = post(caller(t, config.CABundle), *config.URL, "")
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("refused")))
+}
+
+func TestAServerWithFiles(t *testing.T) {
+	g, dir := gomega.NewWithT(t), t.TempDir()
+	pair, err := certificates.Generate([]string{"localhost"}, time.Hour)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	chain, key := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	g.Expect(os.WriteFile(chain, pair.Chain, 0o600)).To(gomega.Succeed())
+	g.Expect(os.WriteFile(key, pair.Key, 0o600)).To(gomega.Succeed())
+	server := start(t, Server{Port: freePort(t), CertFile: chain, KeyFile: key, CAFile: chain}, settings.AdmissionEndpoint{})
+	config := server.address(t)
+	g.Expect(config.CABundle).To(gomega.Equal(pair.Chain))
+	expectAnswer(g, caller(t, config.CABundle), *config.URL+"/a", "/a")
+}
+
+func TestAServerInACluster(t *testing.T) {
+	g, port := gomega.NewWithT(t), freePort(t)
+	service := &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc", Port: ptr.To[int32](8443)}
+	server := start(t, Server{Addr: "127.0.0.1", Port: port, Service: service, Path: "p"}, settings.AdmissionEndpoint{})
+	config := server.address(t)
+	g.Expect(config.URL).To(gomega.BeNil())
+	g.Expect(*config.Service).To(gomega.Equal(admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc", Port: ptr.To[int32](8443), Path: ptr.To("/p")}))
+	as := caller(t, config.CABundle, func(c *tls.Config) { c.ServerName = "svc.ns.svc" })
+	expectAnswer(g, as, fmt.Sprintf("https://127.0.0.1:%d/p/a", port), "/a")
+	g.Expect(Server{Service: service}.withDefaults().address()).To(gomega.Equal("0.0.0.0:9443"))
+}
+
+func TestPlainHTTP(t *testing.T) {
+	g := gomega.NewWithT(t)
+	server := start(t, Server{Port: freePort(t), Insecure: true}, settings.AdmissionEndpoint{})
+	config := server.address(t)
+	g.Expect(*config.URL).To(gomega.HavePrefix("http://localhost:"))
+	expectAnswer(g, &http.Client{Timeout: patience}, *config.URL+"/a", "/a")
+	g.Expect(server.stop()).To(gomega.Succeed())
+}
+
+func TestTwoServersOnOnePort(t *testing.T) {
+	for name, insecure := range map[string]bool{"HTTPS": false, "HTTP": true} {
+		t.Run(name, func(t *testing.T) {
+			port := freePort(t)
+			start(t, Server{Port: port}, settings.AdmissionEndpoint{}).address(t)
+			second := start(t, Server{Port: port, Insecure: insecure}, settings.AdmissionEndpoint{})
+			gomega.NewWithT(t).Eventually(second.ended).WithTimeout(patience).Should(gomega.Receive(
+				gomega.MatchError(gomega.ContainSubstring(fmt.Sprintf("the admission server on localhost:%d: ", port))),
+			))
+		})
+	}
+}
+
+func TestRequestsHaveLimits(t *testing.T) {
+	g := gomega.NewWithT(t)
+	late := make(chan error, 1)
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		<-r.Context().Done()
+		late <- r.Context().Err()
+	})
+	server := start(t, Server{Port: freePort(t), MaxBody: 10, Timeout: 50 * time.Millisecond}, settings.AdmissionEndpoint{Handler: handler})
+	config := server.address(t)
+	status, text, err := post(caller(t, config.CABundle), *config.URL, strings.Repeat("x", 11))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(status).To(gomega.Equal(http.StatusRequestEntityTooLarge))
+	g.Expect(text).To(gomega.Equal("an admission review may have 10 bytes, this one has 11"))
+	_, _, err = post(caller(t, config.CABundle), *config.URL, "x")
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(late).To(gomega.Receive(gomega.MatchError(context.DeadlineExceeded)))
+}
+
+// Who calls while the server is asked to stop gets an answer.
+func TestTheLastRequestIsAnswered(t *testing.T) {
+	g := gomega.NewWithT(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-answer
+		if r.Context().Err() != nil {
+			w.WriteHeader(http.StatusGone)
+		}
+	})
+	server := start(t, Server{Port: freePort(t)}, settings.AdmissionEndpoint{Handler: handler})
+	config := server.address(t)
+	statuses := make(chan int, 1)
+	go func() {
+		status, _, _ := post(caller(t, config.CABundle), *config.URL, "x")
+		statuses <- status
+	}()
+	<-asked
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.stop() }()
+	g.Eventually(func() error {
+		_, _, err := post(caller(t, config.CABundle), *config.URL, "x")
+		return err
+	}).WithTimeout(patience).Should(gomega.HaveOccurred(), "it does not listen any longer")
+	close(answer)
+	g.Eventually(statuses).WithTimeout(patience).Should(gomega.Receive(gomega.Equal(http.StatusOK)))
+	g.Eventually(stopped).WithTimeout(patience).Should(gomega.Receive(gomega.BeNil()))
+}
+
+func TestServersThatCannotBe(t *testing.T) {
+	tests := map[string]struct {
+		server  Server
+		message string
+	}{
+		"half a certificate":             {Server{CertFile: "a"}, "needs both, CertFile and KeyFile"},
+		"a CA for nothing":               {Server{CAFile: "a"}, "CAFile and CAData are for CertFile and KeyFile"},
+		"a certificate that is not here": {Server{CertFile: "/no/such", KeyFile: "/no/such"}, "open /no/such"},
+		"clients without a CA":           {Server{ClientAuth: tls.RequireAndVerifyClientCert}, "set ClientCAFile"},
+		"a secret without a namespace":   {Server{Secret: "a"}, `should be like "namespace/name"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := test.server.Serve(t.Context(), settings.AdmissionEndpoint{})
+			gomega.NewWithT(t).Expect(err).To(gomega.MatchError(gomega.ContainSubstring(test.message)))
+		})
+	}
+}
+
+func TestBesideOtherWebhooks(t *testing.T) {
+	g, port := gomega.NewWithT(t), freePort(t)
+	pair, err := certificates.Generate([]string{"localhost"}, time.Hour)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"a.crt": pair.Chain, "a.key": pair.Key} {
+		g.Expect(os.WriteFile(filepath.Join(dir, name), data, 0o600)).To(gomega.Succeed())
+	}
+	managers := webhook.NewServer(webhook.Options{Host: "localhost", Port: port, CertDir: dir, CertName: "a.crt", KeyName: "a.key"})
+	managers.Register("/other", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- managers.Start(ctx) }()
+	defer func() { cancel(); g.Expect(<-ended).To(gomega.Succeed()) }()
+	mounted := Mounted{
+		Server: managers, CAFile: filepath.Join(dir, "a.crt"),
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(fmt.Sprintf("https://localhost:%d/", port))},
+	}
+	server := start(t, mounted, settings.AdmissionEndpoint{})
+	config := server.address(t)
+	g.Expect(*config.URL).To(gomega.HaveSuffix("/kopf"))
+	g.Eventually(func(g gomega.Gomega) { expectAnswer(g, caller(t, config.CABundle), *config.URL+"/a", "/a") }).WithTimeout(patience).Should(gomega.Succeed())
+	status, _, err := post(caller(t, config.CABundle), fmt.Sprintf("https://localhost:%d/other", port), "")
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(status).To(gomega.Equal(http.StatusTeapot))
+	g.Expect(server.stop()).To(gomega.Succeed())
+}
