@@ -66,8 +66,9 @@ type Declaration struct {
 	onDaemon DaemonFunc
 	onTimer  TimerFunc
 	onIndex  IndexFunc
-	function identity // of the developer's function, however it is wrapped
-	given    bool     // the id was given
+	function identity     // of the developer's function, however it is wrapped
+	given    bool         // the id was given
+	top      *Declaration // of a sub-handler
 	problems []error
 }
 

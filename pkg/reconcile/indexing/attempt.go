@@ -67,6 +67,9 @@ func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, seri
 	})
 	if ctx.Err() == nil {
 		report(subject.Logger, outcome)
+		if x.Measure != nil {
+			x.Measure(at.handler, outcome)
+		}
 	}
 	return outcome, true
 }
