@@ -47,20 +47,31 @@ func addOperator(mgr manager.Manager, options Options) error {
 	if err != nil {
 		return err
 	}
+	counted, err := newMetrics(s)
+	if err != nil {
+		return err
+	}
 	recorder := newRecorder(clientset, mgr, options)
 	surroundings := &surroundings{client: mgr.GetClient(), recorder: recorder}
 	config := reconcile.Config{
 		Handlers: handlers, Settings: s, Logger: options.Logger,
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(),
 		Client: mgr.GetClient(), Poster: recorder,
-		Resources: resources,
-		Context:   surroundings.context,
+		Resources: resources, Metrics: counted,
+		Context: surroundings.context,
 	}
 	others.join(&config)
 	engine := reconcile.New(config)
-	parts := []runnable{everywhere(engine.Watch), leading(others.around(engine)), everywhere(announce(engine, options.Ready))}
+	counted.Observe(engine.State)
+	parts := []runnable{
+		everywhere(counted.Around(engine.Watch)), leading(counted.Around(others.around(engine))),
+		everywhere(announce(engine, options.Ready)),
+	}
 	if recorder != nil {
 		parts = append(parts, everywhere(recorder.Start))
+	}
+	if err := addHealth(mgr, options, engine, nil); err != nil {
+		return err
 	}
 	return addAll(mgr, parts...)
 }

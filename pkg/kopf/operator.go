@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
@@ -54,7 +53,7 @@ func Run(ctx context.Context, options Options) error {
 	mgr, err := ctrl.NewManager(options.Config, manager.Options{
 		Scheme:                  options.Scheme,
 		Logger:                  options.Logger.WithName("manager").V(2), // its comings and goings are of no interest
-		Metrics:                 metrics.Options{BindAddress: "0"},       // nothing listens unless asked
+		Metrics:                 metricsOptions(options.Settings.Metrics),
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: ptr.To(options.Settings.WithDefaults().Execution.GracePeriod + shutdownReserve),
 		Controller:              crconfig.Controller{SkipNameValidation: ptr.To(true)},

@@ -23,6 +23,9 @@ func counted(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	m, err := metrics.New(r, "test")
+	if err == nil {
+		err = m.Open()
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

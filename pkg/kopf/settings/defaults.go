@@ -45,6 +45,7 @@ func (s Settings) WithDefaults() Settings {
 	s.Peering.fill()
 	s.Replicas.fill()
 	s.Health.fill()
+	s.Metrics.fill()
 	if s.Persistence.DiffBase == nil {
 		s.Persistence.DiffBase = storage.AnnotationsDiffBase{}
 	}

@@ -29,6 +29,7 @@ func (s Settings) Validate() error {
 		s.Peering.validate(),
 		s.Replicas.validate(),
 		s.Health.validate(),
+		s.Metrics.validate(),
 	)
 }
 

@@ -38,20 +38,24 @@ type Background struct {
 	Waiting, Running, Abandoned int
 }
 
+// source is whom to ask; nil: there is nothing to be shown yet.
+type source = atomic.Pointer[func() State]
+
 // stateCollector shows the state of one operator whenever it is collected.
 type stateCollector struct {
-	source atomic.Pointer[func() State] // nil: there is nothing to be shown yet
+	source *source
 
 	ready, leading, paused       *prometheus.Desc
 	depth, oldest, workers, busy *prometheus.Desc
 	watches, background          *prometheus.Desc
 }
 
-func newStateCollector(operator string) *stateCollector {
+func newStateCollector(operator string, from *source) *stateCollector {
 	gauge := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, prometheus.Labels{"operator": operator})
 	}
 	return &stateCollector{
+		source:     from,
 		ready:      gauge("kopf_ready", "1 when all objects are known that were there at the beginning."),
 		leading:    gauge("kopf_leading", "1 when this replica handles the objects, 0 when it stands by."),
 		paused:     gauge("kopf_paused", "1 when another operator handles the objects."),
