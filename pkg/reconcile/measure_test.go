@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -165,5 +166,43 @@ func TestMetricsKeepNothingForAnObject(t *testing.T) {
 	}
 	if after := len(series(t, r)); after != before {
 		t.Errorf("%d series have come with %d objects", after-before, len(keys))
+	}
+}
+
+func TestMetricsTakeNoMemoryForAnIdleObject(t *testing.T) {
+	const objects, limit = 2000, 8 // bytes; the heap is not measured more exactly
+	each := func(m *metrics.Metrics) int64 {
+		before := liveHeap()
+		e, keys := atRest(t, objects)
+		e.Metrics = m
+		m.Observe(func() metrics.State { return metrics.State{Queue: e.queued()} })
+		for _, key := range keys {
+			visit(t, e, key)
+		}
+		after := liveHeap()
+		runtime.KeepAlive(e)
+		runtime.KeepAlive(keys)
+		return (after - before) / objects
+	}
+	m, r := counted(t)
+	series(t, r)
+	without, with := each(nil), each(m)
+	t.Logf("an idle object takes %d bytes without metrics, and %d with them", without, with)
+	if with-without > limit {
+		t.Errorf("%d bytes more", with-without)
+	}
+}
+
+func TestPassesAllocateNothingForMetrics(t *testing.T) {
+	e, keys := atRest(t, 1)
+	visit(t, e, keys[0])
+	pass := func() {
+		e.memories.of(keys[0]).recollection = recollection{}
+		visit(t, e, keys[0])
+	}
+	without := testing.AllocsPerRun(100, pass)
+	e.Metrics, _ = counted(t)
+	if with := testing.AllocsPerRun(100, pass); with > without {
+		t.Errorf("%g allocations, and %g with metrics", without, with)
 	}
 }
