@@ -13,6 +13,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
+// What a handler logs is an event of its object, too, unless it is for the log only.
+// Details, V(1) and beyond, are events only if the settings say so.
+func logFn(_ context.Context, c *kopf.Change) error {
+	c.Logger().Info("The object is looked at.", "attempt", c.Retry(), "spec", c.Spec().Map())
+	c.Logger().Error(errors.New("no network"), "The mail is not sent.", "to", "owner")
+	c.Logger().V(1).Info("Whatever developers want to know.")
+	kopf.LogOnly(c.Logger()).Info("The password is renewed.", "user", "admin")
+	return nil
+}
+
 // The context knows which object is handled. The framework adds events of its
 // own: that the handler succeeded, and that the creation is processed.
 func createFn(ctx context.Context, _ *kopf.Change) error {
@@ -40,6 +50,7 @@ func createPod(ctx context.Context, c *kopf.Change) error {
 }
 
 func main() {
+	kopf.OnCreate(kopf.Resource("kopfexamples"), logFn)
 	kopf.OnCreate(kopf.Resource("kopfexamples"), createFn)
 	kopf.OnCreate(kopf.Resource("kopfexamples"), createPod)
 	kopf.Main()

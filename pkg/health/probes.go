@@ -11,10 +11,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 )
 
-// patience is how long the probe handlers may take, all of them together. The
-// kubelet waits for one second unless told otherwise.
-const patience = 10 * time.Second
-
 // errLate is all that there is to say of handlers that have not returned.
 var errLate = errors.New("the probe handlers have not returned in time")
 
@@ -22,7 +18,7 @@ var errLate = errors.New("the probe handlers have not returned in time")
 // safe for concurrent use.
 type prober struct {
 	call Probes
-	age  time.Duration // for which the answer is kept
+	age  time.Duration // for which an answer is kept, and for which it is waited
 	log  logr.Logger
 
 	mu      sync.Mutex
@@ -39,7 +35,7 @@ func (p *prober) ask(ctx context.Context) (answer, error) {
 	if running == nil {
 		return last, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.age, errLate)
 	defer cancel()
 	select {
 	case <-running:
@@ -81,7 +77,7 @@ func (p *prober) probe() answer {
 	if p.call == nil {
 		return reported(nil, nil)
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errLate)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), p.age, errLate)
 	defer cancel()
 	var current answer
 	err := handler.Guarded(func() error {

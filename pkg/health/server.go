@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// Limits of the server. Requests are tiny, and so are the answers; the probes decide
-// how long one may take.
+// Limits of the server. Requests are tiny, and so are the answers.
 const (
 	readTimeout    = 5 * time.Second
-	writeTimeout   = patience + 5*time.Second
+	writeTimeout   = 5 * time.Second // beside the time for the probes
 	idleTimeout    = 90 * time.Second // longer than the kubelet's pauses
 	maxHeaderBytes = 16 << 10
 	farewell       = 5 * time.Second // for the answers that are under way at the end
@@ -49,7 +48,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		WriteTimeout: s.options.Settings.ProbeAge + writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 	}
 	closed := make(chan struct{})

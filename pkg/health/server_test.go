@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 )
@@ -124,8 +123,5 @@ func TestTheServerHasLimits(t *testing.T) {
 		if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("got %s", response.Status)
 		}
-	}
-	if readTimeout >= time.Minute || writeTimeout <= patience {
-		t.Error("the limits are none")
 	}
 }

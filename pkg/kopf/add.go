@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
-	"github.com/kopf-go/kopf/pkg/reconcile"
-	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // Add makes the handlers of a registry a part of a manager that is there
@@ -22,90 +20,48 @@ import (
 //
 // A nil registry is the default one. The mistakes in the declarations and the settings are returned at once.
 func Add(mgr manager.Manager, r *Registry, s Settings) error {
-	return addOperator(mgr, Options{Registry: r, Settings: s, Logger: mgr.GetLogger().WithName("kopf")})
+	options := Options{Registry: r, Settings: s, Logger: mgr.GetLogger().WithName("kopf")}.withDefaults()
+	o, err := newOperator(options, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(foreign(s), loggedIn(o.activities)); err != nil {
+		return err
+	}
+	o.client = mgr.GetClient
+	return errors.Join(o.addReadyzCheck(mgr), o.join(mgr))
 }
 
-// addOperator takes of the options what the manager does not have.
-func addOperator(mgr manager.Manager, options Options) error {
-	if options.Registry == nil {
-		options.Registry = DefaultRegistry
-	}
-	s := options.Settings
-	handlers, err := checked(options, mgr.GetScheme())
-	if err != nil {
-		return err
-	}
-	clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("the cluster cannot be reached: %w", err)
-	}
-	resources, err := discovery.ForConfig(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return err
-	}
-	others, err := newPeers(mgr, options)
-	if err != nil {
-		return err
-	}
-	counted, err := newMetrics(s)
-	if err != nil {
-		return err
-	}
-	recorder := newRecorder(clientset, mgr, options)
-	surroundings := &surroundings{client: mgr.GetClient(), recorder: recorder}
-	config := reconcile.Config{
-		Handlers: handlers, Settings: s, Logger: options.Logger,
-		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(),
-		Client: mgr.GetClient(), Poster: recorder,
-		Resources: resources, Metrics: counted,
-		Context: surroundings.context,
-	}
-	others.join(&config)
-	engine := reconcile.New(config)
-	counted.Observe(engine.State)
-	parts := []runnable{
-		everywhere(counted.Around(engine.Watch)), leading(counted.Around(others.around(engine))),
-		everywhere(announce(engine, options.Ready)),
-	}
-	if recorder != nil {
-		parts = append(parts, everywhere(recorder.Start))
-	}
-	if err := addHealth(mgr, options, engine, nil); err != nil {
-		return err
-	}
-	return addAll(mgr, parts...)
-}
-
-// checked are the handlers, or all mistakes in them and in the settings.
-func checked(options Options, scheme *runtime.Scheme) (registry.Handlers, error) {
-	handlers, err := options.Registry.handlers.Handlers(scheme)
-	if mistakes := options.Settings.Validate(); mistakes != nil {
-		err = errors.Join(fmt.Errorf("the settings cannot be used:\n%w", mistakes), err)
-	}
-	return handlers, err
-}
-
-// newRecorder makes what posts the operator's events; nil, if nothing is to be
-// posted.
-func newRecorder(clientset kubernetes.Interface, mgr manager.Manager, options Options) *posting.Recorder {
-	if options.Settings.Posting.Disabled {
-		return nil
-	}
-	return posting.New(clientset.CoreV1(), posting.Options{Logger: options.Logger.WithName("events"), Scheme: mgr.GetScheme()})
-}
-
-// announce closes the channel when the operator is ready.
-func announce(engine *reconcile.Engine, ready chan<- struct{}) func(context.Context) error {
-	return func(ctx context.Context) error {
-		select {
-		case <-engine.Ready():
-			if ready != nil {
-				close(ready)
-			}
-		case <-ctx.Done():
+// foreign finds settings of what a manager decides.
+func foreign(s Settings) error {
+	s, defaults := s.WithDefaults(), settings.Default()
+	var set []string
+	for _, group := range []struct {
+		name  string
+		given bool
+	}{
+		{"Replicas", s.Replicas != defaults.Replicas},
+		{"Metrics.Address", s.Metrics.Address != defaults.Metrics.Address},
+		{"Metrics.Secure", s.Metrics.Secure != defaults.Metrics.Secure},
+		{"Networking.QPS", s.Networking.QPS != defaults.Networking.QPS},
+		{"Networking.Burst", s.Networking.Burst != defaults.Networking.Burst},
+	} {
+		if group.given {
+			set = append(set, "settings."+group.name)
 		}
+	}
+	if len(set) == 0 {
 		return nil
 	}
+	return fmt.Errorf("an operator in a manager cannot have %s: give it to the manager by its options", strings.Join(set, ", "))
+}
+
+// loggedIn refuses login handlers: a manager is connected already.
+func loggedIn(activities registry.Handlers) error {
+	for _, d := range activities.Of(handler.OnLogin) {
+		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which has a connection: give it the Config of a login.Vault, or use kopf.Run", d.Place, d.ID)
+	}
+	return nil
 }
 
 // runnable is a part of the operator for the manager to run.
@@ -125,12 +81,3 @@ func (r runnable) Start(ctx context.Context) error { return r.run(ctx) }
 
 // NeedLeaderElection tells the manager whether to wait for the leadership.
 func (r runnable) NeedLeaderElection() bool { return r.leading }
-
-func addAll(mgr manager.Manager, parts ...runnable) error {
-	for _, part := range parts {
-		if err := mgr.Add(part); err != nil {
-			return fmt.Errorf("the operator cannot be added to the manager: %w", err)
-		}
-	}
-	return nil
-}

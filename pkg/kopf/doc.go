@@ -73,7 +73,8 @@
 // Adopt makes other objects the children of the handled one; Label,
 // HarmonizeNaming, AdjustNamespace and AppendOwnerReference are its parts. Info,
 // Warn, Exception and Event report Kubernetes events. All of them take the
-// handled object from the context of the handler.
+// handled object from the context of the handler. What a handler logs is reported, too,
+// by settings.Posting; LogOnly is for what is not to be.
 //
 // # Operators
 //

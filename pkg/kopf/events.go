@@ -3,8 +3,10 @@ package kopf
 import (
 	"context"
 
+	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-go/kopf/pkg/reconcile/logging"
 	"github.com/kopf-go/kopf/pkg/reconcile/posting"
 )
 
@@ -18,18 +20,18 @@ func Event(ctx context.Context, eventType, reason, message string) {
 	complain(ctx, posting.Event(ctx, nil, eventType, reason, message))
 }
 
-// Info is Event with the type Normal.
+// Info is Event with the type Normal, if settings.Posting.Level allows it.
 func Info(ctx context.Context, reason, message string) {
 	complain(ctx, posting.Info(ctx, nil, reason, message))
 }
 
-// Warn is Event with the type Warning.
+// Warn is Event with the type Warning, if settings.Posting.Level allows it.
 func Warn(ctx context.Context, reason, message string) {
 	complain(ctx, posting.Warn(ctx, nil, reason, message))
 }
 
 // Exception is Event with the type Error, and with the error's text after the
-// message.
+// message, if settings.Posting.Level allows it.
 func Exception(ctx context.Context, reason, message string, err error) {
 	complain(ctx, posting.Exception(ctx, nil, reason, message, err))
 }
@@ -42,8 +44,19 @@ func EventFor(ctx context.Context, objs any, eventType, reason, message string) 
 	return posting.Event(ctx, objs, eventType, reason, message)
 }
 
+// LogOnly makes a logger of which no events are made, of the one that a handler has:
+// for what is of no interest to those who look at the object, or no business of
+// theirs.
+//
+//	kopf.LogOnly(c.Logger()).Info("The credentials are renewed.", "user", user)
+//	ctx = log.IntoContext(ctx, kopf.LogOnly(c.Logger())) // for functions that are called
+//
+// Any other logger is returned as it is. settings.Posting.WithoutLogs does the same for
+// all handlers.
+func LogOnly(logger logr.Logger) logr.Logger { return logging.LogOnly(logger) }
+
 func complain(ctx context.Context, err error) {
 	if err != nil {
-		log.FromContext(ctx).Error(err, "An event is not reported.")
+		LogOnly(log.FromContext(ctx)).Error(err, "An event is not reported.")
 	}
 }

@@ -2,20 +2,14 @@ package kopf
 
 import (
 	"context"
-	"fmt"
-	"time"
+	"errors"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // Options are what an operator that is run by Run consists of. Every field has a
@@ -25,8 +19,8 @@ type Options struct {
 	Registry *Registry
 	// Settings tune the operator. Default: settings.Default.
 	Settings Settings
-	// Config reaches the cluster. Default: as kubectl does it, or the service
-	// account of the pod.
+	// Config reaches the cluster. Default: what the login handlers return; without
+	// any, as kubectl does it, or the service account of the pod.
 	Config *rest.Config
 	// Logger takes the log. Default: what ctrl.SetLogger was given.
 	Logger logr.Logger
@@ -42,46 +36,51 @@ type Options struct {
 // have returned: by themselves within the grace period, or because their context
 // was cancelled after it. It returns an error if the operator could not be
 // started, or could not go on; the mistakes in the declarations of the handlers
-// are found before anything is started.
+// are found before anything is started. An operator that loses its Lease is at an
+// end: its handlers are cancelled at once, and Run returns an error.
 //
-// Several operators can run in one process, each with its own registry.
+// Run does not listen to signals, and several operators can run in one process,
+// each with its own registry.
+//
+// Specification: Embedding.
 func Run(ctx context.Context, options Options) error {
-	options, err := options.withDefaults()
+	options = options.withDefaults()
+	o, err := newOperator(options, options.Scheme)
 	if err != nil {
 		return err
 	}
-	mgr, err := ctrl.NewManager(options.Config, manager.Options{
-		Scheme:                  options.Scheme,
-		Logger:                  options.Logger.WithName("manager").V(2), // its comings and goings are of no interest
-		Metrics:                 metricsOptions(options.Settings.Metrics),
-		HealthProbeBindAddress:  "0",
-		GracefulShutdownTimeout: ptr.To(options.Settings.WithDefaults().Execution.GracePeriod + shutdownReserve),
-		Controller:              crconfig.Controller{SkipNameValidation: ptr.To(true)},
-		NewClient:               liveClient(options.Logger.WithName("client")),
-	})
+	connection := newConnection(ctx, o)
+	defer connection.close()
+	o.client = connection.client
+	mgr, err := o.managed(ctx, connection)
 	if err != nil {
-		return fmt.Errorf("the operator cannot be set up: %w", err)
+		o.cleanUp(ctx)
+		return stopped(ctx, err)
 	}
-	if err := addOperator(mgr, options); err != nil {
-		return err
-	}
-	return mgr.Start(ctx)
+	return o.end(ctx, mgr.Start(ctx))
 }
 
-// shutdownReserve is what is left for final writes and events after the grace
-// period of the handlers.
-const shutdownReserve = 5 * time.Second
-
-// liveClient reads from the API server, so that a Get in a handler never starts
-// to watch a whole resource behind the developer's back.
-func liveClient(logger logr.Logger) client.NewClientFunc {
-	return func(config *rest.Config, options client.Options) (client.Client, error) {
-		options.Cache, options.Log = nil, logger
-		return client.New(config, options)
+// managed starts the operator up, and makes the manager that runs the rest of it.
+func (o *operator) managed(ctx context.Context, c *connection) (manager.Manager, error) {
+	if err := o.startUp(ctx); err != nil {
+		return nil, err
 	}
+	mgr, err := c.manager()
+	if err != nil {
+		return nil, err
+	}
+	return mgr, o.join(mgr)
 }
 
-func (o Options) withDefaults() (Options, error) {
+// stopped is no error, if it is only that somebody has stopped the operator.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	return err
+}
+
+func (o Options) withDefaults() Options {
 	if o.Registry == nil {
 		o.Registry = DefaultRegistry
 	}
@@ -91,23 +90,5 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger.GetSink() == nil {
 		o.Logger = ctrl.Log
 	}
-	if o.Config == nil {
-		config, err := ctrl.GetConfig()
-		if err != nil {
-			return o, fmt.Errorf("no cluster is configured: set KUBECONFIG, or use --kubeconfig: %w", err)
-		}
-		o.Config = config
-	}
-	o.Config = limited(o.Config, o.Settings.WithDefaults().Networking)
-	return o, nil
-}
-
-// limited applies the settings of the operator to its connection.
-func limited(config *rest.Config, n settings.Networking) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = n.QPS, n.Burst
-	if config.UserAgent == "" {
-		config.UserAgent = "kopf-go"
-	}
-	return config
+	return o
 }

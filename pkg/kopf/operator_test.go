@@ -54,15 +54,13 @@ func negative() (s Settings) {
 }
 
 func TestDefaultsOfOptions(t *testing.T) {
-	options, err := Options{Config: nobody()}.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := Options{Config: nobody()}.withDefaults()
 	if options.Registry != DefaultRegistry || options.Scheme != scheme.Scheme || options.Logger.GetSink() == nil {
 		t.Errorf("got %+v", options)
 	}
-	if c := options.Config; c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != nobody().Host {
-		t.Errorf("got %+v", c)
+	c, err := newConnection(t.Context(), &operator{options: options}).config()
+	if err != nil || c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != nobody().Host {
+		t.Errorf("got %+v, %v", c, err)
 	}
 }
 
@@ -71,12 +69,12 @@ func TestOptionsAreLeftAsTheyAre(t *testing.T) {
 	given := &rest.Config{Host: "http://a", QPS: 1, UserAgent: "mine"}
 	var s Settings
 	s.Networking.QPS = -1
-	options, err := Options{Registry: NewRegistry(), Config: given, Settings: s}.withDefaults()
+	c, err := newConnection(t.Context(), &operator{options: Options{Config: given}, settings: s}).config()
 	if err != nil || given.QPS != 1 || given.Burst != 0 {
 		t.Errorf("got %+v, %v", given, err)
 	}
-	if options.Config.QPS != -1 || options.Config.UserAgent != "mine" {
-		t.Errorf("got %+v", options.Config)
+	if c.QPS != -1 || c.UserAgent != "mine" {
+		t.Errorf("got %+v", c)
 	}
 }
 

@@ -25,6 +25,8 @@ type (
 	TimerOption = handler.TimerOption
 	// IndexOption is an option of NewIndex.
 	IndexOption = handler.IndexOption
+	// ActivityOption is an option of OnStartup, OnCleanup and OnProbe.
+	ActivityOption = handler.ActivityOption
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption = handler.SubhandlerOption
 
@@ -35,10 +37,10 @@ type (
 // ID sets the handler's id; by default it is the function's name. Progress and
 // results are kept under it: ID("create_fn") takes over a handler of an operator
 // in Python. A function literal needs one.
-func ID(id string) handler.AnyOption { return handler.ID(id) }
+func ID(id string) handler.GeneralOption { return handler.ID(id) }
 
 // Param hands a value to the handler: Change.Param.
-func Param(value any) handler.AnyOption { return handler.Param(value) }
+func Param(value any) handler.GeneralOption { return handler.Param(value) }
 
 // Labels calls the handler only for objects whose labels match, all of them.
 func Labels(filters Filters) handler.AnyOption { return handler.Labels(filters) }

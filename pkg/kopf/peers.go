@@ -18,15 +18,15 @@ type peers struct {
 
 // newPeers finds the place where the operator meets its peers: one for the whole
 // cluster, or one in each of its namespaces.
-func newPeers(mgr manager.Manager, options Options) (*peers, error) {
-	s := options.Settings.WithDefaults()
+func newPeers(mgr manager.Manager, o *operator) (*peers, error) {
+	s := o.settings.WithDefaults()
 	if s.Peering.Standalone {
 		return nil, nil //nolint:nilnil // nil is nobody
 	}
 	p := &peers{}
 	var err error
 	p.Peering, err = peering.New(mgr.GetConfig(), mgr.GetHTTPClient(), peering.Options{
-		Settings: s.Peering, Logger: options.Logger.WithName("peering"),
+		Settings: s.Peering, Logger: o.options.Logger.WithName("peering"),
 		Namespaced: len(s.Scope.Namespaces) > 0, Namespaces: selector.Namespaces(s.Scope.Namespaces).Names(),
 		Notify: func(paused bool) { p.notify(paused) },
 	})
@@ -45,12 +45,18 @@ func (p *peers) join(config *reconcile.Config) {
 	}
 }
 
+// pause makes the engine pause when the peers demand it.
+func (p *peers) pause(engine *reconcile.Engine) {
+	if p != nil {
+		p.notify = engine.SetPaused
+	}
+}
+
 // around is the work of the operator, with an entry among the peers as long as it
 // lasts.
-func (p *peers) around(engine *reconcile.Engine) func(context.Context) error {
+func (p *peers) around(ctx context.Context, work func(context.Context) error) error {
 	if p == nil {
-		return engine.Work
+		return work(ctx)
 	}
-	p.notify = engine.SetPaused
-	return func(ctx context.Context) error { return p.Around(ctx, engine.Work) }
+	return p.Around(ctx, work)
 }

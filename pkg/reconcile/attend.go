@@ -96,4 +96,4 @@ func (p *pass) stirred() bool {
 }
 
 // memos are what handlers keep in memory of the object at hand.
-func (p *pass) memos() *memo.Values { return p.memory.memos(p.body.UID(), p.Engine.memos) }
+func (p *pass) memos() *memo.Values { return p.memory.memos(p.body.UID(), p.Engine.Memos) }

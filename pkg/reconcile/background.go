@@ -87,12 +87,13 @@ func (b *background) look() {
 // Prepare makes the context and the subject of one call.
 func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
 	e := b.engine
-	logger := e.logger(b.key).WithValues("handler", d.ID)
-	subject := handler.Subject{Live: b.live, Resource: b.served.Resource, Logger: logger, Client: e.Client, Memo: b.memos}
-	return e.Context(ctx, About{Body: b.live, Resource: b.served.Resource, Logger: logger}), subject
+	about := About{Body: b.live, Resource: b.served.Resource}
+	about.Logger = e.told.Logger(e.logger(b.key), about.Body, "handler", d.ID)
+	subject := handler.Subject{Live: about.Body, Resource: about.Resource, Logger: about.Logger, Client: e.Client, Memo: b.memos}
+	return e.Context(ctx, about), subject
 }
 
-func (b *background) memos() *memo.Values { return b.memory.memos(b.uid, b.engine.memos) }
+func (b *background) memos() *memo.Values { return b.memory.memos(b.uid, b.engine.Memos) }
 
 // Deliver waits until a pass has written it, or until there is nothing left to
 // write it to. A refusal of the content is reported by the pass.

@@ -84,7 +84,7 @@ func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, eve
 	}
 	p.measure(p.served, d, execution.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)})
 	if failure != nil {
-		subject.Logger.Error(failure, "The event handler failed; this is ignored.", handler.StackOf(failure)...)
+		p.log.Error(failure, "The event handler failed; this is ignored.", append(handler.StackOf(failure), "handler", d.ID)...)
 	}
 	return execution.Contribution{ID: d.ID, Result: result, Patch: subject.Patch}
 }

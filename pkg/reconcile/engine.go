@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/logging"
 	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
 
@@ -42,6 +43,8 @@ type Config struct {
 	Resources discovery.Source
 	// Metrics count what happens; nil: nobody counts.
 	Metrics *metrics.Metrics
+	// Memos are what the operator as a whole keeps in memory; nil: nothing yet.
+	Memos *memo.Values
 	// Paused: it begins with a pause; SetPaused ends that.
 	Paused bool
 	// Scoped is told which namespaces are watched each on its own, whenever that is
@@ -62,7 +65,7 @@ type Engine struct {
 	watching chan struct{} // closed when all resources are known and listed
 	memories memories
 	lines    *lines
-	memos    *memo.Values // of the operator
+	told     *logging.Events // by handlers, in their logs
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	said       sync.Map // what is reported once an operator
@@ -72,6 +75,10 @@ type Engine struct {
 
 	activity activity
 	leading  atomic.Bool // somebody has asked to work, and is not done
+	// tolerance is the time until which handlers may go on whatever happens;
+	// Abort ends it.
+	tolerance context.Context
+	abort     context.CancelCauseFunc
 
 	mu    sync.Mutex
 	queue *queue // nil: nobody works
@@ -85,18 +92,32 @@ type Engine struct {
 // New makes an engine; it does nothing yet.
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
-	config.Logger = lazily(config.Logger)
+	config.Logger = logging.Lazily(config.Logger)
+	if config.Memos == nil {
+		config.Memos = memo.NewValues(nil)
+	}
+	tolerance, abort := context.WithCancelCause(context.Background())
 	return &Engine{
+		tolerance: tolerance, abort: abort,
 		Config:   config,
 		watching: make(chan struct{}),
 		activity: activity{paused: config.Paused, resumed: make(chan struct{})},
 		hurry:    make(signal, 1), changed: make(signal, 1),
 		lines: newLines(config.Settings.Queueing.EventBacklog),
-		memos: memo.NewValues(nil),
+		told:  config.lines(),
 		supervisor: daemons.New(daemons.Options{
 			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
 		}),
 	}
+}
+
+// lines are what the log of handlers becomes; nil: no events.
+func (c Config) lines() *logging.Events {
+	s := c.Settings.Posting
+	if s.Disabled || s.WithoutLogs || c.Poster == nil {
+		return nil
+	}
+	return &logging.Events{Poster: c.Poster, Level: s.Level}
 }
 
 // Ready is closed when all objects are known.

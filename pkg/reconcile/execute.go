@@ -69,10 +69,11 @@ func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runne
 
 // prepare makes the context of one call of a handler.
 func (p *pass) prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
-	subject := p.subject()
-	subject.Logger = subject.Logger.WithValues("handler", d.ID)
-	body := p.body // the one that the handler is called with
-	return p.Context(ctx, About{Body: func() *object.Body { return body }, Resource: p.Resource, Logger: subject.Logger}), subject
+	subject, body := p.subject(), p.body // the one that the handler is called with
+	about := About{Body: func() *object.Body { return body }, Resource: p.Resource}
+	about.Logger = p.told.Logger(p.log, about.Body, "handler", d.ID)
+	subject.Logger = about.Logger
+	return p.Context(ctx, about), subject
 }
 
 func (p *pass) subject() handler.Subject {

@@ -69,11 +69,12 @@ func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Ind
 // indexed makes the context and the subject of one call of an indexing function.
 func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject) {
 	key := Key{s.name, types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
-	logger := e.logger(key).WithValues("handler", d.ID)
-	subject := handler.Subject{Body: body, Resource: s.Resource, Logger: logger, Client: e.Client}
+	about := About{Body: func() *object.Body { return body }, Resource: s.Resource}
+	about.Logger = e.told.Logger(e.logger(key), about.Body, "handler", d.ID)
+	subject := handler.Subject{Body: body, Resource: s.Resource, Logger: about.Logger, Client: e.Client}
 	uid := body.UID()
-	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.memos) }
-	return e.Context(ctx, About{Body: func() *object.Body { return body }, Resource: s.Resource, Logger: logger}), subject
+	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.Memos) }
+	return e.Context(ctx, about), subject
 }
 
 // index brings the indices up to date with what has happened to an object.

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/posting"
 )
 
 const (
@@ -84,13 +86,14 @@ func (p *pass) written(c *cycle) {
 	c.unwritten = nil
 }
 
-// post reports something about the object as a Kubernetes event.
+// post reports something about the object as a Kubernetes event, if events of that
+// kind are wanted.
 func (p *pass) post(body *object.Body, eventType, reason, message string) {
-	if p.Settings.Posting.Disabled || p.Poster == nil {
-		return
+	level := slog.LevelError
+	if eventType == normal {
+		level = slog.LevelInfo
 	}
-	p.Poster.Post(corev1.ObjectReference{
-		APIVersion: body.APIVersion(), Kind: body.Kind(),
-		Namespace: body.Namespace(), Name: body.Name(), UID: body.UID(),
-	}, eventType, reason, message)
+	if p.Poster != nil && p.Settings.Posting.Posts(level) {
+		p.Poster.Post(posting.Reference(body), eventType, reason, message)
+	}
 }

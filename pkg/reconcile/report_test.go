@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,29 @@ func TestNothingIsPostedWherePostingIsDisabled(t *testing.T) {
 	p.post(p.body, normal, "A", "b")
 	if len(w.events) != 0 {
 		t.Errorf("got %q", w.events)
+	}
+}
+
+func TestTheLevelOfWhatIsPosted(t *testing.T) {
+	tests := map[string]struct {
+		level slog.Level
+		want  int
+	}{
+		"by default, all of it":          {slog.LevelInfo, 2},
+		"warnings, with failures":        {slog.LevelWarn, 1},
+		"errors, which failures are too": {slog.LevelError, 1},
+		"above all levels":               {slog.LevelError + 1, 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, w := witnessed()
+			p.Settings.Posting.Level = test.level
+			p.post(p.body, normal, "A", "b")
+			p.post(p.body, warning, "A", "b")
+			if len(w.events) != test.want {
+				t.Errorf("got %q", w.events)
+			}
+		})
 	}
 }
 

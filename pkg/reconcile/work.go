@@ -24,7 +24,9 @@ func (e *Engine) Work(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	defer e.supervisor.Stop(e.grace(ctx)) // of those that a pause has not stopped
+	graceful, end := e.grace(ctx)
+	defer end()
+	defer e.supervisor.Stop(graceful) // of those that a pause has not stopped
 	for {
 		active, end, others := e.activity.await(ctx)
 		if active == nil {
@@ -55,19 +57,30 @@ func (e *Engine) work(ctx, active context.Context, standby bool) error {
 
 // begin makes the context of all handlers, which lives on for the grace period.
 func (e *Engine) begin(ctx context.Context) (end func()) {
-	working, cancel := context.WithCancelCause(e.grace(ctx))
-	e.working, e.stopping = working, ctx.Done()
-	return func() { cancel(nil) }
+	e.working, end = e.grace(ctx)
+	e.stopping = ctx.Done()
+	return end
 }
 
-// grace is a context that ends a grace period after another one.
-func (e *Engine) grace(ctx context.Context) context.Context {
+// grace is a context that ends a grace period after another one, or at once when
+// the operator is aborted.
+func (e *Engine) grace(ctx context.Context) (graceful context.Context, end func()) {
 	graceful, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() {
+	graced := context.AfterFunc(ctx, func() {
 		time.AfterFunc(e.Settings.Execution.GracePeriod, func() { cancel(errors.New("the operator is stopping")) })
 	})
-	return graceful
+	aborted := context.AfterFunc(e.tolerance, func() { cancel(context.Cause(e.tolerance)) })
+	return graceful, func() {
+		graced()
+		aborted()
+		cancel(nil)
+	}
 }
+
+// Abort cancels all handlers, daemons and timers at once, without a grace period:
+// somebody else may handle the objects already. The reason is what their contexts
+// have for a cause. The operator has to be stopped beside that.
+func (e *Engine) Abort(reason error) { e.abort(reason) }
 
 // workers are those who make the passes.
 func (e *Engine) workers() (controller.TypedController[Key], error) {

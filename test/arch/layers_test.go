@@ -26,7 +26,7 @@ var layers = []layer{
 	{name: "command line", folders: []string{"pkg/kopf/cli"}},
 	{name: "health", folders: []string{"pkg/health"}},
 	{name: "engine", folders: []string{"pkg/reconcile"}},
-	{name: "admission and peering", folders: []string{"pkg/webhook", "pkg/peering"}},
+	{name: "admission, login and peering", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering"}},
 	{name: "settings", folders: []string{"pkg/kopf/settings"}},
 	{name: "registry and index", folders: []string{"pkg/kopf/registry", "pkg/kopf/index"}},
 	{name: "handler", folders: []string{"pkg/kopf/handler"}},

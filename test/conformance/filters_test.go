@@ -105,7 +105,7 @@ func optionsOf[O any](common []handler.AnyOption, field []handler.FieldOption) [
 }
 
 func anyOptions(in map[string]any) []handler.AnyOption {
-	options := []handler.AnyOption{handler.ID("fn")}
+	options := []handler.AnyOption{handler.AnyOption(handler.ID("fn"))}
 	if labels, ok := in["labels"].(map[string]any); ok {
 		options = append(options, handler.Labels(matchers(labels)))
 	}

@@ -11,18 +11,22 @@ func testEvents(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)
-	operator.says("The creation is processed: 2 succeeded; 0 failed.")
-	g.Eventually(events(t, object)).Should(gomega.ConsistOf(
+	operator.says("The password is renewed.")
+	operator.says("The creation is processed: 3 succeeded; 0 failed.")
+	g.Eventually(cluster.Events(object)).Should(gomega.ConsistOf(
+		"Normal Logging: The object is looked at. attempt=0 spec=...",
+		"Error Logging: The mail is not sent: no network to=owner",
 		"Normal SomeReason: Some message",
 		"Warning SomeReason: Some warning",
 		"Error SomeReason: Some exception: exception text",
 		"SomeType SomeReason: Some message of a type of its own",
+		"Normal Success: Handler logFn succeeded.",
 		"Normal Success: Handler createFn succeeded.",
 		"Normal Success: Handler createPod succeeded.",
-		"Normal Finished: The creation is processed: 2 succeeded; 0 failed.",
+		"Normal Finished: The creation is processed: 3 succeeded; 0 failed.",
 	))
 	pod, err := get[corev1.Pod](t, e.namespace, object.GetName())()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(pod).To(ownedBy(object))
-	g.Eventually(events(t, pod)).Should(gomega.ConsistOf("Normal SomeReason: This pod belongs to kopf-example-1"))
+	g.Eventually(cluster.Events(pod)).Should(gomega.ConsistOf("Normal SomeReason: This pod belongs to kopf-example-1"))
 }

@@ -32,7 +32,7 @@ func testExceptions(t *testing.T, e *example) {
 		g.Expect(operator.saidTimes(`"handler": "`+o.handler+`"`, o.outcome)).To(gomega.Equal(o.times),
 			"%s: %s\n%s", o.handler, o.outcome, operator.output())
 	}
-	g.Eventually(events(t, object)).Should(gomega.ContainElements(
+	g.Eventually(cluster.Events(object)).Should(gomega.ContainElements(
 		"Normal Success: Handler temporaryFn succeeded.",
 		"Warning Retry: Handler temporaryFn will be retried: the data is not there yet",
 		"Warning Failure: Handler permanentFn failed permanently: the object cannot be valid",

@@ -2,14 +2,12 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,23 +58,6 @@ func ownedBy(owner *unstructured.Unstructured) types.GomegaMatcher {
 		APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID(),
 		Controller: &yes, BlockOwnerDeletion: &yes,
 	}))
-}
-
-// events are those about an object, as "Type Reason: message".
-func events(t *testing.T, about client.Object) func() ([]string, error) {
-	return func() ([]string, error) {
-		var list corev1.EventList
-		if err := cluster.Client().List(t.Context(), &list, client.InNamespace(about.GetNamespace())); err != nil {
-			return nil, err
-		}
-		var texts []string
-		for _, event := range list.Items {
-			if event.InvolvedObject.UID == about.GetUID() {
-				texts = append(texts, fmt.Sprintf("%s %s: %s", event.Type, event.Reason, event.Message))
-			}
-		}
-		return texts, nil
-	}
 }
 
 // get reads a typed object, each time it is polled.

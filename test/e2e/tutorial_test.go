@@ -37,10 +37,10 @@ func testTutorial(t *testing.T, e *example) {
 
 	// Mistakes.
 	sizeless := e.variant(t, `{"metadata":{"name":"sizeless"},"spec":{"size":null}}`)
-	g.Eventually(events(t, sizeless)).Should(gomega.ContainElement(
+	g.Eventually(cluster.Events(sizeless)).Should(gomega.ContainElement(
 		`Warning Failure: Handler createFn failed permanently: spec.size must be a size such as 1Gi; it is ""`))
 	merge(t, sizeless, `{"spec":{"size":"1G"}}`)
-	g.Eventually(events(t, sizeless)).Should(gomega.ContainElement(
+	g.Eventually(cluster.Events(sizeless)).Should(gomega.ContainElement(
 		"Warning Failure: Handler updateFn/spec.size failed permanently: there is no PVC, for the creation has failed: create the object anew"))
 
 	// A PVC that is not bound cannot grow: the handler is called again later on.
@@ -50,7 +50,7 @@ func testTutorial(t *testing.T, e *example) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(pvc.Labels).To(gomega.Equal(map[string]string{"owner": "me"}))
 	merge(t, labelled, `{"spec":{"size":"2G"}}`)
-	g.Eventually(events(t, labelled)).Should(gomega.ContainElement(
+	g.Eventually(cluster.Events(labelled)).Should(gomega.ContainElement(
 		gomega.HavePrefix("Warning Retry: Handler updateFn/spec.size failed and will be retried: ")))
 	operator.stop()
 }

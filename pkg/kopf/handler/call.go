@@ -36,6 +36,12 @@ func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, er
 	return d.onIndex(ctx, i)
 }
 
+// CallActivity calls the handler of an activity. A panic becomes a PanicError.
+func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
+	defer recovered(&err)
+	return d.activity(ctx, a)
+}
+
 // Guarded calls what calls the developer's code, such as filters, beside the
 // handlers themselves. A panic becomes a PanicError.
 func Guarded(call func() error) (err error) {

@@ -66,6 +66,7 @@ type Declaration struct {
 	onDaemon DaemonFunc
 	onTimer  TimerFunc
 	onIndex  IndexFunc
+	activity ActivityFunc
 	function identity     // of the developer's function, however it is wrapped
 	given    bool         // the id was given
 	top      *Declaration // of a sub-handler
@@ -104,6 +105,8 @@ type Function struct {
 	Daemon DaemonFunc // daemons
 	Timer  TimerFunc  // timers
 	Index  IndexFunc  // indices
+	// Activity is of what concerns the operator as a whole.
+	Activity ActivityFunc
 	// Table is the index to be filled.
 	Table Table
 	// Origin is the developer's own function, if the ones above only wrap it:
@@ -128,6 +131,8 @@ func (f Function) origin() any {
 		return f.Timer
 	case f.Index != nil:
 		return f.Index
+	case f.Activity != nil:
+		return f.Activity
 	default:
 		return nil
 	}
@@ -138,6 +143,7 @@ func (f Function) origin() any {
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
 	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, Place: placeOf(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
+	d.activity = fn.Activity
 	d.problem(sel.Err())
 	for _, option := range options {
 		apply(option, d)

@@ -52,6 +52,11 @@ func Index(sel selector.Selector, fn Function, options ...IndexOption) (*Declara
 	return declare(OnIndex, sel, fn, options, IndexOption.index)
 }
 
+// ForOperator declares a handler of an activity: a kind that is of no object.
+func ForOperator(kind Kind, fn Function, options ...ActivityOption) (*Declaration, error) {
+	return declare(kind, selector.Selector{}, fn, options, ActivityOption.operator)
+}
+
 func newSubhandler(id string, fn ChangeFunc, options []SubhandlerOption) (*Declaration, error) {
 	options = append([]SubhandlerOption{ID(id)}, options...)
 	return declare(Subhandler, selector.Selector{}, Function{Change: fn}, options, SubhandlerOption.subhandler)

@@ -16,6 +16,14 @@ const (
 	OnDaemon Kind = "daemon"
 	OnTimer  Kind = "timer"
 	OnIndex  Kind = "index"
+
+	// The kinds that are of no object, but of the operator as a whole.
+
+	OnStartup Kind = "startup"
+	OnCleanup Kind = "cleanup"
+	OnLogin   Kind = "login"
+	OnProbe   Kind = "probe"
+
 	// Subhandler is registered by another handler while that one runs.
 	Subhandler Kind = "subhandler"
 )
@@ -25,10 +33,20 @@ const (
 // it is: events and indices for every watch event, and the background ones.
 func (k Kind) Changing() bool {
 	switch k {
-	case OnEvent, OnDaemon, OnTimer, OnIndex:
+	case OnEvent, OnDaemon, OnTimer, OnIndex, OnStartup, OnCleanup, OnLogin, OnProbe:
 		return false
 	default:
 		return true
+	}
+}
+
+// Activity tells whether handlers of the kind are of the operator, and of no object.
+func (k Kind) Activity() bool {
+	switch k {
+	case OnStartup, OnCleanup, OnLogin, OnProbe:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -32,9 +32,25 @@ type (
 	TimerOption interface{ timer(*Declaration) }
 	// IndexOption is an option of NewIndex.
 	IndexOption interface{ index(*Declaration) }
+	// ActivityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
+	ActivityOption interface{ operator(*Declaration) }
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption interface{ subhandler(*Declaration) }
 )
+
+// GeneralOption fits every kind of handler.
+type GeneralOption func(*Declaration)
+
+func (o GeneralOption) create(d *Declaration)     { o(d) }
+func (o GeneralOption) update(d *Declaration)     { o(d) }
+func (o GeneralOption) delete(d *Declaration)     { o(d) }
+func (o GeneralOption) resume(d *Declaration)     { o(d) }
+func (o GeneralOption) event(d *Declaration)      { o(d) }
+func (o GeneralOption) subhandler(d *Declaration) { o(d) }
+func (o GeneralOption) daemon(d *Declaration)     { o(d) }
+func (o GeneralOption) timer(d *Declaration)      { o(d) }
+func (o GeneralOption) index(d *Declaration)      { o(d) }
+func (o GeneralOption) operator(d *Declaration)   { o(d) }
 
 // AnyOption fits every kind of handler of an object.
 type AnyOption func(*Declaration)
@@ -60,6 +76,7 @@ func (o RetryOption) subhandler(d *Declaration) { o(d) }
 func (o RetryOption) daemon(d *Declaration)     { o(d) }
 func (o RetryOption) timer(d *Declaration)      { o(d) }
 func (o RetryOption) index(d *Declaration)      { o(d) }
+func (o RetryOption) operator(d *Declaration)   { o(d) }
 
 // FieldOption fits the kinds that can be restricted to a field.
 type FieldOption func(*Declaration)
@@ -108,7 +125,7 @@ func (o ScheduleOption) timer(d *Declaration) { o(d) }
 // are persisted under it: renaming a handler makes another one of it. A field
 // is still appended. An id has letters and digits of ASCII, and -, _, ., / in
 // between; under the id of an operator in Python its work is taken over.
-func ID(id string) AnyOption {
+func ID(id string) GeneralOption {
 	return func(d *Declaration) { d.ID, d.given = id, true }
 }
 
@@ -117,7 +134,7 @@ func ID(id string) AnyOption {
 // that run at the same time.
 //
 // Specification: Arguments, "Parametrization".
-func Param(value any) AnyOption { return func(d *Declaration) { d.Param = value } }
+func Param(value any) GeneralOption { return func(d *Declaration) { d.Param = value } }
 
 // Labels calls the handler only for objects whose labels match, all of them;
 // those of all such options, if there are several.

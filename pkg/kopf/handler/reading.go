@@ -55,7 +55,10 @@ func (r *reading) Resource() selector.Resource { return r.subject.Resource }
 // Param is the value of the option of the same name; nil without it.
 func (r *reading) Param() any { return r.param }
 
-// Logger logs with the object and the handler in every line.
+// Logger logs with the object and the handler in every line. What a handler logs is
+// also an event of the object, by settings.Posting; log.FromContext is the same logger.
+//
+// Specification: Arguments, "Logging".
 func (r *reading) Logger() logr.Logger { return r.subject.Logger }
 
 // Memo is what is kept in memory of the object, for all its handlers, as long as

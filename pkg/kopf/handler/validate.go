@@ -25,7 +25,7 @@ func (d *Declaration) validate() {
 }
 
 func (d *Declaration) validateSelector() {
-	if d.Kind != Subhandler && d.Object == nil && d.Selector == (selector.Selector{}) {
+	if d.Kind != Subhandler && !d.Kind.Activity() && d.Object == nil && d.Selector == (selector.Selector{}) {
 		d.problem(errors.New("it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For"))
 	}
 }

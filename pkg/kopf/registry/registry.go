@@ -17,7 +17,8 @@ import (
 // declarations are for later operators.
 type Registry struct {
 	mu           sync.Mutex
-	declarations []*handler.Declaration
+	declarations []*handler.Declaration // of objects
+	activities   Handlers               // of the operator as a whole
 	problems     []error
 }
 
@@ -29,10 +30,22 @@ func (r *Registry) Add(d *handler.Declaration, err error) {
 		r.problems = append(r.problems, err)
 		return
 	}
+	if d.Kind.Activity() {
+		r.activities = append(r.activities, d)
+		return
+	}
 	r.declarations = append(r.declarations, d)
 }
 
-// Handlers are the declarations in their order, or all mistakes in them. The
+// Activities are the handlers of the operator as a whole, in their order. Mistakes
+// in them are among those that Handlers returns.
+func (r *Registry) Activities() Handlers {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.activities)
+}
+
+// Handlers are the declarations of objects in their order, or all mistakes in them. The
 // scheme tells the kinds of typed handlers, which are declared for a Go type.
 func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 	r.mu.Lock()
@@ -48,6 +61,7 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 		handlers = append(handlers, bound)
 	}
 	problems = append(problems, handlers.sameSelector()...)
+	problems = append(problems, r.activities.sameKind()...)
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("the handlers cannot be used as they are declared:\n%w", err)
 	}
@@ -65,6 +79,20 @@ func (h Handlers) sameSelector() []error {
 		problems = append(problems, same.Conflicts())
 	}
 	return problems
+}
+
+// sameKind finds the conflicts of activities: within a kind, the results have ids.
+func (h Handlers) sameKind() []error {
+	var problems []error
+	for _, kind := range []handler.Kind{handler.OnStartup, handler.OnCleanup, handler.OnLogin, handler.OnProbe} {
+		problems = append(problems, h.Of(kind).Conflicts())
+	}
+	return problems
+}
+
+// Of are the handlers of one kind, in order.
+func (h Handlers) Of(kind handler.Kind) Handlers {
+	return h.Where(func(d *handler.Declaration) bool { return d.Kind == kind })
 }
 
 // Conflicts finds ids that two functions claim among the handlers of one

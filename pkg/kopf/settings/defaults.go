@@ -42,6 +42,7 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.Networking.QPS, DefaultQPS)
 	fill(&s.Networking.Burst, DefaultBurst)
 	fill(&s.Networking.RequestTimeout, DefaultRequestTimeout)
+	s.Posting.fill()
 	s.Peering.fill()
 	s.Replicas.fill()
 	s.Health.fill()

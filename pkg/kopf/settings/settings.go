@@ -89,12 +89,6 @@ type Queueing struct {
 	EventBacklog int
 }
 
-// Posting is what the operator tells about itself as Kubernetes events.
-type Posting struct {
-	// Disabled stops all of it, also what handlers report.
-	Disabled bool
-}
-
 // Networking is how the operator talks to the API server.
 type Networking struct {
 	// QPS and Burst limit the requests per second of the operator.

@@ -1,6 +1,7 @@
 package settings_test
 
 import (
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -32,6 +33,11 @@ func TestDefaults(t *testing.T) {
 		"the first pause after an error":     {s.Queueing.ErrorDelays[0], time.Second},
 		"the pauses after errors":            {s.Queueing.ErrorDelays, seconds(1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377)},
 		"events are posted":                  {s.Posting.Disabled, false},
+		"log lines are events":               {s.Posting.WithoutLogs, false},
+		"informative events are posted":      {s.Posting.Level, slog.LevelInfo},
+		"events are from Kopf":               {s.Posting.Component, "kopf"},
+		"events of one object at once":       {s.Posting.Burst, 25},
+		"and one every five minutes":         {s.Posting.Refill, 5 * time.Minute},
 		"the cluster is looked at":           {s.Scanning.Disabled, false},
 		"missing resources are looked for":   {s.Scanning.Interval, time.Minute},
 		"requests a second":                  {s.Networking.QPS, float32(200)},
@@ -80,8 +86,11 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 
 // A setting that the list above forgets shows up here.
 func TestEverySettingHasADefault(t *testing.T) {
-	zeroByDesign := []string{"Scope.Namespaces", "Scanning.Disabled", "Posting.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
-		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure"}
+	zeroByDesign := []string{
+		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
+		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance",
+		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
+	}
 	of := reflect.ValueOf(settings.Default())
 	for i := range of.NumField() {
 		group := of.Type().Field(i).Name
@@ -102,7 +111,7 @@ func TestWhatIsSetIsKept(t *testing.T) {
 		Background:  settings.Background{CancellationPolling: 9},
 		Execution:   settings.Execution{Backoff: 2, Checkpoint: 3, Workers: 4, GracePeriod: 5, ExitTimeout: 6, Lifecycle: handler.OneByOne},
 		Queueing:    settings.Queueing{ErrorDelays: []time.Duration{}, EventBacklog: 6},
-		Posting:     settings.Posting{Disabled: true},
+		Posting:     settings.Posting{Disabled: true, Level: slog.LevelWarn, WithoutLogs: true, Component: "a", Instance: "b", Burst: 1, Refill: 2},
 		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8},
 		Peering:     settings.Peering{Name: "a", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
 		Replicas:    settings.Replicas{Elected: true, LeaseName: "a", LeaseNamespace: "b", LeaseDuration: 4, RenewDeadline: 3, RetryPeriod: 1},
@@ -156,7 +165,15 @@ func TestValidate(t *testing.T) {
 		"less than no workers":    {func(s *settings.Settings) { s.Execution.Workers = -1 }, "settings.Execution.Workers is negative: -1"},
 		"a pause into the past":   {func(s *settings.Settings) { s.Queueing.ErrorDelays = []time.Duration{1, -1} }, "settings.Queueing.ErrorDelays has a negative pause: [1ns -1ns]"},
 		"less than no backlog":    {func(s *settings.Settings) { s.Queueing.EventBacklog = -1 }, "settings.Queueing.EventBacklog is negative: -1"},
-		"less than no burst":      {func(s *settings.Settings) { s.Networking.Burst = -1 }, "settings.Networking.Burst is negative: -1"},
+		"a level of requests":     {func(s *settings.Settings) { s.Posting.Level = -8 }, "settings.Posting.Level is below slog.LevelDebug: DEBUG-4"},
+		"a component that is a sentence": {
+			func(s *settings.Settings) { s.Posting.Component = "my operator" },
+			`settings.Posting.Component "my operator" is refused by Kubernetes`,
+		},
+		"an instance without end":   {func(s *settings.Settings) { s.Posting.Instance = strings.Repeat("x", 129) }, "settings.Posting.Instance is longer than 128 bytes"},
+		"less than no events":       {func(s *settings.Settings) { s.Posting.Burst = -1 }, "settings.Posting.Burst is negative: -1"},
+		"events before they happen": {func(s *settings.Settings) { s.Posting.Refill = -1 }, "settings.Posting.Refill is negative: -1ns"},
+		"less than no burst":        {func(s *settings.Settings) { s.Networking.Burst = -1 }, "settings.Networking.Burst is negative: -1"},
 		"a peering without a name for it": {
 			func(s *settings.Settings) { s.Peering.Name = "My Peering" }, `settings.Peering.Name "My Peering" is no name of an object`,
 		},

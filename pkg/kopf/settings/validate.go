@@ -24,6 +24,7 @@ func (s Settings) Validate() error {
 		notNegative("Execution.ExitTimeout", s.Execution.ExitTimeout),
 		notNegative("Background.CancellationPolling", s.Background.CancellationPolling),
 		s.Queueing.validate(),
+		s.Posting.validate(),
 		notNegative("Networking.Burst", s.Networking.Burst),
 		notNegative("Networking.RequestTimeout", s.Networking.RequestTimeout),
 		s.Peering.validate(),

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/logging"
 )
 
 // shortestPause is for errors without a delay: a function that fails all the time
@@ -66,7 +67,7 @@ func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, seri
 		return nil, at.call(ctx, subject, a)
 	})
 	if ctx.Err() == nil {
-		report(subject.Logger, outcome)
+		report(logging.LogOnly(subject.Logger), outcome)
 		if x.Measure != nil {
 			x.Measure(at.handler, outcome)
 		}

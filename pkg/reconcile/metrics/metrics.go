@@ -3,7 +3,6 @@ package metrics
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,10 +20,8 @@ type Metrics struct {
 	attempts, writes, errors, restarts counter
 	durations                          histogram
 
-	mu    sync.Mutex
-	users int // parts of the operator that run
-	state *stateCollector
-	// operator is the name that it has got. It is set while the metrics are closed.
+	state *stateCollector // since Open
+	// operator is the name that it has got, since Open.
 	operator string
 	opened   atomic.Bool
 }

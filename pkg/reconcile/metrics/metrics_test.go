@@ -1,11 +1,9 @@
 package metrics_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -114,10 +112,11 @@ func TestWhatPrometheusSees(t *testing.T) {
 func TestNobodyCountsWithoutMetrics(t *testing.T) {
 	var m *metrics.Metrics
 	everything(m)
-	called := false
-	_ = m.Around(func(context.Context) error { called = true; return nil })(t.Context())
-	if !called {
-		t.Error("there are none")
+	r := prometheus.NewPedanticRegistry()
+	m = create(t, r, "mine") // nor before they are opened
+	everything(m)
+	if got := lines(t, r, "mine"); len(got) > 0 {
+		t.Errorf("there is %v", got)
 	}
 }
 
@@ -151,33 +150,6 @@ func TestNothingIsLeftOfAnOperatorThatHasEnded(t *testing.T) {
 	everything(open(t, r, "first"))
 	if got := lines(t, r, "first"); len(got) != len(kept) {
 		t.Errorf("the name is not free: %v", got)
-	}
-}
-
-func TestMetricsEndWithTheLastPartOfTheOperator(t *testing.T) {
-	r := prometheus.NewPedanticRegistry()
-	m := create(t, r, "mine")
-	everything(m)
-	if got := lines(t, r, "mine"); len(got) > 0 {
-		t.Errorf("before it runs, there is %v", got)
-	}
-	var running sync.WaitGroup
-	begun, ends := make(chan struct{}, 2), []chan struct{}{make(chan struct{}), make(chan struct{})}
-	for _, end := range ends {
-		running.Go(func() {
-			_ = m.Around(func(context.Context) error { begun <- struct{}{}; <-end; return nil })(t.Context())
-		})
-	}
-	<-begun
-	<-begun
-	close(ends[0])
-	if len(lines(t, r, "mine")) == 0 {
-		t.Error("it still runs")
-	}
-	close(ends[1])
-	running.Wait()
-	if got := lines(t, r, "mine"); len(got) > 0 {
-		t.Errorf("there is %v", got)
 	}
 }
 

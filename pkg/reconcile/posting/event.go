@@ -1,6 +1,8 @@
 package posting
 
 import (
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -9,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record/util"
+
+	"github.com/kopf-go/kopf/pkg/kopf/object"
 )
 
 func (r *Recorder) newEvent(ref corev1.ObjectReference, eventType, reason, message string) *corev1.Event {
@@ -29,6 +33,23 @@ func (r *Recorder) newEvent(ref corev1.ObjectReference, eventType, reason, messa
 		ReportingController: r.options.Component,
 		ReportingInstance:   r.options.Instance,
 	}
+}
+
+// Reference names an object for the events about it.
+func Reference(body *object.Body) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: body.APIVersion(), Kind: body.Kind(),
+		Namespace: body.Namespace(), Name: body.Name(), UID: body.UID(),
+	}
+}
+
+// budget names what an event is paid from: events of the same budget are limited
+// together.
+func budget(event *corev1.Event) string {
+	ref, logged := event.InvolvedObject, event.Reason == ReasonLogging
+	return strings.Join([]string{
+		ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), event.Type, strconv.FormatBool(logged),
+	}, "\n")
 }
 
 // namespaceOf is where an event about the object must be. The API server takes

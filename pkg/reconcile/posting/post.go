@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"math"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +21,11 @@ const (
 	TypeNormal  = corev1.EventTypeNormal
 	TypeWarning = corev1.EventTypeWarning
 	TypeError   = "Error"
+	TypeDebug   = "Debug"
 )
+
+// ReasonLogging is the reason of events that are lines of the log.
+const ReasonLogging = "Logging"
 
 // Event posts an event about the object, or about each object of a list: all
 // that the package hierarchy takes. If it is nil, the event is about the object
@@ -32,6 +38,32 @@ const (
 //
 // Specification: Events, "Handled objects", "Other objects".
 func Event(ctx context.Context, objs any, eventType, reason, message string) error {
+	return post(ctx, always, objs, eventType, reason, message)
+}
+
+// Info is Event with the type Normal, and of the level Info: see Options.Level.
+func Info(ctx context.Context, objs any, reason, message string) error {
+	return post(ctx, slog.LevelInfo, objs, TypeNormal, reason, message)
+}
+
+// Warn is Event with the type Warning, and of the level Warn.
+func Warn(ctx context.Context, objs any, reason, message string) error {
+	return post(ctx, slog.LevelWarn, objs, TypeWarning, reason, message)
+}
+
+// Exception is Event with the type Error and the error's text after the message, and
+// of the level Error. The reason can be empty: it is "Error" then.
+func Exception(ctx context.Context, objs any, reason, message string, err error) error {
+	if err != nil {
+		message = strings.TrimSpace(message + " " + err.Error())
+	}
+	return post(ctx, slog.LevelError, objs, TypeError, cmp.Or(reason, TypeError), message)
+}
+
+// always is the level of what has none.
+const always = slog.Level(math.MaxInt)
+
+func post(ctx context.Context, level slog.Level, objs any, eventType, reason, message string) error {
 	poster, ok := From(ctx)
 	if !ok {
 		return errors.New("no event is posted: the context is not that of a handler")
@@ -40,29 +72,13 @@ func Event(ctx context.Context, objs any, eventType, reason, message string) err
 	if err != nil {
 		return fmt.Errorf("no event is posted: %w", err)
 	}
+	if leveled, ok := poster.(interface{ Enabled(level slog.Level) bool }); ok && !leveled.Enabled(level) {
+		return nil
+	}
 	for _, ref := range refs {
 		poster.Post(ref, eventType, reason, message)
 	}
 	return nil
-}
-
-// Info is Event with the type Normal.
-func Info(ctx context.Context, objs any, reason, message string) error {
-	return Event(ctx, objs, TypeNormal, reason, message)
-}
-
-// Warn is Event with the type Warning.
-func Warn(ctx context.Context, objs any, reason, message string) error {
-	return Event(ctx, objs, TypeWarning, reason, message)
-}
-
-// Exception is Event with the type Error and the error's text after the message.
-// The reason can be empty: it is "Error" then.
-func Exception(ctx context.Context, objs any, reason, message string, err error) error {
-	if err != nil {
-		message = strings.TrimSpace(message + " " + err.Error())
-	}
-	return Event(ctx, objs, TypeError, cmp.Or(reason, TypeError), message)
 }
 
 func references(ctx context.Context, poster Poster, objs any) ([]corev1.ObjectReference, error) {

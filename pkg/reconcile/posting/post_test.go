@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +77,46 @@ func TestEventsOfHandlers(t *testing.T) {
 			}
 			if fmt.Sprint(j.lines) != fmt.Sprint(test.want) {
 				t.Errorf("got %v, want %v", j.lines, test.want)
+			}
+		})
+	}
+}
+
+// choosy is a poster that posts from a level on.
+type choosy struct {
+	journal
+	level slog.Level
+}
+
+func (c *choosy) Enabled(level slog.Level) bool { return level >= c.level }
+
+func TestTheLevelOfEvents(t *testing.T) {
+	tests := map[string]struct {
+		level slog.Level
+		want  []string
+	}{
+		"by default":       {slog.LevelInfo, []string{"Normal", "Warning", "Error", "Any"}},
+		"warnings":         {slog.LevelWarn, []string{"Warning", "Error", "Any"}},
+		"errors":           {slog.LevelError, []string{"Error", "Any"}},
+		"above all levels": {slog.LevelError + 1, []string{"Any"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := &choosy{level: test.level}
+			ctx := posting.WithRecorder(handling(nil), c)
+			err := errors.Join(
+				posting.Info(ctx, nil, "R", ""), posting.Warn(ctx, nil, "R", ""),
+				posting.Exception(ctx, nil, "R", "", nil), posting.Event(ctx, nil, "Any", "R", ""),
+			)
+			if err != nil {
+				t.Error(err)
+			}
+			var want []string
+			for _, eventType := range test.want {
+				want = append(want, fmt.Sprintf("KopfExample ns/example: %s R %q", eventType, ""))
+			}
+			if !slices.Equal(c.lines, want) {
+				t.Errorf("got %q", c.lines)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package posting
 
 import (
 	"cmp"
+	"log/slog"
 	"os"
 	"sync/atomic"
 	"time"
@@ -11,14 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // The defaults of Options.
 const (
-	DefaultComponent    = "kopf"
-	DefaultCapacity     = 1000             // at about 2 KB each
-	DefaultBurst        = 25               // as in Kubernetes' own controllers
-	DefaultRefill       = 5 * time.Minute  // as in Kubernetes' own controllers
+	DefaultComponent    = settings.DefaultPostingComponent
+	DefaultCapacity     = 1000 // at about 2 KB each
+	DefaultBurst        = settings.DefaultPostingBurst
+	DefaultRefill       = settings.DefaultPostingRefill
 	DefaultDrainTimeout = 2 * time.Second  // a part of the 30 s that a pod has to stop
 	complaintInterval   = time.Minute      // between two log lines about the same trouble
 	requestTimeout      = 10 * time.Second // of one attempt to post
@@ -33,6 +36,9 @@ type Options struct {
 	// Instance is which of several replicas they come from. Default: the host
 	// name, which in a pod is the pod's name.
 	Instance string
+	// Level is that of the least important events that Info, Warn and Exception
+	// post. Default: slog.LevelInfo, all of them.
+	Level slog.Level
 	// Scheme tells the kinds of typed objects that do not know their own.
 	// Default: none; events about such objects are errors then.
 	Scheme *runtime.Scheme
@@ -41,7 +47,9 @@ type Options struct {
 	// Capacity is how many events can wait. Default: DefaultCapacity.
 	Capacity int
 	// Burst is how many events of one type an object can have at once, before
-	// they are limited to one per Refill. Defaults: DefaultBurst, DefaultRefill.
+	// they are limited to one per Refill. Lines of the log count apart from all
+	// other events: they must not crowd out what has come of the handlers.
+	// Defaults: DefaultBurst, DefaultRefill.
 	Burst  int
 	Refill time.Duration
 	// DrainTimeout is how long a recorder that is stopped goes on with the
@@ -77,6 +85,7 @@ func New(client corev1client.EventsGetter, options Options) *Recorder {
 			BurstSize:   options.Burst,
 			QPS:         float32(1 / options.Refill.Seconds()),
 			MessageFunc: combined,
+			SpamKeyFunc: budget,
 		}),
 		complaints: newComplaints(options.Logger),
 	}
@@ -131,6 +140,9 @@ func (r *Recorder) Stats() Stats {
 		Dropped: r.dropped.Load(), Failed: r.failed.Load(),
 	}
 }
+
+// Enabled tells whether events of the level are posted; Info and its siblings ask.
+func (r *Recorder) Enabled(level slog.Level) bool { return r != nil && level >= r.options.Level }
 
 // Scheme is the one of the options; Event uses it.
 func (r *Recorder) Scheme() *runtime.Scheme {

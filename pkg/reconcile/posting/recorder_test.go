@@ -148,6 +148,24 @@ func TestOneObjectCannotFloodTheCluster(t *testing.T) {
 	})
 }
 
+func TestTheLogCannotCrowdOutOtherEvents(t *testing.T) {
+	inBubble(t, posting.Options{Burst: 2, Refill: time.Hour}, func(t *testing.T, b *bench) {
+		for i := range 5 {
+			b.Post(ref, "Normal", posting.ReasonLogging, fmt.Sprintf("line %d", i))
+		}
+		synctest.Wait()
+		if stats := b.Stats(); stats != (posting.Stats{Posted: 2, Suppressed: 3}) {
+			t.Errorf("of the log: %+v", stats)
+		}
+		b.Post(ref, "Normal", "Success", "Handler fn succeeded.")
+		b.Post(ref, "Error", posting.ReasonLogging, "An error is no matter of information.")
+		synctest.Wait()
+		if stats := b.Stats(); stats != (posting.Stats{Posted: 4, Suppressed: 3}) {
+			t.Errorf("beside it: %+v", stats)
+		}
+	})
+}
+
 func TestTwoEventsAtOneInstantHaveTwoNames(t *testing.T) {
 	inBubble(t, posting.Options{}, func(t *testing.T, b *bench) {
 		b.Post(ref, "Normal", "One", "1")

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -29,14 +28,14 @@ type bench struct {
 	config    *rest.Config
 	requests  *testenv.CountingTransport
 	runs      *runs
-	calls     *calls
-	logs      *journal
+	calls     *operators.Calls
+	logs      *operators.Journal
 }
 
 func newBench(t *testing.T) *bench {
 	b := &bench{
 		WithT: gomega.NewWithT(t), Registry: kopf.NewRegistry(), t: t, namespace: cluster.Namespace(t),
-		config: cluster.Config(), runs: newRuns(), calls: &calls{}, logs: &journal{},
+		config: cluster.Config(), runs: newRuns(), calls: &operators.Calls{}, logs: &operators.Journal{},
 	}
 	b.requests = testenv.Count(b.config)
 	return b
@@ -46,7 +45,7 @@ func newBench(t *testing.T) *bench {
 func (b *bench) start(adjust ...func(*kopf.Options)) *operators.Operator {
 	b.t.Helper()
 	usual := func(o *kopf.Options) {
-		o.Logger = b.logs.logger()
+		o.Logger = b.logs.Logger()
 		o.Settings.Execution.Checkpoint = long // what is written must not depend on the machine's load
 	}
 	return operators.Start(b.t, b.config, b.namespace, b.Registry, append([]func(*kopf.Options){usual}, adjust...)...)
@@ -74,7 +73,7 @@ func (b *bench) ticking(id string, fn kopf.TimerFunc) kopf.TimerFunc {
 // untilStopped is a daemon that behaves, and notes why it has to stop.
 func (b *bench) untilStopped(_ context.Context, t *kopf.Task) error {
 	<-t.Stopped()
-	b.calls.note("%s %s", t.Name(), t.StopReason())
+	b.calls.Note("%s %s", t.Name(), t.StopReason())
 	return nil
 }
 
@@ -219,21 +218,4 @@ func (b *bench) writesTo(obj client.Object) int {
 		}
 	}
 	return total
-}
-
-// events are those about the object, as "Warning Failure: the message".
-func (b *bench) events(obj client.Object) func() ([]string, error) {
-	return func() ([]string, error) {
-		var list corev1.EventList
-		if err := cluster.Client().List(b.t.Context(), &list, client.InNamespace(b.namespace)); err != nil {
-			return nil, err
-		}
-		var texts []string
-		for _, event := range list.Items {
-			if event.InvolvedObject.UID == obj.GetUID() {
-				texts = append(texts, event.Type+" "+event.Reason+": "+event.Message)
-			}
-		}
-		return texts, nil
-	}
 }

@@ -49,7 +49,7 @@ func accompanied(b *bench, begin func(b *bench) *unstructured.Unstructured) {
 	g.open()
 	b.expectGone(obj)
 	b.expectRunning("watch one", 0, 1)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"one deleted|signalled"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"one deleted|signalled"}))
 	b.expectWrites(2)
 }
 
@@ -60,13 +60,13 @@ func TestTheFinalizerComesBeforeTheDaemon(t *testing.T) {
 	b.Daemon(examples, func(ctx context.Context, task *kopf.Task) error {
 		obj, err := cluster.Current(testenv.NewObject("KopfExample", task.Namespace(), task.Name(), nil))()
 		if err == nil {
-			b.calls.note("%v", obj.GetFinalizers())
+			b.calls.Note("%v", obj.GetFinalizers())
 		}
 		return err
 	}, kopf.ID("watch"))
 	b.start()
 	b.create("one", nil)
-	b.Eventually(b.calls.all).Should(gomega.Equal([]string{"[" + finalizer + "]"}))
+	b.Eventually(b.calls.All).Should(gomega.Equal([]string{"[" + finalizer + "]"}))
 }
 
 func TestADaemonStopsOnAMismatchAndIsFollowedByTheNext(t *testing.T) {
@@ -80,7 +80,7 @@ func TestADaemonStopsOnAMismatchAndIsFollowedByTheNext(t *testing.T) {
 	b.expectRunning("watch one", 1, 1)
 	b.patch(obj, `{"metadata":{"labels":{"watched":"no"}}}`)
 	b.arrived(g)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"one mismatch|signalled"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"one mismatch|signalled"}))
 	b.patch(obj, `{"metadata":{"labels":{"watched":"yes"}}}`)
 	b.expectRest()
 	b.expectRunning("watch one", 1, 1) // the next one waits for the end of this one
@@ -171,7 +171,7 @@ func TestADaemonBetweenTwoAttemptsHoldsNothing(t *testing.T) {
 	b.start()
 	obj := b.create("one", nil)
 	b.expectRunning("watch one", 0, 1)
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement("Warning Retry: Handler watch will be retried: broken"))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Warning Retry: Handler watch will be retried: broken"))
 	b.remove(obj)
 	b.expectGone(obj)
 	b.expectRest()

@@ -13,7 +13,7 @@ import (
 // deleting notes its calls with the number of the retry, and fails so many times.
 func (b *bench) deleting(failures int, last error) kopf.ChangeFunc {
 	return func(_ context.Context, c *kopf.Change) error {
-		b.calls.note("delete %d", c.Retry())
+		b.calls.Note("delete %d", c.Retry())
 		if c.Retry() < failures {
 			return kopf.Temporary(errBroken, brief)
 		}
@@ -52,11 +52,11 @@ func TestDeletionHandlersRunOnceWhileADaemonStops(t *testing.T) {
 			b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(prefix+"delete", gomega.ContainSubstring(test.record)), b.logs.String)
 			b.patch(obj, `{"metadata":{"labels":{"changed":"meanwhile"}}}`)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
+			b.Expect(b.calls.All()).To(gomega.Equal(test.calls))
 			g.open()
 			b.expectGone(obj)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
+			b.Expect(b.calls.All()).To(gomega.Equal(test.calls))
 			b.expectWrites(len(test.calls) + 1)
 		})
 	}
@@ -68,7 +68,7 @@ func TestADeletionHandlerHoldsTheObjectLongerThanADaemon(t *testing.T) {
 	b, g := newBench(t), newGate()
 	defer g.open()
 	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"))
-	b.OnDelete(examples, func(context.Context, *kopf.Change) error { b.calls.note("delete"); g.pass(); return nil }, kopf.ID("delete"))
+	b.OnDelete(examples, func(context.Context, *kopf.Change) error { b.calls.Note("delete"); g.pass(); return nil }, kopf.ID("delete"))
 	b.start()
 	obj := b.create("one", nil)
 	b.expectRunning("watch one", 1, 1)
@@ -81,7 +81,7 @@ func TestADeletionHandlerHoldsTheObjectLongerThanADaemon(t *testing.T) {
 	g.open()
 	b.expectGone(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.ConsistOf("delete", "one deleted|signalled"))
+	b.Expect(b.calls.All()).To(gomega.ConsistOf("delete", "one deleted|signalled"))
 	b.expectWrites(1)
 }
 
@@ -102,6 +102,6 @@ func TestADeletionThatIsInterruptedByARestart(t *testing.T) {
 	b.start()
 	b.expectGone(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"delete 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"delete 0"}))
 	b.expectRunning("watch one", 1, 1) // that of the first operator, which does not stop
 }

@@ -129,7 +129,7 @@ func (b *bench) overtaken(edit func()) patch.Transform {
 			edited = true
 			edit()
 		}
-		b.calls.note("transformed")
+		b.calls.Note("transformed")
 		items, _, err := unstructured.NestedStringSlice(obj.Object, "spec", "items")
 		if err != nil {
 			return err
@@ -169,7 +169,7 @@ func TestATransformationIsRepeatedAfterAConflict(t *testing.T) {
 				testenv.HavePath("spec.items", []any{"first", "theirs", "ours"}),
 				testenv.HavePath("spec.other", "theirs"), testenv.HavePath("status.fn", "done")), b.logs.String)
 			b.expectRest()
-			b.Expect(len(b.calls.all())).To(gomega.BeNumerically(">=", 2))
+			b.Expect(len(b.calls.All())).To(gomega.BeNumerically(">=", 2))
 			b.Expect(b.current(obj)).To(testenv.HavePath("spec.items", []any{"first", "theirs", "ours"}), "once")
 			b.expectRunning("fn one", 0, 1)
 		})
@@ -192,7 +192,7 @@ func TestWhatIsRefusedIsSaid(t *testing.T) {
 	}), kopf.ID("good"), kopf.Interval(brief))
 	b.start()
 	obj := b.create("one", nil)
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Refused: Handler bad failed")))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Refused: Handler bad failed")))
 	b.Eventually(b.runs.count("bad one")).Should(gomega.BeNumerically(">", 3))
 	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.good", gomega.BeNumerically(">", 3)))
 	b.Expect(b.current(obj)).To(testenv.HavePath("spec.bad", nil))

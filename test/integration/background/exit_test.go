@@ -72,10 +72,10 @@ func TestAThousandDaemonsStopWithTheirOperator(t *testing.T) {
 	b.Eventually(b.runs.running("")).Should(gomega.BeNumerically(">=", 5*objects))
 	operator.Stop() // fails if it does not stop in time
 	b.Expect(b.runs.running("")()).To(gomega.BeZero())
-	b.Expect(b.logs.with("has not returned in time")).To(gomega.BeEmpty())
-	b.Expect(b.logs.with("failed")).To(gomega.BeEmpty())
-	b.Expect(b.calls.all()).To(gomega.HaveLen(objects))
-	b.Expect(b.calls.all()).To(gomega.HaveEach(gomega.HaveSuffix("exiting|signalled")))
+	b.Expect(b.logs.With("has not returned in time")).To(gomega.BeEmpty())
+	b.Expect(b.logs.With("failed")).To(gomega.BeEmpty())
+	b.Expect(b.calls.All()).To(gomega.HaveLen(objects))
+	b.Expect(b.calls.All()).To(gomega.HaveEach(gomega.HaveSuffix("exiting|signalled")))
 	for i := range objects {
 		b.Expect(b.current(testenv.NewObject("KopfExample", b.namespace, fmt.Sprint("object-", i), nil))).To(gomega.SatisfyAll(
 			testenv.HaveFinalizer(finalizer), testenv.HavePath("status.tells", "stopped"), testenv.HavePath("metadata.labels.stopped", "yes")))

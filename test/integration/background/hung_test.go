@@ -41,9 +41,9 @@ func (b *bench) expectUndisturbed(obj *unstructured.Unstructured) {
 func (b *bench) ignoringItsStop(g *gate) kopf.DaemonFunc {
 	return func(ctx context.Context, task *kopf.Task) error {
 		<-ctx.Done()
-		b.calls.note("cancelled: %s", task.StopReason())
+		b.calls.Note("cancelled: %s", task.StopReason())
 		g.pass()
-		b.calls.note("ended: %s", task.StopReason())
+		b.calls.Note("ended: %s", task.StopReason())
 		task.SetResult("late")
 		return nil
 	}
@@ -57,8 +57,8 @@ func TestADaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
 	b.remove(bad)
 	b.arrived(g)
 	b.expectGone(bad)
-	b.Eventually(b.events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Abandoned: The daemon trouble has not returned in time")))
-	b.Expect(b.logs.with("The daemon trouble has not returned in time", "/bad")).To(gomega.HaveLen(1))
+	b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Abandoned: The daemon trouble has not returned in time")))
+	b.Expect(b.logs.With("The daemon trouble has not returned in time", "/bad")).To(gomega.HaveLen(1))
 	b.expectUndisturbed(good)
 
 	// The next object of that name has a daemon of its own, beside the lost one.
@@ -66,7 +66,7 @@ func TestADaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
 	b.expectRunning("trouble bad", 2, 2)
 	g.open()
 	b.expectRunning("trouble bad", 1, 2)
-	b.Expect(b.calls.all()).To(gomega.ContainElements(
+	b.Expect(b.calls.All()).To(gomega.ContainElements(
 		"cancelled: deleted|signalled|cancelled", "ended: deleted|signalled|cancelled|abandoned"))
 	b.expectUndisturbed(good)
 }
@@ -105,13 +105,13 @@ func TestADaemonThatPanicsIsStartedAgain(t *testing.T) {
 		panic("at the end")
 	}, kopf.Backoff(brief))
 	b.expectRunning("trouble bad", 1, 3)
-	b.Eventually(b.events(bad)).Should(gomega.ContainElement("Warning Retry: Handler trouble failed and will be retried: panic: oops"))
-	b.Expect(b.logs.with("panic: oops", "will be retried", "hung_test.go", `"handler"="trouble"`)).To(gomega.HaveLen(2))
+	b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement("Warning Retry: Handler trouble failed and will be retried: panic: oops"))
+	b.Expect(b.logs.With("panic: oops", "will be retried", "hung_test.go", `"handler"="trouble"`)).To(gomega.HaveLen(2))
 	b.expectUndisturbed(bad)
 	b.expectUndisturbed(good)
 	b.remove(bad)
 	b.expectGone(bad)
-	b.Eventually(b.events(bad)).Should(gomega.ContainElement("Warning Failure: Handler trouble failed permanently: panic: at the end"))
+	b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement("Warning Failure: Handler trouble failed permanently: panic: at the end"))
 	b.expectRunning("trouble bad", 0, 3)
 	b.expectUndisturbed(good)
 }
@@ -124,10 +124,10 @@ func TestADaemonThatBlocksForEverHoldsItsObject(t *testing.T) {
 	bad, good := b.troubled(func(context.Context, *kopf.Task) error { g.pass(); return nil }, kopf.CancellationPolling(brief))
 	b.remove(bad)
 	said := func() []string {
-		return b.logs.with("The daemon trouble was asked to stop, and is still running", "/bad")
+		return b.logs.With("The daemon trouble was asked to stop, and is still running", "/bad")
 	}
 	b.Eventually(said).ShouldNot(gomega.BeEmpty())
-	b.Eventually(b.events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Stopping: The daemon trouble was asked to stop")))
+	b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Stopping: The daemon trouble was asked to stop")))
 	b.requests.Reset()
 	b.Eventually(func() int { return len(said()) }).Should(gomega.BeNumerically(">", 5))
 	b.Expect(b.current(bad)).To(testenv.HaveFinalizer(finalizer))
@@ -151,7 +151,7 @@ func TestTheSettingSaysHowOftenAHungDaemonIsReported(t *testing.T) {
 	obj := b.create("one", nil)
 	b.arrived(g)
 	b.remove(obj)
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Stopping: ")))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Stopping: ")))
 	g.open()
 	b.expectGone(obj)
 }
@@ -164,7 +164,7 @@ func TestADaemonThatBlocksForEverDoesNotHoldUpTheExit(t *testing.T) {
 	b.Daemon(examples, b.counted("watch", func(ctx context.Context, task *kopf.Task) error {
 		<-task.Stopped()
 		<-ctx.Done() // at the end of the grace period, without any timeout of its own
-		b.calls.note("%s", task.StopReason())
+		b.calls.Note("%s", task.StopReason())
 		g.pass()
 		return nil
 	}), kopf.ID("watch"))
@@ -172,8 +172,8 @@ func TestADaemonThatBlocksForEverDoesNotHoldUpTheExit(t *testing.T) {
 	obj := b.create("one", nil)
 	b.expectRunning("watch one", 1, 1)
 	operator.Stop()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"exiting|signalled|cancelled"}))
-	b.Expect(b.logs.with("The daemon watch has not returned in time")).To(gomega.HaveLen(1))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"exiting|signalled|cancelled"}))
+	b.Expect(b.logs.With("The daemon watch has not returned in time")).To(gomega.HaveLen(1))
 	b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer))
 	g.open()
 	b.expectRunning("watch one", 0, 1)

@@ -39,10 +39,10 @@ func TestIndicesAreCompleteBeforeAnythingElseIsCalled(t *testing.T) {
 			b.crowd("KopfExample", objects)
 			b.crowd("KopfNoStatus", objects)
 			b.start(func(o *kopf.Options) { o.Settings.Execution.Workers = workers })
-			seen := func() []string { return slices.Compact(slices.Sorted(slices.Values(b.calls.all()))) }
+			seen := func() []string { return slices.Compact(slices.Sorted(slices.Values(b.calls.All()))) }
 			what := fmt.Sprintf(" sees %d and %d", objects, objects)
 			b.Eventually(seen).Should(gomega.Equal([]string{"create" + what, "daemon" + what, "event" + what, "timer" + what}))
-			b.Eventually(func() int { return len(b.calls.all()) }).Should(gomega.BeNumerically(">=", 4*objects))
+			b.Eventually(func() int { return len(b.calls.All()) }).Should(gomega.BeNumerically(">=", 4*objects))
 			b.Expect(seen()).To(gomega.HaveLen(4))
 			b.Expect(b.requests.Snapshot().Writes("kopfnostatuses")).To(gomega.BeZero(), b.requests.String)
 		})
@@ -57,7 +57,7 @@ func (b *bench) declareLookers() {
 	}
 	own := kopf.NewIndex(b.Registry, examples, all, kopf.ID("own"))
 	other := kopf.NewIndex(b.Registry, noStatuses, all, kopf.ID("other"))
-	look := func(who string) { b.calls.note("%s sees %d and %d", who, len(own.Get("all")), len(other.Get("all"))) }
+	look := func(who string) { b.calls.Note("%s sees %d and %d", who, len(own.Get("all")), len(other.Get("all"))) }
 	b.OnEvent(examples, func(context.Context, *kopf.WatchEvent) error { look("event"); return nil }, kopf.ID("event"))
 	b.OnCreate(examples, func(context.Context, *kopf.Change) error { look("create"); return nil }, kopf.ID("create"))
 	b.Timer(examples, func(context.Context, *kopf.Tick) error { look("timer"); return nil }, kopf.ID("timer"))
@@ -117,7 +117,7 @@ func TestAnObjectIsIndexedBeforeItsOwnHandlersAreCalled(t *testing.T) {
 	tiers := b.tiers()
 	look := func(c *kopf.Change) {
 		tier := c.Labels()["tier"]
-		b.calls.note("%s %s %t", c.Reason(), tier, slices.Contains(tiers.Get(tier), c.Name()))
+		b.calls.Note("%s %s %t", c.Reason(), tier, slices.Contains(tiers.Get(tier), c.Name()))
 	}
 	fn := func(_ context.Context, c *kopf.Change) error { look(c); return nil }
 	b.OnCreate(examples, fn, kopf.ID("fn"))
@@ -126,15 +126,15 @@ func TestAnObjectIsIndexedBeforeItsOwnHandlersAreCalled(t *testing.T) {
 	b.start()
 	obj := b.labelled("one", "tier", "0")
 	expected := []string{"create 0 true"}
-	b.Eventually(b.calls.all).Should(gomega.Equal(expected))
+	b.Eventually(b.calls.All).Should(gomega.Equal(expected))
 	for i := range 5 {
 		b.patch(obj, fmt.Sprintf(`{"metadata":{"labels":{"tier":"%d"}}}`, i+1))
 		expected = append(expected, fmt.Sprintf("update %d true", i+1))
-		b.Eventually(b.calls.all).Should(gomega.Equal(expected))
+		b.Eventually(b.calls.All).Should(gomega.Equal(expected))
 	}
 	b.remove(obj)
 	b.expectGone(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal(append(expected, "delete 5 true")), "it is there until it is gone")
+	b.Expect(b.calls.All()).To(gomega.Equal(append(expected, "delete 5 true")), "it is there until it is gone")
 	b.Eventually(tiers.Len).Should(gomega.BeZero())
 }
 
@@ -143,7 +143,7 @@ func TestAnIndexIsForOneOperatorAtATime(t *testing.T) {
 	b := newBench(t)
 	tiers := b.tiers()
 	operator := b.start()
-	second := kopf.Options{Registry: b.Registry, Config: cluster.Config(), Logger: b.logs.logger()}
+	second := kopf.Options{Registry: b.Registry, Config: cluster.Config(), Logger: b.logs.Logger()}
 	second.Settings.Scope.Namespaces = []string{b.namespace}
 	b.Expect(kopf.Run(t.Context(), second)).To(gomega.MatchError(gomega.SatisfyAll(
 		gomega.ContainSubstring(`the index "tiers"`), gomega.ContainSubstring("indices_test.go:"))))

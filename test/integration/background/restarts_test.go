@@ -14,7 +14,7 @@ func TestADaemonRunsAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"))
-	b.OnCreate(examples, func(_ context.Context, c *kopf.Change) error { b.calls.note("create"); return nil }, kopf.ID("create"))
+	b.OnCreate(examples, func(_ context.Context, c *kopf.Change) error { b.calls.Note("create"); return nil }, kopf.ID("create"))
 	operator := b.start()
 	obj := b.create("one", nil)
 	b.expectRunning("watch one", 1, 1)
@@ -29,7 +29,7 @@ func TestADaemonRunsAgainAfterARestart(t *testing.T) {
 	}
 	b.expectRest()
 	b.Expect(b.current(obj).GetResourceVersion()).To(gomega.Equal(version), "nothing was written")
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create", "one exiting|signalled", "one exiting|signalled", "one exiting|signalled"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create", "one exiting|signalled", "one exiting|signalled", "one exiting|signalled"}))
 }
 
 // A daemon that has ended by itself is asked again by the next operator, which

@@ -119,7 +119,7 @@ func (b *bench) observing(_ context.Context, task *kopf.Task) error {
 		phase, _ := task.Status().String("phase")
 		if now := field + " " + task.Labels()["label"] + " " + phase; now != seen {
 			seen = now
-			b.calls.note("%s", now)
+			b.calls.Note("%s", now)
 		}
 	}
 	return nil
@@ -136,12 +136,12 @@ func TestTheArgumentsAreLive(t *testing.T) {
 	}, kopf.ID("timer"), kopf.Interval(brief))
 	b.start()
 	obj := b.create("one", map[string]any{"field": "1"})
-	b.Eventually(b.calls.all).Should(gomega.HaveExactElements("1  "))
+	b.Eventually(b.calls.All).Should(gomega.HaveExactElements("1  "))
 	b.patch(obj, `{"spec":{"field":"2"}}`)
-	b.Eventually(b.calls.all).Should(gomega.HaveExactElements("1  ", "2  "))
+	b.Eventually(b.calls.All).Should(gomega.HaveExactElements("1  ", "2  "))
 	b.patch(obj, `{"metadata":{"labels":{"label":"new"}}}`)
-	b.Eventually(b.calls.all).Should(gomega.HaveExactElements("1  ", "2  ", "2 new "))
+	b.Eventually(b.calls.All).Should(gomega.HaveExactElements("1  ", "2  ", "2 new "))
 	b.patchStatus(obj, `{"status":{"phase":"Running"}}`)
-	b.Eventually(b.calls.all).Should(gomega.HaveExactElements("1  ", "2  ", "2 new ", "2 new Running"))
+	b.Eventually(b.calls.All).Should(gomega.HaveExactElements("1  ", "2  ", "2 new ", "2 new Running"))
 	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.timer", "2"))
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apitypes "k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -32,14 +31,14 @@ type bench struct {
 	namespace string
 	config    *rest.Config
 	requests  *testenv.CountingTransport
-	calls     *calls
-	logs      *journal
+	calls     *operators.Calls
+	logs      *operators.Journal
 }
 
 func newBench(t *testing.T) *bench {
 	b := &bench{
 		WithT: gomega.NewWithT(t), Registry: kopf.NewRegistry(), t: t,
-		namespace: cluster.Namespace(t), config: cluster.Config(), calls: &calls{}, logs: &journal{},
+		namespace: cluster.Namespace(t), config: cluster.Config(), calls: &operators.Calls{}, logs: &operators.Journal{},
 	}
 	b.requests = testenv.Count(b.config)
 	return b
@@ -48,7 +47,7 @@ func newBench(t *testing.T) *bench {
 // noted makes a handler note each of its calls with the number of its retry: "id 0".
 func (b *bench) noted(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
 	return func(ctx context.Context, c *kopf.Change) error {
-		b.calls.note("%s %d", id, c.Retry())
+		b.calls.Note("%s %d", id, c.Retry())
 		return fn(ctx, c)
 	}
 }
@@ -68,7 +67,7 @@ func (b *bench) own(obj *unstructured.Unstructured) *unstructured.Unstructured {
 func (b *bench) start(adjust ...func(*kopf.Options)) *operators.Operator {
 	b.t.Helper()
 	usual := func(o *kopf.Options) {
-		o.Logger = b.logs.logger()
+		o.Logger = b.logs.Logger()
 		o.Settings.Execution.Checkpoint = long // what is written must not depend on the machine's load
 	}
 	return operators.Start(b.t, b.config, b.namespace, b.Registry, append([]func(*kopf.Options){usual}, adjust...)...)
@@ -143,28 +142,7 @@ func (b *bench) expectRest() {
 
 // logged are the lines of the log that have all of the texts, for Eventually.
 func (b *bench) logged(texts ...string) func() []string {
-	return func() []string { return b.logs.with(texts...) }
-}
-
-// events are those about the object, as "Warning Failure: the message".
-func (b *bench) events(obj client.Object) func() ([]string, error) {
-	return func() ([]string, error) {
-		var list corev1.EventList
-		namespace := obj.GetNamespace()
-		if namespace == "" {
-			namespace = corev1.NamespaceDefault
-		}
-		if err := cluster.Client().List(b.t.Context(), &list, client.InNamespace(namespace)); err != nil {
-			return nil, err
-		}
-		var texts []string
-		for _, event := range list.Items {
-			if event.InvolvedObject.UID == obj.GetUID() {
-				texts = append(texts, event.Type+" "+event.Reason+": "+event.Message)
-			}
-		}
-		return texts, nil
-	}
+	return func() []string { return b.logs.With(texts...) }
 }
 
 // beHandled matches an object of which the last essence was handled, and that

@@ -36,7 +36,7 @@ func TestRecordsThatCannotBeReadCountAsAbsent(t *testing.T) {
 			b.start()
 			b.expectHandled(obj)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 2)))
+			b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 2)))
 			b.expectUnreadable(obj, "create")
 		})
 	}
@@ -47,9 +47,9 @@ func TestRecordsThatCannotBeReadCountAsAbsent(t *testing.T) {
 func (b *bench) expectUnreadable(obj *unstructuredObject, key string) {
 	b.t.Helper()
 	b.Eventually(b.logged("cannot be read", prefix+key)).Should(gomega.HaveLen(1))
-	b.Expect(b.logs.with("sesame")).To(gomega.BeEmpty())
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning UnreadableState: ")))
-	events, err := b.events(obj)()
+	b.Expect(b.logs.With("sesame")).To(gomega.BeEmpty())
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning UnreadableState: ")))
+	events, err := cluster.Events(obj)()
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	b.Expect(events).To(gomega.HaveEach(gomega.Not(gomega.ContainSubstring("sesame"))))
 }
@@ -83,8 +83,8 @@ func TestOddRecordsAreTakenAsTheyAre(t *testing.T) {
 			b.start()
 			b.expectHandled(obj)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
-			b.Expect(b.logs.with("cannot be read")).To(gomega.BeEmpty())
+			b.Expect(b.calls.All()).To(gomega.Equal(test.calls))
+			b.Expect(b.logs.With("cannot be read")).To(gomega.BeEmpty())
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestABaseThatCannotBeReadCountsAsAbsent(t *testing.T) {
 			b.start()
 			b.expectHandled(obj)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
+			b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 1)))
 			b.expectUnreadable(obj, "last-handled-configuration")
 		})
 	}
@@ -131,6 +131,6 @@ func TestAnOpenCycleWithoutItsBeginning(t *testing.T) {
 	b.start()
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"update 1->2"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"update 1->2"}))
 	b.expectUnreadable(obj, "last-handled-configuration-started")
 }

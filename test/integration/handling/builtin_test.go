@@ -34,7 +34,7 @@ func TestAConfigMapIsHandledWithoutItsResults(t *testing.T) {
 	b := newBench(t)
 	maps := kopf.Resource("v1", "configmaps")
 	fn := b.noted("fn", func(_ context.Context, c *kopf.Change) error {
-		b.calls.note("%s", c.Reason())
+		b.calls.Note("%s", c.Reason())
 		c.SetResult("lost")
 		return nil
 	})
@@ -50,7 +50,7 @@ func TestAConfigMapIsHandledWithoutItsResults(t *testing.T) {
 	b.expectRest()
 	b.remove(obj)
 	b.expectGone(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"fn 0", "create", "fn 0", "update", "fn 0", "delete"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"fn 0", "create", "fn 0", "update", "fn 0", "delete"}))
 	b.Eventually(b.logged("left fields out", `"status.fn"`)).Should(gomega.HaveLen(1))
 }
 
@@ -60,7 +60,7 @@ func TestAPodIsHandledWithoutItsResults(t *testing.T) {
 	pods := kopf.Resource("v1", "pods")
 	b.OnCreate(pods, b.noted("create", returning("lost")), kopf.ID("create"))
 	b.OnField(pods, "status.phase", func(_ context.Context, c *kopf.Change) error {
-		b.calls.note("phase %s->%s", c.Old(), c.New())
+		b.calls.Note("phase %s->%s", c.Old(), c.New())
 		return nil
 	}, kopf.ID("phase"))
 	b.start()
@@ -72,7 +72,7 @@ func TestAPodIsHandledWithoutItsResults(t *testing.T) {
 	b.patchStatus(obj, `{"status":{"phase":"Running"}}`)
 	b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handled, gomega.ContainSubstring("Running")))
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0", "phase (absent)->Pending", "phase Pending->Running"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "phase (absent)->Pending", "phase Pending->Running"}))
 	b.Eventually(b.logged("left fields out", `"status.create"`)).Should(gomega.HaveLen(1))
 }
 
@@ -103,7 +103,7 @@ func TestObjectsOfWhichOnlyHashesAreKept(t *testing.T) {
 			b := newBench(t)
 			b.OnUpdate(kopf.Resource("v1", test.kind), func(_ context.Context, c *kopf.Change) error {
 				for _, item := range c.Diff() {
-					b.calls.note("%s %s, known: %t", item.Op, item.Path, c.Old().Known())
+					b.calls.Note("%s %s, known: %t", item.Op, item.Path, c.Old().Known())
 				}
 				return nil
 			}, kopf.ID("update"))
@@ -124,10 +124,10 @@ func TestObjectsOfWhichOnlyHashesAreKept(t *testing.T) {
 			b.patch(obj, test.patch)
 			b.Eventually(func() string { return fmt.Sprint(b.current(obj).GetAnnotations()) }).ShouldNot(gomega.Equal(before))
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal([]string{"change " + test.field + ", known: false", "same 0"}))
+			b.Expect(b.calls.All()).To(gomega.Equal([]string{"change " + test.field + ", known: false", "same 0"}))
 			b.Eventually(b.logged("Only hashes of the handled state are kept")).Should(gomega.HaveLen(1))
 			b.Expect(b.logs.String()).NotTo(gomega.ContainSubstring(secret))
-			events, err := b.events(obj)()
+			events, err := cluster.Events(obj)()
 			b.Expect(err).NotTo(gomega.HaveOccurred())
 			b.Expect(fmt.Sprint(events)).NotTo(gomega.ContainSubstring(secret))
 		})

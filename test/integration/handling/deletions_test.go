@@ -22,7 +22,7 @@ func TestADeletionSupersedesACreationThatFails(t *testing.T) {
 	b.remove(obj)
 	b.expectGone(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0", "delete 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "delete 0"}))
 	b.Eventually(b.logged("The creation is superseded by the deletion.")).Should(gomega.HaveLen(1))
 }
 
@@ -38,7 +38,7 @@ func TestADeletionDuringARunningCreationWaitsForIt(t *testing.T) {
 	b.remove(obj)
 	close(g.opened)
 	b.expectGone(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0", "other 0", "delete 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "other 0", "delete 0"}))
 }
 
 func TestADeletionIsRetriedUntilItSucceeds(t *testing.T) {
@@ -53,9 +53,9 @@ func TestADeletionIsRetriedUntilItSucceeds(t *testing.T) {
 	b.remove(obj)
 	b.expectGone(obj)
 	b.expectRest()
-	b.Expect(b.calls.of("retried")).To(gomega.Equal(attempts("retried", 4)))
-	b.Expect(b.calls.of("quick")).To(gomega.Equal(attempts("quick", 1)))
-	b.Expect(b.calls.of("limited")).To(gomega.Equal(attempts("limited", 2)))
+	b.Expect(b.calls.Of("retried")).To(gomega.Equal(attempts("retried", 4)))
+	b.Expect(b.calls.Of("quick")).To(gomega.Equal(attempts("quick", 1)))
+	b.Expect(b.calls.Of("limited")).To(gomega.Equal(attempts("limited", 2)))
 }
 
 // A change of an object that is going is nobody's business any more.
@@ -72,10 +72,10 @@ func TestAnUpdateDuringADeletionIsIgnored(t *testing.T) {
 	b.start()
 	obj := b.withFieldOne()
 	b.remove(obj)
-	b.Eventually(func() []string { return b.calls.of("delete") }).ShouldNot(gomega.BeEmpty())
+	b.Eventually(func() []string { return b.calls.Of("delete") }).ShouldNot(gomega.BeEmpty())
 	b.setField(obj, "2")
 	b.expectGone(obj)
-	b.Expect(b.calls.of("update")).To(gomega.BeEmpty())
+	b.Expect(b.calls.Of("update")).To(gomega.BeEmpty())
 }
 
 func TestAnOptionalDeletionHandlerDoesNotHoldTheObject(t *testing.T) {
@@ -106,7 +106,7 @@ func TestTheFinalizerFollowsTheFilters(t *testing.T) {
 	b.remove(obj)
 	b.expectGone(obj)
 	b.expectRest()
-	b.Expect(b.calls.of("delete")).To(gomega.BeEmpty())
+	b.Expect(b.calls.Of("delete")).To(gomega.BeEmpty())
 }
 
 func TestTheFinalizerOfSomebodyElse(t *testing.T) {
@@ -135,7 +135,7 @@ func TestTheFinalizerOfSomebodyElse(t *testing.T) {
 	b.expectRest()
 	b.patch(obj, `{"metadata":{"finalizers":null}}`)
 	b.expectGone(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal(attempts("delete", 1)))
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("delete", 1)))
 }
 
 // The write of the last finalizer is the last one: nothing else would be kept.
@@ -169,8 +169,8 @@ func TestAnObjectOfTheSameNameIsAnotherObject(t *testing.T) {
 		b.remove(obj)
 		b.expectGone(obj)
 	}
-	b.Expect(b.calls.of("create")).To(gomega.Equal([]string{"create 0", "create 0", "create 0"}))
-	b.Expect(b.calls.of("delete")).To(gomega.Equal([]string{"delete 0", "delete 0", "delete 0"}))
+	b.Expect(b.calls.Of("create")).To(gomega.Equal([]string{"create 0", "create 0", "create 0"}))
+	b.Expect(b.calls.Of("delete")).To(gomega.Equal([]string{"delete 0", "delete 0", "delete 0"}))
 }
 
 // An earlier version of the operator had deletion handlers.

@@ -15,7 +15,7 @@ import (
 // watching notes each event: "name TYPE".
 func (b *bench) watching(then kopf.EventFunc) kopf.EventFunc {
 	return func(ctx context.Context, e *kopf.WatchEvent) error {
-		b.calls.note("%s %s", e.Name(), e.Type())
+		b.calls.Note("%s %s", e.Name(), e.Type())
 		return then(ctx, e)
 	}
 }
@@ -27,7 +27,7 @@ func TestEveryEventComesInOrder(t *testing.T) {
 	b := newBench(t)
 	b.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
 		field, _ := e.Spec().String("field")
-		b.calls.note("%s %s with %s", e.Name(), e.Type(), field)
+		b.calls.Note("%s %s with %s", e.Name(), e.Type(), field)
 		return nil
 	}, kopf.ID("event"))
 	b.create("old", map[string]any{"field": "0"})
@@ -40,8 +40,8 @@ func TestEveryEventComesInOrder(t *testing.T) {
 	}
 	b.remove(obj)
 	expected = append(expected, "one DELETED with 20")
-	b.Eventually(func() []string { return b.calls.of("one") }).Should(gomega.Equal(expected))
-	b.Expect(b.calls.of("old")).To(gomega.Equal([]string{"old  with 0"}), "what was there before has no type")
+	b.Eventually(func() []string { return b.calls.Of("one") }).Should(gomega.Equal(expected))
+	b.Expect(b.calls.Of("old")).To(gomega.Equal([]string{"old  with 0"}), "what was there before has no type")
 	b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero())
 }
 
@@ -61,7 +61,7 @@ func TestAnObjectThatIsReplacedWhileItsEventsAreHandled(t *testing.T) {
 		b.remove(obj)
 	}
 	close(g.opened)
-	b.Eventually(b.calls.all).Should(gomega.Equal([]string{
+	b.Eventually(b.calls.All).Should(gomega.Equal([]string{
 		"one ADDED", "one MODIFIED", "one DELETED", "one ADDED", "one MODIFIED", "one DELETED",
 	}))
 }
@@ -77,7 +77,7 @@ func TestEventHandlersHaveFilters(t *testing.T) {
 	b.setField(obj, "2")
 	b.patch(obj, `{"spec":{"field":"3"},"metadata":{"labels":{"wanted":"yes"}}}`)
 	b.remove(obj)
-	b.Eventually(b.calls.all).Should(gomega.Equal([]string{"one MODIFIED", "one MODIFIED", "one DELETED"}))
+	b.Eventually(b.calls.All).Should(gomega.Equal([]string{"one MODIFIED", "one MODIFIED", "one DELETED"}))
 }
 
 func TestPatchesAndResultsOfEventHandlers(t *testing.T) {
@@ -103,7 +103,7 @@ func TestPatchesAndResultsOfEventHandlers(t *testing.T) {
 	b.remove(obj)
 	b.expectGone(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()[len(b.calls.all())-1]).To(gomega.Equal("one DELETED"))
+	b.Expect(b.calls.All()[len(b.calls.All())-1]).To(gomega.Equal("one DELETED"))
 }
 
 func TestErrorsAndPanicsOfEventHandlersAreLoggedAndIgnored(t *testing.T) {
@@ -125,11 +125,11 @@ func TestErrorsAndPanicsOfEventHandlersAreLoggedAndIgnored(t *testing.T) {
 	obj := b.create("one", nil)
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()[:4]).To(gomega.Equal([]string{"one ADDED", "one ADDED", "one ADDED", "create 0"}))
-	b.Expect(b.logs.with(`"error"="first"`, "this is ignored", `"handler"="fails"`)).NotTo(gomega.BeEmpty())
-	b.Expect(b.logs.with(`"error"="panic: second"`, "events_test.go", `"handler"="panics"`)).NotTo(gomega.BeEmpty())
-	b.Expect(b.logs.with("chan int", `"handler"="returns_no_json"`)).NotTo(gomega.BeEmpty())
-	b.Expect(b.logs.with("metadata.name", `"handler"="patches_the_name"`)).NotTo(gomega.BeEmpty())
+	b.Expect(b.calls.All()[:4]).To(gomega.Equal([]string{"one ADDED", "one ADDED", "one ADDED", "create 0"}))
+	b.Expect(b.logs.With(`"error"="first"`, "this is ignored", `"handler"="fails"`)).NotTo(gomega.BeEmpty())
+	b.Expect(b.logs.With(`"error"="panic: second"`, "events_test.go", `"handler"="panics"`)).NotTo(gomega.BeEmpty())
+	b.Expect(b.logs.With("chan int", `"handler"="returns_no_json"`)).NotTo(gomega.BeEmpty())
+	b.Expect(b.logs.With("metadata.name", `"handler"="patches_the_name"`)).NotTo(gomega.BeEmpty())
 }
 
 func TestEventsDoNotWaitForRetries(t *testing.T) {
@@ -141,9 +141,9 @@ func TestEventsDoNotWaitForRetries(t *testing.T) {
 	obj := b.create("one", nil)
 	b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(prefix+"create", gomega.ContainSubstring("delayed")))
 	b.patch(obj, `{"metadata":{"labels":{"other":"x"}}}`)
-	b.Eventually(func() int { return len(b.calls.of("one")) }).Should(gomega.BeNumerically(">=", 3))
+	b.Eventually(func() int { return len(b.calls.Of("one")) }).Should(gomega.BeNumerically(">=", 3))
 	b.expectHandled(obj)
-	b.Expect(b.calls.of("create")).To(gomega.Equal(attempts("create", 2)))
+	b.Expect(b.calls.Of("create")).To(gomega.Equal(attempts("create", 2)))
 }
 
 // While nobody works, only the last state counts; at an overflow the oldest
@@ -153,7 +153,7 @@ func TestMoreEventsThanCanWait(t *testing.T) {
 	b, g := newBench(t), newGate()
 	b.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
 		field, _ := e.Spec().String("field")
-		b.calls.note("%s %s", e.Type(), field)
+		b.calls.Note("%s %s", e.Type(), field)
 		if e.Type() == "ADDED" {
 			g.pass()
 		}
@@ -168,11 +168,11 @@ func TestMoreEventsThanCanWait(t *testing.T) {
 	b.remove(obj)
 	b.create("marker", nil)
 	// The marker is not held up by the object that is.
-	b.Eventually(func() []string { return b.calls.all() }).Should(gomega.ContainElement("ADDED "))
+	b.Eventually(func() []string { return b.calls.All() }).Should(gomega.ContainElement("ADDED "))
 	close(g.opened)
-	b.Eventually(b.calls.all).Should(gomega.ContainElement("DELETED 9"))
+	b.Eventually(b.calls.All).Should(gomega.ContainElement("DELETED 9"))
 	var own []string
-	for _, note := range b.calls.all() {
+	for _, note := range b.calls.All() {
 		if note != "ADDED " {
 			own = append(own, note)
 		}

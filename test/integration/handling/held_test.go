@@ -21,8 +21,8 @@ func TestAFailedDeletionReleasesTheObject(t *testing.T) {
 	b.expectHandled(obj)
 	b.remove(obj)
 	b.expectGone(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal(attempts("delete", 1)))
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement("Warning Failure: Handler delete failed permanently: broken"))
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("delete", 1)))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Warning Failure: Handler delete failed permanently: broken"))
 }
 
 func strict(b *bench, spec map[string]any) *unstructured.Unstructured {
@@ -74,8 +74,8 @@ func TestAFailedDeletionHoldsTheObjectIfSoDeclared(t *testing.T) {
 			b.Expect(conditionOf(b.current(obj), "DeletionHeld")).To(gomega.Equal(test.condition))
 			b.Eventually(b.heldEvents(obj)).Should(gomega.HaveLen(1))
 			b.Eventually(b.logged("The deletion is held.", finalizer)).Should(gomega.HaveLen(1))
-			b.Expect(b.logs.with("the handler has failed")).To(gomega.BeEmpty())
-			b.Expect(b.calls.all()).To(gomega.Equal([]string{"delete 0", "other 0"}))
+			b.Expect(b.logs.With("the handler has failed")).To(gomega.BeEmpty())
+			b.Expect(b.calls.All()).To(gomega.Equal([]string{"delete 0", "other 0"}))
 
 			// Nothing is said or done again, neither for a change nor after a restart.
 			version := b.current(obj).GetResourceVersion()
@@ -85,20 +85,20 @@ func TestAFailedDeletionHoldsTheObjectIfSoDeclared(t *testing.T) {
 			b.Expect(b.current(obj).GetResourceVersion()).To(gomega.Equal(version))
 			b.patch(obj, `{"metadata":{"labels":{"seen":"yes"}}}`)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.HaveLen(2))
+			b.Expect(b.calls.All()).To(gomega.HaveLen(2))
 
 			// Somebody resolves the matter.
 			close(repaired)
 			b.patch(obj, `{"metadata":{"annotations":{"`+prefix+`delete":null}}}`)
 			b.expectGone(obj)
-			b.Expect(b.calls.all()).To(gomega.Equal([]string{"delete 0", "other 0", "delete 0"}))
+			b.Expect(b.calls.All()).To(gomega.Equal([]string{"delete 0", "other 0", "delete 0"}))
 		})
 	}
 }
 
 func (b *bench) heldEvents(obj *unstructured.Unstructured) func() ([]string, error) {
 	return func() ([]string, error) {
-		events, err := b.events(obj)()
+		events, err := cluster.Events(obj)()
 		var held []string
 		for _, event := range events {
 			if strings.HasPrefix(event, "Warning DeletionHeld: Handler delete has failed permanently: broken.") {

@@ -74,10 +74,10 @@ func TestManyObjectsAreHandledInParallelAndEachOnItsOwn(t *testing.T) {
 		})
 	}
 	clients.Wait()
-	b.Eventually(func() int { return len(b.calls.of("b")) }).Should(gomega.Equal(objects))
+	b.Eventually(func() int { return len(b.calls.Of("b")) }).Should(gomega.Equal(objects))
 	b.expectRest()
-	b.Expect(b.calls.of("a")).To(gomega.HaveLen(objects))
-	b.Expect(b.calls.of("b")).To(gomega.HaveLen(objects))
+	b.Expect(b.calls.Of("a")).To(gomega.HaveLen(objects))
+	b.Expect(b.calls.Of("b")).To(gomega.HaveLen(objects))
 	b.Expect(c.highest).To(gomega.Equal(workers))
 	b.Expect(c.overlaps).To(gomega.BeEmpty())
 }

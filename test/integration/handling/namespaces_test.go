@@ -28,8 +28,8 @@ func TestNamespaces(t *testing.T) {
 			b := newBench(t)
 			namespaces := []string{b.namespace, cluster.Namespace(t), cluster.Namespace(t)}
 			twins := kopf.Resource("one.example.com", "twins")
-			b.OnCreate(twins, func(_ context.Context, c *kopf.Change) error { b.calls.note("%s", c.Namespace()); return nil }, kopf.ID("create"), b.ours())
-			b.OnCreate(clusters, func(_ context.Context, c *kopf.Change) error { b.calls.note("cluster"); return nil }, kopf.ID("create_cluster"), b.ours())
+			b.OnCreate(twins, func(_ context.Context, c *kopf.Change) error { b.calls.Note("%s", c.Namespace()); return nil }, kopf.ID("create"), b.ours())
+			b.OnCreate(clusters, func(_ context.Context, c *kopf.Change) error { b.calls.Note("cluster"); return nil }, kopf.ID("create_cluster"), b.ours())
 			b.start(func(o *kopf.Options) { o.Settings.Scope.Namespaces = test.scope(namespaces) })
 			expected := []string{"cluster"}
 			for _, index := range test.handled {
@@ -41,9 +41,9 @@ func TestNamespaces(t *testing.T) {
 				b.submit(b.own(obj))
 			}
 			b.submit(b.own(testenv.NewObject("KopfCluster", "", b.namespace, nil)))
-			b.Eventually(b.calls.all).Should(gomega.ConsistOf(expected))
+			b.Eventually(b.calls.All).Should(gomega.ConsistOf(expected))
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.ConsistOf(expected))
+			b.Expect(b.calls.All()).To(gomega.ConsistOf(expected))
 		})
 	}
 }

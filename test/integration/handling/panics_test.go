@@ -16,7 +16,7 @@ func TestAPanicIsARegularErrorWithAStack(t *testing.T) {
 	b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {
 		if c.Retry() == 0 {
 			items, _ := c.Spec().List("items")
-			b.calls.note("%s", items[0])
+			b.calls.Note("%s", items[0])
 		}
 		return nil
 	}), kopf.ID("create"), kopf.Backoff(50*time.Millisecond))
@@ -33,12 +33,12 @@ func TestAPanicIsARegularErrorWithAStack(t *testing.T) {
 	b.start()
 	obj := b.create("one", nil)
 	b.expectHandled(obj)
-	b.Expect(b.calls.of("create")).To(gomega.Equal(attempts("create", 2)))
-	b.Expect(b.calls.of("child")).To(gomega.Equal(attempts("child", 2)))
-	b.Expect(b.calls.of("last")).To(gomega.Equal(attempts("last", 1)))
+	b.Expect(b.calls.Of("create")).To(gomega.Equal(attempts("create", 2)))
+	b.Expect(b.calls.Of("child")).To(gomega.Equal(attempts("child", 2)))
+	b.Expect(b.calls.Of("last")).To(gomega.Equal(attempts("last", 1)))
 	b.Eventually(b.logged("index out of range", "will be retried", "panics_test.go")).Should(gomega.HaveLen(1))
 	b.Eventually(b.logged("oops", "will be retried", "panics_test.go", `"handler"="parent/child"`)).Should(gomega.HaveLen(1))
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.HavePrefix(
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix(
 		"Warning Retry: Handler create failed and will be retried: panic: runtime error: index out of range")))
 }
 
@@ -54,8 +54,8 @@ func TestAPanicInAFilterHoldsUpItsObjectOnly(t *testing.T) {
 	b.start()
 	bad := b.create("bad", nil)
 	b.expectHandled(b.create("good", nil))
-	b.Eventually(func() []string { return b.logs.with("oops", "panics_test.go", bad.GetName()) }).ShouldNot(gomega.BeEmpty())
-	b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
+	b.Eventually(func() []string { return b.logs.With("oops", "panics_test.go", bad.GetName()) }).ShouldNot(gomega.BeEmpty())
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 1)))
 }
 
 // What has succeeded before the panic is not called again because of it.
@@ -74,7 +74,7 @@ func TestAPanicInAFilterOfASubhandlerIsTheHandlersError(t *testing.T) {
 	}), kopf.ID("parent"), kopf.Backoff(0))
 	b.start()
 	b.expectHandled(b.create("one", nil))
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"before 0", "parent 0", "parent 1", "child 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"before 0", "parent 0", "parent 1", "child 0"}))
 }
 
 func TestAPanicInAFilterOfEventsDoesNotLoseThemForOthers(t *testing.T) {
@@ -85,6 +85,6 @@ func TestAPanicInAFilterOfEventsDoesNotLoseThemForOthers(t *testing.T) {
 	b.start()
 	obj := b.create("one", nil)
 	b.remove(obj)
-	b.Eventually(b.calls.all).Should(gomega.Equal([]string{"one ADDED", "one DELETED"}))
-	b.Expect(b.logs.with("panic: oops", "panics_test.go", `"handler"="panics"`)).To(gomega.HaveLen(2))
+	b.Eventually(b.calls.All).Should(gomega.Equal([]string{"one ADDED", "one DELETED"}))
+	b.Expect(b.logs.With("panic: oops", "panics_test.go", `"handler"="panics"`)).To(gomega.HaveLen(2))
 }

@@ -61,11 +61,11 @@ func TestPatchesOfHandlers(t *testing.T) {
 			}), kopf.ID("create"))
 			b.start()
 			obj := b.create("one", map[string]any{"a": map[string]any{"b": "old"}, "c": "old", "items": []any{"1"}})
-			b.Eventually(b.calls.all).Should(gomega.Equal(attempts("create", 1)))
+			b.Eventually(b.calls.All).Should(gomega.Equal(attempts("create", 1)))
 			b.expectRest()
 			b.Expect(b.expectHandled(obj)).To(gomega.SatisfyAll(
 				testenv.HavePath("spec", test.spec), testenv.HavePath("metadata.labels.theirs", "kept")))
-			b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
+			b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 1)))
 		})
 	}
 }
@@ -82,7 +82,7 @@ func TestATransformationSeesWhatOthersHaveWrittenMeanwhile(t *testing.T) {
 	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("spec.items", []any{"theirs", "ours"}))
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 1)))
 }
 
 func TestAPatchThatCannotBeMadeFailsItsHandler(t *testing.T) {
@@ -114,9 +114,9 @@ func TestAPatchThatCannotBeMadeFailsItsHandler(t *testing.T) {
 			obj := b.create("one", nil)
 			b.Expect(b.expectHandled(obj)).To(testenv.HavePath("status", map[string]any{"other": "kept"}))
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0", "other 0"}))
+			b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "other 0"}))
 			b.Eventually(b.logged("The creation is processed: 1 succeeded; 1 failed.")).Should(gomega.HaveLen(1))
-			b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
+			b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
 				gomega.HavePrefix("Warning Refused: Handler create failed"), gomega.ContainSubstring(test.problem))))
 		})
 	}
@@ -137,7 +137,7 @@ func TestThePatchOfAFailedHandlerCounts(t *testing.T) {
 		b.setField(obj, value)
 		b.Expect(b.expectHandled(obj)).To(testenv.HaveAnnotation("never-again", "yes"))
 	}
-	b.Expect(b.calls.all()).To(gomega.Equal(attempts("update", 1)))
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("update", 1)))
 }
 
 func TestHandlersCanHaveFinalizersOfTheirOwn(t *testing.T) {
@@ -171,5 +171,5 @@ func TestHandlersCanHaveFinalizersOfTheirOwn(t *testing.T) {
 	b.remove(obj)
 	b.expectGone(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0", "delete 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "delete 0"}))
 }

@@ -32,10 +32,10 @@ func begun(purpose string, started, delayed time.Time) (done, waiting string) {
 func (b *bench) continued(id string, started, delayed time.Time) kopf.ChangeFunc {
 	return b.noted(id, func(_ context.Context, c *kopf.Change) error {
 		if now := time.Now(); now.Before(delayed) {
-			b.calls.note("too early: %s instead of %s", now, delayed)
+			b.calls.Note("too early: %s instead of %s", now, delayed)
 		}
 		if !c.Started().Equal(started) {
-			b.calls.note("started %s instead of %s", c.Started(), started)
+			b.calls.Note("started %s instead of %s", c.Started(), started)
 		}
 		return nil
 	})
@@ -63,13 +63,13 @@ func TestACreationThatKopfHasBegunIsContinued(t *testing.T) {
 	}), kopf.ID("parent"))
 	b.start()
 	b.expectHandled(obj)
-	b.Expect(b.calls.of("done")).To(gomega.BeEmpty())
-	b.Expect(b.calls.of("waiting")).To(gomega.Equal([]string{"waiting 2"}))
-	b.Expect(b.calls.of("parent")[0]).To(gomega.Equal("parent 2"))
-	b.Expect(b.calls.of("parent/done")).To(gomega.BeEmpty())
-	b.Expect(b.calls.of("parent/waiting")).To(gomega.Equal([]string{"parent/waiting 2"}))
-	b.Expect(b.calls.of("too")).To(gomega.BeEmpty())
-	b.Expect(b.calls.of("started")).To(gomega.BeEmpty())
+	b.Expect(b.calls.Of("done")).To(gomega.BeEmpty())
+	b.Expect(b.calls.Of("waiting")).To(gomega.Equal([]string{"waiting 2"}))
+	b.Expect(b.calls.Of("parent")[0]).To(gomega.Equal("parent 2"))
+	b.Expect(b.calls.Of("parent/done")).To(gomega.BeEmpty())
+	b.Expect(b.calls.Of("parent/waiting")).To(gomega.Equal([]string{"parent/waiting 2"}))
+	b.Expect(b.calls.Of("too")).To(gomega.BeEmpty())
+	b.Expect(b.calls.Of("started")).To(gomega.BeEmpty())
 }
 
 func TestAnUpdateThatKopfHasBegunIsContinued(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAnUpdateThatKopfHasBegunIsContinued(t *testing.T) {
 	b.OnUpdate(examples, b.seeing("sees", b.continued("waiting", started, delayed)), kopf.ID("waiting"))
 	b.start()
 	b.expectHandled(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"sees 1->2", "waiting 2"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"sees 1->2", "waiting 2"}))
 }
 
 func TestADeletionThatKopfHasBegunIsContinued(t *testing.T) {
@@ -107,7 +107,7 @@ func TestADeletionThatKopfHasBegunIsContinued(t *testing.T) {
 	b.OnDelete(examples, b.continued("waiting", started, delayed), kopf.ID("waiting"))
 	b.start()
 	b.expectGone(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"waiting 2"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"waiting 2"}))
 }
 
 // Older operators kept the progress in the status.
@@ -122,7 +122,7 @@ func TestProgressInTheStatusIsContinuedAndRemoved(t *testing.T) {
 	b.OnCreate(examples, b.noted("waiting", succeed), kopf.ID("waiting"))
 	b.start()
 	b.expectHandled(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"waiting 4"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"waiting 4"}))
 	status, _ := b.current(obj).Object["status"].(map[string]any)
 	b.Expect(status).To(gomega.HaveKeyWithValue("kept", int64(1)))
 	b.Expect(fmt.Sprint(status["kopf"])).NotTo(gomega.ContainSubstring("waiting"))
@@ -141,16 +141,16 @@ func TestARestartInTheMiddleOfACycle(t *testing.T) {
 	obj := b.create("one", nil)
 	for range 2 {
 		operator := b.start()
-		before := len(b.calls.of("retried"))
-		b.Eventually(func() int { return len(b.calls.of("retried")) }).Should(gomega.BeNumerically(">", before))
+		before := len(b.calls.Of("retried"))
+		b.Eventually(func() int { return len(b.calls.Of("retried")) }).Should(gomega.BeNumerically(">", before))
 		operator.Stop()
 	}
 	b.start()
 	b.expectHandled(obj)
-	b.Expect(b.calls.of("quick")).To(gomega.Equal(attempts("quick", 1)))
-	b.Expect(b.calls.of("retried")).To(gomega.Equal(attempts("retried", 4)))
-	b.Expect(b.calls.of("parent/quick")).To(gomega.Equal(attempts("parent/quick", 1)))
-	b.Expect(b.calls.of("parent/retried")).To(gomega.Equal(attempts("parent/retried", 4)))
+	b.Expect(b.calls.Of("quick")).To(gomega.Equal(attempts("quick", 1)))
+	b.Expect(b.calls.Of("retried")).To(gomega.Equal(attempts("retried", 4)))
+	b.Expect(b.calls.Of("parent/quick")).To(gomega.Equal(attempts("parent/quick", 1)))
+	b.Expect(b.calls.Of("parent/retried")).To(gomega.Equal(attempts("parent/retried", 4)))
 }
 
 func TestARestartRemembersWithWhatTheCycleHasBegun(t *testing.T) {
@@ -182,7 +182,7 @@ func TestARestartRemembersWithWhatTheCycleHasBegun(t *testing.T) {
 				}
 				return nil
 			}
-			b.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error { b.calls.note("create"); return then(ctx, c) }, kopf.ID("create"))
+			b.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error { b.calls.Note("create"); return then(ctx, c) }, kopf.ID("create"))
 			b.OnUpdate(examples, b.seeing("update", then), kopf.ID("update"))
 			obj := test.prepare(b)
 			operator := b.start()
@@ -192,7 +192,7 @@ func TestARestartRemembersWithWhatTheCycleHasBegun(t *testing.T) {
 			b.start()
 			b.expectHandled(obj)
 			b.expectRest()
-			b.Expect(slices.Compact(b.calls.all())).To(gomega.Equal(test.calls))
+			b.Expect(slices.Compact(b.calls.All())).To(gomega.Equal(test.calls))
 		})
 	}
 }
@@ -209,5 +209,5 @@ func TestRecordsThatAreLeftOfACycleThatHasEndedAreRemoved(t *testing.T) {
 	b.start()
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.BeEmpty())
+	b.Expect(b.calls.All()).To(gomega.BeEmpty())
 }

@@ -52,7 +52,7 @@ func TestResultsAreStoredInTheStatus(t *testing.T) {
 			b.expectRest()
 			// One more for the second attempt of the last one.
 			b.Expect(b.requests.Snapshot().Writes(b.resource(test.kind))).To(gomega.Equal(test.writes+1), b.requests.String)
-			b.Expect(b.calls.all()).To(gomega.Equal(attempts("retried", 2)))
+			b.Expect(b.calls.All()).To(gomega.Equal(attempts("retried", 2)))
 		})
 	}
 }
@@ -96,13 +96,13 @@ func TestAResultThatTheSchemaDoesNotKnowIsSaidOnce(t *testing.T) {
 	b.patch(one, `{"spec":{"field":"x"}}`)
 	b.Expect(b.expectHandled(one)).To(testenv.HavePath("status", map[string]any{"known": "kept"}))
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.ConsistOf("create 0", "known 0", "create 0", "known 0", "update 0"))
+	b.Expect(b.calls.All()).To(gomega.ConsistOf("create 0", "known 0", "create 0", "known 0", "update 0"))
 	b.Eventually(b.logged("left fields out", `"status.create"`)).Should(gomega.HaveLen(1))
 	b.Eventually(b.logged("left fields out", `"status.update"`)).Should(gomega.HaveLen(1))
 	b.Eventually(b.logged("left fields out")).Should(gomega.HaveLen(2))
 	b.Eventually(func() (events []string, err error) {
 		for _, obj := range []*unstructuredObject{one, two} {
-			own, failure := b.events(obj)()
+			own, failure := cluster.Events(obj)()
 			events, err = append(events, own...), errors.Join(err, failure)
 		}
 		return slices.DeleteFunc(events, func(e string) bool { return !strings.Contains(e, "PrunedFields") }), err
@@ -158,10 +158,10 @@ func TestWhatTheSchemaRefusesFailsItsHandlerAndNoOther(t *testing.T) {
 			obj := b.submit(strict(b, map[string]any{"number": int64(1)}))
 			b.Expect(b.expectHandled(obj)).To(testenv.HavePath("status", map[string]any{"text": "kept"}))
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal([]string{"before 0", "number 0", "text 0", "retried 0", "retried 1"}))
+			b.Expect(b.calls.All()).To(gomega.Equal([]string{"before 0", "number 0", "text 0", "retried 0", "retried 1"}))
 			b.Eventually(b.logged("The creation is processed: 3 succeeded; 1 failed.")).Should(gomega.HaveLen(1))
 			b.Eventually(b.logged("the handler has failed", `"handler"="number"`, test.problem)).Should(gomega.HaveLen(1))
-			b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
+			b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
 				gomega.HavePrefix("Warning Refused: Handler number failed"), gomega.ContainSubstring(test.problem))))
 		})
 	}

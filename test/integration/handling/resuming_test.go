@@ -19,20 +19,20 @@ func TestResumingHandlersAreCalledOnceAnObjectAndOperator(t *testing.T) {
 	operator := b.start()
 	obj := b.withFieldOne()
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.BeEmpty(), "the object is younger than the operator")
+	b.Expect(b.calls.All()).To(gomega.BeEmpty(), "the object is younger than the operator")
 	operator.Stop()
 
 	operator = b.start()
-	b.Eventually(b.calls.all).Should(gomega.Equal(attempts("resume", 3)))
+	b.Eventually(b.calls.All).Should(gomega.Equal(attempts("resume", 3)))
 	b.expectHandled(obj)
 	b.setField(obj, "2")
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal(append(attempts("resume", 3), "update 0")))
+	b.Expect(b.calls.All()).To(gomega.Equal(append(attempts("resume", 3), "update 0")))
 	operator.Stop()
 
 	b.start()
-	b.Eventually(b.calls.all).Should(gomega.HaveLen(7))
+	b.Eventually(b.calls.All).Should(gomega.HaveLen(7))
 	b.expectHandled(obj)
 }
 
@@ -48,10 +48,10 @@ func TestResumingHandlersAreMixedIntoAnUpdate(t *testing.T) {
 	b.start()
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()[:3]).To(gomega.Equal([]string{"first 0", "resume 0", "last 0"}))
-	b.Expect(b.calls.of("first")).To(gomega.Equal(attempts("first", 1)))
-	b.Expect(b.calls.of("resume")).To(gomega.Equal(attempts("resume", 2)))
-	b.Expect(b.calls.of("last")).To(gomega.Equal(attempts("last", 3)))
+	b.Expect(b.calls.All()[:3]).To(gomega.Equal([]string{"first 0", "resume 0", "last 0"}))
+	b.Expect(b.calls.Of("first")).To(gomega.Equal(attempts("first", 1)))
+	b.Expect(b.calls.Of("resume")).To(gomega.Equal(attempts("resume", 2)))
+	b.Expect(b.calls.Of("last")).To(gomega.Equal(attempts("last", 3)))
 }
 
 // Nobody has handled the object before: there is nothing to resume.
@@ -64,7 +64,7 @@ func TestResumingHandlersAreNotCalledForACreation(t *testing.T) {
 	b.start()
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0"}))
 }
 
 func TestOneFunctionForCreationsAndResuming(t *testing.T) {
@@ -80,15 +80,15 @@ func TestOneFunctionForCreationsAndResuming(t *testing.T) {
 	after := b.create("after", nil)
 	b.expectHandled(after)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.HaveLen(2), "once an object")
+	b.Expect(b.calls.All()).To(gomega.HaveLen(2), "once an object")
 	operator.Stop()
 	b.patch(after, `{"spec":{"field":"x"}}`)
 
 	b.start()
 	b.expectHandled(after)
-	b.Eventually(b.calls.all).Should(gomega.HaveLen(4), "once an object, resumed or updated")
+	b.Eventually(b.calls.All).Should(gomega.HaveLen(4), "once an object, resumed or updated")
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.HaveLen(4))
+	b.Expect(b.calls.All()).To(gomega.HaveLen(4))
 }
 
 func TestResumingHandlersAndDeletions(t *testing.T) {
@@ -103,7 +103,7 @@ func TestResumingHandlersAndDeletions(t *testing.T) {
 	b.OnDelete(examples, b.noted("delete", succeed), kopf.ID("delete"))
 	b.start()
 	b.expectGone(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"deleted 0", "delete 0", "deleted 1"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"deleted 0", "delete 0", "deleted 1"}))
 }
 
 func TestAResumingThatIsInterruptedByAChange(t *testing.T) {
@@ -120,7 +120,7 @@ func TestAResumingThatIsInterruptedByAChange(t *testing.T) {
 	b.setField(obj, "2")
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.of("done")).To(gomega.Equal(attempts("done", 1)))
-	b.Expect(b.calls.of("waiting")).To(gomega.Equal(attempts("waiting", 3)))
-	b.Expect(b.calls.of("update")).To(gomega.Equal([]string{"update 1->2"}))
+	b.Expect(b.calls.Of("done")).To(gomega.Equal(attempts("done", 1)))
+	b.Expect(b.calls.Of("waiting")).To(gomega.Equal(attempts("waiting", 3)))
+	b.Expect(b.calls.Of("update")).To(gomega.Equal([]string{"update 1->2"}))
 }

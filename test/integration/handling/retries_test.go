@@ -107,8 +107,8 @@ func TestFailures(t *testing.T) {
 			b.start(limit)
 			obj := b.create("one", nil)
 			b.expectHandled(obj)
-			b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", test.calls)))
-			b.Eventually(b.events(obj)).Should(gomega.ContainElement(test.event))
+			b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", test.calls)))
+			b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(test.event))
 		})
 	}
 }
@@ -151,8 +151,8 @@ func TestTheTimeoutCancelsARunningHandler(t *testing.T) {
 	b.expectHandled(obj)
 	var timeout *kopf.HandlerTimeoutError
 	b.Expect(errors.As(<-causes, &timeout)).To(gomega.BeTrue())
-	b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.ContainSubstring("handler create has timed out after 300ms")))
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 1)))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.ContainSubstring("handler create has timed out after 300ms")))
 }
 
 func TestAHandlerThatWaitsDoesNotHoldUpTheOthers(t *testing.T) {
@@ -163,7 +163,7 @@ func TestAHandlerThatWaitsDoesNotHoldUpTheOthers(t *testing.T) {
 	b.OnCreate(examples, b.noted("is_last", succeed), kopf.ID("is_last"))
 	b.start()
 	obj := b.create("one", nil)
-	b.Eventually(b.calls.all).Should(gomega.Equal([]string{"waits 0", "follows 0", "is_last 0", "follows 1", "follows 2"}))
+	b.Eventually(b.calls.All).Should(gomega.Equal([]string{"waits 0", "follows 0", "is_last 0", "follows 1", "follows 2"}))
 	b.Eventually(cluster.Current(obj)).Should(gomega.SatisfyAll(
 		testenv.HaveAnnotation(prefix+"waits", gomega.ContainSubstring(`"success":false`)),
 		testenv.HaveAnnotation(prefix+"follows", gomega.ContainSubstring(`"success":true`)),
@@ -178,7 +178,7 @@ func TestAFailingHandlerGetsTheCorrectedObject(t *testing.T) {
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {
 		size, ok := c.Spec().String("size")
-		b.calls.note("size %s", size)
+		b.calls.Note("size %s", size)
 		if !ok {
 			return kopf.Temporary(errors.New("spec.size must be set"), 50*time.Millisecond)
 		}
@@ -186,10 +186,10 @@ func TestAFailingHandlerGetsTheCorrectedObject(t *testing.T) {
 	}), kopf.ID("create"))
 	b.start()
 	obj := b.create("one", nil)
-	b.Eventually(func() []string { return b.calls.of("create") }).Should(gomega.HaveLen(2))
+	b.Eventually(func() []string { return b.calls.Of("create") }).Should(gomega.HaveLen(2))
 	b.patch(obj, `{"spec":{"size":"1G"}}`)
 	b.expectHandled(obj)
-	b.Expect(b.calls.all()).To(gomega.ContainElement("size 1G"))
+	b.Expect(b.calls.All()).To(gomega.ContainElement("size 1G"))
 }
 
 func TestTheNextChangeCallsWhatHasFailedAgain(t *testing.T) {
@@ -203,5 +203,5 @@ func TestTheNextChangeCallsWhatHasFailedAgain(t *testing.T) {
 		b.patch(obj, `{"spec":{"field":"`+value+`"}}`)
 		b.expectHandled(obj)
 	}
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"update 0", "update 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"update 0", "update 0"}))
 }

@@ -19,7 +19,7 @@ func (b *bench) twin(group string) {
 
 func (b *bench) resources() kopf.ChangeFunc {
 	return func(_ context.Context, c *kopf.Change) error {
-		b.calls.note("%s", c.Resource())
+		b.calls.Note("%s", c.Resource())
 		return nil
 	}
 }
@@ -47,9 +47,9 @@ func TestSelectors(t *testing.T) {
 			b.submit(strict(b, nil))
 			b.twin("one.example.com")
 			b.twin("two.example.com")
-			b.Eventually(b.calls.all).Should(gomega.ConsistOf(test.served))
+			b.Eventually(b.calls.All).Should(gomega.ConsistOf(test.served))
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.HaveLen(len(test.served)))
+			b.Expect(b.calls.All()).To(gomega.HaveLen(len(test.served)))
 		})
 	}
 }
@@ -74,7 +74,7 @@ func TestSelectorsThatSelectNothing(t *testing.T) {
 			b.twin("one.example.com")
 			b.twin("two.example.com")
 			b.expectHandled(b.create("one", nil))
-			b.Expect(b.calls.all()).To(gomega.Equal(attempts("example", 1)))
+			b.Expect(b.calls.All()).To(gomega.Equal(attempts("example", 1)))
 			b.Eventually(b.logged("Some handlers will not be called", test.warning)).Should(gomega.HaveLen(1))
 		})
 	}
@@ -90,6 +90,6 @@ func TestTwoSelectorsOfOneResourceServeItOnce(t *testing.T) {
 	b.start()
 	b.expectHandled(b.create("one", nil))
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"by_name 0", "by_short_name 0", "by_category 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"by_name 0", "by_short_name 0", "by_category 0"}))
 	b.Expect(b.requests.Snapshot()).To(gomega.HaveKeyWithValue(testenv.Key{Method: testenv.MethodWatch, Target: "kopfexamples"}, 1))
 }

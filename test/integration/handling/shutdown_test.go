@@ -22,7 +22,7 @@ func TestNothingIsLeftOfAnOperatorThatIsStopped(t *testing.T) {
 	operator := b.start()
 	b.create("one", nil)
 	b.submit(testenv.NewObject("KopfNoStatus", b.namespace, "one", nil))
-	b.Eventually(b.calls.all).ShouldNot(gomega.BeEmpty())
+	b.Eventually(b.calls.All).ShouldNot(gomega.BeEmpty())
 	b.Expect(len(operators.Goroutines())).To(gomega.BeNumerically(">", len(before)))
 	operator.Stop()
 	b.Eventually(func() []string {
@@ -43,7 +43,7 @@ func (b *bench) run(settings kopf.Settings) (stop func() error) {
 	settings.Scope.Namespaces = []string{b.namespace}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, done := make(chan struct{}), make(chan error, 1)
-	options := kopf.Options{Registry: b.Registry, Config: b.config, Settings: settings, Logger: b.logs.logger(), Ready: ready}
+	options := kopf.Options{Registry: b.Registry, Config: b.config, Settings: settings, Logger: b.logs.Logger(), Ready: ready}
 	go func() { done <- kopf.Run(ctx, options) }()
 	b.t.Cleanup(cancel)
 	b.Eventually(ready).Should(gomega.BeClosed())
@@ -87,7 +87,7 @@ func TestARunningHandlerFinishesWithinTheGracePeriod(t *testing.T) {
 	<-g.entered
 	time.AfterFunc(quiet, func() { close(g.opened) })
 	b.Expect(stop()).To(gomega.Succeed())
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"running 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"running 0"}))
 	b.Expect(b.current(obj)).To(gomega.SatisfyAll(
 		testenv.HavePath("status.running", "kept"),
 		testenv.HaveAnnotation(prefix+"running", gomega.ContainSubstring(`"success":true`)),
@@ -95,7 +95,7 @@ func TestARunningHandlerFinishesWithinTheGracePeriod(t *testing.T) {
 
 	b.start()
 	b.expectHandled(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"running 0", "next 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"running 0", "next 0"}))
 }
 
 func TestARunningHandlerIsCancelledAfterTheGracePeriod(t *testing.T) {
@@ -129,7 +129,7 @@ func TestARunningHandlerIsCancelledAfterTheGracePeriod(t *testing.T) {
 
 	b.start()
 	b.expectHandled(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"done 0", "cut 0", "cut 0"}), "an attempt that was cut short does not count")
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"done 0", "cut 0", "cut 0"}), "an attempt that was cut short does not count")
 }
 
 // Nobody can stop code that does not want to be stopped; but the process ends.
@@ -169,6 +169,6 @@ func TestOperatorsShareNothing(t *testing.T) {
 	one.expectHandled(one.create("one", nil))
 	first.Stop()
 	two.expectHandled(two.create("one", nil))
-	one.Expect(one.calls.all()).To(gomega.Equal([]string{"one 0"}))
-	two.Expect(two.calls.all()).To(gomega.Equal([]string{"two 0"}))
+	one.Expect(one.calls.All()).To(gomega.Equal([]string{"one 0"}))
+	two.Expect(two.calls.All()).To(gomega.Equal([]string{"two 0"}))
 }

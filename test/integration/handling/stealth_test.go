@@ -26,7 +26,7 @@ func TestStealthMode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			noted := b.noted("fn", func(_ context.Context, c *kopf.Change) error { b.calls.note("%s", c.Reason()); return nil })
+			noted := b.noted("fn", func(_ context.Context, c *kopf.Change) error { b.calls.Note("%s", c.Reason()); return nil })
 			b.OnCreate(examples, noted, kopf.ID("create"), test.filter)
 			b.OnUpdate(examples, noted, kopf.ID("update"), test.filter.(kopf.UpdateOption))
 			b.OnDelete(examples, noted, kopf.ID("delete"), test.filter.(kopf.DeleteOption))
@@ -37,16 +37,16 @@ func TestStealthMode(t *testing.T) {
 			b.setField(obj, "2")
 			b.expectRest()
 			b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), b.requests.String)
-			b.Expect(b.logs.with("object")).To(gomega.BeEmpty())
+			b.Expect(b.logs.With("object")).To(gomega.BeEmpty())
 			b.Expect(b.current(obj)).To(gomega.SatisfyAll(testenv.HavePath("metadata.annotations", nil), testenv.HavePath("metadata.finalizers", nil)))
 
 			// When it appears in sight, it is new.
 			b.patch(obj, test.match)
 			b.expectHandled(obj)
-			b.Expect(b.calls.all()).To(gomega.Equal([]string{"fn 0", "create"}))
+			b.Expect(b.calls.All()).To(gomega.Equal([]string{"fn 0", "create"}))
 			b.remove(first)
 			b.expectGone(first)
-			b.Expect(b.calls.all()).To(gomega.HaveLen(2))
+			b.Expect(b.calls.All()).To(gomega.HaveLen(2))
 		})
 	}
 }
@@ -62,5 +62,5 @@ func TestAHandlerWithoutFiltersKeepsAllObjectsInSight(t *testing.T) {
 	obj := b.withFieldOne()
 	b.patch(obj, `{"spec":{"field":"2"},"metadata":{"labels":{"wanted":""}}}`)
 	b.expectHandled(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"update 1->2"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"update 1->2"}))
 }

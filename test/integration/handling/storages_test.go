@@ -53,23 +53,23 @@ func TestStorages(t *testing.T) {
 			b.OnUpdate(test.selector, b.seeing("sees", b.noted("update", retried)), kopf.ID("update"))
 			operator := b.start(test.adjust)
 			obj := b.submit(testenv.NewObject(test.kind, b.namespace, "one", map[string]any{"field": "1"}))
-			b.Eventually(func() []string { return b.calls.of("create") }).ShouldNot(gomega.BeEmpty())
+			b.Eventually(func() []string { return b.calls.Of("create") }).ShouldNot(gomega.BeEmpty())
 			operator.Stop()
 			operator = b.start(test.adjust)
-			b.Eventually(func() []string { return b.calls.of("create") }).Should(gomega.Equal(attempts("create", 3)))
+			b.Eventually(func() []string { return b.calls.Of("create") }).Should(gomega.Equal(attempts("create", 3)))
 			b.expectRest()
-			b.Expect(b.calls.of("done")).To(gomega.Equal(attempts("done", 1)))
+			b.Expect(b.calls.Of("done")).To(gomega.Equal(attempts("done", 1)))
 
 			b.setField(obj, "2")
-			b.Eventually(func() []string { return b.calls.of("update") }).Should(gomega.Equal(attempts("update", 3)))
+			b.Eventually(func() []string { return b.calls.Of("update") }).Should(gomega.Equal(attempts("update", 3)))
 			b.expectRest()
-			b.Expect(b.calls.of("sees")).To(gomega.Equal([]string{"sees 1->2", "sees 1->2", "sees 1->2"}))
+			b.Expect(b.calls.Of("sees")).To(gomega.Equal([]string{"sees 1->2", "sees 1->2", "sees 1->2"}))
 			operator.Stop()
 			b.requests.Reset()
 			b.start(test.adjust)
 			b.expectRest()
 			b.Expect(b.requests.Snapshot().Writes(b.resource(test.kind))).To(gomega.BeZero(), "a restart: %s", b.requests)
-			b.Expect(b.calls.all()).To(gomega.HaveLen(1 + 3 + 6))
+			b.Expect(b.calls.All()).To(gomega.HaveLen(1 + 3 + 6))
 
 			left := b.current(obj)
 			b.Expect(left).To(testenv.HavePath("status.done", "kept"))
@@ -103,9 +103,9 @@ func TestLifecycles(t *testing.T) {
 			b.OnCreate(examples, b.noted("c", func(context.Context, *kopf.Change) error { return nil }), kopf.ID("c"))
 			b.start(func(o *kopf.Options) { o.Settings.Execution.Lifecycle = test.lifecycle })
 			b.expectHandled(b.create("one", nil))
-			b.Expect(b.calls.all()).To(gomega.ConsistOf("a 0", "b 0", "b 1", "c 0"))
+			b.Expect(b.calls.All()).To(gomega.ConsistOf("a 0", "b 0", "b 1", "c 0"))
 			if test.calls != nil {
-				b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
+				b.Expect(b.calls.All()).To(gomega.Equal(test.calls))
 			}
 		})
 	}
@@ -120,7 +120,7 @@ func TestTwoOperatorsOfTheSameObjectsLeaveEachOtherAlone(t *testing.T) {
 		func(fn kopf.ChangeFunc) { b.OnUpdate(examples, fn, kopf.ID("update")) },
 	} {
 		event(func(_ context.Context, c *kopf.Change) error {
-			b.calls.note("%s %d", c.Reason(), c.Retry())
+			b.calls.Note("%s %d", c.Reason(), c.Retry())
 			if c.Retry() == 0 {
 				return kopf.Temporary(errNotYet, 100*time.Millisecond)
 			}
@@ -138,17 +138,17 @@ func TestTwoOperatorsOfTheSameObjectsLeaveEachOtherAlone(t *testing.T) {
 		return []string{reason + " 0", reason + " 0", reason + " 1", reason + " 1"}
 	}
 	obj := b.create("one", nil)
-	b.Eventually(func() []string { return b.calls.of("create") }).Should(gomega.ConsistOf(twice("create")))
+	b.Eventually(func() []string { return b.calls.Of("create") }).Should(gomega.ConsistOf(twice("create")))
 	b.expectHandled(obj)
 	b.expectRest()
 	b.setField(obj, "2")
-	b.Eventually(func() []string { return b.calls.of("update") }).Should(gomega.ConsistOf(twice("update")))
+	b.Eventually(func() []string { return b.calls.Of("update") }).Should(gomega.ConsistOf(twice("update")))
 	b.expectHandled(obj)
 	b.expectRest()
 	b.remove(obj)
 	b.expectGone(obj)
-	b.Expect(b.calls.of("delete")).To(gomega.ConsistOf(twice("delete")))
-	b.Expect(b.calls.all()).To(gomega.HaveLen(3 * 4))
+	b.Expect(b.calls.Of("delete")).To(gomega.ConsistOf(twice("delete")))
+	b.Expect(b.calls.All()).To(gomega.HaveLen(3 * 4))
 }
 
 // All annotations of an object share a limit, and others can have used it up.
@@ -164,5 +164,5 @@ func TestAnObjectWithoutRoomForItsState(t *testing.T) {
 	b.patch(obj, `{"metadata":{"annotations":{"full":null}}}`)
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal(attempts("create", 1)))
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 1)))
 }

@@ -33,19 +33,19 @@ func TestSubhandlersAreCalledUntilEachHasSucceeded(t *testing.T) {
 				if err := test.execute(ctx, c); err != nil {
 					return err
 				}
-				b.calls.note("left %d", c.Retry())
+				b.calls.Note("left %d", c.Retry())
 				return nil
 			}), kopf.ID("create"))
 			b.start()
 			b.expectHandled(b.create("one", nil))
 			// Once for both as long as they are due at the same time, as they are on
 			// a machine that is not too slow.
-			entered := b.calls.of("create")
+			entered := b.calls.Of("create")
 			b.Expect(entered).To(gomega.Equal(attempts("create", len(entered))))
 			b.Expect(len(entered)).To(gomega.And(gomega.BeNumerically(">=", 7), gomega.BeNumerically("<=", 7+3)))
-			b.Expect(b.calls.of("a")).To(gomega.Equal(attempts("a", 3)))
-			b.Expect(b.calls.of("b")).To(gomega.Equal(attempts("b", 7)))
-			b.Expect(b.calls.of("left")).To(gomega.HaveLen(test.left(len(entered))))
+			b.Expect(b.calls.Of("a")).To(gomega.Equal(attempts("a", 3)))
+			b.Expect(b.calls.Of("b")).To(gomega.Equal(attempts("b", 7)))
+			b.Expect(b.calls.Of("left")).To(gomega.HaveLen(test.left(len(entered))))
 		})
 	}
 }
@@ -77,8 +77,8 @@ func TestSubhandlersOfSubhandlersHaveTheirOwnProgressAndResults(t *testing.T) {
 		testenv.HaveAnnotation(prefix+"create.a.y", gomega.ContainSubstring(`"success":true`)),
 	))
 	b.Expect(b.expectHandled(obj)).To(testenv.HavePath("status", map[string]any{"create/a/x": int64(1)}))
-	b.Expect(b.calls.of("x")).To(gomega.Equal(attempts("x", 2)))
-	b.Expect(b.calls.of("y")).To(gomega.Equal(attempts("y", 1)))
+	b.Expect(b.calls.Of("x")).To(gomega.Equal(attempts("x", 2)))
+	b.Expect(b.calls.Of("y")).To(gomega.Equal(attempts("y", 1)))
 }
 
 func TestAFailedSubhandlerDoesNotStopTheOthers(t *testing.T) {
@@ -93,8 +93,8 @@ func TestAFailedSubhandlerDoesNotStopTheOthers(t *testing.T) {
 	b.start()
 	obj := b.create("one", nil)
 	b.expectHandled(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0", "bad 0", "good 0", "create 1", "bad 1"}))
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.ContainSubstring("Handler create/bad failed permanently")))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "bad 0", "good 0", "create 1", "bad 1"}))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.ContainSubstring("Handler create/bad failed permanently")))
 }
 
 func TestTwoSubhandlersOfOneIDFailTheirParent(t *testing.T) {
@@ -108,6 +108,6 @@ func TestTwoSubhandlersOfOneIDFailTheirParent(t *testing.T) {
 	b.start()
 	obj := b.create("one", nil)
 	b.expectHandled(obj)
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"create 0"}))
-	b.Eventually(b.events(obj)).Should(gomega.ContainElement(gomega.ContainSubstring(`two sub-handlers have the id "create/a"`)))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0"}))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.ContainSubstring(`two sub-handlers have the id "create/a"`)))
 }

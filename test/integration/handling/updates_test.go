@@ -36,7 +36,7 @@ func (g *gate) pass() {
 // seeing notes what the handler sees: "id old->new".
 func (b *bench) seeing(id string, then kopf.ChangeFunc) kopf.ChangeFunc {
 	return func(ctx context.Context, c *kopf.Change) error {
-		b.calls.note("%s %s", id, transition(c))
+		b.calls.Note("%s %s", id, transition(c))
 		return then(ctx, c)
 	}
 }
@@ -79,10 +79,10 @@ func TestUpdatesDuringASlowHandlerAreTheNextChange(t *testing.T) {
 				b.setField(obj, value)
 			}
 			close(g.opened)
-			b.Eventually(b.calls.all).Should(gomega.Equal(test.calls), b.logs.String)
+			b.Eventually(b.calls.All).Should(gomega.Equal(test.calls), b.logs.String)
 			b.expectHandled(obj)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
+			b.Expect(b.calls.All()).To(gomega.Equal(test.calls))
 		})
 	}
 }
@@ -117,7 +117,7 @@ func TestUpdatesWhileAHandlerIsRetried(t *testing.T) {
 			b.setField(obj, test.meanwhile)
 			b.expectHandled(obj)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal(test.calls))
+			b.Expect(b.calls.All()).To(gomega.Equal(test.calls))
 		})
 	}
 }
@@ -126,7 +126,7 @@ func TestAHandlerOfAFieldThatIsTakenBackWhileItIsRetried(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnField(examples, "spec.field", func(_ context.Context, c *kopf.Change) error {
-		b.calls.note("%s->%s", c.Old(), c.New())
+		b.calls.Note("%s->%s", c.Old(), c.New())
 		if c.New().String() == "2" {
 			return kopf.Temporary(errNotYet, meanwhile)
 		}
@@ -140,7 +140,7 @@ func TestAHandlerOfAFieldThatIsTakenBackWhileItIsRetried(t *testing.T) {
 	b.expectHandled(obj)
 	b.expectRest()
 	// What was begun for the value must be undone for it.
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"(absent)->1", "1->2", "2->1"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"(absent)->1", "1->2", "2->1"}))
 }
 
 func TestUpdatesDuringACreationAreTheNextChange(t *testing.T) {
@@ -172,7 +172,7 @@ func TestUpdatesDuringACreationAreTheNextChange(t *testing.T) {
 			close(g.opened)
 			b.expectHandled(obj)
 			b.expectRest()
-			b.Expect(b.calls.all()).To(gomega.Equal([]string{"update 1->2"}))
+			b.Expect(b.calls.All()).To(gomega.Equal([]string{"update 1->2"}))
 		})
 	}
 }
@@ -193,7 +193,7 @@ func TestAChangeBetweenTwoHandlersOfOnePassIsTheNextChange(t *testing.T) {
 	b.setField(obj, "2")
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"a 1->2", "b 1->2", "a 2->3", "b 2->3"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"a 1->2", "b 1->2", "a 2->3", "b 2->3"}))
 }
 
 // What takes long is persisted between two handlers, and that shows the change.
@@ -203,7 +203,7 @@ func TestHandlersAfterACheckpointSeeTheNewestState(t *testing.T) {
 	b.OnUpdate(examples, b.seeing("a", func(context.Context, *kopf.Change) error { g.pass(); return nil }), kopf.ID("a"))
 	b.OnUpdate(examples, b.seeing("b", func(_ context.Context, c *kopf.Change) error {
 		field, _ := c.Spec().String("field")
-		b.calls.note("b with %s", field)
+		b.calls.Note("b with %s", field)
 		return nil
 	}), kopf.ID("b"))
 	b.start(func(o *kopf.Options) { o.Settings.Execution.Checkpoint = time.Nanosecond })
@@ -214,7 +214,7 @@ func TestHandlersAfterACheckpointSeeTheNewestState(t *testing.T) {
 	close(g.opened)
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"a 1->2", "b 1->3", "b with 3", "a 2->3", "b 2->3", "b with 3"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"a 1->2", "b 1->3", "b with 3", "a 2->3", "b 2->3", "b with 3"}))
 }
 
 func TestAChangeByTheHandlersPatchIsTheNextChange(t *testing.T) {
@@ -230,7 +230,7 @@ func TestAChangeByTheHandlersPatchIsTheNextChange(t *testing.T) {
 	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("spec.field", "2"))
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"update 1->2"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"update 1->2"}))
 }
 
 func TestAChangeThatAppearsWhileNobodyIsLookingIsHandledAtTheRestart(t *testing.T) {
@@ -246,7 +246,7 @@ func TestAChangeThatAppearsWhileNobodyIsLookingIsHandledAtTheRestart(t *testing.
 	b.start()
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"update 1->4"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"update 1->4"}))
 }
 
 func TestAHandlerThatIsNotWantedAnyMoreIsNotWaitedFor(t *testing.T) {
@@ -262,5 +262,5 @@ func TestAHandlerThatIsNotWantedAnyMoreIsNotWaitedFor(t *testing.T) {
 	b.patch(obj, `{"metadata":{"labels":{"wanted":null}}}`)
 	b.expectHandled(obj)
 	b.expectRest()
-	b.Expect(b.calls.all()).To(gomega.Equal([]string{"waits 0", "other 0"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"waits 0", "other 0"}))
 }

@@ -5,11 +5,8 @@ package posting
 import (
 	"context"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -17,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -29,7 +27,7 @@ type bench struct {
 	gomega.Gomega
 	*posting.Recorder
 	t    *testing.T
-	logs *journal
+	logs *operators.Journal
 }
 
 func newBench(t *testing.T, change func(*rest.Config)) *bench {
@@ -41,8 +39,8 @@ func newBench(t *testing.T, change func(*rest.Config)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{Gomega: gomega.NewWithT(t), t: t, logs: &journal{}}
-	b.Recorder = posting.New(clientset.CoreV1(), posting.Options{Component: component(t), Logger: b.logs.logger()})
+	b := &bench{Gomega: gomega.NewWithT(t), t: t, logs: &operators.Journal{}}
+	b.Recorder = posting.New(clientset.CoreV1(), posting.Options{Component: component(t), Logger: b.logs.Logger()})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- b.Start(ctx) }()
@@ -84,24 +82,4 @@ func (b *bench) example(namespace string) corev1.ObjectReference {
 
 func (b *bench) remove(obj client.Object) {
 	b.Expect(cluster.Client().Delete(b.t.Context(), obj)).To(gomega.Succeed())
-}
-
-// journal is what the recorder has logged.
-type journal struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-func (j *journal) logger() logr.Logger {
-	return funcr.New(func(_, line string) {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.lines = append(j.lines, line)
-	}, funcr.Options{})
-}
-
-func (j *journal) all() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return append([]string(nil), j.lines...)
 }

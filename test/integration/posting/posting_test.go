@@ -64,7 +64,7 @@ func TestEventsAboutClusterScopedObjects(t *testing.T) {
 			b.Post(ref, "Normal", "R", fmt.Sprint(i))
 		}
 	}
-	b.Eventually(b.Stats).Should(gomega.Equal(posting.Stats{Posted: 36}), "%v", b.logs.all())
+	b.Eventually(b.Stats).Should(gomega.Equal(posting.Stats{Posted: 36}), "%v", b.logs.With())
 	events, _ := b.events()
 	b.Expect(events).To(gomega.HaveLen(3 * 10))
 	for _, event := range events {
@@ -122,7 +122,7 @@ func TestANamespaceThatGoesIsNoTrouble(t *testing.T) {
 	other := b.example(cluster.Namespace(t))
 	b.Post(other, "Normal", "R", "the last one")
 	b.Eventually(b.Stats).Should(gomega.Equal(posting.Stats{Posted: 1}))
-	b.Expect(b.logs.all()).To(gomega.BeEmpty())
+	b.Expect(b.logs.With()).To(gomega.BeEmpty())
 	b.Expect(b.events()).To(gomega.HaveLen(1))
 }
 
@@ -133,7 +133,7 @@ func TestAMissingPermissionIsLoggedOnce(t *testing.T) {
 		b.Post(ref, "Normal", "R", fmt.Sprint(i))
 	}
 	b.Eventually(b.Stats).Should(gomega.Equal(posting.Stats{Failed: 3}))
-	b.Expect(b.logs.all()).To(gomega.ConsistOf(gomega.ContainSubstring("allow the operator to create and patch events")))
+	b.Expect(b.logs.With()).To(gomega.ConsistOf(gomega.ContainSubstring("allow the operator to create and patch events")))
 }
 
 func TestAnUnreachableAPIServer(t *testing.T) {

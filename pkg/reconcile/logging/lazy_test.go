@@ -1,4 +1,4 @@
-package reconcile
+package logging
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ func TestALazyLoggerWritesTheSameLines(t *testing.T) {
 		return funcr.New(func(prefix, args string) { *lines = append(*lines, prefix+": "+args) }, options)
 	}
 	write(into(&eager))
-	write(lazily(into(&lazy)))
+	write(Lazily(into(&lazy)))
 	if strings.Join(lazy, "\n") != strings.Join(eager, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(lazy, "\n"), strings.Join(eager, "\n"))
 	}
@@ -35,7 +35,7 @@ func TestALazyLoggerWritesTheSameLines(t *testing.T) {
 
 func TestALazyLoggerKeepsTheLevelAndShowsItsCaller(t *testing.T) {
 	var line string
-	log := lazily(funcr.New(func(_, args string) { line = args }, funcr.Options{Verbosity: 1, LogCaller: funcr.All}).V(1))
+	log := Lazily(funcr.New(func(_, args string) { line = args }, funcr.Options{Verbosity: 1, LogCaller: funcr.All}).V(1))
 	if log.V(1).Enabled() {
 		t.Error("the level is lost")
 	}
@@ -44,7 +44,7 @@ func TestALazyLoggerKeepsTheLevelAndShowsItsCaller(t *testing.T) {
 	if want := `"line"=` + strconv.Itoa(here+1); !strings.Contains(line, want) {
 		t.Errorf("%s does not contain %s", line, want)
 	}
-	if lazily(logr.Discard()).GetSink() != nil {
+	if Lazily(logr.Discard()).GetSink() != nil {
 		t.Error("a logger that discards everything needs nothing")
 	}
 }

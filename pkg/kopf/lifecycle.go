@@ -1,0 +1,254 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/login"
+	"github.com/kopf-go/kopf/pkg/reconcile/activities"
+)
+
+// operator is one operator, from its start to its end:
+//
+//	startUp   the startup handlers                    every replica
+//	stand     watches, events, metrics                every replica
+//	lead      peering around the work on objects      the leader
+//	cleanUp   the cleanup handlers                    every replica
+//
+// A manager runs stand and lead. They end together, and stand ends last: it has
+// what lead needs.
+type operator struct {
+	options    Options
+	settings   Settings // startup handlers change them
+	handlers   registry.Handlers
+	activities registry.Handlers
+	memos      *memo.Values
+	client     func() client.Client // for the handlers of activities
+
+	started  bool // by startUp
+	cleaned  sync.Once
+	*parts                 // since begun
+	begun    chan struct{} // closed when there are parts
+	tenure   tenure
+	standing sync.WaitGroup
+}
+
+// newOperator checks everything that can be checked before anything is started.
+func newOperator(options Options, scheme *runtime.Scheme) (*operator, error) {
+	handlers, err := options.Registry.handlers.Handlers(scheme)
+	if err = errors.Join(usable(options.Settings), err); err != nil {
+		return nil, err
+	}
+	return &operator{
+		options: options, settings: options.Settings, handlers: handlers,
+		activities: options.Registry.handlers.Activities(),
+		memos:      memo.NewValues(nil), begun: make(chan struct{}),
+	}, nil
+}
+
+func usable(s Settings) error {
+	if mistakes := s.Validate(); mistakes != nil {
+		return fmt.Errorf("the settings cannot be used:\n%w", mistakes)
+	}
+	return nil
+}
+
+// join makes the operator a part of a manager.
+func (o *operator) join(mgr manager.Manager) error {
+	stand := func(ctx context.Context) error {
+		o.standing.Add(1)
+		defer o.standing.Done()
+		return stopped(ctx, o.stand(ctx, mgr))
+	}
+	for _, part := range []runnable{everywhere(stand), everywhere(o.serveHealth), leading(o.lead)} {
+		if err := mgr.Add(part); err != nil {
+			return fmt.Errorf("the operator cannot be added to the manager: %w", err)
+		}
+	}
+	return nil
+}
+
+// startUp calls the startup handlers, and takes over what they make of the
+// settings. It does so once.
+func (o *operator) startUp(ctx context.Context) error {
+	if o.started {
+		return nil
+	}
+	ctx = withSettings(ctx, &o.settings)
+	if err := o.runner().InOrder(ctx, o.activities.Of(handler.OnStartup)); err != nil {
+		return err
+	}
+	o.started = true
+	return usable(o.settings)
+}
+
+// stand keeps everything ready that a leader needs, until the context is done and
+// the leader has finished.
+func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
+	defer o.cleanUp(ctx)
+	if err := o.startUp(ctx); err != nil {
+		return err
+	}
+	parts, err := newParts(o, mgr)
+	if err != nil {
+		return err
+	}
+	if err := parts.metrics.Open(); err != nil {
+		return err
+	}
+	defer parts.metrics.Close()
+	o.parts = parts
+	close(o.begun)
+	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
+	var helpers sync.WaitGroup
+	defer helpers.Wait()
+	// Handlers have something to tell until they return.
+	defer end()
+	helpers.Go(func() { _ = o.recorder.Start(lasting) }) // never an error
+	helpers.Go(func() { o.announce(lasting) })
+	err = o.engine.Watch(ctx)
+	_ = o.tenure.end() // lead returns the same error
+	return err
+}
+
+// announce tells that the operator is ready.
+func (o *operator) announce(ctx context.Context) {
+	select {
+	case <-o.engine.Ready():
+		if o.options.Ready != nil {
+			close(o.options.Ready)
+		}
+	case <-ctx.Done():
+	}
+}
+
+// lead handles the objects, until the context is done and nothing runs any longer.
+// The cleanup comes before the peers may begin.
+func (o *operator) lead(ctx context.Context) (err error) {
+	select {
+	case <-o.begun:
+	case <-ctx.Done():
+		return nil
+	}
+	ctx, leave := o.tenure.begin(ctx)
+	defer func() { leave(err) }()
+	return o.others.around(ctx, func(ctx context.Context) error {
+		defer o.cleanUp(ctx)
+		return o.work(ctx)
+	})
+}
+
+// reserve is what is left for final writes and events after the grace period of
+// the handlers.
+const reserve = 5 * time.Second
+
+// work handles the objects. Handlers that do not return when they are cancelled are
+// left behind: nobody can stop them, and the others shall not wait for ever.
+func (o *operator) work(ctx context.Context) error {
+	grace := o.settings.WithDefaults().Execution.GracePeriod
+	done := make(chan error, 1)
+	go func() { done <- o.engine.Work(ctx) }()
+	late := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(grace+reserve, func() { close(late) })
+	})()
+	select {
+	case err := <-done:
+		return err
+	case <-late:
+		return fmt.Errorf("some handlers have not returned after the grace period of %s, although they were cancelled: they are left behind", grace)
+	}
+}
+
+// cleanUp calls the cleanup handlers, if the operator has started. It does so once,
+// and waits until it is done.
+func (o *operator) cleanUp(ctx context.Context) {
+	o.cleaned.Do(func() {
+		if !o.started {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.settings.WithDefaults().Execution.ExitTimeout)
+		defer cancel()
+		if err := o.runner().Each(ctx, o.activities.Of(handler.OnCleanup)); err != nil {
+			o.options.Logger.Error(err, "The cleanup is not complete.")
+		}
+	})
+}
+
+// end makes sure that nothing of the operator goes on when its manager does not.
+// A manager that has lost its lease waits for nobody; one that was stopped has
+// waited for the ExitTimeout.
+func (o *operator) end(ctx context.Context, err error) error {
+	patience := o.settings.WithDefaults().Execution.ExitTimeout
+	if ctx.Err() != nil {
+		patience = reserve
+	}
+	done := make(chan error, 1)
+	go func() { done <- o.rest(ctx, err) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+		return errors.Join(err, errors.New("the operator has not stopped in time: what still runs is left behind"))
+	}
+}
+
+// rest waits until nothing goes on.
+func (o *operator) rest(ctx context.Context, err error) error {
+	select {
+	case <-o.begun:
+		if err != nil {
+			o.engine.Abort(err)
+		}
+	default:
+	}
+	late := o.tenure.end()
+	o.standing.Wait()
+	o.cleanUp(ctx)
+	if err == nil {
+		err = late // a manager that is stopped does not tell
+	}
+	return err
+}
+
+// logIn calls the login handlers, all at the same time. They have no client: they
+// are there to make it possible.
+func (o *operator) logIn(ctx context.Context, handlers registry.Handlers) (map[string]*login.Connection, error) {
+	runner := o.runner()
+	runner.Prepare = func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator) {
+		return log.IntoContext(ctx, logger), handler.Operator{Logger: logger, Memo: o.memos}
+	}
+	connections := map[string]*login.Connection{}
+	var problems []error
+	for _, result := range runner.Together(ctx, handlers) {
+		if connection, ok := result.Value.(*login.Connection); ok && connection != nil {
+			connections[result.ID] = connection
+		}
+		if result.Err != nil {
+			problems = append(problems, fmt.Errorf("the login handler %s has failed: %w", result.ID, result.Err))
+		}
+	}
+	return connections, errors.Join(problems...)
+}
+
+// runner calls the handlers of activities.
+func (o *operator) runner() activities.Runner {
+	return activities.Runner{
+		Logger: o.options.Logger, Backoff: o.settings.WithDefaults().Execution.Backoff,
+		Prepare: func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator) {
+			return log.IntoContext(ctx, logger), handler.Operator{Logger: logger, Client: o.client, Memo: o.memos}
+		},
+	}
+}

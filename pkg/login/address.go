@@ -1,0 +1,65 @@
+package login
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/rest"
+)
+
+// errAddress does not say what is wrong, because it would quote passwords.
+var errAddress = errors.New("Config.Host is neither host:port nor a URL")
+
+// locate finds the URL that all paths of the API begin with.
+func locate(config *rest.Config) (*url.URL, error) {
+	if config == nil {
+		return nil, errors.New("Config is missing")
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil || base.Host == "" {
+		return nil, errAddress
+	}
+	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), strings.TrimRight(base.RawPath, "/")
+	return base, nil
+}
+
+// address is where a configuration leads to, for people.
+func address(config *rest.Config) string {
+	base, err := locate(config)
+	if err != nil {
+		return "nowhere"
+	}
+	return public(base).String()
+}
+
+// public is the URL without a user and a password.
+func public(base *url.URL) *url.URL {
+	shown := *base
+	shown.User = nil
+	return &shown
+}
+
+// move sends a request for one API server to another one. Only the two are
+// possible: a redirection elsewhere must not take the credentials along.
+func move(request *http.Request, from, to *url.URL) error {
+	old := *request.URL
+	switch old.Host {
+	case from.Host:
+	case to.Host:
+		from = to
+	default:
+		return errors.New("the request is not for the API server, and must not get the credentials for it")
+	}
+	moved := old
+	moved.Scheme, moved.User, moved.Host = to.Scheme, to.User, to.Host
+	moved.Path = to.Path + strings.TrimPrefix(old.Path, from.Path)
+	if old.RawPath != "" || to.RawPath != "" {
+		moved.RawPath = to.EscapedPath() + strings.TrimPrefix(old.EscapedPath(), from.EscapedPath())
+	}
+	if request.URL = &moved; request.Host == old.Host {
+		request.Host = "" // as the URL has it
+	}
+	return nil
+}

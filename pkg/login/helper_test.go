@@ -1,0 +1,177 @@
+package login
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+)
+
+// server is an API server without a network. It answers at once, or after a while.
+type server struct {
+	mu     sync.Mutex
+	tokens []string // that it accepts
+	seen   []string // "method path token body", without the questions of judges
+	trials int
+	closed int // how often idle connections were
+	delay  time.Duration
+	answer func(*http.Request) int // a status, for who is accepted; zero: 200
+}
+
+func newServer(tokens ...string) *server { return &server{tokens: tokens} }
+
+func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
+	time.Sleep(s.delay)
+	content := []byte{}
+	if request.Body != nil {
+		content, _ = io.ReadAll(request.Body)
+		_ = request.Body.Close()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	token := strings.TrimPrefix(request.Header.Get("Authorization"), "Bearer ")
+	if request.URL.Path == "/api" {
+		s.trials++
+	} else {
+		s.seen = append(s.seen, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", request.Method, request.URL.Path, token, content)))
+	}
+	status := http.StatusOK
+	if !slices.Contains(s.tokens, token) {
+		status = http.StatusUnauthorized
+	} else if s.answer != nil {
+		status = s.answer(request)
+	}
+	return &http.Response{StatusCode: status, Request: request, Body: io.NopCloser(strings.NewReader("{}"))}, nil
+}
+
+func (s *server) CloseIdleConnections() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+}
+
+// accept changes the tokens that are accepted.
+func (s *server) accept(tokens ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens = tokens
+}
+
+func (s *server) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.seen)
+}
+
+// grant is a connection to the server.
+func (s *server) grant(token string) *Connection {
+	return &Connection{Config: &rest.Config{Host: "https://cluster.test", BearerToken: token, Transport: s}}
+}
+
+// handlers are login handlers that return one set of connections after the other,
+// and the last one again and again.
+type handlers struct {
+	mu     sync.Mutex
+	offers []offer
+	calls  int
+	delay  time.Duration
+}
+
+type offer struct {
+	connections map[string]*Connection
+	err         error
+}
+
+func one(c *Connection) offer { return offer{connections: map[string]*Connection{"handler": c}} }
+
+func (h *handlers) login(ctx context.Context) (map[string]*Connection, error) {
+	select {
+	case <-time.After(h.delay):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	next := h.offers[min(h.calls, len(h.offers)-1)]
+	h.calls++
+	return next.connections, next.err
+}
+
+func (h *handlers) logins() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.calls
+}
+
+// operator is a vault, and the client of an operator that uses it.
+type operator struct {
+	*Vault
+	handlers *handlers
+	client   *http.Client
+	mu       sync.Mutex
+	log      []string
+}
+
+func start(t *testing.T, offers ...offer) *operator {
+	t.Helper()
+	o := &operator{handlers: &handlers{offers: offers}}
+	vault, err := New(t.Context(), Options{Login: o.handlers.login, Logger: o.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(vault.Close)
+	o.Vault = vault
+	if o.client, err = rest.HTTPClientFor(vault.Config()); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// logger takes all levels.
+func (o *operator) logger() logr.Logger {
+	return funcr.New(func(_, line string) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.log = append(o.log, line)
+	}, funcr.Options{Verbosity: 9})
+}
+
+func (o *operator) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.log)
+}
+
+// get returns the status of an answer.
+func (o *operator) get(ctx context.Context, path string) (int, error) {
+	return o.do(ctx, http.MethodGet, path, nil)
+}
+
+func (o *operator) do(ctx context.Context, method, path string, body io.Reader) (int, error) {
+	request, err := http.NewRequestWithContext(ctx, method, o.Config().Host+path, body)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := o.client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
+}
+
+// served expects that a request is answered well.
+func (o *operator) served(g *gomega.WithT, path string) {
+	status, err := o.get(context.Background(), path)
+	g.ExpectWithOffset(1, err).NotTo(gomega.HaveOccurred())
+	g.ExpectWithOffset(1, status).To(gomega.Equal(http.StatusOK))
+}

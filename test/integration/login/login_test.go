@@ -1,0 +1,146 @@
+package login
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/login"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// operator is one that has logged in, and what its handlers were called for.
+type operator struct {
+	*issuer
+	*login.Vault
+	mu    sync.Mutex
+	calls []string // "name=value"
+}
+
+func start(t *testing.T) *operator {
+	o := &operator{issuer: newIssuer(t)}
+	vault, err := login.New(t.Context(), login.Options{Login: o.issuer.login, Logger: operators.Logger()})
+	o.Expect(err).NotTo(gomega.HaveOccurred())
+	o.Vault = vault
+	t.Cleanup(vault.Close)
+	registry, examples := kopf.NewRegistry(), kopf.Resource("kopf.dev", "v1", "kopfexamples")
+	registry.OnCreate(examples, o.handle, kopf.ID("handle"))
+	registry.OnUpdate(examples, o.handle, kopf.ID("handle"))
+	operators.Start(t, vault.Config(), o.namespace, registry, func(options *kopf.Options) {
+		options.Settings.Queueing.ErrorDelays = []time.Duration{100 * time.Millisecond}
+	})
+	return o
+}
+
+func (o *operator) handle(_ context.Context, c *kopf.Change) error {
+	value, _ := c.Spec().String("field")
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls = append(o.calls, c.Name()+"="+value)
+	c.SetResult(value)
+	return nil
+}
+
+// handled are the calls so far, in the order of names and values.
+func (o *operator) handled() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Sorted(slices.Values(o.calls))
+}
+
+// create makes some objects with a value.
+func (o *operator) create(number int, value string) (objects []*unstructured.Unstructured) {
+	for i := range number {
+		object := testenv.NewObject("KopfExample", o.namespace, fmt.Sprintf("object-%02d", i), map[string]any{"field": value})
+		o.Expect(cluster.Client().Create(o.t.Context(), object)).To(gomega.Succeed())
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+// change gives the objects another value.
+func (o *operator) change(objects []*unstructured.Unstructured, value string) {
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"field":"`+value+`"}}`))
+	for _, object := range objects {
+		o.Expect(cluster.Client().Patch(o.t.Context(), object, patch)).To(gomega.Succeed())
+	}
+}
+
+// reached waits until all objects are handled with a value, and the status has it.
+func (o *operator) reached(objects []*unstructured.Unstructured, value string) {
+	o.t.Helper()
+	for _, object := range objects {
+		o.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.handle", value))
+	}
+}
+
+// expected are the calls for some values of all objects, each of them once.
+func expected(objects []*unstructured.Unstructured, values ...string) []string {
+	var calls []string
+	for _, object := range objects {
+		for _, value := range values {
+			calls = append(calls, object.GetName()+"="+value)
+		}
+	}
+	return slices.Sorted(slices.Values(calls))
+}
+
+const many = 20
+
+func TestAnOperatorGoesOnAfterItsTokenWasRevoked(t *testing.T) {
+	t.Parallel() // revoking takes its time
+	o := start(t)
+	objects := o.create(many, "before")
+	o.reached(objects, "before")
+	for _, value := range []string{"first", "second"} {
+		o.revoke()
+		o.change(objects, value)
+		o.reached(objects, value)
+	}
+	o.Expect(o.count()).To(gomega.Equal(3), "one login for all requests")
+	o.Expect(o.handled()).To(gomega.Equal(expected(objects, "before", "first", "second")))
+	o.Expect(o.Check()).To(gomega.Succeed())
+}
+
+func TestChangesDuringALongLoginAreHandledAfterIt(t *testing.T) {
+	t.Parallel() // revoking takes its time
+	o := start(t)
+	objects := o.create(many, "before")
+	o.reached(objects, "before")
+	open := o.shut()
+	t.Cleanup(open)
+	o.revoke()
+	o.change(objects, "meanwhile")
+	o.Eventually(o.count).Should(gomega.Equal(2), "the login is going on")
+	o.dialer.CloseAll() // the watches break, and wait too
+	o.change(objects, "later")
+	open()
+	o.reached(objects, "later")
+	o.Expect(o.count()).To(gomega.Equal(2))
+	o.Expect(o.handled()).To(gomega.ContainElements(expected(objects, "later")))
+}
+
+func TestAnOperatorRecoversFromAnOutageOfItsLogin(t *testing.T) {
+	t.Parallel() // revoking takes its time
+	o := start(t)
+	objects := o.create(many, "before")
+	o.reached(objects, "before")
+	o.refuse(true)
+	o.revoke()
+	o.change(objects, "meanwhile")
+	o.Eventually(o.Check).Should(gomega.MatchError(gomega.ContainSubstring("has returned the credentials again")))
+	o.Eventually(o.count).Should(gomega.BeNumerically(">=", 3), "it is tried again")
+	o.refuse(false)
+	o.reached(objects, "meanwhile")
+	o.Expect(o.handled()).To(gomega.Equal(expected(objects, "before", "meanwhile")), "nobody is called again for what could not be written")
+	o.Eventually(o.Check).Should(gomega.Succeed())
+}

@@ -1,0 +1,123 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// partition lets no lease through while it is up; everything else gets through.
+type partition struct{ up atomic.Bool }
+
+var errPartition = errors.New("the network is partitioned")
+
+func (p *partition) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if p.up.Load() && strings.Contains(r.URL.Path, "/leases") {
+			return nil, errPartition
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// replica runs one in this process.
+func (j *journal) replica(name, namespace string, config *rest.Config, registry *kopf.Registry) (stop func(), done chan error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done = make(chan error, 1)
+	options := kopf.Options{Registry: registry, Settings: elected(namespace), Config: config, Logger: operators.Logger().WithName(name)}
+	go func() { done <- kopf.Run(ctx, options) }()
+	j.t.Cleanup(cancel)
+	return cancel, done
+}
+
+// endless has a handler that ends when it is cancelled, and not before.
+func (j *journal) endless(name string) *kopf.Registry {
+	r, write := kopf.NewRegistry(), journalOf(j.path, name)
+	r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+		write("begin create " + c.Name())
+		<-ctx.Done()
+		write("end create " + c.Name() + ": " + context.Cause(ctx).Error())
+		return ctx.Err()
+	}, kopf.ID("create"))
+	r.OnCleanup(func(context.Context, *kopf.Activity) error { write("cleanup"); return nil }, kopf.ID("cleanup"))
+	return r
+}
+
+// A leader that cannot renew its lease is not one any longer. Its handlers, which
+// would go on for the grace period otherwise, end before somebody else begins.
+func TestALostLeaseEndsTheHandlersAtOnce(t *testing.T) {
+	t.Parallel()
+	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
+	between, config := &partition{}, cluster.Config()
+	config.Wrap(between.wrap)
+	_, lost := j.replica("a", namespace, config, j.endless("a"))
+	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())
+	g.Eventually(j.lines).Should(gomega.ContainElement("a: begin create one"))
+	stop, done := j.replica("b", namespace, cluster.Config(), j.endless("b"))
+	between.up.Store(true)
+	g.Eventually(lost, testenv.Patience).Should(gomega.Receive(gomega.MatchError(gomega.ContainSubstring("leader election lost"))))
+	g.Expect(j.lines()).To(gomega.ContainElements("a: end create one: leader election lost", "a: cleanup"))
+	g.Eventually(j.lines).Should(gomega.ContainElement("b: begin create one"))
+	g.Expect(j.workers()).To(gomega.Equal([]string{"a", "b"}))
+	stop() // in vain: its handler does not end by itself
+	j.t.Cleanup(func() { <-done })
+}
+
+// Replicas that stand by watch, but write nothing: neither to objects nor to the
+// peering, where equal priorities would make all of them pause.
+func TestReplicasThatStandByWriteNothing(t *testing.T) {
+	t.Parallel()
+	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
+	meeting := testenv.NewObject("KopfPeering", namespace, "default", nil)
+	g.Expect(cluster.Client().Create(t.Context(), meeting)).To(gomega.Succeed())
+	ours := func(name string) *kopf.Registry {
+		r := kopf.NewRegistry()
+		declare(r, journalOf(j.path, name))
+		return r
+	}
+	stop, done := j.replica("a", namespace, cluster.Config(), ours("a"))
+	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())
+	g.Eventually(j.lines).Should(gomega.ContainElement("a: end create one"))
+
+	config := cluster.Config()
+	requests := testenv.Count(config)
+	stopOther, otherDone := j.replica("b", namespace, config, ours("b"))
+	g.Eventually(func() int { return requests.Snapshot()[testenv.Key{Method: testenv.MethodWatch, Target: "kopfexamples"}] }).Should(gomega.BeNumerically(">", 0))
+	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "two", nil))).To(gomega.Succeed())
+	g.Eventually(j.lines).Should(gomega.ContainElement("a: end create two"))
+	g.Expect(j.workers()).To(gomega.Equal([]string{"a"}))
+	for _, resource := range []string{"kopfexamples", "kopfpeerings"} {
+		g.Expect(requests.Snapshot().Writes(resource)).To(gomega.Equal(0), requests.String())
+	}
+
+	stop()
+	g.Expect(<-done).To(gomega.Succeed())
+	g.Eventually(j.lines).Should(gomega.ContainElement("b: begin daemon two"))
+	g.Expect(j.workers()).To(gomega.Equal([]string{"a", "b"}))
+	stopOther()
+	g.Expect(<-otherDone).To(gomega.Succeed())
+}
+
+func TestALeaseNeedsANamespace(t *testing.T) {
+	t.Parallel()
+	g, r := gomega.NewWithT(t), kopf.NewRegistry()
+	declare(r, func(string) {})
+	s := elected("default")
+	s.Replicas.LeaseNamespace = ""
+	err := kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("settings.Replicas.LeaseNamespace")))
+}

@@ -1,0 +1,76 @@
+package replicas
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// Three replicas, of which the active one is killed, again and again: nothing runs
+// twice at the same time, and nothing is left undone.
+func TestAnotherReplicaTakesOverFromOneThatIsKilled(t *testing.T) {
+	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
+	replicas := map[string]*process{}
+	for _, name := range []string{"a", "b", "c"} {
+		replicas[name] = j.spawn(name, namespace)
+	}
+	var killed []string
+	for round := range 3 {
+		name := fmt.Sprintf("object-%d", round)
+		g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, name, nil))).To(gomega.Succeed())
+		active := ""
+		g.Eventually(func() string {
+			for _, line := range j.lines() {
+				if by, what, _ := strings.Cut(line, ": "); what == "end create "+name {
+					active = by
+				}
+			}
+			return active
+		}).ShouldNot(gomega.BeEmpty())
+		g.Expect(killed).NotTo(gomega.ContainElement(active))
+		g.Expect(replicas[active].Process.Kill()).To(gomega.Succeed())
+		<-replicas[active].done
+		killed = append(killed, active)
+	}
+	// Whoever has worked once, and was followed by another one, never works again.
+	g.Expect(j.workers()).To(gomega.Equal(killed))
+	for round := range 3 {
+		g.Expect(count(j.lines(), fmt.Sprintf("end create object-%d", round))).To(gomega.Equal(1))
+	}
+}
+
+// A replica that is asked to stop finishes its work, cleans up, and gives the lease
+// back: the next one need not wait until that has run out.
+func TestAReplicaThatStopsHandsOver(t *testing.T) {
+	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
+	first := j.spawn("a", namespace)
+	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())
+	g.Eventually(j.lines).Should(gomega.ContainElement("a: begin daemon one"))
+	second := j.spawn("b", namespace)
+	g.Expect(first.Process.Signal(syscall.SIGTERM)).To(gomega.Succeed())
+	g.Expect(<-first.done).To(gomega.Succeed())
+	g.Eventually(j.lines).Should(gomega.ContainElement("b: begin daemon one"))
+	g.Expect(j.workers()).To(gomega.Equal([]string{"a", "b"}))
+
+	lines := j.lines()
+	stopped, cleaned, next := slices.Index(lines, "a: end daemon one"), slices.Index(lines, "a: cleanup"), slices.Index(lines, "b: begin daemon one")
+	g.Expect([]int{stopped, cleaned, next}).To(gomega.And(gomega.HaveEach(gomega.BeNumerically(">=", 0)), gomega.Satisfy(slices.IsSorted[[]int])), strings.Join(lines, "\n"))
+	g.Expect(second.Process.Signal(os.Interrupt)).To(gomega.Succeed())
+	g.Expect(<-second.done).To(gomega.Succeed())
+}
+
+func count(lines []string, text string) (found int) {
+	for _, line := range lines {
+		if strings.HasSuffix(line, ": "+text) {
+			found++
+		}
+	}
+	return found
+}
