@@ -43,7 +43,8 @@ func reported(results map[string]any, failures map[string]error) answer {
 	if err != nil { // never: all members are encoded already
 		return failure("the results of the probes are no JSON")
 	}
-	shown.body = append(body, '\n')
+	body = append(body, '\n')
+	shown.body = body
 	return shown
 }
 

@@ -47,8 +47,10 @@ func TestTheResultsOfProbesAreShownByTheirIDs(t *testing.T) {
 		"one returns what is no JSON": {func(context.Context) (map[string]any, map[string]error) {
 			return map[string]any{"channel": make(chan int), "now": 1}, nil
 		}, http.StatusInternalServerError, `{"channel":{"error":"the result is no JSON"},"now":1}` + "\n"},
-		"they panic": {func(context.Context) (map[string]any, map[string]error) { panic(secret) },
-			http.StatusInternalServerError, "the probes cannot be made; the log tells why\n"},
+		"they panic": {
+			func(context.Context) (map[string]any, map[string]error) { panic(secret) },
+			http.StatusInternalServerError, "the probes cannot be made; the log tells why\n",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

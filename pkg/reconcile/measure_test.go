@@ -145,7 +145,9 @@ func TestWhatTheServerHasAnswered(t *testing.T) {
 func TestWatchesAreCountedByResource(t *testing.T) {
 	down := errors.New("down")
 	got := watchesOf([]Watching{
-		{Resource: "a", Namespace: "x", Listed: true}, {Resource: "a", Namespace: "y"}, {Resource: "a", Namespace: "z", Listed: true, Err: down},
+		{Resource: "a", Namespace: "x", Listed: true},
+		{Resource: "a", Namespace: "y"},
+		{Resource: "a", Namespace: "z", Listed: true, Err: down},
 		{Resource: "b", Listed: true},
 	})
 	want := []metrics.Watches{{Resource: "a", Listing: 1, Alive: 1, Failing: 1}, {Resource: "b", Alive: 1}}

@@ -17,7 +17,7 @@ func inQueue(t *testing.T, test func(t *testing.T, q *queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Logger: logr.Discard()})
-		q := e.newQueue("", workqueue.DefaultTypedControllerRateLimiter[Key]()).(*queue) //nolint:errcheck // it is made here
+		q := e.newQueue("", workqueue.DefaultTypedControllerRateLimiter[Key]()).(*queue)
 		defer q.ShutDown()
 		test(t, q)
 	})
