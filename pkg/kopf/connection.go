@@ -72,6 +72,8 @@ func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
 		return vault.Config(), nil
 	case c.options.Config != nil:
 		return c.options.Config, nil
+	case c.options.Connect != nil:
+		return c.options.Connect(ctx)
 	}
 	config, err := ctrl.GetConfig()
 	if err != nil {

@@ -48,7 +48,7 @@ type operator struct {
 // newOperator checks everything that can be checked before anything is started.
 func newOperator(options Options, scheme *runtime.Scheme) (*operator, error) {
 	handlers, err := options.Registry.handlers.Handlers(scheme)
-	if err = errors.Join(usable(options.Settings), err); err != nil {
+	if err := errors.Join(usable(options.Settings), err); err != nil {
 		return nil, err
 	}
 	return &operator{

@@ -5,11 +5,11 @@ import (
 	"os"
 
 	"github.com/kopf-go/kopf/pkg/kopf/cli"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // Main runs an operator with the handlers of the DefaultRegistry as a program:
-// it reads the command line, connects to the cluster as kubectl does, runs until
+// it reads the command line, connects to the cluster as kubectl does, unless there
+// are login handlers, runs until
 // it is interrupted, and exits with 0, with 1 after an error, or with 2 after a
 // wrong command line. A program that wants to decide for itself uses Run.
 //
@@ -18,11 +18,10 @@ import (
 func Main(configure ...func(*Settings)) {
 	//nolint:forbidigo // this function is the end of the program, for main() to call
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
-		s := settings.Default()
-		s.Scope.Namespaces, s.Peering = in.Namespaces, in.Peering
+		s := in.Settings
 		for _, change := range configure {
 			change(&s)
 		}
-		return Run(ctx, Options{Settings: s, Config: in.Config, Logger: in.Logger})
+		return Run(ctx, Options{Settings: s, Connect: in.Connect, Logger: in.Logger})
 	}))
 }

@@ -22,6 +22,9 @@ type Options struct {
 	// Config reaches the cluster. Default: what the login handlers return; without
 	// any, as kubectl does it, or the service account of the pod.
 	Config *rest.Config
+	// Connect finds the Config when it is first needed, if there is none and nobody
+	// logs in. Default: it is found as the Config is.
+	Connect func(context.Context) (*rest.Config, error)
 	// Logger takes the log. Default: what ctrl.SetLogger was given.
 	Logger logr.Logger
 	// Scheme knows the Go types of typed handlers and of the handlers' client.

@@ -24,6 +24,8 @@ type Pause struct {
 	Priority int
 	// Lifetime is when the operators resume by themselves, at least a second.
 	Lifetime time.Duration
+	// Message is for people who look at the object. Default: none.
+	Message string
 }
 
 // Freeze pauses all operators of a peering, by an entry among theirs. The object
@@ -36,7 +38,12 @@ func Freeze(ctx context.Context, config *rest.Config, target Target, pause Pause
 		return errors.New("operators are frozen for some time: give a lifetime of at least a second")
 	}
 	record := Record{Priority: pause.Priority, LastSeen: time.Now(), Lifetime: pause.Lifetime}
-	return write(ctx, config, target, pause.Identity, record.encode())
+	entry := record.encode()
+	entry["message"] = nil // there may be one in the entry that is replaced
+	if pause.Message != "" {
+		entry["message"] = pause.Message
+	}
+	return write(ctx, config, target, pause.Identity, entry)
 }
 
 // Resume takes back what Freeze has done under the same identity; the default is

@@ -55,7 +55,7 @@ func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
 }
 
 func (e *Engine) logger(key Key) logr.Logger {
-	return e.Logger.WithValues("object", key.NamespacedName.String(), "resource", key.Resource)
+	return e.Logger.WithValues("object", mention{e, key}, "resource", key.Resource)
 }
 
 // run is the whole story of a pass.

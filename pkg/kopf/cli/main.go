@@ -8,96 +8,73 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 
-	"github.com/go-logr/logr"
-	"github.com/spf13/pflag"
-	"go.uber.org/zap/zapcore"
-	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/spf13/cobra"
 )
 
-// The exit codes of an operator.
+// The exit codes.
 const (
 	ExitOK    = 0
 	ExitError = 1 // it could not be started, or could not go on
-	ExitUsage = 2 // the command line was wrong
+	ExitUsage = 2 // the command line was wrong, or a variable of the environment
 )
 
-// Invocation is what the command line asks for.
-type Invocation struct {
-	Config     *rest.Config
-	Namespaces []string // empty: all
-	Peering    settings.Peering
-	Logger     logr.Logger
+// Main runs an operator as a program: with the program's arguments and environment,
+// until it is interrupted. The first signal stops it gracefully, the second one at
+// once. The result is the exit code.
+func Main(run func(context.Context, Invocation) error) int {
+	return program(newOperator(filepath.Base(os.Args[0]), run))
 }
 
-// Main runs an operator as a program: with the program's arguments, until it is
-// interrupted. The first signal stops it gracefully, the second one at once. The
-// result is the exit code.
-func Main(run func(context.Context, Invocation) error) int {
+// Tool runs the command kopf. The result is the exit code.
+func Tool() int { return program(newTool()) }
+
+// program runs a command as the process.
+func program(command *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// Once the first signal has come, the next one has its usual effect.
 	context.AfterFunc(ctx, stop)
-	return execute(ctx, filepath.Base(os.Args[0]), os.Args[1:], os.Stderr, run)
+	command.SetArgs(os.Args[1:])
+	return execute(ctx, command, os.Stdout, os.Stderr)
 }
 
-func execute(ctx context.Context, program string, arguments []string, out io.Writer, run func(context.Context, Invocation) error) int {
-	flags, err := Parse(program, arguments, out)
+// execute runs a command: what was asked for goes to out, the log and all
+// complaints to log.
+func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) int {
+	command.SetOut(out)
+	command.SetErr(log)
+	style(command)
+	called, err := command.ExecuteContextC(ctx)
+	var usage *usageError
+	var ended *exitError
 	switch {
-	case errors.Is(err, pflag.ErrHelp):
+	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled): // interrupted before it has begun
 		return ExitOK
-	case err != nil:
-		_, _ = fmt.Fprintf(out, "%s: %v\nTry %s --help.\n", program, err, program)
+	case errors.As(err, &ended): // has told its own story
+		return ended.code
+	case errors.As(err, &usage):
+		_, _ = fmt.Fprintf(log, "%s: %v\nTry %s --help.\n", command.Name(), err, called.CommandPath())
 		return ExitUsage
-	}
-	logger := flags.logger(out)
-	flags.share(logger)
-	config, err := flags.Config()
-	if err == nil {
-		err = run(ctx, Invocation{Config: config, Namespaces: flags.Namespaces, Peering: flags.peering(), Logger: logger})
-	}
-	if err != nil {
-		_, _ = fmt.Fprintf(out, "%s: %v\n", program, err)
+	default:
+		_, _ = fmt.Fprintf(log, "%s: %v\n", command.Name(), explained(err))
 		return ExitError
 	}
-	return ExitOK
 }
 
-// requests is the verbosity at which client-go logs its requests. From 8 on it
-// logs their bodies too, and with them Secrets.
-const requests = 6
+// usageError is a mistake in the command line.
+type usageError struct{ mistake error }
 
-// share makes the libraries log as the operator does.
-func (f Flags) share(logger logr.Logger) {
-	log.SetLogger(logger)
-	klog.SetLogger(logger.WithName("client"))
-	if f.Debug {
-		var verbosity klog.Level
-		_ = verbosity.Set(strconv.Itoa(requests)) // of klog as a whole; a number is no error
-	}
+func (e *usageError) Error() string { return e.mistake.Error() }
+func (e *usageError) Unwrap() error { return e.mistake }
+
+// misused makes a usageError.
+func misused(format string, values ...any) error {
+	return &usageError{fmt.Errorf(format, values...)}
 }
 
-// logger writes lines for people.
-func (f Flags) logger(out io.Writer) logr.Logger {
-	level := zapcore.InfoLevel
-	switch {
-	case f.Debug:
-		level = -requests
-	case f.Verbose:
-		level = zapcore.DebugLevel
-	case f.Quiet:
-		level = zapcore.ErrorLevel
-	}
-	return zap.New(zap.WriteTo(out), zap.Level(level), zap.StacktraceLevel(zapcore.PanicLevel),
-		zap.ConsoleEncoder(func(c *zapcore.EncoderConfig) {
-			c.EncodeTime = zapcore.ISO8601TimeEncoder
-			c.EncodeLevel = zapcore.CapitalLevelEncoder
-		}))
-}
+// exitError is the end of another process, whose exit code becomes that of this one.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }

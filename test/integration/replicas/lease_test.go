@@ -96,7 +96,8 @@ func TestReplicasThatStandByWriteNothing(t *testing.T) {
 	config := cluster.Config()
 	requests := testenv.Count(config)
 	stopOther, otherDone := j.replica("b", namespace, config, ours("b"))
-	g.Eventually(func() int { return requests.Snapshot()[testenv.Key{Method: testenv.MethodWatch, Target: "kopfexamples"}] }).Should(gomega.BeNumerically(">", 0))
+	watched := testenv.Key{Method: testenv.MethodWatch, Target: "kopfexamples"}
+	g.Eventually(func() int { return requests.Snapshot()[watched] }).Should(gomega.BeNumerically(">", 0))
 	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "two", nil))).To(gomega.Succeed())
 	g.Eventually(j.lines).Should(gomega.ContainElement("a: end create two"))
 	g.Expect(j.workers()).To(gomega.Equal([]string{"a"}))

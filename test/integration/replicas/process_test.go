@@ -98,15 +98,6 @@ func (j *journal) lines() []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// last is the line that was written last, each time it is asked.
-func (j *journal) last() string {
-	lines := j.lines()
-	if len(lines) == 0 {
-		return ""
-	}
-	return lines[len(lines)-1]
-}
-
 // workers are the replicas that have written, in order: each time another one did.
 func (j *journal) workers() []string {
 	var workers []string

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+func TestConfig(t *testing.T) {
+	nowhere(t)
+	path := kubeconfig(t, "https://here.example.com")
+	tests := map[string]struct {
+		connection  connection
+		environment string
+		want        string
+	}{
+		"of the flag":                       {connection{kubeconfig: path}, "", "https://here.example.com"},
+		"of the environment":                {connection{}, path, "https://here.example.com"},
+		"of another context":                {connection{kubeconfig: path, context: "that"}, "", "https://there.example.com"},
+		"of the flag, not the environment":  {connection{kubeconfig: path}, "/nonsense", "https://here.example.com"},
+		"of the environment's other config": {connection{context: "that"}, path, "https://there.example.com"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", test.environment)
+			config, err := test.connection.config()
+			if err != nil || config.Host != test.want || config.BearerToken != "t0k3n" {
+				t.Errorf("got %+v, %v", config, err)
+			}
+		})
+	}
+}
+
+func TestNoConfig(t *testing.T) {
+	nowhere(t)
+	tests := map[string]struct {
+		connection connection
+		want       string
+	}{
+		"nothing anywhere":         {connection{}, "no configuration has been provided"},
+		"a file that is not there": {connection{kubeconfig: "/nonsense"}, "/nonsense"},
+		"a context that is none":   {connection{kubeconfig: kubeconfig(t, "https://a"), context: "other"}, `context "other" does not exist`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			config, err := test.connection.connect(t.Context())
+			if err == nil || !strings.Contains(err.Error(), "no cluster to connect to: set KUBECONFIG or use --kubeconfig") || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %+v, %v", config, err)
+			}
+		})
+	}
+}
+
+// answering is a server that answers everything with a code.
+func answering(t *testing.T, code int, start func(http.Handler) *httptest.Server) string {
+	t.Helper()
+	server := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, _ = w.Write([]byte(`{"major":"1"}`))
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// closedPort is an address where nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return "https://" + listener.Addr().String()
+}
+
+func TestReaching(t *testing.T) {
+	tests := map[string]struct {
+		host string
+		want string // empty: it is reached
+	}{
+		"a cluster":                      {answering(t, http.StatusOK, httptest.NewServer), ""},
+		"one that does not tell":         {answering(t, http.StatusForbidden, httptest.NewServer), ""},
+		"one that does not know us":      {answering(t, http.StatusUnauthorized, httptest.NewServer), "does not accept the credentials: log in again"},
+		"one that is down":               {closedPort(t), "cannot be reached, nothing listens there: is it running, and is this the right kubeconfig? (connection refused)"},
+		"one that nobody has vouched of": {answering(t, http.StatusOK, httptest.NewTLSServer), "cannot be trusted: is its certificate authority in the kubeconfig? (x509: "},
+		"one of no known name":           {"https://nowhere.invalid", "cannot be reached, there is no host of this name"},
+		"one that is broken":             {answering(t, http.StatusBadGateway, httptest.NewServer), "cannot be reached: "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := reach(t.Context(), &rest.Config{Host: test.host})
+			if test.want == "" && err != nil {
+				t.Errorf("got %v", err)
+			}
+			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.host) || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// explained adds what to do about an error, where that is known. The connection to
+// the cluster explains its own errors: what looks like one of them can be about
+// something else that a handler has called.
+func explained(err error) error {
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%w; the credentials are not accepted: log in again, or correct the kubeconfig", err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w; a role must allow it to this user", err)
+	default:
+		return err
+	}
+}

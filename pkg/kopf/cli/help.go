@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// width of the help, in characters.
+const width = 100
+
+// style makes a command, and those below, look and fail as ours do. It is to know
+// already where to write.
+func style(command *cobra.Command) {
+	command.SilenceErrors, command.SilenceUsage = true, true
+	command.SetUsageFunc(usage)
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misspelt(err) })
+	command.InitDefaultCompletionCmd()
+	for _, parent := range append(command.Commands(), command) {
+		if parent.HasSubCommands() {
+			parent.Args, parent.RunE = unknown, func(parent *cobra.Command, _ []string) error { return parent.Help() }
+		}
+	}
+}
+
+// groupKey is the annotation of a flag with the title of its group.
+const groupKey = "group"
+
+// inGroup defines flags that the help shows together.
+func inGroup(set *pflag.FlagSet, title string, define func(*pflag.FlagSet)) {
+	group := pflag.NewFlagSet(title, pflag.ContinueOnError)
+	group.SortFlags = false
+	define(group)
+	group.VisitAll(func(flag *pflag.Flag) {
+		flag.Annotations = map[string][]string{groupKey: {title}}
+		set.AddFlag(flag)
+	})
+}
+
+// usage writes how a command is called, what is below it, and its flags by groups,
+// each with its variable of the environment.
+func usage(command *cobra.Command) error {
+	out := command.OutOrStderr()
+	text := "Usage:\n  " + command.UseLine() + "\n"
+	if command.HasAvailableSubCommands() {
+		text = "Usage:\n  " + command.CommandPath() + " COMMAND\n\nCommands:\n" + commands(command)
+	}
+	if command.Example != "" {
+		text += "\nExamples:\n" + command.Example + "\n"
+	}
+	_, err := io.WriteString(out, text+flagUsages(command.Flags()))
+	return err
+}
+
+func commands(command *cobra.Command) string {
+	var b strings.Builder
+	for _, below := range command.Commands() {
+		if below.IsAvailableCommand() {
+			fmt.Fprintf(&b, "  %-*s %s\n", command.NamePadding(), below.Name(), below.Short)
+		}
+	}
+	return b.String()
+}
+
+func flagUsages(set *pflag.FlagSet) string {
+	var groups []*pflag.FlagSet
+	set.VisitAll(func(flag *pflag.Flag) {
+		title := "Others"
+		if given := flag.Annotations[groupKey]; len(given) > 0 {
+			title = given[0]
+		}
+		if len(groups) == 0 || groups[len(groups)-1].Name() != title {
+			next := pflag.NewFlagSet(title, pflag.ContinueOnError)
+			next.SortFlags = false
+			groups = append(groups, next)
+		}
+		groups[len(groups)-1].AddFlag(withVariable(flag))
+	})
+	var b strings.Builder
+	for _, group := range groups {
+		fmt.Fprintf(&b, "\n%s:\n%s", group.Name(), group.FlagUsagesWrapped(width))
+	}
+	if len(groups) > 1 {
+		b.WriteString("\nThe variable of the environment that is named with a flag does the same; the flag wins.\n")
+	}
+	return b.String()
+}
+
+// withVariable is the flag with its variable in the help.
+func withVariable(flag *pflag.Flag) *pflag.Flag {
+	shown := *flag
+	if name := variable(flag); name != "" {
+		shown.Usage += " [" + name + "]"
+	}
+	return &shown
+}

@@ -1,0 +1,75 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+)
+
+// result is what has come of a command.
+type result struct {
+	code     int
+	out, log string
+}
+
+// called executes a command with arguments.
+func called(t *testing.T, command *cobra.Command, arguments ...string) result {
+	t.Helper()
+	t.Cleanup(func() { // of the loggers of the libraries
+		klog.ClearLogger()
+		var verbosity klog.Level
+		_ = verbosity.Set("0")
+	})
+	var out, log bytes.Buffer
+	command.SetArgs(arguments)
+	code := execute(t.Context(), command, &out, &log)
+	return result{code, out.String(), log.String()}
+}
+
+// operator calls an operator that does nothing but to note what it is to do.
+func operator(t *testing.T, arguments ...string) (Invocation, result) {
+	t.Helper()
+	var invocation Invocation
+	command := newOperator("operator", func(_ context.Context, in Invocation) error {
+		invocation = in
+		return nil
+	})
+	r := called(t, command, arguments...)
+	return invocation, r
+}
+
+// kubeconfig writes one with two contexts, of which "this" is the current one.
+func kubeconfig(t *testing.T, server string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	text := `
+apiVersion: v1
+kind: Config
+current-context: this
+clusters:
+- {name: here, cluster: {server: "` + server + `"}}
+- {name: there, cluster: {server: "https://there.example.com"}}
+users:
+- {name: me, user: {token: t0k3n}}
+contexts:
+- {name: this, context: {cluster: here, user: me}}
+- {name: that, context: {cluster: there, user: me}}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// nowhere makes sure that no cluster of the machine is found.
+func nowhere(t *testing.T) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	t.Setenv("HOME", t.TempDir())
+}

@@ -1,0 +1,12 @@
+//go:build unix
+
+package launch
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// separate gives the command a process group of its own. Ctrl-C in a terminal
+// reaches a whole group, and two signals would end the operator at once.
+func separate(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRefusedCommands(t *testing.T) {
+	nowhere(t)
+	tests := map[string]struct {
+		arguments string
+		code      int
+		want      string
+	}{
+		"a command that is none":   {"nonsense", ExitUsage, "kopf: unknown command \"nonsense\"\nTry kopf --help.\n"},
+		"a slip of the pen":        {"frezze", ExitUsage, "kopf: unknown command \"frezze\": is it freeze?\n"},
+		"a freeze for ever":        {"freeze", ExitUsage, "kopf: --lifetime is missing: how long are the operators to pause, such as 10m?\nTry kopf freeze --help.\n"},
+		"a freeze for a moment":    {"freeze -t 0", ExitUsage, `kopf: --lifetime="0": it is no time of at least a second, such as 60 or 10m`},
+		"a freeze of nobody":       {"freeze -t 1h --id=", ExitUsage, "--id is empty"},
+		"a freeze of patterns":     {"freeze -t 1h -n team-*", ExitUsage, `--namespace is "team-*": a pattern has no peering object of its own, give names`},
+		"a freeze of one and all":  {"freeze -t 1h -n one -A", ExitUsage, "--all-namespaces and --namespace exclude each other"},
+		"a freeze of something":    {"freeze 10m", ExitUsage, `unexpected argument "10m"`},
+		"a freeze of no cluster":   {"freeze -t 60", ExitError, "kopf: no cluster to connect to: set KUBECONFIG or use --kubeconfig"},
+		"a resume of no cluster":   {"resume", ExitError, "kopf: no cluster to connect to"},
+		"a resume with a lifetime": {"resume -t 1h", ExitUsage, "unknown shorthand flag: 't' in -t"},
+		"nothing to run":           {"run --dev", ExitUsage, "kopf: no package is given: kopf run ./handlers\nTry kopf run --help.\n"},
+		"nothing but flags to run": {"run -- ./handlers", ExitUsage, "no package is given"},
+		"a run with a wrong flag":  {"run ./handlers --dev -p 1", ExitUsage, "--dev is a priority of its own"},
+		"a version of something":   {"version 5", ExitUsage, `unexpected argument "5"`},
+		"completion of no shell":   {"completion cmd", ExitUsage, `unknown command "cmd"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := called(t, newTool(), strings.Fields(test.arguments)...)
+			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" {
+				t.Errorf("got %+v, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	got := called(t, newTool(), "version")
+	if got.code != ExitOK || !regexp.MustCompile(`^kopf \S+ go1\.\S+ \w+/\w+\n$`).MatchString(got.out) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := called(t, newTool(), "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "kopf") {
+			t.Errorf("%s: got %+v", shell, got)
+		}
+	}
+	if got := called(t, newTool(), "__complete", "fr"); !strings.HasPrefix(got.out, "freeze\t") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTheFlagsOfARunAreThoseOfTheOperator(t *testing.T) {
+	t.Setenv("KOPF_PRIORITY", "5")
+	run := newRun()
+	if err := run.ParseFlags([]string{"./handlers", "-n", "a,b", "-n", "c", "--dev=false", "--liveness", ":8080", "--log-format=json", "-v"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"--namespace=a,b", "--namespace=c", "--dev=false", "--liveness=:8080", "--log-format=json", "--verbose=true"}
+	if got := spelt(run.Flags()); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}

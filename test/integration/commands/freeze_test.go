@@ -1,0 +1,62 @@
+package commands
+
+import (
+	"testing"
+
+	"github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+func testFreezeAndResume(t *testing.T, p programs) {
+	g := gomega.NewWithT(t)
+	namespace, config := cluster.Namespace(t), kubeconfig(t)
+	peers := testenv.NewObject("KopfPeering", namespace, "mine", nil)
+	g.Expect(cluster.Client().Create(t.Context(), peers)).To(gomega.Succeed())
+	operator := start(t, nil, p.example, "--kubeconfig", config, "-n", namespace, "--peering=mine")
+	created(t, namespace, "before")
+	operator.says("[" + namespace + "/before] And here we are!")
+
+	variables := []string{"KUBECONFIG=" + config, "KOPF_NAMESPACE=" + namespace, "KOPF_PEERING=mine"}
+	freeze := start(t, variables, p.kopf, "freeze", "--lifetime=3600", "-m", "a migration", "-i", "somebody")
+	freeze.ends(0)
+	g.Expect(freeze.out()).To(gomega.MatchRegexp(`^The operators of the KopfPeering "mine" in the namespace "` + namespace + `" pause until .*, or until somebody resumes them.\n$`))
+	g.Expect(cluster.Current(peers)()).To(gomega.And(
+		testenv.HavePath("status.somebody.priority", int64(100)),
+		testenv.HavePath("status.somebody.lifetime", int64(3600)),
+		testenv.HavePath("status.somebody.message", "a migration")))
+	operator.says("paused")
+	during := created(t, namespace, "during")
+	start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=somebody", "--dev=false").ends(2)
+	again := start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=somebody", "-p", "200")
+	again.ends(0)
+	g.Expect(cluster.Current(peers)()).To(gomega.And(
+		testenv.HavePath("status.somebody.lifetime", int64(7200)), testenv.HavePath("status.somebody.message", nil)))
+	g.Expect(client.IgnoreNotFound(cluster.Client().Get(t.Context(), client.ObjectKeyFromObject(during), during))).To(gomega.Succeed())
+	g.Expect(during.GetAnnotations()).To(gomega.BeEmpty())
+	g.Expect(operator.log()).NotTo(gomega.ContainSubstring("/during] And here we are!"))
+
+	for range 2 { // again is no error
+		resume := start(t, variables, p.kopf, "resume", "--id=somebody")
+		resume.ends(0)
+		g.Expect(resume.out()).To(gomega.ContainSubstring("are not paused by somebody any longer.\n"))
+	}
+	operator.says("[" + namespace + "/during] And here we are!")
+	operator.session.Interrupt()
+	operator.ends(0)
+}
+
+func testFreezeOfNothing(t *testing.T, p programs) {
+	variables := []string{"KUBECONFIG=" + kubeconfig(t)}
+	for name, arguments := range map[string][]string{
+		"freeze": {"freeze", "--lifetime=10"}, "resume": {"resume"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := start(t, variables, p.kopf, append(arguments, "--peering=none")...)
+			run.ends(1)
+			gomega.NewWithT(t).Expect(run.log()).To(gomega.MatchRegexp(`^kopf: there is no ClusterKopfPeering "none": create it with: .* kubectl create -f -\n$`))
+			gomega.NewWithT(t).Expect(run.out()).To(gomega.BeEmpty())
+		})
+	}
+}

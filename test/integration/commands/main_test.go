@@ -1,0 +1,132 @@
+// Package commands shows the command kopf and the programs that it runs as people
+// meet them: by what they print, how they end, and what happens in a real cluster.
+package commands
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kopf-go/kopf/hack/envtest/guard"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) {
+	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs}})
+}
+
+// TestCommands builds the commands once, for all.
+func TestCommands(t *testing.T) {
+	p := programs{kopf: build(t, "cmd/kopf"), example: build(t, "examples/01-minimal")}
+	for name, test := range map[string]func(*testing.T, programs){
+		"a program is run":               testRunOfAProgram,
+		"packages of handlers are run":   testRunOfPackages,
+		"what cannot be run":             testRefusedRuns,
+		"the exit code is passed on":     testExitCode,
+		"freeze and resume":              testFreezeAndResume,
+		"freeze and resume of nothing":   testFreezeOfNothing,
+		"troubles":                       testTroubles,
+		"an operator without permission": testNoPermission,
+		"an operator without a resource": testNoResource,
+		"the environment":                testEnvironment,
+		"other commands":                 testOthers,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, p) })
+	}
+}
+
+// programs are the paths of what was built.
+type programs struct{ kopf, example string }
+
+func build(t *testing.T, pkg string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), filepath.Base(pkg))
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../../../"+pkg).CombinedOutput()
+	if err != nil {
+		t.Fatalf("building %s: %v\n%s", pkg, err, output)
+	}
+	return path
+}
+
+// kubeconfig is a file with the cluster and an administrator.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	return changed(t, func(*api.Cluster, *api.AuthInfo) {})
+}
+
+// changed is another one.
+func changed(t *testing.T, change func(*api.Cluster, *api.AuthInfo)) string {
+	t.Helper()
+	config, err := clientcmd.Load(cluster.KubeConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := config.Contexts[config.CurrentContext]
+	change(config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo])
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// process is a command that runs.
+type process struct {
+	t       *testing.T
+	session *gexec.Session
+}
+
+// start runs a command with variables of the environment; it is terminated with
+// the test, if not before.
+func start(t *testing.T, variables []string, program string, arguments ...string) *process {
+	t.Helper()
+	watch, err := guard.New() // or the operator would outlive a test that is killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := watch.Wrap(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(script, arguments...)
+	command.Env = append(append(os.Environ(), "KUBECONFIG=/dev/null"), variables...)
+	session, err := gexec.Start(command, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t, session}
+	t.Cleanup(func() {
+		session.Terminate()
+		gomega.NewWithT(t).Eventually(session).Should(gexec.Exit())
+		if t.Failed() {
+			t.Logf("It said:\n%s%s", p.out(), p.log())
+		}
+		if err := watch.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func (p *process) out() string { return string(p.session.Out.Contents()) }
+func (p *process) log() string { return string(p.session.Err.Contents()) }
+
+// ends waits for the end, and compares the exit code.
+func (p *process) ends(code int) {
+	p.t.Helper()
+	gomega.NewWithT(p.t).Eventually(p.session).Should(gexec.Exit(code), "%s%s", p.out(), p.log())
+}
+
+// says waits for a text in the log.
+func (p *process) says(text string) {
+	p.t.Helper()
+	gomega.NewWithT(p.t).Eventually(p.log).Should(gomega.ContainSubstring(text))
+}

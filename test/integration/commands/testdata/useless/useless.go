@@ -1,0 +1,2 @@
+// Package useless has no handlers.
+package useless
