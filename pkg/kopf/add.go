@@ -29,7 +29,7 @@ func Add(mgr manager.Manager, r *Registry, s Settings) error {
 		return err
 	}
 	o.client = mgr.GetClient
-	return o.join(mgr)
+	return errors.Join(o.addReadyzCheck(mgr), o.join(mgr))
 }
 
 // foreign finds settings of what a manager decides.
@@ -41,7 +41,8 @@ func foreign(s Settings) error {
 		given bool
 	}{
 		{"Replicas", s.Replicas != defaults.Replicas},
-		{"Metrics", s.Metrics != defaults.Metrics},
+		{"Metrics.Address", s.Metrics.Address != defaults.Metrics.Address},
+		{"Metrics.Secure", s.Metrics.Secure != defaults.Metrics.Secure},
 		{"Networking.QPS", s.Networking.QPS != defaults.Networking.QPS},
 		{"Networking.Burst", s.Networking.Burst != defaults.Networking.Burst},
 	} {

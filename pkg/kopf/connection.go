@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
@@ -110,7 +109,7 @@ func (c *connection) manager() (manager.Manager, error) {
 	options := manager.Options{
 		Scheme:                  c.options.Scheme,
 		Logger:                  logger,
-		Metrics:                 metrics.Options{BindAddress: "0"}, // nothing listens unless asked
+		Metrics:                 metricsOptions(s.Metrics),
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: ptr.To(s.Execution.ExitTimeout),
 		Controller:              crconfig.Controller{SkipNameValidation: ptr.To(true)},

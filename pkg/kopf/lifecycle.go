@@ -23,7 +23,7 @@ import (
 // operator is one operator, from its start to its end:
 //
 //	startUp   the startup handlers                    every replica
-//	stand     watches, events                         every replica
+//	stand     watches, events, metrics                every replica
 //	lead      peering around the work on objects      the leader
 //	cleanUp   the cleanup handlers                    every replica
 //
@@ -72,7 +72,7 @@ func (o *operator) join(mgr manager.Manager) error {
 		defer o.standing.Done()
 		return stopped(ctx, o.stand(ctx, mgr))
 	}
-	for _, part := range []runnable{everywhere(stand), leading(o.lead)} {
+	for _, part := range []runnable{everywhere(stand), everywhere(o.serveHealth), leading(o.lead)} {
 		if err := mgr.Add(part); err != nil {
 			return fmt.Errorf("the operator cannot be added to the manager: %w", err)
 		}
@@ -105,6 +105,10 @@ func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
+	if err := parts.metrics.Open(); err != nil {
+		return err
+	}
+	defer parts.metrics.Close()
 	o.parts = parts
 	close(o.begun)
 	lasting, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile/posting"
 )
 
@@ -16,6 +17,7 @@ type parts struct {
 	engine   *reconcile.Engine
 	others   *peers
 	recorder *posting.Recorder // nil: nothing is posted
+	metrics  *metrics.Metrics
 }
 
 // newParts makes the parts with what the manager has.
@@ -40,8 +42,13 @@ func newParts(o *operator, mgr manager.Manager) (*parts, error) {
 		Resources: resources,
 		Context:   surroundings.context,
 	}
+	if p.metrics, err = newMetrics(o.settings); err != nil {
+		return nil, err
+	}
+	config.Metrics = p.metrics
 	p.others.join(&config)
 	p.engine = reconcile.New(config)
+	p.metrics.Observe(p.engine.State)
 	p.others.pause(p.engine)
 	return p, nil
 }

@@ -168,6 +168,11 @@ func (b *background) Report(_ context.Context, d *handler.Declaration, o executi
 	b.visit().report(&cycle{}, d, o)
 }
 
+// Measure counts one run.
+func (b *background) Measure(d *handler.Declaration, o execution.Outcome) {
+	b.engine.measure(b.served, d, o)
+}
+
 // Warn tells of a daemon that does not behave.
 func (b *background) Warn(d *handler.Declaration, reason, message string) {
 	p := b.visit()

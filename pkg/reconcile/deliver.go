@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -74,12 +75,14 @@ func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, eve
 	subject.Patch = &patch.Patch{}
 	arguments := handler.NewEvent(subject, d.Param, event.kind)
 	var result any
+	began := time.Now()
 	if failure == nil {
 		failure = d.CallEvent(ctx, arguments)
 	}
 	if failure == nil {
 		result, failure = execution.Result(arguments.Result())
 	}
+	p.measure(p.served, d, execution.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)})
 	if failure != nil {
 		p.log.Error(failure, "The event handler failed; this is ignored.", append(handler.StackOf(failure), "handler", d.ID)...)
 	}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/kopf-go/kopf/pkg/kopf/memo"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
@@ -19,6 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/logging"
+	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
 
 // Poster reports something about an object as a Kubernetes event. It must not
@@ -41,6 +41,8 @@ type Config struct {
 	Poster Poster
 	// Resources tells which resources the cluster serves.
 	Resources discovery.Source
+	// Metrics count what happens; nil: nobody counts.
+	Metrics *metrics.Metrics
 	// Memos are what the operator as a whole keeps in memory; nil: nothing yet.
 	Memos *memo.Values
 	// Paused: it begins with a pause; SetPaused ends that.
@@ -72,13 +74,14 @@ type Engine struct {
 	changed signal // the watches may not be the right ones now
 
 	activity activity
+	leading  atomic.Bool // somebody has asked to work, and is not done
 	// tolerance is the time until which handlers may go on whatever happens;
 	// Abort ends it.
 	tolerance context.Context
 	abort     context.CancelCauseFunc
 
 	mu    sync.Mutex
-	queue priorityqueue.PriorityQueue[Key]
+	queue *queue // nil: nobody works
 
 	// working lives on when the operator is asked to stop, until the grace
 	// period is over; stopping tells that it was asked to.
@@ -122,10 +125,10 @@ func (e *Engine) Ready() <-chan struct{} { return e.watching }
 
 // open begins to fill the queue: with everything that is there already, and
 // from now on with what changes.
-func (e *Engine) open(_ context.Context, queue workqueue.TypedRateLimitingInterface[Key]) error {
+func (e *Engine) open(_ context.Context, waiting workqueue.TypedRateLimitingInterface[Key]) error {
 	e.lines.open()
 	e.mu.Lock()
-	e.queue = queue.(priorityqueue.PriorityQueue[Key]) //nolint:errcheck // controllers have no other queue
+	e.queue = waiting.(*queue) //nolint:errcheck // the controller has been given no other one
 	e.mu.Unlock()
 	for _, s := range e.served.all() {
 		if s.indexed() {
@@ -165,10 +168,14 @@ func (e *Engine) dismiss(key Key) {
 
 // enqueue asks for a pass; it does nothing while nobody works.
 func (e *Engine) enqueue(key Key) {
-	e.mu.Lock()
-	queue := e.queue
-	e.mu.Unlock()
-	if queue != nil {
+	if queue := e.waiting(); queue != nil {
 		queue.Add(key)
 	}
+}
+
+// waiting is the queue; nil while nobody works.
+func (e *Engine) waiting() *queue {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.queue
 }

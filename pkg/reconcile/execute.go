@@ -28,7 +28,10 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 		Occasion: &c.Occasion, Progress: c.progress,
 		Lifecycle: p.Settings.Execution.Lifecycle, Backoff: p.Settings.Execution.Backoff,
 		Context: p.prepare,
-		After:   func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.report(c, d, o) },
+		After: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+			p.measure(p.served, d, o)
+			p.report(c, d, o)
+		},
 	}
 	runner.Before = func(ctx context.Context) error {
 		select {

@@ -3,6 +3,9 @@ package reconcile
 import (
 	"cmp"
 	"slices"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
 
 // Watching is the state of one watch.
@@ -27,4 +30,44 @@ func (e *Engine) Watching() []Watching {
 		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace))
 	})
 	return all
+}
+
+// State is what the engine is doing now. It can be called at any time; it costs a
+// look at every watch, and at everything that is in the queue.
+func (e *Engine) State() metrics.State {
+	return metrics.State{
+		Ready: e.ready(), Leading: e.leading.Load(), Paused: e.activity.isPaused(),
+		Queue: e.queued(), Watches: watchesOf(e.Watching()),
+		Background: []metrics.Background{e.accompanying(handler.OnDaemon), e.accompanying(handler.OnTimer)},
+	}
+}
+
+// queued is what waits for a worker.
+func (e *Engine) queued() metrics.Queue {
+	state := e.waiting().state()
+	state.Workers = e.Settings.Execution.Workers
+	return state
+}
+
+func (e *Engine) accompanying(kind handler.Kind) metrics.Background {
+	n := e.supervisor.Count(kind)
+	return metrics.Background{Kind: string(kind), Waiting: n.Waiting, Running: n.Running, Abandoned: n.Abandoned}
+}
+
+// watchesOf counts watches by their resources, in whose order they are.
+func watchesOf(all []Watching) (counts []metrics.Watches) {
+	for _, w := range all {
+		if last := len(counts) - 1; last < 0 || counts[last].Resource != w.Resource {
+			counts = append(counts, metrics.Watches{Resource: w.Resource})
+		}
+		switch count := &counts[len(counts)-1]; {
+		case w.Err != nil:
+			count.Failing++
+		case !w.Listed:
+			count.Listing++
+		default:
+			count.Alive++
+		}
+	}
+	return counts
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/memo"
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 )
 
@@ -55,6 +56,7 @@ func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Ind
 		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject) {
 			return e.indexed(ctx, s, body, d)
 		},
+		Measure: func(d *handler.Declaration, o execution.Outcome) { e.measure(s, d, o) },
 		Current: func(owner handler.Owner) *object.Body {
 			if snapshot := s.cached(owner.NamespacedName); snapshot != nil {
 				return snapshot.Body()

@@ -112,6 +112,7 @@ func (p *pass) pause(err error) time.Duration {
 		delay = delays[min(p.memory.failures, len(delays)-1)]
 	}
 	p.memory.failures++
+	p.Metrics.Error(p.key.Resource)
 	p.memory.notBefore = time.Now().Add(delay)
 	p.log.Error(err, "The object cannot be handled now; it will be retried.", "failures", p.memory.failures, "delay", delay.String())
 	if p.memory.failures == persistent {

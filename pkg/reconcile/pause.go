@@ -40,6 +40,12 @@ func (e *Engine) SetPaused(paused bool) {
 	}
 }
 
+func (a *activity) isPaused() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.paused
+}
+
 // await waits until the operator may work, and tells whether others have worked
 // until then. The context is for the work: it ends with the next pause. It is nil if
 // the operator is stopped before.

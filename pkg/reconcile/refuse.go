@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
 
 // split finds out whose part of a refused write is to blame. The server is asked
@@ -71,7 +72,9 @@ func (p *pass) ask(ctx context.Context, subresource string, merge map[string]any
 	}
 	ctx, cancel := p.requestContext(ctx)
 	defer cancel()
-	return p.api.Probe(ctx, p.key.NamespacedName, subresource, text)
+	err = p.api.Probe(ctx, p.key.NamespacedName, subresource, text)
+	p.Metrics.Write(p.key.Resource, metrics.Check, answerOf(err))
+	return err
 }
 
 // blameLargest is for refusals that come from behind the API server, such as

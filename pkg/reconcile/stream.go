@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
 
 // stream is one watch: of one resource, in one namespace or in all of them.
@@ -62,8 +63,10 @@ func (e *Engine) troubled(s *served, w *stream, err error) {
 	log := e.Logger.WithValues("resource", s.name, "namespace", w.namespace)
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		log.V(1).Info("The watch was interrupted, and is begun again.", "reason", err.Error())
+		e.Metrics.Restart(s.name, metrics.Interrupted)
 		return
 	}
+	e.Metrics.Restart(s.name, metrics.Unavailable)
 	if w.note(err) {
 		log.Error(err, "The objects cannot be watched now; this is tried again.")
 	}

@@ -16,6 +16,8 @@ import (
 // them after it, and returns when all of them have returned. Daemons and timers are
 // stopped first, while there are workers who can write what comes of them.
 func (e *Engine) Work(ctx context.Context) error {
+	e.leading.Store(true)
+	defer e.leading.Store(false)
 	standby := e.listing.Load()
 	select {
 	case <-e.watching:
@@ -87,6 +89,7 @@ func (e *Engine) workers() (controller.TypedController[Key], error) {
 		Reconciler:              e,
 		MaxConcurrentReconciles: e.Settings.Execution.Workers,
 		SkipNameValidation:      &unique,
+		NewQueue:                e.newQueue,
 		Logger:                  e.Logger.V(2),
 		LogConstructor:          func(*Key) logr.Logger { return e.Logger.V(2) },
 	})

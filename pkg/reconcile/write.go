@@ -126,6 +126,7 @@ func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, 
 	ctx, cancel := p.requestContext(ctx)
 	defer cancel()
 	snapshot, err := p.api.Patch(ctx, p.key.NamespacedName, subresource, text)
+	p.Metrics.Write(p.key.Resource, in.reason(subresource), answerOf(err))
 	if err != nil {
 		if refused(err) || apierrors.IsConflict(err) { // nothing was written
 			in.unanswered, p.memory.doubt = open, !refused(err)

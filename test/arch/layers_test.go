@@ -24,6 +24,7 @@ var layers = []layer{
 	{name: "test kit", folders: []string{"pkg/kopf/kopftest"}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
 	{name: "command line", folders: []string{"pkg/kopf/cli"}},
+	{name: "health", folders: []string{"pkg/health"}},
 	{name: "engine", folders: []string{"pkg/reconcile"}},
 	{name: "admission, login and peering", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering"}},
 	{name: "admission servers and configurations", folders: []string{"pkg/webhook/servers", "pkg/webhook/configurations"}},

@@ -33,7 +33,7 @@ func TestWhatFlagsSay(t *testing.T) {
 		"probes at an URL without a path": {"--liveness http://[::1]:8080", func(s *settings.Settings) { s.Health.Address = "[::1]:8080" }},
 		"probes at the root":              {"--liveness http://:8080/", func(s *settings.Settings) { s.Health.Address, s.Health.LivenessPath = ":8080", "/" }},
 		"probes at an address":            {"--liveness :8080", func(s *settings.Settings) { s.Health.Address = ":8080" }},
-		"metrics":                         {"--metrics 127.0.0.1:9090 --metrics-secure", func(s *settings.Settings) { s.Metrics = settings.Metrics{Address: "127.0.0.1:9090", Secure: true} }},
+		"metrics":                         {"--metrics 127.0.0.1:9090 --metrics-secure", func(s *settings.Settings) { s.Metrics.Address, s.Metrics.Secure = "127.0.0.1:9090", true }},
 		"work":                            {"--workers 7 --grace-period 5s", func(s *settings.Settings) { s.Execution.Workers, s.Execution.GracePeriod = 7, 5*time.Second }},
 		"something that is not so":        {"--quiet=false -v -A=false -n one", func(s *settings.Settings) { s.Scope.Namespaces = []string{"one"} }},
 		"the end of flags":                {"-v --", func(*settings.Settings) {}},

@@ -59,5 +59,15 @@ func recovered(err *error) {
 func (d *Declaration) Under(parent *Declaration) *Declaration {
 	child := *d
 	child.ID = parent.ID + "/" + d.ID
+	child.top = parent.Top()
 	return &child
+}
+
+// Top is the declaration that was made before anything was called: of a
+// sub-handler, that of the handler above it, and above that one; of others, itself.
+func (d *Declaration) Top() *Declaration {
+	if d.top == nil {
+		return d
+	}
+	return d.top
 }

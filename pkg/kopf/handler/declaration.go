@@ -67,8 +67,9 @@ type Declaration struct {
 	onTimer  TimerFunc
 	onIndex  IndexFunc
 	activity ActivityFunc
-	function identity // of the developer's function, however it is wrapped
-	given    bool     // the id was given
+	function identity     // of the developer's function, however it is wrapped
+	given    bool         // the id was given
+	top      *Declaration // of a sub-handler
 	problems []error
 }
 

@@ -46,6 +46,7 @@ func (s Settings) WithDefaults() Settings {
 	s.Peering.fill()
 	s.Replicas.fill()
 	s.Health.fill()
+	s.Metrics.fill()
 	if s.Persistence.DiffBase == nil {
 		s.Persistence.DiffBase = storage.AnnotationsDiffBase{}
 	}

@@ -2,7 +2,10 @@ package settings
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // DefaultProbeAge is the default of Health.ProbeAge.
@@ -29,6 +32,11 @@ type Health struct {
 	// Stall is how long an object may wait for a worker before the operator is not
 	// ready. Default: DefaultStall.
 	Stall time.Duration
+	// ManagerCheck is the name of a check that the operator adds to the readiness of
+	// the manager it is added to, beside those of the rest of the program. It needs no
+	// Address. Default: none, for pods that are not ready get no admission reviews
+	// either, whoever answers them.
+	ManagerCheck string
 }
 
 // The defaults of the paths of Health.
@@ -50,8 +58,19 @@ func (h Health) validate() error {
 	if h.LivenessPath == h.ReadinessPath {
 		samePath = errors.New("settings.Health.LivenessPath and ReadinessPath are the same: " + h.LivenessPath)
 	}
-	return errors.Join(samePath, notNegative("Health.ProbeAge", h.ProbeAge), notNegative("Health.Stall", h.Stall))
+	return errors.Join(samePath, h.absolute(), notNegative("Health.ProbeAge", h.ProbeAge), notNegative("Health.Stall", h.Stall))
 }
+
+// absolute tells, as an error, whether no request could have one of the paths.
+func (h Health) absolute() error {
+	if strings.HasPrefix(h.LivenessPath, "/") && strings.HasPrefix(h.ReadinessPath, "/") {
+		return nil
+	}
+	return fmt.Errorf("settings.Health.LivenessPath and ReadinessPath must begin with a slash: %q and %q", h.LivenessPath, h.ReadinessPath)
+}
+
+// DefaultOperator is the default of Metrics.Operator.
+const DefaultOperator = "kopf"
 
 // Metrics is what the operator tells Prometheus.
 type Metrics struct {
@@ -63,4 +82,17 @@ type Metrics struct {
 	// the path /metrics. It takes the permission to create token reviews and subject
 	// access reviews. Default: false, so that only the network protects them.
 	Secure bool
+	// Operator is the value of the label "operator" in all metrics. If another
+	// operator of the process has it already, a number is added. Default:
+	// DefaultOperator.
+	Operator string
+}
+
+func (m *Metrics) fill() { fill(&m.Operator, DefaultOperator) }
+
+func (m Metrics) validate() error {
+	if utf8.ValidString(m.Operator) {
+		return nil
+	}
+	return fmt.Errorf("settings.Metrics.Operator is no text: %q", m.Operator)
 }

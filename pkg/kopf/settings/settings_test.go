@@ -60,7 +60,9 @@ func TestDefaults(t *testing.T) {
 		"the path of the watches":            {s.Health.ReadinessPath, "/readyz"},
 		"a probe is good for 10 seconds":     {s.Health.ProbeAge, 10 * time.Second},
 		"a queue that stands still is seen":  {s.Health.Stall, 5 * time.Minute},
+		"the manager has a check of its own": {s.Health.ManagerCheck, ""},
 		"nobody can read the metrics":        {s.Metrics.Address, ""},
+		"the operator has a name in them":    {s.Metrics.Operator, "kopf"},
 		"metrics are plain":                  {s.Metrics.Secure, false},
 		"nothing receives admissions":        {s.Admission.Server, settings.AdmissionServer(nil)},
 		"configurations are left alone":      {s.Admission.Managed, ""},
@@ -91,8 +93,8 @@ func TestEverySettingHasADefault(t *testing.T) {
 	zeroByDesign := []string{
 		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance",
-		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Metrics.Address", "Metrics.Secure",
 		"Admission.Server", "Admission.Managed", "Admission.OwnNamespace",
+		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
 	}
 	of := reflect.ValueOf(settings.Default())
 	for i := range of.NumField() {
@@ -118,9 +120,9 @@ func TestWhatIsSetIsKept(t *testing.T) {
 		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8},
 		Peering:     settings.Peering{Name: "a", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
 		Replicas:    settings.Replicas{Elected: true, LeaseName: "a", LeaseNamespace: "b", LeaseDuration: 4, RenewDeadline: 3, RetryPeriod: 1},
-		Health:      settings.Health{Address: ":1", LivenessPath: "/a", ReadinessPath: "/b", ProbeAge: 2, Stall: 3},
-		Metrics:     settings.Metrics{Address: ":2", Secure: true},
 		Admission:   settings.Admission{Server: nowhere{}, Managed: "auto.kopf.dev", OwnNamespace: true},
+		Health:      settings.Health{Address: ":1", LivenessPath: "/a", ReadinessPath: "/b", ProbeAge: 2, Stall: 3, ManagerCheck: "c"},
+		Metrics:     settings.Metrics{Address: ":2", Secure: true, Operator: "d"},
 	}
 	got := given.WithDefaults()
 	if reflect.ValueOf(got.Execution.Lifecycle).Pointer() != reflect.ValueOf(given.Execution.Lifecycle).Pointer() {
@@ -134,6 +136,8 @@ func TestWhatIsSetIsKept(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func onePath(s *settings.Settings) { s.Health.LivenessPath, s.Health.ReadinessPath = "x", "x" }
 
 func TestValidate(t *testing.T) {
 	tests := map[string]struct {
@@ -193,10 +197,12 @@ func TestValidate(t *testing.T) {
 			func(s *settings.Settings) { s.Replicas.RenewDeadline = 15 * time.Second },
 			"settings.Replicas.RenewDeadline must be shorter than LeaseDuration: 15s and 15s",
 		},
-		"one path for two":              {func(s *settings.Settings) { s.Health.LivenessPath = "/readyz" }, "settings.Health.LivenessPath and ReadinessPath are the same: /readyz"},
-		"a probe of tomorrow":           {func(s *settings.Settings) { s.Health.ProbeAge = -1 }, "settings.Health.ProbeAge is negative"},
-		"a stall before the start":      {func(s *settings.Settings) { s.Health.Stall = -1 }, "settings.Health.Stall is negative"},
 		"configurations without a name": {func(s *settings.Settings) { s.Admission.Managed = "My Own" }, `settings.Admission.Managed "My Own" is no name of an object`},
+		"one path for two":              {onePath, "settings.Health.LivenessPath and ReadinessPath are the same: x"},
+		"a probe of tomorrow":           {func(s *settings.Settings) { s.Health.ProbeAge = -1 }, "settings.Health.ProbeAge is negative"},
+		"a path from nowhere":           {onePath, `must begin with a slash: "x" and "x"`},
+		"a name that is no text":        {func(s *settings.Settings) { s.Metrics.Operator = "\xff" }, `settings.Metrics.Operator is no text: "\xff"`},
+		"a stall before the start":      {func(s *settings.Settings) { s.Health.Stall = -1 }, "settings.Health.Stall is negative"},
 		"an answer before the ask":      {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
 	}
 	all := settings.Settings{}

@@ -31,6 +31,7 @@ func (s Settings) Validate() error {
 		s.Replicas.validate(),
 		s.Health.validate(),
 		s.Admission.validate(),
+		s.Metrics.validate(),
 	)
 }
 

@@ -98,7 +98,9 @@ func (v *visit) conclude(failure error) execution.Outcome {
 		result, failure = execution.Result(v.result())
 	}
 	outcome := v.series.End(v.ctx, &v.trial, result, failure)
-	if v.correct(&outcome) {
+	reported := v.correct(&outcome)
+	v.measure(outcome, reported)
+	if reported {
 		v.group.host.Report(v.ctx, v.handler, outcome)
 	}
 	accepted := v.deliver(outcome.Result)
@@ -130,6 +132,15 @@ func (v *visit) correct(o *execution.Outcome) bool {
 		o.Final, o.Delay = true, 0
 	}
 	return true
+}
+
+// measure has the outcome counted. A handler that was cancelled has done what it was
+// told to do.
+func (v *visit) measure(o execution.Outcome, reported bool) {
+	if o.Err != nil && !reported {
+		o.Err, o.Final = nil, true
+	}
+	v.group.host.Measure(v.handler, o)
 }
 
 // deliver has written what the handler wants, and tells whether that was

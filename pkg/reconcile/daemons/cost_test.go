@@ -33,6 +33,7 @@ func (q *quiet) Prepare(ctx context.Context, d *handler.Declaration) (context.Co
 }
 func (q *quiet) Deliver(context.Context, execution.Contribution) error           { return nil }
 func (q *quiet) Report(context.Context, *handler.Declaration, execution.Outcome) {}
+func (q *quiet) Measure(*handler.Declaration, execution.Outcome)                 {}
 func (q *quiet) Warn(*handler.Declaration, string, string)                       {}
 func (q *quiet) Ended()                                                          {}
 

@@ -81,6 +81,8 @@ func (w *world) Report(_ context.Context, d *handler.Declaration, o execution.Ou
 	}
 }
 
+func (w *world) Measure(*handler.Declaration, execution.Outcome) {}
+
 func (w *world) Warn(d *handler.Declaration, reason, _ string) { w.note("%s: %s", d.ID, reason) }
 
 // Ended makes the pass that is asked for.

@@ -23,6 +23,8 @@ type Host interface {
 	// Report tells what has come of an attempt: of every one that has failed,
 	// and of a daemon that has ended by itself. The context is of the attempt.
 	Report(ctx context.Context, d *handler.Declaration, o execution.Outcome)
+	// Measure is told what has come of every attempt, before it has an effect.
+	Measure(d *handler.Declaration, o execution.Outcome)
 	// Warn tells of something unusual, in the log and as an event: one of the
 	// reasons below.
 	Warn(d *handler.Declaration, reason, message string)

@@ -10,10 +10,10 @@ import (
 func (w *worker) schedule(o execution.Outcome) {
 	at, again := w.next(o, time.Now())
 	if !again {
-		w.phase = ended
+		w.enter(ended)
 		return
 	}
-	w.phase = waiting
+	w.enter(waiting)
 	if !at.IsZero() {
 		w.arm(at)
 	}

@@ -40,7 +40,7 @@ func (w *worker) halt(reason handler.StopReason) {
 	switch {
 	case w.phase == waiting:
 		w.disarm()
-		w.phase = off
+		w.enter(off)
 	case w.phase != running || w.told:
 		return
 	case w.daemon():
@@ -101,7 +101,7 @@ func (w *worker) polling() time.Duration {
 // abandon stops to wait for the worker. The lock is held.
 func (w *worker) abandon() notice {
 	w.disarm()
-	w.phase = abandoned
+	w.enter(abandoned)
 	w.mark(handler.StopAbandoned)
 	w.group.supervisor.release()
 	return notice{handler: w.handler, reason: Abandoned, ended: w.daemon(), message: fmt.Sprintf(

@@ -27,6 +27,8 @@ type Supervisor struct {
 	mu      sync.Mutex
 	groups  map[*Group]struct{} // those with anything to stop
 	awaited int                 // how many workers run and are not abandoned
+	daemons tally
+	timers  tally
 	paused  bool
 	closed  bool
 	idle    chan struct{} // closed when nobody is awaited; nil: nobody wants to know

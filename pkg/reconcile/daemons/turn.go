@@ -37,7 +37,8 @@ func (w *worker) ring() {
 // begin makes the worker run. The lock is held.
 func (w *worker) begin() *visit {
 	s := w.group.supervisor
-	w.phase, w.stage, w.told = running, signalled, false
+	w.enter(running)
+	w.stage, w.told = signalled, false
 	w.began, w.due, w.seen = w.due, time.Time{}, w.group.changes
 	s.awaited++
 	v := &visit{worker: w, working: s.working}
@@ -71,7 +72,7 @@ func (w *worker) settle(o execution.Outcome) bool {
 		w.stop, w.cancel = nil, nil
 	}
 	if w.told {
-		w.phase = off
+		w.enter(off)
 		return w.daemon() || !w.group.closed
 	}
 	w.schedule(o)

@@ -65,7 +65,8 @@ func (w *worker) want(d *handler.Declaration) {
 	}
 	switch {
 	case w.phase == off:
-		w.handler, w.series, w.phase = d, execution.Series{}, waiting
+		w.handler, w.series = d, execution.Series{}
+		w.enter(waiting)
 		w.arm(later(later(time.Now(), w.earliest), w.stable()))
 	case w.phase == running && w.handler == d && !w.daemon():
 		w.told = false // the call goes on, and so does the schedule after it

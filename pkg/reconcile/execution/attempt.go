@@ -16,6 +16,7 @@ type Outcome struct {
 	Err     error         // nil if it succeeded, or if the error was ignored
 	Ignored error         // an error that does not count
 	Result  any
+	Took    time.Duration // the call, if it was called
 	// Contributes: there is something of it to be written to the object.
 	Contributes bool
 }
@@ -77,13 +78,16 @@ func (l limits) begin(ctx context.Context, a handler.Attempt) (context.Context, 
 
 // end tells what the call has come to. The context is the one that it had.
 func (l limits) end(ctx context.Context, a handler.Attempt, result any, err error) Outcome {
+	took := now().Sub(a.Now)
 	outcome := l.outcome(err)
 	outcome.Called = true
 	if outcome.Succeeded() {
 		outcome.Result = result
-		return outcome
+	} else {
+		outcome = l.lookAhead(ctx, a, outcome)
 	}
-	return l.lookAhead(ctx, a, outcome)
+	outcome.Took = took
+	return outcome
 }
 
 // outcome tells by the error what is to happen next.

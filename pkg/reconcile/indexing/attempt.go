@@ -68,6 +68,9 @@ func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, seri
 	})
 	if ctx.Err() == nil {
 		report(logging.LogOnly(subject.Logger), outcome)
+		if x.Measure != nil {
+			x.Measure(at.handler, outcome)
+		}
 	}
 	return outcome, true
 }

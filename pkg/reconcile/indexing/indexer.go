@@ -27,6 +27,8 @@ type Config struct {
 	// Current is the object as it is known now; nil if it is not there. It is
 	// asked when the pause of an object is over, and must not call the Indexer.
 	Current func(owner handler.Owner) *object.Body
+	// Measure is told what has come of every attempt; nil: nobody wants to know.
+	Measure func(d *handler.Declaration, o execution.Outcome)
 }
 
 // Indexer fills the indices with the objects of one resource. It is safe for

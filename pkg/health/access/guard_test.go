@@ -1,0 +1,141 @@
+package access_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/health/access"
+)
+
+// cluster knows two users, of whom one may read the metrics. It counts what it is
+// asked, and is ill when told so.
+type cluster struct {
+	ill   atomic.Bool
+	asked atomic.Int32
+}
+
+var users = map[string]string{"secret-of-ann": "ann", "secret-of-bob": "bob"}
+
+func (c *cluster) ServeHTTP(into http.ResponseWriter, request *http.Request) {
+	c.asked.Add(1)
+	if c.ill.Load() {
+		http.Error(into, "ill", http.StatusInternalServerError)
+		return
+	}
+	into.Header().Set("Content-Type", "application/json")
+	if strings.HasSuffix(request.URL.Path, "/tokenreviews") {
+		var review authenticationv1.TokenReview
+		_ = json.NewDecoder(request.Body).Decode(&review)
+		review.Status.User.Username = users[review.Spec.Token]
+		review.Status.Authenticated = review.Status.User.Username != ""
+		_ = json.NewEncoder(into).Encode(review)
+		return
+	}
+	var review authorizationv1.SubjectAccessReview
+	_ = json.NewDecoder(request.Body).Decode(&review)
+	wanted := review.Spec.NonResourceAttributes
+	review.Status.Allowed = review.Spec.User == "ann" && wanted.Path == "/metrics" && wanted.Verb == "get"
+	_ = json.NewEncoder(into).Encode(review)
+}
+
+// guarded is an endpoint that asks the cluster.
+func guarded(t *testing.T, c *cluster, log logr.Logger) http.Handler {
+	t.Helper()
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	config := &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	guard, err := access.New(config, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return guard.Around(log, http.HandlerFunc(func(into http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(into, "kopf_paused 0") }))
+}
+
+func ask(endpoint http.Handler, method, path, authorization string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(method, path, nil)
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	recorder := httptest.NewRecorder()
+	endpoint.ServeHTTP(recorder, request)
+	return recorder
+}
+
+func TestWhoMayRead(t *testing.T) {
+	tests := map[string]struct {
+		method, path, authorization string
+		want                        int
+	}{
+		"who is permitted":                {"GET", "/metrics", "Bearer secret-of-ann", http.StatusOK},
+		"the scheme in another case":      {"GET", "/metrics", "bearer secret-of-ann", http.StatusOK},
+		"somebody without a name":         {"GET", "/metrics", "", http.StatusUnauthorized},
+		"somebody with an empty name":     {"GET", "/metrics", "Bearer ", http.StatusUnauthorized},
+		"a token that is none":            {"GET", "/metrics", "Bearer secret-of-eve", http.StatusUnauthorized},
+		"a password":                      {"GET", "/metrics", "Basic secret-of-ann", http.StatusUnauthorized},
+		"a user without the permission":   {"GET", "/metrics", "Bearer secret-of-bob", http.StatusForbidden},
+		"a permission for something else": {"GET", "/other", "Bearer secret-of-ann", http.StatusForbidden},
+		"a permission to do else":         {"POST", "/metrics", "Bearer secret-of-ann", http.StatusForbidden},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ask(guarded(t, &cluster{}, logr.Discard()), test.method, test.path, test.authorization)
+			if got.Code != test.want || (got.Body.String() == "kopf_paused 0") != (test.want == http.StatusOK) {
+				t.Errorf("got %d %s", got.Code, got.Body)
+			}
+		})
+	}
+}
+
+func TestTheClusterIsNotAskedForEveryRequest(t *testing.T) {
+	c := &cluster{}
+	endpoint := guarded(t, c, logr.Discard())
+	for range 5 {
+		ask(endpoint, "GET", "/metrics", "Bearer secret-of-ann")
+		ask(endpoint, "GET", "/metrics", "Bearer secret-of-eve")
+	}
+	if asked := c.asked.Load(); asked != 3 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
+func TestNobodyReadsWhileTheClusterIsIll(t *testing.T) {
+	c := &cluster{}
+	var log strings.Builder
+	endpoint := guarded(t, c, funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}))
+	c.ill.Store(true)
+	got := ask(endpoint, "GET", "/metrics", "Bearer secret-of-ann")
+	if got.Code != http.StatusInternalServerError || !strings.Contains(log.String(), "tokenreviews") {
+		t.Errorf("got %d %s, %s", got.Code, got.Body, log.String())
+	}
+	if text := log.String() + got.Body.String(); strings.Contains(text, "secret") {
+		t.Errorf("the token is in %s", text)
+	}
+	c.ill.Store(false)
+	if got := ask(endpoint, "GET", "/metrics", "Bearer secret-of-ann"); got.Code != http.StatusOK {
+		t.Errorf("got %d %s", got.Code, got.Body)
+	}
+}
+
+func TestTokensThatAreTriedDoNotFillTheMemory(t *testing.T) {
+	c := &cluster{}
+	endpoint := guarded(t, c, logr.Discard())
+	for i := range 600 {
+		if got := ask(endpoint, "GET", "/metrics", fmt.Sprintf("Bearer guess-%d", i)); got.Code != http.StatusUnauthorized {
+			t.Fatalf("got %d", got.Code)
+		}
+	}
+	if got := ask(endpoint, "GET", "/metrics", "Bearer secret-of-ann"); got.Code != http.StatusOK {
+		t.Errorf("got %d", got.Code)
+	}
+}

@@ -1,0 +1,156 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+const secret = "hunter2"
+
+func newServer(probes Probes) *Server {
+	s := settings.Settings{}.WithDefaults().Health
+	return New(Options{Settings: s, Probes: probes, Operator: &fake{}, Logger: logr.Discard()})
+}
+
+// get is the answer to a request.
+func get(s *Server, path string) (status int, body string) {
+	recorder := httptest.NewRecorder()
+	s.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	return recorder.Code, recorder.Body.String()
+}
+
+func TestTheResultsOfProbesAreShownByTheirIDs(t *testing.T) {
+	tests := map[string]struct {
+		probes Probes
+		status int
+		body   string
+	}{
+		"there are none": {nil, http.StatusOK, "{}\n"},
+		"all succeed": {func(context.Context) (map[string]any, map[string]error) {
+			return map[string]any{"now": "2019-11-07T18:03:52Z", "random": 765846, "nothing": nil}, nil
+		}, http.StatusOK, `{"nothing":null,"now":"2019-11-07T18:03:52Z","random":765846}` + "\n"},
+		"one fails": {func(context.Context) (map[string]any, map[string]error) {
+			return map[string]any{"now": 1}, map[string]error{"db": errors.New(secret)}
+		}, http.StatusInternalServerError, `{"db":{"error":"the probe has failed; the log tells why"},"now":1}` + "\n"},
+		"one returns what is no JSON": {func(context.Context) (map[string]any, map[string]error) {
+			return map[string]any{"channel": make(chan int), "now": 1}, nil
+		}, http.StatusInternalServerError, `{"channel":{"error":"the result is no JSON"},"now":1}` + "\n"},
+		"they panic": {
+			func(context.Context) (map[string]any, map[string]error) { panic(secret) },
+			http.StatusInternalServerError, "the probes cannot be made; the log tells why\n",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if status, body := get(newServer(test.probes), "/healthz"); status != test.status || body != test.body {
+				t.Errorf("got %d %s", status, body)
+			}
+		})
+	}
+}
+
+// counting are probes that take a second, and count how often they are made.
+func counting(calls *atomic.Int32) Probes {
+	return func(context.Context) (map[string]any, map[string]error) {
+		time.Sleep(time.Second)
+		return map[string]any{"calls": calls.Add(1)}, nil
+	}
+}
+
+func TestManyWhoAskAtOnceMakeTheProbesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		var asking sync.WaitGroup
+		s := newServer(counting(&calls))
+		for range 100 {
+			asking.Go(func() {
+				if status, body := get(s, "/healthz"); status != http.StatusOK || body != "{\"calls\":1}\n" {
+					t.Errorf("got %d %s", status, body)
+				}
+			})
+		}
+		asking.Wait()
+	})
+}
+
+func TestAnAnswerIsKeptForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		s := newServer(counting(&calls))
+		for _, step := range []struct {
+			after time.Duration // the answer before
+			want  string
+		}{{0, "1"}, {9 * time.Second, "1"}, {time.Second, "2"}, {time.Hour, "3"}, {0, "3"}} {
+			time.Sleep(step.after)
+			if _, body := get(s, "/healthz"); !strings.Contains(body, step.want) {
+				t.Errorf("%s later: got %s", step.after, body)
+			}
+		}
+	})
+}
+
+func TestProbesThatDoNotReturnAreNotWaitedForWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released, calls := make(chan struct{}), atomic.Int32{}
+		s := newServer(func(context.Context) (map[string]any, map[string]error) {
+			calls.Add(1)
+			<-released
+			return map[string]any{"late": true}, nil
+		})
+		began := time.Now()
+		for range 2 {
+			if status, body := get(s, "/healthz"); status != http.StatusInternalServerError || !strings.Contains(body, "not returned in time") {
+				t.Errorf("got %d %s", status, body)
+			}
+		}
+		if took := time.Since(began); took != 2*settings.DefaultProbeAge || calls.Load() != 1 {
+			t.Errorf("it took %s and %d calls", took, calls.Load())
+		}
+		close(released)
+		synctest.Wait()
+		if status, body := get(s, "/healthz"); status != http.StatusOK || calls.Load() != 1 {
+			t.Errorf("got %d %s", status, body)
+		}
+	})
+}
+
+func TestWhoDoesNotWaitDoesNotSpoilItForTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		s := newServer(counting(&calls))
+		hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if _, err := s.prober.ask(hasty); err == nil {
+			t.Error("it was not that quick")
+		}
+		if status, body := get(s, "/healthz"); status != http.StatusOK || calls.Load() != 1 {
+			t.Errorf("got %d %s", status, body)
+		}
+	})
+}
+
+func TestProbesAreToldWhenTheirTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(func(ctx context.Context) (map[string]any, map[string]error) {
+			<-ctx.Done()
+			return nil, map[string]error{"slow": context.Cause(ctx)}
+		})
+		get(s, "/healthz")
+		synctest.Wait()
+		if status, body := get(s, "/healthz"); status != http.StatusInternalServerError || !strings.Contains(body, "slow") {
+			t.Errorf("got %d %s", status, body)
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
+)
+
+// counted makes metrics with a registry of their own.
+func counted(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	m, err := metrics.New(r, "test")
+	if err == nil {
+		err = m.Open()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, r
+}
+
+// series are all that there are, as "name label=value…", without the operator.
+func series(t testing.TB, r prometheus.Gatherer) (texts []string) {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			text := family.GetName()
+			for _, label := range metric.GetLabel() {
+				if label.GetName() != "operator" {
+					text += " " + label.GetName() + "=" + label.GetValue()
+				}
+			}
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func TestWhatAnAttemptHasComeTo(t *testing.T) {
+	failure := errors.New("failed")
+	tests := map[string]struct {
+		outcome execution.Outcome
+		want    metrics.Outcome
+	}{
+		"a success":                    {execution.Outcome{Final: true}, metrics.Succeeded},
+		"an error that does not count": {execution.Outcome{Final: true, Ignored: failure}, metrics.Ignored},
+		"an error for ever":            {execution.Outcome{Final: true, Err: failure}, metrics.Failed},
+		"an error for now":             {execution.Outcome{Err: failure}, metrics.Retried},
+		"no success of all parts yet":  {execution.Outcome{Err: &handler.SubhandlersError{}}, metrics.Waiting},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := outcomeOf(test.outcome); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestSubhandlersAreCountedAsTheirHandler(t *testing.T) {
+	m, r := counted(t)
+	e, s := New(Config{Metrics: m}), newServed(kex, nil, nil)
+	top := handlersOf(t, func(r *registry.Registry) {
+		r.Add(handler.Create(selector.New("kex"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+	})[0]
+	for _, item := range []string{"one", "two"} {
+		child := *top
+		child.ID, child.Kind = item, handler.Subhandler
+		below := child.Under(top)
+		e.measure(s, below, execution.Outcome{Called: true, Final: true})
+		e.measure(s, child.Under(below), execution.Outcome{Called: true, Final: true})
+	}
+	for _, text := range series(t, r) {
+		if !strings.Contains(text, "handler=create kind=subhandler") {
+			t.Errorf("there is %s", text)
+		}
+	}
+}
+
+func TestWhatAWriteIsFor(t *testing.T) {
+	open := &cycle{progress: &execution.Progress{}}
+	tests := map[string]struct {
+		in          intent
+		subresource string
+		want        metrics.Reason
+	}{
+		"a result":                        {intent{cycle: open}, "status", metrics.Status},
+		"records that are left":           {intent{cycle: open, sweep: true}, "", metrics.Cleanup},
+		"all handlers are done":           {intent{cycle: open, end: true}, "", metrics.Handled},
+		"a daemon has yet to end":         {intent{cycle: open, end: true, awaits: true}, "", metrics.Progress},
+		"some handlers are done":          {intent{cycle: open}, "", metrics.Progress},
+		"the finalizer":                   {intent{hold: true}, "", metrics.Finalizer},
+		"the finalizer is not needed":     {intent{release: true}, "", metrics.Finalizer},
+		"what an event handler has asked": {intent{}, "", metrics.Patch},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.in.reason(test.subresource); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestWhatTheServerHasAnswered(t *testing.T) {
+	kind := schema.GroupResource{Resource: "kexes"}
+	tests := map[string]struct {
+		err  error
+		want metrics.Answer
+	}{
+		"it was written":       {nil, metrics.Written},
+		"others were faster":   {apierrors.NewConflict(kind, "a", errors.New("changed")), metrics.Conflict},
+		"the content is wrong": {apierrors.NewBadRequest("no"), metrics.Refused},
+		"there was no answer":  {context.DeadlineExceeded, metrics.Unanswered},
+		"the object is gone":   {apierrors.NewNotFound(kind, "a"), metrics.Unanswered},
+		"the server is ill":    {apierrors.NewInternalError(errors.New("disk")), metrics.Unanswered},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := answerOf(test.err); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestWatchesAreCountedByResource(t *testing.T) {
+	down := errors.New("down")
+	got := watchesOf([]Watching{
+		{Resource: "a", Namespace: "x", Listed: true},
+		{Resource: "a", Namespace: "y"},
+		{Resource: "a", Namespace: "z", Listed: true, Err: down},
+		{Resource: "b", Listed: true},
+	})
+	want := []metrics.Watches{{Resource: "a", Listing: 1, Alive: 1, Failing: 1}, {Resource: "b", Alive: 1}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Every object that is watched would have to pay for it.
+func TestMetricsKeepNothingForAnObject(t *testing.T) {
+	m, r := counted(t)
+	e, keys := atRest(t, 300)
+	e.Metrics = m
+	m.Observe(func() metrics.State { return metrics.State{Queue: e.queued()} })
+	before := len(series(t, r))
+	for _, key := range keys {
+		visit(t, e, key)
+	}
+	if after := len(series(t, r)); after != before {
+		t.Errorf("%d series have come with %d objects", after-before, len(keys))
+	}
+}
+
+func TestMetricsTakeNoMemoryForAnIdleObject(t *testing.T) {
+	const objects, limit = 2000, 8 // bytes; the heap is not measured more exactly
+	each := func(m *metrics.Metrics) int64 {
+		before := liveHeap()
+		e, keys := atRest(t, objects)
+		e.Metrics = m
+		m.Observe(func() metrics.State { return metrics.State{Queue: e.queued()} })
+		for _, key := range keys {
+			visit(t, e, key)
+		}
+		after := liveHeap()
+		runtime.KeepAlive(e)
+		runtime.KeepAlive(keys)
+		return (after - before) / objects
+	}
+	m, r := counted(t)
+	series(t, r)
+	without, with := each(nil), each(m)
+	t.Logf("an idle object takes %d bytes without metrics, and %d with them", without, with)
+	if with-without > limit {
+		t.Errorf("%d bytes more", with-without)
+	}
+}
+
+func TestPassesAllocateNothingForMetrics(t *testing.T) {
+	e, keys := atRest(t, 1)
+	visit(t, e, keys[0])
+	pass := func() {
+		e.memories.of(keys[0]).recollection = recollection{}
+		visit(t, e, keys[0])
+	}
+	without := testing.AllocsPerRun(100, pass)
+	e.Metrics, _ = counted(t)
+	if with := testing.AllocsPerRun(100, pass); with > without {
+		t.Errorf("%g allocations, and %g with metrics", without, with)
+	}
+}

@@ -1,0 +1,42 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type (
+	counter   = *prometheus.CounterVec
+	histogram = *prometheus.HistogramVec
+)
+
+// buckets have these upper bounds, in seconds: from the handlers that only
+// compute to those that wait for machines. What takes longer should be a daemon.
+func buckets() []float64 {
+	return []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800}
+}
+
+func newCounter(name, help string, labels ...string) counter {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, append([]string{"operator"}, labels...))
+}
+
+func newAttempts() counter {
+	return newCounter("kopf_handler_attempts_total", "Attempts of handlers, by what has come of them.",
+		"resource", "kind", "handler", "outcome")
+}
+
+func newDurations() histogram {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "kopf_handler_duration_seconds", Help: "How long the calls of handlers take.", Buckets: buckets(),
+	}, []string{"operator", "resource", "kind", "handler"})
+}
+
+func newWrites() counter {
+	return newCounter("kopf_object_writes_total", "Writes to handled objects, by what they are for and what the API server has answered.",
+		"resource", "reason", "answer")
+}
+
+func newErrors() counter {
+	return newCounter("kopf_object_errors_total", "Errors of the API server or of the framework that have postponed an object.", "resource")
+}
+
+func newRestarts() counter {
+	return newCounter("kopf_watch_restarts_total", "Watches that had to be begun again, apart from routine.", "resource", "reason")
+}

@@ -1,0 +1,112 @@
+package metrics
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// State is what an operator is doing now.
+type State struct {
+	Ready   bool // all objects are known that were there at the beginning
+	Leading bool // it handles the objects, unless it is paused; no other replica does
+	Paused  bool // another operator handles the objects
+
+	Queue      Queue
+	Watches    []Watches
+	Background []Background
+}
+
+// Queue is what waits for a worker.
+type Queue struct {
+	Depth  int           // objects that could be handled now
+	Oldest time.Duration // how long the first of them has been waiting
+	// Busy workers are at work, of so many.
+	Busy, Workers int
+}
+
+// Watches are those of one resource: one, or one for every namespace.
+type Watches struct {
+	Resource                string
+	Listing, Alive, Failing int
+}
+
+// Background are the handlers of one kind, daemons or timers, of all objects.
+type Background struct {
+	Kind                        string
+	Waiting, Running, Abandoned int
+}
+
+// source is whom to ask; nil: there is nothing to be shown yet.
+type source = atomic.Pointer[func() State]
+
+// stateCollector shows the state of one operator whenever it is collected.
+type stateCollector struct {
+	source *source
+
+	ready, leading, paused       *prometheus.Desc
+	depth, oldest, workers, busy *prometheus.Desc
+	watches, background          *prometheus.Desc
+}
+
+func newStateCollector(operator string, from *source) *stateCollector {
+	gauge := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, prometheus.Labels{"operator": operator})
+	}
+	return &stateCollector{
+		source:     from,
+		ready:      gauge("kopf_ready", "1 when all objects are known that were there at the beginning."),
+		leading:    gauge("kopf_leading", "1 when this replica handles the objects, 0 when it stands by."),
+		paused:     gauge("kopf_paused", "1 when another operator handles the objects."),
+		depth:      gauge("kopf_queue_depth", "Objects that wait for a worker."),
+		oldest:     gauge("kopf_queue_oldest_seconds", "How long the first object in the queue has been waiting for a worker."),
+		workers:    gauge("kopf_workers", "Objects that can be handled at the same time."),
+		busy:       gauge("kopf_workers_busy", "Objects that are being handled."),
+		watches:    gauge("kopf_watches", "Watches by their state: listing, alive or failing.", "resource", "state"),
+		background: gauge("kopf_background_handlers", "Daemons and timers of all objects by their state: waiting, running or abandoned.", "kind", "state"),
+	}
+}
+
+// Describe tells what there is.
+func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.watches, c.background} {
+		into <- desc
+	}
+}
+
+// Collect asks the operator.
+func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
+	source := c.source.Load()
+	if source == nil {
+		return
+	}
+	state := (*source)()
+	show := func(desc *prometheus.Desc, value float64, labels ...string) {
+		into <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	show(c.ready, number(state.Ready))
+	show(c.leading, number(state.Leading))
+	show(c.paused, number(state.Paused))
+	show(c.depth, float64(state.Queue.Depth))
+	show(c.oldest, state.Queue.Oldest.Seconds())
+	show(c.workers, float64(state.Queue.Workers))
+	show(c.busy, float64(state.Queue.Busy))
+	for _, w := range state.Watches {
+		show(c.watches, float64(w.Listing), w.Resource, "listing")
+		show(c.watches, float64(w.Alive), w.Resource, "alive")
+		show(c.watches, float64(w.Failing), w.Resource, "failing")
+	}
+	for _, b := range state.Background {
+		show(c.background, float64(b.Waiting), b.Kind, "waiting")
+		show(c.background, float64(b.Running), b.Kind, "running")
+		show(c.background, float64(b.Abandoned), b.Kind, "abandoned")
+	}
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

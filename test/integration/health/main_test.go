@@ -1,0 +1,150 @@
+// Package health shows on a real API server what an operator tells the kubelet and
+// Prometheus.
+package health
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(operators.Logger())
+	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{testenv.ExampleCRDs, testenv.FixtureCRDs, "config/crd/kopf.dev"}})
+}
+
+var examples = kopf.Resource("kopf.dev", "v1", "kopfexamples")
+
+const resource = "kopfexamples.v1.kopf.dev"
+
+func succeed(context.Context, *kopf.Change) error { return nil }
+
+// freeAddress is one where nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// answer is what an endpoint has answered; 0: nothing.
+type answer struct {
+	Status int
+	Body   string
+}
+
+// asking asks the endpoint each time it is polled.
+func asking(address, path string) func() answer {
+	return func() answer { return ask(http.DefaultClient, "http://"+address+path, "") }
+}
+
+func ask(client *http.Client, url, token string) answer {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return answer{Body: err.Error()}
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{Body: err.Error()}
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, _ := io.ReadAll(response.Body)
+	return answer{response.StatusCode, string(body)}
+}
+
+// says matches an answer.
+func says(status int, parts ...string) gomega.OmegaMatcher {
+	matchers := []gomega.OmegaMatcher{gomega.HaveField("Status", status)}
+	for _, part := range parts {
+		matchers = append(matchers, gomega.HaveField("Body", gomega.ContainSubstring(part)))
+	}
+	return gomega.And(matchers...)
+}
+
+// outage makes the API server refuse to list and watch the examples of one
+// configuration, and breaks the watches that there are.
+type outage struct {
+	on atomic.Bool
+
+	mu      sync.Mutex
+	watches []io.Closer
+}
+
+func (o *outage) of(config *rest.Config) *rest.Config {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.Method != http.MethodGet || !isCollection(request.URL.Path) {
+				return next.RoundTrip(request)
+			}
+			if o.on.Load() {
+				return nil, errors.New("the network is down: " + canary)
+			}
+			response, err := next.RoundTrip(request)
+			if err == nil {
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				o.watches = append(o.watches, response.Body)
+			}
+			return response, err
+		})
+	})
+	return config
+}
+
+// begin begins the outage.
+func (o *outage) begin() {
+	o.on.Store(true)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, watch := range o.watches {
+		_ = watch.Close()
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+func isCollection(path string) bool {
+	const end = "/kopfexamples"
+	return len(path) > len(end) && path[len(path)-len(end):] == end
+}
+
+// canary is in objects, in errors and in the network, and must be nowhere else.
+const canary = "s3cr3t-canary"
+
+// background runs an operator that may never be ready. It is stopped with the test.
+func background(t *testing.T, options kopf.Options) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	options.Logger = operators.Logger()
+	go func() { done <- kopf.Run(ctx, options) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the operator failed: %v", err)
+		}
+	})
+}

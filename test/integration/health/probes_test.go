@@ -1,0 +1,44 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+)
+
+func TestProbesAreMadeWhenSomebodyAsks(t *testing.T) {
+	t.Parallel()
+	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
+	var calls atomic.Int32
+	var ill atomic.Bool
+	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
+	registry.OnProbe(func(context.Context, *kopf.Activity) (any, error) { return calls.Add(1), nil }, kopf.ID("calls"))
+	registry.OnProbe(func(context.Context, *kopf.Activity) (any, error) {
+		if ill.Load() {
+			return nil, kopf.Permanent(errors.New("the password is " + canary))
+		}
+		return []string{"well"}, nil
+	}, kopf.ID("database"))
+	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
+		o.Settings.Health.Address, o.Settings.Health.ProbeAge = address, time.Second
+		o.Settings.Metrics.Operator = t.Name()
+	})
+	g.Expect(calls.Load()).To(gomega.BeZero(), "nobody has asked")
+	g.Eventually(asking(address, "/healthz")).Should(gomega.Equal(answer{http.StatusOK, `{"calls":1,"database":["well"]}` + "\n"}))
+	for range 10 {
+		asking(address, "/healthz")()
+	}
+	g.Expect(calls.Load()).To(gomega.BeNumerically("<", 10), "answers are kept for a while")
+	ill.Store(true)
+	g.Eventually(asking(address, "/healthz")).Should(says(http.StatusInternalServerError, `"database":{"error":"the probe has failed; the log tells why"}`))
+	g.Expect(asking(address, "/healthz")().Body).NotTo(gomega.ContainSubstring(canary))
+	g.Expect(asking(address, "/readyz")()).To(says(http.StatusOK), "what the probes say is another matter")
+}
