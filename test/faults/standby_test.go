@@ -62,6 +62,7 @@ func (e elected) Stop() {
 func (r *run) startElected(config *rest.Config, registry *kopf.Registry, options kopf.Options) elected {
 	ctx, cancel := context.WithCancel(context.Background())
 	replica := elected{cancel, make(chan struct{})}
+	options.Settings.Networking.QPS = 0 // which the manager decides
 	mgr, err := ctrl.NewManager(config, electing(r.object.GetNamespace()))
 	if err == nil {
 		err = kopf.Add(mgr, registry, options.Settings)
