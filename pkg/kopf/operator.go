@@ -3,6 +3,7 @@ package kopf
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -103,10 +104,16 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// keepAlive is how often client-go looks whether a silent connection is alive.
+const keepAlive = 30 * time.Second
+
 // limited applies the settings of the operator to its connection.
 func limited(config *rest.Config, n settings.Networking) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = n.QPS, n.Burst
+	if config.Dial == nil && n.ConnectTimeout != settings.DefaultConnectTimeout { // which is client-go's, and lets clients share connections
+		config.Dial = (&net.Dialer{Timeout: n.ConnectTimeout, KeepAlive: keepAlive}).DialContext
+	}
 	if config.UserAgent == "" {
 		config.UserAgent = "kopf-go"
 	}

@@ -69,8 +69,6 @@ func (p *pass) ask(ctx context.Context, subresource string, merge map[string]any
 	if err != nil {
 		return err
 	}
-	ctx, cancel := p.requestContext(ctx)
-	defer cancel()
 	return p.api.Probe(ctx, p.key.NamespacedName, subresource, text)
 }
 

@@ -123,8 +123,6 @@ func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, 
 	if theirs != nil {
 		in.unanswered = append(slices.Clone(open), p.attempt(theirs, subresource))
 	}
-	ctx, cancel := p.requestContext(ctx)
-	defer cancel()
 	snapshot, err := p.api.Patch(ctx, p.key.NamespacedName, subresource, text)
 	if err != nil {
 		if refused(err) || apierrors.IsConflict(err) { // nothing was written
