@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/disputes"
 )
 
 // Poster reports something about an object as a Kubernetes event. It must not
@@ -61,6 +62,7 @@ type Engine struct {
 	memories memories
 	lines    *lines
 	memos    *memo.Values // of the operator
+	disputes *disputes.Table[claimed]
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	said       sync.Map // what is reported once an operator
@@ -88,8 +90,9 @@ func New(config Config) *Engine {
 		watching: make(chan struct{}),
 		activity: activity{paused: config.Paused, resumed: make(chan struct{})},
 		hurry:    make(signal, 1), changed: make(signal, 1),
-		lines: newLines(config.Settings.Queueing.EventBacklog),
-		memos: memo.NewValues(nil),
+		lines:    newLines(config.Settings.Queueing.EventBacklog),
+		memos:    memo.NewValues(nil),
+		disputes: disputes.New[claimed](config.Settings.Queueing.DisputeDelays),
 		supervisor: daemons.New(daemons.Options{
 			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
 		}),

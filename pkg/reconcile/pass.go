@@ -43,7 +43,7 @@ func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
 	}
 	p := &pass{Engine: e, served: resource, key: key, memory: e.memories.of(key)}
 	p.log = e.logger(key)
-	if pause := time.Until(p.memory.notBefore); pause > 0 {
+	if pause := max(time.Until(p.memory.notBefore), p.respite()); pause > 0 {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	defer p.acknowledge()

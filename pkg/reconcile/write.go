@@ -118,6 +118,7 @@ func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, 
 	if err != nil {
 		return err
 	}
+	d := p.examine(ctx, merge)
 	p.memory.doubt = true
 	open := in.unanswered
 	if theirs != nil {
@@ -133,6 +134,7 @@ func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, 
 	p.body = snapshot.Body()
 	p.memory.written(p.body)
 	in.unanswered = nil // earlier ones are bound to a version that is past
+	p.claim(merge, d)
 	p.warnPruned(merge)
 	return nil
 }

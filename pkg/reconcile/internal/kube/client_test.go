@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -136,15 +137,16 @@ func TestRequests(t *testing.T) {
 				w.Stop()
 			}
 			return err
-		}, "GET /apis/kopf.dev/v1/namespaces/ns/kopfexamples?allowWatchBookmarks=true&resourceVersion=7&watch=true"},
+		}, "GET /apis/kopf.dev/v1/namespaces/ns/kopfexamples?allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=N&watch=true"},
 	}
+	random := regexp.MustCompile(`timeoutSeconds=\d+`)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &server{answer: `{"metadata":{"name":"one"},"items":[]}`}
 			if err := test.request(t.Context(), serve(t, s, test.resource)); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(s.requests, "\n"); got != test.want {
+			if got := random.ReplaceAllString(strings.Join(s.requests, "\n"), "timeoutSeconds=N"); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
