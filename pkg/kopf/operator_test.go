@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +62,9 @@ func TestDefaultsOfOptions(t *testing.T) {
 	if options.Registry != DefaultRegistry || options.Scheme != scheme.Scheme || options.Logger.GetSink() == nil {
 		t.Errorf("got %+v", options)
 	}
+	if options.Config.Dial != nil {
+		t.Error("client-go's own way to connect is the default: clients share their connections then")
+	}
 	if c := options.Config; c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != nobody().Host {
 		t.Errorf("got %+v", c)
 	}
@@ -70,12 +74,12 @@ func TestDefaultsOfOptions(t *testing.T) {
 func TestOptionsAreLeftAsTheyAre(t *testing.T) {
 	given := &rest.Config{Host: "http://a", QPS: 1, UserAgent: "mine"}
 	var s Settings
-	s.Networking.QPS = -1
+	s.Networking.QPS, s.Networking.ConnectTimeout = -1, time.Second
 	options, err := Options{Registry: NewRegistry(), Config: given, Settings: s}.withDefaults()
 	if err != nil || given.QPS != 1 || given.Burst != 0 {
 		t.Errorf("got %+v, %v", given, err)
 	}
-	if options.Config.QPS != -1 || options.Config.UserAgent != "mine" {
+	if options.Config.QPS != -1 || options.Config.UserAgent != "mine" || options.Config.Dial == nil || given.Dial != nil {
 		t.Errorf("got %+v", options.Config)
 	}
 }

@@ -85,8 +85,10 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 
 // A setting that the list above forgets shows up here.
 func TestEverySettingHasADefault(t *testing.T) {
-	zeroByDesign := []string{"Scope.Namespaces", "Scanning.Disabled", "Posting.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
-		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Metrics.Address", "Metrics.Secure"}
+	zeroByDesign := []string{
+		"Scope.Namespaces", "Scanning.Disabled", "Posting.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
+		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Metrics.Address", "Metrics.Secure",
+	}
 	of := reflect.ValueOf(settings.Default())
 	for i := range of.NumField() {
 		group := of.Type().Field(i).Name

@@ -12,7 +12,7 @@ import (
 )
 
 // lasting is how long an outage lasts.
-const lasting = 2 * time.Second
+const lasting = 1 * time.Second
 
 // faults are what an API server, or the network before it, can do to a request.
 var faults = map[string]testenv.Fault{
