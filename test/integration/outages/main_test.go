@@ -11,8 +11,10 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
@@ -90,9 +92,9 @@ func (b *bench) handlers() registry.Handlers {
 // start runs an engine until the test ends. It need not be ready then.
 func (b *bench) start() {
 	b.t.Helper()
-	client, err := rest.HTTPClientFor(b.config)
+	connection, err := rest.HTTPClientFor(b.config)
 	b.Expect(err).NotTo(gomega.HaveOccurred())
-	resources, err := discovery.ForConfig(b.config, client)
+	resources, err := discovery.ForConfig(b.config, connection)
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	s := settings.Settings{}
 	s.Scope.Namespaces = []string{b.namespace}
@@ -101,7 +103,7 @@ func (b *bench) start() {
 	s.Watching.ReconnectLimit = 400 * time.Millisecond
 	s.Posting.Disabled = true
 	b.engine = reconcile.New(reconcile.Config{
-		Handlers: b.handlers(), Settings: s, Logger: operators.Logger(), REST: b.config, HTTP: client, Resources: resources,
+		Handlers: b.handlers(), Settings: s, Logger: operators.Logger(), REST: b.config, HTTP: connection, Resources: resources,
 		Context: func(ctx context.Context, _ reconcile.About) context.Context { return ctx },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -136,10 +138,8 @@ func (b *bench) create(name string) *unstructured.Unstructured {
 // wish changes what the update handler is for.
 func (b *bench) wish(object *unstructured.Unstructured, wish string) {
 	b.t.Helper()
-	current, err := cluster.Current(object)()
-	b.Expect(err).NotTo(gomega.HaveOccurred())
-	b.Expect(unstructured.SetNestedField(current.Object, wish, "spec", "wish")).To(gomega.Succeed())
-	b.Expect(cluster.Client().Update(b.t.Context(), current)).To(gomega.Succeed())
+	merge := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"wish":%q}}`, wish))
+	b.Expect(cluster.Client().Patch(b.t.Context(), object.DeepCopy(), merge)).To(gomega.Succeed())
 }
 
 // problems are the watches that do not go on.
