@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -148,10 +150,16 @@ func liveClient(logger logr.Logger) client.NewClientFunc {
 	}
 }
 
+// keepAlive is how often client-go looks whether a silent connection is alive.
+const keepAlive = 30 * time.Second
+
 // limited applies the settings of the operator to its connection.
 func limited(config *rest.Config, n settings.Networking) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = n.QPS, n.Burst
+	if config.Dial == nil && n.ConnectTimeout != settings.DefaultConnectTimeout { // which is client-go's, and lets clients share connections
+		config.Dial = (&net.Dialer{Timeout: n.ConnectTimeout, KeepAlive: keepAlive}).DialContext
+	}
 	if config.UserAgent == "" {
 		config.UserAgent = "kopf-go"
 	}

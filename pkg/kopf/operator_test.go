@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
@@ -60,7 +61,10 @@ func TestDefaultsOfOptions(t *testing.T) {
 	}
 	c, err := newConnection(t.Context(), &operator{options: options}).config()
 	if err != nil || c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != nobody().Host {
-		t.Errorf("got %+v, %v", c, err)
+		t.Fatalf("got %+v, %v", c, err)
+	}
+	if c.Dial != nil {
+		t.Error("client-go's own way to connect is the default: clients share their connections then")
 	}
 }
 
@@ -68,12 +72,12 @@ func TestDefaultsOfOptions(t *testing.T) {
 func TestOptionsAreLeftAsTheyAre(t *testing.T) {
 	given := &rest.Config{Host: "http://a", QPS: 1, UserAgent: "mine"}
 	var s Settings
-	s.Networking.QPS = -1
+	s.Networking.QPS, s.Networking.ConnectTimeout = -1, time.Second
 	c, err := newConnection(t.Context(), &operator{options: Options{Config: given}, settings: s}).config()
 	if err != nil || given.QPS != 1 || given.Burst != 0 {
 		t.Errorf("got %+v, %v", given, err)
 	}
-	if c.QPS != -1 || c.UserAgent != "mine" {
+	if c.QPS != -1 || c.UserAgent != "mine" || c.Dial == nil || given.Dial != nil {
 		t.Errorf("got %+v", c)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/disputes"
 	"github.com/kopf-go/kopf/pkg/reconcile/logging"
 	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
@@ -66,6 +67,7 @@ type Engine struct {
 	memories memories
 	lines    *lines
 	told     *logging.Events // by handlers, in their logs
+	disputes *disputes.Table[claimed]
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	said       sync.Map // what is reported once an operator
@@ -103,8 +105,9 @@ func New(config Config) *Engine {
 		watching: make(chan struct{}),
 		activity: activity{paused: config.Paused, resumed: make(chan struct{})},
 		hurry:    make(signal, 1), changed: make(signal, 1),
-		lines: newLines(config.Settings.Queueing.EventBacklog),
-		told:  config.lines(),
+		lines:    newLines(config.Settings.Queueing.EventBacklog),
+		told:     config.lines(),
+		disputes: disputes.New[claimed](config.Settings.Queueing.DisputeDelays),
 		supervisor: daemons.New(daemons.Options{
 			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
 		}),

@@ -70,8 +70,6 @@ func (p *pass) readLive(ctx context.Context) (present bool, wait time.Duration, 
 // get reads the object directly; nil if it is gone, or is another one by now.
 // Whatever was in doubt is not any more.
 func (p *pass) get(ctx context.Context) (*object.Body, error) {
-	ctx, cancel := p.requestContext(ctx)
-	defer cancel()
 	snapshot, err := p.api.Get(ctx, p.key.NamespacedName)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -93,10 +91,4 @@ func (p *pass) release() {
 	m := p.memory
 	m.background.close()
 	m.recollection = recollection{uid: m.uid, floor: m.floor, floorAt: m.floorAt, released: true, ended: m.ended}
-}
-
-// requestContext limits one request to the API server. It does not end with the
-// handlers' context: what they have done until the operator stops is written.
-func (p *pass) requestContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), p.Settings.Networking.RequestTimeout)
 }

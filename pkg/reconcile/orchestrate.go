@@ -78,7 +78,7 @@ func (e *Engine) setUp(found discovery.Served) (*served, error) {
 	if err := handlers.Conflicts(); err != nil {
 		return nil, fmt.Errorf("%s: %w", found, err)
 	}
-	api, err := kube.New(e.REST, e.HTTP, found.Resource)
+	api, err := kube.New(e.REST, e.HTTP, found.Resource, e.Settings)
 	if err != nil {
 		return nil, err
 	}

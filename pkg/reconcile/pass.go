@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )
 
 // maxRounds is how often a pass continues at once on what it has just written.
@@ -42,7 +43,7 @@ func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
 	}
 	p := &pass{Engine: e, served: resource, key: key, memory: e.memories.of(key)}
 	p.log = e.logger(key)
-	if pause := time.Until(p.memory.notBefore); pause > 0 {
+	if pause := max(time.Until(p.memory.notBefore), p.respite()); pause > 0 {
 		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	defer p.acknowledge()
@@ -109,7 +110,7 @@ func (p *pass) pause(err error) time.Duration {
 	delays := p.Settings.Queueing.ErrorDelays
 	delay := time.Nanosecond
 	if len(delays) > 0 {
-		delay = delays[min(p.memory.failures, len(delays)-1)]
+		delay = max(delays[min(p.memory.failures, len(delays)-1)], kube.Delay(err))
 	}
 	p.memory.failures++
 	p.Metrics.Error(p.key.Resource)

@@ -70,8 +70,6 @@ func (p *pass) ask(ctx context.Context, subresource string, merge map[string]any
 	if err != nil {
 		return err
 	}
-	ctx, cancel := p.requestContext(ctx)
-	defer cancel()
 	err = p.api.Probe(ctx, p.key.NamespacedName, subresource, text)
 	p.Metrics.Write(p.key.Resource, metrics.Check, answerOf(err))
 	return err

@@ -2,9 +2,7 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -28,23 +26,24 @@ type stream struct {
 	ended     chan struct{}   // closed when it will never tell of anything again
 
 	mu      sync.Mutex
-	problem error  // of the last attempt to list or to watch
-	version string // what was known when it was seen
+	problem error // of the last attempt to list or to watch; nil: it is watched
 }
 
 // newStream makes a watch, which has yet to be run.
 func (e *Engine) newStream(ctx context.Context, s *served, namespace string) (*stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	informer := cache.NewSharedIndexInformerWithOptions(s.api.ListWatch(namespace), &object.Snapshot{},
-		cache.SharedIndexInformerOptions{ObjectDescription: s.name})
-	w := &stream{namespace: namespace, informer: informer, cancel: cancel, left: ctx.Done(), ended: make(chan struct{})}
+	w := &stream{namespace: namespace, cancel: cancel, left: ctx.Done(), ended: make(chan struct{})}
+	source := s.api.ListWatch(namespace, e.Settings.Watching, func(err error) { e.attempted(s, w, err) })
+	informer := cache.NewSharedIndexInformerWithOptions(source, &object.Snapshot{}, cache.SharedIndexInformerOptions{ObjectDescription: s.name})
+	w.informer = informer
 	w.run = func() {
 		defer close(w.ended)
 		informer.RunWithContext(ctx)
 	}
 	listening, err := informer.AddEventHandler(e.listener(ctx, s))
 	if err == nil {
-		err = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { e.troubled(s, w, err) })
+		// What fails was told by the source, and more of it than reflectors tell.
+		err = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	}
 	if err != nil {
 		cancel()
@@ -58,16 +57,21 @@ func (e *Engine) newStream(ctx context.Context, s *served, namespace string) (*s
 // and in the indices.
 func (w *stream) listed() <-chan struct{} { return w.listening.HasSyncedChecker().Done() }
 
-// troubled notes that the API server does not list or watch.
-func (e *Engine) troubled(s *served, w *stream, err error) {
+// attempted notes whether the API server lists and watches; nil: a watch has begun.
+func (e *Engine) attempted(s *served, w *stream, err error) {
 	log := e.Logger.WithValues("resource", s.name, "namespace", w.namespace)
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		log.V(1).Info("The watch was interrupted, and is begun again.", "reason", err.Error())
 		e.Metrics.Restart(s.name, metrics.Interrupted)
 		return
 	}
-	e.Metrics.Restart(s.name, metrics.Unavailable)
-	if w.note(err) {
+	if err != nil {
+		e.Metrics.Restart(s.name, metrics.Unavailable)
+	}
+	switch news, healed := w.note(err); {
+	case healed:
+		log.Info("The objects are watched again.")
+	case news:
 		log.Error(err, "The objects cannot be watched now; this is tried again.")
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
@@ -75,24 +79,22 @@ func (e *Engine) troubled(s *served, w *stream, err error) {
 	}
 }
 
-// note keeps the problem, and tells whether it is a new one.
-func (w *stream) note(err error) bool {
+// note keeps the problem, if there is one. It tells whether that is news, or good
+// news. The words of network errors change with every attempt: only another answer
+// of the server is another problem.
+func (w *stream) note(err error) (news, healed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	version := w.informer.LastSyncResourceVersion()
-	known := w.problem != nil && w.version == version && w.problem.Error() == err.Error()
-	w.problem, w.version = err, version
-	return !known
+	before := w.problem
+	w.problem = err
+	return err != nil && (before == nil || apierrors.ReasonForError(before) != apierrors.ReasonForError(err)), err == nil && before != nil
 }
 
 // trouble is why the watch does not go on; nil if it does.
 func (w *stream) trouble() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.problem != nil && w.version == w.informer.LastSyncResourceVersion() {
-		return w.problem
-	}
-	return nil
+	return w.problem
 }
 
 // streams are the watches of one resource. They are changed by one goroutine, and

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
@@ -58,9 +59,14 @@ func TestAWatchTellsItsTrouble(t *testing.T) {
 	e, s := New(Config{}), newServed(kex, nil, nil)
 	e.served.put(s)
 	w := watched(t, e, s, "ns")
-	refused := errors.New("refused")
-	if !w.note(refused) || w.note(refused) || !w.note(errors.New("down")) {
-		t.Error("a problem is news when it is another one")
+	refused, down := errors.New("refused"), apierrors.NewServiceUnavailable("down")
+	for i, step := range []struct {
+		err          error
+		news, healed bool
+	}{{nil, false, false}, {refused, true, false}, {refused, false, false}, {nil, false, true}, {nil, false, false}, {refused, true, false}, {errors.New("refused again"), false, false}, {down, true, false}} {
+		if news, healed := w.note(step.err); news != step.news || healed != step.healed {
+			t.Errorf("%d. %v: news %t, healed %t", i+1, step.err, news, healed)
+		}
 	}
 	got := e.Watching()
 	if len(got) != 1 || got[0].Namespace != "ns" || got[0].Listed || got[0].Err == nil {

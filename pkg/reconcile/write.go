@@ -118,13 +118,12 @@ func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, 
 	if err != nil {
 		return err
 	}
+	d := p.examine(ctx, merge)
 	p.memory.doubt = true
 	open := in.unanswered
 	if theirs != nil {
 		in.unanswered = append(slices.Clone(open), p.attempt(theirs, subresource))
 	}
-	ctx, cancel := p.requestContext(ctx)
-	defer cancel()
 	snapshot, err := p.api.Patch(ctx, p.key.NamespacedName, subresource, text)
 	p.Metrics.Write(p.key.Resource, in.reason(subresource), answerOf(err))
 	if err != nil {
@@ -136,6 +135,7 @@ func (p *pass) send(ctx context.Context, in *intent, subresource string, merge, 
 	p.body = snapshot.Body()
 	p.memory.written(p.body)
 	in.unanswered = nil // earlier ones are bound to a version that is past
+	p.claim(merge, d)
 	p.warnPruned(merge)
 	return nil
 }

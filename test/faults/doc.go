@@ -10,6 +10,7 @@
 //	crash-before     the operator dies, and the write never happens
 //	crash-after      the operator dies right after it
 //	lost-answer      it is committed, and the operator does not learn of it
+//	timeout          nor, and is told when to come again
 //	lost-blind       nor by the next read; and somebody else changes the object
 //	late             it is committed when the operator has given it up
 //	unavailable      it is not committed, and the operator does not know that
@@ -60,6 +61,7 @@
 //	what ends with a kept intent has ended                resuming/k=6/unavailable
 //	a transformation is not repeated on its result        resuming-once/k=3/lost-answer
 //	… nor when it is committed late                       resuming-once/k=3/late
+//	a write is not repeated below the protocol            resuming-once/k=3/timeout
 //	the status is not written again after a conflict      patches/k=3/edit-labels
 //	the base of another operator stands                   refusal/k=1/takeover-alive
 //	its records stand                                     retries/k=2/takeover-midway

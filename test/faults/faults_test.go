@@ -46,6 +46,16 @@ var faults = map[string]fault{
 	"lost-answer": {short: true, lives: true, at: func(_ *run, w *write) (*http.Response, error) {
 		return loseAnswer(w)
 	}},
+	// It is committed, and the API server says that it is not, and when to come again.
+	"timeout": {lives: true, at: func(r *run, w *write) (*http.Response, error) {
+		r.history.note("#%d takes too long", w.number)
+		if _, err := w.commit(); err != nil {
+			return nil, err
+		}
+		answer := failure(w.request, http.StatusGatewayTimeout, "Timeout")
+		answer.Header.Set("Retry-After", "1")
+		return answer, nil
+	}},
 	// The answer is lost, and so is the next one; the object changes meanwhile.
 	"lost-blind": {meddles: true, at: func(r *run, w *write) (*http.Response, error) {
 		w.operator.failReads.Store(1)

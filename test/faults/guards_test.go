@@ -70,6 +70,11 @@ var guards = map[string]guard{
 		code:    "return a.version != body.ResourceVersion()",
 		instead: "return true",
 	},
+	"a timeout: a write that may have been committed is not repeated below the protocol": {
+		file: "internal/kube/repeat.go", plan: "resuming-once/k=3/timeout",
+		code:    "const attemptsOfClientGo = 0",
+		instead: "const attemptsOfClientGo = 10",
+	},
 	"a conflict after the status: that part is not written again": {
 		file: "write.go", plan: "patches/k=3/edit-labels",
 		code:    "p.memory.unsent[i].StatusDone = true",

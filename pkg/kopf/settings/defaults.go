@@ -19,9 +19,6 @@ const (
 	DefaultEventBacklog       = 100
 
 	DefaultCancellationPolling = 60 * time.Second
-	DefaultQPS                 = 200
-	DefaultBurst               = 400
-	DefaultRequestTimeout      = 30 * time.Second
 )
 
 // Default is the configuration that an empty one means.
@@ -39,10 +36,9 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.Execution.ExitTimeout, DefaultExitTimeout)
 	fill(&s.Background.CancellationPolling, DefaultCancellationPolling)
 	fill(&s.Queueing.EventBacklog, DefaultEventBacklog)
-	fill(&s.Networking.QPS, DefaultQPS)
-	fill(&s.Networking.Burst, DefaultBurst)
-	fill(&s.Networking.RequestTimeout, DefaultRequestTimeout)
 	s.Posting.fill()
+	s.Networking.fill()
+	s.Watching.fill()
 	s.Peering.fill()
 	s.Replicas.fill()
 	s.Health.fill()
@@ -59,8 +55,14 @@ func (s Settings) WithDefaults() Settings {
 	if s.Queueing.ErrorDelays == nil {
 		s.Queueing.ErrorDelays = Fibonacci(time.Second, 10*time.Minute)
 	}
+	if s.Queueing.DisputeDelays == nil {
+		s.Queueing.DisputeDelays = DefaultDisputeDelays()
+	}
 	return s
 }
+
+// DefaultDisputeDelays are the default of Queueing.DisputeDelays.
+func DefaultDisputeDelays() []time.Duration { return Fibonacci(time.Second, 5*time.Minute) }
 
 func fill[T comparable](field *T, value T) {
 	var zero T

@@ -18,6 +18,7 @@ type Settings struct {
 	Queueing    Queueing
 	Posting     Posting
 	Networking  Networking
+	Watching    Watching
 	Peering     Peering
 	Replicas    Replicas
 	Health      Health
@@ -84,18 +85,14 @@ type Queueing struct {
 	// Default: Fibonacci numbers from 1 second to 10 minutes. An empty, non-nil
 	// list disables the pauses.
 	ErrorDelays []time.Duration
+	// DisputeDelays are the pauses of an object after each time that somebody else
+	// has undone what the operator has written, once that happens again and again
+	// in quick succession; the last one repeats. Default: DefaultDisputeDelays, from
+	// 1 second to 5 minutes: a dispute does no harm then, and its end is noticed. An
+	// empty, non-nil list disables the guard.
+	DisputeDelays []time.Duration
 	// EventBacklog is how many watch events of one object wait for its event
 	// handlers before the oldest modifications are merged.
 	// Default: DefaultEventBacklog.
 	EventBacklog int
-}
-
-// Networking is how the operator talks to the API server.
-type Networking struct {
-	// QPS and Burst limit the requests per second of the operator.
-	// Default: DefaultQPS and DefaultBurst; a negative QPS is no limit.
-	QPS   float32
-	Burst int
-	// RequestTimeout limits one read or write. Default: DefaultRequestTimeout.
-	RequestTimeout time.Duration
 }

@@ -3,7 +3,6 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -25,8 +24,8 @@ func (s Settings) Validate() error {
 		notNegative("Background.CancellationPolling", s.Background.CancellationPolling),
 		s.Queueing.validate(),
 		s.Posting.validate(),
-		notNegative("Networking.Burst", s.Networking.Burst),
-		notNegative("Networking.RequestTimeout", s.Networking.RequestTimeout),
+		s.Networking.validate(),
+		s.Watching.validate(),
 		s.Peering.validate(),
 		s.Replicas.validate(),
 		s.Health.validate(),
@@ -69,9 +68,9 @@ func (p Persistence) validateFinalizer() error {
 }
 
 func (q Queueing) validate() error {
-	var delays error
-	if slices.ContainsFunc(q.ErrorDelays, func(d time.Duration) bool { return d < 0 }) {
-		delays = fmt.Errorf("settings.Queueing.ErrorDelays has a negative pause: %v", q.ErrorDelays)
-	}
-	return errors.Join(delays, notNegative("Queueing.EventBacklog", q.EventBacklog))
+	return errors.Join(
+		noPauseIntoThePast("Queueing.ErrorDelays", q.ErrorDelays),
+		noPauseIntoThePast("Queueing.DisputeDelays", q.DisputeDelays),
+		notNegative("Queueing.EventBacklog", q.EventBacklog),
+	)
 }

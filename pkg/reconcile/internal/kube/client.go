@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // fieldManager names this project in the managedFields of what it writes.
@@ -24,14 +24,15 @@ var listVersion = schema.GroupVersion{Version: "v1"}
 
 // Client talks to the API server about one resource. It is safe for concurrent use.
 type Client struct {
-	rest     rest.Interface
-	metadata metadata.Getter
-	resource selector.Resource
+	rest       rest.Interface
+	metadata   metadata.Getter
+	resource   selector.Resource
+	networking settings.Networking
 }
 
 // New makes a client of one resource. The HTTP client is shared by all clients
 // of an operator, so that they share its connections.
-func New(config *rest.Config, httpClient *http.Client, resource selector.Resource) (*Client, error) {
+func New(config *rest.Config, httpClient *http.Client, resource selector.Resource, s settings.Settings) (*Client, error) {
 	objects, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("the API of %s cannot be used: %w", resource, err)
@@ -42,30 +43,31 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 	if resource.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = codec{}
+	config.NegotiatedSerializer = codec{idle: s.Watching.InactivityTimeout}
 	config.AcceptContentTypes, config.ContentType = "", "application/json"
 	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("the API of %s cannot be used: %w", resource, err)
 	}
-	return &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource}, nil
+	return &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource, networking: s.Networking}, nil
 }
 
-// Get reads one object, live.
+// Get reads one object, live. A temporary failure is repeated.
 func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Snapshot, error) {
-	return c.one(ctx, c.rest.Get(), key, "")
+	return c.one(ctx, c.rest.Get(), key, "", temporary)
 }
 
 // Patch applies a merge patch to an object, or to one of its subresources, and
-// returns the object as it is afterwards. Fields that the resource does not have
+// returns the object as it is afterwards. It is repeated if it was surely not
+// executed; after any other failure, it may have been. Fields that the resource does not have
 // are dropped: the server need not warn of them, for the caller sees that.
 func (c *Client) Patch(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) (*object.Snapshot, error) {
-	return c.one(ctx, c.merging(merge), key, subresource)
+	return c.one(ctx, c.merging(merge), key, subresource, unexecuted)
 }
 
 // Probe asks the server what it would say to such a patch. Nothing is stored.
 func (c *Client) Probe(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) error {
-	_, err := c.one(ctx, c.merging(merge).Param("dryRun", metav1.DryRunAll), key, subresource)
+	_, err := c.one(ctx, c.merging(merge).Param("dryRun", metav1.DryRunAll), key, subresource, temporary)
 	return err
 }
 
@@ -73,40 +75,18 @@ func (c *Client) merging(merge []byte) *rest.Request {
 	return c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").Body(merge)
 }
 
-func (c *Client) one(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string) (*object.Snapshot, error) {
+func (c *Client) one(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string, worth func(error) bool) (*object.Snapshot, error) {
 	request = c.scoped(request, key.Namespace).Name(key.Name)
 	if subresource != "" {
 		request = request.SubResource(subresource)
 	}
-	data, err := c.do(ctx, request)
+	data, err := c.do(ctx, request, worth)
 	if err != nil {
 		return nil, err
 	}
 	return object.ParseSnapshot(data)
 }
 
-// list reads all objects of a namespace; of all namespaces if it is empty.
-func (c *Client) list(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
-	request := c.scoped(c.rest.Get(), namespace)
-	data, err := c.do(ctx, request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion))
-	if err != nil {
-		return nil, err
-	}
-	if !gjson.ValidBytes(data) {
-		return nil, fmt.Errorf("the list of %s is cut or no JSON", c.resource)
-	}
-	return parseList(data, c.resource)
-}
-
 func (c *Client) scoped(request *rest.Request, namespace string) *rest.Request {
 	return request.NamespaceIfScoped(namespace, namespace != "").Resource(c.resource.Plural)
-}
-
-func (c *Client) do(ctx context.Context, request *rest.Request) ([]byte, error) {
-	result := request.Do(ctx)
-	// Error decodes the server's explanation, which Raw would leave out.
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	return result.Raw()
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // server answers every request in the same way, and remembers them.
@@ -71,7 +73,7 @@ func serve(t *testing.T, s *server, resource selector.Resource) *Client {
 	}
 	running := httptest.NewServer(s)
 	t.Cleanup(running.Close)
-	client, err := New(&rest.Config{Host: running.URL, QPS: -1}, running.Client(), resource)
+	client, err := New(&rest.Config{Host: running.URL, QPS: -1}, running.Client(), resource, settings.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,20 +132,21 @@ func TestRequests(t *testing.T) {
 			return err
 		}, "GET /apis/kopf.dev/v1/namespaces/ns/kopfexamples?continue=token&limit=500"},
 		"watch": {kex, func(ctx context.Context, c *Client) error {
-			w, err := c.ListWatch("ns").(cache.WatcherWithContext).WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true})
+			w, err := c.ListWatch("ns", settings.Default().Watching, func(error) {}).(cache.WatcherWithContext).WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: "7", AllowWatchBookmarks: true})
 			if err == nil {
 				w.Stop()
 			}
 			return err
-		}, "GET /apis/kopf.dev/v1/namespaces/ns/kopfexamples?allowWatchBookmarks=true&resourceVersion=7&watch=true"},
+		}, "GET /apis/kopf.dev/v1/namespaces/ns/kopfexamples?allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=N&watch=true"},
 	}
+	random := regexp.MustCompile(`timeoutSeconds=\d+`)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &server{answer: `{"metadata":{"name":"one"},"items":[]}`}
 			if err := test.request(t.Context(), serve(t, s, test.resource)); err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(s.requests, "\n"); got != test.want {
+			if got := random.ReplaceAllString(strings.Join(s.requests, "\n"), "timeoutSeconds=N"); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
@@ -151,7 +154,7 @@ func TestRequests(t *testing.T) {
 }
 
 func list(ctx context.Context, c *Client, namespace string, options metav1.ListOptions) (*List, error) {
-	found, err := c.ListWatch(namespace).(cache.ListerWithContext).ListWithContext(ctx, options)
+	found, err := c.ListWatch(namespace, settings.Default().Watching, func(error) {}).(cache.ListerWithContext).ListWithContext(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +187,7 @@ func TestWatchedObjectsAreSnapshots(t *testing.T) {
 		event("ADDED", "a", 0), event("BOOKMARK", "", 0),
 		`{"type":"ERROR","object":{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Expired","code":410,"message":"too old"}}`,
 	}, "\n") + "\n"}
-	w, err := serve(t, s, kex).ListWatch("").(cache.WatcherWithContext).WatchWithContext(t.Context(), metav1.ListOptions{})
+	w, err := serve(t, s, kex).ListWatch("", settings.Default().Watching, func(error) {}).(cache.WatcherWithContext).WatchWithContext(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +270,7 @@ func TestAListThatIsCutIsAnError(t *testing.T) {
 }
 
 func TestAClientOfNowhereIsAnError(t *testing.T) {
-	if client, err := New(&rest.Config{Host: "http://[broken"}, http.DefaultClient, kex); err == nil || !strings.Contains(err.Error(), "the API of kopfexamples.v1.kopf.dev cannot be used") {
+	if client, err := New(&rest.Config{Host: "http://[broken"}, http.DefaultClient, kex, settings.Default()); err == nil || !strings.Contains(err.Error(), "the API of kopfexamples.v1.kopf.dev cannot be used") {
 		t.Errorf("got %v, %v", client, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,10 @@ import (
 
 // codec decodes the API server's JSON into snapshots, and its failures into
 // metav1.Status. It never encodes: the engine writes patches as bytes.
-type codec struct{}
+type codec struct {
+	// idle is how long a watch may bring nothing; not positive: for ever.
+	idle time.Duration
+}
 
 var (
 	_ runtime.NegotiatedSerializer = codec{}
@@ -28,7 +32,7 @@ func (c codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	return []runtime.SerializerInfo{{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
 		EncodesAsText: true, Serializer: c,
-		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: stream{}, Framer: stream{}},
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: stream{c}, Framer: stream{c}},
 	}}
 }
 

@@ -8,8 +8,6 @@ import (
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/kopf/object"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
@@ -60,22 +58,20 @@ func withKind(item gjson.Result, resource selector.Resource) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, resource.GroupVersion(), resource.Kind, fields)
 }
 
-// ListWatch feeds an informer with the objects of one namespace; of all
-// namespaces if it is empty.
-func (c *Client) ListWatch(namespace string) cache.ListerWatcher {
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			// Reflectors ask for "any version" (0) or "not older than what I
-			// had" to spare the server. After a restart that can be a state
-			// from before our own last writes, and handlers would run again:
-			// a list must be consistent.
-			options.ResourceVersion, options.ResourceVersionMatch = "", ""
-			return c.list(ctx, namespace, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.Watch = true
-			request := c.scoped(c.rest.Get(), namespace)
-			return request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion).Watch(ctx)
-		},
+// list reads the objects of a namespace, or a page of them; of all namespaces if it
+// is empty.
+func (c *Client) list(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
+	// Reflectors ask for "any version" (0) or "not older than what I had" to spare
+	// the server. After a restart that can be a state from before our own last
+	// writes, and handlers would run again: a list must be consistent.
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	request := c.scoped(c.rest.Get(), namespace)
+	data, err := c.attempt(ctx, request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion))
+	if err != nil {
+		return nil, err
 	}
+	if !gjson.ValidBytes(data) {
+		return nil, fmt.Errorf("the list of %s is cut or no JSON", c.resource)
+	}
+	return parseList(data, c.resource)
 }

@@ -55,8 +55,8 @@ func cut(frame []byte) (kind string, object []byte, ok bool) {
 }
 
 // NewFrameReader parts the answer to a watch request into frames.
-func (stream) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
-	return &frames{Closer: answer, lines: bufio.NewReaderSize(answer, readAhead)}
+func (s stream) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
+	return &frames{alarm: newAlarm(s.idle, answer), lines: bufio.NewReaderSize(answer, readAhead)}
 }
 
 // NewFrameWriter is asked for by nobody: the engine sends no streams.
@@ -71,7 +71,7 @@ const maxFrame = 16 << 20
 
 // frames hands out one frame after another, as runtime.Framer asks for it.
 type frames struct {
-	io.Closer
+	*alarm
 	lines *bufio.Reader
 	frame []byte // reused
 	rest  []byte // of the frame, not handed out yet
@@ -81,8 +81,9 @@ type frames struct {
 func (f *frames) Read(into []byte) (int, error) {
 	if len(f.rest) == 0 {
 		if err := f.next(); err != nil {
-			return 0, err
+			return 0, f.explain(err)
 		}
+		f.put()
 	}
 	n := copy(into, f.rest)
 	if f.rest = f.rest[n:]; len(f.rest) > 0 {

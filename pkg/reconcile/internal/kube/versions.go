@@ -37,3 +37,15 @@ func (c *Client) Versions(ctx context.Context, namespace string) (map[types.Name
 	}
 	return versions, nil
 }
+
+// Managers reads who has written which fields of an object, as the API server knows
+// it; the objects themselves are kept without that.
+func (c *Client) Managers(ctx context.Context, key types.NamespacedName) ([]metav1.ManagedFieldsEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.networking.RequestTimeout)
+	defer cancel()
+	found, err := c.metadata.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("the managers of the fields cannot be read: %w", err)
+	}
+	return found.ManagedFields, nil
+}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // paged answers a list in two pages, of the metadata alone.
@@ -60,7 +61,7 @@ func versionsOf(t *testing.T, answer http.HandlerFunc) (map[types.NamespacedName
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	client, err := New(&rest.Config{Host: server.URL}, server.Client(), selector.Resource{Group: "g", Version: "v1", Plural: "things", Kind: "Thing"})
+	client, err := New(&rest.Config{Host: server.URL}, server.Client(), selector.Resource{Group: "g", Version: "v1", Plural: "things", Kind: "Thing"}, settings.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,116 @@
+package outages
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// lasting is how long an outage lasts.
+const lasting = 1 * time.Second
+
+// faults are what an API server, or the network before it, can do to a request.
+var faults = map[string]testenv.Fault{
+	"429":                     testenv.Answer(http.StatusTooManyRequests, "TooManyRequests", 1),
+	"429 at once":             testenv.Answer(http.StatusTooManyRequests, "TooManyRequests", 0),
+	"500":                     testenv.Answer(http.StatusInternalServerError, "InternalError", 0),
+	"503":                     testenv.Answer(http.StatusServiceUnavailable, "ServiceUnavailable", 0),
+	"503 with a pause":        testenv.Answer(http.StatusServiceUnavailable, "ServiceUnavailable", 1),
+	"504 after it was done":   testenv.After(testenv.Answer(http.StatusGatewayTimeout, "Timeout", 1)),
+	"500 after it was done":   testenv.After(testenv.Answer(http.StatusInternalServerError, "ServerTimeout", 1)),
+	"refused":                 testenv.Refuse,
+	"reset":                   testenv.Reset,
+	"reset after it was done": testenv.Lose,
+}
+
+// targets are what can be hit.
+var targets = map[string]func(testenv.Request) bool{
+	"writes":     func(r testenv.Request) bool { return r.Method == http.MethodPatch },
+	"reads":      func(r testenv.Request) bool { return r.Method == http.MethodGet && r.Resource != "" },
+	"watches":    func(r testenv.Request) bool { return r.Method == testenv.MethodWatch },
+	"lists":      func(r testenv.Request) bool { return r.Method == testenv.MethodList },
+	"everything": func(testenv.Request) bool { return true },
+}
+
+// ofObjects are the requests about the objects of the tests.
+func (b *bench) ofObjects() int {
+	count := 0
+	for _, r := range b.requests.Requests() {
+		if r.Resource == "kopfexamples" {
+			count++
+		}
+	}
+	return count
+}
+
+// most is how many requests there may be about one object in an outage: its pauses
+// are 100, 200 and then 400 ms, each of which ends with a write and a read, of two
+// attempts each; and the watch asks as often. That is 40, and what was on its way.
+const most = 60
+
+func TestEverythingIsHandledWhenTheServerHasHealed(t *testing.T) {
+	t.Parallel()
+	for target, hits := range targets {
+		for name, fault := range faults {
+			t.Run(target+" "+name, func(t *testing.T) {
+				b := newBench(t)
+				b.start()
+				b.ready()
+				changed, leaving := b.create("changed"), b.create("leaving")
+				b.settled(changed, 1)
+				b.settled(leaving, 1)
+
+				b.faults.Begin(fault, hits)
+				b.requests.Reset()
+				b.wish(changed, "more")
+				b.Expect(cluster.Client().Delete(t.Context(), leaving)).To(gomega.Succeed())
+				b.last()
+				if requests := b.ofObjects(); requests > 2*most {
+					t.Errorf("%d requests:\n%s", requests, b.requests)
+				}
+				b.faults.Heal()
+
+				created := b.create("created")
+				b.Eventually(cluster.Exists(leaving)).Should(gomega.BeFalse())
+				b.settled(changed, 2)
+				b.settled(created, 1)
+				b.Eventually(b.problems).Should(gomega.BeEmpty())
+				b.onceEach("create changed", "create leaving", "create created", "update changed", "delete leaving")
+			})
+		}
+	}
+}
+
+// settled waits until an object was handled so often that its transformation has run
+// that many times, each once.
+func (b *bench) settled(object *unstructured.Unstructured, times int64) {
+	b.t.Helper()
+	b.Eventually(cluster.Current(object)).Should(gomega.And(
+		testenv.HavePath("spec.seen", times),
+		testenv.HaveAnnotation(handled, gomega.ContainSubstring(`"seen":`)),
+	), b.requests.String)
+}
+
+// last lets the outage last.
+func (b *bench) last() {
+	select {
+	case <-time.After(lasting):
+	case <-b.t.Context().Done():
+	}
+}
+
+func (b *bench) onceEach(calls ...string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	want := map[string]int{}
+	for _, call := range calls {
+		want[call] = 1
+	}
+	b.Expect(b.calls).To(gomega.Equal(want))
+}
