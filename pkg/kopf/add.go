@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -22,11 +23,14 @@ import (
 //
 // A nil registry is the default one. The mistakes in the declarations and the settings are returned at once.
 func Add(mgr manager.Manager, r *Registry, s Settings) error {
-	return addOperator(mgr, Options{Registry: r, Settings: s, Logger: mgr.GetLogger().WithName("kopf")})
+	options := Options{Registry: r, Settings: s, Logger: mgr.GetLogger().WithName("kopf")}
+	return addOperator(mgr, options, func(reviews http.Handler) error { return mount(mgr, "/", reviews) })
 }
 
-// addOperator takes of the options what the manager does not have.
-func addOperator(mgr manager.Manager, options Options) error {
+// addOperator takes of the options what the manager does not have. What answers
+// admission reviews, if there are handlers of such, is to be served by whoever
+// takes it.
+func addOperator(mgr manager.Manager, options Options, serve func(reviews http.Handler) error) error {
 	if options.Registry == nil {
 		options.Registry = DefaultRegistry
 	}
@@ -56,8 +60,15 @@ func addOperator(mgr manager.Manager, options Options) error {
 		Resources: resources,
 		Context:   surroundings.context,
 	}
+	served := &catalogue{}
+	config.Discovered = served.update
 	others.join(&config)
 	engine := reconcile.New(config)
+	if len(handlers.Admission()) > 0 {
+		if err := serve(newWebhook(engine, handlers, served)); err != nil {
+			return err
+		}
+	}
 	parts := []runnable{everywhere(engine.Watch), leading(others.around(engine)), everywhere(announce(engine, options.Ready))}
 	if recorder != nil {
 		parts = append(parts, everywhere(recorder.Start))

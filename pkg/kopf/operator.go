@@ -63,7 +63,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("the operator cannot be set up: %w", err)
 	}
-	if err := addOperator(mgr, options); err != nil {
+	if err := addOperator(mgr, options, noServer); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -36,6 +36,12 @@ func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, er
 	return d.onIndex(ctx, i)
 }
 
+// CallAdmission calls a handler of admission reviews. A panic becomes a PanicError.
+func (d *Declaration) CallAdmission(ctx context.Context, a *Admission) (err error) {
+	defer recovered(&err)
+	return d.onAdmission(ctx, a)
+}
+
 // Guarded calls what calls the developer's code, such as filters, beside the
 // handlers themselves. A panic becomes a PanicError.
 func Guarded(call func() error) (err error) {

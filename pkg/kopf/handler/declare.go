@@ -52,6 +52,16 @@ func Index(sel selector.Selector, fn Function, options ...IndexOption) (*Declara
 	return declare(OnIndex, sel, fn, options, IndexOption.index)
 }
 
+// Validate declares a function that checks objects before they are stored.
+func Validate(sel selector.Selector, fn Function, options ...AdmissionOption) (*Declaration, error) {
+	return declare(OnValidate, sel, fn, options, AdmissionOption.admission)
+}
+
+// Mutate declares a function that changes objects before they are stored.
+func Mutate(sel selector.Selector, fn Function, options ...AdmissionOption) (*Declaration, error) {
+	return declare(OnMutate, sel, fn, options, AdmissionOption.admission)
+}
+
 func newSubhandler(id string, fn ChangeFunc, options []SubhandlerOption) (*Declaration, error) {
 	options = append([]SubhandlerOption{ID(id)}, options...)
 	return declare(Subhandler, selector.Selector{}, Function{Change: fn}, options, SubhandlerOption.subhandler)

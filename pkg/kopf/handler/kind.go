@@ -16,16 +16,21 @@ const (
 	OnDaemon Kind = "daemon"
 	OnTimer  Kind = "timer"
 	OnIndex  Kind = "index"
+	// OnValidate and OnMutate are called by the API server, before it stores an
+	// object.
+	OnValidate Kind = "validate"
+	OnMutate   Kind = "mutate"
 	// Subhandler is registered by another handler while that one runs.
 	Subhandler Kind = "subhandler"
 )
 
 // Changing tells whether handlers of the kind are called for causes, with
 // persisted progress. Those of the other kinds have no causes, but the object as
-// it is: events and indices for every watch event, and the background ones.
+// it is: events and indices for every watch event, the background ones, and those
+// of admission for a request.
 func (k Kind) Changing() bool {
 	switch k {
-	case OnEvent, OnDaemon, OnTimer, OnIndex:
+	case OnEvent, OnDaemon, OnTimer, OnIndex, OnValidate, OnMutate:
 		return false
 	default:
 		return true
@@ -35,6 +40,10 @@ func (k Kind) Changing() bool {
 // Background tells whether handlers of the kind accompany objects, whatever
 // happens to these.
 func (k Kind) Background() bool { return k == OnDaemon || k == OnTimer }
+
+// Admission tells whether handlers of the kind are called by the API server. They
+// need no watch, and keep no progress.
+func (k Kind) Admission() bool { return k == OnValidate || k == OnMutate }
 
 // reactsTo tells whether the kind is called for the reason. Field handlers are
 // called for any but deletions, which only deletion handlers may hold up;

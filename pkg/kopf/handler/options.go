@@ -32,6 +32,8 @@ type (
 	TimerOption interface{ timer(*Declaration) }
 	// IndexOption is an option of NewIndex.
 	IndexOption interface{ index(*Declaration) }
+	// AdmissionOption is an option of OnValidate and OnMutate.
+	AdmissionOption interface{ admission(*Declaration) }
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption interface{ subhandler(*Declaration) }
 )
@@ -48,6 +50,7 @@ func (o AnyOption) subhandler(d *Declaration) { o(d) }
 func (o AnyOption) daemon(d *Declaration)     { o(d) }
 func (o AnyOption) timer(d *Declaration)      { o(d) }
 func (o AnyOption) index(d *Declaration)      { o(d) }
+func (o AnyOption) admission(d *Declaration)  { o(d) }
 
 // RetryOption fits the kinds whose handlers are retried.
 type RetryOption func(*Declaration)
@@ -64,14 +67,15 @@ func (o RetryOption) index(d *Declaration)      { o(d) }
 // FieldOption fits the kinds that can be restricted to a field.
 type FieldOption func(*Declaration)
 
-func (o FieldOption) create(d *Declaration) { o(d) }
-func (o FieldOption) update(d *Declaration) { o(d) }
-func (o FieldOption) delete(d *Declaration) { o(d) }
-func (o FieldOption) resume(d *Declaration) { o(d) }
-func (o FieldOption) event(d *Declaration)  { o(d) }
-func (o FieldOption) daemon(d *Declaration) { o(d) }
-func (o FieldOption) timer(d *Declaration)  { o(d) }
-func (o FieldOption) index(d *Declaration)  { o(d) }
+func (o FieldOption) create(d *Declaration)    { o(d) }
+func (o FieldOption) update(d *Declaration)    { o(d) }
+func (o FieldOption) delete(d *Declaration)    { o(d) }
+func (o FieldOption) resume(d *Declaration)    { o(d) }
+func (o FieldOption) event(d *Declaration)     { o(d) }
+func (o FieldOption) daemon(d *Declaration)    { o(d) }
+func (o FieldOption) timer(d *Declaration)     { o(d) }
+func (o FieldOption) index(d *Declaration)     { o(d) }
+func (o FieldOption) admission(d *Declaration) { o(d) }
 
 // TransitionOption fits updates and fields.
 type TransitionOption func(*Declaration)

@@ -1,0 +1,102 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/webhook"
+)
+
+// newWebhook makes what answers the reviews of an operator.
+func newWebhook(engine *reconcile.Engine, handlers registry.Handlers, served *catalogue) http.Handler {
+	return webhook.New(webhook.Options{
+		Handlers: handlers, Resources: served.find,
+		Logger: engine.Logger.WithName("admission"), Client: engine.Client,
+		Context: func(ctx context.Context, about webhook.About) context.Context {
+			return engine.Context(ctx, reconcile.About(about))
+		},
+		Memo: engine.Memo,
+		Gate: func(context.Context) error {
+			select {
+			case <-engine.Ready():
+				return nil
+			default:
+				return errors.New("it does not know all objects yet")
+			}
+		},
+	})
+}
+
+// mount lets the manager's webhook server answer the reviews, below the path.
+func mount(mgr manager.Manager, path string, reviews http.Handler) error {
+	path = "/" + strings.Trim(path, "/")
+	root := strings.TrimSuffix(path, "/")
+	err := handler.Guarded(func() error { // the server panics over a path that it has already
+		mgr.GetWebhookServer().Register(root+"/", http.StripPrefix(root, reviews))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("the admission handlers cannot be served at %s by the webhook server of the manager; "+
+			"give operators paths of their own: %w", path, err)
+	}
+	return nil
+}
+
+// noServer says that nobody would ever ask the admission handlers.
+func noServer(http.Handler) error {
+	return errors.New("there are admission handlers, but no server that would receive the reviews of the API server: " +
+		"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server")
+}
+
+// catalogue is what the cluster serves, as far as it is known. It is safe for
+// concurrent use.
+type catalogue struct {
+	mu        sync.RWMutex
+	resources map[schema.GroupVersionResource]selector.Resource
+}
+
+// update takes what was found. What cannot be seen now is taken to be there still.
+func (c *catalogue) update(found discovery.Snapshot) {
+	resources := make(map[schema.GroupVersionResource]selector.Resource, len(found.Resources))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for gvr, known := range c.resources {
+		if _, unseen := found.Failed[gvr.GroupVersion()]; unseen {
+			resources[gvr] = known
+		}
+	}
+	for _, resource := range found.Resources {
+		resources[resource.GVR()] = resource
+	}
+	c.resources = resources
+}
+
+func (c *catalogue) find(gvr schema.GroupVersionResource) (selector.Resource, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	resource, found := c.resources[gvr]
+	return resource, found
+}
+
+// all are the resources in the order of their names.
+func (c *catalogue) all() []selector.Resource {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(c.resources), func(a, b selector.Resource) int {
+		return strings.Compare(a.String(), b.String())
+	})
+}
