@@ -24,7 +24,7 @@ import (
 // A nil registry is the default one. The mistakes in the declarations and the settings are returned at once.
 func Add(mgr manager.Manager, r *Registry, s Settings) error {
 	options := Options{Registry: r, Settings: s, Logger: mgr.GetLogger().WithName("kopf")}
-	return addOperator(mgr, options, func(reviews http.Handler) error { return mount(mgr, "/", reviews) })
+	return addOperator(mgr, options, func(reviews http.Handler) error { return mount(mgr, reviews) })
 }
 
 // addOperator takes of the options what the manager does not have. What answers

@@ -41,17 +41,19 @@ func newWebhook(engine *reconcile.Engine, handlers registry.Handlers, served *ca
 	})
 }
 
-// mount lets the manager's webhook server answer the reviews, below the path.
-func mount(mgr manager.Manager, path string, reviews http.Handler) error {
-	path = "/" + strings.Trim(path, "/")
-	root := strings.TrimSuffix(path, "/")
+// reviewsPath is where the webhook server of a manager answers the reviews, beside
+// its other webhooks.
+const reviewsPath = "/kopf"
+
+// mount lets the manager's webhook server answer the reviews.
+func mount(mgr manager.Manager, reviews http.Handler) error {
 	err := handler.Guarded(func() error { // the server panics over a path that it has already
-		mgr.GetWebhookServer().Register(root+"/", http.StripPrefix(root, reviews))
+		mgr.GetWebhookServer().Register(reviewsPath+"/", http.StripPrefix(reviewsPath, reviews))
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("the admission handlers cannot be served at %s by the webhook server of the manager; "+
-			"give operators paths of their own: %w", path, err)
+		return fmt.Errorf("the admission handlers cannot be served at %s by the webhook server of the manager, "+
+			"most likely because another operator is: give one of them a Settings.Admission.Server: %w", reviewsPath, err)
 	}
 	return nil
 }

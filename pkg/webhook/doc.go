@@ -7,11 +7,10 @@
 // # Paths
 //
 // Every handler has the path of its id, at which it alone is called: "/check", or
-// "/check/spec.size" for a handler of a field; Path has a form of it that fits where
-// Kubernetes is particular. "/validating" calls all validations that are for the
-// review, "/mutating" all mutations; "/" all of both. A review at an unknown path is
-// not found, rather than admitted: it is for a handler that is not there any more,
-// or not there yet.
+// "/check/spec.size" for a handler of a field. "/validating" calls all validations that
+// are for the review, "/mutating" all mutations; "/" all of both. A review at an
+// unknown path is not found, rather than admitted: it is for a handler that is not
+// there any more, or not there yet.
 //
 // # One call
 //

@@ -35,10 +35,6 @@ func TestWhoIsCalled(t *testing.T) {
 				h.validate("b", record("b"), handler.Field("spec.none"))
 			}, "/a/spec.size", nil, []string{"a"},
 		},
-		"one whose path has a form for services": {
-			func(h *handlers, record func(string) handler.AdmissionFunc) { h.validate("checkSize", record("a")) },
-			"/" + webhook.Path("checkSize"), nil, []string{"a"},
-		},
 		"all, mutations first": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"))
@@ -125,37 +121,6 @@ func TestWhoIsCalled(t *testing.T) {
 				t.Errorf("called %v, want %v: %+v", called, test.called, got)
 			}
 		})
-	}
-}
-
-func TestPathsFitWhereKubernetesIsParticular(t *testing.T) {
-	made := map[string]string{}
-	for _, id := range []string{"check", "check/spec.size", "checkSize", "check_size", "checksize", "check/spec.aB", "check/spec.<a>", "Check/spec.a"} {
-		path := webhook.Path(id)
-		if other, twice := made[path]; twice {
-			t.Errorf("%q and %q have the path %q", id, other, path)
-		}
-		made[path] = id
-		if again := webhook.Path(path); again != path {
-			t.Errorf("%q has the path %q, which does not fit: %q would", id, path, again)
-		}
-	}
-	for _, id := range []string{"check", "check-1", "check/spec.size"} {
-		if path := webhook.Path(id); path != id {
-			t.Errorf("%q has the path %q", id, path)
-		}
-	}
-}
-
-func TestTheIDOfAHandlerIsNotThePathOfAnother(t *testing.T) {
-	h := &handlers{t: t}
-	h.validate("checkSize", failing(handler.Reject("by checkSize", 400)))
-	h.validate(webhook.Path("checkSize"), failing(handler.Reject("by the other", 400)))
-	w := h.serve()
-	for path, want := range map[string]string{"/checkSize": "by checkSize", "/" + webhook.Path("checkSize"): "by the other"} {
-		if got := ask(t, w, path, review(example(nil))); got.Allowed || got.Result.Message != want {
-			t.Errorf("%s: %+v", path, got.Result)
-		}
 	}
 }
 
