@@ -41,7 +41,7 @@ func TestTheStatusIsReviewedByItsOwnHandlers(t *testing.T) {
 		return nil
 	}, kopf.ID("status"), kopf.Subresource("status"))
 	o := start(t, registry)
-	o.validating(t, hook{path: "object"}, hook{path: "all"}, hook{path: "all", resources: "kopf.dev/v1/kopfexamples/*"})
+	o.validating(t, hook{path: "object"}, hook{path: "all", resources: "kopf.dev/v1/kopfexamples/*"})
 	o.mutating(t, hook{path: "status", resources: "kopf.dev/v1/kopfexamples/status"})
 
 	object := o.object("one", map[string]any{})
