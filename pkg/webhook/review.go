@@ -38,7 +38,7 @@ func (w *webhook) decode(body []byte, in *http.Request) (*question, error) {
 	if err != nil {
 		return nil, err
 	}
-	review.Headers, review.Peer = headersOf(in), peerOf(in)
+	review.Headers, review.Peer = func() http.Header { return headersOf(in) }, peerOf(in)
 	return &question{Review: review, version: version, uid: request.UID, resource: resource}, nil
 }
 

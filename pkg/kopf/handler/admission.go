@@ -96,7 +96,12 @@ func (a *Admission) UserInfo() authenticationv1.UserInfo { return a.review.User 
 // included. They belong to the handler, and had better not get into a log.
 //
 // Specification: Arguments, "Request credentials".
-func (a *Admission) Headers() http.Header { return a.review.Headers.Clone() }
+func (a *Admission) Headers() http.Header {
+	if a.review.Headers == nil {
+		return http.Header{}
+	}
+	return a.review.Headers()
+}
 
 // TLSPeer is the client certificate of the API server, not of the user; nil if it
 // has presented none, or none that the webhook server could verify: anybody can make

@@ -25,8 +25,10 @@ type Review struct {
 	// Name and Namespace are those of the request: what is posted to a subresource
 	// such as pods/exec has none itself.
 	Name, Namespace string
-	Headers         http.Header
-	Peer            *x509.Certificate // nil: none that could be verified
+	// Headers are those of the HTTP request, a new copy at every call; nil: there was
+	// no such request.
+	Headers func() http.Header
+	Peer    *x509.Certificate // nil: none that could be verified
 	// Warn takes warnings for the user; nil: nobody does.
 	Warn func(message string)
 
