@@ -20,7 +20,7 @@ import (
 )
 
 // seen lets a handler look at its arguments.
-func seen(t *testing.T, path string, asked m, look func(ctx context.Context, a *handler.Admission), adjust ...func(*webhook.Options)) {
+func seen(t *testing.T, asked m, look func(ctx context.Context, a *handler.Admission), adjust ...func(*webhook.Options)) {
 	t.Helper()
 	h := &handlers{t: t}
 	called := false
@@ -29,7 +29,7 @@ func seen(t *testing.T, path string, asked m, look func(ctx context.Context, a *
 		look(ctx, a)
 		return nil
 	}, handler.Param("param"), handler.Subresource("*"))
-	if got := ask(t, h.serve(adjust...), path, asked); !got.Allowed || !called {
+	if got := ask(t, h.serve(adjust...), "/a", asked); !got.Allowed || !called {
 		t.Errorf("called: %v, got %+v", called, got)
 	}
 }
@@ -38,7 +38,7 @@ func TestTheArgumentsOfAnUpdate(t *testing.T) {
 	asked := review(example(m{"size": 2}), m{
 		"operation": "UPDATE", "oldObject": example(m{"size": 1}), "dryRun": true, "subResource": "status",
 	})
-	seen(t, "/a", asked, func(_ context.Context, a *handler.Admission) {
+	seen(t, asked, func(_ context.Context, a *handler.Admission) {
 		size, _ := a.Spec().Int64("size")
 		before, _ := a.Old().View().Int64("spec", "size")
 		if size != 2 || before != 1 || !a.New().Exists() || a.Diff().String() != "change spec.size: 1 -> 2" {
@@ -60,7 +60,7 @@ func TestTheArgumentsOfAnUpdate(t *testing.T) {
 }
 
 func TestTheArgumentsOfACreation(t *testing.T) {
-	seen(t, "/a", review(example(m{"size": 2})), func(_ context.Context, a *handler.Admission) {
+	seen(t, review(example(m{"size": 2})), func(_ context.Context, a *handler.Admission) {
 		if a.Old().Exists() || !a.New().Exists() || a.OldBody() != nil || a.DryRun() || len(a.Diff()) != 1 || a.Reason() != "create" {
 			t.Errorf("got %v, %v, %s", a.Old(), a.New(), a.Diff())
 		}
@@ -69,7 +69,7 @@ func TestTheArgumentsOfACreation(t *testing.T) {
 
 func TestTheBodyOfADeletionIsWhatIsDeleted(t *testing.T) {
 	asked := review(nil, m{"operation": "DELETE", "oldObject": example(m{"size": 1})})
-	seen(t, "/a", asked, func(_ context.Context, a *handler.Admission) {
+	seen(t, asked, func(_ context.Context, a *handler.Admission) {
 		if size, _ := a.Spec().Int64("size"); size != 1 || a.New().Exists() || !a.Old().Exists() || a.Reason() != "delete" {
 			t.Errorf("got %v, %v, %v", a.Spec(), a.Old(), a.New())
 		}
@@ -115,7 +115,7 @@ func TestMemosAreThoseOfTheObjectUnlessItIsBeingCreated(t *testing.T) {
 		kept  bool
 	}{"an update": {update, true}, "a creation": {review(example(nil)), false}} {
 		t.Run(name, func(t *testing.T) {
-			seen(t, "/a", test.asked, func(_ context.Context, a *handler.Admission) {
+			seen(t, test.asked, func(_ context.Context, a *handler.Admission) {
 				if (a.Memo() == known) != test.kept {
 					t.Errorf("kept: %v", a.Memo() == known)
 				}
@@ -132,7 +132,7 @@ func TestTheContextIsThatOfTheOperator(t *testing.T) {
 			return context.WithValue(ctx, contextKey{}, about.Resource.Plural+" "+about.Body().Name())
 		}
 	}
-	seen(t, "/a", review(example(nil)), func(ctx context.Context, _ *handler.Admission) {
+	seen(t, review(example(nil)), func(ctx context.Context, _ *handler.Admission) {
 		if ctx.Value(contextKey{}) != "kopfexamples one" {
 			t.Errorf("got %v", ctx.Value(contextKey{}))
 		}

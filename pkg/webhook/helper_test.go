@@ -3,7 +3,6 @@ package webhook_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -88,21 +87,20 @@ func review(object m, changes ...m) m {
 }
 
 // post sends a body, and returns the answer.
-func post(t testing.TB, to http.Handler, path, body string) *http.Response {
+func post(t testing.TB, to http.Handler, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	recorder := httptest.NewRecorder()
 	to.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body)))
-	return recorder.Result()
+	return recorder
 }
 
 // ask sends a review, and returns the response to it.
 func ask(t testing.TB, to http.Handler, path string, asked any) *admissionv1.AdmissionResponse {
 	t.Helper()
 	answer := post(t, to, path, encode(t, asked))
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("status %d: %s %v", answer.StatusCode, text, err)
+	text := answer.Body.Bytes()
+	if answer.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", answer.Code, text)
 	}
 	var reviewed admissionv1.AdmissionReview
 	if err := json.Unmarshal(text, &reviewed); err != nil || reviewed.Response == nil || reviewed.Response.UID != "r-1" ||

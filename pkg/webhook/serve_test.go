@@ -51,9 +51,8 @@ func TestWhatIsNoReviewIsRefusedWithASentence(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			answer := post(t, w, test.path, test.body)
-			text, err := io.ReadAll(answer.Body)
-			if err != nil || answer.StatusCode != test.status || !strings.Contains(string(text), test.says) {
-				t.Errorf("status %d: %s", answer.StatusCode, text)
+			if text := answer.Body.String(); answer.Code != test.status || !strings.Contains(text, test.says) {
+				t.Errorf("status %d: %s", answer.Code, text)
 			}
 		})
 	}
@@ -85,9 +84,9 @@ func TestNobodyIsAskedBeforeTheOperatorIsReady(t *testing.T) {
 		o.Gate = func(context.Context) error { return errors.New("a moment") }
 	})
 	answer := post(t, w, "/a", encode(t, review(example(nil))))
-	text, _ := io.ReadAll(answer.Body)
-	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" || !strings.Contains(string(text), "a moment") {
-		t.Errorf("got %d %s", answer.StatusCode, text)
+	text := answer.Body.String()
+	if answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" || !strings.Contains(text, "a moment") {
+		t.Errorf("got %d %s", answer.Code, text)
 	}
 }
 

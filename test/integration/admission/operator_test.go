@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -32,6 +33,23 @@ type operator struct {
 func start(t *testing.T, registry *kopf.Registry, adjust ...func(*rest.Config)) *operator {
 	t.Helper()
 	registry.OnValidate(examples, rejectProbe, kopf.Labels(kopf.Filters{probeLabel: kopf.Present()}))
+	mgr, serving := newManager(t, adjust...)
+	o := &operator{
+		url: "https://" + net.JoinHostPort(serving.LocalServingHost, strconv.Itoa(serving.LocalServingPort)) + "/kopf",
+		ca:  serving.LocalServingCAData, namespace: cluster.Namespace(t),
+	}
+	settings := kopf.Settings{}
+	settings.Scope.Namespaces = []string{o.namespace}
+	if err := kopf.Add(mgr, registry, settings); err != nil {
+		t.Fatal(err)
+	}
+	run(t, mgr.Start)
+	return o
+}
+
+// newManager makes a manager, and the certificate of its webhook server.
+func newManager(t *testing.T, adjust ...func(*rest.Config)) (manager.Manager, envtest.WebhookInstallOptions) {
+	t.Helper()
 	serving := envtest.WebhookInstallOptions{}
 	if err := serving.PrepWithoutInstalling(); err != nil {
 		t.Fatal(err)
@@ -55,16 +73,7 @@ func start(t *testing.T, registry *kopf.Registry, adjust ...func(*rest.Config)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &operator{
-		url: "https://" + net.JoinHostPort(serving.LocalServingHost, strconv.Itoa(serving.LocalServingPort)) + "/kopf", ca: serving.LocalServingCAData, namespace: cluster.Namespace(t),
-	}
-	settings := kopf.Settings{}
-	settings.Scope.Namespaces = []string{o.namespace}
-	if err := kopf.Add(mgr, registry, settings); err != nil {
-		t.Fatal(err)
-	}
-	run(t, mgr.Start)
-	return o
+	return mgr, serving
 }
 
 // run runs something until the end of the test.

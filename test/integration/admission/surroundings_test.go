@@ -126,3 +126,16 @@ func TestTheAPIServerAsksAgainUntilTheOperatorIsReady(t *testing.T) {
 	g.Expect(cluster.Client().Create(t.Context(), o.object("one", nil))).To(gomega.Succeed())
 	g.Expect(asked.Load()).To(gomega.Equal(int64(1)))
 }
+
+func TestTwoOperatorsCannotServeAtOnePath(t *testing.T) {
+	t.Parallel()
+	g := gomega.NewWithT(t)
+	mgr, _ := newManager(t)
+	add := func(id string) error {
+		r := kopf.NewRegistry()
+		r.OnValidate(examples, checkSize, kopf.ID(id))
+		return kopf.Add(mgr, r, kopf.Settings{})
+	}
+	g.Expect(add("one")).To(gomega.Succeed())
+	g.Expect(add("two")).To(gomega.MatchError(gomega.ContainSubstring("cannot be served at /kopf")))
+}
