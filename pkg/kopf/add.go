@@ -29,6 +29,12 @@ func Add(mgr manager.Manager, r *Registry, s Settings) error {
 		return err
 	}
 	o.client = mgr.GetClient
+	if len(o.handlers.Admission()) > 0 && s.Admission.Server == nil {
+		if err := mount(mgr, &o.reviews); err != nil {
+			return err
+		}
+		o.mounted = true
+	}
 	return errors.Join(o.addReadyzCheck(mgr), o.join(mgr))
 }
 

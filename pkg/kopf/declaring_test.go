@@ -29,6 +29,10 @@ func timerPod(context.Context, *TickOf[*corev1.Pod]) error { return nil }
 
 func indexPod(context.Context, *IndexedOf[*corev1.Pod]) (map[string]int, error) { return nil, nil }
 
+func admitFn(context.Context, *Admission) error { return nil }
+
+func admitPod(context.Context, *AdmissionOf[*corev1.Pod]) error { return nil }
+
 func createPod(context.Context, *ChangeOf[*corev1.Pod]) error { return nil }
 
 func watchPod(context.Context, *EventOf[*corev1.Pod]) error { return nil }
@@ -66,34 +70,40 @@ func declarations(r *Registry) map[string]struct {
 		declare func(sel Selector)
 		want    string
 	}{
-		"a creation, in the default registry": {func(sel Selector) { OnCreate(sel, createFn) }, "create createFn of kex"},
-		"an update, in the default registry":  {func(sel Selector) { OnUpdate(sel, createFn) }, "update createFn of kex"},
-		"a deletion, in the default registry": {func(sel Selector) { OnDelete(sel, createFn) }, "delete createFn of kex"},
-		"a resuming, in the default registry": {func(sel Selector) { OnResume(sel, createFn) }, "resume createFn of kex"},
-		"a field, in the default registry":    {func(sel Selector) { OnField(sel, "spec.size", createFn) }, "field createFn/spec.size of kex"},
-		"an event, in the default registry":   {func(sel Selector) { OnEvent(sel, watchFn) }, "event watchFn of kex"},
-		"a creation":                          {func(sel Selector) { r.OnCreate(sel, createFn) }, "create createFn of kex"},
-		"an update":                           {func(sel Selector) { r.OnUpdate(sel, createFn) }, "update createFn of kex"},
-		"a deletion":                          {func(sel Selector) { r.OnDelete(sel, createFn) }, "delete createFn of kex"},
-		"a resuming":                          {func(sel Selector) { r.OnResume(sel, createFn) }, "resume createFn of kex"},
-		"a field":                             {func(sel Selector) { r.OnField(sel, "spec.size", createFn) }, "field createFn/spec.size of kex"},
-		"an event":                            {func(sel Selector) { r.OnEvent(sel, watchFn) }, "event watchFn of kex"},
-		"a typed creation":                    {func(Selector) { typed.OnCreate(createPod) }, "create createPod of Pod.v1"},
-		"a typed update":                      {func(Selector) { typed.OnUpdate(createPod) }, "update createPod of Pod.v1"},
-		"a typed deletion":                    {func(Selector) { typed.OnDelete(createPod) }, "delete createPod of Pod.v1"},
-		"a typed resuming":                    {func(Selector) { typed.OnResume(createPod) }, "resume createPod of Pod.v1"},
-		"a typed field":                       {func(Selector) { typed.OnField("spec.nodeName", createPod) }, "field createPod/spec.nodeName of Pod.v1"},
-		"a typed event":                       {func(Selector) { typed.OnEvent(watchPod) }, "event watchPod of Pod.v1"},
-		"a daemon, in the default registry":   {func(sel Selector) { Daemon(sel, daemonFn) }, "daemon daemonFn of kex"},
-		"a timer, in the default registry":    {func(sel Selector) { Timer(sel, timerFn) }, "timer timerFn of kex"},
-		"an index, in the default registry":   {func(sel Selector) { NewIndex(nil, sel, indexFn) }, "index indexFn of kex"},
-		"a daemon":                            {func(sel Selector) { r.Daemon(sel, daemonFn) }, "daemon daemonFn of kex"},
-		"a timer":                             {func(sel Selector) { r.Timer(sel, timerFn) }, "timer timerFn of kex"},
-		"an index":                            {func(sel Selector) { NewIndex(r, sel, indexFn) }, "index indexFn of kex"},
-		"a typed daemon":                      {func(Selector) { typed.Daemon(daemonPod) }, "daemon daemonPod of Pod.v1"},
-		"a typed timer":                       {func(Selector) { typed.Timer(timerPod) }, "timer timerPod of Pod.v1"},
-		"a typed index":                       {func(Selector) { IndexFor(typed, indexPod) }, "index indexPod of Pod.v1"},
-		"typed, in the default registry":      {func(Selector) { For[*corev1.Pod](nil).OnCreate(createPod) }, "create createPod of Pod.v1"},
+		"a creation, in the default registry":   {func(sel Selector) { OnCreate(sel, createFn) }, "create createFn of kex"},
+		"an update, in the default registry":    {func(sel Selector) { OnUpdate(sel, createFn) }, "update createFn of kex"},
+		"a deletion, in the default registry":   {func(sel Selector) { OnDelete(sel, createFn) }, "delete createFn of kex"},
+		"a resuming, in the default registry":   {func(sel Selector) { OnResume(sel, createFn) }, "resume createFn of kex"},
+		"a field, in the default registry":      {func(sel Selector) { OnField(sel, "spec.size", createFn) }, "field createFn/spec.size of kex"},
+		"an event, in the default registry":     {func(sel Selector) { OnEvent(sel, watchFn) }, "event watchFn of kex"},
+		"a creation":                            {func(sel Selector) { r.OnCreate(sel, createFn) }, "create createFn of kex"},
+		"an update":                             {func(sel Selector) { r.OnUpdate(sel, createFn) }, "update createFn of kex"},
+		"a deletion":                            {func(sel Selector) { r.OnDelete(sel, createFn) }, "delete createFn of kex"},
+		"a resuming":                            {func(sel Selector) { r.OnResume(sel, createFn) }, "resume createFn of kex"},
+		"a field":                               {func(sel Selector) { r.OnField(sel, "spec.size", createFn) }, "field createFn/spec.size of kex"},
+		"an event":                              {func(sel Selector) { r.OnEvent(sel, watchFn) }, "event watchFn of kex"},
+		"a typed creation":                      {func(Selector) { typed.OnCreate(createPod) }, "create createPod of Pod.v1"},
+		"a typed update":                        {func(Selector) { typed.OnUpdate(createPod) }, "update createPod of Pod.v1"},
+		"a typed deletion":                      {func(Selector) { typed.OnDelete(createPod) }, "delete createPod of Pod.v1"},
+		"a typed resuming":                      {func(Selector) { typed.OnResume(createPod) }, "resume createPod of Pod.v1"},
+		"a typed field":                         {func(Selector) { typed.OnField("spec.nodeName", createPod) }, "field createPod/spec.nodeName of Pod.v1"},
+		"a typed event":                         {func(Selector) { typed.OnEvent(watchPod) }, "event watchPod of Pod.v1"},
+		"a daemon, in the default registry":     {func(sel Selector) { Daemon(sel, daemonFn) }, "daemon daemonFn of kex"},
+		"a timer, in the default registry":      {func(sel Selector) { Timer(sel, timerFn) }, "timer timerFn of kex"},
+		"an index, in the default registry":     {func(sel Selector) { NewIndex(nil, sel, indexFn) }, "index indexFn of kex"},
+		"a daemon":                              {func(sel Selector) { r.Daemon(sel, daemonFn) }, "daemon daemonFn of kex"},
+		"a timer":                               {func(sel Selector) { r.Timer(sel, timerFn) }, "timer timerFn of kex"},
+		"an index":                              {func(sel Selector) { NewIndex(r, sel, indexFn) }, "index indexFn of kex"},
+		"a typed daemon":                        {func(Selector) { typed.Daemon(daemonPod) }, "daemon daemonPod of Pod.v1"},
+		"a typed timer":                         {func(Selector) { typed.Timer(timerPod) }, "timer timerPod of Pod.v1"},
+		"a typed index":                         {func(Selector) { IndexFor(typed, indexPod) }, "index indexPod of Pod.v1"},
+		"a validation, in the default registry": {func(sel Selector) { OnValidate(sel, admitFn) }, "validate admitFn of kex"},
+		"a mutation, in the default registry":   {func(sel Selector) { OnMutate(sel, admitFn) }, "mutate admitFn of kex"},
+		"a validation":                          {func(sel Selector) { r.OnValidate(sel, admitFn) }, "validate admitFn of kex"},
+		"a mutation":                            {func(sel Selector) { r.OnMutate(sel, admitFn) }, "mutate admitFn of kex"},
+		"a typed validation":                    {func(Selector) { typed.OnValidate(admitPod) }, "validate admitPod of Pod.v1"},
+		"a typed mutation":                      {func(Selector) { typed.OnMutate(admitPod) }, "mutate admitPod of Pod.v1"},
+		"typed, in the default registry":        {func(Selector) { For[*corev1.Pod](nil).OnCreate(createPod) }, "create createPod of Pod.v1"},
 	}
 }
 

@@ -40,12 +40,14 @@
 //	ID, Param, Labels, Annotations, When   all of them
 //	Field, Value                           all but OnField, which has its field, and sub-handlers
 //	Old, New                               OnUpdate, OnField
-//	Errors, Retries, Timeout, Backoff      all but OnEvent
+//	Errors, Retries, Timeout, Backoff      all but OnEvent, OnValidate, OnMutate
 //	Optional, HoldOnFailure                OnDelete
 //	Deleted                                OnResume
 //	InitialDelay, InitialDelayFunc         Daemon, Timer
 //	CancellationBackoff, …Timeout, …Polling   Daemon
 //	Interval, Sharp, Idle                  Timer
+//	Operations, Subresource, SideEffects,
+//	IgnoreFailures, Persistent             OnValidate, OnMutate
 //
 // In the comments, "Specification" names a chapter of the documentation of Kopf,
 // https://kopf.readthedocs.io, whose behaviour this is; the essence of an object is
@@ -60,6 +62,13 @@
 // may take. Timer declares a function that is called again and again for every
 // object, by Interval, Sharp and Idle; its argument is a Tick, and it holds nothing.
 // Both see the object as it is at the time of asking.
+//
+// # Admission
+//
+// OnValidate and OnMutate declare functions that the API server asks before it stores
+// an object; their argument is an Admission. A validation rejects the request of a
+// user by an error, Reject makes one with a message and a code; a mutation fills the
+// patch. The operator needs a server for that.
 //
 // # In memory
 //

@@ -41,6 +41,8 @@ type operator struct {
 	cleaned  sync.Once
 	*parts                 // since begun
 	begun    chan struct{} // closed when there are parts
+	reviews  reviews
+	mounted  bool // the reviews, on the webhook server of a manager
 	tenure   tenure
 	standing sync.WaitGroup
 }
@@ -118,7 +120,16 @@ func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
 	defer end()
 	helpers.Go(func() { _ = o.recorder.Start(lasting) }) // never an error
 	helpers.Go(func() { o.announce(lasting) })
-	err = o.engine.Watch(ctx)
+	watching, fail := context.WithCancelCause(ctx)
+	helpers.Go(func() {
+		if err := o.admissions.serve(lasting, &o.reviews); err != nil {
+			fail(err)
+		}
+	})
+	err = o.engine.Watch(watching)
+	if ctx.Err() == nil {
+		err = errors.Join(err, context.Cause(watching))
+	}
 	_ = o.tenure.end() // lead returns the same error
 	return err
 }
@@ -146,7 +157,7 @@ func (o *operator) lead(ctx context.Context) (err error) {
 	defer func() { leave(err) }()
 	return o.others.around(ctx, func(ctx context.Context) error {
 		defer o.cleanUp(ctx)
-		return o.work(ctx)
+		return o.admissions.around(ctx, o.engine.Aborted, o.work)
 	})
 }
 

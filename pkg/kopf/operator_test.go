@@ -26,6 +26,8 @@ func TestMistakesAreFoundBeforeAnythingIsStarted(t *testing.T) {
 	declared := NewRegistry()
 	declared.OnCreate(Resource("kex"), createFn, Timeout(-1))
 	declared.OnUpdate(Resource("kex"), func(context.Context, *Change) error { return nil })
+	admitting := NewRegistry()
+	admitting.OnValidate(Resource("kex"), admitFn)
 	tests := map[string]struct {
 		options Options
 		want    []string
@@ -35,6 +37,9 @@ func TestMistakesAreFoundBeforeAnythingIsStarted(t *testing.T) {
 		}},
 		"in the settings": {Options{Registry: NewRegistry(), Config: nobody(), Settings: negative()}, []string{
 			"the settings cannot be used:\n", "settings.Execution.Workers is negative",
+		}},
+		"in that nobody receives admission reviews": {Options{Registry: admitting, Config: nobody()}, []string{
+			"there are admission handlers, but no server", "set Settings.Admission.Server",
 		}},
 	}
 	for name, test := range tests {

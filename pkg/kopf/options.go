@@ -3,6 +3,8 @@ package kopf
 import (
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
+
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 )
 
@@ -27,6 +29,8 @@ type (
 	IndexOption = handler.IndexOption
 	// ActivityOption is an option of OnStartup, OnCleanup and OnProbe.
 	ActivityOption = handler.ActivityOption
+	// AdmissionOption is an option of OnValidate and OnMutate.
+	AdmissionOption = handler.AdmissionOption
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption = handler.SubhandlerOption
 
@@ -119,6 +123,26 @@ func CancellationTimeout(timeout time.Duration) handler.StoppingOption {
 func CancellationPolling(pause time.Duration) handler.StoppingOption {
 	return handler.CancellationPolling(pause)
 }
+
+// Operations calls an admission handler only for some of "CREATE", "UPDATE",
+// "DELETE" and "CONNECT"; the default is all, for mutations all but deletions.
+func Operations(operations ...admissionv1.Operation) handler.ReviewOption {
+	return handler.Operations(operations...)
+}
+
+// Subresource calls an admission handler for a subresource, such as "status",
+// instead of the object itself; "*" for the object and all subresources.
+func Subresource(name string) handler.ReviewOption { return handler.Subresource(name) }
+
+// Persistent keeps the webhook of an admission handler when the operator exits.
+func Persistent() handler.ReviewOption { return handler.Persistent() }
+
+// SideEffects tells Kubernetes that an admission handler has effects beside its
+// answer, but none in a dry run.
+func SideEffects() handler.ReviewOption { return handler.SideEffects() }
+
+// IgnoreFailures admits, with a warning, what an admission handler fails for.
+func IgnoreFailures() handler.ReviewOption { return handler.IgnoreFailures() }
 
 // Equal matches a value that equals the given one as JSON does.
 func Equal(value any) Matcher { return handler.Equal(value) }

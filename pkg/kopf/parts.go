@@ -14,10 +14,11 @@ import (
 
 // parts are what an operator consists of when its settings are final.
 type parts struct {
-	engine   *reconcile.Engine
-	others   *peers
-	recorder *posting.Recorder // nil: nothing is posted
-	metrics  *metrics.Metrics
+	engine     *reconcile.Engine
+	others     *peers
+	recorder   *posting.Recorder // nil: nothing is posted
+	metrics    *metrics.Metrics
+	admissions *admissions
 }
 
 // newParts makes the parts with what the manager has.
@@ -46,10 +47,20 @@ func newParts(o *operator, mgr manager.Manager) (*parts, error) {
 		return nil, err
 	}
 	config.Metrics = p.metrics
+	if p.admissions, err = newAdmissions(o, mgr); err != nil {
+		return nil, err
+	}
+	if p.admissions != nil {
+		config.Discovered = p.admissions.discovered
+	}
 	p.others.join(&config)
 	p.engine = reconcile.New(config)
 	p.metrics.Observe(p.engine.State)
 	p.others.pause(p.engine)
+	if p.admissions != nil {
+		answer := newWebhook(p.engine, o.handlers, p.admissions.served)
+		o.reviews.ready.Store(&answer)
+	}
 	return p, nil
 }
 

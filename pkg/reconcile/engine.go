@@ -48,6 +48,9 @@ type Config struct {
 	Memos *memo.Values
 	// Paused: it begins with a pause; SetPaused ends that.
 	Paused bool
+	// Discovered is told what the cluster serves, whenever that was looked at; nil:
+	// nobody wants to know. It must be quick.
+	Discovered func(present discovery.Snapshot)
 	// Scoped is told which namespaces are watched each on its own, whenever that is
 	// looked at; nil: nobody wants to know. It must be quick.
 	Scoped func(namespaces []string)
@@ -94,6 +97,7 @@ type Engine struct {
 // New makes an engine; it does nothing yet.
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
+	config.Handlers = config.Handlers.Watching() // nothing is watched for admission alone
 	config.Logger = logging.Lazily(config.Logger)
 	if config.Memos == nil {
 		config.Memos = memo.NewValues(nil)

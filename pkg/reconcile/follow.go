@@ -98,6 +98,9 @@ func (o *orchestrator) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.Discovered != nil {
+		o.Discovered(present)
+	}
 	resolution := discovery.Resolve(o.Handlers.Selectors(), present)
 	o.tell(resolution.Warnings)
 	o.wanted, o.settled = o.tracker.Update(resolution, present)

@@ -161,6 +161,13 @@ func (m *memories) of(key Key) *memory {
 	return known
 }
 
+// known tells whether there is a memory of the object.
+func (m *memories) known(key Key) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.objects[key] != nil
+}
+
 // forget drops the memory of an object that is gone.
 func (m *memories) forget(key Key) {
 	m.mu.Lock()

@@ -82,6 +82,9 @@ func (e *Engine) grace(ctx context.Context) (graceful context.Context, end func(
 // have for a cause. The operator has to be stopped beside that.
 func (e *Engine) Abort(reason error) { e.abort(reason) }
 
+// Aborted tells whether the operator was aborted.
+func (e *Engine) Aborted() bool { return e.tolerance.Err() != nil }
+
 // workers are those who make the passes.
 func (e *Engine) workers() (controller.TypedController[Key], error) {
 	unique := true // names need not be unique: several operators run in one process

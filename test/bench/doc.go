@@ -5,6 +5,7 @@
 //	go run ./test/bench            # 5,000 objects of 1 KB: some minutes on two cores
 //	go run ./test/bench -n 500     # a quick look
 //	go run ./test/bench -background # daemons and timers alone
+//	go run ./test/bench -admission  # admission webhooks alone: some seconds
 //	go run ./test/bench -json      # the figures for machines
 //	go run ./test/bench -profile d # pprof files of every phase, in the directory d
 //
@@ -12,6 +13,10 @@
 // timer for every object, with one daemon that waits, and with both. Their figures
 // are what they have above the first one, at rest: the memory of each, and the CPU
 // time of so many empty calls a second.
+//
+// At last what an admission handler costs that admits everything: the time of a call
+// over TLS, beside that of the same webhook with controller-runtime alone. These two
+// are in the program itself, and are called by turns.
 //
 // # How it measures
 //

@@ -43,6 +43,8 @@ type options struct {
 	profiles string
 	// background: the background handlers alone, unless subjects are named.
 	background bool
+	admission  bool // admission alone
+	calls      int
 	subjects   string
 	asJSON     bool
 }
@@ -58,6 +60,8 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.window, "window", 10*time.Second, "how long to look at the operators at rest")
 	flags.DurationVar(&o.interval, "interval", 5*time.Second, "how often a timer is called for an object")
 	flags.BoolVar(&o.background, "background", false, "measure daemons and timers alone: the subjects "+strings.Join(backgroundSubjects, ", "))
+	flags.BoolVar(&o.admission, "admission", false, "measure admission webhooks alone")
+	flags.IntVar(&o.calls, "calls", 20_000, "number of calls of each admission webhook")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators; none by default")
 	flags.StringVar(&o.subjects, "subjects", "", "what to measure, in this order; of "+strings.Join(subjectNames(), ", ")+"; all but "+oursTyped+" by default")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
@@ -67,6 +71,8 @@ func parse(arguments []string, out io.Writer) (options, error) {
 // chosen are the subjects to be measured.
 func (o options) chosen() []string {
 	switch {
+	case o.admission:
+		return nil
 	case o.subjects != "":
 		return strings.Split(o.subjects, ",")
 	case o.background:
@@ -91,6 +97,12 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 		_, _ = fmt.Fprintf(log, "%s: %d objects\n", name, options.objects)
 		if err := report.add(ctx, name, options, log); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if options.admission || options.subjects == "" && !options.background {
+		_, _ = fmt.Fprintf(log, "admission: %d calls\n", options.calls)
+		if report.Admission, err = measureAdmission(ctx, options); err != nil {
+			return fmt.Errorf("admission: %w", err)
 		}
 	}
 	if options.asJSON {

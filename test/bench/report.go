@@ -19,6 +19,8 @@ type report struct {
 
 	Interval   time.Duration `json:"intervalNanoseconds"` // of timers
 	Background []company     `json:"background,omitempty"`
+
+	Admission *admission `json:"admission,omitempty"`
 }
 
 // add measures a subject.
@@ -44,6 +46,9 @@ const (
 // print writes tables for people.
 func (r report) print(out io.Writer) error {
 	_, _ = fmt.Fprintf(out, "\n%d objects of %d bytes, %d workers, on %s\n\n", r.Objects, r.Size, r.Workers, r.Machine)
+	if r.Admission != nil {
+		defer r.Admission.print(out)
+	}
 	if len(r.Background) > 0 {
 		defer r.printBackground(out)
 	}

@@ -35,6 +35,7 @@ func TestExamples(t *testing.T) {
 		"14-daemons":     testDaemons,
 		"15-timers":      testTimers,
 		"16-indexing":    testIndexing,
+		"17-admission":   testAdmission,
 		"storage":        testStorage,
 		"tutorial":       testTutorial,
 		"typed":          testTyped,

@@ -36,7 +36,7 @@ func (e *example) start(t *testing.T, environment ...string) *operator {
 			t.Error(err)
 		}
 	})
-	command := exec.Command(script, "-n", e.namespace)
+	command := exec.Command(script, append([]string{"-n", e.namespace}, e.arguments...)...)
 	command.Env = append(append(os.Environ(), "KUBECONFIG="+e.kubeconfig()), environment...)
 	separate(command)
 	session, err := gexec.Start(command, nil, nil)

@@ -39,7 +39,13 @@ func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, er
 // CallActivity calls the handler of an activity. A panic becomes a PanicError.
 func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
 	defer recovered(&err)
-	return d.activity(ctx, a)
+	return d.onActivity(ctx, a)
+}
+
+// CallAdmission calls a handler of admission reviews. A panic becomes a PanicError.
+func (d *Declaration) CallAdmission(ctx context.Context, a *Admission) (err error) {
+	defer recovered(&err)
+	return d.onAdmission(ctx, a)
 }
 
 // Guarded calls what calls the developer's code, such as filters, beside the

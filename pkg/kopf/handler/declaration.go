@@ -55,22 +55,26 @@ type Declaration struct {
 	CancellationTimeout *time.Duration // from there until it is given up; nil: never, and no cancellation
 	CancellationPolling time.Duration  // between warnings of a daemon that does not stop; 0: the setting
 
+	// Reviews are those that an admission handler is for.
+	Reviews Reviews
+
 	// Table is the index that an indexing function fills.
 	Table Table
 
 	// Place is where in the source the handler was declared.
 	Place string
 
-	onChange ChangeFunc
-	onEvent  EventFunc
-	onDaemon DaemonFunc
-	onTimer  TimerFunc
-	onIndex  IndexFunc
-	activity ActivityFunc
-	function identity     // of the developer's function, however it is wrapped
-	given    bool         // the id was given
-	top      *Declaration // of a sub-handler
-	problems []error
+	onChange    ChangeFunc
+	onEvent     EventFunc
+	onDaemon    DaemonFunc
+	onTimer     TimerFunc
+	onIndex     IndexFunc
+	onAdmission AdmissionFunc
+	onActivity  ActivityFunc
+	function    identity     // of the developer's function, however it is wrapped
+	given       bool         // the id was given
+	top         *Declaration // of a sub-handler
+	problems    []error
 }
 
 // Same tells whether two declarations are one handler that is declared for
@@ -107,6 +111,8 @@ type Function struct {
 	Index  IndexFunc  // indices
 	// Activity is of what concerns the operator as a whole.
 	Activity ActivityFunc
+	// Admission is for validations and mutations.
+	Admission AdmissionFunc
 	// Table is the index to be filled.
 	Table Table
 	// Origin is the developer's own function, if the ones above only wrap it:
@@ -133,6 +139,8 @@ func (f Function) origin() any {
 		return f.Index
 	case f.Activity != nil:
 		return f.Activity
+	case f.Admission != nil:
+		return f.Admission
 	default:
 		return nil
 	}
@@ -143,7 +151,7 @@ func (f Function) origin() any {
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
 	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, Place: placeOf(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
-	d.activity = fn.Activity
+	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
 	d.problem(sel.Err())
 	for _, option := range options {
 		apply(option, d)

@@ -57,6 +57,16 @@ func ForOperator(kind Kind, fn Function, options ...ActivityOption) (*Declaratio
 	return declare(kind, selector.Selector{}, fn, options, ActivityOption.operator)
 }
 
+// Validate declares a function that checks objects before they are stored.
+func Validate(sel selector.Selector, fn Function, options ...AdmissionOption) (*Declaration, error) {
+	return declare(OnValidate, sel, fn, options, AdmissionOption.admission)
+}
+
+// Mutate declares a function that changes objects before they are stored.
+func Mutate(sel selector.Selector, fn Function, options ...AdmissionOption) (*Declaration, error) {
+	return declare(OnMutate, sel, fn, options, AdmissionOption.admission)
+}
+
 func newSubhandler(id string, fn ChangeFunc, options []SubhandlerOption) (*Declaration, error) {
 	options = append([]SubhandlerOption{ID(id)}, options...)
 	return declare(Subhandler, selector.Selector{}, Function{Change: fn}, options, SubhandlerOption.subhandler)

@@ -110,9 +110,10 @@ func (e *SubhandlersError) Error() string { return "some sub-handlers are not do
 // Permanently tells whether the error ends a handler for good.
 func Permanently(err error) bool {
 	var permanent *PermanentError
+	var rejection *AdmissionError
 	var timeout *TimeoutError
 	var retries *RetriesError
-	return errors.As(err, &permanent) || errors.As(err, &timeout) || errors.As(err, &retries)
+	return errors.As(err, &permanent) || errors.As(err, &rejection) || errors.As(err, &timeout) || errors.As(err, &retries)
 }
 
 func message(err error, otherwise string) string {

@@ -16,6 +16,10 @@ const (
 	OnDaemon Kind = "daemon"
 	OnTimer  Kind = "timer"
 	OnIndex  Kind = "index"
+	// OnValidate and OnMutate are called by the API server, before it stores an
+	// object.
+	OnValidate Kind = "validate"
+	OnMutate   Kind = "mutate"
 
 	// The kinds that are of no object, but of the operator as a whole.
 
@@ -30,10 +34,11 @@ const (
 
 // Changing tells whether handlers of the kind are called for causes, with
 // persisted progress. Those of the other kinds have no causes, but the object as
-// it is: events and indices for every watch event, and the background ones.
+// it is: events and indices for every watch event, the background ones, and those
+// of admission for a request.
 func (k Kind) Changing() bool {
 	switch k {
-	case OnEvent, OnDaemon, OnTimer, OnIndex, OnStartup, OnCleanup, OnLogin, OnProbe:
+	case OnEvent, OnDaemon, OnTimer, OnIndex, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe:
 		return false
 	default:
 		return true
@@ -53,6 +58,10 @@ func (k Kind) Activity() bool {
 // Background tells whether handlers of the kind accompany objects, whatever
 // happens to these.
 func (k Kind) Background() bool { return k == OnDaemon || k == OnTimer }
+
+// Admission tells whether handlers of the kind are called by the API server. They
+// need no watch, and keep no progress.
+func (k Kind) Admission() bool { return k == OnValidate || k == OnMutate }
 
 // reactsTo tells whether the kind is called for the reason. Field handlers are
 // called for any but deletions, which only deletion handlers may hold up;

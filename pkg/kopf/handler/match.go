@@ -15,6 +15,8 @@ type Occasion struct {
 	Old     object.Essence // nil: never handled
 	New     object.Essence
 	Diff    diff.Diff
+	// Review is what the API server asks about; nil: it has not asked.
+	Review *Review
 }
 
 // InScope tells whether the object is any business of the handler, now or at a
@@ -29,6 +31,9 @@ func (d *Declaration) InScope(o *Occasion) bool {
 
 // Selects tells whether the handler is to be called on the occasion.
 func (d *Declaration) Selects(o *Occasion) bool {
+	if d.Kind.Admission() {
+		return d.reviews(o.Review) && d.InScope(o)
+	}
 	if !d.Kind.reactsTo(o.Reason, o.Initial) {
 		return false
 	}
@@ -65,9 +70,12 @@ func (d *Declaration) lazily(o *Occasion) func() Arguments {
 	var args Arguments
 	return func() Arguments {
 		if args == nil {
-			if d.Kind.Changing() {
+			switch {
+			case d.Kind.Changing():
 				args = NewChange(o.Subject, d.Param, Attempt{}, d.Transition(o), nil)
-			} else {
+			case d.Kind.Admission():
+				args = NewAdmission(o.Subject, d, o.Review)
+			default:
 				args = &reading{o.Subject, d.Param}
 			}
 		}

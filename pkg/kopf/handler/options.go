@@ -34,6 +34,8 @@ type (
 	IndexOption interface{ index(*Declaration) }
 	// ActivityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
 	ActivityOption interface{ operator(*Declaration) }
+	// AdmissionOption is an option of OnValidate and OnMutate.
+	AdmissionOption interface{ admission(*Declaration) }
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption interface{ subhandler(*Declaration) }
 )
@@ -50,6 +52,7 @@ func (o GeneralOption) subhandler(d *Declaration) { o(d) }
 func (o GeneralOption) daemon(d *Declaration)     { o(d) }
 func (o GeneralOption) timer(d *Declaration)      { o(d) }
 func (o GeneralOption) index(d *Declaration)      { o(d) }
+func (o GeneralOption) admission(d *Declaration)  { o(d) }
 func (o GeneralOption) operator(d *Declaration)   { o(d) }
 
 // AnyOption fits every kind of handler of an object.
@@ -64,6 +67,7 @@ func (o AnyOption) subhandler(d *Declaration) { o(d) }
 func (o AnyOption) daemon(d *Declaration)     { o(d) }
 func (o AnyOption) timer(d *Declaration)      { o(d) }
 func (o AnyOption) index(d *Declaration)      { o(d) }
+func (o AnyOption) admission(d *Declaration)  { o(d) }
 
 // RetryOption fits the kinds whose handlers are retried.
 type RetryOption func(*Declaration)
@@ -81,14 +85,15 @@ func (o RetryOption) operator(d *Declaration)   { o(d) }
 // FieldOption fits the kinds that can be restricted to a field.
 type FieldOption func(*Declaration)
 
-func (o FieldOption) create(d *Declaration) { o(d) }
-func (o FieldOption) update(d *Declaration) { o(d) }
-func (o FieldOption) delete(d *Declaration) { o(d) }
-func (o FieldOption) resume(d *Declaration) { o(d) }
-func (o FieldOption) event(d *Declaration)  { o(d) }
-func (o FieldOption) daemon(d *Declaration) { o(d) }
-func (o FieldOption) timer(d *Declaration)  { o(d) }
-func (o FieldOption) index(d *Declaration)  { o(d) }
+func (o FieldOption) create(d *Declaration)    { o(d) }
+func (o FieldOption) update(d *Declaration)    { o(d) }
+func (o FieldOption) delete(d *Declaration)    { o(d) }
+func (o FieldOption) resume(d *Declaration)    { o(d) }
+func (o FieldOption) event(d *Declaration)     { o(d) }
+func (o FieldOption) daemon(d *Declaration)    { o(d) }
+func (o FieldOption) timer(d *Declaration)     { o(d) }
+func (o FieldOption) index(d *Declaration)     { o(d) }
+func (o FieldOption) admission(d *Declaration) { o(d) }
 
 // TransitionOption fits updates and fields.
 type TransitionOption func(*Declaration)

@@ -22,6 +22,7 @@ func (d *Declaration) validate() {
 	d.validateFilters()
 	d.validateLimits()
 	d.validateTiming()
+	d.validateReviews()
 }
 
 func (d *Declaration) validateSelector() {

@@ -35,12 +35,12 @@ func unfit(path object.Path, value any, err error) error {
 }
 
 // applied is the body with the change.
-func (c change) applied(body map[string]any) map[string]any {
+func (c change) applied(body map[string]any, worth func(body, merge map[string]any) map[string]any) map[string]any {
 	if c.path != nil {
 		return with(body, c.path, c.value)
 	}
 	values, _ := c.value.(map[string]any)
-	return ApplyMerge(body, minimal(body, values))
+	return ApplyMerge(body, worth(body, values))
 }
 
 // with is the body with one field replaced, or removed if the value is nil. To

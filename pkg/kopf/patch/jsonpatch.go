@@ -16,15 +16,21 @@ import (
 //
 // It fails only for values that are not JSON.
 func JSONPatch(body, merge map[string]any) ([]jsonpatch.Operation, error) {
-	from, err := json.Marshal(orEmpty(body))
+	return Operations(body, ApplyMerge(body, populated(body, merge)))
+}
+
+// Operations are those of RFC 6902 that turn one object into another one; none, if
+// they are equal. It fails only for values that are not JSON.
+func Operations(from, to map[string]any) ([]jsonpatch.Operation, error) {
+	before, err := json.Marshal(orEmpty(from))
 	if err != nil {
 		return nil, fmt.Errorf("the object cannot be encoded: %w", err)
 	}
-	to, err := json.Marshal(ApplyMerge(body, populated(body, merge)))
+	after, err := json.Marshal(orEmpty(to))
 	if err != nil {
 		return nil, fmt.Errorf("the patched object cannot be encoded: %w", err)
 	}
-	operations, err := jsonpatch.CreatePatch(from, to)
+	operations, err := jsonpatch.CreatePatch(before, after)
 	if err != nil {
 		return nil, fmt.Errorf("the patch cannot be expressed as a JSON patch: %w", err)
 	}

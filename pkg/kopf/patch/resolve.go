@@ -12,15 +12,7 @@ package patch
 // that fails, panics, or leaves something that is not JSON. The patch is not to
 // be sent then, not even partially.
 func (p *Patch) Resolve(body map[string]any) (map[string]any, error) {
-	changes, transforms := p.snapshot()
-	wanted := body
-	for _, c := range changes {
-		if c.err != nil {
-			return nil, c.err
-		}
-		wanted = c.applied(wanted)
-	}
-	wanted, err := transformed(wanted, transforms)
+	wanted, err := p.wanted(body, minimal)
 	if err != nil {
 		return nil, err
 	}
@@ -29,4 +21,33 @@ func (p *Patch) Resolve(body map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	return merge, nil
+}
+
+// Applied is the object in the wanted state, for a mutation in an admission review;
+// Operations turn it into the answer. It is Resolve in everything else, but that
+// Merge does not make mappings without any value, see JSONPatch. The result shares
+// parts with the body: read only.
+func (p *Patch) Applied(body map[string]any) (map[string]any, error) {
+	wanted, err := p.wanted(body, populated)
+	if err != nil {
+		return nil, err
+	}
+	if err := writable(Difference(body, wanted)); err != nil {
+		return nil, err
+	}
+	return wanted, nil
+}
+
+// wanted is the body after all that was asked for; of what is to be merged, only
+// the part that is worth it.
+func (p *Patch) wanted(body map[string]any, worth func(body, merge map[string]any) map[string]any) (map[string]any, error) {
+	changes, transforms := p.snapshot()
+	wanted := body
+	for _, c := range changes {
+		if c.err != nil {
+			return nil, c.err
+		}
+		wanted = c.applied(wanted, worth)
+	}
+	return transformed(wanted, transforms)
 }

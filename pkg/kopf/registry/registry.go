@@ -61,6 +61,7 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 		handlers = append(handlers, bound)
 	}
 	problems = append(problems, handlers.sameSelector()...)
+	problems = append(problems, handlers.samePath()...)
 	problems = append(problems, r.activities.sameKind()...)
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("the handlers cannot be used as they are declared:\n%w", err)
@@ -95,17 +96,44 @@ func (h Handlers) Of(kind handler.Kind) Handlers {
 	return h.Where(func(d *handler.Declaration) bool { return d.Kind == kind })
 }
 
-// Conflicts finds ids that two functions claim among the handlers of one
-// resource. Both would write their progress under one key, and each would take
-// the other's success for its own.
-func (h Handlers) Conflicts() error {
+// samePath finds validations and mutations with one id, of whatever resource. The
+// API server would ask both at one path, and take a change for an error when it has
+// asked for a validation.
+func (h Handlers) samePath() []error {
 	first := map[string]*handler.Declaration{}
 	var problems []error
+	for _, d := range h.Admission() {
+		other, taken := first[d.ID]
+		if !taken {
+			first[d.ID] = d
+		} else if other.Kind != d.Kind {
+			problems = append(problems, fmt.Errorf("%s: the id %q of the %s handler is taken by the %s handler at %s, "+
+				"and both would be called at one path: give one of them another kopf.ID", d.Place, d.ID, d.Kind, other.Kind, other.Place))
+		}
+	}
+	return problems
+}
+
+// Conflicts finds ids that two functions claim among the handlers of one
+// resource. Both would write their progress under one key, and each would take
+// the other's success for its own. Admission handlers keep no progress, and stand
+// in no one's way but their own.
+func (h Handlers) Conflicts() error {
+	type claim struct {
+		id        string
+		admission handler.Kind // empty for all others, which share the keys
+	}
+	first := map[claim]*handler.Declaration{}
+	var problems []error
 	for _, d := range h {
-		if other, taken := first[d.ID]; taken {
+		claimed := claim{id: d.ID}
+		if d.Kind.Admission() {
+			claimed.admission = d.Kind
+		}
+		if other, taken := first[claimed]; taken {
 			problems = append(problems, d.Conflict(other))
 		} else {
-			first[d.ID] = d
+			first[claimed] = d
 		}
 	}
 	return errors.Join(problems...)
@@ -120,6 +148,16 @@ func (h Handlers) Selectors() []selector.Selector {
 		}
 	}
 	return selectors
+}
+
+// Admission are the handlers that the API server calls.
+func (h Handlers) Admission() Handlers {
+	return h.Where(func(d *handler.Declaration) bool { return d.Kind.Admission() })
+}
+
+// Watching are the handlers that need to know of all objects: all others.
+func (h Handlers) Watching() Handlers {
+	return h.Where(func(d *handler.Declaration) bool { return !d.Kind.Admission() })
 }
 
 // Where are the handlers for which the condition holds, in order.

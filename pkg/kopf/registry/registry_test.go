@@ -253,3 +253,52 @@ func ExampleRegistry() {
 	// create one
 	// create two
 }
+
+func admit(context.Context, *handler.Admission) error { return nil }
+
+func admission(fn handler.AdmissionFunc) handler.Function { return handler.Function{Admission: fn} }
+
+func TestAdmissionHandlersAreApartFromTheOthers(t *testing.T) {
+	var r registry.Registry
+	r.Add(handler.Create(kex, change(one), handler.ID("a")))
+	r.Add(handler.Validate(kex, admission(admit), handler.ID("a")))
+	r.Add(handler.Mutate(pods, admission(admit), handler.ID("b")))
+	found := handlers(t, &r)
+	if got := ids(found.Admission()); got != "validate:a mutate:b" {
+		t.Errorf("got %s", got)
+	}
+	if got := ids(found.Watching()); got != "create:a" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestAdmissionHandlersDoNotShareAPath(t *testing.T) {
+	other := func(context.Context, *handler.Admission) error { return nil }
+	tests := map[string]struct {
+		add  func(r *registry.Registry)
+		says string
+	}{
+		"a validation and a mutation": {func(r *registry.Registry) {
+			r.Add(handler.Validate(kex, admission(admit), handler.ID("a")))
+			r.Add(handler.Mutate(kex, admission(admit), handler.ID("a")))
+		}, "both would be called at one path"},
+		"of different resources": {func(r *registry.Registry) {
+			r.Add(handler.Validate(kex, admission(admit), handler.ID("a")))
+			r.Add(handler.Mutate(pods, admission(other), handler.ID("a")))
+		}, "both would be called at one path"},
+		"two functions": {func(r *registry.Registry) {
+			r.Add(handler.Validate(kex, admission(admit), handler.ID("a")))
+			r.Add(handler.Validate(kex, admission(other), handler.ID("a")))
+		}, "is taken by another function"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var r registry.Registry
+			test.add(&r)
+			_, err := r.Handlers(clientgoscheme.Scheme)
+			if err == nil || strings.Count(err.Error(), "give one of them another kopf.ID") != 1 || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}

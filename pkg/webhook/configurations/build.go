@@ -17,6 +17,8 @@ type Options struct {
 	// Name is that of both configurations, and the end of the names of the webhooks.
 	// Empty: the configurations are not managed.
 	Name string
+	// Namespaces are those that the operator serves. Empty: all.
+	Namespaces []string
 	// OwnNamespace is where the operator runs, if its own things are not to be
 	// admitted by itself. Empty: no namespace is left out.
 	OwnNamespace string

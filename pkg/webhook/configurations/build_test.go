@@ -35,9 +35,11 @@ func TestHooksOfOneHandlerAreOneWebhook(t *testing.T) {
 func TestWhatIsLeftOut(t *testing.T) {
 	lease := types.NamespacedName{Namespace: "operators", Name: "mine"}
 	deployed := settings.Settings{Admission: settings.Admission{Managed: "auto.kopf.dev"}}
-	including, scoped := deployed, deployed
+	including, scoped, elsewhere, patterns := deployed, deployed, deployed, deployed
 	including.Admission.OwnNamespace = true
 	scoped.Scope.Namespaces = []string{"operators"}
+	elsewhere.Scope.Namespaces = []string{"a", "b"}
+	patterns.Scope.Namespaces = []string{"a", "b-*"}
 	tests := map[string]struct {
 		options                      Options
 		resource                     selector.Resource
@@ -47,7 +49,9 @@ func TestWhatIsLeftOut(t *testing.T) {
 		"in the cluster, for leases":           {OptionsFor(deployed, "operators", lease), leases, true, false},
 		"with its namespace":                   {OptionsFor(including, "operators", lease), examples, false, false},
 		"with its namespace, for leases":       {OptionsFor(including, "operators", lease), leases, false, true},
-		"for its namespace":                    {OptionsFor(scoped, "operators", lease), leases, false, true},
+		"for its namespace":                    {OptionsFor(scoped, "operators", lease), leases, true, true},
+		"for other namespaces":                 {OptionsFor(elsewhere, "operators", lease), leases, true, false},
+		"for patterns":                         {OptionsFor(patterns, "", lease), examples, false, false},
 		"outside of the cluster":               {OptionsFor(deployed, "", lease), examples, false, false},
 		"outside of the cluster, for leases":   {OptionsFor(deployed, "", lease), leases, false, true},
 		"outside, without replicas":            {OptionsFor(deployed, "", types.NamespacedName{}), leases, false, false},
@@ -62,6 +66,14 @@ func TestWhatIsLeftOut(t *testing.T) {
 			g.Expect(webhooks[0].MatchConditions).To(gomega.HaveLen(map[bool]int{false: 0, true: 1}[test.withoutOwn]))
 		})
 	}
+}
+
+func TestAnOperatorOfSomeNamespacesIsAskedAboutThese(t *testing.T) {
+	g := gomega.NewWithT(t)
+	s := settings.Settings{Scope: settings.Scope{Namespaces: []string{"b", "a"}}}
+	webhooks, _ := Build([]Hook{hook("a")}, at("https://h/"), OptionsFor(s, "operators", types.NamespacedName{}))
+	g.Expect(webhooks[0].NamespaceSelector.MatchExpressions).To(gomega.ConsistOf(
+		metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}}))
 }
 
 func TestRequestsOfServicesFindTheirHandlers(t *testing.T) {

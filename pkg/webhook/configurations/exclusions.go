@@ -10,30 +10,50 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // OptionsFor are those of an operator. The pod's namespace is empty for an operator
 // outside of a cluster; the lease is empty for an operator that runs once.
 func OptionsFor(s settings.Settings, podNamespace string, lease types.NamespacedName) Options {
+	options := Options{Name: s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease}
 	if s.Admission.OwnNamespace || slices.Contains(s.Scope.Namespaces, podNamespace) {
-		podNamespace = ""
+		options.OwnNamespace = ""
 	}
-	return Options{Name: s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease}
+	if scope := selector.Namespaces(s.Scope.Namespaces); len(scope.Patterns()) == 0 {
+		options.Namespaces = scope.Names() // Kubernetes has no patterns
+	}
+	return options
 }
 
-// exclude keeps an operator from being asked about what it needs for being able to
-// answer: nobody could repair that from inside of the cluster.
+// exclude keeps an operator from being asked about what is none of its business, and
+// about what it needs for being able to answer: nobody could repair that from inside
+// of the cluster.
 func (o Options) exclude(webhook *admissionregistrationv1.ValidatingWebhook) {
-	if o.OwnNamespace != "" {
-		webhook.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: []string{o.OwnNamespace}},
-		}}
+	switch {
+	case len(o.Namespaces) > 0:
+		webhook.NamespaceSelector = namespaces(metav1.LabelSelectorOpIn, o.Namespaces...)
+	case o.OwnNamespace != "":
+		webhook.NamespaceSelector = namespaces(metav1.LabelSelectorOpNotIn, o.OwnNamespace)
 	}
-	excluded := o.Lease.Name == "" || o.Lease.Namespace == o.OwnNamespace
-	if !excluded && slices.ContainsFunc(webhook.Rules, isForLeases) {
+	if o.Lease.Name != "" && o.selects(o.Lease.Namespace) && slices.ContainsFunc(webhook.Rules, isForLeases) {
 		webhook.MatchConditions = []admissionregistrationv1.MatchCondition{o.otherLeases()}
 	}
+}
+
+// selects tells whether objects of the namespace come to the webhooks.
+func (o Options) selects(namespace string) bool {
+	if len(o.Namespaces) > 0 {
+		return slices.Contains(o.Namespaces, namespace)
+	}
+	return namespace != o.OwnNamespace
+}
+
+func namespaces(operator metav1.LabelSelectorOperator, names ...string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: corev1.LabelMetadataName, Operator: operator, Values: names},
+	}}
 }
 
 func isForLeases(rule admissionregistrationv1.RuleWithOperations) bool {

@@ -1,0 +1,124 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/patch"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+)
+
+type fields = map[string]any
+
+func podOn(node any) *object.Body {
+	return object.NewBody(fields{
+		"apiVersion": "v1", "kind": "Pod", "metadata": fields{"name": "one"},
+		"spec": fields{"nodeName": node, "unknown": "kept"},
+	})
+}
+
+// reviewPod calls a typed handler with a review.
+func reviewPod(t *testing.T, review *handler.Review, fn func(context.Context, *AdmissionOf[*corev1.Pod]) error) (*handler.Admission, error) {
+	t.Helper()
+	r := NewRegistry()
+	For[*corev1.Pod](r).OnMutate(fn, ID("fn"))
+	d := only(t, r)
+	subject := handler.Subject{Body: review.Body(), Patch: &patch.Patch{}, Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod"}}
+	a := handler.NewAdmission(subject, d, review)
+	return a, d.CallAdmission(t.Context(), a)
+}
+
+func TestTypedAdmission(t *testing.T) {
+	update := &handler.Review{Operation: "UPDATE", Old: podOn("n1"), New: podOn("n2")}
+	a, err := reviewPod(t, update, func(_ context.Context, a *AdmissionOf[*corev1.Pod]) error {
+		if a.Object().Spec.NodeName != "n2" || a.OldObject().Spec.NodeName != "n1" || a.Name() != "one" {
+			t.Errorf("got %+v, %+v", a.Object(), a.OldObject())
+		}
+		a.Update(func(p *corev1.Pod) error { p.Spec.NodeName = "n3"; return nil })
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, err := a.Patch().Applied(update.New.Raw())
+	spec, _ := changed["spec"].(fields)
+	if err != nil || spec["nodeName"] != "n3" || spec["unknown"] != "kept" {
+		t.Errorf("got %v, %v", changed, err)
+	}
+}
+
+func TestTypedAdmissionOfWhatIsNotThere(t *testing.T) {
+	options := object.NewBody(fields{"apiVersion": "v1", "kind": "PodExecOptions", "container": "main"})
+	tests := map[string]struct {
+		review      *handler.Review
+		object, old bool
+	}{
+		"a creation":   {review: &handler.Review{Operation: "CREATE", New: podOn("n1")}, object: true},
+		"a deletion":   {review: &handler.Review{Operation: "DELETE", Old: podOn("n1")}, object: true, old: true},
+		"a connection": {review: &handler.Review{Operation: "CONNECT", Subresource: "exec", New: options}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := reviewPod(t, test.review, func(_ context.Context, a *AdmissionOf[*corev1.Pod]) error {
+				if (a.Object() != nil) != test.object || (a.OldObject() != nil) != test.old {
+					t.Errorf("got %v, %v", a.Object(), a.OldObject())
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotFitTheTypeIsRejected(t *testing.T) {
+	for name, review := range map[string]*handler.Review{
+		"the object":     {Operation: "CREATE", New: podOn(1)},
+		"the old object": {Operation: "UPDATE", Old: podOn(1), New: podOn("n1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := reviewPod(t, review, func(context.Context, *AdmissionOf[*corev1.Pod]) error {
+				t.Error("it was called")
+				return nil
+			})
+			var rejection *AdmissionError
+			if !errors.As(err, &rejection) || rejection.Code != 422 || !strings.Contains(rejection.Message, "not a valid *v1.Pod") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestTheCatalogueKeepsWhatCannotBeSeenNow(t *testing.T) {
+	resource := func(group, plural string) selector.Resource {
+		return selector.Resource{Group: group, Version: "v1", Plural: plural}
+	}
+	served := &catalogue{}
+	served.update(discovery.Snapshot{Resources: []selector.Resource{resource("a", "as"), resource("b", "bs"), resource("c", "cs")}})
+	served.update(discovery.Snapshot{
+		Resources: []selector.Resource{resource("a", "others")},
+		Failed:    map[schema.GroupVersion]error{{Group: "b", Version: "v1"}: errors.New("it is down")},
+	})
+	for gvr, want := range map[schema.GroupVersionResource]bool{
+		{Group: "a", Version: "v1", Resource: "as"}:     false,
+		{Group: "a", Version: "v1", Resource: "others"}: true,
+		{Group: "b", Version: "v1", Resource: "bs"}:     true,
+		{Group: "c", Version: "v1", Resource: "cs"}:     false,
+	} {
+		if _, found := served.find(gvr); found != want {
+			t.Errorf("%s: found %v", gvr, found)
+		}
+	}
+	if all := served.all(); len(all) != 2 || all[0].Plural != "bs" || all[1].Plural != "others" {
+		t.Errorf("got %v", all)
+	}
+}

@@ -1,0 +1,159 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/webhook"
+	"github.com/kopf-go/kopf/pkg/webhook/configurations"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
+)
+
+// admissions are the part of an operator that the API servers call: a server in every
+// replica, of which the leader tells the cluster. Nil: there are no admission
+// handlers.
+type admissions struct {
+	handlers  registry.Handlers
+	served    *catalogue
+	logger    logr.Logger
+	server    AdmissionServer         // nil: the manager's
+	endpoint  AdmissionEndpoint       // of the server
+	published *configurations.Manager // nil: the server is the manager's
+
+	mu   sync.Mutex
+	said map[string]bool
+}
+
+// newAdmissions makes the part. Whatever cannot work is an error now: admission
+// handlers that nobody asks would be a gap that nobody sees.
+func newAdmissions(o *operator, mgr manager.Manager) (*admissions, error) {
+	handlers, s := o.handlers.Admission(), o.settings.WithDefaults()
+	if len(handlers) == 0 {
+		return nil, nil //nolint:nilnil // nil is nobody
+	}
+	a := &admissions{
+		handlers: handlers, served: &catalogue{}, said: map[string]bool{},
+		logger: o.options.Logger.WithName("admission"), server: s.Admission.Server,
+	}
+	switch {
+	case a.server == nil && o.mounted:
+		return a, nil
+	case a.server == nil:
+		return nil, errors.New("there are admission handlers, but no server that would receive the reviews of the API server: " +
+			"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server")
+	case s.Replicas.Elected:
+		if err := servers.CheckReplicas(a.server); err != nil {
+			return nil, err
+		}
+	}
+	return a, a.connect(mgr, s)
+}
+
+// connect makes what the server and the configurations need of the cluster.
+func (a *admissions) connect(mgr manager.Manager, s Settings) error {
+	// Of a type of its own: the scheme of the operator need not know the types.
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return fmt.Errorf("the cluster cannot be told about the admission handlers: %w", err)
+	}
+	if a.endpoint, err = servers.Connect(mgr.GetConfig(), live); err != nil {
+		return err
+	}
+	var lease types.NamespacedName
+	namespace := podNamespace()
+	if s.Replicas.Elected {
+		lease = types.NamespacedName{Namespace: s.Replicas.LeaseNamespace, Name: s.Replicas.LeaseName}
+		if lease.Namespace == "" {
+			lease.Namespace = namespace
+		}
+	}
+	a.published = configurations.NewManager(live, configurations.OptionsFor(s, namespace, lease), a.logger)
+	return nil
+}
+
+// podNamespace is where the operator runs; empty outside of a cluster.
+func podNamespace() string {
+	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// discovered keeps up with what the cluster serves.
+func (a *admissions) discovered(present discovery.Snapshot) {
+	a.served.update(present)
+	hooks, problems := webhook.HooksOf(a.handlers, a.served.all())
+	for _, problem := range problems {
+		a.warn(problem.Error())
+	}
+	if a.published != nil {
+		a.published.SetHooks(hooks)
+	}
+}
+
+// warn says something once.
+func (a *admissions) warn(problem string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.said[problem] {
+		a.said[problem] = true
+		a.logger.Info("An admission handler is not called. " + problem)
+	}
+}
+
+// serve receives reviews until the context is done.
+func (a *admissions) serve(ctx context.Context, reviews http.Handler) error {
+	if a == nil || a.server == nil {
+		return nil
+	}
+	endpoint := a.published.Endpoint(reviews, a.endpoint)
+	if err := a.server.Serve(log.IntoContext(ctx, a.logger), endpoint); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the admission server (Settings.Admission.Server) has failed: %w", err)
+	}
+	return nil
+}
+
+// cleanupTimeout is how long the cluster may take to forget the admission handlers.
+const cleanupTimeout = 10 * time.Second
+
+// around runs the work of a leader, and keeps the configurations up to date as long
+// as it lasts. They are cleaned up after it, unless the lead is lost: then the next
+// leader has them already.
+func (a *admissions) around(ctx context.Context, lost func() bool, work func(context.Context) error) error {
+	if a == nil || a.published == nil {
+		return work(ctx)
+	}
+	leading, end := context.WithCancel(context.WithoutCancel(ctx))
+	var manager sync.WaitGroup
+	manager.Go(func() { a.published.Lead(leading) })
+	err := work(ctx)
+	if !lost() {
+		a.cleanUp(ctx)
+	}
+	end()
+	manager.Wait()
+	return err
+}
+
+func (a *admissions) cleanUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if err := a.published.Cleanup(ctx); err != nil {
+		a.logger.Error(err, "The configurations of the admission handlers are left in the cluster.")
+	}
+}

@@ -1,0 +1,84 @@
+package handler
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// ReviewOption fits handlers of admission reviews.
+type ReviewOption func(*Declaration)
+
+func (o ReviewOption) admission(d *Declaration) { o(d) }
+
+// Operations calls the handler only for these: "CREATE", "UPDATE", "DELETE",
+// "CONNECT". By default it is called for all of them; a mutation not for deletions,
+// of which nothing can be changed.
+//
+// Specification: Admission control, "Handler options".
+func Operations(operations ...admissionv1.Operation) ReviewOption {
+	return func(d *Declaration) {
+		if len(operations) == 0 {
+			d.problem(errors.New("Operations has no operation: name some, or leave it out for all of them"))
+		}
+		for _, operation := range operations {
+			if !slices.Contains(knownOperations, operation) {
+				d.problem(fmt.Errorf("there is no operation %q, but %q", operation, knownOperations))
+			}
+		}
+		d.Reviews.Operations = append(slices.Clip(d.Reviews.Operations), operations...)
+	}
+}
+
+var knownOperations = []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect}
+
+// Subresource calls the handler for a subresource, such as "status" or "scale",
+// instead of the object itself; "*" for the object and all its subresources.
+//
+// Specification: Admission control, "Handler options".
+func Subresource(name string) ReviewOption {
+	return func(d *Declaration) {
+		if !subresources.MatchString(name) {
+			d.problem(fmt.Errorf("there is no subresource %q: name one, such as \"status\", or use \"*\"", name))
+		}
+		d.Reviews.Subresource = name
+	}
+}
+
+var subresources = regexp.MustCompile(`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`)
+
+// Persistent keeps the webhook in a managed configuration when the operator exits:
+// nothing is admitted then until it is back. By default it is removed.
+//
+// Specification: Admission control, "Handler options".
+func Persistent() ReviewOption { return func(d *Declaration) { d.Reviews.Persistent = true } }
+
+// SideEffects tells Kubernetes that the handler has effects beside its answer. It
+// has to leave them in a dry run. By default there are none.
+//
+// Specification: Admission control, "Handler options".
+func SideEffects() ReviewOption { return func(d *Declaration) { d.Reviews.SideEffects = true } }
+
+// IgnoreFailures admits what the handler fails for, with a warning, be it that it
+// rejects the request; and Kubernetes admits what it cannot ask the handler about.
+// By default both reject the request.
+//
+// Specification: Admission control, "Handler options".
+func IgnoreFailures() ReviewOption { return func(d *Declaration) { d.Reviews.IgnoreFailures = true } }
+
+// The ids that handlers cannot have, for they are paths of a webhook server: of all
+// handlers of a kind.
+const (
+	AllValidating = "validating"
+	AllMutating   = "mutating"
+)
+
+// validateReviews looks at what admission handlers have beside the others.
+func (d *Declaration) validateReviews() {
+	if d.Kind.Admission() && (d.ID == AllValidating || d.ID == AllMutating) {
+		d.problem(fmt.Errorf("under the path %q all handlers of the kind are called: give it another kopf.ID", "/"+d.ID))
+	}
+}

@@ -1,0 +1,168 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/memo"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/webhook"
+)
+
+// seen lets a handler look at its arguments.
+func seen(t *testing.T, asked m, look func(ctx context.Context, a *handler.Admission), adjust ...func(*webhook.Options)) {
+	t.Helper()
+	h := &handlers{t: t}
+	called := false
+	h.validate("a", func(ctx context.Context, a *handler.Admission) error {
+		called = true
+		look(ctx, a)
+		return nil
+	}, handler.Param("param"), handler.Subresource("*"))
+	if got := ask(t, h.serve(adjust...), "/a", asked); !got.Allowed || !called {
+		t.Errorf("called: %v, got %+v", called, got)
+	}
+}
+
+func TestTheArgumentsOfAnUpdate(t *testing.T) {
+	asked := review(example(m{"size": 2}), m{
+		"operation": "UPDATE", "oldObject": example(m{"size": 1}), "dryRun": true, "subResource": "status",
+	})
+	seen(t, asked, func(_ context.Context, a *handler.Admission) {
+		size, _ := a.Spec().Int64("size")
+		before, _ := a.Old().View().Int64("spec", "size")
+		if size != 2 || before != 1 || !a.New().Exists() || a.Diff().String() != "change spec.size: 1 -> 2" {
+			t.Errorf("got %d, %d, %s", size, before, a.Diff())
+		}
+		if a.Operation() != "UPDATE" || a.Subresource() != "status" || !a.DryRun() || a.Reason() != "update" || a.Param() != "param" {
+			t.Errorf("got %s, %s, %v, %s, %v", a.Operation(), a.Subresource(), a.DryRun(), a.Reason(), a.Param())
+		}
+		if a.Name() != "one" || a.Namespace() != "ns" || a.UID() != "u-1" || a.Labels()["a"] != "b" || a.Resource().Plural != "kopfexamples" {
+			t.Errorf("got %s/%s, %s, %v, %s", a.Namespace(), a.Name(), a.UID(), a.Labels(), a.Resource())
+		}
+		if user := a.UserInfo(); user.Username != "somebody" || !slices.Equal(user.Groups, []string{"people"}) {
+			t.Errorf("got %+v", user)
+		}
+		if a.TLSPeer() != nil || a.Headers().Get("Host") != "example.com" || a.Memo() != nil {
+			t.Errorf("got %v, %v", a.TLSPeer(), a.Headers())
+		}
+	})
+}
+
+func TestTheArgumentsOfACreation(t *testing.T) {
+	seen(t, review(example(m{"size": 2})), func(_ context.Context, a *handler.Admission) {
+		if a.Old().Exists() || !a.New().Exists() || a.OldBody() != nil || a.DryRun() || len(a.Diff()) != 1 || a.Reason() != "create" {
+			t.Errorf("got %v, %v, %s", a.Old(), a.New(), a.Diff())
+		}
+	})
+}
+
+func TestTheBodyOfADeletionIsWhatIsDeleted(t *testing.T) {
+	asked := review(nil, m{"operation": "DELETE", "oldObject": example(m{"size": 1})})
+	seen(t, asked, func(_ context.Context, a *handler.Admission) {
+		if size, _ := a.Spec().Int64("size"); size != 1 || a.New().Exists() || !a.Old().Exists() || a.Reason() != "delete" {
+			t.Errorf("got %v, %v, %v", a.Spec(), a.Old(), a.New())
+		}
+	})
+}
+
+func TestAHandlerOfAFieldSeesTheChangeOfIt(t *testing.T) {
+	h := &handlers{t: t}
+	h.validate("a", func(_ context.Context, a *handler.Admission) error {
+		if !a.Old().Equals(1) || !a.New().Equals(2) || a.Diff().String() != "change: 1 -> 2" {
+			t.Errorf("got %v, %v, %q", a.Old(), a.New(), a.Diff())
+		}
+		return nil
+	}, handler.Field("spec.size"))
+	ask(t, h.serve(), "/", review(example(m{"size": 2}), m{"operation": "UPDATE", "oldObject": example(m{"size": 1})}))
+}
+
+func TestWarningsComeInOrder(t *testing.T) {
+	h := &handlers{t: t}
+	h.validate("a", func(_ context.Context, a *handler.Admission) error { a.Warn("one"); a.Warn("two"); return nil })
+	h.validate("b", func(_ context.Context, a *handler.Admission) error {
+		a.Warn("three")
+		return handler.Reject("no", 400)
+	})
+	if got := ask(t, h.serve(), "/", review(example(nil))); got.Allowed || !slices.Equal(got.Warnings, []string{"one", "two", "three"}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestMemosAreThoseOfTheObjectUnlessItIsBeingCreated(t *testing.T) {
+	known := memo.NewValues(nil)
+	memos := func(o *webhook.Options) {
+		o.Memo = func(_ selector.Resource, name types.NamespacedName, uid types.UID) *memo.Values {
+			if name.String() == "ns/one" && uid == "u-1" {
+				return known
+			}
+			return memo.NewValues(nil)
+		}
+	}
+	update := review(example(nil), m{"operation": "UPDATE", "oldObject": example(nil)})
+	for name, test := range map[string]struct {
+		asked m
+		kept  bool
+	}{"an update": {update, true}, "a creation": {review(example(nil)), false}} {
+		t.Run(name, func(t *testing.T) {
+			seen(t, test.asked, func(_ context.Context, a *handler.Admission) {
+				if (a.Memo() == known) != test.kept {
+					t.Errorf("kept: %v", a.Memo() == known)
+				}
+			}, memos)
+		})
+	}
+}
+
+type contextKey struct{}
+
+func TestTheContextIsThatOfTheOperator(t *testing.T) {
+	with := func(o *webhook.Options) {
+		o.Context = func(ctx context.Context, about webhook.About) context.Context {
+			return context.WithValue(ctx, contextKey{}, about.Resource.Plural+" "+about.Body().Name())
+		}
+	}
+	seen(t, review(example(nil)), func(ctx context.Context, _ *handler.Admission) {
+		if ctx.Value(contextKey{}) != "kopfexamples one" {
+			t.Errorf("got %v", ctx.Value(contextKey{}))
+		}
+	}, with)
+}
+
+func TestThePeerIsKnownOnlyByACertificateThatWasVerified(t *testing.T) {
+	certificate := &x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}}
+	presented := []*x509.Certificate{certificate}
+	tests := map[string]struct {
+		state *tls.ConnectionState
+		peer  *x509.Certificate
+	}{
+		"no TLS":         {nil, nil},
+		"no certificate": {&tls.ConnectionState{}, nil},
+		"presented":      {&tls.ConnectionState{PeerCertificates: presented}, nil},
+		"verified":       {&tls.ConnectionState{PeerCertificates: presented, VerifiedChains: [][]*x509.Certificate{presented}}, certificate},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := &handlers{t: t}
+			h.validate("a", func(_ context.Context, a *handler.Admission) error {
+				if a.TLSPeer() != test.peer {
+					t.Errorf("got %v", a.TLSPeer())
+				}
+				return nil
+			})
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", strings.NewReader(encode(t, review(example(nil)))))
+			request.TLS = test.state
+			h.serve().ServeHTTP(httptest.NewRecorder(), request)
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+)
+
+// warnings are for the user. Handlers may give them from several goroutines.
+type warnings struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (w *warnings) add(message string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, message)
+}
+
+func (w *warnings) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.list)
+}
+
+// report takes note of what has come of a handler, and says so in the log. A
+// rejection is what handlers are there for; all else is a fault in them.
+func (c *call) report(d *handler.Declaration, log logr.Logger, err error) {
+	var rejection *handler.AdmissionError
+	switch {
+	case err == nil:
+		log.V(1).Info("The request was admitted.")
+		return
+	case d.Reviews.IgnoreFailures:
+		log.Error(err, "The handler failed; this is ignored.", handler.StackOf(err)...)
+		c.warnings.add(fmt.Sprintf("ignored: %s", c.explain(d, err)))
+		return
+	case errors.As(err, &rejection):
+		log.Info("The request was rejected.", "reason", err.Error())
+	default:
+		log.Error(err, "The handler failed, and the request was rejected.", handler.StackOf(err)...)
+	}
+	c.errors = append(c.errors, &failure{err, c.explain(d, err)})
+}
+
+// failure is the error of a handler, with the text for the user.
+type failure struct {
+	err  error
+	text string
+}
+
+func (f *failure) Error() string { return f.text }
+
+func (f *failure) Unwrap() error { return f.err }
+
+// explain is the text for the user. Nobody has written a panic for users.
+func (c *call) explain(d *handler.Declaration, err error) string {
+	var panicked *handler.PanicError
+	if errors.As(err, &panicked) {
+		return fmt.Sprintf("the handler %s has panicked; the log of the operator tells why", d.ID)
+	}
+	return err.Error()
+}
+
+// chosen is the one error that the user gets; nil: there was none.
+//
+// Specification: Admission control, "Admission errors".
+func (c *call) chosen() error {
+	if len(c.errors) == 0 {
+		return nil
+	}
+	return slices.MinFunc(c.errors, func(a, b error) int { return rank(a) - rank(b) })
+}
+
+// rank orders errors: what was meant for the user comes first.
+func rank(err error) int {
+	var rejection *handler.AdmissionError
+	var temporary *handler.TemporaryError
+	switch {
+	case errors.As(err, &rejection):
+		return 0
+	case handler.Permanently(err):
+		return 1
+	case errors.As(err, &temporary):
+		return 2
+	default:
+		return 3
+	}
+}

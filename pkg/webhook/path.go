@@ -1,0 +1,31 @@
+package webhook
+
+import (
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/registry"
+)
+
+// pathsOf are the handlers by the paths at which they are called.
+func pathsOf(handlers registry.Handlers) map[string]registry.Handlers {
+	paths := map[string]registry.Handlers{
+		"":                    handlers,
+		handler.AllValidating: ofKind(handlers, handler.OnValidate),
+		handler.AllMutating:   ofKind(handlers, handler.OnMutate),
+	}
+	for _, d := range handlers {
+		paths[d.ID] = append(paths[d.ID], d)
+	}
+	return paths
+}
+
+func ofKind(handlers registry.Handlers, kind handler.Kind) registry.Handlers {
+	return handlers.Where(func(d *handler.Declaration) bool { return d.Kind == kind })
+}
+
+// at are the handlers at the path of a URL; false: there is nothing.
+func (w *webhook) at(path string) (registry.Handlers, bool) {
+	handlers, found := w.paths[strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/")]
+	return handlers, found
+}

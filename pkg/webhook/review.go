@@ -1,0 +1,116 @@
+package webhook
+
+import (
+	"crypto/x509"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/json"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+)
+
+// question is one review, decoded.
+type question struct {
+	*handler.Review
+	version  metav1.TypeMeta // the answer has the same
+	uid      types.UID
+	resource selector.Resource
+}
+
+// decode reads a review. The errors are for whoever has made it.
+func (w *webhook) decode(body []byte, in *http.Request) (*question, error) {
+	request, version, err := decodeRequest(body)
+	if err != nil {
+		return nil, err
+	}
+	gvr := schema.GroupVersionResource(request.Resource)
+	resource, found := w.Resources(gvr)
+	if !found {
+		return nil, refuse(http.StatusNotFound, "the operator does not know the resource %s yet: if it exists, try again later", gvr)
+	}
+	review, err := reviewOf(request)
+	if err != nil {
+		return nil, err
+	}
+	review.Headers, review.Peer = func() http.Header { return headersOf(in) }, peerOf(in)
+	return &question{Review: review, version: version, uid: request.UID, resource: resource}, nil
+}
+
+func decodeRequest(body []byte) (*admissionv1.AdmissionRequest, metav1.TypeMeta, error) {
+	var review admissionv1.AdmissionReview
+	if err := json.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
+		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "the body is not an AdmissionReview as JSON: %w", err)
+	}
+	request := review.Request
+	switch group := review.GroupVersionKind().Group; {
+	case review.Kind != "AdmissionReview" || group != admissionv1.GroupName:
+		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "an AdmissionReview of %s is expected, not %q of %q",
+			admissionv1.SchemeGroupVersion, review.Kind, review.APIVersion)
+	case request == nil:
+		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "the review has no request")
+	case request.UID == "":
+		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "the request has no uid")
+	case request.Resource.Resource == "" || request.Resource.Version == "":
+		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "the request does not say of which resource the object is")
+	default:
+		return request, review.TypeMeta, nil
+	}
+}
+
+// reviewOf is the request as the handlers see it.
+func reviewOf(request *admissionv1.AdmissionRequest) (*handler.Review, error) {
+	before, err := bodyOf("oldObject", request.OldObject.Raw)
+	if err != nil {
+		return nil, err
+	}
+	after, err := bodyOf("object", request.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	switch request.Operation {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete:
+		if before == nil && after == nil {
+			return nil, refuse(http.StatusBadRequest, "the request has neither an object nor an oldObject")
+		}
+	case admissionv1.Connect: // to what has nothing to say about how
+	default:
+		return nil, refuse(http.StatusBadRequest, "there is no operation %q", request.Operation)
+	}
+	return &handler.Review{
+		Operation: request.Operation, Subresource: request.SubResource, DryRun: request.DryRun != nil && *request.DryRun,
+		User: request.UserInfo, Old: before, New: after, Name: request.Name, Namespace: request.Namespace,
+	}, nil
+}
+
+// bodyOf is one of the objects of a request; nil if it is not there.
+func bodyOf(field string, text []byte) (*object.Body, error) {
+	if len(text) == 0 {
+		return nil, nil //nolint:nilnil // most requests have only one of the two
+	}
+	snapshot, err := object.ParseSnapshot(text)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the %s of the request: %w", field, err)
+	}
+	return snapshot.Body(), nil
+}
+
+// headersOf are all headers, that with the host included, which Go keeps apart.
+func headersOf(in *http.Request) http.Header {
+	headers := in.Header.Clone()
+	headers.Set("Host", in.Host)
+	return headers
+}
+
+// peerOf is the client certificate, if it was verified.
+func peerOf(in *http.Request) *x509.Certificate {
+	if in.TLS == nil || len(in.TLS.VerifiedChains) == 0 {
+		return nil
+	}
+	return in.TLS.PeerCertificates[0]
+}

@@ -1,0 +1,163 @@
+package webhook_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/webhook"
+)
+
+func TestWhoIsCalled(t *testing.T) {
+	labelled := func(value string) handler.AdmissionOption {
+		return handler.Labels(map[string]handler.Matcher{"a": handler.Equal(value)})
+	}
+	deletion := m{"operation": "DELETE", "object": nil, "oldObject": example(nil)}
+	tests := map[string]struct {
+		declare func(h *handlers, record func(id string) handler.AdmissionFunc)
+		path    string
+		request m
+		called  []string
+	}{
+		"the one whose path it is": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"))
+				h.validate("b", record("b"))
+			}, "/b", nil, []string{"b"},
+		},
+		"a handler of a field, by its path": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"), handler.Field("spec.size"))
+				h.validate("b", record("b"), handler.Field("spec.none"))
+			}, "/a/spec.size", nil, []string{"a"},
+		},
+		"all, mutations first": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"))
+				h.mutate("b", record("b"))
+			}, "/", nil, []string{"b", "a"},
+		},
+		"all validations": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"))
+				h.mutate("b", record("b"))
+				h.validate("c", record("c"))
+			}, "/validating", nil, []string{"a", "c"},
+		},
+		"all mutations": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"))
+				h.mutate("b", record("b"))
+			}, "/mutating", nil, []string{"b"},
+		},
+		"only those of the operation": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"), handler.Operations("UPDATE", "DELETE"))
+				h.validate("b", record("b"), handler.Operations("UPDATE"), handler.Operations("CREATE"))
+			}, "/", nil, []string{"b"},
+		},
+		"mutations of deletions only if they want it": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.mutate("a", record("a"))
+				h.mutate("b", record("b"), handler.Operations("DELETE"))
+				h.mutate("c", record("c"), handler.Operations("CREATE", "DELETE"))
+				h.validate("d", record("d"))
+			}, "/", deletion, []string{"b", "c", "d"},
+		},
+		"not for subresources unless they want it": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"))
+				h.validate("b", record("b"), handler.Subresource("status"))
+				h.validate("c", record("c"), handler.Subresource("scale"))
+				h.validate("d", record("d"), handler.Subresource("*"))
+			}, "/", m{"subResource": "status"}, []string{"b", "d"},
+		},
+		"for the object itself": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("b", record("b"), handler.Subresource("status"))
+				h.validate("d", record("d"), handler.Subresource("*"))
+			}, "/", nil, []string{"d"},
+		},
+		"those whose filters match": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"), labelled("b"))
+				h.validate("b", record("b"), labelled("x"))
+				h.validate("c", record("c"), handler.Field("spec.size"), handler.Value(handler.Equal(1)))
+				h.validate("d", record("d"), handler.Field("spec.size"), handler.Value(handler.Equal(2)))
+				h.validate("e", record("e"), handler.When(func(a handler.Arguments) bool {
+					admission, ok := a.(*handler.Admission)
+					return ok && admission.Operation() == "CREATE" && !admission.Old().Exists()
+				}))
+			}, "/", nil, []string{"a", "c", "e"},
+		},
+		"those of the resource": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				h.validate("a", record("a"))
+				h.add(handler.Validate(selector.New("pods"), handler.Function{Admission: record("b")}, handler.ID("b")))
+			}, "/", nil, []string{"a"},
+		},
+		"one that is declared twice, once": {
+			func(h *handlers, record func(string) handler.AdmissionFunc) {
+				fn := record("a")
+				h.validate("a", fn)
+				h.validate("a", fn, handler.Operations("CREATE"))
+			}, "/a", nil, []string{"a"},
+		},
+		"nobody": {func(*handlers, func(string) handler.AdmissionFunc) {}, "/", nil, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var called []string
+			h := &handlers{t: t}
+			test.declare(h, func(id string) handler.AdmissionFunc {
+				return func(context.Context, *handler.Admission) error { called = append(called, id); return nil }
+			})
+			got := ask(t, h.serve(), test.path, review(example(m{"size": 1}), test.request))
+			if !got.Allowed || !slices.Equal(called, test.called) {
+				t.Errorf("called %v, want %v: %+v", called, test.called, got)
+			}
+		})
+	}
+}
+
+func TestHooksTellTheAPIServerOfTheHandlers(t *testing.T) {
+	pods := selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Preferred: true}
+	h := &handlers{t: t}
+	h.validate("a", admit, handler.Operations("CREATE", "UPDATE"), handler.Persistent(), handler.Field("spec.size"))
+	h.mutate("b", admit, handler.Subresource("status"), handler.SideEffects(), handler.IgnoreFailures(),
+		handler.Labels(map[string]handler.Matcher{"a": handler.Equal("b")}))
+	h.add(handler.Validate(selector.New("nothings"), handler.Function{Admission: admit}, handler.ID("c")))
+	hooks, problems := webhook.HooksOf(h.all, []selector.Resource{pods, resource})
+	if len(hooks) != 2 || len(problems) != 1 {
+		t.Fatalf("got %v, %v", hooks, problems)
+	}
+	a, b := hooks[0], hooks[1]
+	if a.ID != "a/spec.size" || !a.Validating || !slices.Equal(a.Operations, []string{"CREATE", "UPDATE"}) || !a.Persistent ||
+		a.SideEffects || a.IgnoreFailures || a.LabelSelector != nil || a.Resource.GVR() != resource.GVR() {
+		t.Errorf("got %+v", a)
+	}
+	if b.ID != "b" || b.Validating || b.Operations != nil || b.Persistent || b.Subresource != "status" || !b.SideEffects ||
+		!b.IgnoreFailures || len(b.LabelSelector.MatchExpressions) != 1 {
+		t.Errorf("got %+v", b)
+	}
+}
+
+func TestWhatTheClusterServesIsAskedByItsName(t *testing.T) {
+	h := &handlers{t: t}
+	h.validate("a", admit)
+	var asked []schema.GroupVersionResource
+	w := h.serve(func(o *webhook.Options) {
+		o.Resources = func(gvr schema.GroupVersionResource) (selector.Resource, bool) {
+			asked = append(asked, gvr)
+			return resource, true
+		}
+	})
+	ask(t, w, "/a", review(example(nil)))
+	if !slices.Equal(asked, []schema.GroupVersionResource{resource.GVR()}) {
+		t.Errorf("asked for %v", asked)
+	}
+}

@@ -1,0 +1,29 @@
+// Package admission shows on a real API server what becomes of requests that
+// admission handlers are asked about: one file a subject.
+package admission
+
+import (
+	"flag"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) {
+	// The tests wait more than they compute. The command line still wins.
+	_ = flag.Set("test.parallel", "12")
+	ctrl.SetLogger(operators.Logger())
+	testenv.Main(m, &cluster, testenv.Options{})
+}
+
+var (
+	examples    = kopf.Resource("kopf.dev", "v1", "kopfexamples")
+	deployments = kopf.Resource("apps", "v1", "deployments")
+	pods        = kopf.Resource("v1", "pods")
+)
