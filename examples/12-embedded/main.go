@@ -19,17 +19,15 @@ func main() {
 	namespace := flag.String("n", "default", "the namespace to watch")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *namespace); err != nil {
+	if err := run(*namespace); err != nil {
 		ctrl.Log.Error(err, "The application has failed.")
 		os.Exit(1)
 	}
 }
 
-// run is the application, until the context is done or one of its operators ends.
-func run(ctx context.Context, namespace string) error {
-	ctx, stop := context.WithCancel(ctx)
+// run is the application, until it is interrupted, or one of its operators ends.
+func run(namespace string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	known, census := newCensus()
 	first := start(ctx, "census", namespace, census)

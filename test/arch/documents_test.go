@@ -13,7 +13,7 @@ import (
 
 var (
 	// listing is one of code, in which nothing is a link or a heading.
-	listing = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	listing = regexp.MustCompile("(?s)```.*?```")
 	// code is some in a line.
 	code = regexp.MustCompile("`[^`]*`")
 	// link is the target of one, or of an image.

@@ -124,7 +124,7 @@ func TestMultiDiffBaseKnowsTheCycleOfTheOldStorage(t *testing.T) {
 	patch := storage.Patch{}
 	noError(t, old.StoreCycle(ctx, body, patch, essence))
 	body = applied(body, patch)
-	if got, err := base.FetchCycle(ctx, body); err != nil || !reflect.DeepEqual(got, object.Essence(essence)) {
+	if got, err := base.FetchCycle(ctx, body); err != nil || !reflect.DeepEqual(got, essence) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	patch = storage.Patch{}

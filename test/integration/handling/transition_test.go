@@ -24,11 +24,13 @@ func TestAStorageTransition(t *testing.T) {
 		moved    types.GomegaMatcher // an object with the base in its new place
 	}{
 		"to a prefix of one's own": {
-			storage.AnnotationsDiffBase{Prefix: "my-op.example.com"}, storage.AnnotationsProgress{Prefix: "my-op.example.com"},
+			storage.AnnotationsDiffBase{Prefix: "my-op.example.com"},
+			storage.AnnotationsProgress{Prefix: "my-op.example.com"},
 			testenv.HaveAnnotation("my-op.example.com/"+storage.DefaultKey, gomega.ContainSubstring("field")),
 		},
 		"to the status": {
-			storage.StatusDiffBase{}, storage.StatusProgress{},
+			storage.StatusDiffBase{},
+			storage.StatusProgress{},
 			testenv.HavePath("status.kopf."+storage.DefaultKey, gomega.ContainSubstring("field")),
 		},
 	}
