@@ -1,6 +1,9 @@
 package e2e
 
 import (
+	"io"
+	"net"
+	"net/http"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -13,9 +16,11 @@ func testHooks(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
 	const own = "example.com/in-the-database"
 	object := e.create(t)
-	operator := e.start(t)
+	address := freeAddress(t)
+	operator := e.startWith(t, []string{"--liveness=" + address})
 	operator.says("the database is not there yet", "The creation is processed: 1 succeeded; 0 failed.")
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), testenv.HaveFinalizer(own)))
+	g.Expect(fetched(t, "http://"+address+"/healthz")).To(gomega.MatchJSON(`{"rows":1}`))
 	operator.stop()
 	g.Expect(operator.saidTimes("The database is closed.", `"rows": 1`)).To(gomega.Equal(1), "%s", operator.output())
 
@@ -31,4 +36,29 @@ func testHooks(t *testing.T, e *example) {
 	refusing.stopped = true
 	refusing.says("the database needs an owner: set DATABASE_OWNER")
 	g.Expect(refusing.saidTimes("The database is closed.")).To(gomega.BeZero(), "it was never opened")
+}
+
+// freeAddress is one on which nobody listens, unless somebody is quick.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() //nolint:errcheck // nothing was sent
+	return listener.Addr().String()
+}
+
+// fetched is what is at an address.
+func fetched(t *testing.T, address string) string {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	response, err := http.DefaultClient.Do(request)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	defer response.Body.Close() //nolint:errcheck // it is read to its end
+	content, err := io.ReadAll(response.Body)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	return string(content)
 }
