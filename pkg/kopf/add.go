@@ -25,7 +25,8 @@ func Add(mgr manager.Manager, r *Registry, s Settings) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(foreign(s), loggedIn(o.activities)); err != nil {
+	o.added = true
+	if err := errors.Join(o.alien(), loggedIn(o.activities)); err != nil {
 		return err
 	}
 	o.client = mgr.GetClient
@@ -38,9 +39,13 @@ func Add(mgr manager.Manager, r *Registry, s Settings) error {
 	return errors.Join(o.addReadyzCheck(mgr), o.join(mgr))
 }
 
-// foreign finds settings of what a manager decides.
-func foreign(s Settings) error {
-	s, defaults := s.WithDefaults(), settings.Default()
+// alien finds settings of what a manager decides, in an operator that was added to
+// one.
+func (o *operator) alien() error {
+	if !o.added {
+		return nil
+	}
+	s, defaults := o.settings.WithDefaults(), settings.Default()
 	var set []string
 	for _, group := range []struct {
 		name  string

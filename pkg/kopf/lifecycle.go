@@ -41,6 +41,7 @@ type operator struct {
 	cleaned  sync.Once
 	*parts                 // since begun
 	begun    chan struct{} // closed when there are parts
+	added    bool          // to a manager of somebody else
 	reviews  reviews
 	mounted  bool // the reviews, on the webhook server of a manager
 	tenure   tenure
@@ -100,7 +101,7 @@ func (o *operator) startUp(ctx context.Context) error {
 // the leader has finished.
 func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
 	defer o.cleanUp(ctx)
-	if err := o.startUp(ctx); err != nil {
+	if err := errors.Join(o.startUp(ctx), o.alien()); err != nil {
 		return err
 	}
 	parts, err := newParts(o, mgr)

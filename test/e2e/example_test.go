@@ -17,7 +17,6 @@ type example struct {
 	dir       string // of its sources
 	work      string // of the test: it goes with it
 	namespace string
-	arguments []string // of the operator, beside those that all have
 }
 
 // build compiles an example, with the race detector if the test itself has it.

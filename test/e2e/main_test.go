@@ -19,7 +19,7 @@ var cluster *testenv.Cluster
 func TestMain(m *testing.M) {
 	// The tests wait more than they compute. The command line still wins.
 	_ = flag.Set("test.parallel", "4")
-	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{testenv.ExampleCRDs}})
+	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{testenv.ExampleCRDs, "config/crd/kopf.dev"}})
 }
 
 // TestExamples fails for an example without a test: each one must be executed.
@@ -30,8 +30,11 @@ func TestExamples(t *testing.T) {
 		"03-exceptions":  testExceptions,
 		"04-events":      testEvents,
 		"05-handlers":    testHandlers,
+		"06-peering":     testPeering,
 		"07-subhandlers": testSubhandlers,
 		"11-filtering":   testFiltering,
+		"12-embedded":    testEmbedded,
+		"13-hooks":       testHooks,
 		"14-daemons":     testDaemons,
 		"15-timers":      testTimers,
 		"16-indexing":    testIndexing,

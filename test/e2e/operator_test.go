@@ -23,6 +23,12 @@ type operator struct {
 // environment. It is stopped with the test, if not before.
 func (e *example) start(t *testing.T, environment ...string) *operator {
 	t.Helper()
+	return e.startWith(t, nil, environment...)
+}
+
+// startWith is start with more arguments.
+func (e *example) startWith(t *testing.T, arguments []string, environment ...string) *operator {
+	t.Helper()
 	watch, err := guard.New() // or the operator would outlive a test that is killed
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +42,7 @@ func (e *example) start(t *testing.T, environment ...string) *operator {
 			t.Error(err)
 		}
 	})
-	command := exec.Command(script, append([]string{"-n", e.namespace}, e.arguments...)...)
+	command := exec.Command(script, append([]string{"-n", e.namespace}, arguments...)...)
 	command.Env = append(append(os.Environ(), "KUBECONFIG="+e.kubeconfig()), environment...)
 	separate(command)
 	session, err := gexec.Start(command, nil, nil)

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -58,9 +59,7 @@ func (m MultiDiffBase) Fetch(ctx context.Context, body *object.Body) (object.Ess
 		if err != nil && !IsBroken(err) {
 			return nil, err
 		}
-		if broken == nil {
-			broken = err
-		}
+		broken = cmp.Or(broken, err)
 	}
 	return nil, broken
 }
@@ -74,40 +73,51 @@ func (m MultiDiffBase) Store(ctx context.Context, body *object.Body, into Patch,
 	return errors.Join(errs...)
 }
 
-// cycle is the first storage that can keep the essence of an open cycle. One is
-// enough: the essence lives no longer than the cycle.
-func (m MultiDiffBase) cycle() CycleBase {
+// cycles are the storages that can keep the essence of an open cycle.
+func (m MultiDiffBase) cycles() []CycleBase {
+	var able []CycleBase
 	for _, each := range m {
-		if able, ok := each.(CycleBase); ok {
-			return able
+		if keeper, ok := each.(CycleBase); ok {
+			able = append(able, keeper)
 		}
 	}
-	return nil
+	return able
 }
 
-// FetchCycle reads the essence of the open cycle from the first storage that can keep it.
+// FetchCycle reads the essence of the open cycle from the first storage that has it:
+// the cycle may have begun when there was only the old one.
 func (m MultiDiffBase) FetchCycle(ctx context.Context, body *object.Body) (object.Essence, error) {
-	if able := m.cycle(); able != nil {
-		return able.FetchCycle(ctx, body)
+	var broken error
+	for _, each := range m.cycles() {
+		essence, err := each.FetchCycle(ctx, body)
+		if essence != nil {
+			return essence, nil
+		}
+		if err != nil && !IsBroken(err) {
+			return nil, err
+		}
+		broken = cmp.Or(broken, err)
 	}
-	return nil, nil
+	return nil, broken
 }
 
 // StoreCycle writes the essence of the open cycle to the first storage that can
-// keep it. It does nothing if none can.
+// keep it: one is enough, for it lives no longer than the cycle. It does nothing if
+// none can.
 func (m MultiDiffBase) StoreCycle(ctx context.Context, body *object.Body, into Patch, essence object.Essence) error {
-	if able := m.cycle(); able != nil {
-		return able.StoreCycle(ctx, body, into, essence)
+	if able := m.cycles(); len(able) > 0 {
+		return able[0].StoreCycle(ctx, body, into, essence)
 	}
 	return nil
 }
 
-// PurgeCycle removes the essence of the open cycle.
+// PurgeCycle removes the essence of the open cycle from all storages.
 func (m MultiDiffBase) PurgeCycle(ctx context.Context, body *object.Body, into Patch) error {
-	if able := m.cycle(); able != nil {
-		return able.PurgeCycle(ctx, body, into)
+	var errs []error
+	for _, each := range m.cycles() {
+		errs = append(errs, each.PurgeCycle(ctx, body, into))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Hashes tells why a storage keeps the essence as hashes, the first one that does.

@@ -116,6 +116,24 @@ func TestMultiDiffBase(t *testing.T) {
 	}
 }
 
+// A cycle that has begun before the transition is continued, and ended, by both.
+func TestMultiDiffBaseKnowsTheCycleOfTheOldStorage(t *testing.T) {
+	ctx, old := t.Context(), storage.AnnotationsDiffBase{}
+	base := storage.MultiDiffBase{storage.StatusDiffBase{}, old}
+	body, essence := annotated(nil), decoded(t, `{"spec": {"size": 7}}`)
+	patch := storage.Patch{}
+	noError(t, old.StoreCycle(ctx, body, patch, essence))
+	body = applied(body, patch)
+	if got, err := base.FetchCycle(ctx, body); err != nil || !reflect.DeepEqual(got, essence) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	patch = storage.Patch{}
+	noError(t, base.PurgeCycle(ctx, body, patch))
+	if got, err := old.FetchCycle(ctx, applied(body, patch)); got != nil || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestMultiDiffBaseWithForeignStorages(t *testing.T) {
 	ctx := t.Context()
 	body := bodyOf(t, `{"spec": {"size": 1, "foreign": 2}, "status": {"s": 4}}`)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"sync"
+)
+
+// database stands for any that has to be opened and closed. It is used by the handlers
+// of many objects at the same time.
+type database struct {
+	mu   sync.Mutex
+	rows map[string]string // nil: it is not open
+}
+
+var errClosed = errors.New("the database is not open")
+
+func (d *database) open() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rows = map[string]string{}
+	return nil
+}
+
+// put sets a row, or removes it if the value is empty.
+func (d *database) put(key, value string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.rows == nil:
+		return errClosed
+	case value == "":
+		delete(d.rows, key)
+	default:
+		d.rows[key] = value
+	}
+	return nil
+}
+
+func (d *database) count() (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.rows == nil {
+		return 0, errClosed
+	}
+	return len(d.rows), nil
+}
+
+// close returns how many rows there were at last.
+func (d *database) close() (int, error) {
+	count, err := d.count()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rows = nil
+	return count, err
+}

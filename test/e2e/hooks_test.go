@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+func testHooks(t *testing.T, e *example) {
+	g := gomega.NewWithT(t)
+	const own = "example.com/in-the-database"
+	object := e.create(t)
+	address := freeAddress(t)
+	operator := e.startWith(t, []string{"--liveness=" + address})
+	operator.says("the database is not there yet", "The creation is processed: 1 succeeded; 0 failed.")
+	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), testenv.HaveFinalizer(own)))
+	g.Expect(fetched(t, "http://"+address+"/healthz")).To(gomega.MatchJSON(`{"rows":1}`))
+	operator.stop()
+	g.Expect(operator.saidTimes("The database is closed.", `"rows": 1`)).To(gomega.Equal(1), "%s", operator.output())
+
+	again := e.start(t)
+	again.says("The resuming is processed: 1 succeeded; 0 failed.")
+	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
+	g.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
+	again.stop()
+	g.Expect(again.saidTimes("The database is closed.", `"rows": 0`)).To(gomega.Equal(1), "%s", again.output())
+
+	refusing := e.start(t, "DATABASE_OWNER=nobody")
+	g.Eventually(refusing.session).Should(gexec.Exit(1))
+	refusing.stopped = true
+	refusing.says("the database needs an owner: set DATABASE_OWNER")
+	g.Expect(refusing.saidTimes("The database is closed.")).To(gomega.BeZero(), "it was never opened")
+}
+
+// freeAddress is one on which nobody listens, unless somebody is quick.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close() //nolint:errcheck // nothing was sent
+	return listener.Addr().String()
+}
+
+// fetched is what is at an address.
+func fetched(t *testing.T, address string) string {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	response, err := http.DefaultClient.Do(request)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	defer response.Body.Close() //nolint:errcheck // it is read to its end
+	content, err := io.ReadAll(response.Body)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	return string(content)
+}
