@@ -32,7 +32,7 @@ func TestADefinitionComesAndGoes(t *testing.T) {
 	registry.OnCreate(examples, calls.creations, kopf.ID("create_example"))
 	operators.Start(t, config, in, registry)
 	for round, name := range []string{"first", "second"} {
-		crd := definition(group, "lates", "Late", "v1")
+		crd := testenv.Definition(group, "lates", "Late", "v1")
 		g.Expect(admin(t).Create(t.Context(), crd)).To(gomega.Succeed())
 		create(t, g, objectOf(group, "Late", in, name))
 		g.Eventually(calls.all).Should(gomega.HaveLen(round + 1))
@@ -54,7 +54,7 @@ func TestAVersionIsAdded(t *testing.T) {
 	in := cluster.Namespace(t)
 	group := in + ".example.com"
 	created := kopf.Resource(group, "grows")
-	g.Expect(admin(t).Create(t.Context(), definition(group, "grows", "Grow", "v1"))).To(gomega.Succeed())
+	g.Expect(admin(t).Create(t.Context(), testenv.Definition(group, "grows", "Grow", "v1"))).To(gomega.Succeed())
 	registry.OnCreate(created, calls.creations, kopf.ID("create"))
 	registry.OnUpdate(created, func(_ context.Context, c *kopf.Change) error {
 		calls.note("%s %s", c.Name(), c.Resource().Version)
@@ -108,7 +108,7 @@ func TestWithoutThePermissionToLookAround(t *testing.T) {
 	g.Expect(logs.with("Namespaces may not be watched")).To(gomega.Equal(1), "%v", logs.all())
 	g.Expect(logs.with("Custom resource definitions may not be watched")).To(gomega.Equal(1))
 
-	g.Expect(admin(t).Create(t.Context(), definition(group, "lates", "Late", "v1"))).To(gomega.Succeed())
+	g.Expect(admin(t).Create(t.Context(), testenv.Definition(group, "lates", "Late", "v1"))).To(gomega.Succeed())
 	create(t, g, objectOf(group, "Late", in, "two"))
 	g.Eventually(calls.all).Should(gomega.Equal([]string{in + "/one", in + "/two"}))
 	g.Expect(logs.with("may not be watched")).To(gomega.Equal(2))
@@ -133,7 +133,7 @@ func TestScanningIsDisabled(t *testing.T) {
 	operators.Start(t, config, in, registry, func(o *kopf.Options) {
 		o.Logger, o.Settings.Scanning.Disabled, o.Settings.Scanning.Interval = logs.logger(), true, time.Millisecond
 	})
-	g.Expect(admin(t).Create(t.Context(), definition(group, "lates", "Late", "v1"))).To(gomega.Succeed())
+	g.Expect(admin(t).Create(t.Context(), testenv.Definition(group, "lates", "Late", "v1"))).To(gomega.Succeed())
 	create(t, g, objectOf(group, "Late", in, "late"))
 	create(t, g, objectOf("kopf.dev", "KopfExample", in, "one"))
 	g.Eventually(calls.all).Should(gomega.Equal([]string{in + "/one"}))

@@ -68,27 +68,6 @@ lines:
 	return count
 }
 
-// definition is that of a resource in a group of the test's own.
-func definition(group, plural, kind string, versions ...string) *apiextensionsv1.CustomResourceDefinition {
-	preserve := true
-	d := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind},
-		},
-	}
-	for i, version := range versions {
-		d.Spec.Versions = append(d.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{
-			Name: version, Served: true, Storage: i == 0,
-			Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-				Type: "object", XPreserveUnknownFields: &preserve,
-			}},
-		})
-	}
-	return d
-}
-
 // admin is a client of an administrator that knows definitions.
 func admin(t *testing.T) client.Client {
 	t.Helper()

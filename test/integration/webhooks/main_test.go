@@ -5,10 +5,7 @@ package webhooks
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,20 +164,4 @@ func try(ctx context.Context, namespace, name string) error {
 }
 
 // local is a server on a port that nobody uses.
-func local(t *testing.T) servers.Server { return servers.Server{Port: freePort(t)} }
-
-// freePort is below those that the system gives to clients, of which one could get
-// it before the server does.
-func freePort(t *testing.T) int {
-	t.Helper()
-	for range 100 {
-		port := 20000 + rand.N(10000)
-		listener, err := net.Listen("tcp", net.JoinHostPort("localhost", strconv.Itoa(port)))
-		if err == nil {
-			_ = listener.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
-}
+func local(t *testing.T) servers.Server { return servers.Server{Port: testenv.FreePort(t)} }

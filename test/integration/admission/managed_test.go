@@ -1,0 +1,125 @@
+package admission
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// managed lets an operator of the namespace listen, and tell the cluster of itself.
+func managed(t *testing.T, namespace string) func(*kopf.Options) {
+	t.Helper()
+	server := kopf.WebhookServer{Port: testenv.FreePort(t), Secret: namespace + "/webhooks"}
+	return func(o *kopf.Options) {
+		o.Settings.Scope.Namespaces = []string{namespace}
+		o.Settings.Admission.Server, o.Settings.Admission.Managed = server, namespace+".kopf.dev"
+	}
+}
+
+// no rejects whatever it is asked about.
+func no(_ context.Context, a *kopf.Admission) error { return kopf.Reject("no "+a.Name(), 418) }
+
+// tried is what becomes of an object that is not really created.
+func tried(t *testing.T, object *unstructured.Unstructured) func() error {
+	t.Helper()
+	return func() error { return cluster.Client().Create(t.Context(), object.DeepCopy(), client.DryRunAll) }
+}
+
+// webhooks counts those of an operator.
+func webhooks(t *testing.T, namespace string) func() int {
+	t.Helper()
+	return func() int {
+		var found admissionregistrationv1.ValidatingWebhookConfiguration
+		err := cluster.Client().Get(t.Context(), client.ObjectKey{Name: namespace + ".kopf.dev"}, &found)
+		if err != nil {
+			return -1
+		}
+		return len(found.Webhooks)
+	}
+}
+
+// What is installed while the operator runs is admitted by it as soon as it is there.
+func TestAResourceThatComesLater(t *testing.T) {
+	t.Parallel()
+	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
+	group := namespace + ".example.com"
+	r.OnValidate(examples, no, kopf.ID("examples"))
+	r.OnValidate(kopf.Resource(group, "lates"), no, kopf.ID("lates"))
+	operator := operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace))
+	g.Eventually(tried(t, testenv.NewObject("KopfExample", namespace, "one", nil))).Should(gomega.MatchError(gomega.ContainSubstring("no one")))
+	g.Expect(webhooks(t, namespace)()).To(gomega.Equal(1))
+
+	crd := testenv.Definition(group, "lates", "Late", "v1")
+	known := runtime.NewScheme()
+	g.Expect(apiextensionsv1.AddToScheme(known)).To(gomega.Succeed())
+	admin, err := client.New(cluster.Config(), client.Options{Scheme: known})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(admin.Create(t.Context(), crd)).To(gomega.Succeed())
+	late := testenv.NewObject("Late", namespace, "two", nil)
+	late.SetAPIVersion(group + "/v1")
+	g.Eventually(tried(t, late)).Should(gomega.MatchError(gomega.ContainSubstring("no two")))
+	g.Expect(webhooks(t, namespace)()).To(gomega.Equal(2))
+
+	g.Expect(admin.Delete(t.Context(), crd)).To(gomega.Succeed())
+	g.Eventually(webhooks(t, namespace)).Should(gomega.Equal(1))
+	operator.Stop()
+	g.Expect(webhooks(t, namespace)()).To(gomega.BeZero())
+	g.Expect(tried(t, testenv.NewObject("KopfExample", namespace, "one", nil))()).To(gomega.Succeed())
+}
+
+// Every replica answers, by one certificate; the leader tells the cluster which.
+func TestReplicasOfAnAdmissionServer(t *testing.T) {
+	t.Parallel()
+	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
+	replica := func(name string) *operators.Operator {
+		r := kopf.NewRegistry()
+		r.OnValidate(examples, func(context.Context, *kopf.Admission) error { return kopf.Reject("by "+name, 418) }, kopf.ID("check"))
+		return operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace), func(o *kopf.Options) {
+			o.Settings.Replicas.Elected, o.Settings.Replicas.LeaseNamespace = true, namespace
+			o.Settings.Replicas.LeaseDuration, o.Settings.Replicas.RenewDeadline = 6*time.Second, 4*time.Second
+			o.Settings.Replicas.RetryPeriod = 500 * time.Millisecond
+		})
+	}
+	object := testenv.NewObject("KopfExample", namespace, "one", nil)
+	first := replica("first")
+	g.Eventually(tried(t, object)).Should(gomega.MatchError(gomega.ContainSubstring("by first")))
+	second := replica("second")
+	g.Consistently(tried(t, object), "1s").Should(gomega.MatchError(gomega.ContainSubstring("by first")))
+	first.Stop()
+	g.Eventually(tried(t, object)).Should(gomega.MatchError(gomega.ContainSubstring("by second")))
+	second.Stop()
+	g.Expect(webhooks(t, namespace)()).To(gomega.BeZero())
+}
+
+func TestReplicasNeedOneCertificate(t *testing.T) {
+	t.Parallel()
+	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
+	r.OnValidate(examples, no, kopf.ID("check"))
+	var s kopf.Settings
+	s.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(t)}
+	s.Replicas.Elected, s.Replicas.LeaseNamespace = true, namespace
+	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})).
+		To(gomega.MatchError(gomega.ContainSubstring("name a Secret for all of them")))
+}
+
+// A server that cannot listen would be a gap that nobody sees.
+func TestAnAdmissionServerThatFailsEndsTheOperator(t *testing.T) {
+	t.Parallel()
+	g, r := gomega.NewWithT(t), kopf.NewRegistry()
+	r.OnValidate(examples, no, kopf.ID("check"))
+	var s kopf.Settings
+	s.Admission.Server = kopf.AdmissionServerFunc(func(context.Context, kopf.AdmissionEndpoint) error { return context.DeadlineExceeded })
+	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})).
+		To(gomega.MatchError(gomega.ContainSubstring("the admission server (Settings.Admission.Server) has failed: context deadline exceeded")))
+}
