@@ -1,0 +1,114 @@
+package handler
+
+// The options of the kinds of handlers. Each option below implements those of
+// the kinds where it makes sense, and only those.
+type (
+	// CreateOption is an option of OnCreate.
+	CreateOption interface{ create(*Declaration) }
+	// UpdateOption is an option of OnUpdate and OnField.
+	UpdateOption interface{ update(*Declaration) }
+	// DeleteOption is an option of OnDelete.
+	DeleteOption interface{ delete(*Declaration) }
+	// ResumeOption is an option of OnResume.
+	ResumeOption interface{ resume(*Declaration) }
+	// EventOption is an option of OnEvent.
+	EventOption interface{ event(*Declaration) }
+	// DaemonOption is an option of Daemon.
+	DaemonOption interface{ daemon(*Declaration) }
+	// TimerOption is an option of Timer.
+	TimerOption interface{ timer(*Declaration) }
+	// IndexOption is an option of NewIndex.
+	IndexOption interface{ index(*Declaration) }
+	// ActivityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
+	ActivityOption interface{ operator(*Declaration) }
+	// AdmissionOption is an option of OnValidate and OnMutate.
+	AdmissionOption interface{ admission(*Declaration) }
+	// SubhandlerOption is an option of Change.Subhandler.
+	SubhandlerOption interface{ subhandler(*Declaration) }
+)
+
+// GeneralOption fits every kind of handler.
+type GeneralOption func(*Declaration)
+
+func (o GeneralOption) create(d *Declaration)     { o(d) }
+func (o GeneralOption) update(d *Declaration)     { o(d) }
+func (o GeneralOption) delete(d *Declaration)     { o(d) }
+func (o GeneralOption) resume(d *Declaration)     { o(d) }
+func (o GeneralOption) event(d *Declaration)      { o(d) }
+func (o GeneralOption) subhandler(d *Declaration) { o(d) }
+func (o GeneralOption) daemon(d *Declaration)     { o(d) }
+func (o GeneralOption) timer(d *Declaration)      { o(d) }
+func (o GeneralOption) index(d *Declaration)      { o(d) }
+func (o GeneralOption) admission(d *Declaration)  { o(d) }
+func (o GeneralOption) operator(d *Declaration)   { o(d) }
+
+// AnyOption fits every kind of handler of an object.
+type AnyOption func(*Declaration)
+
+func (o AnyOption) create(d *Declaration)     { o(d) }
+func (o AnyOption) update(d *Declaration)     { o(d) }
+func (o AnyOption) delete(d *Declaration)     { o(d) }
+func (o AnyOption) resume(d *Declaration)     { o(d) }
+func (o AnyOption) event(d *Declaration)      { o(d) }
+func (o AnyOption) subhandler(d *Declaration) { o(d) }
+func (o AnyOption) daemon(d *Declaration)     { o(d) }
+func (o AnyOption) timer(d *Declaration)      { o(d) }
+func (o AnyOption) index(d *Declaration)      { o(d) }
+func (o AnyOption) admission(d *Declaration)  { o(d) }
+
+// RetryOption fits the kinds whose handlers are retried.
+type RetryOption func(*Declaration)
+
+func (o RetryOption) create(d *Declaration)     { o(d) }
+func (o RetryOption) update(d *Declaration)     { o(d) }
+func (o RetryOption) delete(d *Declaration)     { o(d) }
+func (o RetryOption) resume(d *Declaration)     { o(d) }
+func (o RetryOption) subhandler(d *Declaration) { o(d) }
+func (o RetryOption) daemon(d *Declaration)     { o(d) }
+func (o RetryOption) timer(d *Declaration)      { o(d) }
+func (o RetryOption) index(d *Declaration)      { o(d) }
+func (o RetryOption) operator(d *Declaration)   { o(d) }
+
+// FieldOption fits the kinds that can be restricted to a field.
+type FieldOption func(*Declaration)
+
+func (o FieldOption) create(d *Declaration)    { o(d) }
+func (o FieldOption) update(d *Declaration)    { o(d) }
+func (o FieldOption) delete(d *Declaration)    { o(d) }
+func (o FieldOption) resume(d *Declaration)    { o(d) }
+func (o FieldOption) event(d *Declaration)     { o(d) }
+func (o FieldOption) daemon(d *Declaration)    { o(d) }
+func (o FieldOption) timer(d *Declaration)     { o(d) }
+func (o FieldOption) index(d *Declaration)     { o(d) }
+func (o FieldOption) admission(d *Declaration) { o(d) }
+
+// TransitionOption fits updates and fields.
+type TransitionOption func(*Declaration)
+
+func (o TransitionOption) update(d *Declaration) { o(d) }
+
+// DeletionOption fits deletions.
+type DeletionOption func(*Declaration)
+
+func (o DeletionOption) delete(d *Declaration) { o(d) }
+
+// ResumingOption fits resuming.
+type ResumingOption func(*Declaration)
+
+func (o ResumingOption) resume(d *Declaration) { o(d) }
+
+// BackgroundOption fits daemons and timers.
+type BackgroundOption func(*Declaration)
+
+func (o BackgroundOption) daemon(d *Declaration) { o(d) }
+func (o BackgroundOption) timer(d *Declaration)  { o(d) }
+
+// StoppingOption fits daemons.
+type StoppingOption func(*Declaration)
+
+func (o StoppingOption) daemon(d *Declaration) { o(d) }
+
+// ScheduleOption fits timers.
+type ScheduleOption func(*Declaration)
+
+func (o ScheduleOption) timer(d *Declaration) { o(d) }
