@@ -60,7 +60,10 @@ func newAdmissions(o *operator, mgr manager.Manager) (*admissions, error) {
 			return nil, err
 		}
 	}
-	return a, a.connect(mgr, s)
+	if err := a.connect(mgr, s); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // connect makes what the server and the configurations need of the cluster.

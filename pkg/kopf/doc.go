@@ -37,8 +37,9 @@
 //
 // Which options fit which handlers, the compiler knows:
 //
-//	ID, Param, Labels, Annotations, When   all of them
-//	Field, Value                           all but OnField, which has its field, and sub-handlers
+//	ID, Param                              all of them
+//	Labels, Annotations, When              those of objects
+//	Field, Value                           those of objects but OnField, which has its field, and sub-handlers
 //	Old, New                               OnUpdate, OnField
 //	Errors, Retries, Timeout, Backoff      all but OnEvent, OnValidate, OnMutate
 //	Optional, HoldOnFailure                OnDelete
@@ -68,7 +69,8 @@
 // OnValidate and OnMutate declare functions that the API server asks before it stores
 // an object; their argument is an Admission. A validation rejects the request of a
 // user by an error, Reject makes one with a message and a code; a mutation fills the
-// patch. The operator needs a server for that.
+// patch. The operator needs a server for that: settings.Admission, and WebhookServer and
+// its siblings.
 //
 // # In memory
 //
@@ -90,6 +92,11 @@
 // Main runs an operator as a program, with a command line. Run runs one inside
 // of a program. Add makes one a part of a controller-runtime manager that is
 // there already.
+//
+// OnStartup, OnCleanup, OnProbe and OnLogin declare handlers of the operator as a
+// whole; their argument is an Activity. Settings tune it: its scope, its replicas and
+// their leader, its peers, its health and metrics, and everything else in package
+// settings.
 //
 // # Packages
 //
