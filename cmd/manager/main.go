@@ -1,0 +1,30 @@
+// Command manager is an example operator as it is deployed: config/ has its
+// manifests, Dockerfile its image. Take the three as the beginning of your own.
+//
+// For every KopfExample there is a ConfigMap with the fields of its spec.
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// version is that of the image; the linker sets it.
+var version = "unknown"
+
+func start(_ context.Context, s *kopf.Startup) error {
+	s.Logger().Info("The manager starts.", "version", version)
+	return nil
+}
+
+func main() {
+	examples := kopf.Resource("kopf.dev", "v1", "kopfexamples")
+	kopf.OnStartup(start)
+	kopf.OnCreate(examples, publish)
+	kopf.OnUpdate(examples, publish)
+	kopf.OnDelete(examples, withdraw)
+	kopf.Timer(examples, restore, kopf.Idle(10*time.Second), kopf.Interval(10*time.Second))
+	kopf.Main()
+}
