@@ -1,0 +1,84 @@
+package deployment
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+func TestDeployments(t *testing.T) {
+	w := newWorld(t)
+	for _, dir := range []string{"config/crd", "config/crd/example"} {
+		w.install(t, "", manifests(t, dir))
+	}
+	t.Run("of the whole cluster, with metrics", func(t *testing.T) {
+		o := deployed(t, w, measured(t), "ClusterKopfPeering", "default")
+		o.measures()
+		o.works(sample(t, "default"))
+	})
+	t.Run("of one namespace", func(t *testing.T) {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kopf-team"}}
+		elsewhere := sample(t, "default")
+		w.create(t, namespace, elsewhere)
+		o := deployed(t, w, "config/namespaced", "KopfPeering", namespace.Name)
+		o.works(sample(t, namespace.Name))
+		o.Expect(w.Current(elsewhere)()).NotTo(testenv.HaveFinalizer(settings.DefaultFinalizer))
+	})
+}
+
+// deployed is the operator of a kustomization, with the peering object of the samples.
+func deployed(t *testing.T, w *world, dir, peering, namespace string) *operation {
+	t.Helper()
+	meeting := one(t, peering, manifests(t, "config/samples"))
+	if peering == "KopfPeering" {
+		meeting.SetNamespace(namespace)
+	}
+	w.install(t, "", []*unstructured.Unstructured{meeting})
+	return deploy(t, w, manifests(t, dir), meeting)
+}
+
+func sample(t *testing.T, namespace string) *unstructured.Unstructured {
+	t.Helper()
+	sample := one(t, "KopfExample", manifests(t, "config/samples"))
+	sample.SetNamespace(namespace)
+	return sample
+}
+
+// one is the object of a kind.
+func one(t *testing.T, kind string, all []*unstructured.Unstructured) *unstructured.Unstructured {
+	t.Helper()
+	i := slices.IndexFunc(all, func(object *unstructured.Unstructured) bool { return object.GetKind() == kind })
+	if i < 0 {
+		t.Fatalf("there is no %s", kind)
+	}
+	return all[i]
+}
+
+// works is the life of an object, and that of the operator. In the end, nothing was
+// refused, and nothing is permitted that was not asked for.
+func (o *operation) works(sample *unstructured.Unstructured) {
+	o.t.Helper()
+	o.Eventually(o.holder).ShouldNot(gomega.BeEmpty())
+	o.handles(sample)
+	o.updates()
+	o.restores()
+	o.outlives()
+	o.takesOver()
+	o.ends()
+
+	requests := o.journal.of(o.t, o.account())
+	refused := slices.DeleteFunc(slices.Clone(requests), func(e entry) bool {
+		return e.Response.Code != http.StatusForbidden && e.Response.Code != http.StatusUnauthorized
+	})
+	o.Expect(refused).To(gomega.BeEmpty())
+	o.Expect(unused(given(o.t, o.account(), o.manifests), requests)).To(gomega.BeEmpty())
+	o.t.Logf("%d requests, none of them refused", len(requests))
+}

@@ -1,0 +1,99 @@
+// Package deployment runs the example manager as Kubernetes would: from the manifests
+// in config/, with nothing but the token of its service account. The audit log of the
+// API server tells what it has asked for, and what was refused.
+//
+// There is no kubelet: the processes of the pods are started here, with their arguments
+// and environment, and with loopback addresses for their ports.
+package deployment
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kopf-go/kopf/hack/envtest/assets"
+)
+
+// root is that of the repository.
+func root(t *testing.T) string {
+	t.Helper()
+	root, err := assets.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// manifests are the objects of a kustomization.
+func manifests(t *testing.T, dir string) []*unstructured.Unstructured {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "tool", "-modfile=hack/tools/go.mod", "kustomize", "build", dir)
+	command.Dir = root(t)
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("building %s: %v\n%s", dir, err, &problems)
+	}
+	return objects(t, output)
+}
+
+func objects(t *testing.T, text []byte) (all []*unstructured.Unstructured) {
+	t.Helper()
+	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
+		object := &unstructured.Unstructured{}
+		switch err := decoder.Decode(&object.Object); {
+		case errors.Is(err, io.EOF):
+			return all
+		case err != nil:
+			t.Fatal(err)
+		case len(object.Object) > 0:
+			all = append(all, object)
+		}
+	}
+}
+
+// of are the objects of a kind, with their Go types.
+func of[T any](t *testing.T, kind string, all []*unstructured.Unstructured) (found []*T) {
+	t.Helper()
+	for _, object := range all {
+		if object.GetKind() != kind {
+			continue
+		}
+		typed := new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true); err != nil {
+			t.Fatalf("%s %s: %v", kind, object.GetName(), err)
+		}
+		found = append(found, typed)
+	}
+	return found
+}
+
+// measured is the directory of config/default with its component for metrics, which is
+// commented out there.
+func measured(t *testing.T) (dir string) {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config")
+	if err := os.CopyFS(config, os.DirFS(filepath.Join(root(t), "config"))); err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, "config/default/kustomization.yaml")
+	with := strings.NewReplacer("\n# components:", "\ncomponents:", "\n#   - ../metrics", "\n  - ../metrics").Replace(text)
+	if with == text {
+		t.Fatal("config/default does not tell how to add metrics any more")
+	}
+	dir = filepath.Join(config, "default")
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(with), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

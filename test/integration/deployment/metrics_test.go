@@ -1,0 +1,55 @@
+package deployment
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// measures reads the metrics of every replica: with a token of somebody who has the
+// role for it, and not without.
+func (o *operation) measures() {
+	o.t.Helper()
+	namespace := o.deployment.Namespace
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: "prometheus"}
+	o.create(o.t, &corev1.ServiceAccount{ObjectMeta: meta}, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: meta.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "kopf-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: meta.Name}},
+	})
+	token := o.token(o.t, namespace, meta.Name)
+	for _, p := range o.pods {
+		o.Eventually(p.metrics).WithArguments(token).Should(gomega.ContainSubstring("kopf_"))
+		o.Expect(p.metrics("")).Error().To(gomega.MatchError(gomega.ContainSubstring("401")))
+	}
+}
+
+// metrics are those of the pod, as whoever has the token sees them.
+func (p *pod) metrics(token string) (string, error) {
+	request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", p.ports["metrics"]), nil)
+	if err != nil {
+		return "", err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // it signs for itself
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Timeout: 10 * time.Second, Transport: transport}).Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %s", response.Status, text)
+	}
+	return string(text), err
+}

@@ -1,0 +1,168 @@
+package deployment
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/gexec"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-go/kopf/hack/envtest/guard"
+)
+
+// pod is a process in place of a pod of the deployment.
+type pod struct {
+	t         *testing.T
+	name      string
+	container corev1.Container
+	patience  time.Duration  // of Kubernetes, after SIGTERM
+	ports     map[string]int // on the loopback interface, by name
+	session   *gexec.Session
+}
+
+// start runs the program as the container of a pod of the deployment. It finds the
+// cluster by the kubeconfig, as there is no mounted token.
+func start(t *testing.T, name, program, kubeconfig string, from *appsv1.Deployment) *pod {
+	t.Helper()
+	spec := from.Spec.Template.Spec
+	p := &pod{
+		t: t, name: name, container: spec.Containers[0], ports: map[string]int{},
+		patience: time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second,
+	}
+	environment := p.environment(from.Namespace)
+	arguments := p.arguments(environment)
+	watch, err := guard.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := watch.Wrap(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(script, arguments...)
+	// Nothing else: neither a home nor a place for temporary files.
+	command.Env, command.Dir = append(flatten(environment), "KUBECONFIG="+kubeconfig, "TMPDIR=/nonexistent"), filepath.Dir(program)
+	if p.session, err = gexec.Start(command, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.session.Kill()
+		<-p.session.Exited
+		if t.Failed() {
+			t.Logf("%s %q said:\n%s", name, arguments, p.output())
+		}
+		if err := watch.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func (p *pod) output() string { return string(p.session.Err.Contents()) }
+
+// environment is that of the container, as the downward API fills it.
+func (p *pod) environment(namespace string) map[string]string {
+	p.t.Helper()
+	fields := map[string]string{"metadata.name": p.name, "metadata.namespace": namespace}
+	all := map[string]string{}
+	for _, variable := range p.container.Env {
+		all[variable.Name] = variable.Value
+		if from := variable.ValueFrom; from != nil {
+			value, known := fields[from.FieldRef.FieldPath]
+			if !known {
+				p.t.Fatalf("what is %s of a pod?", from.FieldRef.FieldPath)
+			}
+			all[variable.Name] = value
+		}
+	}
+	return all
+}
+
+func flatten(environment map[string]string) (all []string) {
+	for name, value := range environment {
+		all = append(all, name+"="+value)
+	}
+	return all
+}
+
+var reference = regexp.MustCompile(`\$\((\w+)\)`)
+
+// arguments are those of the container, with its variables, and with addresses on the
+// loopback interface.
+func (p *pod) arguments(environment map[string]string) []string {
+	p.t.Helper()
+	all := append([]string{}, p.container.Args...)
+	for i := range all {
+		all[i] = reference.ReplaceAllStringFunc(all[i], func(found string) string {
+			value, known := environment[reference.FindStringSubmatch(found)[1]]
+			if !known {
+				p.t.Fatalf("%s has no value", found)
+			}
+			return value
+		})
+	}
+	for _, port := range p.container.Ports {
+		p.ports[port.Name] = free(p.t)
+		declared, given := fmt.Sprintf(":%d", port.ContainerPort), fmt.Sprintf("127.0.0.1:%d", p.ports[port.Name])
+		served := false
+		for i, argument := range all {
+			all[i] = strings.Replace(argument, declared, given, 1)
+			served = served || all[i] != argument
+		}
+		if !served {
+			p.t.Errorf("nothing is served at the port %s", port.Name)
+		}
+	}
+	return all
+}
+
+// free is a port where nobody listens.
+func free(t *testing.T) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// passes tells each time it is polled whether the kubelet would be content.
+func (p *pod) passes(probe *corev1.Probe) func() (bool, error) {
+	p.t.Helper()
+	address := fmt.Sprintf("http://127.0.0.1:%d%s", p.ports[probe.HTTPGet.Port.StrVal], probe.HTTPGet.Path)
+	client := &http.Client{Timeout: time.Duration(max(1, probe.TimeoutSeconds)) * time.Second}
+	return func() (bool, error) {
+		response, err := client.Get(address)
+		if err != nil {
+			return false, err
+		}
+		defer func() { _ = response.Body.Close() }()
+		return response.StatusCode == http.StatusOK, nil
+	}
+}
+
+// ready waits until Kubernetes would take the pod for ready.
+func (p *pod) ready() {
+	p.t.Helper()
+	g := gomega.NewWithT(p.t)
+	for _, probe := range []*corev1.Probe{p.container.StartupProbe, p.container.LivenessProbe, p.container.ReadinessProbe} {
+		g.Eventually(p.passes(probe)).Should(gomega.BeTrue(), "%s", probe.HTTPGet.Path)
+	}
+}
+
+// stop ends the pod as Kubernetes does, which is not to have to kill it.
+func (p *pod) stop() {
+	p.t.Helper()
+	p.session.Terminate()
+	gomega.NewWithT(p.t).Eventually(p.session, p.patience).Should(gexec.Exit(0))
+}
