@@ -71,5 +71,5 @@ manifests: ## Regenerate what is generated from the sources
 	go generate ./...
 
 .PHONY: verify
-verify: ## Check all that is no test: vet, linters and format, tidy modules, regenerated files
+verify: ## Check all that is no test: vet, linters and format, tidy modules, manifests, regenerated files
 	@hack/verify.sh

@@ -31,10 +31,19 @@ regenerated() {
 	return $result
 }
 
+# Components are built with what they are a part of.
+built() {
+	grep -q '^kind: Component' "$1" ||
+		go tool -modfile=hack/tools/go.mod kustomize build "$(dirname "$1")" >/dev/null
+}
+
 step "vet" go vet ./...
 step "linters and format" make --no-print-directory lint
 for module in $(git ls-files --cached --others --exclude-standard '*go.mod'); do
 	step "tidy modules" go -C "$(dirname "$module")" mod tidy -diff
+done
+for kustomization in $(git ls-files --cached --others --exclude-standard 'config/*kustomization.yaml'); do
+	step "manifests" built "$kustomization"
 done
 step "generated files" regenerated
 
