@@ -58,7 +58,7 @@ func TestADaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
 	b.arrived(g)
 	b.expectGone(bad)
 	b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Abandoned: The daemon trouble has not returned in time")))
-	b.Expect(b.logs.With("The daemon trouble has not returned in time", "/bad")).To(gomega.HaveLen(1))
+	b.Expect(b.logs.With("The daemon trouble has not returned in time", `"name"="bad"`)).To(gomega.HaveLen(1))
 	b.expectUndisturbed(good)
 
 	// The next object of that name has a daemon of its own, beside the lost one.
@@ -124,7 +124,7 @@ func TestADaemonThatBlocksForEverHoldsItsObject(t *testing.T) {
 	bad, good := b.troubled(func(context.Context, *kopf.Task) error { g.pass(); return nil }, kopf.CancellationPolling(brief))
 	b.remove(bad)
 	said := func() []string {
-		return b.logs.With("The daemon trouble was asked to stop, and is still running", "/bad")
+		return b.logs.With("The daemon trouble was asked to stop, and is still running", `"name"="bad"`)
 	}
 	b.Eventually(said).ShouldNot(gomega.BeEmpty())
 	b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Stopping: The daemon trouble was asked to stop")))

@@ -111,7 +111,7 @@ func TestATimerGoesOnAfterTheAPIHasFailed(t *testing.T) {
 			if test.apart {
 				b.expectUndisturbed(good)
 				b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Postponed: ")), b.logs.String)
-				b.Expect(b.logs.With("The object cannot be handled now", "/bad")).NotTo(gomega.BeEmpty())
+				b.Expect(b.logs.With("The object cannot be handled now", `"name"="bad"`)).NotTo(gomega.BeEmpty())
 			}
 			o.set(false)
 			b.expectUndisturbed(bad)
@@ -146,7 +146,7 @@ func TestWritesDoNotPileUpWhileTheAPIFails(t *testing.T) {
 	b.Eventually(o.count).Should(gomega.BeNumerically(">", 20))
 	o.set(false)
 	b.Eventually(cluster.Current(bad)).Should(testenv.HavePath("status.a", int64(b.runs.count("a bad")()+5)), b.logs.String)
-	pauses := func() int { return len(b.logs.With("The object cannot be handled now", "/bad")) }
+	pauses := func() int { return len(b.logs.With("The object cannot be handled now", `"name"="bad"`)) }
 	b.Eventually(pauses).Should(gomega.Equal(o.count()))
 	b.remove(bad)
 	b.Eventually(b.runs.running("")).Should(gomega.BeZero())

@@ -55,7 +55,7 @@ func testNoPermission(t *testing.T, p programs) {
 	g.Expect(freeze.log()).To(gomega.MatchRegexp(`^kopf: the peering object "default" cannot be changed: .* is forbidden: User "nobody" cannot .*; a role must allow it to this user\n$`))
 
 	operator := start(t, nil, p.example, "--kubeconfig", path, "--standalone")
-	operator.says(`is forbidden: User \"nobody\" cannot list resource \"kopfexamples\"`)
+	operator.says(`is forbidden: User \"nobody\" cannot watch resource \"kopfexamples\"`)
 	operator.session.Interrupt()
 	operator.ends(0)
 	t.Log(operator.log())
