@@ -5,6 +5,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/login"
+	"github.com/kopf-go/kopf/pkg/operator"
 )
 
 // Activity is the arguments of the handlers of the operator as a whole. Its
@@ -37,8 +38,7 @@ func (s *Startup) Settings() *Settings { return s.settings }
 // Specification: Startup.
 func (r *Registry) OnStartup(fn func(context.Context, *Startup) error, options ...ActivityOption) {
 	r.activity(handler.OnStartup, fn, fn == nil, options, func(ctx context.Context, a *Activity) (any, error) {
-		s, _ := ctx.Value(settingsKey{}).(*Settings)
-		return nil, fn(ctx, &Startup{a, s})
+		return nil, fn(ctx, &Startup{a, operator.SettingsFrom(ctx)})
 	})
 }
 
@@ -108,11 +108,4 @@ func OnLogin(fn func(context.Context, *Activity) (*Connection, error), options .
 // OnProbe declares a probe in the default registry; see Registry.OnProbe.
 func OnProbe(fn func(context.Context, *Activity) (any, error), options ...ActivityOption) {
 	DefaultRegistry.OnProbe(fn, options...)
-}
-
-type settingsKey struct{}
-
-// withSettings lets startup handlers change the settings.
-func withSettings(ctx context.Context, s *Settings) context.Context {
-	return context.WithValue(ctx, settingsKey{}, s)
 }

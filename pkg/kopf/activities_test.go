@@ -6,10 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 var errNo = errors.New("no")
@@ -107,24 +104,9 @@ func TestMistakesInActivities(t *testing.T) {
 	}
 }
 
-// The configuration of a login handler is the one that is used.
-func TestALoginHandlerConnectsTheOperator(t *testing.T) {
+func TestALoginHandlerTakesNoConfigBesideIt(t *testing.T) {
 	r := NewRegistry()
-	r.OnLogin(func(_ context.Context, a *Activity) (*Connection, error) {
-		if a.Client() != nil {
-			t.Error("there is a client before the login")
-		}
-		return &Connection{Config: &rest.Config{Host: "http://127.0.0.1:1"}}, nil
-	}, ID("login"))
-	o, err := newOperator(Options{Registry: r}.withDefaults(), scheme.Scheme)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newConnection(t.Context(), o)
-	defer c.close()
-	if config, err := c.config(); err != nil || config.Host != "http://127.0.0.1:1" || config.QPS != settings.DefaultQPS {
-		t.Errorf("got %v, %v", config, err)
-	}
+	r.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, errNo }, ID("login"))
 	if err := Run(t.Context(), Options{Registry: r, Config: nobody()}); err == nil || !strings.Contains(err.Error(), "login handlers and Options.Config") {
 		t.Errorf("got %v", err)
 	}

@@ -103,5 +103,6 @@
 // The names of this package are aliases where the thing itself belongs to a
 // smaller package: object (bodies, views, paths), diff, patch, selector, handler
 // (declarations, arguments, errors), index, memo, registry, settings, storage and
-// hierarchy, all below this one. The engine is in pkg/reconcile.
+// hierarchy, all below this one. The life of an operator is in pkg/operator, the engine
+// in pkg/reconcile, what API servers call in pkg/webhook.
 package kopf

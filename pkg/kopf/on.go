@@ -15,6 +15,14 @@ type Registry struct {
 // NewRegistry makes an empty registry.
 func NewRegistry() *Registry { return &Registry{} }
 
+// declared are the handlers; those of the default registry, if there is none.
+func (r *Registry) declared() *registry.Registry {
+	if r == nil {
+		r = DefaultRegistry
+	}
+	return &r.handlers
+}
+
 // DefaultRegistry is where the functions of this package declare handlers, and
 // what an operator takes unless it is given another registry.
 var DefaultRegistry = NewRegistry()

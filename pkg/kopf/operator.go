@@ -2,14 +2,14 @@ package kopf
 
 import (
 	"context"
-	"errors"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-go/kopf/pkg/operator"
 )
 
 // Options are what an operator that is run by Run consists of. Every field has a
@@ -47,51 +47,24 @@ type Options struct {
 //
 // Specification: Embedding.
 func Run(ctx context.Context, options Options) error {
-	options = options.withDefaults()
-	o, err := newOperator(options, options.Scheme)
-	if err != nil {
-		return err
-	}
-	connection := newConnection(ctx, o)
-	defer connection.close()
-	o.client = connection.client
-	mgr, err := o.managed(ctx, connection)
-	if err != nil {
-		o.cleanUp(ctx)
-		return stopped(ctx, err)
-	}
-	return o.end(ctx, mgr.Start(ctx))
+	return operator.Run(ctx, operator.Options{
+		Registry: options.Registry.declared(), Settings: options.Settings, Config: options.Config, Connect: options.Connect,
+		Logger: options.Logger, Scheme: options.Scheme, Ready: options.Ready,
+	})
 }
 
-// managed starts the operator up, and makes the manager that runs the rest of it.
-func (o *operator) managed(ctx context.Context, c *connection) (manager.Manager, error) {
-	if err := o.startUp(ctx); err != nil {
-		return nil, err
-	}
-	mgr, err := c.manager()
-	if err != nil {
-		return nil, err
-	}
-	return mgr, o.join(mgr)
+// Add makes the handlers of a registry a part of a manager that is there
+// already, beside its other controllers. They use the manager's connection,
+// scheme, client, logger and leader election: every replica watches the objects,
+// and the leader alone handles them. Admission handlers are served by the manager's
+// webhook server below /kopf/, unless settings.Admission has a server.
+//
+// A nil registry is the default one. The mistakes in the declarations and the
+// settings, and what only an operator of its own can have, are errors at once.
+func Add(mgr manager.Manager, r *Registry, s Settings) error {
+	return operator.Add(mgr, operator.Options{Registry: r.declared(), Settings: s, Logger: mgr.GetLogger().WithName("kopf")})
 }
 
-// stopped is no error, if it is only that somebody has stopped the operator.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return nil
-	}
-	return err
-}
-
-func (o Options) withDefaults() Options {
-	if o.Registry == nil {
-		o.Registry = DefaultRegistry
-	}
-	if o.Scheme == nil {
-		o.Scheme = scheme.Scheme
-	}
-	if o.Logger.GetSink() == nil {
-		o.Logger = ctrl.Log
-	}
-	return o
-}
+// ClientFrom returns the operator's client from the context of a handler, for
+// functions that are called by handlers; nil outside of one.
+func ClientFrom(ctx context.Context) client.Client { return operator.ClientFrom(ctx) }

@@ -6,17 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/kopf-go/kopf/pkg/kopf/hierarchy"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
 // nobody is an API server that does not answer.
@@ -59,62 +53,12 @@ func negative() (s Settings) {
 	return s
 }
 
-func TestDefaultsOfOptions(t *testing.T) {
-	options := Options{Config: nobody()}.withDefaults()
-	if options.Registry != DefaultRegistry || options.Scheme != scheme.Scheme || options.Logger.GetSink() == nil {
-		t.Errorf("got %+v", options)
-	}
-	c, err := newConnection(t.Context(), &operator{options: options}).config()
-	if err != nil || c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != nobody().Host {
-		t.Fatalf("got %+v, %v", c, err)
-	}
-	if c.Dial != nil {
-		t.Error("client-go's own way to connect is the default: clients share their connections then")
-	}
-}
-
-// The configuration belongs to the developer, who may use it for other things.
-func TestOptionsAreLeftAsTheyAre(t *testing.T) {
-	given := &rest.Config{Host: "http://a", QPS: 1, UserAgent: "mine"}
-	var s Settings
-	s.Networking.QPS, s.Networking.ConnectTimeout = -1, time.Second
-	c, err := newConnection(t.Context(), &operator{options: Options{Config: given}, settings: s}).config()
-	if err != nil || given.QPS != 1 || given.Burst != 0 {
-		t.Errorf("got %+v, %v", given, err)
-	}
-	if c.QPS != -1 || c.UserAgent != "mine" || c.Dial == nil || given.Dial != nil {
-		t.Errorf("got %+v", c)
-	}
-}
-
 func TestNoClusterIsAnError(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	t.Setenv("HOME", t.TempDir())
 	if err := Run(t.Context(), Options{}); err == nil || !strings.Contains(err.Error(), "no cluster is configured: set KUBECONFIG") {
 		t.Errorf("got %v", err)
-	}
-}
-
-func TestTheContextOfAHandler(t *testing.T) {
-	var lines []string
-	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
-	s := &surroundings{}
-	ctx := s.context(t.Context(), reconcile.About{Body: func() *object.Body { return object.NewBody(pod()) }, Logger: logger})
-
-	child := &corev1.ConfigMap{}
-	if err := Adopt(ctx, child); err != nil || child.Namespace != "ns" || len(child.OwnerReferences) != 1 || child.OwnerReferences[0].Name != "one" {
-		t.Errorf("got %+v, %v", child.ObjectMeta, err)
-	}
-	if owner, ok := hierarchy.OwnerFrom(ctx); !ok || owner.Kind != "Pod" {
-		t.Errorf("got %+v", owner)
-	}
-	Info(ctx, "Resized", "The volume is larger now.") // there is no recorder: nothing happens
-	if len(lines) != 0 {
-		t.Errorf("got %q", lines)
-	}
-	if ClientFrom(t.Context()) != nil {
-		t.Error("there is a client outside of handlers")
 	}
 }
 

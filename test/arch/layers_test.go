@@ -23,6 +23,7 @@ var layers = []layer{
 	{name: "commands", folders: []string{"cmd"}, only: []string{"pkg/kopf", "pkg/kopf/cli"}},
 	{name: "test kit", folders: []string{"pkg/kopf/kopftest"}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
+	{name: "operator", folders: []string{"pkg/operator"}},
 	{name: "command line", folders: []string{"pkg/kopf/cli"}},
 	{name: "health", folders: []string{"pkg/health"}},
 	{name: "engine", folders: []string{"pkg/reconcile"}},

@@ -1,4 +1,4 @@
-package kopf
+package operator
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-go/kopf/pkg/kopf/hierarchy"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/posting"
 )
@@ -28,11 +29,25 @@ func (s *surroundings) context(ctx context.Context, about reconcile.About) conte
 	return context.WithValue(ctx, surroundingsKey{}, s)
 }
 
-// ClientFrom returns the operator's client from the context of a handler, for
-// functions that are called by handlers; nil outside of one.
+// ClientFrom is the operator's client from the context of a handler; nil outside of
+// one.
 func ClientFrom(ctx context.Context) client.Client {
 	if s, ok := ctx.Value(surroundingsKey{}).(*surroundings); ok {
 		return s.client
 	}
 	return nil
+}
+
+type settingsKey struct{}
+
+// withSettings lets startup handlers change the settings.
+func withSettings(ctx context.Context, s *settings.Settings) context.Context {
+	return context.WithValue(ctx, settingsKey{}, s)
+}
+
+// SettingsFrom are the settings of the operator from the context of a startup handler,
+// who may change them; nil outside of one.
+func SettingsFrom(ctx context.Context) *settings.Settings {
+	s, _ := ctx.Value(settingsKey{}).(*settings.Settings)
+	return s
 }

@@ -1,4 +1,4 @@
-package kopf
+package operator
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 // before somebody asks.
 type connection struct {
 	options  Options
-	settings *Settings // as they are when somebody asks
+	settings *settings.Settings // as they are when somebody asks
 	login    func(context.Context) (map[string]*login.Connection, error)
 
 	client func() client.Client

@@ -1,4 +1,4 @@
-package kopf
+package operator
 
 import (
 	"context"
@@ -16,22 +16,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/memo"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/login"
 	"github.com/kopf-go/kopf/pkg/reconcile/activities"
 )
 
-// operator is one operator, from its start to its end:
-//
-//	startUp   the startup handlers                    every replica
-//	stand     watches, events, metrics                every replica
-//	lead      peering around the work on objects      the leader
-//	cleanUp   the cleanup handlers                    every replica
-//
-// A manager runs stand and lead. They end together, and stand ends last: it has
-// what lead needs.
+// operator is one operator. A manager runs stand and lead; they end together, and
+// stand ends last: it has what lead needs.
 type operator struct {
 	options    Options
-	settings   Settings // startup handlers change them
+	settings   settings.Settings // startup handlers change them
 	handlers   registry.Handlers
 	activities registry.Handlers
 	memos      *memo.Values
@@ -50,18 +44,18 @@ type operator struct {
 
 // newOperator checks everything that can be checked before anything is started.
 func newOperator(options Options, scheme *runtime.Scheme) (*operator, error) {
-	handlers, err := options.Registry.handlers.Handlers(scheme)
+	handlers, err := options.Registry.Handlers(scheme)
 	if err := errors.Join(usable(options.Settings), err); err != nil {
 		return nil, err
 	}
 	return &operator{
 		options: options, settings: options.Settings, handlers: handlers,
-		activities: options.Registry.handlers.Activities(),
+		activities: options.Registry.Activities(),
 		memos:      memo.NewValues(nil), begun: make(chan struct{}),
 	}, nil
 }
 
-func usable(s Settings) error {
+func usable(s settings.Settings) error {
 	if mistakes := s.Validate(); mistakes != nil {
 		return fmt.Errorf("the settings cannot be used:\n%w", mistakes)
 	}

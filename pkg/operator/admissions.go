@@ -1,4 +1,4 @@
-package kopf
+package operator
 
 import (
 	"context"
@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/webhook"
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
@@ -30,9 +31,9 @@ type admissions struct {
 	handlers  registry.Handlers
 	served    *catalogue
 	logger    logr.Logger
-	server    AdmissionServer         // nil: the manager's
-	endpoint  AdmissionEndpoint       // of the server
-	published *configurations.Manager // nil: the server is the manager's
+	server    settings.AdmissionServer   // nil: the manager's
+	endpoint  settings.AdmissionEndpoint // of the server
+	published *configurations.Manager    // nil: the server is the manager's
 
 	mu   sync.Mutex
 	said map[string]bool
@@ -67,7 +68,7 @@ func newAdmissions(o *operator, mgr manager.Manager) (*admissions, error) {
 }
 
 // connect makes what the server and the configurations need of the cluster.
-func (a *admissions) connect(mgr manager.Manager, s Settings) error {
+func (a *admissions) connect(mgr manager.Manager, s settings.Settings) error {
 	// Of a type of its own: the scheme of the operator need not know the types.
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {

@@ -1,4 +1,4 @@
-package kopf
+package operator
 
 import (
 	"crypto/tls"
@@ -16,7 +16,7 @@ import (
 
 // newMetrics makes the metrics of an operator, beside those of controller-runtime:
 // whoever serves the ones serves the others.
-func newMetrics(s Settings) (*metrics.Metrics, error) {
+func newMetrics(s settings.Settings) (*metrics.Metrics, error) {
 	return metrics.New(crmetrics.Registry, s.WithDefaults().Metrics.Operator)
 }
 

@@ -1,4 +1,4 @@
-package kopf
+package operator
 
 import (
 	"context"

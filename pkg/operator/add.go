@@ -1,4 +1,4 @@
-package kopf
+package operator
 
 import (
 	"context"
@@ -13,15 +13,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
-// Add makes the handlers of a registry a part of a manager that is there
-// already, beside its other controllers. They use the manager's connection,
-// scheme, client, logger and leader election: every replica watches the objects,
-// and the leader alone handles them.
-//
-// A nil registry is the default one. The mistakes in the declarations and the settings are returned at once.
-func Add(mgr manager.Manager, r *Registry, s Settings) error {
-	options := Options{Registry: r, Settings: s, Logger: mgr.GetLogger().WithName("kopf")}.withDefaults()
-	o, err := newOperator(options, mgr.GetScheme())
+// Add makes an operator a part of a manager of somebody else, with the connection,
+// the scheme, the client and the leader election of that.
+func Add(mgr manager.Manager, options Options) error {
+	o, err := newOperator(options.withDefaults(), mgr.GetScheme())
 	if err != nil {
 		return err
 	}
@@ -30,7 +25,7 @@ func Add(mgr manager.Manager, r *Registry, s Settings) error {
 		return err
 	}
 	o.client = mgr.GetClient
-	if len(o.handlers.Admission()) > 0 && s.Admission.Server == nil {
+	if len(o.handlers.Admission()) > 0 && options.Settings.Admission.Server == nil {
 		if err := mount(mgr, &o.reviews); err != nil {
 			return err
 		}
