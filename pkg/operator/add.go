@@ -26,6 +26,10 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	o.client = mgr.GetClient
 	if len(o.handlers.Admission()) > 0 && options.Settings.Admission.Server == nil {
+		if options.Settings.Admission.Managed != "" {
+			return errors.New("settings.Admission.Managed needs settings.Admission.Server, by which the API servers reach the admission handlers: " +
+				"kopf.MountedServer for the webhook server of the manager, kopf.WebhookServer for one of its own")
+		}
 		if err := mount(mgr, &o.reviews); err != nil {
 			return err
 		}

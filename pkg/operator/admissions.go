@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -34,24 +36,31 @@ type admissions struct {
 	server    settings.AdmissionServer   // nil: the manager's
 	endpoint  settings.AdmissionEndpoint // of the server
 	published *configurations.Manager    // nil: the server is the manager's
+	reachable chan struct{}              // closed when the cluster knows the server
 
-	mu   sync.Mutex
-	said map[string]bool
+	toldOnce sync.Once
+	mu       sync.Mutex
+	said     map[string]bool
 }
 
 // newAdmissions makes the part. Whatever cannot work is an error now: admission
 // handlers that nobody asks would be a gap that nobody sees.
 func newAdmissions(o *operator, mgr manager.Manager) (*admissions, error) {
 	handlers, s := o.handlers.Admission(), o.settings.WithDefaults()
-	if len(handlers) == 0 {
+	if len(handlers) == 0 && s.Admission.Managed == "" {
 		return nil, nil //nolint:nilnil // nil is nobody
 	}
 	a := &admissions{
-		handlers: handlers, served: &catalogue{}, said: map[string]bool{},
+		handlers: handlers, served: &catalogue{}, said: map[string]bool{}, reachable: make(chan struct{}),
 		logger: o.options.Logger.WithName("admission"), server: s.Admission.Server,
 	}
 	switch {
+	case len(handlers) == 0:
+		// What an earlier version has left in the configurations would stay for ever.
+		a.server = unasked
 	case a.server == nil && o.mounted:
+		close(a.reachable)
+		a.logger.Info("The admission handlers are served by the manager's webhook server. The cluster is to be told by somebody else.", "path", reviewsPath)
 		return a, nil
 	case a.server == nil:
 		return nil, errors.New("there are admission handlers, but no server that would receive the reviews of the API server: " +
@@ -89,6 +98,12 @@ func (a *admissions) connect(mgr manager.Manager, s settings.Settings) error {
 	return nil
 }
 
+// unasked is the server of an operator without admission handlers: no webhook leads to
+// its address.
+var unasked = settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
+	return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://localhost")})
+})
+
 // podNamespace is where the operator runs; empty outside of a cluster.
 func podNamespace() string {
 	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -103,20 +118,20 @@ func (a *admissions) discovered(present discovery.Snapshot) {
 	a.served.update(present)
 	hooks, problems := webhook.HooksOf(a.handlers, a.served.all())
 	for _, problem := range problems {
-		a.warn(problem.Error())
+		a.complain(problem)
 	}
 	if a.published != nil {
 		a.published.SetHooks(hooks)
 	}
 }
 
-// warn says something once.
-func (a *admissions) warn(problem string) {
+// complain says something once.
+func (a *admissions) complain(problem error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.said[problem] {
-		a.said[problem] = true
-		a.logger.Info("An admission handler is not called. " + problem)
+	if !a.said[problem.Error()] {
+		a.said[problem.Error()] = true
+		a.logger.Error(problem, "Some admission handlers will not be called until this is corrected.")
 	}
 }
 
@@ -125,11 +140,45 @@ func (a *admissions) serve(ctx context.Context, reviews http.Handler) error {
 	if a == nil || a.server == nil {
 		return nil
 	}
-	endpoint := a.published.Endpoint(reviews, a.endpoint)
+	over, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(reserve, end) })()
+	endpoint := a.published.Endpoint(until(over, reviews), a.endpoint)
+	publish := endpoint.Publish
+	endpoint.Publish = func(ctx context.Context, config admissionregistrationv1.WebhookClientConfig) error {
+		err := publish(ctx, config)
+		if err == nil {
+			a.toldOnce.Do(func() { close(a.reachable) })
+		}
+		return err
+	}
 	if err := a.server.Serve(log.IntoContext(ctx, a.logger), endpoint); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("the admission server (Settings.Admission.Server) has failed: %w", err)
 	}
 	return nil
+}
+
+// until cancels requests that are still answered when the context is done.
+func until(over context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(over, cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// known waits until the API servers can ask the admission handlers.
+func (a *admissions) known(ctx context.Context) bool {
+	if a == nil {
+		return true
+	}
+	select {
+	case <-a.reachable:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // cleanupTimeout is how long the cluster may take to forget the admission handlers.

@@ -108,19 +108,8 @@ func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
 	defer parts.metrics.Close()
 	o.parts = parts
 	close(o.begun)
-	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
-	var helpers sync.WaitGroup
-	defer helpers.Wait()
-	// Handlers have something to tell until they return.
-	defer end()
-	helpers.Go(func() { _ = o.recorder.Start(lasting) }) // never an error
-	helpers.Go(func() { o.announce(lasting) })
-	watching, fail := context.WithCancelCause(ctx)
-	helpers.Go(func() {
-		if err := o.admissions.serve(lasting, &o.reviews); err != nil {
-			fail(err)
-		}
-	})
+	watching, dismiss := o.assist(ctx)
+	defer dismiss()
 	err = o.engine.Watch(watching)
 	if ctx.Err() == nil {
 		err = errors.Join(err, context.Cause(watching))
@@ -129,14 +118,43 @@ func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
 	return err
 }
 
+// assist runs what the handlers need, until the returned function is called: they have
+// something to tell, and reviews to answer, until the last of them has returned. The
+// context ends with the given one, or with the reason why it does not go on.
+func (o *operator) assist(ctx context.Context) (watching context.Context, dismiss func()) {
+	lasting, end := context.WithCancel(context.WithoutCancel(ctx))
+	watching, fail := context.WithCancelCause(ctx)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { _ = o.recorder.Start(lasting) }) // never an error
+	helpers.Go(func() { o.announce(lasting) })
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := o.admissions.serve(lasting, &o.reviews); err != nil {
+			fail(err)
+		}
+	}()
+	return watching, func() {
+		fail(nil)
+		end()
+		helpers.Wait()
+		select {
+		case <-served:
+		case <-time.After(2 * reserve):
+			o.options.Logger.Info("Some admission handlers have not returned although they were cancelled; they are left behind.")
+		}
+	}
+}
+
 // announce tells that the operator is ready.
 func (o *operator) announce(ctx context.Context) {
 	select {
 	case <-o.engine.Ready():
-		if o.options.Ready != nil {
-			close(o.options.Ready)
-		}
 	case <-ctx.Done():
+		return
+	}
+	if o.admissions.known(ctx) && o.options.Ready != nil {
+		close(o.options.Ready)
 	}
 }
 

@@ -63,6 +63,7 @@ type Config struct {
 // called once.
 type Engine struct {
 	Config
+	declared int // handlers in all, those of admission too
 	served   servings
 	filling  gate          // indices, of what has come while handlers are called
 	listing  atomic.Bool   // the watches have begun
@@ -97,6 +98,7 @@ type Engine struct {
 // New makes an engine; it does nothing yet.
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
+	declared := len(config.Handlers)
 	config.Handlers = config.Handlers.Watching() // nothing is watched for admission alone
 	config.Logger = logging.Lazily(config.Logger)
 	if config.Memos == nil {
@@ -105,7 +107,7 @@ func New(config Config) *Engine {
 	tolerance, abort := context.WithCancelCause(context.Background())
 	return &Engine{
 		tolerance: tolerance, abort: abort,
-		Config:   config,
+		Config: config, declared: declared,
 		watching: make(chan struct{}),
 		activity: activity{paused: config.Paused, resumed: make(chan struct{})},
 		hurry:    make(signal, 1), changed: make(signal, 1),

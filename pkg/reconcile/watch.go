@@ -35,7 +35,7 @@ func (e *Engine) Watch(ctx context.Context) error {
 	if !e.listed(ctx) {
 		return nil // stopped meanwhile
 	}
-	e.Logger.Info("The operator is running.", "resources", resources, "namespaces", namespaces, "handlers", len(e.Handlers))
+	e.Logger.Info("The operator is running.", "resources", resources, "namespaces", namespaces, "handlers", e.declared)
 	close(e.watching)
 	<-ctx.Done()
 	e.Logger.Info("The operator is stopping.")

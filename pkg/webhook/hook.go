@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	admissionv1 "k8s.io/api/admission/v1"
+
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
@@ -15,10 +17,20 @@ func HookOf(d *handler.Declaration, resource selector.Resource) configurations.H
 		SideEffects: d.Reviews.SideEffects, IgnoreFailures: d.Reviews.IgnoreFailures,
 		LabelSelector: d.LabelSelector(),
 	}
-	for _, operation := range d.Reviews.Operations {
+	for _, operation := range operations(d) {
 		hook.Operations = append(hook.Operations, string(operation))
 	}
 	return hook
+}
+
+// operations are those that the API server is to ask about. A mutation that names none
+// is not asked about deletions, for there is nothing to change: and so an operator that
+// is gone does not hold them up.
+func operations(d *handler.Declaration) []admissionv1.Operation {
+	if len(d.Reviews.Operations) == 0 && d.Kind == handler.OnMutate {
+		return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Connect}
+	}
+	return d.Reviews.Operations
 }
 
 // HooksOf are the admission handlers for the resources of a cluster, in the order of

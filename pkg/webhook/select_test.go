@@ -140,7 +140,7 @@ func TestHooksTellTheAPIServerOfTheHandlers(t *testing.T) {
 		a.SideEffects || a.IgnoreFailures || a.LabelSelector != nil || a.Resource.GVR() != resource.GVR() {
 		t.Errorf("got %+v", a)
 	}
-	if b.ID != "b" || b.Validating || b.Operations != nil || b.Persistent || b.Subresource != "status" || !b.SideEffects ||
+	if b.ID != "b" || b.Validating || !slices.Equal(b.Operations, []string{"CREATE", "UPDATE", "CONNECT"}) || b.Persistent || b.Subresource != "status" || !b.SideEffects ||
 		!b.IgnoreFailures || len(b.LabelSelector.MatchExpressions) != 1 {
 		t.Errorf("got %+v", b)
 	}

@@ -123,3 +123,68 @@ func TestAnAdmissionServerThatFailsEndsTheOperator(t *testing.T) {
 	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})).
 		To(gomega.MatchError(gomega.ContainSubstring("the admission server (Settings.Admission.Server) has failed: context deadline exceeded")))
 }
+
+// An operator that has no admission handlers any longer takes out what an earlier
+// version has left, though nobody had the time to clean up.
+func TestWhatAnEarlierVersionHasLeft(t *testing.T) {
+	t.Parallel()
+	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
+	left := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	left.Name = namespace + ".kopf.dev"
+	none, url := admissionregistrationv1.SideEffectClassNone, "https://127.0.0.1:1/old"
+	left.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
+		Name: "old.kopf.dev", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url},
+	}}
+	g.Expect(cluster.Client().Create(t.Context(), left)).To(gomega.Succeed())
+	r := kopf.NewRegistry()
+	r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("create"))
+	operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace))
+	g.Eventually(webhooks(t, namespace)).Should(gomega.BeZero())
+}
+
+// Whoever is told that an operator is ready can rely on it.
+func TestAnOperatorIsReadyWhenItCanBeAsked(t *testing.T) {
+	t.Parallel()
+	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
+	r.OnValidate(examples, no, kopf.ID("check"))
+	operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace))
+	g.Expect(webhooks(t, namespace)()).To(gomega.Equal(1))
+}
+
+// The end of an operator does not wait for a review that does not end.
+func TestAReviewThatDoesNotEndIsCancelled(t *testing.T) {
+	t.Parallel()
+	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
+	entered, left := make(chan struct{}, 10), make(chan struct{}, 10)
+	r.OnValidate(examples, func(ctx context.Context, _ *kopf.Admission) error {
+		entered <- struct{}{}
+		<-ctx.Done()
+		left <- struct{}{}
+		return ctx.Err()
+	}, kopf.ID("endless"))
+	operator := operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace))
+	rejected := make(chan error, 1)
+	object := testenv.NewObject("KopfExample", namespace, "one", nil)
+	go func() {
+		for len(entered) == 0 && t.Context().Err() == nil { // until the API server has taken notice
+			rejected <- tried(t, object)()
+			if len(entered) == 0 {
+				<-rejected
+			}
+		}
+	}()
+	g.Eventually(entered).Should(gomega.Receive())
+	operator.Stop()
+	g.Expect(left).To(gomega.Receive())
+}
+
+func TestAManagerCannotTellTheClusterWithoutAnAddress(t *testing.T) {
+	t.Parallel()
+	g, r := gomega.NewWithT(t), kopf.NewRegistry()
+	r.OnValidate(examples, no, kopf.ID("check"))
+	mgr, _ := newManager(t)
+	var s kopf.Settings
+	s.Admission.Managed = "auto.kopf.dev"
+	g.Expect(kopf.Add(mgr, r, s)).To(gomega.MatchError(gomega.ContainSubstring("settings.Admission.Managed needs settings.Admission.Server")))
+}
