@@ -1,11 +1,14 @@
 // Command manager is an example operator as it is deployed: config/ has its
 // manifests, Dockerfile its image. Take the three as the beginning of your own.
 //
-// For every KopfExample there is a ConfigMap with the fields of its spec.
+// For every KopfExample there is a ConfigMap with the fields of its spec. With
+// config/webhook, KopfExamples are checked and completed before they are stored.
 package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -26,5 +29,10 @@ func main() {
 	kopf.OnUpdate(examples, publish)
 	kopf.OnDelete(examples, withdraw)
 	kopf.Timer(examples, restore, kopf.Idle(10*time.Second), kopf.Interval(10*time.Second))
-	kopf.Main()
+	admitted, err := admission(examples)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	kopf.Main(admitted)
 }

@@ -19,10 +19,18 @@ func TestDeployments(t *testing.T) {
 	for _, dir := range []string{"config/crd", "config/crd/example"} {
 		w.install(t, "", manifests(t, dir))
 	}
-	t.Run("of the whole cluster, with metrics", func(t *testing.T) {
-		o := deployed(t, w, measured(t), "ClusterKopfPeering", "default")
+	t.Run("of the whole cluster, with metrics and webhooks", func(t *testing.T) {
+		older := sample(t, "default")
+		older.SetName("older")
+		older.Object["spec"] = map[string]any{"my size": int64(3)}
+		w.create(t, older)
+		o := deployed(t, w, complete(t), "ClusterKopfPeering", "default")
 		o.measures()
+		o.connects()
+		o.checks()
+		o.releases(older)
 		o.works(sample(t, "default"))
+		o.Expect(o.hooks()).To(gomega.BeEmpty(), "the cluster is told that the operator is gone")
 	})
 	t.Run("of one namespace", func(t *testing.T) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kopf-team"}}
@@ -72,6 +80,7 @@ func (o *operation) works(sample *unstructured.Unstructured) {
 	o.restores()
 	o.outlives()
 	o.takesOver()
+	o.checks()
 	o.ends()
 
 	requests := o.journal.of(o.t, o.account())

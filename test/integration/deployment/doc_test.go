@@ -3,7 +3,8 @@
 // API server tells what it has asked for, and what was refused.
 //
 // There is no kubelet: the processes of the pods are started here, with their arguments
-// and environment, and with loopback addresses for their ports.
+// and environment, and with loopback addresses for their ports. There is no network for
+// services either: the API server is told that the one of the webhooks is this machine.
 package deployment
 
 import (
@@ -78,18 +79,20 @@ func of[T any](t *testing.T, kind string, all []*unstructured.Unstructured) (fou
 	return found
 }
 
-// measured is the directory of config/default with its component for metrics, which is
-// commented out there.
-func measured(t *testing.T) (dir string) {
+// complete is the directory of config/default with its components, which are commented
+// out there.
+func complete(t *testing.T) (dir string) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
 	if err := os.CopyFS(config, os.DirFS(filepath.Join(root(t), "config"))); err != nil {
 		t.Fatal(err)
 	}
 	text := read(t, "config/default/kustomization.yaml")
-	with := strings.NewReplacer("\n# components:", "\ncomponents:", "\n#   - ../metrics", "\n  - ../metrics").Replace(text)
-	if with == text {
-		t.Fatal("config/default does not tell how to add metrics any more")
+	with := strings.NewReplacer("\n# components:", "\ncomponents:", "\n#   - ", "\n  - ").Replace(text)
+	for _, component := range []string{"metrics", "webhook"} {
+		if !strings.Contains(with, "\n  - ../"+component+"\n") {
+			t.Fatalf("config/default does not tell any more how to add config/%s", component)
+		}
 	}
 	dir = filepath.Join(config, "default")
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(with), 0o600); err != nil {

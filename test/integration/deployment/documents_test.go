@@ -3,8 +3,13 @@ package deployment
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 func TestTheDefinitionIsThatOfTheExamples(t *testing.T) {
@@ -15,22 +20,40 @@ func TestTheDefinitionIsThatOfTheExamples(t *testing.T) {
 
 func TestThePermissionsAreDocumented(t *testing.T) {
 	documented := read(t, "docs/permissions.md")
-	for _, path := range []string{"config/rbac/cluster/role.yaml", "config/rbac/base/leader_election.yaml"} {
-		_, role, _ := strings.Cut(read(t, path), "apiVersion")
-		role, _, _ = strings.Cut(role, "---\n")
-		if !strings.Contains(documented, "```yaml\napiVersion"+role+"```\n") {
-			t.Errorf("docs/permissions.md does not show the role of %s as it is", path)
+	for _, path := range []string{"config/rbac/cluster/role.yaml", "config/rbac/base/leader_election.yaml", "config/webhook/roles.yaml"} {
+		for part := range strings.SplitSeq(read(t, path), "---\n") {
+			_, role, _ := strings.Cut(part, "apiVersion")
+			if !strings.Contains(role, "Binding\n") && !strings.Contains(documented, "```yaml\napiVersion"+role+"```\n") {
+				t.Errorf("docs/permissions.md does not show as it is this role of %s: %s", path, role)
+			}
 		}
 	}
 }
 
 func TestRolesHaveNoWildcards(t *testing.T) {
-	for _, dir := range []string{measured(t), "config/namespaced"} {
+	for _, dir := range []string{complete(t), "config/namespaced"} {
 		all := manifests(t, dir)
 		account := one(t, "ServiceAccount", all)
 		for _, p := range given(t, "system:serviceaccount:"+account.GetNamespace()+":"+account.GetName(), all) {
 			if strings.Contains(p.verb+p.group+p.resource+p.name, "*") {
 				t.Errorf("%s: %+v", dir, p)
+			}
+		}
+	}
+}
+
+func TestServicesLeadToThePods(t *testing.T) {
+	all := manifests(t, complete(t))
+	pods := of[appsv1.Deployment](t, "Deployment", all)[0].Spec.Template
+	for _, service := range of[corev1.Service](t, "Service", all) {
+		if !labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pods.Labels)) {
+			t.Errorf("the service %s selects other pods", service.Name)
+		}
+		for _, from := range service.Spec.Ports {
+			if !slices.ContainsFunc(pods.Spec.Containers[0].Ports, func(to corev1.ContainerPort) bool {
+				return to.Name == from.TargetPort.StrVal && to.ContainerPort == from.Port
+			}) {
+				t.Errorf("the service %s leads from the port %d to nowhere, or to another number", service.Name, from.Port)
 			}
 		}
 	}

@@ -40,6 +40,7 @@ func start(t *testing.T, name, program, kubeconfig string, from *appsv1.Deployme
 	}
 	environment := p.environment(from.Namespace)
 	arguments := p.arguments(environment)
+	p.listens(arguments, environment)
 	watch, err := guard.New()
 	if err != nil {
 		t.Fatal(err)
@@ -69,13 +70,14 @@ func start(t *testing.T, name, program, kubeconfig string, from *appsv1.Deployme
 
 func (p *pod) output() string { return string(p.session.Err.Contents()) }
 
-// environment is that of the container, as the downward API fills it.
+// environment is that of the container, as the downward API fills it. Variables can refer
+// to earlier ones.
 func (p *pod) environment(namespace string) map[string]string {
 	p.t.Helper()
 	fields := map[string]string{"metadata.name": p.name, "metadata.namespace": namespace}
 	all := map[string]string{}
 	for _, variable := range p.container.Env {
-		all[variable.Name] = variable.Value
+		all[variable.Name] = p.expanded(variable.Value, all)
 		if from := variable.ValueFrom; from != nil {
 			value, known := fields[from.FieldRef.FieldPath]
 			if !known {
@@ -96,33 +98,49 @@ func flatten(environment map[string]string) (all []string) {
 
 var reference = regexp.MustCompile(`\$\((\w+)\)`)
 
-// arguments are those of the container, with its variables, and with addresses on the
-// loopback interface.
-func (p *pod) arguments(environment map[string]string) []string {
+// expanded is a text of the manifest with the values of its variables.
+func (p *pod) expanded(text string, environment map[string]string) string {
 	p.t.Helper()
-	all := append([]string{}, p.container.Args...)
-	for i := range all {
-		all[i] = reference.ReplaceAllStringFunc(all[i], func(found string) string {
-			value, known := environment[reference.FindStringSubmatch(found)[1]]
-			if !known {
-				p.t.Fatalf("%s has no value", found)
-			}
-			return value
-		})
+	return reference.ReplaceAllStringFunc(text, func(found string) string {
+		value, known := environment[reference.FindStringSubmatch(found)[1]]
+		if !known {
+			p.t.Fatalf("%s has no value", found)
+		}
+		return value
+	})
+}
+
+// arguments are those of the container.
+func (p *pod) arguments(environment map[string]string) (all []string) {
+	p.t.Helper()
+	for _, argument := range p.container.Args {
+		all = append(all, p.expanded(argument, environment))
 	}
+	return all
+}
+
+// listens puts addresses on the loopback interface in place of those of the pod: into
+// the arguments, and into the environment.
+func (p *pod) listens(arguments []string, environment map[string]string) {
+	p.t.Helper()
 	for _, port := range p.container.Ports {
 		p.ports[port.Name] = free(p.t)
 		declared, given := fmt.Sprintf(":%d", port.ContainerPort), fmt.Sprintf("127.0.0.1:%d", p.ports[port.Name])
 		served := false
-		for i, argument := range all {
-			all[i] = strings.Replace(argument, declared, given, 1)
-			served = served || all[i] != argument
+		moved := func(text string) string {
+			served = served || strings.Contains(text, declared)
+			return strings.Replace(text, declared, given, 1)
+		}
+		for i := range arguments {
+			arguments[i] = moved(arguments[i])
+		}
+		for name := range environment {
+			environment[name] = moved(environment[name])
 		}
 		if !served {
 			p.t.Errorf("nothing is served at the port %s", port.Name)
 		}
 	}
-	return all
 }
 
 // free is a port where nobody listens.

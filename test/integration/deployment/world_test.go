@@ -1,6 +1,8 @@
 package deployment
 
 import (
+	"cmp"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -27,6 +29,8 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	// Its API server calls services itself, not by a proxy.
+	t.Setenv("NO_PROXY", cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))+",.svc")
 	w := &world{journal: journal(filepath.Join(t.TempDir(), "audit.log")), program: image(t)}
 	w.Cluster = testenv.Start(t, testenv.Options{CRDs: []string{}, Flags: w.journal.flags(t)})
 	// Some processes are started here, and a lease runs out if one is killed.
