@@ -91,9 +91,12 @@ func (p *pass) compare(ctx context.Context, c *cycle) error {
 	if err := p.reopen(ctx, c, &change); err != nil {
 		return err
 	}
+	initial := p.memory.initial.Load() && !p.memory.handled
+	if !p.memory.looked {
+		p.memory.looked, p.memory.inherited = true, initial && len(c.progress.Stored()) > 0
+	}
 	c.Reason, c.Initial = cause.Detect(cause.Observation{
-		Deleting: c.deleting, Held: c.held, Change: change,
-		Initial: p.memory.initial.Load() && !p.memory.handled,
+		Deleting: c.deleting, Held: c.held, Change: change, Initial: initial,
 	})
 	return nil
 }
@@ -136,6 +139,9 @@ func (p *pass) reopen(ctx context.Context, c *cycle, change *cause.Change) error
 // not there any more is nobody's.
 func (p *pass) selected(c *cycle) registry.Handlers {
 	selected := p.changing.Selected(&c.Occasion)
+	if c.Reason == cause.Resume && !p.memory.inherited && len(p.memory.said) > 0 {
+		selected = selected.Where(func(d *handler.Declaration) bool { return !p.memory.wasFinished(d.ID) })
+	}
 	if !c.resumed || c.Reason != cause.Update || object.Equal(c.first, c.New) {
 		return selected
 	}

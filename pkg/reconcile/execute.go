@@ -31,6 +31,9 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 		After: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
 			p.measure(p.served, d, o)
 			p.report(c, d, o)
+			if p.memory.inherited && o.Called && o.Final {
+				p.memory.finished(d.ID)
+			}
 		},
 	}
 	runner.Before = func(ctx context.Context) error {

@@ -23,8 +23,6 @@ type intent struct {
 	// base is the last handled essence when the intent was made, to notice that
 	// somebody else has finished the cycle meanwhile.
 	base object.Essence
-	// end: the cycle ends with this write, if all its handlers have finished.
-	end bool
 	// sweep: the records that are left are none of an open cycle's.
 	sweep bool
 
@@ -44,7 +42,7 @@ type intent struct {
 
 // ends tells whether the cycle ends with this write.
 func (in *intent) ends() bool {
-	return in.cycle != nil && in.end && !in.awaits && in.cycle.progress.Done()
+	return in.cycle != nil && !in.awaits && in.cycle.progress.Done()
 }
 
 // stuck tells whether a failed deletion handler holds the object.

@@ -12,9 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-go/kopf/pkg/kopf/cause"
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/kopf/registry"
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/kopf/storage"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
@@ -96,17 +98,18 @@ func TestSubhandlersAreCountedAsTheirHandler(t *testing.T) {
 }
 
 func TestWhatAWriteIsFor(t *testing.T) {
-	open := &cycle{progress: &execution.Progress{}}
+	open, waiting := &cycle{progress: &execution.Progress{}}, &cycle{progress: execution.NewProgress(func(string) *storage.Record { return nil })}
+	waiting.progress.Enter("one", cause.Create, false)
 	tests := map[string]struct {
 		in          intent
 		subresource string
 		want        metrics.Reason
 	}{
-		"a result":                        {intent{cycle: open}, "status", metrics.Status},
+		"a result":                        {intent{cycle: waiting}, "status", metrics.Status},
 		"records that are left":           {intent{cycle: open, sweep: true}, "", metrics.Cleanup},
-		"all handlers are done":           {intent{cycle: open, end: true}, "", metrics.Handled},
-		"a daemon has yet to end":         {intent{cycle: open, end: true, awaits: true}, "", metrics.Progress},
-		"some handlers are done":          {intent{cycle: open}, "", metrics.Progress},
+		"all handlers are done":           {intent{cycle: open}, "", metrics.Handled},
+		"a daemon has yet to end":         {intent{cycle: open, awaits: true}, "", metrics.Progress},
+		"some handlers are done":          {intent{cycle: waiting}, "", metrics.Progress},
 		"the finalizer":                   {intent{hold: true}, "", metrics.Finalizer},
 		"the finalizer is not needed":     {intent{release: true}, "", metrics.Finalizer},
 		"what an event handler has asked": {intent{}, "", metrics.Patch},

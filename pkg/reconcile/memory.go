@@ -87,13 +87,29 @@ type recollection struct {
 
 	doubt    bool // the fate of our last write is not known
 	handled  bool // a cycle was completed, or nothing was to be handled
-	released bool // our finalizer was the last: the object is gone for us
+	looked   bool // the object was looked at by a pass of this process
+	// inherited: the cycle was begun by an earlier process.
+	inherited bool
+	released  bool // our finalizer was the last: the object is gone for us
 	ended    bool // the event handlers were told that the object is gone
 
 	failures  int // of the framework or the API, consecutively
 	notBefore time.Time
 	said      map[string]struct{} // what is reported once
 }
+
+// finished notes that this process has called a handler in a cycle that an earlier one
+// has begun. (There is a place for such rare things already.)
+func (m *memory) finished(id string) { m.once(finishedHere + id) }
+
+// wasFinished tells whether it has.
+func (m *memory) wasFinished(id string) bool {
+	_, was := m.said[finishedHere+id]
+	return was
+}
+
+// finishedHere begins the notes about handlers, which are not words of a report.
+const finishedHere = "\x00finished "
 
 // renew forgets everything of an object that was replaced by another one of
 // the same name.

@@ -12,7 +12,7 @@ import (
 
 // intend makes the intent of a cycle as it stands now.
 func (p *pass) intend(c *cycle) *intent {
-	in := &intent{cycle: c, base: c.base, end: !p.stopped(), foreign: p.foreign}
+	in := &intent{cycle: c, base: c.base, foreign: p.foreign}
 	in.release = c.held && (c.Reason == cause.Delete || !c.wanted)
 	in.awaits = c.deleting && p.awaited()
 	return in
@@ -42,6 +42,9 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 		wake, waiting := c.progress.Wake()
 		return waiting && wake == 0, wake, nil
 	}
+	if !p.memory.handled {
+		return true, 0, nil // there is something to resume
+	}
 	// What has changed since the cycle began, or was changed by the handlers
 	// themselves or by others in between, is the next change.
 	if contributed || p.foreign || !object.Equal(c.first, c.New) {
@@ -56,14 +59,24 @@ func (p *pass) conclude(in *intent) {
 	if !in.ends() {
 		return
 	}
-	p.memory.handled = true
 	c := in.cycle
+	p.memory.handled = p.resumed(c)
 	if !c.called {
 		return
 	}
 	succeeded, failed := c.progress.Counts()
 	p.log.Info(fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed))
 	p.post(p.body, normal, "Finished", fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed))
+}
+
+// resumed tells that everything was called that an object asks of a new process. Of a
+// cycle that an earlier process has begun, the resuming handlers may have been called
+// by that one: what they have prepared in its memory is gone. They are called then in
+// a cycle of their own, but for those that this process has called.
+func (p *pass) resumed(c *cycle) bool {
+	inherited := p.memory.inherited
+	p.memory.inherited = false
+	return !inherited || c.deleting
 }
 
 // hold puts the finalizer on the object, and goes on with the rest.

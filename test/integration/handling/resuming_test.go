@@ -1,6 +1,8 @@
 package handling
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -123,4 +125,61 @@ func TestAResumingThatIsInterruptedByAChange(t *testing.T) {
 	b.Expect(b.calls.Of("done")).To(gomega.Equal(attempts("done", 1)))
 	b.Expect(b.calls.Of("waiting")).To(gomega.Equal(attempts("waiting", 3)))
 	b.Expect(b.calls.Of("update")).To(gomega.Equal([]string{"update 1->2"}))
+}
+
+// A handler that finishes while its operator stops ends the cycle, as at any other
+// time; the next operator resumes.
+func TestACycleThatEndsWithItsOperator(t *testing.T) {
+	t.Parallel()
+	b, g := newBench(t), newGate()
+	b.OnCreate(examples, b.noted("create", func(context.Context, *kopf.Change) error { g.pass(); return nil }), kopf.ID("create"))
+	b.OnResume(examples, b.noted("resume", succeed), kopf.ID("resume"))
+	stop := b.run(kopf.Settings{})
+	obj := b.create("one", nil)
+	<-g.entered
+	time.AfterFunc(quiet, func() { close(g.opened) })
+	b.Expect(stop()).To(gomega.Succeed())
+	b.Expect(b.current(obj)).To(testenv.HaveAnnotation(handled, gomega.Not(gomega.BeEmpty())))
+	b.start()
+	b.Eventually(b.calls.All).Should(gomega.Equal([]string{"create 0", "resume 0"}))
+}
+
+// What an earlier process has recorded is not done again. But what it had in its memory
+// is gone: resuming handlers are called when the cycle has ended, unless this process
+// has called them in it.
+func TestACycleOfAnEarlierOperatorIsResumed(t *testing.T) {
+	t.Parallel()
+	const begun = `{"started":"2020-12-31T23:59:59.000000+00:00","purpose":"create","retries":1,"success":%s,"failure":false}`
+	tests := map[string]struct {
+		first, second string // whether they have succeeded
+		want          []string
+	}{
+		"nothing is left to be called": {"true", "true", []string{"first 0", "second 0", "resume 0"}},
+		"the second one is left":       {"true", "false", []string{"second 1", "first 0", "resume 0"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			obj := testenv.NewObject("KopfExample", b.namespace, "one", nil)
+			obj.SetAnnotations(map[string]string{
+				prefix + "first": fmt.Sprintf(begun, test.first), prefix + "second": fmt.Sprintf(begun, test.second),
+			})
+			b.submit(obj)
+			for _, id := range []string{"first", "second"} {
+				fn := b.noted(id, succeed)
+				b.OnCreate(examples, fn, kopf.ID(id))
+				b.OnResume(examples, fn, kopf.ID(id))
+			}
+			b.OnResume(examples, b.noted("resume", succeed), kopf.ID("resume"))
+			operator := b.start()
+			b.Eventually(b.calls.All).Should(gomega.Equal(test.want))
+			b.expectHandled(obj)
+			b.expectRest()
+			b.Expect(b.calls.All()).To(gomega.Equal(test.want))
+			operator.Stop()
+			b.start()
+			b.Eventually(b.calls.All).Should(gomega.HaveLen(len(test.want) + 3))
+		})
+	}
 }
