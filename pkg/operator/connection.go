@@ -107,7 +107,7 @@ func (c *connection) manager() (manager.Manager, error) {
 		return nil, err
 	}
 	s := c.settings.WithDefaults()
-	logger := c.options.Logger.WithName("manager").V(2) // its comings and goings are of no interest
+	logger := murmur(c.options.Logger.WithName("manager"))
 	options := manager.Options{
 		Scheme:                  c.options.Scheme,
 		Logger:                  logger,

@@ -33,7 +33,7 @@ func (o *operator) serveHealth(ctx context.Context) error {
 // probe calls the probe handlers.
 func (o *operator) probe(ctx context.Context) (results map[string]any, failures map[string]error) {
 	results, failures = map[string]any{}, map[string]error{}
-	for _, result := range o.runner().Together(ctx, o.activities.Of(handler.OnProbe)) {
+	for _, result := range o.runner().Once(ctx, o.activities.Of(handler.OnProbe)) {
 		if result.Err != nil {
 			failures[result.ID] = result.Err
 			continue

@@ -108,6 +108,9 @@ func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
 	defer parts.metrics.Close()
 	o.parts = parts
 	close(o.begun)
+	if r := o.settings.WithDefaults().Replicas; r.Elected {
+		o.options.Logger.Info("This replica stands by until it gets the lease.", "lease", leaseOf(r))
+	}
 	watching, dismiss := o.assist(ctx)
 	defer dismiss()
 	err = o.engine.Watch(watching)
@@ -165,6 +168,9 @@ func (o *operator) lead(ctx context.Context) (err error) {
 	case <-o.begun:
 	case <-ctx.Done():
 		return nil
+	}
+	if o.settings.Replicas.Elected {
+		o.options.Logger.Info("This replica leads: it handles the objects.")
 	}
 	ctx, leave := o.tenure.begin(ctx)
 	defer func() { leave(err) }()

@@ -36,7 +36,7 @@ func (m *member) keepAlive(ctx context.Context) {
 // renew writes our own entry, and sees to the next time.
 func (m *member) renew(ctx context.Context) (sight, bool) {
 	m.entered, m.renewed = true, time.Now()
-	record := Record{Priority: m.settings.Priority, LastSeen: m.renewed, Lifetime: m.settings.Lifetime}
+	record := Record{Priority: m.settings.Priority, LastSeen: m.renewed, Lifetime: m.settings.Lifetime, Lease: m.lease}
 	answer, err := m.place.patch(ctx, "", map[string]any{m.identity: record.encode()})
 	switch {
 	case err == nil:

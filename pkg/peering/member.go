@@ -15,6 +15,7 @@ import (
 type member struct {
 	settings settings.Peering
 	identity string
+	lease    string
 	target   Target
 	logger   logr.Logger
 	// locate finds the peering object.
@@ -39,7 +40,7 @@ type member struct {
 
 func newMember(target Target, options Options, locate func(context.Context, Target) (place, error), tell func(Decision)) *member {
 	return &member{
-		settings: options.Settings, identity: options.Identity, target: target,
+		settings: options.Settings, identity: options.Identity, lease: options.Lease, target: target,
 		logger: options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace),
 		locate: locate, tell: tell,
 		places: make(chan place), sights: make(chan sight), said: map[string]string{},
@@ -114,6 +115,7 @@ func (m *member) judge(ctx context.Context, s sight) {
 	now := time.Now()
 	records, broken := Parse(s.status)
 	m.complain(broken)
+	m.succeed(records, now)
 	d := Decide(records, m.identity, m.settings.Priority, now)
 	m.conclude(d)
 	m.expiry.set(d.Until)
@@ -121,4 +123,14 @@ func (m *member) judge(ctx context.Context, s sight) {
 		m.reenter()
 	}
 	m.bury(ctx, s, d.Dead)
+}
+
+// succeed declares the former leaders of our own replicas dead.
+func (m *member) succeed(records map[string]Record, now time.Time) {
+	for peer, record := range records {
+		if m.lease != "" && record.Lease == m.lease && peer != m.identity {
+			record.LastSeen, record.Lifetime = now, 0
+			records[peer] = record
+		}
+	}
 }

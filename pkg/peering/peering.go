@@ -25,6 +25,10 @@ type Options struct {
 	Namespaces []string
 	// Identity is the name of our entries. Default: NewIdentity.
 	Identity string
+	// Lease is what the replicas of the operator elect their leader by, who alone
+	// takes part: the entry of another one of them is that of a former leader, who
+	// had no time to remove it. Default: none; the operator runs once.
+	Lease string
 	// Logger takes the log.
 	Logger logr.Logger
 	// Notify is told whether the operator is paused: once when that is known, and

@@ -24,6 +24,9 @@ type Record struct {
 	LastSeen time.Time
 	// Lifetime is how long that sign is to be believed, in whole seconds.
 	Lifetime time.Duration
+	// Lease is what the replicas of the operator elect their leader by; empty: it
+	// does not say. Only the leader has an entry.
+	Lease string
 }
 
 // Deadline is when the operator counts as dead unless it is heard of again.
@@ -40,11 +43,15 @@ func (r Record) Dead(now time.Time) bool { return !r.Deadline(now).After(now) }
 // encode is the record as it is stored. A fraction of a second of its lifetime is
 // rounded up.
 func (r Record) encode() map[string]any {
-	return map[string]any{
+	entry := map[string]any{
 		"priority": r.Priority,
 		"lastseen": r.LastSeen.UTC().Format(timeLayout),
 		"lifetime": int64((r.Lifetime + time.Second - 1) / time.Second),
 	}
+	if r.Lease != "" {
+		entry["lease"] = r.Lease
+	}
+	return entry
 }
 
 // Parse reads the status of a peering object. Entries that nobody understands are
@@ -71,7 +78,8 @@ func parseRecord(entry any) (Record, error) {
 	priority, priorityErr := parseInt("priority", fields["priority"], 0)
 	lifetime, lifetimeErr := parseInt("lifetime", fields["lifetime"], int64(DefaultLifetime/time.Second))
 	lastSeen, lastSeenErr := parseTime("lastseen", fields["lastseen"])
-	record := Record{Priority: int(priority), LastSeen: lastSeen, Lifetime: seconds(lifetime)}
+	lease, _ := fields["lease"].(string)
+	record := Record{Priority: int(priority), LastSeen: lastSeen, Lifetime: seconds(lifetime), Lease: lease}
 	return record, errors.Join(priorityErr, lifetimeErr, lastSeenErr)
 }
 

@@ -19,10 +19,11 @@ func TestEntriesAreWrittenAsKopfDoes(t *testing.T) {
 		record Record
 		want   string
 	}{
-		"all of it":                 {Record{100, noon, time.Minute}, `{"lastseen":"2020-12-31T12:00:00.123456+00:00","lifetime":60,"priority":100}`},
-		"a time of another zone":    {Record{0, noon.In(berlin), time.Minute}, `{"lastseen":"2020-12-31T12:00:00.123456+00:00","lifetime":60,"priority":0}`},
-		"a fraction of a second":    {Record{-1, noon, 1500 * time.Millisecond}, `{"lastseen":"2020-12-31T12:00:00.123456+00:00","lifetime":2,"priority":-1}`},
-		"a time without a fraction": {Record{0, noon.Truncate(time.Second), 0}, `{"lastseen":"2020-12-31T12:00:00.000000+00:00","lifetime":0,"priority":0}`},
+		"all of it":                 {Record{Priority: 100, LastSeen: noon, Lifetime: time.Minute, Lease: ""}, `{"lastseen":"2020-12-31T12:00:00.123456+00:00","lifetime":60,"priority":100}`},
+		"a leader":                  {Record{Priority: 0, LastSeen: noon, Lifetime: time.Minute, Lease: "ns/name"}, `{"lastseen":"2020-12-31T12:00:00.123456+00:00","lease":"ns/name","lifetime":60,"priority":0}`},
+		"a time of another zone":    {Record{Priority: 0, LastSeen: noon.In(berlin), Lifetime: time.Minute, Lease: ""}, `{"lastseen":"2020-12-31T12:00:00.123456+00:00","lifetime":60,"priority":0}`},
+		"a fraction of a second":    {Record{Priority: -1, LastSeen: noon, Lifetime: 1500 * time.Millisecond, Lease: ""}, `{"lastseen":"2020-12-31T12:00:00.123456+00:00","lifetime":2,"priority":-1}`},
+		"a time without a fraction": {Record{Priority: 0, LastSeen: noon.Truncate(time.Second), Lifetime: 0, Lease: ""}, `{"lastseen":"2020-12-31T12:00:00.000000+00:00","lifetime":0,"priority":0}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,16 +42,16 @@ func TestParse(t *testing.T) {
 		want   Record
 		broken string
 	}{
-		"all of it":            {fields{"priority": int64(5), "lifetime": int64(7), "lastseen": "2020-12-31T12:00:00.123456+00:00"}, Record{5, noon, 7 * time.Second}, ""},
-		"a time without zone":  {fields{"lastseen": "2020-12-31T12:00:00.123456"}, Record{0, noon, time.Minute}, ""},
-		"a time of a person":   {fields{"lastseen": "2020-12-31T13:00:00.123456+01:00"}, Record{0, noon, time.Minute}, ""},
-		"nothing":              {fields{}, Record{0, time.Time{}, time.Minute}, ""},
-		"nulls":                {fields{"priority": nil, "lifetime": nil, "lastseen": nil}, Record{0, time.Time{}, time.Minute}, ""},
-		"something new":        {fields{"message": "hello"}, Record{0, time.Time{}, time.Minute}, ""},
-		"numbers in quotes":    {fields{"priority": "-3", "lifetime": "1"}, Record{-3, time.Time{}, time.Second}, ""},
-		"numbers of JSON":      {fields{"priority": 3.0, "lifetime": 1.0}, Record{3, time.Time{}, time.Second}, ""},
-		"a long life":          {fields{"lifetime": int64(math.MaxInt64)}, Record{0, time.Time{}, longest}, ""},
-		"a life before birth":  {fields{"lifetime": int64(math.MinInt64)}, Record{0, time.Time{}, -longest}, ""},
+		"all of it":            {fields{"priority": int64(5), "lifetime": int64(7), "lastseen": "2020-12-31T12:00:00.123456+00:00"}, Record{Priority: 5, LastSeen: noon, Lifetime: 7 * time.Second}, ""},
+		"a time without zone":  {fields{"lastseen": "2020-12-31T12:00:00.123456"}, Record{Priority: 0, LastSeen: noon, Lifetime: time.Minute}, ""},
+		"a time of a person":   {fields{"lastseen": "2020-12-31T13:00:00.123456+01:00"}, Record{Priority: 0, LastSeen: noon, Lifetime: time.Minute}, ""},
+		"nothing":              {fields{}, Record{Priority: 0, Lifetime: time.Minute}, ""},
+		"nulls":                {fields{"priority": nil, "lifetime": nil, "lastseen": nil}, Record{Priority: 0, Lifetime: time.Minute}, ""},
+		"something new":        {fields{"message": "hello"}, Record{Priority: 0, Lifetime: time.Minute}, ""},
+		"numbers in quotes":    {fields{"priority": "-3", "lifetime": "1"}, Record{Priority: -3, Lifetime: time.Second}, ""},
+		"numbers of JSON":      {fields{"priority": 3.0, "lifetime": 1.0}, Record{Priority: 3, Lifetime: time.Second}, ""},
+		"a long life":          {fields{"lifetime": int64(math.MaxInt64)}, Record{Priority: 0, Lifetime: longest}, ""},
+		"a life before birth":  {fields{"lifetime": int64(math.MinInt64)}, Record{Priority: 0, Lifetime: -longest}, ""},
 		"a text":               {"hello", Record{}, "it is no entry of an operator, but string"},
 		"a list":               {[]any{}, Record{}, "it is no entry of an operator"},
 		"half a priority":      {fields{"priority": 0.5}, Record{}, "priority is no whole number: 0.5"},

@@ -139,8 +139,8 @@ func (p *pass) reopen(ctx context.Context, c *cycle, change *cause.Change) error
 // not there any more is nobody's.
 func (p *pass) selected(c *cycle) registry.Handlers {
 	selected := p.changing.Selected(&c.Occasion)
-	if c.Reason == cause.Resume && !p.memory.inherited && len(p.memory.said) > 0 {
-		selected = selected.Where(func(d *handler.Declaration) bool { return !p.memory.wasFinished(d.ID) })
+	if !p.memory.inherited && len(p.memory.said) > 0 {
+		selected = selected.Where(func(d *handler.Declaration) bool { return d.Kind != handler.OnResume || !p.memory.wasFinished(d.ID) })
 	}
 	if !c.resumed || c.Reason != cause.Update || object.Equal(c.first, c.New) {
 		return selected

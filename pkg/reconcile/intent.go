@@ -23,6 +23,9 @@ type intent struct {
 	// base is the last handled essence when the intent was made, to notice that
 	// somebody else has finished the cycle meanwhile.
 	base object.Essence
+	// stopping: the operator stops. If others write to the object by then, it is
+	// theirs to end the cycle.
+	stopping bool
 	// sweep: the records that are left are none of an open cycle's.
 	sweep bool
 
@@ -42,7 +45,7 @@ type intent struct {
 
 // ends tells whether the cycle ends with this write.
 func (in *intent) ends() bool {
-	return in.cycle != nil && !in.awaits && in.cycle.progress.Done()
+	return in.cycle != nil && !in.awaits && !(in.stopping && in.foreign) && in.cycle.progress.Done()
 }
 
 // stuck tells whether a failed deletion handler holds the object.

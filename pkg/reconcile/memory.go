@@ -85,13 +85,13 @@ type recollection struct {
 	// background has the daemons and timers; nil: there were none yet.
 	background *background
 
-	doubt    bool // the fate of our last write is not known
-	handled  bool // a cycle was completed, or nothing was to be handled
-	looked   bool // the object was looked at by a pass of this process
+	doubt   bool // the fate of our last write is not known
+	handled bool // a cycle was completed, or nothing was to be handled
+	looked  bool // the object was looked at by a pass of this process
 	// inherited: the cycle was begun by an earlier process.
 	inherited bool
 	released  bool // our finalizer was the last: the object is gone for us
-	ended    bool // the event handlers were told that the object is gone
+	ended     bool // the event handlers were told that the object is gone
 
 	failures  int // of the framework or the API, consecutively
 	notBefore time.Time

@@ -12,7 +12,7 @@ import (
 
 // intend makes the intent of a cycle as it stands now.
 func (p *pass) intend(c *cycle) *intent {
-	in := &intent{cycle: c, base: c.base, foreign: p.foreign}
+	in := &intent{cycle: c, base: c.base, stopping: p.stopped(), foreign: p.foreign}
 	in.release = c.held && (c.Reason == cause.Delete || !c.wanted)
 	in.awaits = c.deleting && p.awaited()
 	return in

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -21,8 +22,8 @@ const (
 )
 
 // Main runs an operator as a program: with the program's arguments and environment,
-// until it is interrupted. The first signal stops it gracefully, the second one at
-// once. The result is the exit code.
+// until it is interrupted. The first signal stops it gracefully; another one, a second
+// or more later, ends it at once. The result is the exit code.
 func Main(run func(context.Context, Invocation) error) int {
 	return program(newOperator(filepath.Base(os.Args[0]), run))
 }
@@ -30,12 +31,16 @@ func Main(run func(context.Context, Invocation) error) int {
 // Tool runs the command kopf. The result is the exit code.
 func Tool() int { return program(newTool()) }
 
+// echo is how long another signal is taken for the same one.
+const echo = time.Second
+
 // program runs a command as the process.
 func program(command *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Once the first signal has come, the next one has its usual effect.
-	context.AfterFunc(ctx, stop)
+	// Once the first signal has come, the next one has its usual effect. One that comes
+	// right behind is the same: some send it to a process and to its group.
+	context.AfterFunc(ctx, func() { time.AfterFunc(echo, stop) })
 	command.SetArgs(os.Args[1:])
 	return execute(ctx, command, os.Stdout, os.Stderr)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
 )
 
@@ -44,6 +46,11 @@ func (s Settings) validateScope() error {
 	if slices.Contains(s.Scope.Namespaces, "") {
 		problems = append(problems, fmt.Errorf(
 			"settings.Scope.Namespaces has an empty name: %q; leave the list empty to watch all namespaces", s.Scope.Namespaces))
+	}
+	for _, name := range selector.Namespaces(s.Scope.Namespaces).Names() {
+		if faults := validation.IsDNS1123Label(name); name != "" && len(faults) > 0 {
+			problems = append(problems, fmt.Errorf("settings.Scope.Namespaces has %q, which is no name of a namespace: %s", name, faults[0]))
+		}
 	}
 	if patterns := selector.Namespaces(s.Scope.Namespaces).Patterns(); s.Scanning.Disabled && len(patterns) > 0 {
 		problems = append(problems, fmt.Errorf(

@@ -153,8 +153,12 @@ func TestValidate(t *testing.T) {
 		want  string
 	}{
 		"a namespace without a name": {
-			func(s *settings.Settings) { s.Scope.Namespaces = []string{"a", ""} },
-			`settings.Scope.Namespaces has an empty name: ["a" ""]; leave the list empty to watch all namespaces`,
+			func(s *settings.Settings) { s.Scope.Namespaces = append(s.Scope.Namespaces, "") },
+			`settings.Scope.Namespaces has an empty name: [""]; leave the list empty to watch all namespaces`,
+		},
+		"a namespace that can be none": {
+			func(s *settings.Settings) { s.Scope.Namespaces = append(s.Scope.Namespaces, "Team_A") },
+			`settings.Scope.Namespaces has "Team_A", which is no name of a namespace`,
 		},
 		"a scan in the past": {func(s *settings.Settings) { s.Scanning.Interval = -1 }, "settings.Scanning.Interval is negative"},
 		"a finalizer that Kubernetes refuses": {

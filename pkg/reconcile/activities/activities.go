@@ -58,13 +58,34 @@ func (r Runner) Each(ctx context.Context, handlers registry.Handlers) error {
 // Together calls handlers at the same time, and returns what each of them has come
 // to, in their order.
 func (r Runner) Together(ctx context.Context, handlers registry.Handlers) []Result {
+	return together(handlers, func(d *handler.Declaration) Result { return r.run(ctx, d) })
+}
+
+// Once is Together with one attempt of each handler: whoever has asked is waiting for
+// the answer, and will ask again.
+func (r Runner) Once(ctx context.Context, handlers registry.Handlers) []Result {
+	return together(handlers, func(d *handler.Declaration) Result {
+		logger := r.logger(d)
+		outcome := r.attempt(ctx, d, &execution.Series{}, logger)
+		if outcome.Err != nil {
+			logger.Error(outcome.Err, fmt.Sprintf("The %s handler has failed.", d.Kind), handler.StackOf(outcome.Err)...)
+		}
+		return Result{ID: d.ID, Value: outcome.Result, Err: outcome.Err}
+	})
+}
+
+func together(handlers registry.Handlers, call func(*handler.Declaration) Result) []Result {
 	results := make([]Result, len(handlers))
 	var all sync.WaitGroup
 	for i, d := range handlers {
-		all.Go(func() { results[i] = r.run(ctx, d) })
+		all.Go(func() { results[i] = call(d) })
 	}
 	all.Wait()
 	return results
+}
+
+func (r Runner) logger(d *handler.Declaration) logr.Logger {
+	return r.Logger.WithValues("handler", d.ID)
 }
 
 func failure(d *handler.Declaration, err error) error {
@@ -73,7 +94,7 @@ func failure(d *handler.Declaration, err error) error {
 
 // run calls one handler until it succeeds or fails for good.
 func (r Runner) run(ctx context.Context, d *handler.Declaration) Result {
-	logger := r.Logger.WithValues("handler", d.ID, "activity", d.Kind)
+	logger := r.logger(d)
 	var series execution.Series
 	for {
 		outcome := r.attempt(ctx, d, &series, logger)
@@ -100,24 +121,24 @@ func (r Runner) attempt(ctx context.Context, d *handler.Declaration, series *exe
 	})
 }
 
-// report logs what has come of an attempt. Probes are called all the time: only
+// report logs what has come of an attempt. Logins are called again and again: only
 // their failures are of interest.
 func report(log logr.Logger, kind handler.Kind, o execution.Outcome) {
-	success := log.V(1)
-	if kind == handler.OnStartup || kind == handler.OnCleanup {
-		success = log
+	success := log
+	if kind == handler.OnLogin {
+		success = log.V(1)
 	}
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
-		log.Error(o.Ignored, "The activity has failed; its errors are ignored.", handler.StackOf(o.Ignored)...)
+		log.Error(o.Ignored, fmt.Sprintf("The %s handler has failed; its errors are ignored.", kind), handler.StackOf(o.Ignored)...)
 	case o.Err == nil:
-		success.Info("The activity has succeeded.")
+		success.Info(fmt.Sprintf("The %s handler has succeeded.", kind))
 	case o.Final:
-		log.Error(o.Err, "The activity has failed for good.", handler.StackOf(o.Err)...)
+		log.Error(o.Err, fmt.Sprintf("The %s handler has failed for good.", kind), handler.StackOf(o.Err)...)
 	case errors.As(o.Err, &temporary): // the handler wants it so
-		log.Info("The activity is tried again.", "error", o.Err.Error(), "delay", o.Delay.String())
+		log.Info(fmt.Sprintf("The %s handler is called again.", kind), "error", o.Err.Error(), "delay", o.Delay.String())
 	default:
-		log.Error(o.Err, "The activity has failed, and is tried again.", append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
+		log.Error(o.Err, fmt.Sprintf("The %s handler has failed, and is called again.", kind), append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,11 +20,14 @@ var errFailed = errors.New("it has failed")
 
 // log takes down what happens, and when.
 type log struct {
+	mu    sync.Mutex
 	begun time.Time
 	lines []string
 }
 
 func (l *log) note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.lines = append(l.lines, text+" "+time.Since(l.begun).String())
 }
 
@@ -147,7 +151,22 @@ func TestAPanicIsAnError(t *testing.T) {
 	if err := runner.Each(t.Context(), registry.Handlers{d}); err == nil || !strings.Contains(err.Error(), "panic: no") {
 		t.Errorf("got %v", err)
 	}
-	if all := strings.Join(lines, "\n"); !strings.Contains(all, "activities_test.go") || !strings.Contains(all, `"handler"="broken" "activity"="cleanup"`) {
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "activities_test.go") || !strings.Contains(all, `"msg"="The cleanup handler has failed for good."`) {
 		t.Errorf("got %s", all)
 	}
+}
+
+// Whoever asks for the health of an operator does not wait for a backoff.
+func TestOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l log
+		handlers := registry.Handlers{l.handler(t, "a", []error{errFailed}), l.handler(t, "b", []error{handler.Temporary(errFailed, time.Hour)}), l.handler(t, "c", nil)}
+		results := l.runner().Once(t.Context(), handlers)
+		if len(l.lines) != 3 || time.Since(l.begun) != 0 {
+			t.Errorf("got %v, after %s", l.lines, time.Since(l.begun))
+		}
+		if !errors.Is(results[0].Err, errFailed) || !errors.Is(results[1].Err, errFailed) || results[2] != (Result{ID: "c", Value: "c's"}) {
+			t.Errorf("got %+v", results)
+		}
+	})
 }
