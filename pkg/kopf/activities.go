@@ -79,6 +79,9 @@ func (r *Registry) OnProbe(fn func(context.Context, *Activity) (any, error), opt
 	r.activity(handler.OnProbe, fn, fn == nil, options, fn)
 }
 
+// connects tells that login handlers connect the operator.
+func (r *Registry) connects() bool { return len(r.handlers.Activities().Of(handler.OnLogin)) > 0 }
+
 // activity adds a handler; the origin is what the developer has given.
 func (r *Registry) activity(kind handler.Kind, origin any, missing bool, options []ActivityOption, call handler.ActivityFunc) {
 	var function handler.Function

@@ -18,6 +18,11 @@ import (
 // call. A handler can be called again, after a crash for example, so use Strict for
 // the same name each time, and client.IgnoreAlreadyExists when creating the child.
 //
+// Mind children of the same resource: with the labels of their parent they match its
+// handlers too, and get children in turn, so give them other labels, by the option
+// Labels; and with Strict they have the name of their parent, which exists already, so
+// give them another one, by the option Name.
+//
 // Specification: Hierarchies, "Adopting".
 func Adopt(ctx context.Context, objs any, options ...hierarchy.AdoptOption) error {
 	return hierarchy.Adopt(ctx, objs, options...)

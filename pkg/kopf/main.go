@@ -2,6 +2,7 @@ package kopf
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/kopf-go/kopf/pkg/kopf/cli"
@@ -21,6 +22,9 @@ func Main(configure ...func(*Settings)) {
 		s := in.Settings
 		for _, change := range configure {
 			change(&s)
+		}
+		if in.Named() && DefaultRegistry.connects() {
+			return errors.New("--kubeconfig and --context have no effect: login handlers say which cluster it is")
 		}
 		return Run(ctx, Options{Settings: s, Connect: in.Connect, Logger: in.Logger})
 	}))

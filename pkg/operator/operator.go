@@ -53,7 +53,11 @@ func Run(ctx context.Context, options Options) error {
 		o.cleanUp(ctx)
 		return stopped(ctx, err)
 	}
-	return o.end(ctx, mgr.Start(ctx))
+	err = o.end(ctx, mgr.Start(ctx))
+	if err == nil {
+		options.Logger.Info("The operator has stopped.")
+	}
+	return err
 }
 
 // managed starts the operator up, and makes the manager that runs the rest of it.

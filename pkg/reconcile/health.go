@@ -35,8 +35,9 @@ func (e *Engine) Watching() []Watching {
 // State is what the engine is doing now. It can be called at any time; it costs a
 // look at every watch, and at everything that is in the queue.
 func (e *Engine) State() metrics.State {
+	leading := e.leading.Load() // a replica that stands by is not paused by anybody
 	return metrics.State{
-		Ready: e.ready(), Leading: e.leading.Load(), Paused: e.activity.isPaused(),
+		Ready: e.ready(), Leading: leading, Paused: leading && e.activity.isPaused(),
 		Queue: e.queued(), Watches: watchesOf(e.Watching()),
 		Background: []metrics.Background{e.accompanying(handler.OnDaemon), e.accompanying(handler.OnTimer)},
 	}

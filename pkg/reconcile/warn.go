@@ -1,5 +1,10 @@
 package reconcile
 
+import (
+	"context"
+	"errors"
+)
+
 // tell warns of what keeps handlers from being called, each time that it begins.
 func (o *orchestrator) tell(warnings []error) {
 	remedy := "Some handlers will not be called until this is corrected."
@@ -19,7 +24,7 @@ func (o *orchestrator) tell(warnings []error) {
 
 // complain logs an error once.
 func (o *orchestrator) complain(message string, err error) {
-	if err == nil || !o.once(message+err.Error()) {
+	if err == nil || errors.Is(err, context.Canceled) || !o.once(message+err.Error()) {
 		return
 	}
 	if message == "" {

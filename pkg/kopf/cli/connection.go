@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
 // reachTimeout is enough for a cluster on another continent that is busy.
@@ -45,16 +47,39 @@ func (c connection) connect(ctx context.Context) (*rest.Config, error) {
 	return config, reach(ctx, config)
 }
 
-// config finds the cluster without talking to it.
-func (c connection) config() (*rest.Config, error) {
+// Named tells that the command line says which cluster it is.
+func (in Invocation) Named() bool { return in.connection != connection{} }
+
+// loading is how kubectl finds the cluster.
+func (c connection) loading() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.context}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
-	if err != nil {
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+}
+
+// place puts the lease into the namespace of the kubeconfig, or of the pod, unless it
+// has one. What is wrong with the kubeconfig is told by whoever connects.
+func (c connection) place(r *settings.Replicas) {
+	if r.LeaseNamespace != "" {
+		return
+	}
+	if namespace, _, err := c.loading().Namespace(); err == nil {
+		r.LeaseNamespace = namespace
+	}
+}
+
+// config finds the cluster without talking to it.
+func (c connection) config() (*rest.Config, error) {
+	config, err := c.loading().ClientConfig()
+	switch {
+	case err == nil:
+		return config, nil
+	case c.kubeconfig != "" || c.context != "":
+		return nil, fmt.Errorf("no cluster to connect to, as --kubeconfig and --context say: %w", err)
+	default:
 		return nil, fmt.Errorf("no cluster to connect to: set KUBECONFIG or use --kubeconfig: %w", err)
 	}
-	return config, nil
 }
 
 // reach tells what keeps us from talking to the cluster. One that does not tell its

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 )
 
@@ -52,11 +53,15 @@ func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) in
 	command.SetErr(log)
 	style(command)
 	called, err := command.ExecuteContextC(ctx)
+	var logged *loggedError
 	var usage *usageError
 	var ended *exitError
 	switch {
 	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled): // interrupted before it has begun
 		return ExitOK
+	case errors.As(err, &logged):
+		logged.logger.Error(explained(logged.error), "The operator has ended.")
+		return ExitError
 	case errors.As(err, &ended): // has told its own story
 		return ended.code
 	case errors.As(err, &usage):
@@ -83,3 +88,12 @@ func misused(format string, values ...any) error {
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// loggedError is the end of an operator whose log is read by machines: the most
+// important line must not be the only one that they cannot read.
+type loggedError struct {
+	error
+	logger logr.Logger
+}
+
+func (e *loggedError) Unwrap() error { return e.error }

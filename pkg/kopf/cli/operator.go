@@ -6,6 +6,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-go/kopf/pkg/kopf/cli/logging"
 	"github.com/kopf-go/kopf/pkg/kopf/settings"
 )
 
@@ -32,7 +33,12 @@ func newOperator(name string, run func(context.Context, Invocation) error) *cobr
 			}
 			logger := flags.logging.logger(command.ErrOrStderr())
 			flags.logging.share(logger)
-			return run(command.Context(), Invocation{flags.settings, logger, flags.connection})
+			flags.connection.place(&flags.settings.Replicas)
+			err := run(command.Context(), Invocation{flags.settings, logger, flags.connection})
+			if err != nil && logging.Format(flags.logging.format) == logging.JSON {
+				return &loggedError{err, logger}
+			}
+			return err
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
