@@ -101,14 +101,3 @@ func (m *Manager) bring(ctx context.Context, hooks []Hook, config admissionregis
 	}
 	return m.apply(ctx, hooks, config)
 }
-
-// print is for a person, where configurations are not managed.
-func (m *Manager) print(hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
-	manifest, err := Manifest(hooks, config, m.options)
-	if err != nil || string(manifest) == m.printed {
-		return err
-	}
-	m.printed = string(manifest)
-	m.logger.Info("The admission configurations are not managed. This is what the cluster needs: apply it, or set settings.Admission.Managed.", "manifest", m.printed)
-	return nil
-}
