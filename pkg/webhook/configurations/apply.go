@@ -56,12 +56,12 @@ func (m *Manager) bringTo(ctx context.Context, present configuration, absent boo
 	if injected(present.object().GetAnnotations()) {
 		keepBundles(webhooks, present.webhooks())
 	}
-	kind, wish := present.kind(), defaulted(webhooks)
+	wish := defaulted(webhooks)
 	if !absent && same(wish, defaulted(present.webhooks())) {
-		m.rivals.wish(kind, wish)
+		m.rivals.brought(present, wish)
 		return nil
 	}
-	others := m.rivals.changed(kind, wish)
+	others := m.rivals.changed(present.kind(), wish)
 	if others && !m.undo(present, absent) {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (m *Manager) bringTo(ctx context.Context, present configuration, absent boo
 	if err := write(ctx, present, webhooks); err != nil {
 		return err
 	}
-	m.rivals.wish(kind, wish)
+	m.rivals.brought(present, wish)
 	if others {
 		m.rivals.undone = true
 	} else {

@@ -2,6 +2,7 @@ package configurations
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -22,11 +23,18 @@ const (
 
 // rivalry is what is known of others who change our webhooks. Manager.writing guards it.
 type rivalry struct {
-	wished map[string][]admissionregistrationv1.ValidatingWebhook // last, by the kind of the configuration
-	undone bool                                                   // something of others, in this comparison
-	pause  time.Duration                                          // until they are looked for again
-	quiet  time.Time                                              // until then, nothing of theirs is undone
+	// last is what the cluster had when all was well, by the kind of the configuration.
+	last   map[string]state
+	undone bool          // something of others, in this comparison
+	pause  time.Duration // until they are looked for again
+	quiet  time.Time     // until then, nothing of theirs is undone
 	said   time.Time
+}
+
+// state is what a configuration had.
+type state struct {
+	wish    []admissionregistrationv1.ValidatingWebhook
+	writers []metav1.ManagedFieldsEntry
 }
 
 // patience is how long to wait for the next comparison.
@@ -35,16 +43,16 @@ func (r *rivalry) patience() time.Duration { return max(looking, r.pause) }
 // changed tells whether it was somebody else who has made the difference: what we
 // wish is what we have wished before.
 func (r *rivalry) changed(kind string, wish []admissionregistrationv1.ValidatingWebhook) bool {
-	before, known := r.wished[kind]
-	return known && same(before, wish)
+	before, known := r.last[kind]
+	return known && same(before.wish, wish)
 }
 
-// wish takes note of what the cluster has now.
-func (r *rivalry) wish(kind string, webhooks []admissionregistrationv1.ValidatingWebhook) {
-	if r.wished == nil {
-		r.wished = map[string][]admissionregistrationv1.ValidatingWebhook{}
+// brought takes note of what the cluster has now.
+func (r *rivalry) brought(present configuration, wish []admissionregistrationv1.ValidatingWebhook) {
+	if r.last == nil {
+		r.last = map[string]state{}
 	}
-	r.wished[kind] = webhooks
+	r.last[present.kind()] = state{wish, present.object().GetManagedFields()}
 }
 
 // compared ends a comparison: the more often something was undone, the longer is the
@@ -77,18 +85,26 @@ func (m *Manager) undo(present configuration, removed bool) bool {
 		log.Info("Somebody has removed the admission configuration of this operator. It is written again.")
 		return true
 	}
-	who := writer(present.object().GetManagedFields())
+	who := writer(present.object().GetManagedFields(), m.rivals.last[present.kind()].writers)
 	log.Info("Somebody else has changed the webhooks of this operator. They are written again. "+
 		"If it was another operator, give each of the two its own name in settings.Admission.Managed.", "by", who.Manager, "at", who.Time)
 	return true
 }
 
-// writer is who has written webhooks last.
-func writer(entries []metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
-	last := metav1.ManagedFieldsEntry{Manager: "unknown"}
+// writer is who has written webhooks last, among those who had not when all was
+// well, if there is one: times are of whole seconds, and names are no help, for two
+// operators of one program have the same.
+func writer(entries, before []metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
+	last, news := metav1.ManagedFieldsEntry{Manager: "unknown"}, false
 	for _, entry := range entries {
-		if entry.FieldsV1 != nil && bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:webhooks"`)) && !entry.Time.Before(last.Time) {
-			last = entry
+		if entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:webhooks"`)) {
+			continue
+		}
+		isNew := !slices.ContainsFunc(before, func(b metav1.ManagedFieldsEntry) bool {
+			return b.Manager == entry.Manager && b.Operation == entry.Operation && b.Time.Equal(entry.Time)
+		})
+		if isNew && !news || isNew == news && !entry.Time.Before(last.Time) {
+			last, news = entry, isNew
 		}
 	}
 	return last

@@ -2,6 +2,7 @@ package configurations
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -102,18 +103,29 @@ func TestWhoHasWrittenLast(t *testing.T) {
 	entry := func(name string, second int64, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: name, Time: &metav1.Time{Time: time.Unix(second, 0)}, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
 	}
+	a, b := entry("a", 1, `{"f:webhooks":{}}`), entry("b", 1, `{"f:webhooks":{}}`)
+	later, other := entry("a", 2, `{"f:webhooks":{}}`), entry("a", 3, `{"f:metadata":{}}`)
+	type entries = []metav1.ManagedFieldsEntry
 	tests := map[string]struct {
-		entries []metav1.ManagedFieldsEntry
-		want    string
+		entries, before entries
+		want            string
 	}{
-		"nobody":                    {nil, "unknown"},
-		"the last":                  {[]metav1.ManagedFieldsEntry{entry("a", 2, `{"f:webhooks":{}}`), entry("b", 1, `{"f:webhooks":{}}`)}, "a"},
-		"but not of anything else":  {[]metav1.ManagedFieldsEntry{entry("a", 2, `{"f:metadata":{}}`), entry("b", 1, `{"f:webhooks":{}}`)}, "b"},
-		"the last of those at once": {[]metav1.ManagedFieldsEntry{entry("a", 1, `{"f:webhooks":{}}`), entry("b", 1, `{"f:webhooks":{}}`)}, "b"},
+		"nobody":                        {nil, nil, "unknown"},
+		"the last":                      {entries{later, b}, nil, "a 2"},
+		"but not of anything else":      {entries{other, b}, nil, "b 1"},
+		"who was not there before":      {entries{a, b}, entries{b}, "a 1"},
+		"whoever else was there before": {entries{a, b}, entries{a}, "b 1"},
+		"somebody of the same name":     {entries{later}, entries{a}, "a 2"},
+		"in the same second":            {entries{a}, entries{a}, "a 1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			gomega.NewWithT(t).Expect(writer(test.entries).Manager).To(gomega.Equal(test.want))
+			got := writer(test.entries, test.before)
+			text := got.Manager
+			if got.Time != nil {
+				text += fmt.Sprint(" ", got.Time.Unix())
+			}
+			gomega.NewWithT(t).Expect(text).To(gomega.Equal(test.want))
 		})
 	}
 }
