@@ -16,7 +16,7 @@ func TestAnUpdateThatRemovesTheLabel(t *testing.T) {
 		filter  handler.AdmissionOption
 		allowed bool
 	}{
-		"escapes a filter of labels": {handler.Labels(handler.Filters{"a": handler.Present()}), true},
+		"escapes a filter of labels": {handler.Labels(map[string]handler.Matcher{"a": handler.Present()}), true},
 		"does not escape a predicate": {handler.When(func(a handler.Arguments) bool {
 			return a.(*handler.Admission).Old().View().Has("metadata", "labels", "a")
 		}), false},

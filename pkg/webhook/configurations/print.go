@@ -49,19 +49,18 @@ func (m *Manager) manifest(config admissionregistrationv1.WebhookClientConfig) [
 }
 
 // replace writes a file in one piece: who reads it sees the old text or the new one.
-func replace(path string, text []byte) (err error) {
+func replace(path string, text []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", path, errors.Join(err, os.Remove(file.Name())))
-		}
-	}()
 	_, err = file.Write(text)
-	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil { // it is no secret
-		return err
+	err = errors.Join(err, file.Chmod(0o644), file.Close()) // it is no secret
+	if err == nil {
+		err = os.Rename(file.Name(), path)
 	}
-	return os.Rename(file.Name(), path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
 }

@@ -1,8 +1,8 @@
 package configurations
 
 import (
-	"bytes"
 	"slices"
+	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -97,7 +97,7 @@ func (m *Manager) undo(present configuration, removed bool) bool {
 func writer(entries, before []metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	last, news := metav1.ManagedFieldsEntry{Manager: "unknown"}, false
 	for _, entry := range entries {
-		if entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:webhooks"`)) {
+		if entry.FieldsV1 == nil || !strings.Contains(entry.FieldsV1.GetRawString(), `"f:webhooks"`) {
 			continue
 		}
 		isNew := !slices.ContainsFunc(before, func(b metav1.ManagedFieldsEntry) bool {

@@ -30,7 +30,7 @@ func TestTwoOperatorsOfOneNameSaySoAndDoNotStorm(t *testing.T) {
 			lead(t, m)
 			m.SetHooks([]Hook{hook("a")})
 			g.Expect(m.Publish(t.Context(), at(address))).To(gomega.Succeed())
-			time.Sleep(looking / 2)
+			time.Sleep(looking / 4)
 		}
 		g.Expect(c.mentions(changedByOthers)).To(gomega.BeZero())
 		time.Sleep(looking)
@@ -101,7 +101,7 @@ func TestARemovedConfigurationIsMentioned(t *testing.T) {
 
 func TestWhoHasWrittenLast(t *testing.T) {
 	entry := func(name string, second int64, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: name, Time: &metav1.Time{Time: time.Unix(second, 0)}, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: name, Time: &metav1.Time{Time: time.Unix(second, 0)}, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	a, b := entry("a", 1, `{"f:webhooks":{}}`), entry("b", 1, `{"f:webhooks":{}}`)
 	later, other := entry("a", 2, `{"f:webhooks":{}}`), entry("a", 3, `{"f:metadata":{}}`)
