@@ -5,22 +5,27 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
-// How API servers reach the admission handlers: see package servers, and the
-// settings of Admission.
+// How API servers reach the admission handlers: see package
+// github.com/kopf-go/kopf/pkg/webhook/servers, and the settings of Admission.
 type (
 	// AdmissionServer receives admission reviews, for Settings.Admission.Server. One's
 	// own has one method.
 	AdmissionServer = settings.AdmissionServer
 	// AdmissionServerFunc is a function as an AdmissionServer.
 	AdmissionServerFunc = settings.AdmissionServerFunc
-	// AdmissionEndpoint is what an AdmissionServer works with.
+	// AdmissionEndpoint is what an AdmissionServer works with. Its fields:
+	// go doc github.com/kopf-go/kopf/pkg/kopf/settings.AdmissionEndpoint
 	AdmissionEndpoint = settings.AdmissionEndpoint
 
-	// WebhookServer listens on the machine on which the operator runs.
+	// WebhookServer listens on the machine on which the operator runs. Its fields:
+	// go doc github.com/kopf-go/kopf/pkg/webhook/servers.Server
 	WebhookServer = servers.Server
 	// MountedServer serves beside the other webhooks of a controller-runtime manager.
+	// Server and ClientConfig are necessary. Its fields:
+	// go doc github.com/kopf-go/kopf/pkg/webhook/servers.Mounted
 	MountedServer = servers.Mounted
-	// NgrokTunnel lets API servers call through the internet.
+	// NgrokTunnel lets API servers call through the internet. Its fields:
+	// go doc github.com/kopf-go/kopf/pkg/webhook/servers.Ngrok
 	NgrokTunnel = servers.Ngrok
 )
 

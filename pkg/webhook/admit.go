@@ -31,7 +31,7 @@ type call struct {
 // admit calls the handlers that are for the review, mutations first.
 func (w *webhook) admit(ctx context.Context, asked *question, handlers registry.Handlers) *call {
 	c := &call{webhook: w, asked: asked, review: asked.Review, log: w.Logger.WithValues(
-		"resource", asked.resource.String(), "namespace", asked.Namespace, "name", asked.Name, "operation", asked.Operation)}
+		"object", mention{asked}, "resource", asked.resource.String(), "operation", asked.Operation)}
 	asked.Warn = c.warnings.add
 	for _, kind := range []handler.Kind{handler.OnMutate, handler.OnValidate} {
 		for _, d := range handlers {

@@ -3,6 +3,7 @@ package webhook
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 
@@ -42,11 +43,25 @@ func (c *call) report(d *handler.Declaration, log logr.Logger, err error) {
 		c.warnings.add(fmt.Sprintf("ignored: %s", c.explain(d, err)))
 		return
 	case errors.As(err, &rejection):
-		log.Info("The request was rejected.", "reason", err.Error())
+		log.Info("The request was rejected.", append([]any{"reason", err.Error()}, c.rejected(rejection)...)...)
 	default:
-		log.Error(err, "The handler failed, and the request was rejected.", handler.StackOf(err)...)
+		log.Error(err, "The handler failed, and the request was rejected.", append(c.rejected(nil), handler.StackOf(err)...)...)
 	}
 	c.errors = append(c.errors, &failure{err, c.explain(d, err)})
+}
+
+// rejected is what the log says of a rejection: whose request it was, and how it
+// was answered. A code that HTTP has not for errors was a mistake of the handler.
+func (c *call) rejected(by *handler.AdmissionError) []any {
+	code := http.StatusInternalServerError
+	if by != nil {
+		code = handler.StatusOf(by)
+	}
+	values := []any{"code", code, "user", c.asked.User.Username, "dryRun", c.asked.DryRun}
+	if by != nil && by.Code != 0 && by.Code != code {
+		values = append(values, "note", fmt.Sprintf("the handler gave the code %d, which is not one of 400 to 599", by.Code))
+	}
+	return values
 }
 
 // failure is the error of a handler, with the text for the user.

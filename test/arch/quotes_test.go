@@ -16,7 +16,7 @@ var (
 )
 
 // spoken are quotes of what others say.
-var spoken = []string{"leader election lost"}
+var spoken = []string{"leader election lost", "connection refused"}
 
 // Who looks for a line of the log in the documentation looks for the very words.
 func TestTroubleshootingQuotesTheCode(t *testing.T) {

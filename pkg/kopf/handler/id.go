@@ -30,7 +30,7 @@ func symbol(fn any) string {
 func nameOf(fn any) (string, error) {
 	name := symbol(fn)
 	if literal.MatchString(name) {
-		return "", fmt.Errorf("a function literal has no name to keep its progress under: add kopf.ID(%q)", "my_handler")
+		return "", fmt.Errorf("a function literal has no name that could be the id of the handler: add kopf.ID(%q)", "my_handler")
 	}
 	name = name[strings.LastIndexByte(name, '.')+1:]
 	return strings.TrimSuffix(name, "-fm"), nil

@@ -85,7 +85,7 @@ func TestAFunctionLiteralNeedsAnID(t *testing.T) {
 	for name, fn := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, err := handler.Create(kex, change(fn))
-			refused(t, d, err, `a function literal has no name to keep its progress under: add kopf.ID("my_handler")`)
+			refused(t, d, err, `a function literal has no name that could be the id of the handler: add kopf.ID("my_handler")`)
 		})
 	}
 }

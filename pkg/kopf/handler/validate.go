@@ -36,8 +36,12 @@ func (d *Declaration) validateID() {
 	case d.given && d.ID == "":
 		d.problem(errors.New("its id is empty"))
 	case d.ID != "" && !persistable.MatchString(d.ID):
-		d.problem(fmt.Errorf("its progress cannot be kept under the id %q: "+
-			"an id begins and ends with a letter or a digit of ASCII, and has only -, _, ., / beside them", d.ID))
+		trouble := "it cannot have the id" // of those that keep no progress
+		if d.Kind.Changing() || d.Kind.Background() {
+			trouble = "its progress cannot be kept under the id"
+		}
+		d.problem(fmt.Errorf("%s %q: "+
+			"an id begins and ends with a letter or a digit of ASCII, and has only -, _, ., / beside them", trouble, d.ID))
 	}
 }
 

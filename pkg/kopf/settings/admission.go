@@ -2,8 +2,10 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -21,8 +23,16 @@ type Admission struct {
 	// Managed is the name of the two configurations, a validating and a mutating
 	// one, in which the operator tells the cluster about its handlers:
 	// "auto.kopf.dev". Whatever webhooks they have is replaced. Default: none; they
-	// are left to a person, for whom a manifest can be printed.
+	// are left to a person, for whom a manifest is logged. Two operators need two
+	// names.
 	Managed string
+	// ManifestFile is where the leader writes that manifest, whenever it changes, in
+	// one piece: "admission.yaml". Default: nowhere; then the log has it. It has no
+	// effect with Managed.
+	ManifestFile string
+	// Timeout is how long an API server waits for the answer to a review, and with it
+	// the user: whole seconds, up to 30. Default: DefaultAdmissionTimeout.
+	Timeout time.Duration
 	// OwnNamespace asks the handlers about the objects in the operator's own
 	// namespace, too. Default: false, for an operator that does not run cannot
 	// admit what is needed to start it. The namespace is not left out either when
@@ -30,11 +40,22 @@ type Admission struct {
 	OwnNamespace bool
 }
 
+// DefaultAdmissionTimeout is the default of Admission.Timeout: the longest that
+// Kubernetes permits, as a check that is given up rejects what it was to check.
+const DefaultAdmissionTimeout = 30 * time.Second
+
+func (a *Admission) fill() { fill(&a.Timeout, DefaultAdmissionTimeout) }
+
 func (a Admission) validate() error {
+	a.fill()
+	var misnamed, late error
 	if faults := validation.IsDNS1123Subdomain(a.Managed); a.Managed != "" && len(faults) > 0 {
-		return fmt.Errorf("settings.Admission.Managed %q is no name of an object: %s", a.Managed, faults[0])
+		misnamed = fmt.Errorf("settings.Admission.Managed %q is no name of an object: %s", a.Managed, faults[0])
 	}
-	return nil
+	if a.Timeout < time.Second || a.Timeout > DefaultAdmissionTimeout || a.Timeout%time.Second != 0 {
+		late = fmt.Errorf("settings.Admission.Timeout must be whole seconds, from 1s to %v, for Kubernetes takes no others: %v", DefaultAdmissionTimeout, a.Timeout)
+	}
+	return errors.Join(misnamed, late)
 }
 
 // AdmissionServer receives admission reviews from the API servers, directly or

@@ -42,6 +42,7 @@ func (s Settings) WithDefaults() Settings {
 	s.Peering.fill()
 	s.Replicas.fill()
 	s.Health.fill()
+	s.Admission.fill()
 	s.Metrics.fill()
 	if s.Persistence.DiffBase == nil {
 		s.Persistence.DiffBase = storage.AnnotationsDiffBase{}

@@ -74,6 +74,8 @@ func TestDefaults(t *testing.T) {
 		"nothing receives admissions":        {s.Admission.Server, settings.AdmissionServer(nil)},
 		"configurations are left alone":      {s.Admission.Managed, ""},
 		"its own things are not admitted":    {s.Admission.OwnNamespace, false},
+		"manifests are logged only":          {s.Admission.ManifestFile, ""},
+		"an API server waits 30 seconds":     {s.Admission.Timeout, 30 * time.Second},
 		"the default is complete and stable": {s.WithDefaults().Execution.Workers, s.Execution.Workers},
 	}
 	for name, test := range tests {
@@ -100,7 +102,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 	zeroByDesign := []string{
 		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance",
-		"Admission.Server", "Admission.Managed", "Admission.OwnNamespace",
+		"Admission.Server", "Admission.Managed", "Admission.OwnNamespace", "Admission.ManifestFile",
 		"Replicas.Elected", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
 	}
 	of := reflect.ValueOf(settings.Default())
@@ -128,7 +130,7 @@ func TestWhatIsSetIsKept(t *testing.T) {
 		Watching:    settings.Watching{ServerTimeout: time.Second, InactivityTimeout: -1, ReconnectBackoff: 2, ReconnectLimit: 3},
 		Peering:     settings.Peering{Name: "a", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
 		Replicas:    settings.Replicas{Elected: true, LeaseName: "a", LeaseNamespace: "b", LeaseDuration: 4, RenewDeadline: 3, RetryPeriod: 1},
-		Admission:   settings.Admission{Server: nowhere{}, Managed: "auto.kopf.dev", OwnNamespace: true},
+		Admission:   settings.Admission{Server: nowhere{}, Managed: "auto.kopf.dev", OwnNamespace: true, ManifestFile: "a.yaml", Timeout: time.Second},
 		Health:      settings.Health{Address: ":1", LivenessPath: "/a", ReadinessPath: "/b", ProbeAge: 2, Stall: 3, ManagerCheck: "c"},
 		Metrics:     settings.Metrics{Address: ":2", Secure: true, Operator: "d"},
 	}
@@ -217,12 +219,15 @@ func TestValidate(t *testing.T) {
 			"settings.Replicas.RenewDeadline must be shorter than LeaseDuration: 15s and 15s",
 		},
 		"configurations without a name": {func(s *settings.Settings) { s.Admission.Managed = "My Own" }, `settings.Admission.Managed "My Own" is no name of an object`},
-		"one path for two":              {onePath, "settings.Health.LivenessPath and ReadinessPath are the same: x"},
-		"a probe of tomorrow":           {func(s *settings.Settings) { s.Health.ProbeAge = -1 }, "settings.Health.ProbeAge is negative"},
-		"a path from nowhere":           {onePath, `must begin with a slash: "x" and "x"`},
-		"a name that is no text":        {func(s *settings.Settings) { s.Metrics.Operator = "\xff" }, `settings.Metrics.Operator is no text: "\xff"`},
-		"a stall before the start":      {func(s *settings.Settings) { s.Health.Stall = -1 }, "settings.Health.Stall is negative"},
-		"an answer before the ask":      {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
+		"an answer too late for Kubernetes": {
+			func(s *settings.Settings) { s.Admission.Timeout = 31 * time.Second }, "settings.Admission.Timeout must be whole seconds, from 1s to 30s",
+		},
+		"one path for two":         {onePath, "settings.Health.LivenessPath and ReadinessPath are the same: x"},
+		"a probe of tomorrow":      {func(s *settings.Settings) { s.Health.ProbeAge = -1 }, "settings.Health.ProbeAge is negative"},
+		"a path from nowhere":      {onePath, `must begin with a slash: "x" and "x"`},
+		"a name that is no text":   {func(s *settings.Settings) { s.Metrics.Operator = "\xff" }, `settings.Metrics.Operator is no text: "\xff"`},
+		"a stall before the start": {func(s *settings.Settings) { s.Health.Stall = -1 }, "settings.Health.Stall is negative"},
+		"an answer before the ask": {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
 	}
 	all := settings.Settings{}
 	for name, test := range tests {
@@ -292,4 +297,15 @@ func seconds(counts ...int) []time.Duration {
 		durations = append(durations, time.Duration(count)*time.Second)
 	}
 	return durations
+}
+
+func TestTimeoutsThatKubernetesTakes(t *testing.T) {
+	for timeout, fine := range map[time.Duration]bool{
+		0: true, time.Second: true, 30 * time.Second: true,
+		-time.Second: false, time.Millisecond: false, 1500 * time.Millisecond: false, 31 * time.Second: false,
+	} {
+		if err := (settings.Settings{Admission: settings.Admission{Timeout: timeout}}).Validate(); (err == nil) != fine {
+			t.Errorf("%v: got %v", timeout, err)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,25 +15,31 @@ import (
 // apply brings both configurations to what the hooks need.
 func (m *Manager) apply(ctx context.Context, hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
 	forValidating, forMutating := Build(hooks, config, m.options)
-	return errors.Join(
+	err := errors.Join(
 		m.applyTo(ctx, newValidating, forValidating),
 		m.applyTo(ctx, newMutating, forMutating),
 	)
+	m.rivals.compared(time.Now())
+	if err == nil {
+		m.tellPeople(len(forValidating), len(forMutating), config)
+	}
+	return err
 }
 
 func (m *Manager) applyTo(ctx context.Context, kind func(string) configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		present := kind(m.options.Name)
 		err := m.client.Get(ctx, client.ObjectKeyFromObject(present.object()), present.object())
+		absent := apierrors.IsNotFound(err)
 		switch {
-		case apierrors.IsNotFound(err) && len(webhooks) == 0:
+		case absent && len(webhooks) == 0:
 			return nil
-		case apierrors.IsNotFound(err):
-			return m.create(ctx, kind(m.options.Name), webhooks)
+		case absent:
+			present = kind(m.options.Name)
 		case err != nil:
 			return err
 		}
-		return m.update(ctx, present, webhooks)
+		return m.bringTo(ctx, present, absent, webhooks)
 	})
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("the operator may not manage its admission configuration %q: permit its service account to get, create and patch "+
@@ -40,6 +47,36 @@ func (m *Manager) applyTo(ctx context.Context, kind func(string) configuration, 
 	}
 	if err != nil {
 		return fmt.Errorf("the admission configuration %q: %w", m.options.Name, err)
+	}
+	return nil
+}
+
+// bringTo writes the configuration if it differs from what is needed.
+func (m *Manager) bringTo(ctx context.Context, present configuration, absent bool, webhooks []admissionregistrationv1.ValidatingWebhook) error {
+	if injected(present.object().GetAnnotations()) {
+		keepBundles(webhooks, present.webhooks())
+	}
+	wish := defaulted(webhooks)
+	if !absent && same(wish, defaulted(present.webhooks())) {
+		m.rivals.brought(present, wish)
+		return nil
+	}
+	others := m.rivals.changed(present.kind(), wish)
+	if others && !m.undo(present, absent) {
+		return nil
+	}
+	write := m.update
+	if absent {
+		write = m.create
+	}
+	if err := write(ctx, present, webhooks); err != nil {
+		return err
+	}
+	m.rivals.brought(present, wish)
+	if others {
+		m.rivals.undone = true
+	} else {
+		m.wrote, m.said = true, false
 	}
 	return nil
 }
@@ -55,12 +92,6 @@ func (m *Manager) create(ctx context.Context, absent configuration, webhooks []a
 }
 
 func (m *Manager) update(ctx context.Context, present configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
-	if injected(present.object().GetAnnotations()) {
-		keepBundles(webhooks, present.webhooks())
-	}
-	if same(defaulted(webhooks), defaulted(present.webhooks())) {
-		return nil
-	}
 	before, ok := present.object().DeepCopyObject().(client.Object)
 	if !ok {
 		return errors.New("a copy of the configuration is none")

@@ -1,16 +1,17 @@
 package configurations
 
 import (
+	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-)
 
-// timeout is how many seconds an API server waits for an answer: as many as it may.
-const timeout = 30
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
 
 // Options say whose configurations they are.
 type Options struct {
@@ -25,6 +26,17 @@ type Options struct {
 	// Lease is what the replicas elect their leader with; it is never admitted by
 	// themselves. Empty: there is none.
 	Lease types.NamespacedName
+	// Timeout is how long an API server waits for an answer, in whole seconds.
+	// Default: settings.DefaultAdmissionTimeout.
+	Timeout time.Duration
+	// ManifestFile is where the manifest is written that a person is to apply if the
+	// configurations are not managed. Empty: it is logged.
+	ManifestFile string
+}
+
+// timeout is in seconds.
+func (o Options) timeout() int32 {
+	return int32(cmp.Or(o.Timeout, settings.DefaultAdmissionTimeout) / time.Second) //nolint:gosec // 30 at most
 }
 
 // Build makes the webhooks of the hooks, for both configurations, in their order. To
@@ -61,7 +73,7 @@ func (g *group) webhook(config admissionregistrationv1.WebhookClientConfig, opti
 		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
 		ObjectSelector:          g.LabelSelector.DeepCopy(),
 		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
-		TimeoutSeconds:          ptr.To[int32](timeout),
+		TimeoutSeconds:          ptr.To(options.timeout()),
 		AdmissionReviewVersions: []string{"v1", "v1beta1"},
 	}
 	if g.IgnoreFailures {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -74,6 +75,14 @@ func TestAnOperatorOfSomeNamespacesIsAskedAboutThese(t *testing.T) {
 	webhooks, _ := Build([]Hook{hook("a")}, at("https://h/"), OptionsFor(s, "operators", types.NamespacedName{}))
 	g.Expect(webhooks[0].NamespaceSelector.MatchExpressions).To(gomega.ConsistOf(
 		metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}}))
+}
+
+func TestHowLongAnAPIServerWaits(t *testing.T) {
+	for timeout, want := range map[time.Duration]int32{0: 30, 5 * time.Second: 5} {
+		options := OptionsFor(settings.Settings{Admission: settings.Admission{Timeout: timeout}}, "", types.NamespacedName{})
+		webhooks, _ := Build([]Hook{hook("a")}, at("https://h/"), options)
+		gomega.NewWithT(t).Expect(webhooks[0].TimeoutSeconds).To(gomega.HaveValue(gomega.Equal(want)))
+	}
 }
 
 func TestRequestsOfServicesFindTheirHandlers(t *testing.T) {

@@ -17,7 +17,10 @@ import (
 // OptionsFor are those of an operator. The pod's namespace is empty for an operator
 // outside of a cluster; the lease is empty for an operator that runs once.
 func OptionsFor(s settings.Settings, podNamespace string, lease types.NamespacedName) Options {
-	options := Options{Name: s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease}
+	options := Options{
+		Name: s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease,
+		Timeout: s.Admission.Timeout, ManifestFile: s.Admission.ManifestFile,
+	}
 	if s.Admission.OwnNamespace || slices.Contains(s.Scope.Namespaces, podNamespace) {
 		options.OwnNamespace = ""
 	}

@@ -10,10 +10,16 @@ import (
 // configuration is one of the two objects. Their webhooks differ in one field,
 // which we do not use: hence both are read and written as validating ones.
 type configuration interface {
+	kind() string
 	object() client.Object
 	webhooks() []admissionregistrationv1.ValidatingWebhook
 	replace(webhooks []admissionregistrationv1.ValidatingWebhook)
 }
+
+const (
+	kindValidating = "ValidatingWebhookConfiguration"
+	kindMutating   = "MutatingWebhookConfiguration"
+)
 
 type (
 	validating struct {
@@ -26,13 +32,13 @@ type (
 
 func newValidating(name string) configuration {
 	return &validating{admissionregistrationv1.ValidatingWebhookConfiguration{
-		TypeMeta: typeMeta("ValidatingWebhookConfiguration"), ObjectMeta: metav1.ObjectMeta{Name: name},
+		TypeMeta: typeMeta(kindValidating), ObjectMeta: metav1.ObjectMeta{Name: name},
 	}}
 }
 
 func newMutating(name string) configuration {
 	return &mutating{admissionregistrationv1.MutatingWebhookConfiguration{
-		TypeMeta: typeMeta("MutatingWebhookConfiguration"), ObjectMeta: metav1.ObjectMeta{Name: name},
+		TypeMeta: typeMeta(kindMutating), ObjectMeta: metav1.ObjectMeta{Name: name},
 	}}
 }
 
@@ -41,6 +47,8 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
+func (v *validating) kind() string { return kindValidating }
+
 func (v *validating) object() client.Object { return &v.ValidatingWebhookConfiguration }
 
 func (v *validating) webhooks() []admissionregistrationv1.ValidatingWebhook { return v.Webhooks }
@@ -48,6 +56,8 @@ func (v *validating) webhooks() []admissionregistrationv1.ValidatingWebhook { re
 func (v *validating) replace(webhooks []admissionregistrationv1.ValidatingWebhook) {
 	v.Webhooks = webhooks
 }
+
+func (m *mutating) kind() string { return kindMutating }
 
 func (m *mutating) object() client.Object { return &m.MutatingWebhookConfiguration }
 

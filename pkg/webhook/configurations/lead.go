@@ -7,17 +7,13 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-const (
-	// looking is how often the configurations are compared without a reason: a
-	// person may have changed or removed them. It costs two reads.
-	looking = 5 * time.Minute
-	// The pauses after writes that have failed.
-	firstPause, lastPause = time.Second, time.Minute
-)
+// The pauses after writes that have failed.
+const firstPause, lastPause = time.Second, time.Minute
 
 // Lead writes the configurations until the context is done: now, after every
 // change, and from time to time. Changes that come while it writes become one write.
 func (m *Manager) Lead(ctx context.Context) {
+	m.begin()
 	m.lead(true)
 	defer m.lead(false)
 	failure, failed := firstPause, ""
@@ -26,7 +22,7 @@ func (m *Manager) Lead(ctx context.Context) {
 		switch {
 		case err == nil:
 			failure, failed = firstPause, ""
-			m.pause(ctx, looking, m.wake)
+			m.pause(ctx, m.patience(), m.wake)
 		case ctx.Err() != nil:
 		default:
 			if failed != err.Error() { // once, not a stream
@@ -37,6 +33,21 @@ func (m *Manager) Lead(ctx context.Context) {
 			failure = min(2*failure, lastPause)
 		}
 	}
+}
+
+// begin forgets what was written by a former lead: since then it was another
+// replica's turn.
+func (m *Manager) begin() {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	m.rivals = rivalry{}
+}
+
+// patience is how long to wait for the next look.
+func (m *Manager) patience() time.Duration {
+	m.writing.Lock()
+	defer m.writing.Unlock()
+	return m.rivals.patience()
 }
 
 func (m *Manager) lead(leading bool) {
@@ -89,15 +100,4 @@ func (m *Manager) bring(ctx context.Context, hooks []Hook, config admissionregis
 		return m.print(hooks, config)
 	}
 	return m.apply(ctx, hooks, config)
-}
-
-// print is for a person, where configurations are not managed.
-func (m *Manager) print(hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
-	manifest, err := Manifest(hooks, config, m.options)
-	if err != nil || string(manifest) == m.printed {
-		return err
-	}
-	m.printed = string(manifest)
-	m.logger.Info("The admission configurations are not managed. This is what the cluster needs: apply it, or set settings.Admission.Managed.", "manifest", m.printed)
-	return nil
 }

@@ -35,7 +35,11 @@ type Manager struct {
 
 	writing sync.Mutex // one write at a time, and none after the cleanup
 	cleaned bool
-	printed string // the manifest, where there is nothing to write
+	printed string // the manifest in the log, where there is nothing to write
+	filed   string // the manifest in the file
+	rivals  rivalry
+	// Whether something was written, and whether the log says what the cluster has.
+	wrote, said bool
 }
 
 // NewManager makes a manager. The client must read live, and know the types of

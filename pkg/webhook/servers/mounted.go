@@ -41,7 +41,11 @@ const DefaultMountPath = "/kopf"
 // Serve waits for the context to be done. The manager serves.
 func (m Mounted) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 	if m.Server == nil {
-		return errors.New("Mounted has no Server: give it mgr.GetWebhookServer()")
+		return errors.New("MountedServer.Server is missing: give it mgr.GetWebhookServer()")
+	}
+	if (m.ClientConfig.URL == nil) == (m.ClientConfig.Service == nil) {
+		return errors.New("MountedServer.ClientConfig must have either a Service or a URL: the API servers have to know how to call the webhook server " +
+			"of the manager; give it the Service that leads to its port (Namespace and Name), or the URL without the Path")
 	}
 	config, err := m.clientConfig()
 	if err != nil {

@@ -179,3 +179,24 @@ func TestBesideOtherWebhooks(t *testing.T) {
 	g.Expect(status).To(gomega.Equal(http.StatusTeapot))
 	g.Expect(server.stop()).To(gomega.Succeed())
 }
+
+func TestAMountedServerHasToBeFound(t *testing.T) {
+	url, service := ptr.To("https://localhost/"), &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc"}
+	managers := webhook.NewServer(webhook.Options{})
+	tests := map[string]struct {
+		mounted Mounted
+		want    string
+	}{
+		"no server": {Mounted{ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: url}}, "MountedServer.Server is missing"},
+		"no way":    {Mounted{Server: managers}, "MountedServer.ClientConfig must have either a Service or a URL"},
+		"two ways": {
+			Mounted{Server: managers, ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: url, Service: service}},
+			"MountedServer.ClientConfig must have either a Service or a URL",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			gomega.NewWithT(t).Expect(test.mounted.Serve(t.Context(), settings.AdmissionEndpoint{})).To(gomega.MatchError(gomega.ContainSubstring(test.want)))
+		})
+	}
+}

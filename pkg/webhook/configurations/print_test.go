@@ -1,0 +1,57 @@
+package configurations
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/kopf/settings"
+)
+
+func unmanaged(file string) Options {
+	return OptionsFor(settings.Settings{Admission: settings.Admission{ManifestFile: file}}, "", types.NamespacedName{})
+}
+
+func TestManifestsAreWrittenToAFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c, directory := gomega.NewWithT(t), newCluster(), t.TempDir()
+		file := filepath.Join(directory, "admission.yaml")
+		m := NewManager(c, unmanaged(file), c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a")})
+		for _, address := range []string{"https://h/", "https://other/", "https://other/"} {
+			g.Expect(m.Publish(t.Context(), at(address))).To(gomega.Succeed())
+			text, err := os.ReadFile(file)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(string(text)).To(gomega.ContainSubstring("url: " + address + "a\n"))
+		}
+		about, err := os.Stat(file)
+		g.Expect(err).NotTo(gomega.HaveOccurred())
+		g.Expect(about.Mode().Perm()).To(gomega.Equal(os.FileMode(0o644)))
+		g.Expect(os.ReadDir(directory)).To(gomega.HaveLen(1), "nothing else is left there")
+		g.Expect(c.logged()).To(gomega.HaveLen(2))
+		g.Expect(c.logged()).To(gomega.HaveEach(gomega.And(gomega.ContainSubstring(`"file"=`), gomega.ContainSubstring("certificate signed by unknown authority"))))
+	})
+}
+
+// A file that cannot be written holds nothing up, and is tried again.
+func TestAFileThatCannotBeWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c, directory := gomega.NewWithT(t), newCluster(), filepath.Join(t.TempDir(), "later")
+		m := NewManager(c, unmanaged(filepath.Join(directory, "admission.yaml")), c.logger())
+		lead(t, m)
+		m.SetHooks([]Hook{hook("a")})
+		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		time.Sleep(time.Hour)
+		g.Expect(c.mentions("The manifest could not be written")).To(gomega.Equal(1))
+		g.Expect(os.Mkdir(directory, 0o755)).To(gomega.Succeed())
+		time.Sleep(looking)
+		synctest.Wait()
+		g.Expect(os.ReadDir(directory)).To(gomega.HaveLen(1))
+	})
+}
