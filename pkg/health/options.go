@@ -17,6 +17,12 @@ type Operator interface {
 	State() metrics.State
 }
 
+// Admission is an Operator that API servers ask about objects.
+type Admission interface {
+	// Unasked is why they cannot ask yet; empty: they can.
+	Unasked() string
+}
+
 // Probes calls all probe handlers, and returns what they have returned, and which
 // of them have failed, each by its id. Who has failed is in the second one only.
 // The handlers' errors are for the log, which is the business of the function.

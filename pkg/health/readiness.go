@@ -37,6 +37,9 @@ func checks(o Operator, stall time.Duration) []check {
 	for _, w := range watching {
 		all = append(all, ofWatch(w))
 	}
+	if asked, ok := o.(Admission); ok {
+		all = append(all, check{what: "admission", problem: asked.Unasked()})
+	}
 	return append(all, ofStart(state), ofQueue(state.Queue, stall), ofHandling(state))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/health"
 	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
 // serveHealth answers the kubelet, if that is asked for, until the context is done.
@@ -26,8 +27,32 @@ func (o *operator) serveHealth(ctx context.Context) error {
 		return nil
 	}
 	return health.New(health.Options{
-		Settings: s, Probes: o.probe, Operator: o.engine, Logger: o.options.Logger.WithName("health"),
+		Settings: s, Probes: o.probe, Operator: o.visible(), Logger: o.options.Logger.WithName("health"),
 	}).Start(ctx)
+}
+
+// asked is an engine with admission handlers beside it.
+type asked struct {
+	*reconcile.Engine
+	admissions *admissions
+}
+
+// Unasked is why the API servers cannot ask the handlers yet.
+func (a asked) Unasked() string {
+	select {
+	case <-a.admissions.reachable:
+		return ""
+	default:
+		return "the API servers do not know yet where to ask"
+	}
+}
+
+// visible is what the health of the operator depends on.
+func (o *operator) visible() health.Operator {
+	if o.admissions == nil {
+		return o.engine
+	}
+	return asked{o.engine, o.admissions}
 }
 
 // probe calls the probe handlers.
@@ -53,7 +78,7 @@ func (o *operator) addReadyzCheck(mgr manager.Manager) error {
 	err := mgr.AddReadyzCheck(s.ManagerCheck, func(request *http.Request) error {
 		select {
 		case <-o.begun:
-			return health.Ready(o.engine, s.Stall)(request)
+			return health.Ready(o.visible(), s.Stall)(request)
 		default:
 			return errors.New("the operator has yet to start")
 		}
