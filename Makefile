@@ -6,6 +6,7 @@ EXAMPLE   ?= 01-minimal
 PACKAGES  ?= ./...
 TIMEOUT   ?= 15m
 FUZZTIME  ?= 10s
+SMOKETIME ?= 3s
 ARGS      ?=
 TESTFLAGS ?=
 
@@ -36,6 +37,9 @@ run: ## Run EXAMPLE on the cluster of your kubeconfig, or on one of its own; ARG
 
 .PHONY: test
 test: envtest-assets ## Run all tests, those on a real API server included (PACKAGES, TESTFLAGS)
+ifeq ($(PACKAGES),./...)
+	@hack/fuzz.sh $(SMOKETIME) ./pkg/webhook # what comes from the network, for a moment; make fuzz does it for longer
+endif
 	@echo "go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)"
 	@$(WITH_ASSETS) go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)
 

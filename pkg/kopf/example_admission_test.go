@@ -1,0 +1,65 @@
+package kopf_test
+
+import (
+	"context"
+	"os"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// A validation rejects what must not be stored; what it returns is shown to the user.
+func ExampleOnValidate() {
+	check := func(_ context.Context, a *kopf.Admission) error {
+		if size, _ := a.Spec().String("size"); size == "" {
+			return kopf.Reject("spec.size must be set", 422)
+		}
+		if a.Labels()["tier"] == "" {
+			a.Warn("without the label tier the volume is not backed up")
+		}
+		return nil
+	}
+	kopf.OnValidate(volumeclaims, check, kopf.ID("check"), kopf.Operations("CREATE", "UPDATE"))
+}
+
+// A mutation fills in what is missing, before the object is stored.
+func ExampleOnMutate() {
+	complete := func(_ context.Context, a *kopf.Admission) error {
+		if _, given := a.Spec().String("size"); !given {
+			a.Patch().Set("1Gi", "spec", "size")
+		}
+		return nil
+	}
+	kopf.OnMutate(volumeclaims, complete, kopf.ID("complete"), kopf.Operations("CREATE"))
+}
+
+// An admission server in a pod, which API servers call by a service. The certificate
+// is generated, and kept in a Secret for all replicas.
+func ExampleAdmissionServer() {
+	kopf.OnStartup(func(_ context.Context, s *kopf.Startup) error {
+		s.Settings().Admission.Server = kopf.WebhookServer{
+			Service: &admissionregistrationv1.ServiceReference{Namespace: "operators", Name: "webhooks"},
+			Secret:  "operators/webhooks",
+		}
+		s.Settings().Admission.Managed = "volumes.example.com"
+		return nil
+	}, kopf.ID("serve"))
+}
+
+// Credentials that come from elsewhere, and do not last.
+func ExampleOnLogin() {
+	login := func(context.Context, *kopf.Activity) (*kopf.Connection, error) {
+		token, err := os.ReadFile("/run/company/token")
+		if err != nil {
+			return nil, kopf.Temporary(err, 10*time.Second)
+		}
+		return &kopf.Connection{
+			Config:  &rest.Config{Host: "https://cluster.example.com", BearerToken: string(token)},
+			Expires: time.Now().Add(time.Hour),
+		}, nil
+	}
+	kopf.OnLogin(login, kopf.ID("company"), kopf.Retries(10))
+}
