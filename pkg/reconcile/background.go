@@ -89,7 +89,7 @@ func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (conte
 	e := b.engine
 	about := About{Body: b.live, Resource: b.served.Resource}
 	about.Logger = e.told.Logger(e.logger(b.key), about.Body, "handler", d.ID)
-	subject := handler.Subject{Live: about.Body, Resource: about.Resource, Logger: about.Logger, Client: e.Client, Memo: b.memos}
+	subject := handler.Subject{Live: about.Body, Resource: &b.served.Resource, Logger: about.Logger, Client: e.Client, Memo: b.memos}
 	return e.Context(ctx, about), subject
 }
 

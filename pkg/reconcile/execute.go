@@ -80,5 +80,5 @@ func (p *pass) prepare(ctx context.Context, d *handler.Declaration) (context.Con
 }
 
 func (p *pass) subject() handler.Subject {
-	return handler.Subject{Body: p.body, Resource: p.Resource, Logger: p.log, Client: p.Client, Memo: p.memos}
+	return handler.Subject{Body: p.body, Resource: &p.served.Resource, Logger: p.log, Client: p.Client, Memo: p.memos}
 }

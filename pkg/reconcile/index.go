@@ -71,7 +71,7 @@ func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *h
 	key := Key{s.name, types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 	about := About{Body: func() *object.Body { return body }, Resource: s.Resource}
 	about.Logger = e.told.Logger(e.logger(key), about.Body, "handler", d.ID)
-	subject := handler.Subject{Body: body, Resource: s.Resource, Logger: about.Logger, Client: e.Client}
+	subject := handler.Subject{Body: body, Resource: &s.Resource, Logger: about.Logger, Client: e.Client}
 	uid := body.UID()
 	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.Memos) }
 	return e.Context(ctx, about), subject

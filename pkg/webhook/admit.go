@@ -69,7 +69,7 @@ func (c *call) consider(ctx context.Context, d *handler.Declaration) {
 func (c *call) subject(d *handler.Declaration) handler.Subject {
 	body := c.review.Body()
 	s := handler.Subject{
-		Body: body, Patch: &patch.Patch{}, Resource: c.asked.resource,
+		Body: body, Patch: &patch.Patch{}, Resource: &c.asked.resource,
 		Logger: c.log.WithValues("handler", d.ID), Client: c.Client,
 	}
 	if c.Memo != nil {
@@ -96,7 +96,7 @@ func (c *call) run(ctx context.Context, d *handler.Declaration, s handler.Subjec
 	if ctx.Err() != nil {
 		return fmt.Errorf("there was no time left to call the handler %s", d.ID)
 	}
-	about := About{Body: func() *object.Body { return s.Body }, Resource: s.Resource, Logger: s.Logger}
+	about := About{Body: func() *object.Body { return s.Body }, Resource: *s.Resource, Logger: s.Logger}
 	err := d.CallAdmission(c.Context(ctx, about), handler.NewAdmission(s, d, c.review))
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):

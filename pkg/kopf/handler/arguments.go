@@ -48,7 +48,8 @@ type Subject struct {
 	// by then. It is safe for concurrent use.
 	Live     func() *object.Body
 	Patch    *patch.Patch
-	Resource selector.Resource
+	// Resource is shared by all calls: it is larger than all the rest. Nil: unknown.
+	Resource *selector.Resource
 	Logger   logr.Logger
 	Client   client.Client
 	// Memo is what is kept in memory of the object. It is asked for only if a

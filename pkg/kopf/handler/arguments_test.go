@@ -27,7 +27,7 @@ func subject() handler.Subject {
 			},
 			"spec": m{"size": int64(1)}, "status": m{"phase": "Ready"},
 		}),
-		Patch: &patch.Patch{}, Resource: selector.Resource{Plural: "kopfexamples"}, Logger: logr.Discard(), Client: fakeClient{},
+		Patch: &patch.Patch{}, Resource: &selector.Resource{Plural: "kopfexamples"}, Logger: logr.Discard(), Client: fakeClient{},
 	}
 }
 

@@ -50,7 +50,12 @@ func (r *reading) Labels() map[string]string { return r.subject.body().Labels() 
 func (r *reading) Annotations() map[string]string { return r.subject.body().Annotations() }
 
 // Resource is the actual resource of the object, as the cluster serves it.
-func (r *reading) Resource() selector.Resource { return r.subject.Resource }
+func (r *reading) Resource() selector.Resource {
+	if r.subject.Resource == nil {
+		return selector.Resource{}
+	}
+	return *r.subject.Resource
+}
 
 // Param is the value of the option of the same name; nil without it.
 func (r *reading) Param() any { return r.param }
