@@ -46,8 +46,8 @@ type Subject struct {
 	Body *object.Body
 	// Live replaces the body, if it is there: every look sees the object as it is
 	// by then. It is safe for concurrent use.
-	Live     func() *object.Body
-	Patch    *patch.Patch
+	Live  func() *object.Body
+	Patch *patch.Patch
 	// Resource is shared by all calls: it is larger than all the rest. Nil: unknown.
 	Resource *selector.Resource
 	Logger   logr.Logger
