@@ -24,7 +24,8 @@ func TestAnotherReplicaTakesOverFromOneThatIsKilled(t *testing.T) {
 	var killed []string
 	for round := range 3 {
 		name := fmt.Sprintf("object-%d", round)
-		g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, name, nil))).To(gomega.Succeed())
+		object := testenv.NewObject("KopfExample", namespace, name, nil)
+		g.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
 		active := ""
 		g.Eventually(func() string {
 			for _, line := range j.lines() {
@@ -35,6 +36,8 @@ func TestAnotherReplicaTakesOverFromOneThatIsKilled(t *testing.T) {
 			return active
 		}).ShouldNot(gomega.BeEmpty())
 		g.Expect(killed).NotTo(gomega.ContainElement(active))
+		// What is not recorded yet would rightly be done once more.
+		g.Eventually(cluster.Current(object)).Should(testenv.HaveAnnotation("kopf.zalando.org/last-handled-configuration", gomega.Not(gomega.BeNil())))
 		g.Expect(replicas[active].Process.Kill()).To(gomega.Succeed())
 		<-replicas[active].done
 		killed = append(killed, active)
