@@ -67,7 +67,7 @@ func (m *Manager) tell() {
 func (m *Manager) write(ctx context.Context) error {
 	hooks, config, wanted := m.now()
 	if config == nil {
-		return nil // the server is not ready
+		return nil // the server is not ready, or the cluster was not looked at
 	}
 	if err := m.bring(ctx, hooks, *config); err != nil {
 		return err
@@ -86,6 +86,9 @@ func (m *Manager) now() ([]Hook, *admissionregistrationv1.WebhookClientConfig, i
 	select {
 	case <-m.wake:
 	default:
+	}
+	if !m.known {
+		return nil, nil, m.wanted
 	}
 	return m.hooks, m.config, m.wanted
 }

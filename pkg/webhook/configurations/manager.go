@@ -24,6 +24,7 @@ type Manager struct {
 
 	mu      sync.Mutex
 	hooks   []Hook
+	known   bool              // the hooks
 	paths   map[string]string // see altered
 	config  *admissionregistrationv1.WebhookClientConfig
 	leading bool
@@ -56,11 +57,12 @@ func (m *Manager) Endpoint(handler http.Handler, cluster settings.AdmissionEndpo
 	return cluster
 }
 
-// SetHooks replaces the hooks. It returns at once.
+// SetHooks replaces the hooks. It returns at once. Nothing is written before the first
+// call: what an earlier process has left, persistent hooks among it, stays until then.
 func (m *Manager) SetHooks(hooks []Hook) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hooks, m.paths = slices.Clone(hooks), altered(hooks)
+	m.hooks, m.paths, m.known = slices.Clone(hooks), altered(hooks), true
 	m.want()
 }
 

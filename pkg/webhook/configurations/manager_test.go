@@ -42,6 +42,32 @@ func TestAChangeThatIsNoneIsNotWritten(t *testing.T) {
 	})
 }
 
+// The server can be ready before the cluster was looked at. What an earlier process has
+// left for the time in between must not be taken away then.
+func TestNothingIsWrittenBeforeTheHooksAreKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, c := gomega.NewWithT(t), newCluster()
+		earlier := NewManager(c, managed, c.logger())
+		stop := lead(t, earlier)
+		earlier.SetHooks([]Hook{hook("a", func(h *Hook) { h.Persistent = true })})
+		g.Expect(earlier.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
+		stop()
+		g.Expect(earlier.Cleanup(t.Context())).To(gomega.Succeed())
+
+		m, written := NewManager(c, managed, c.logger()), c.written()
+		lead(t, m)
+		published := make(chan error, 1)
+		go func() { published <- m.Publish(t.Context(), at("https://h/")) }()
+		time.Sleep(time.Hour)
+		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1))
+		g.Expect(c.written()).To(gomega.Equal(written))
+		g.Expect(published).NotTo(gomega.Receive())
+		m.SetHooks(nil)
+		g.Expect(<-published).To(gomega.Succeed())
+		g.Expect(c.validating(g).Webhooks).To(gomega.BeEmpty())
+	})
+}
+
 func TestWhatSomebodyRemovedComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
