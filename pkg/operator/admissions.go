@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -83,15 +80,8 @@ func (a *admissions) connect(mgr manager.Manager, s settings.Settings) error {
 	if a.endpoint, err = servers.Connect(mgr.GetConfig(), live); err != nil {
 		return err
 	}
-	var lease types.NamespacedName
-	namespace := podNamespace()
-	if s.Replicas.Elected {
-		lease = types.NamespacedName{Namespace: s.Replicas.LeaseNamespace, Name: s.Replicas.LeaseName}
-		if lease.Namespace == "" {
-			lease.Namespace = namespace
-		}
-	}
-	a.published = configurations.NewManager(live, configurations.OptionsFor(s, namespace, lease), a.logger)
+	options := configurations.OptionsFor(s, podNamespace(), leaseOf(s.Replicas))
+	a.published = configurations.NewManager(live, options, a.logger)
 	return nil
 }
 
@@ -100,15 +90,6 @@ func (a *admissions) connect(mgr manager.Manager, s settings.Settings) error {
 var unasked = settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 	return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://localhost")})
 })
-
-// podNamespace is where the operator runs; empty outside of a cluster.
-func podNamespace() string {
-	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
-}
 
 // discovered keeps up with what the cluster serves.
 func (a *admissions) discovered(present discovery.Snapshot) {

@@ -105,7 +105,7 @@ func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
 	o.parts = parts
 	close(o.begun)
 	if r := o.settings.WithDefaults().Replicas; r.Elected {
-		o.options.Logger.Info("This replica stands by until it gets the lease.", "lease", leaseOf(r))
+		o.options.Logger.Info("This replica stands by until it gets the lease.", "lease", nameOf(leaseOf(r)))
 	}
 	watching, dismiss := o.assist(ctx)
 	defer dismiss()

@@ -6,7 +6,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/kopf/selector"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
@@ -29,22 +28,10 @@ func newPeers(mgr manager.Manager, o *operator) (*peers, error) {
 	p.Peering, err = peering.New(mgr.GetConfig(), mgr.GetHTTPClient(), peering.Options{
 		Settings: s.Peering, Logger: o.options.Logger.WithName("peering"),
 		Namespaced: len(s.Scope.Namespaces) > 0, Namespaces: selector.Namespaces(s.Scope.Namespaces).Names(),
-		Lease:  leaseOf(s.Replicas),
+		Lease:  nameOf(leaseOf(s.Replicas)),
 		Notify: func(paused bool) { p.notify(paused) },
 	})
 	return p, err
-}
-
-// leaseOf is the lease by which replicas elect their leader; empty: they do not.
-func leaseOf(r settings.Replicas) string {
-	if !r.Elected {
-		return ""
-	}
-	namespace := r.LeaseNamespace
-	if namespace == "" {
-		namespace = podNamespace()
-	}
-	return namespace + "/" + r.LeaseName
 }
 
 // join prepares an engine for its peers: it begins paused, until they have been
