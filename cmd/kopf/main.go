@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/kopf-go/kopf/pkg/kopf/cli"
+	"github.com/kopf-go/kopf/pkg/cli"
 )
 
 func main() { os.Exit(cli.Tool()) }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // recordKey begins the keys of the records; the id of the handler follows.

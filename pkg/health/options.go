@@ -5,9 +5,9 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile"
-	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Operator is whom the readiness is asked of: a reconcile.Engine. Its methods are

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile"
-	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
 
 // check is one line of the readiness.

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile"
-	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
 )
 
 // fake is an operator in any state.

@@ -3,8 +3,8 @@ package kopf
 import (
 	"context"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
 	"github.com/kopf-go/kopf/pkg/login"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/operator"
 )
 

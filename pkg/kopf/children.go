@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kopf-go/kopf/pkg/kopf/hierarchy"
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
 // Adopt makes objects the children of the handled one, before they are created:

@@ -6,8 +6,8 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/logging"
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+	"github.com/kopf-go/kopf/pkg/events"
+	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 )
 
 // Event reports something about the handled object as a Kubernetes event, which
@@ -17,23 +17,23 @@ import (
 //
 // Specification: Events.
 func Event(ctx context.Context, eventType, reason, message string) {
-	complain(ctx, posting.Event(ctx, nil, eventType, reason, message))
+	complain(ctx, events.Event(ctx, nil, eventType, reason, message))
 }
 
 // Info is Event with the type Normal, if settings.Posting.Level allows it.
 func Info(ctx context.Context, reason, message string) {
-	complain(ctx, posting.Info(ctx, nil, reason, message))
+	complain(ctx, events.Info(ctx, nil, reason, message))
 }
 
 // Warn is Event with the type Warning, if settings.Posting.Level allows it.
 func Warn(ctx context.Context, reason, message string) {
-	complain(ctx, posting.Warn(ctx, nil, reason, message))
+	complain(ctx, events.Warn(ctx, nil, reason, message))
 }
 
 // Exception is Event with the type Error, and with the error's text after the
 // message, if settings.Posting.Level allows it.
 func Exception(ctx context.Context, reason, message string, err error) {
-	complain(ctx, posting.Exception(ctx, nil, reason, message, err))
+	complain(ctx, events.Exception(ctx, nil, reason, message, err))
 }
 
 // EventFor is Event about another object than the handled one, or about each
@@ -41,7 +41,7 @@ func Exception(ctx context.Context, reason, message string, err error) {
 //
 // Specification: Events, "Other objects".
 func EventFor(ctx context.Context, objs any, eventType, reason, message string) error {
-	return posting.Event(ctx, objs, eventType, reason, message)
+	return events.Event(ctx, objs, eventType, reason, message)
 }
 
 // LogOnly makes a logger of which no events are made, of the one that a handler has:
@@ -53,7 +53,7 @@ func EventFor(ctx context.Context, objs any, eventType, reason, message string) 
 //
 // Any other logger is returned as it is. settings.Posting.WithoutLogs does the same for
 // all handlers.
-func LogOnly(logger logr.Logger) logr.Logger { return logging.LogOnly(logger) }
+func LogOnly(logger logr.Logger) logr.Logger { return handlerlog.LogOnly(logger) }
 
 func complain(ctx context.Context, err error) {
 	if err != nil {

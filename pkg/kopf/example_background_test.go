@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/memo"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 func monitor(_ context.Context, t *kopf.Task) error {
@@ -92,19 +92,19 @@ func ExampleIndexFor() {
 	}
 }
 
-// events are counted for every object on its own: the operator's counter, of which
+// pings are counted for every object on its own: the operator's counter, of which
 // they are copies, is of no use here.
-var events = kopf.NewMemo(newCounter, func(*atomic.Int64) *atomic.Int64 { return newCounter() })
+var pings = kopf.NewMemo(newCounter, func(*atomic.Int64) *atomic.Int64 { return newCounter() })
 
 func newCounter() *atomic.Int64 { return new(atomic.Int64) }
 
 func pinged(_ context.Context, e *kopf.WatchEvent) error {
-	events.Of(e).Add(1)
+	pings.Of(e).Add(1)
 	return nil
 }
 
 func report(_ context.Context, t *kopf.Tick) error {
-	fmt.Println(events.Of(t).Swap(0), "events have been received")
+	fmt.Println(pings.Of(t).Swap(0), "events have been received")
 	return nil
 }
 

@@ -9,9 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/kopf-go/kopf/pkg/events"
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/kopf/hierarchy"
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
 )
 
 // printer shows events instead of posting them.
@@ -30,7 +30,7 @@ func ExampleInfo() {
 	}
 
 	// In a test, the context can be made like this.
-	ctx := posting.WithRecorder(context.Background(), printer{})
+	ctx := events.WithRecorder(context.Background(), printer{})
 	backUp(hierarchy.WithOwner(ctx, hierarchy.Owner{APIVersion: "example.com/v1", Kind: "Database", Name: "main"}))
 	// Output:
 	// Database main: Normal Started: The backup is running.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 
-	"github.com/kopf-go/kopf/pkg/kopf/cli"
+	"github.com/kopf-go/kopf/pkg/cli"
 )
 
 // Main runs an operator with the handlers of the DefaultRegistry as a program:

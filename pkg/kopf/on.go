@@ -1,8 +1,8 @@
 package kopf
 
 import (
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
 // Registry is a set of declared handlers, for an operator. Its zero value is

@@ -5,7 +5,7 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // The options of the kinds of handlers; which option fits which kind, the

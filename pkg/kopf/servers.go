@@ -1,7 +1,7 @@
 package kopf
 
 import (
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 

@@ -8,10 +8,10 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
 	"github.com/kopf-go/kopf/pkg/login"
-	"github.com/kopf-go/kopf/pkg/reconcile/activities"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/operator/activities"
 )
 
 // logIn calls the login handlers, all at the same time. They have no client: they

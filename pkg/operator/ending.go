@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // reserve is what is left for final writes and events after the grace period of

@@ -10,8 +10,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-go/kopf/pkg/health/access"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
-	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // newMetrics makes the metrics of an operator, beside those of controller-runtime:

@@ -6,17 +6,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/pkg/events"
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
 )
 
 // parts are what an operator consists of when its settings are final.
 type parts struct {
 	engine     *reconcile.Engine
 	others     *peers
-	recorder   *posting.Recorder // nil: nothing is posted
+	recorder   *events.Recorder // nil: nothing is posted
 	metrics    *metrics.Metrics
 	admissions *admissions
 }
@@ -66,12 +66,12 @@ func newParts(o *operator, mgr manager.Manager) (*parts, error) {
 
 // newRecorder makes what posts the operator's events; nil, if nothing is to be
 // posted.
-func newRecorder(clientset kubernetes.Interface, mgr manager.Manager, o *operator) *posting.Recorder {
+func newRecorder(clientset kubernetes.Interface, mgr manager.Manager, o *operator) *events.Recorder {
 	s := o.settings.Posting
 	if s.Disabled {
 		return nil
 	}
-	return posting.New(clientset.CoreV1(), posting.Options{
+	return events.New(clientset.CoreV1(), events.Options{
 		Component: s.Component, Instance: s.Instance, Level: s.Level, Burst: s.Burst, Refill: s.Refill,
 		Logger: o.options.Logger.WithName("events"), Scheme: mgr.GetScheme(),
 	})

@@ -6,16 +6,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-go/kopf/pkg/kopf/hierarchy"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/events"
+	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/reconcile"
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // surroundings are what every handler finds in its context.
 type surroundings struct {
 	client   client.Client
-	recorder *posting.Recorder
+	recorder *events.Recorder
 }
 
 type surroundingsKey struct{}
@@ -25,7 +25,7 @@ type surroundingsKey struct{}
 func (s *surroundings) context(ctx context.Context, about reconcile.About) context.Context {
 	ctx = log.IntoContext(ctx, about.Logger)
 	ctx = hierarchy.WithOwnerOf(ctx, about.Body)
-	ctx = posting.WithRecorder(ctx, s.recorder)
+	ctx = events.WithRecorder(ctx, s.recorder)
 	return context.WithValue(ctx, surroundingsKey{}, s)
 }
 

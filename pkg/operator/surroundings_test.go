@@ -7,10 +7,10 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kopf-go/kopf/pkg/kopf/hierarchy"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/events"
+	"github.com/kopf-go/kopf/pkg/hierarchy"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile"
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
 )
 
 func TestTheContextOfAHandler(t *testing.T) {
@@ -29,7 +29,7 @@ func TestTheContextOfAHandler(t *testing.T) {
 		t.Errorf("got %+v", owner)
 	}
 	// There is no recorder: nothing happens.
-	if err := posting.Info(ctx, nil, "Resized", "The volume is larger now."); err != nil || len(lines) != 0 {
+	if err := events.Info(ctx, nil, "Resized", "The volume is larger now."); err != nil || len(lines) != 0 {
 		t.Errorf("got %v, %q", err, lines)
 	}
 	if ClientFrom(t.Context()) != nil || SettingsFrom(t.Context()) != nil {

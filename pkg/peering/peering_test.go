@@ -10,7 +10,7 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // meetingPoints are the peering objects of some namespaces; others have none.

@@ -3,7 +3,7 @@ package reconcile
 import (
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/kopf/patch"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 

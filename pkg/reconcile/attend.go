@@ -5,8 +5,8 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/memo"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
 // enlist finds the daemons and timers that the object should have, and whether

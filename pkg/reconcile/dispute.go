@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/reconcile/disputes"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/contention"
 )
 
 // claimed is an object that the operator has written to; another one of the same
@@ -37,7 +37,7 @@ func (p *pass) respite() time.Duration {
 
 // dispute is what a write has to do with the writes of others.
 type dispute struct {
-	disputes.Finding
+	contention.Finding
 	culprit *metav1.ManagedFieldsEntry // nil: it is not known, or not of interest
 }
 
@@ -52,7 +52,7 @@ func (p *pass) examine(ctx context.Context, merge map[string]any) dispute {
 	if err != nil {
 		p.log.V(1).Info("It is not known who writes to the object.", "problem", err.Error())
 	}
-	d.culprit = disputes.Culprit(managers, d.Fields)
+	d.culprit = contention.Culprit(managers, d.Fields)
 	return d
 }
 

@@ -12,14 +12,14 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-go/kopf/pkg/kopf/memo"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/events/handlerlog"
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/disputes"
-	"github.com/kopf-go/kopf/pkg/reconcile/logging"
-	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/contention"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Poster reports something about an object as a Kubernetes event. It must not
@@ -70,8 +70,8 @@ type Engine struct {
 	watching chan struct{} // closed when all resources are known and listed
 	memories memories
 	lines    *lines
-	told     *logging.Events // by handlers, in their logs
-	disputes *disputes.Table[claimed]
+	told     *handlerlog.Events // by handlers, in their logs
+	disputes *contention.Table[claimed]
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	said       sync.Map // what is reported once an operator
@@ -100,7 +100,7 @@ func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
 	declared := len(config.Handlers)
 	config.Handlers = config.Handlers.Watching() // nothing is watched for admission alone
-	config.Logger = logging.Lazily(config.Logger)
+	config.Logger = handlerlog.Lazily(config.Logger)
 	if config.Memos == nil {
 		config.Memos = memo.NewValues(nil)
 	}
@@ -113,7 +113,7 @@ func New(config Config) *Engine {
 		hurry:    make(signal, 1), changed: make(signal, 1),
 		lines:    newLines(config.Settings.Queueing.EventBacklog),
 		told:     config.lines(),
-		disputes: disputes.New[claimed](config.Settings.Queueing.DisputeDelays),
+		disputes: contention.New[claimed](config.Settings.Queueing.DisputeDelays),
 		supervisor: daemons.New(daemons.Options{
 			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
 		}),
@@ -121,12 +121,12 @@ func New(config Config) *Engine {
 }
 
 // lines are what the log of handlers becomes; nil: no events.
-func (c Config) lines() *logging.Events {
+func (c Config) lines() *handlerlog.Events {
 	s := c.Settings.Posting
 	if s.Disabled || s.WithoutLogs || c.Poster == nil {
 		return nil
 	}
-	return &logging.Events{Poster: c.Poster, Level: s.Level}
+	return &handlerlog.Events{Poster: c.Poster, Level: s.Level}
 }
 
 // Ready is closed when all objects are known.

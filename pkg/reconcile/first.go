@@ -5,9 +5,9 @@ import (
 	"maps"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/cause"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // sinceKey is where the time of a cycle's first pass is kept, within the essence

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // occurrence is one watch event of an object. Its type is empty for an object

@@ -3,8 +3,8 @@ package reconcile
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-go/kopf/pkg/kopf/memo"
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 // Memo finds what is kept in memory of an object, for those that are called beside

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )

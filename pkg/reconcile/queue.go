@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/metrics"
+	"github.com/kopf-go/kopf/pkg/metrics"
 )
 
 // queue is the queue of controller-runtime, which knows besides for how long the

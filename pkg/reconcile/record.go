@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/cause"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // intend makes the intent of a cycle as it stands now.

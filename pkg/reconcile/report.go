@@ -8,11 +8,11 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/events"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
 )
 
 const (
@@ -94,6 +94,6 @@ func (p *pass) post(body *object.Body, eventType, reason, message string) {
 		level = slog.LevelInfo
 	}
 	if p.Poster != nil && p.Settings.Posting.Posts(level) {
-		p.Poster.Post(posting.Reference(body), eventType, reason, message)
+		p.Poster.Post(events.Reference(body), eventType, reason, message)
 	}
 }

@@ -13,11 +13,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/index"
-	"github.com/kopf-go/kopf/pkg/kopf/memo"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/index"
+	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 // company is what an idle object has in memory beside itself.

@@ -11,10 +11,10 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )
 
@@ -51,7 +51,7 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) (*Eng
 // handledObject is one as the API server has it after it was handled.
 func handledObject(t testing.TB, number int) *object.Snapshot {
 	t.Helper()
-	text, err := os.ReadFile("../kopf/object/testdata/served.json")
+	text, err := os.ReadFile("../model/object/testdata/served.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 func TestOneErrorIsChosen(t *testing.T) {

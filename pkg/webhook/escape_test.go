@@ -3,7 +3,7 @@ package webhook_test
 import (
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // Filters of labels look at what is to be stored; a predicate can look at what is.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // Whatever is posted: it is answered, by a review or by a sentence.

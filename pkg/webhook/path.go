@@ -3,8 +3,8 @@ package webhook
 import (
 	"strings"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
 // pathsOf are the handlers by the paths at which they are called.

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-go/kopf/pkg/kopf/memo"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 const (

@@ -59,29 +59,45 @@ func impurity(from place, imported string) string {
 	return ""
 }
 
+func TestEveryPackageHasOnePlace(t *testing.T) {
+	for _, pkg := range list(t) {
+		places := 0
+		for _, layer := range layers {
+			for _, folder := range layer.folders {
+				if matches(strings.TrimPrefix(pkg.ImportPath, module), folder) {
+					places++
+				}
+			}
+		}
+		if places != 1 {
+			t.Errorf("%s has %d places in the layers of test/arch/layers_test.go, want 1", pkg.ImportPath, places)
+		}
+	}
+}
+
 func TestViolation(t *testing.T) {
 	tests := map[string]struct{ importer, imported, want string }{
-		"downward":                              {"pkg/reconcile", "pkg/kopf/object", ""},
+		"downward":                              {"pkg/reconcile", "pkg/model/object", ""},
 		"within the same folder":                {"pkg/reconcile/execution", "pkg/reconcile/internal/kube", ""},
 		"an example of the facade":              {"examples/01-minimal", "pkg/kopf", ""},
 		"an example with types of its own":      {"examples/12-typed", "examples/12-typed/api/v1", ""},
-		"a test of everything":                  {"test/integration/posting", "pkg/reconcile/posting", ""},
-		"the facade above the command line":     {"pkg/kopf", "pkg/kopf/cli", ""},
-		"the standard library":                  {"pkg/kopf/object", "net/http", ""},
+		"a test of everything":                  {"test/integration/posting", "pkg/events", ""},
+		"the facade above the command line":     {"pkg/kopf", "pkg/cli", ""},
+		"the standard library":                  {"pkg/model/object", "net/http", ""},
 		"the engine as a client":                {"pkg/reconcile", "k8s.io/client-go/rest", ""},
-		"the client that handlers are given":    {"pkg/kopf/handler", "sigs.k8s.io/controller-runtime/pkg/client", ""},
+		"the client that handlers are given":    {"pkg/model/handler", "sigs.k8s.io/controller-runtime/pkg/client", ""},
 		"upward to the facade":                  {"pkg/reconcile", "pkg/kopf", `"facade" is above "engine"`},
-		"upward in the vocabulary":              {"pkg/kopf/diff", "pkg/kopf/patch", `"patch" is above "diff"`},
-		"upward to tests":                       {"pkg/kopf/object", "test/testenv", `"tests" is above "object"`},
+		"upward in the vocabulary":              {"pkg/model/diff", "pkg/model/patch", `"patch" is above "diff"`},
+		"upward to tests":                       {"pkg/model/object", "test/testenv", `"tests" is above "object"`},
 		"upward to tools":                       {"pkg/kopf", "hack/envtest/assets", `"development tools" is above "facade"`},
 		"sideways":                              {"pkg/webhook", "pkg/peering", "do not know each other"},
 		"an example of the engine":              {"examples/01-minimal", "pkg/reconcile", "as users do"},
-		"a command of the vocabulary":           {"cmd/kopf", "pkg/kopf/object", "as users do"},
-		"API calls in the vocabulary":           {"pkg/kopf/registry", "k8s.io/client-go/rest", "makes no API calls"},
-		"a manager in the vocabulary":           {"pkg/kopf/handler", "sigs.k8s.io/controller-runtime/pkg/manager", "makes no API calls"},
-		"a new package beside the others":       {"pkg/kopf/novelty", "pkg/kopf/object", "the importer has no place"},
-		"an import of a new package":            {"pkg/kopf", "pkg/kopf/novelty", "the imported package has no place"},
-		"a name that only begins like a folder": {"pkg/kopfish", "pkg/kopf/object", "the importer has no place"},
+		"a command of the vocabulary":           {"cmd/kopf", "pkg/model/object", "as users do"},
+		"API calls in the vocabulary":           {"pkg/model/registry", "k8s.io/client-go/rest", "makes no API calls"},
+		"a manager in the vocabulary":           {"pkg/model/handler", "sigs.k8s.io/controller-runtime/pkg/manager", "makes no API calls"},
+		"a new package beside the others":       {"pkg/model/novelty", "pkg/model/object", "the importer has no place"},
+		"an import of a new package":            {"pkg/kopf", "pkg/model/novelty", "the imported package has no place"},
+		"a name that only begins like a folder": {"pkg/kopfish", "pkg/model/object", "the importer has no place"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

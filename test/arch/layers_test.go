@@ -5,8 +5,8 @@ import "strings"
 // module is the import path of the repository's root.
 const module = "github.com/kopf-go/kopf/"
 
-// layer is a set of packages at the same height. A folder stands for everything
-// in it, except for what another layer names more closely.
+// layer is a set of packages at the same height. A folder is one package; one that
+// ends in "/..." is a package with everything below it.
 type layer struct {
 	name    string
 	folders []string
@@ -17,29 +17,30 @@ type layer struct {
 // layers are listed from the top to the bottom: a package may import from the
 // layers below its own, and from its own folder.
 var layers = []layer{
-	{name: "tests", folders: []string{"test"}},
-	{name: "development tools", folders: []string{"hack"}},
-	{name: "example operators", folders: []string{"examples"}, only: []string{"pkg/kopf", "pkg/kopf/kopftest", "pkg/kopf/object", "pkg/kopf/storage"}},
-	{name: "commands", folders: []string{"cmd"}, only: []string{"pkg/kopf", "pkg/kopf/cli"}},
-	{name: "test kit", folders: []string{"pkg/kopf/kopftest"}},
+	{name: "tests", folders: []string{"test/..."}},
+	{name: "development tools", folders: []string{"hack/..."}},
+	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/kopf", "pkg/kopftest", "pkg/model/object", "pkg/storage"}},
+	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/kopf", "pkg/cli/..."}},
+	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
-	{name: "operator", folders: []string{"pkg/operator"}},
-	{name: "command line", folders: []string{"pkg/kopf/cli"}},
-	{name: "health", folders: []string{"pkg/health"}},
-	{name: "engine", folders: []string{"pkg/reconcile"}},
+	{name: "operator", folders: []string{"pkg/operator/..."}},
+	{name: "command line", folders: []string{"pkg/cli/..."}},
+	{name: "health", folders: []string{"pkg/health/..."}},
+	{name: "engine", folders: []string{"pkg/reconcile/..."}},
 	{name: "admission, login and peering", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering"}},
 	{name: "admission servers and configurations", folders: []string{"pkg/webhook/servers", "pkg/webhook/configurations"}},
 	{name: "certificates", folders: []string{"pkg/webhook/certificates"}},
-	{name: "settings", folders: []string{"pkg/kopf/settings"}},
-	{name: "registry and index", folders: []string{"pkg/kopf/registry", "pkg/kopf/index"}},
-	{name: "handler", folders: []string{"pkg/kopf/handler"}},
-	{name: "selector", folders: []string{"pkg/kopf/selector"}},
-	{name: "storage", folders: []string{"pkg/kopf/storage"}},
-	{name: "cause", folders: []string{"pkg/kopf/cause"}},
-	{name: "patch", folders: []string{"pkg/kopf/patch"}},
-	{name: "diff", folders: []string{"pkg/kopf/diff"}},
-	{name: "hierarchy and memo", folders: []string{"pkg/kopf/hierarchy", "pkg/kopf/memo"}},
-	{name: "object", folders: []string{"pkg/kopf/object"}},
+	{name: "events and metrics", folders: []string{"pkg/events/...", "pkg/metrics"}},
+	{name: "settings", folders: []string{"pkg/settings"}},
+	{name: "registry and index", folders: []string{"pkg/model/registry", "pkg/model/index"}},
+	{name: "handler", folders: []string{"pkg/model/handler"}},
+	{name: "selector", folders: []string{"pkg/model/selector"}},
+	{name: "storage", folders: []string{"pkg/storage"}},
+	{name: "cause", folders: []string{"pkg/model/cause"}},
+	{name: "patch", folders: []string{"pkg/model/patch"}},
+	{name: "diff", folders: []string{"pkg/model/diff"}},
+	{name: "hierarchy and memo", folders: []string{"pkg/hierarchy", "pkg/model/memo"}},
+	{name: "object", folders: []string{"pkg/model/object"}},
 }
 
 // vocabulary is the first layer of those that make no API calls: all from here
@@ -64,21 +65,24 @@ type place struct {
 	folder string
 }
 
-// locate finds the place of a package by the longest folder that holds it. The
-// facade stands for itself alone: a package beside it that no layer names has no
-// place.
+// locate finds the place of a package, which is the first one: there is no second
+// (TestEveryPackageHasOnePlace).
 func locate(path string) (place, bool) {
 	path = strings.TrimPrefix(path, module)
-	found := place{layer: -1}
 	for i, layer := range layers {
 		for _, folder := range layer.folders {
-			if within(path, folder) && len(folder) > len(found.folder) {
-				found = place{layer: i, folder: folder}
+			if matches(path, folder) {
+				return place{layer: i, folder: folder}, true
 			}
 		}
 	}
-	alone := found.folder != "pkg/kopf" || path == "pkg/kopf"
-	return found, found.layer >= 0 && alone
+	return place{layer: -1}, false
+}
+
+// matches reports whether a folder of a layer holds the package.
+func matches(path, folder string) bool {
+	tree, whole := strings.CutSuffix(folder, "/...")
+	return path == tree || whole && within(path, tree)
 }
 
 func within(path, folder string) bool {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // TestAnnotationKeys looks at the keys from outside: at the annotations under

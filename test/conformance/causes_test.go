@@ -3,7 +3,7 @@ package conformance
 import (
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/cause"
+	"github.com/kopf-go/kopf/pkg/model/cause"
 )
 
 func TestCauses(t *testing.T) {

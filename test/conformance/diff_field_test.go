@@ -3,8 +3,8 @@ package conformance
 import (
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/diff"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 func TestDiffField(t *testing.T) {

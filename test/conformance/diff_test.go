@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/diff"
+	"github.com/kopf-go/kopf/pkg/model/diff"
 )
 
 func TestDiff(t *testing.T) {

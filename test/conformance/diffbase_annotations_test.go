@@ -4,8 +4,8 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func TestDiffBaseAnnotations(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func TestEssence(t *testing.T) {

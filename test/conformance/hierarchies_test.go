@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/hierarchy"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/hierarchy"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 type hierarchyInput struct {

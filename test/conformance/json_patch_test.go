@@ -7,7 +7,7 @@ import (
 
 	evanphx "gopkg.in/evanphx/json-patch.v4"
 
-	"github.com/kopf-go/kopf/pkg/kopf/patch"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
 func TestJSONPatch(t *testing.T) {

@@ -3,7 +3,7 @@ package conformance
 import (
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 type namespaceInput struct {

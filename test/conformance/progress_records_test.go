@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 func TestProgressRecords(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 // selectorsFile has the resources of a cluster beside the vectors.

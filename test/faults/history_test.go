@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // history is everything that happened in one experiment, in one sequence: the

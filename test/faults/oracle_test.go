@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // judgeStart compares the start of a handler with what is committed.

@@ -1,6 +1,6 @@
 package daemons
 
-import "github.com/kopf-go/kopf/pkg/kopf/handler"
+import "github.com/kopf-go/kopf/pkg/model/handler"
 
 // Count is how many handlers of a kind are in which phase, over all objects.
 type Count struct {

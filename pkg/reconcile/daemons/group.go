@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/patch"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
 // Group is the daemons and timers of one object. Match and Stop are for one

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Host is the engine's side of one object. Its methods are called from many

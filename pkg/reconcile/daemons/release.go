@@ -3,7 +3,7 @@ package daemons
 import (
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // Stop stops everything for good: the object is being deleted, or is gone. It

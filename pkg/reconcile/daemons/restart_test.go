@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // A daemon that matches again starts as soon as the former one has returned, and

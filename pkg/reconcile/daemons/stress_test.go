@@ -10,7 +10,7 @@ import (
 	"time"
 	"weak"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // errStopped is why the context of a handler was cancelled.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 var errNetwork = errors.New("network")

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // Outcome is what one attempt of a handler has come to.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/registry"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
 // children are the sub-handlers that one call of a handler has registered.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/cause"
-	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // State is how far one handler is within a cycle.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // Series counts the attempts of a handler that keeps no record on the object: a

@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kopf-go/kopf/pkg/kopf/handler"
-	"github.com/kopf-go/kopf/pkg/kopf/object"
+	"github.com/kopf-go/kopf/pkg/events/handlerlog"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
-	"github.com/kopf-go/kopf/pkg/reconcile/logging"
 )
 
 // shortestPause is for errors without a delay: a function that fails all the time
@@ -67,7 +67,7 @@ func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, seri
 		return nil, at.call(ctx, subject, a)
 	})
 	if ctx.Err() == nil {
-		report(logging.LogOnly(subject.Logger), outcome)
+		report(handlerlog.LogOnly(subject.Logger), outcome)
 		if x.Measure != nil {
 			x.Measure(at.handler, outcome)
 		}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 var leases = selector.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases"}

@@ -5,7 +5,7 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Auto asks the cluster what it is, and is the server for it: K3d, Minikube or

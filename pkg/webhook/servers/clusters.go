@@ -1,6 +1,6 @@
 package servers
 
-import "github.com/kopf-go/kopf/pkg/kopf/settings"
+import "github.com/kopf-go/kopf/pkg/settings"
 
 // The names by which the machine of a developer is called from a cluster that runs
 // on it, in containers or in a virtual machine.

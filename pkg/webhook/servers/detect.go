@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/version"
 
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // maxVersion is more than an API server has to say about itself.

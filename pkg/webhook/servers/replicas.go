@@ -3,7 +3,7 @@ package servers
 import (
 	"errors"
 
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // CheckReplicas tells why the server cannot be that of several replicas: a call

@@ -3,7 +3,7 @@ package servers
 import (
 	"testing"
 
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 func TestReplicasNeedOneCertificate(t *testing.T) {

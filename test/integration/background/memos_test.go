@@ -9,7 +9,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/kopf/memo"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
 // notebook is what is remembered of one object: who has written into it.

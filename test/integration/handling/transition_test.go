@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/kopf/storage"
+	"github.com/kopf-go/kopf/pkg/storage"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/peering"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 func TestFreezeAndResume(t *testing.T) {

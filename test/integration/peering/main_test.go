@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
 	"github.com/kopf-go/kopf/pkg/peering"
+	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 

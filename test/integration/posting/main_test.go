@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
 // bench is a recorder that runs as long as its test.
 type bench struct {
 	gomega.Gomega
-	*posting.Recorder
+	*events.Recorder
 	t    *testing.T
 	logs *operators.Journal
 }
@@ -40,7 +40,7 @@ func newBench(t *testing.T, change func(*rest.Config)) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{Gomega: gomega.NewWithT(t), t: t, logs: &operators.Journal{}}
-	b.Recorder = posting.New(clientset.CoreV1(), posting.Options{Component: component(t), Logger: b.logs.Logger()})
+	b.Recorder = events.New(clientset.CoreV1(), events.Options{Component: component(t), Logger: b.logs.Logger()})
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- b.Start(ctx) }()

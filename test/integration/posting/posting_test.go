@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/posting"
+	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -64,7 +64,7 @@ func TestEventsAboutClusterScopedObjects(t *testing.T) {
 			b.Post(ref, "Normal", "R", fmt.Sprint(i))
 		}
 	}
-	b.Eventually(b.Stats).Should(gomega.Equal(posting.Stats{Posted: 36}), "%v", b.logs.With())
+	b.Eventually(b.Stats).Should(gomega.Equal(events.Stats{Posted: 36}), "%v", b.logs.With())
 	events, _ := b.events()
 	b.Expect(events).To(gomega.HaveLen(3 * 10))
 	for _, event := range events {
@@ -99,7 +99,7 @@ func TestSimilarEvents(t *testing.T) {
 	for i := range 15 {
 		b.Post(ref, "Warning", "R", fmt.Sprintf("attempt %d", i))
 	}
-	b.Eventually(b.Stats).Should(gomega.Equal(posting.Stats{Posted: 15}))
+	b.Eventually(b.Stats).Should(gomega.Equal(events.Stats{Posted: 15}))
 	events, err := b.events()
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	b.Expect(events).To(gomega.HaveLen(10))
@@ -121,7 +121,7 @@ func TestANamespaceThatGoesIsNoTrouble(t *testing.T) {
 
 	other := b.example(cluster.Namespace(t))
 	b.Post(other, "Normal", "R", "the last one")
-	b.Eventually(b.Stats).Should(gomega.Equal(posting.Stats{Posted: 1}))
+	b.Eventually(b.Stats).Should(gomega.Equal(events.Stats{Posted: 1}))
 	b.Expect(b.logs.With()).To(gomega.BeEmpty())
 	b.Expect(b.events()).To(gomega.HaveLen(1))
 }
@@ -132,7 +132,7 @@ func TestAMissingPermissionIsLoggedOnce(t *testing.T) {
 	for i := range 3 {
 		b.Post(ref, "Normal", "R", fmt.Sprint(i))
 	}
-	b.Eventually(b.Stats).Should(gomega.Equal(posting.Stats{Failed: 3}))
+	b.Eventually(b.Stats).Should(gomega.Equal(events.Stats{Failed: 3}))
 	b.Expect(b.logs.With()).To(gomega.ConsistOf(gomega.ContainSubstring("allow the operator to create and patch events")))
 }
 

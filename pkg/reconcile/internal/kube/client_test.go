@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kopf-go/kopf/pkg/kopf/object"
-	"github.com/kopf-go/kopf/pkg/kopf/selector"
-	"github.com/kopf-go/kopf/pkg/kopf/settings"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // server answers every request in the same way, and remembers them.

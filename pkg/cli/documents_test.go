@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// row is what the documents say of a flag, besides its meaning.
+var row = regexp.MustCompile("(?m)^\\| `--([a-z-]+)`(?:, `-(.)`)? \\| `(\\w+)` \\| .")
+
+func TestTheDocumentsHaveAllFlags(t *testing.T) {
+	text, err := os.ReadFile("../../docs/command-line.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for title, command := range map[string]*cobra.Command{
+		"Flags": newOperator("operator", nil), "kopf freeze": newFreeze(), "kopf resume": newResume(),
+	} {
+		_, section, _ := strings.Cut(string(text), "# "+title+"\n")
+		section, _, _ = strings.Cut(section, "\n#")
+		var documented, defined []string
+		for _, found := range row.FindAllStringSubmatch(section, -1) {
+			documented = append(documented, strings.Join(found[1:], " "))
+		}
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			defined = append(defined, flag.Name+" "+flag.Shorthand+" "+variable(flag))
+		})
+		if !slices.Equal(documented, defined) {
+			t.Errorf("%s: docs/command-line.md has\n%q, there are\n%q", title, documented, defined)
+		}
+	}
+}

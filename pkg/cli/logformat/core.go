@@ -1,0 +1,79 @@
+package logformat
+
+import (
+	"cmp"
+	"slices"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// stack is the value with the place of a panic.
+const stack = "stack"
+
+// core makes lines of a format out of messages and values. The values of a logger
+// are encoded with each of its lines, so that what is written of an object does
+// not depend on who has added it.
+type core struct {
+	zapcore.Core
+	options Options
+	values  []zapcore.Field
+}
+
+// With adds values for the lines to come.
+func (c core) With(values []zapcore.Field) zapcore.Core {
+	c.values = slices.Concat(c.values, values)
+	return c
+}
+
+// Check takes the lines that are to be written.
+func (c core) Check(line zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if c.Enabled(line.Level) {
+		return checked.AddCore(line, c)
+	}
+	return checked
+}
+
+// Write writes a line.
+func (c core) Write(line zapcore.Entry, values []zapcore.Field) error {
+	values = slices.Concat(c.values, values)
+	if c.options.Format != JSON {
+		line.Stack, values = takeStack(values)
+	}
+	line.LoggerName = escape(line.LoggerName, control)
+	line.Message = escape(line.Message, control)
+	return c.Core.Write(c.identify(line, values))
+}
+
+// identify tells which object a line is about.
+func (c core) identify(line zapcore.Entry, values []zapcore.Field) (zapcore.Entry, []zapcore.Field) {
+	for i, value := range values {
+		object, known := objectIn(value)
+		if !known {
+			continue
+		}
+		if c.options.Prefix {
+			line.Message = "[" + escape(object.String(), control) + "] " + line.Message
+		}
+		switch {
+		case c.options.Format == JSON:
+			values[i] = object.field(cmp.Or(c.options.ReferenceKey, DefaultReferenceKey))
+		case c.options.Prefix:
+			values = slices.Delete(values, i, i+1)
+		default:
+			values[i] = object.name(value.Key)
+		}
+		break // the others are values like any other
+	}
+	return line, values
+}
+
+// takeStack takes the first stack out of the values, for lines of its own.
+func takeStack(values []zapcore.Field) (string, []zapcore.Field) {
+	i := slices.IndexFunc(values, func(value zapcore.Field) bool {
+		return value.Key == stack && value.Type == zapcore.StringType
+	})
+	if i < 0 {
+		return "", values
+	}
+	return escape(values[i].String, controlInLines), slices.Delete(values, i, i+1)
+}

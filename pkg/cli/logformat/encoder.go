@@ -1,0 +1,45 @@
+package logformat
+
+import (
+	"time"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// The layouts of times: that of JSON is in UTC, with microseconds.
+const (
+	fullTime = "2006-01-02T15:04:05.000Z0700"
+	jsonTime = "2006-01-02T15:04:05.000000Z07:00"
+)
+
+func (o Options) encoder() zapcore.Encoder {
+	config := zapcore.EncoderConfig{
+		MessageKey: "message", LevelKey: "severity", TimeKey: "timestamp", NameKey: "logger", StacktraceKey: "stack",
+		EncodeLevel:    o.level,
+		EncodeTime:     zapcore.TimeEncoderOfLayout(fullTime),
+		EncodeDuration: zapcore.StringDurationEncoder,
+	}
+	switch o.Format {
+	case JSON:
+		config.EncodeTime = func(t time.Time, line zapcore.PrimitiveArrayEncoder) { line.AppendString(t.UTC().Format(jsonTime)) }
+		return zapcore.NewJSONEncoder(config)
+	case Plain:
+		config.LevelKey, config.TimeKey, config.NameKey = zapcore.OmitKey, zapcore.OmitKey, zapcore.OmitKey
+		config.ConsoleSeparator = " "
+	}
+	return zapcore.NewConsoleEncoder(config)
+}
+
+// level writes a level. All that is less than news is for debugging, however
+// little it is.
+func (o Options) level(level zapcore.Level, line zapcore.PrimitiveArrayEncoder) {
+	level = max(level, zapcore.DebugLevel)
+	switch {
+	case o.Format == JSON:
+		zapcore.LowercaseLevelEncoder(level, line)
+	case o.Colours:
+		zapcore.CapitalColorLevelEncoder(level, line)
+	default:
+		zapcore.CapitalLevelEncoder(level, line)
+	}
+}

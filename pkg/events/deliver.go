@@ -1,0 +1,104 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+)
+
+// deliver brings one event to the API server, or into the count of an earlier one.
+func (r *Recorder) deliver(ctx context.Context, event *corev1.Event) {
+	result, err := r.correlator.EventCorrelate(event)
+	if err != nil {
+		r.fail(event, err)
+		return
+	}
+	if result.Skip {
+		r.suppressed.Add(1)
+		return
+	}
+	// The correlator leaves these two out when it combines events.
+	result.Event.ReportingController = event.ReportingController
+	result.Event.ReportingInstance = event.ReportingInstance
+	switch err := r.insist(ctx, result); {
+	case err == nil, apierrors.IsAlreadyExists(err): // the answer of an earlier attempt was lost
+		r.posted.Add(1)
+	case isNamespaceGone(err):
+		r.options.Logger.V(1).Info("An event is not posted: its namespace is gone.", about(event)...)
+	default:
+		r.fail(event, err)
+	}
+}
+
+func (r *Recorder) fail(event *corev1.Event, err error) {
+	r.failed.Add(1)
+	r.complaints.failed(event, err)
+}
+
+// insist tries several times while the API server cannot be reached or is busy.
+// Meanwhile the other events wait: they would meet the same trouble.
+func (r *Recorder) insist(ctx context.Context, result *record.EventCorrelateResult) error {
+	delay := retryDelay
+	for range retries {
+		err := r.send(ctx, result)
+		if !isTransient(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(delay):
+			delay *= 2
+		}
+	}
+	return r.send(ctx, result)
+}
+
+func (r *Recorder) send(ctx context.Context, result *record.EventCorrelateResult) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	saved, err := r.write(ctx, result)
+	if err == nil {
+		r.correlator.UpdateState(saved)
+	}
+	return err
+}
+
+func (r *Recorder) write(ctx context.Context, result *record.EventCorrelateResult) (*corev1.Event, error) {
+	event, events := result.Event, r.client.Events(result.Event.Namespace)
+	if event.Count > 1 {
+		saved, err := events.Patch(ctx, event.Name, types.StrategicMergePatchType, result.Patch, metav1.PatchOptions{})
+		if !apierrors.IsNotFound(err) {
+			return saved, err
+		}
+		event.ResourceVersion = "" // the earlier event has expired: create it anew
+	}
+	return events.Create(ctx, event, metav1.CreateOptions{})
+}
+
+// isTransient tells whether another attempt may help: the API server is busy, or
+// has not answered at all.
+func isTransient(err error) bool {
+	var unsendable *rest.RequestConstructionError
+	if err == nil || errors.As(err, &unsendable) {
+		return false
+	}
+	if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
+		return true
+	}
+	return apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
+}
+
+// isNamespaceGone tells whether the event comes too late: the object goes
+// together with its whole namespace.
+func isNamespaceGone(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}

@@ -1,0 +1,87 @@
+package events
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record/util"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+func (r *Recorder) newEvent(ref corev1.ObjectReference, eventType, reason, message string) *corev1.Event {
+	now := r.clock.Now()
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      util.GenerateEventName(ref.Name, now.UnixNano()),
+			Namespace: namespaceOf(ref),
+		},
+		InvolvedObject:      ref,
+		Type:                word(eventType, TypeNormal),
+		Reason:              word(reason, unspecified),
+		Message:             line(message),
+		Count:               1,
+		FirstTimestamp:      metav1.NewTime(now),
+		LastTimestamp:       metav1.NewTime(now),
+		Source:              corev1.EventSource{Component: r.options.Component},
+		ReportingController: r.options.Component,
+		ReportingInstance:   r.options.Instance,
+	}
+}
+
+// Reference names an object for the events about it.
+func Reference(body *object.Body) corev1.ObjectReference {
+	return corev1.ObjectReference{
+		APIVersion: body.APIVersion(), Kind: body.Kind(),
+		Namespace: body.Namespace(), Name: body.Name(), UID: body.UID(),
+	}
+}
+
+// budget names what an event is paid from: events of the same budget are limited
+// together.
+func budget(event *corev1.Event) string {
+	ref, logged := event.InvolvedObject, event.Reason == ReasonLogging
+	return strings.Join([]string{
+		ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), event.Type, strconv.FormatBool(logged),
+	}, "\n")
+}
+
+// namespaceOf is where an event about the object must be. The API server takes
+// those about cluster-scoped objects in one place only.
+func namespaceOf(ref corev1.ObjectReference) string {
+	if ref.Namespace == "" {
+		return metav1.NamespaceDefault
+	}
+	return ref.Namespace
+}
+
+func isEvent(ref corev1.ObjectReference) bool {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+	return kind.Kind == "Event" && (kind.Group == corev1.GroupName || kind.Group == eventsv1.GroupName)
+}
+
+// strictClock never shows the same time twice. The names of events are made of
+// it, and two handlers of an object often end within one tick of a coarse clock.
+type strictClock struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (c *strictClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if !now.After(c.last) {
+		now = c.last.Add(time.Nanosecond)
+	}
+	c.last = now
+	return now
+}
+
+func (c *strictClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

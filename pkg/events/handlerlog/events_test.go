@@ -1,0 +1,194 @@
+package handlerlog
+
+import (
+	"errors"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+var example = object.NewBody(map[string]any{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": map[string]any{
+	"name": "one", "namespace": "ns", "uid": "u-1",
+}})
+
+func about() *object.Body { return example }
+
+// board keeps what is posted.
+type board struct {
+	events []string
+	last   corev1.ObjectReference
+}
+
+func (b *board) Post(ref corev1.ObjectReference, eventType, reason, message string) {
+	b.last = ref
+	b.events = append(b.events, eventType+" "+reason+": "+message)
+}
+
+// talk is a handler that logs.
+func talk(log logr.Logger) {
+	log.Info("one", "k", "v")
+	log.V(1).Info("two")
+	log.V(5).Info("three")
+	log.Error(errors.New("broken"), "four", "k", 1)
+	log.Error(nil, "five")
+	log = log.WithName("part").WithValues("x", "y")
+	log.Info("six", "k", "v")
+}
+
+func TestLinesAreEventsByTheirLevel(t *testing.T) {
+	failures := []string{"Error Logging: four: broken k=1", "Error Logging: five"}
+	usual := slices.Concat([]string{"Normal Logging: one k=v"}, failures, []string{"Normal Logging: six x=y k=v"})
+	verbose := slices.Insert(slices.Clone(usual), 1, "Debug Logging: two")
+	tests := map[string]struct {
+		level slog.Level
+		want  []string
+	}{
+		"debugging, but not what libraries say of their requests": {slog.LevelDebug, verbose},
+		"one level below":  {-1, verbose},
+		"by default":       {slog.LevelInfo, usual},
+		"warnings":         {slog.LevelWarn, failures},
+		"errors":           {slog.LevelError, failures},
+		"above all levels": {slog.LevelError + 1, nil},
+	}
+	for name, test := range tests {
+		for verbosity := range 3 { // of the log, which does not matter
+			t.Run(name+", verbosity "+strconv.Itoa(verbosity), func(t *testing.T) {
+				b := &board{}
+				log := funcr.New(func(string, string) {}, funcr.Options{Verbosity: verbosity})
+				talk((&Events{b, test.level}).Logger(log.WithValues("object", "ns/one"), about, "handler", "fn"))
+				if !slices.Equal(b.events, test.want) {
+					t.Errorf("got %q", b.events)
+				}
+				if want := (corev1.ObjectReference{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Namespace: "ns", Name: "one", UID: "u-1"}); test.want != nil && b.last != want {
+					t.Errorf("they are about %v", b.last)
+				}
+			})
+		}
+	}
+}
+
+func TestTheLogIsTheSameAsWithoutEvents(t *testing.T) {
+	lines := func(events *Events, kind func(logr.Logger) logr.Logger) string {
+		var lines []string
+		log := kind(funcr.New(func(prefix, args string) { lines = append(lines, prefix+": "+args) }, funcr.Options{Verbosity: 1, LogCaller: funcr.All}))
+		talk(events.Logger(log.WithValues("object", "ns/one"), about, "handler", "fn"))
+		return strings.Join(lines, "\n")
+	}
+	for name, kind := range map[string]func(logr.Logger) logr.Logger{
+		"a lazy logger":    Lazily,
+		"any other logger": func(log logr.Logger) logr.Logger { return log },
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, want := lines(&Events{&board{}, slog.LevelDebug}, kind), lines(nil, kind)
+			if got != want || strings.Count(want, "\n") != 4 {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestTheCallerIsTheOneOfTheLine(t *testing.T) {
+	var line string
+	log := funcr.New(func(_, args string) { line = args }, funcr.Options{LogCaller: funcr.All})
+	log = (&Events{&board{}, 0}).Logger(Lazily(log), about)
+	log = log.WithValues("k", "v").WithName("part").WithCallDepth(0)
+	_, _, here, _ := runtime.Caller(0)
+	log.Info("here")
+	if want := `"line"=` + strconv.Itoa(here+1); !strings.Contains(line, want) {
+		t.Errorf("%s does not contain %s", line, want)
+	}
+}
+
+func TestADiscardedLogIsPosted(t *testing.T) {
+	b := &board{}
+	log := (&Events{b, 0}).Logger(logr.Discard(), about, "handler", "fn")
+	talk(log.WithCallDepth(1))
+	if len(b.events) != 4 {
+		t.Errorf("got %q", b.events)
+	}
+	if !log.Enabled() || log.V(1).Enabled() {
+		t.Error("somebody is interested in what is posted, and nobody in the rest")
+	}
+	if LogOnly(log).GetSink() != nil {
+		t.Error("nothing is to be posted, and nothing to be logged")
+	}
+}
+
+// An operator can make less of everything that is said in it.
+func TestTheLevelCountsFromTheLoggerOfTheHandler(t *testing.T) {
+	b := &board{}
+	log := funcr.New(func(string, string) {}, funcr.Options{}).V(3)
+	talk((&Events{b, 0}).Logger(Lazily(log), about))
+	if len(b.events) != 4 {
+		t.Errorf("got %q", b.events)
+	}
+}
+
+func TestLogOnly(t *testing.T) {
+	b, lines := &board{}, 0
+	log := Lazily(funcr.New(func(string, string) { lines++ }, funcr.Options{}))
+	talk(LogOnly((&Events{b, slog.LevelDebug}).Logger(log, about, "handler", "fn").WithValues("a", "b")))
+	if lines != 4 || b.events != nil {
+		t.Errorf("%d lines and %q", lines, b.events)
+	}
+	if log = funcr.New(nil, funcr.Options{}); LogOnly(log) != log {
+		t.Error("a logger that posts nothing can stay as it is")
+	}
+}
+
+// What is logged with the standard library is posted as well.
+func TestTheStandardLibrary(t *testing.T) {
+	b := &board{}
+	log := slog.New(logr.ToSlogHandler((&Events{b, 0}).Logger(logr.Discard(), about))).With("a", 1)
+	log.Debug("zero")
+	log.Info("one", "k", "v")
+	log.Warn("two")
+	log.Error("three", "err", errors.New("broken"))
+	want := []string{"Normal Logging: one a=1 k=v", "Normal Logging: two a=1", "Error Logging: three a=1 err=broken"}
+	if !slices.Equal(b.events, want) {
+		t.Errorf("got %q", b.events)
+	}
+}
+
+func TestAHandlerThatLogsNothingCostsTheSame(t *testing.T) {
+	var kept logr.Logger
+	base := Lazily(funcr.New(func(string, string) {}, funcr.Options{})).WithValues("object", "ns/one")
+	cost := func(events *Events) float64 {
+		return testing.AllocsPerRun(100, func() { kept = events.Logger(base, about, "handler", "fn") })
+	}
+	without, with := cost(nil), cost(&Events{&board{}, 0})
+	if with > without {
+		t.Errorf("%v allocations, and %v without events", with, without)
+	}
+	if kept.GetSink() == nil {
+		t.Error("there is no logger")
+	}
+}
+
+// go test -bench=. -benchmem ./pkg/reconcile/logging
+func BenchmarkALogger(b *testing.B) {
+	base := Lazily(funcr.New(func(string, string) {}, funcr.Options{})).WithValues("object", "ns/one")
+	for name, events := range map[string]*Events{"without events": nil, "with events": {&board{}, 0}} {
+		b.Run(name+", nothing is logged", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				events.Logger(base, about, "handler", "fn")
+			}
+		})
+		b.Run(name+", a line is logged", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				events.Logger(base, about, "handler", "fn").Info("The claim is created.", "size", "1Gi", "attempt", 1)
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-go/kopf/pkg/hierarchy"
+)
+
+// The types of events. Kubernetes itself knows the first two only; others are
+// shown as they are.
+const (
+	TypeNormal  = corev1.EventTypeNormal
+	TypeWarning = corev1.EventTypeWarning
+	TypeError   = "Error"
+	TypeDebug   = "Debug"
+)
+
+// ReasonLogging is the reason of events that are lines of the log.
+const ReasonLogging = "Logging"
+
+// Event posts an event about the object, or about each object of a list: all
+// that the package hierarchy takes. If it is nil, the event is about the object
+// that is being handled, which the context carries. It does not wait for the
+// event to be posted, and posts none if it fails; see Recorder.Post for the
+// texts.
+//
+// Errors: the context is not that of a handler; the name or the kind of an
+// object is unknown.
+//
+// Specification: Events, "Handled objects", "Other objects".
+func Event(ctx context.Context, objs any, eventType, reason, message string) error {
+	return post(ctx, always, objs, eventType, reason, message)
+}
+
+// Info is Event with the type Normal, and of the level Info: see Options.Level.
+func Info(ctx context.Context, objs any, reason, message string) error {
+	return post(ctx, slog.LevelInfo, objs, TypeNormal, reason, message)
+}
+
+// Warn is Event with the type Warning, and of the level Warn.
+func Warn(ctx context.Context, objs any, reason, message string) error {
+	return post(ctx, slog.LevelWarn, objs, TypeWarning, reason, message)
+}
+
+// Exception is Event with the type Error and the error's text after the message, and
+// of the level Error. The reason can be empty: it is "Error" then.
+func Exception(ctx context.Context, objs any, reason, message string, err error) error {
+	if err != nil {
+		message = strings.TrimSpace(message + " " + err.Error())
+	}
+	return post(ctx, slog.LevelError, objs, TypeError, cmp.Or(reason, TypeError), message)
+}
+
+// always is the level of what has none.
+const always = slog.Level(math.MaxInt)
+
+func post(ctx context.Context, level slog.Level, objs any, eventType, reason, message string) error {
+	poster, ok := From(ctx)
+	if !ok {
+		return errors.New("no event is posted: the context is not that of a handler")
+	}
+	refs, err := references(ctx, poster, objs)
+	if err != nil {
+		return fmt.Errorf("no event is posted: %w", err)
+	}
+	if leveled, ok := poster.(interface{ Enabled(level slog.Level) bool }); ok && !leveled.Enabled(level) {
+		return nil
+	}
+	for _, ref := range refs {
+		poster.Post(ref, eventType, reason, message)
+	}
+	return nil
+}
+
+func references(ctx context.Context, poster Poster, objs any) ([]corev1.ObjectReference, error) {
+	if objs == nil {
+		owner, ok := hierarchy.OwnerFrom(ctx)
+		if !ok {
+			return nil, errors.New("the context carries no handled object, and none is given")
+		}
+		objs = owner
+	}
+	var scheme *runtime.Scheme
+	if schemed, ok := poster.(interface{ Scheme() *runtime.Scheme }); ok {
+		scheme = schemed.Scheme()
+	}
+	return hierarchy.ObjectReferences(objs, scheme)
+}

@@ -1,0 +1,76 @@
+package events
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	maxMessage  = 1024 // bytes; the limit of the newer API of events, and of good taste
+	maxWord     = 128  // bytes; the same
+	ellipsis    = "..."
+	unspecified = "Unspecified" // the reason of an event without one
+)
+
+// line makes one line of a text that may come from anywhere: newlines break the
+// output of kubectl, escape sequences play tricks on terminals, and marks of
+// direction show text in another order than it has.
+func line(text string) string {
+	text = strings.Map(func(c rune) rune {
+		switch {
+		case unicode.Is(unicode.Bidi_Control, c):
+			return -1
+		case unicode.IsControl(c), c == '\u2028', c == '\u2029':
+			return ' '
+		}
+		return c
+	}, text)
+	return cutMiddle(strings.TrimSpace(text), maxMessage)
+}
+
+// cutMiddle shortens a text and keeps both its ends: the beginning of an error
+// message says what was tried, the end says why it failed.
+func cutMiddle(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	head, tail := (limit-len(ellipsis))/2, len(text)-(limit-len(ellipsis))/2
+	for !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return cutEnd(text, head) + ellipsis + text[tail:]
+}
+
+func cutEnd(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit]
+}
+
+// word makes a single word of a text, as types and reasons of events must be:
+// "some reason" becomes "someReason".
+func word(text, otherwise string) string {
+	parts := strings.FieldsFunc(text, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_./:", c)
+	})
+	for i, part := range parts[min(1, len(parts)):] {
+		first, size := utf8.DecodeRuneInString(part)
+		parts[i+1] = string(unicode.ToUpper(first)) + part[size:]
+	}
+	if joined := cutEnd(strings.Join(parts, ""), maxWord); joined != "" {
+		return joined
+	}
+	return otherwise
+}
+
+// combined is the message of an event that stands for several similar ones.
+func combined(event *corev1.Event) string {
+	return cutMiddle("(combined from similar events): "+event.Message, maxMessage)
+}

@@ -1,0 +1,191 @@
+package metrics_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+)
+
+func create(t testing.TB, r prometheus.Registerer, operator string) *metrics.Metrics {
+	t.Helper()
+	m, err := metrics.New(r, operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// open makes the metrics of an operator that runs.
+func open(t testing.TB, r prometheus.Registerer, operator string) *metrics.Metrics {
+	t.Helper()
+	m := create(t, r, operator)
+	if err := m.Open(); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// everything makes one of each series.
+func everything(m *metrics.Metrics) {
+	m.Attempt(metrics.Handler{Resource: "kex", Kind: "create", ID: "fn"}, metrics.Succeeded, true, 70*time.Millisecond)
+	m.Write("kex", metrics.Progress, metrics.Written)
+	m.Error("kex")
+	m.Restart("kex", metrics.Interrupted)
+	m.Observe(func() metrics.State {
+		return metrics.State{
+			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5},
+			Watches:    []metrics.Watches{{Resource: "kex", Alive: 2, Failing: 1}},
+			Background: []metrics.Background{{Kind: "daemon", Waiting: 1, Running: 4}, {Kind: "timer", Waiting: 7}},
+		}
+	})
+}
+
+// lines are the series of an operator as "name{label=value,…} value".
+func lines(t testing.TB, r prometheus.Gatherer, operator string) (texts []string) {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			var labels []string
+			ours := false
+			for _, label := range metric.GetLabel() {
+				if label.GetName() == "operator" {
+					ours = label.GetValue() == operator
+					continue
+				}
+				labels = append(labels, label.GetName()+"="+label.GetValue())
+			}
+			if !ours {
+				continue
+			}
+			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+			if h := metric.GetHistogram(); h != nil {
+				value = float64(h.GetSampleCount())
+			}
+			texts = append(texts, fmt.Sprintf("%s{%s} %g", family.GetName(), strings.Join(labels, ","), value))
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
+
+func TestWhatPrometheusSees(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	everything(open(t, r, "mine"))
+	want := []string{
+		"kopf_background_handlers{kind=daemon,state=abandoned} 0",
+		"kopf_background_handlers{kind=daemon,state=running} 4",
+		"kopf_background_handlers{kind=daemon,state=waiting} 1",
+		"kopf_background_handlers{kind=timer,state=abandoned} 0",
+		"kopf_background_handlers{kind=timer,state=running} 0",
+		"kopf_background_handlers{kind=timer,state=waiting} 7",
+		"kopf_handler_attempts_total{handler=fn,kind=create,outcome=succeeded,resource=kex} 1",
+		"kopf_handler_duration_seconds{handler=fn,kind=create,resource=kex} 1",
+		"kopf_leading{} 1",
+		"kopf_object_errors_total{resource=kex} 1",
+		"kopf_object_writes_total{answer=written,reason=progress,resource=kex} 1",
+		"kopf_paused{} 0",
+		"kopf_queue_depth{} 3",
+		"kopf_queue_oldest_seconds{} 1.5",
+		"kopf_ready{} 1",
+		"kopf_watch_restarts_total{reason=interrupted,resource=kex} 1",
+		"kopf_watches{resource=kex,state=alive} 2",
+		"kopf_watches{resource=kex,state=failing} 1",
+		"kopf_watches{resource=kex,state=listing} 0",
+		"kopf_workers_busy{} 1",
+		"kopf_workers{} 5",
+	}
+	if got := lines(t, r, "mine"); !slices.Equal(got, want) {
+		t.Errorf("got:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestNobodyCountsWithoutMetrics(t *testing.T) {
+	var m *metrics.Metrics
+	everything(m)
+	r := prometheus.NewPedanticRegistry()
+	m = create(t, r, "mine") // nor before they are opened
+	everything(m)
+	if got := lines(t, r, "mine"); len(got) > 0 {
+		t.Errorf("there is %v", got)
+	}
+}
+
+func TestOperatorsOfOneProcessShareTheRegistry(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	first, other, second := open(t, r, "mine"), open(t, r, "other"), open(t, r, "mine")
+	everything(first)
+	everything(other)
+	everything(second)
+	for _, name := range []string{"other", "mine-2"} {
+		if got, want := lines(t, r, name), lines(t, r, "mine"); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+func TestNothingIsLeftOfAnOperatorThatHasEnded(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	first, second := open(t, r, "first"), open(t, r, "second")
+	everything(first)
+	everything(second)
+	kept := lines(t, r, "second")
+	first.Close()
+	everything(first) // too late
+	if got := lines(t, r, "first"); len(got) > 0 {
+		t.Errorf("there is %v", got)
+	}
+	if got := lines(t, r, "second"); !slices.Equal(got, kept) {
+		t.Errorf("of the other one, there is %v", got)
+	}
+	everything(open(t, r, "first"))
+	if got := lines(t, r, "first"); len(got) != len(kept) {
+		t.Errorf("the name is not free: %v", got)
+	}
+}
+
+func TestNamesThatSomebodyElseHasTakenAreAnError(t *testing.T) {
+	r := prometheus.NewRegistry()
+	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "kopf_object_errors_total", Help: "Of somebody else."}))
+	if _, err := metrics.New(r, "mine"); err == nil || !strings.Contains(err.Error(), "kopf_object_errors_total") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// An id can be anything that a developer can write down.
+func TestLabelsThatPrometheusDoesNotTakeDoNoHarm(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	open(t, r, "mine").Attempt(metrics.Handler{Resource: "kex", Kind: "create", ID: "\xff"}, metrics.Failed, true, 0)
+	if got := lines(t, r, "mine"); len(got) > 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	m := open(t, prometheus.NewRegistry(), "mine")
+	h := metrics.Handler{Resource: "kex", Kind: "create", ID: "fn"}
+	allocations := testing.AllocsPerRun(100, func() {
+		m.Attempt(h, metrics.Succeeded, true, time.Second)
+		m.Write("kex", metrics.Progress, metrics.Written)
+	})
+	if allocations > 0 {
+		t.Errorf("%g allocations", allocations)
+	}
+}
+
+func BenchmarkAttempt(b *testing.B) {
+	m := open(b, prometheus.NewRegistry(), "mine")
+	h := metrics.Handler{Resource: "kex", Kind: "create", ID: "fn"}
+	for b.Loop() {
+		m.Attempt(h, metrics.Succeeded, true, time.Second)
+	}
+}

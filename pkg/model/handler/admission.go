@@ -1,0 +1,151 @@
+package handler
+
+import (
+	"cmp"
+	"context"
+	"crypto/x509"
+	"errors"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// AdmissionFunc checks an object before the API server stores it, or changes it.
+// An error rejects the request of the user, who gets its text; see AdmissionError.
+// The context is cancelled when the API server does not wait any longer. A
+// handler is called once, and possibly for a request that somebody else rejects
+// afterwards: it must have no effects elsewhere, unless it is declared to have
+// SideEffects, and none at all in a dry run.
+//
+// Specification: Admission control.
+type AdmissionFunc func(ctx context.Context, a *Admission) error
+
+// Admission is the arguments of an AdmissionFunc. It is valid while the handler
+// runs, and for the handler's goroutine only; the Patch can be shared.
+//
+// Specification: Arguments, "Resource admission kwargs"; Admission control.
+type Admission struct {
+	common
+	review *Review
+	field  object.Path
+}
+
+var _ Arguments = (*Admission)(nil)
+
+// NewAdmission makes the arguments of one call of a handler.
+func NewAdmission(s Subject, d *Declaration, review *Review) *Admission {
+	return &Admission{common: commonOf(s, d.Param), review: review, field: d.Field}
+}
+
+// Name is the object's name; empty as long as it is to be generated.
+func (a *Admission) Name() string { return cmp.Or(a.common.Name(), a.review.Name) }
+
+// Namespace is the object's namespace; empty for a cluster-scoped object.
+func (a *Admission) Namespace() string { return cmp.Or(a.common.Namespace(), a.review.Namespace) }
+
+// Reason is the operation as handlers of changes know it: ReasonCreate, ReasonUpdate
+// or ReasonDelete; empty for a connection. It is for what is shared with them.
+func (a *Admission) Reason() cause.Reason { return a.review.reason() }
+
+// Operation is CREATE, UPDATE, DELETE or CONNECT.
+func (a *Admission) Operation() admissionv1.Operation { return a.review.Operation }
+
+// Subresource is what of the object is asked for, such as "status" or "scale";
+// empty: the object itself. The body can be of another kind then: a Scale, say.
+func (a *Admission) Subresource() string { return a.review.Subresource }
+
+// DryRun tells that nothing is going to be stored: the handler must not have any
+// effect now.
+func (a *Admission) DryRun() bool { return a.review.DryRun }
+
+// Old is the object as it is stored now, all of it, or the handler's field in it;
+// absent for a creation.
+func (a *Admission) Old() object.Value { return a.valueOf(a.review.Old) }
+
+// New is the object as it is to be stored, all of it, or the handler's field in
+// it; absent for a deletion.
+func (a *Admission) New() object.Value { return a.valueOf(a.review.New) }
+
+func (a *Admission) valueOf(body *object.Body) object.Value {
+	if body == nil {
+		return object.Value{}
+	}
+	value, _ := object.Lookup(body.Raw(), a.field)
+	return object.NewValue(value)
+}
+
+// Diff is the difference from Old to New, of the whole object: also of its status,
+// and of what the system keeps in the metadata. It is relative to the field, if
+// there is one.
+func (a *Admission) Diff() diff.Diff { return a.review.diff().Reduce(a.field) }
+
+// OldBody is the object as it is stored now; nil for a creation.
+func (a *Admission) OldBody() *object.Body { return a.review.Old }
+
+// UserInfo is who has sent the request to the API server, as that has found out.
+//
+// Specification: Arguments, "User information".
+func (a *Admission) UserInfo() authenticationv1.UserInfo { return a.review.User }
+
+// Headers are those of the HTTP request of the API server, its credentials
+// included. They belong to the handler, and had better not get into a log.
+//
+// Specification: Arguments, "Request credentials".
+func (a *Admission) Headers() http.Header {
+	if a.review.Headers == nil {
+		return http.Header{}
+	}
+	return a.review.Headers()
+}
+
+// TLSPeer is the client certificate of the API server, not of the user; nil if it
+// has presented none, or none that the webhook server could verify: anybody can make
+// one of those. Read only.
+//
+// Specification: Arguments, "Request credentials".
+func (a *Admission) TLSPeer() *x509.Certificate { return a.review.Peer }
+
+// Warn says something to the user, whether or not the request is admitted. Keep it
+// below 120 characters; Kubernetes cuts what is longer than 256.
+//
+// Specification: Admission control, "Admission warnings".
+func (a *Admission) Warn(message string) {
+	if a.review.Warn != nil {
+		a.review.Warn(message)
+	}
+}
+
+// AdmissionError rejects a request, with a text for the user and a code. Everywhere
+// else than in admission handlers it is a PermanentError.
+//
+// Specification: Admission control, "Admission errors".
+type AdmissionError struct {
+	// Message is what the user gets to read.
+	Message string
+	// Code is the HTTP status, from 400 to 599; anything else is 500.
+	Code int
+}
+
+// Reject makes an error that rejects the request under review.
+func Reject(message string, code int) error { return &AdmissionError{Message: message, Code: code} }
+
+func (e *AdmissionError) Error() string {
+	return cmp.Or(e.Message, "the request was rejected without an explanation")
+}
+
+// StatusOf is the HTTP status of a request that was rejected by the error.
+func StatusOf(err error) int {
+	var rejection *AdmissionError
+	if errors.As(err, &rejection) && rejection.Code >= http.StatusBadRequest && rejection.Code <= lastStatus {
+		return rejection.Code
+	}
+	return http.StatusInternalServerError
+}
+
+// lastStatus is the last one that HTTP has a meaning for.
+const lastStatus = 599

@@ -1,0 +1,122 @@
+package handler
+
+import (
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+)
+
+// Arguments is what filters see, whatever the kind of handler: the object and
+// the circumstances. Where a kind has no such thing (an event handler has no
+// old state), the value is the zero one.
+//
+// Specification: Arguments.
+type Arguments interface {
+	Body() *object.Body
+	Spec() object.View
+	Status() object.View
+	Meta() object.View
+	Name() string
+	Namespace() string
+	UID() types.UID
+	Labels() map[string]string
+	Annotations() map[string]string
+	Resource() selector.Resource
+	Param() any
+	Memo() *memo.Values
+	Logger() logr.Logger
+	Reason() cause.Reason
+	Old() object.Value
+	New() object.Value
+	Diff() diff.Diff
+}
+
+// Subject is the object at hand and the means to work on it: the part of the
+// arguments that all kinds of handlers share. The engine fills it.
+type Subject struct {
+	Body *object.Body
+	// Live replaces the body, if it is there: every look sees the object as it is
+	// by then. It is safe for concurrent use.
+	Live  func() *object.Body
+	Patch *patch.Patch
+	// Resource is shared by all calls: it is larger than all the rest. Nil: unknown.
+	Resource *selector.Resource
+	Logger   logr.Logger
+	Client   client.Client
+	// Memo is what is kept in memory of the object. It is asked for only if a
+	// handler does; nil: nothing is kept.
+	Memo func() *memo.Values
+}
+
+func (s *Subject) body() *object.Body {
+	if s.Live != nil {
+		return s.Live()
+	}
+	return s.Body
+}
+
+// common is what handlers get that may change the object.
+type common struct{ reading }
+
+// commonOf makes the part of the arguments that these handlers share.
+func commonOf(s Subject, param any) common { return common{reading{s, param}} }
+
+// Patch collects changes of the object. They are sent together with the
+// operator's own bookkeeping after the handler has returned.
+func (c *common) Patch() *patch.Patch { return c.subject.Patch }
+
+// Client talks to the cluster, in the operator's name. Unless the operator was
+// added to a manager that caches, it reads live.
+func (c *common) Client() client.Client { return c.subject.Client }
+
+// Attempt is how far a handler is with its work.
+type Attempt struct {
+	Retry   int       // how often it was tried before: 0 on the first attempt
+	Started time.Time // the first attempt
+	Now     time.Time // this attempt
+}
+
+// tried answers for the attempt; the arguments of all kinds that are retried embed
+// it.
+type tried struct{ attempt Attempt }
+
+// Retry tells how often the handler was tried before: 0 on the first attempt, and
+// on the first one after a success.
+func (t *tried) Retry() int { return t.attempt.Retry }
+
+// Started is the time of the first attempt.
+func (t *tried) Started() time.Time { return t.attempt.Started }
+
+// Runtime is the time since the first attempt, until this one.
+func (t *tried) Runtime() time.Duration { return t.attempt.Now.Sub(t.attempt.Started) }
+
+// resulting takes the result; the arguments of all kinds that have one embed it.
+type resulting struct{ result any }
+
+// SetResult stores a value under status.<handler id> when the handler succeeds.
+// It must be expressible as JSON; nil stores nothing.
+//
+// Specification: Results delivery.
+func (r *resulting) SetResult(value any) { r.result = value }
+
+// Result is what SetResult was given last.
+func (r *resulting) Result() any { return r.result }
+
+// Transition is what has happened to the object, or to the handler's field.
+type Transition struct {
+	Reason cause.Reason
+	Old    object.Value
+	New    object.Value
+	Diff   diff.Diff
+	// OldEssence is that of the whole object, for handlers of fields too.
+	OldEssence object.Essence
+}

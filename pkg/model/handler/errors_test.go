@@ -1,0 +1,89 @@
+package handler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+func TestErrorsSayWhatHasHappenedAndKeepTheirReason(t *testing.T) {
+	tests := map[string]struct {
+		err       error
+		text      string
+		permanent bool
+		wraps     error
+	}{
+		"a temporary error": {handler.Temporary(io.EOF, time.Second), "EOF", false, io.EOF},
+		"a temporary error about nothing": {
+			handler.Temporary(nil, 0), "a temporary error without a message", false, nil,
+		},
+		"a permanent error": {handler.Permanent(io.EOF), "EOF", true, io.EOF},
+		"a permanent error about nothing": {
+			handler.Permanent(nil), "a permanent error without a message", true, nil,
+		},
+		"a permanent error in another one": {fmt.Errorf("pod: %w", handler.Permanent(io.EOF)), "pod: EOF", true, io.EOF},
+		"a timeout": {
+			&handler.TimeoutError{ID: "fn", Timeout: time.Minute}, "handler fn has timed out after 1m0s", true, nil,
+		},
+		"a timeout after an error": {
+			&handler.TimeoutError{ID: "fn", Timeout: time.Minute, Err: io.EOF}, "handler fn has timed out after 1m0s: EOF", true, io.EOF,
+		},
+		"too many attempts": {&handler.RetriesError{ID: "fn", Retries: 3}, "handler fn has used up its 3 attempts", true, nil},
+		"too many attempts, the last with an error": {
+			&handler.RetriesError{ID: "fn", Retries: 3, Err: io.EOF}, "handler fn has used up its 3 attempts: EOF", true, io.EOF,
+		},
+		"a panic":               {&handler.PanicError{Value: "boom"}, "panic: boom", false, nil},
+		"a panic with an error": {&handler.PanicError{Value: io.EOF}, "panic: EOF", false, io.EOF},
+		"a wait for others":     {&handler.SubhandlersError{}, "some sub-handlers are not done yet", false, nil},
+		"anything":              {io.EOF, "EOF", false, io.EOF},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.err.Error() != test.text || handler.Permanently(test.err) != test.permanent {
+				t.Errorf("got %q, %v", test.err, handler.Permanently(test.err))
+			}
+			if test.wraps != nil && !errors.Is(test.err, test.wraps) {
+				t.Errorf("%v does not wrap %v", test.err, test.wraps)
+			}
+		})
+	}
+}
+
+func TestAPanicOfAHandlerIsItsError(t *testing.T) {
+	var missing map[string]int
+	d, err := handler.Create(kex, change(func(context.Context, *handler.Change) error { missing["a"] = 1; return nil }), handler.ID("a"))
+	err = declared(t, d, err).Call(t.Context(), nil)
+	var panicked *handler.PanicError
+	if !errors.As(err, &panicked) || !strings.Contains(string(panicked.Stack), "errors_test.go") || !strings.Contains(err.Error(), "nil map") {
+		t.Errorf("got %v", err)
+	}
+	d, err = handler.Watch(kex, handler.Function{Event: func(context.Context, *handler.Event) error { panic(io.EOF) }}, handler.ID("a"))
+	if err = declared(t, d, err).CallEvent(t.Context(), nil); !errors.Is(err, io.EOF) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAPanicOfAFilterIsAnError(t *testing.T) {
+	filter := handler.Match(func(object.Value, handler.Arguments) bool { panic("oops") })
+	err := handler.Guarded(func() error { filter.Matches(object.Value{}, nil); return nil })
+	if err == nil || err.Error() != "panic: oops" {
+		t.Errorf("got %v", err)
+	}
+	if err := handler.Guarded(func() error { return nil }); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAHandlerReturnsItsOwnError(t *testing.T) {
+	d, err := handler.Create(kex, change(func(context.Context, *handler.Change) error { return io.EOF }), handler.ID("a"))
+	if err = declared(t, d, err).Call(t.Context(), nil); err != io.EOF { //nolint:errorlint // the very same
+		t.Errorf("got %v", err)
+	}
+}

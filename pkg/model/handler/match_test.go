@@ -1,0 +1,187 @@
+package handler_test
+
+import (
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+func update(t *testing.T, options ...handler.UpdateOption) *handler.Declaration {
+	t.Helper()
+	d, err := handler.Update(kex, change(doNothing), options...)
+	return declared(t, d, err)
+}
+
+func TestWhichReasonsCallWhichHandlers(t *testing.T) {
+	kinds := map[string]func(...handler.ResumeOption) (*handler.Declaration, error){
+		"create": func(...handler.ResumeOption) (*handler.Declaration, error) {
+			return handler.Create(kex, change(doNothing))
+		},
+		"update": func(...handler.ResumeOption) (*handler.Declaration, error) {
+			return handler.Update(kex, change(doNothing))
+		},
+		"delete": func(...handler.ResumeOption) (*handler.Declaration, error) {
+			return handler.Delete(kex, change(doNothing))
+		},
+		"resume": func(options ...handler.ResumeOption) (*handler.Declaration, error) {
+			return handler.Resume(kex, change(doNothing), options...)
+		},
+		"resume, of deletions too": func(...handler.ResumeOption) (*handler.Declaration, error) {
+			return handler.Resume(kex, change(doNothing), handler.Deleted())
+		},
+		"field": func(...handler.ResumeOption) (*handler.Declaration, error) {
+			return handler.ForField(kex, []string{"spec"}, change(doNothing))
+		},
+	}
+	tests := map[string]struct {
+		reason  cause.Reason
+		initial bool
+		want    []string
+	}{
+		"a creation":                       {cause.Create, false, []string{"create", "field"}},
+		"an update":                        {cause.Update, false, []string{"update", "field"}},
+		"an update from before":            {cause.Update, true, []string{"update", "field", "resume", "resume, of deletions too"}},
+		"a deletion":                       {cause.Delete, false, []string{"delete"}},
+		"a deletion from before":           {cause.Delete, true, []string{"delete", "resume, of deletions too"}},
+		"nothing but that it was seen":     {cause.Resume, true, []string{"field", "resume", "resume, of deletions too"}},
+		"nothing, to an object seen again": {cause.NoOp, false, []string{"field"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := occasion(test.reason, m{"spec": "old"}, m{"spec": "new"})
+			o.Initial = test.initial
+			for kind, declare := range kinds {
+				d, err := declare()
+				want := false
+				for _, one := range test.want {
+					want = want || one == kind
+				}
+				if got := declared(t, d, err).Selects(o); got != want {
+					t.Errorf("the %s handler: got %v, want %v", kind, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestFiltersOfMetadata(t *testing.T) {
+	type filters = map[string]handler.Matcher
+	object := m{"metadata": m{
+		"labels": m{"app": "db", "tier": "back"}, "annotations": m{"note": "x", "a.dev/b": ""},
+	}}
+	tests := map[string]struct {
+		options []handler.UpdateOption
+		want    bool
+	}{
+		"none":                            {nil, true},
+		"a label that matches":            {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("db")})}, true},
+		"a label that does not":           {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("web")})}, false},
+		"one label that does not":         {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("db"), "tier": handler.Absent()})}, false},
+		"a label that is absent":          {[]handler.UpdateOption{handler.Labels(filters{"zone": handler.Absent()})}, true},
+		"an annotation that is there":     {[]handler.UpdateOption{handler.Annotations(filters{"a.dev/b": handler.Present()})}, true},
+		"an annotation that is not":       {[]handler.UpdateOption{handler.Annotations(filters{"a.dev/c": handler.Present()})}, false},
+		"labels and annotations":          {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Present()}), handler.Annotations(filters{"note": handler.Equal("y")})}, false},
+		"labels of two options":           {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Present()}), handler.Labels(filters{"tier": handler.Absent()})}, false},
+		"one label in two options":        {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("web")}), handler.Labels(filters{"app": handler.Present()})}, false},
+		"the same in another order":       {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Present()}), handler.Labels(filters{"app": handler.Equal("web")})}, false},
+		"one label in two options, right": {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Present()}), handler.Labels(filters{"app": handler.Equal("db")})}, true},
+		"labels and then none":            {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("web")}), handler.Labels(nil)}, false},
+		"a predicate that agrees":         {[]handler.UpdateOption{handler.When(func(a handler.Arguments) bool { return a.Labels()["app"] == "db" })}, true},
+		"two predicates of which one does": {[]handler.UpdateOption{
+			handler.When(func(handler.Arguments) bool { return true }), handler.When(func(handler.Arguments) bool { return false }),
+		}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := update(t, test.options...).InScope(occasion(cause.Update, object, object)); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// The developer's own map of filters may be used for many handlers.
+func TestOptionsLeaveTheFiltersAsTheyAre(t *testing.T) {
+	shared := map[string]handler.Matcher{"app": handler.Present()}
+	update(t, handler.Labels(shared), handler.Labels(map[string]handler.Matcher{"app": handler.Equal("x"), "b": handler.Present()}))
+	if len(shared) != 1 {
+		t.Errorf("got %v", shared)
+	}
+}
+
+func TestFiltersOfFields(t *testing.T) {
+	spec := func(size any) m { return m{"spec": m{"size": size}} }
+	field := handler.Field("spec.size")
+	tests := map[string]struct {
+		options  []handler.UpdateOption
+		from, to m
+		want     bool
+	}{
+		"the field has changed":                 {nil, spec(1), spec(2), true},
+		"the field has not changed":             {nil, spec(1), spec(1), false},
+		"the field has appeared":                {nil, m{}, spec(1), true},
+		"the field has gone":                    {nil, spec(1), m{}, true},
+		"the field was never there":             {nil, m{}, m{"spec": m{"other": 1}}, false},
+		"the value is as it is wanted now":      {[]handler.UpdateOption{handler.Value(handler.Equal(2))}, spec(1), spec(2), true},
+		"the value was as it is wanted":         {[]handler.UpdateOption{handler.Value(handler.Equal(1))}, spec(1), spec(2), true},
+		"the value never was as it is wanted":   {[]handler.UpdateOption{handler.Value(handler.Equal(3))}, spec(1), spec(2), false},
+		"the value must have been there":        {[]handler.UpdateOption{handler.Value(handler.Absent())}, spec(1), spec(2), false},
+		"the transition is the one":             {[]handler.UpdateOption{handler.Old(handler.Equal(1)), handler.New(handler.Equal(2))}, spec(1), spec(2), true},
+		"the transition begins elsewhere":       {[]handler.UpdateOption{handler.Old(handler.Equal(0))}, spec(1), spec(2), false},
+		"the transition ends elsewhere":         {[]handler.UpdateOption{handler.New(handler.Equal(3))}, spec(1), spec(2), false},
+		"the transition begins with nothing":    {[]handler.UpdateOption{handler.Old(handler.Absent())}, m{}, spec(2), true},
+		"the transition ends with nothing":      {[]handler.UpdateOption{handler.New(handler.Absent())}, spec(1), m{}, true},
+		"the old value is known by a hash only": {[]handler.UpdateOption{handler.Old(handler.Equal("a"))}, spec(hashed("a")), spec("b"), true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := update(t, append([]handler.UpdateOption{field}, test.options...)...)
+			if got := d.Selects(occasion(cause.Update, test.from, test.to)); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// A handler of a field sees its field alone; the whole is there for OldObject.
+func TestTransition(t *testing.T) {
+	from, to := m{"spec": m{"size": int64(1)}}, m{"spec": m{"size": int64(2)}, "metadata": m{"labels": m{"a": "b"}}}
+	tests := map[string]struct {
+		d        *handler.Declaration
+		from     object.Essence
+		old, new any
+		changes  int
+	}{
+		"of the whole":       {update(t), from, from, to, 2},
+		"of a field":         {update(t, handler.Field("spec.size")), from, int64(1), int64(2), 1},
+		"of a field of none": {update(t, handler.Field("spec.size")), nil, nil, int64(2), 1},
+		"of nothing before":  {update(t), nil, nil, to, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := test.d.Transition(occasion(cause.Update, test.from, to))
+			if !got.Old.Equals(test.old) || !got.New.Equals(test.new) || len(got.Diff) != test.changes || got.Reason != cause.Update {
+				t.Errorf("got %v", got)
+			}
+			if got.Old.Exists() != (test.old != nil) || !object.Equal(got.OldEssence, test.from) {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestHoldsDeletion(t *testing.T) {
+	mandatory, err := handler.Delete(kex, change(doNothing))
+	if !declared(t, mandatory, err).HoldsDeletion() {
+		t.Error("a deletion handler does not hold its objects")
+	}
+	optional, err := handler.Delete(kex, change(doNothing), handler.Optional())
+	if declared(t, optional, err).HoldsDeletion() {
+		t.Error("an optional deletion handler holds its objects")
+	}
+	if update(t).HoldsDeletion() {
+		t.Error("an update handler holds its objects")
+	}
+}

@@ -1,0 +1,228 @@
+package handler_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+)
+
+func TestRefusedOptions(t *testing.T) {
+	broken := handler.Equal(make(chan int))
+	tests := map[string]struct {
+		options []handler.UpdateOption
+		want    []string
+	}{
+		"an empty id": {
+			[]handler.UpdateOption{handler.ID("")}, []string{"its id is empty"},
+		},
+		"an id with a space": {
+			[]handler.UpdateOption{handler.ID("create it")}, []string{`its progress cannot be kept under the id "create it"`, "letter or a digit"},
+		},
+		"an id with a letter that annotations do not have": {
+			[]handler.UpdateOption{handler.ID("größe")}, []string{`under the id "größe"`},
+		},
+		"an id of the private kind": {
+			[]handler.UpdateOption{handler.ID("_create")}, []string{`under the id "_create"`},
+		},
+		"an id with an end of the line": {
+			[]handler.UpdateOption{handler.ID("a\n")}, []string{`under the id "a\n"`},
+		},
+		"a field without a name": {
+			[]handler.UpdateOption{handler.Field("")}, []string{`field "" has an empty part: write it as "spec.field"`},
+		},
+		"a field with a part without a name": {
+			[]handler.UpdateOption{handler.Field("spec..size")}, []string{`field "spec..size" has an empty part`},
+		},
+		"one of several parts without a name": {
+			[]handler.UpdateOption{handler.Field("metadata", "labels", "")}, []string{`the field ["metadata" "labels" ""] has an empty part`},
+		},
+		"a field of no parts": {
+			[]handler.UpdateOption{handler.Field()}, []string{"the field is empty"},
+		},
+		"two fields": {
+			[]handler.UpdateOption{handler.Field("spec"), handler.Field("status")}, []string{"it has two fields: declare it once for each of them"},
+		},
+		"a value without a field": {
+			[]handler.UpdateOption{handler.Value(handler.Present())}, []string{"filter by the value of a field: add kopf.Field(...)"},
+		},
+		"an old value without a field": {
+			[]handler.UpdateOption{handler.Old(handler.Present())}, []string{"add kopf.Field(...)"},
+		},
+		"a new value without a field": {
+			[]handler.UpdateOption{handler.New(handler.Present())}, []string{"add kopf.Field(...)"},
+		},
+		"a value beside an old one": {
+			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.Present()), handler.Old(handler.Absent())},
+			[]string{"Value cannot be combined with Old or New"},
+		},
+		"a value beside a new one": {
+			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.Present()), handler.New(handler.Absent())},
+			[]string{"Value cannot be combined with Old or New"},
+		},
+		"a value that is no JSON": {
+			[]handler.UpdateOption{handler.Field("spec"), handler.Value(broken)}, []string{"a value of type chan int cannot be expressed as JSON"},
+		},
+		"a value by a callback that is missing": {
+			[]handler.UpdateOption{handler.Field("spec"), handler.Old(handler.Match(nil))}, []string{"Match has no function"},
+		},
+		"a combination of something broken": {
+			[]handler.UpdateOption{handler.Field("spec"), handler.New(handler.Not(handler.Any(handler.Equal(1), broken)))}, []string{"of type chan int"},
+		},
+		"a combination with nothing": {
+			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.All(handler.Present(), handler.Matcher{}))},
+			[]string{"one of the combined matchers is empty"},
+		},
+		"a label without a name": {
+			[]handler.UpdateOption{handler.Labels(map[string]handler.Matcher{"": handler.Present()})}, []string{"a filter has an empty label"},
+		},
+		"a label without a filter": {
+			[]handler.UpdateOption{handler.Labels(map[string]handler.Matcher{"a": {}})},
+			[]string{`the filter of the label "a" is empty: use kopf.Present(), kopf.Absent() or kopf.Equal(...)`},
+		},
+		"a label with a broken filter": {
+			[]handler.UpdateOption{handler.Labels(map[string]handler.Matcher{"a": broken})}, []string{`the filter of the label "a": a value of type chan int`},
+		},
+		"an annotation without a name": {
+			[]handler.UpdateOption{handler.Annotations(map[string]handler.Matcher{"": handler.Present()})}, []string{"a filter has an empty annotation"},
+		},
+		"an annotation without a filter": {
+			[]handler.UpdateOption{handler.Annotations(map[string]handler.Matcher{"a": {}})}, []string{`the filter of the annotation "a" is empty`},
+		},
+		"no predicate": {
+			[]handler.UpdateOption{handler.When(nil)}, []string{"When has no function"},
+		},
+		"a combination of no predicate": {
+			[]handler.UpdateOption{handler.When(handler.All(func(handler.Arguments) bool { return true }, nil))}, []string{"When has no function"},
+		},
+		"a timeout before the begin": {
+			[]handler.UpdateOption{handler.Timeout(-time.Second)}, []string{"the timeout -1s is negative"},
+		},
+		"less than no attempts": {
+			[]handler.UpdateOption{handler.Retries(-1)}, []string{"the number of retries -1 is negative"},
+		},
+		"a pause into the past": {
+			[]handler.UpdateOption{handler.Backoff(-time.Minute)}, []string{"the backoff -1m0s is negative"},
+		},
+		"a mode that is none": {
+			[]handler.UpdateOption{handler.Errors(7)}, []string{"the mode of errors 7 is none of kopf.ErrorsTemporary"},
+		},
+		"several mistakes, all at once": {
+			[]handler.UpdateOption{handler.ID(""), handler.Timeout(-1), handler.Retries(-1), handler.Labels(map[string]handler.Matcher{"": {}})},
+			[]string{"its id is empty", "the timeout", "retries", "empty label"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, err := handler.Update(kex, change(doNothing), append([]handler.UpdateOption{handler.ID("fn")}, test.options...)...)
+			refused(t, d, err, append(test.want, "the update handler")...)
+		})
+	}
+}
+
+func TestRefusedFunctionsAndResources(t *testing.T) {
+	tests := map[string]struct {
+		declare func() (*handler.Declaration, error)
+		want    []string
+	}{
+		"no function": {
+			func() (*handler.Declaration, error) { return handler.Create(kex, handler.Function{}) },
+			[]string{`the create handler "": there is no function to call`},
+		},
+		"no function, but an id": {
+			func() (*handler.Declaration, error) {
+				return handler.Watch(kex, handler.Function{}, handler.ID("a"))
+			},
+			[]string{`the event handler "a": there is no function to call`},
+		},
+		"no resource": {
+			func() (*handler.Declaration, error) {
+				return handler.Create(selector.Selector{}, change(doNothing))
+			},
+			[]string{"it is for no resource: name one by kopf.Resource(...)"},
+		},
+		"a selector that cannot be read": {
+			func() (*handler.Declaration, error) {
+				return handler.Delete(selector.New("a", "b", "c", "d"), change(doNothing))
+			},
+			[]string{`the delete handler "doNothing": the resource selector "a/b/c/d"`},
+		},
+		"a field handler of no field": {
+			func() (*handler.Declaration, error) { return handler.ForField(kex, nil, change(doNothing)) },
+			[]string{"the field handler", "the field is empty"},
+		},
+		"a field handler of two fields": {
+			func() (*handler.Declaration, error) {
+				return handler.ForField(kex, []string{"spec"}, change(doNothing), handler.Field("status"))
+			},
+			[]string{"it has two fields"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			d, err := test.declare()
+			refused(t, d, err, test.want...)
+		})
+	}
+}
+
+// What Kubernetes cannot tell is nothing to refuse.
+func TestUnusualOptionsThatAreFine(t *testing.T) {
+	d, err := handler.Update(kex, change(doNothing), handler.Retries(0), handler.Backoff(0), handler.Timeout(0), handler.Field("spec"),
+		handler.Old(handler.Absent()), handler.New(handler.Equal(nil)), handler.Labels(nil), handler.Annotations(map[string]handler.Matcher{}))
+	declared(t, d, err)
+}
+
+func TestAMistakeHasThePlaceOfTheDeclaration(t *testing.T) {
+	_, _, line, _ := runtime.Caller(0)
+	_, err := handler.Create(kex, change(doNothing), handler.Timeout(-1))
+	want := fmt.Sprintf("handler/validate_test.go:%d: the create handler \"doNothing\": the timeout", line+1)
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestTheMessageIsTheSameEachTime(t *testing.T) {
+	filters := map[string]handler.Matcher{"a": {}, "b": {}, "c": {}, "d": {}, "": {}}
+	place := regexp.MustCompile(`:\d+:`)
+	messages := map[string]bool{}
+	for range 20 {
+		_, err := handler.Create(kex, change(doNothing), handler.Labels(filters))
+		messages[place.ReplaceAllString(err.Error(), "")] = true
+	}
+	if len(messages) != 1 {
+		t.Errorf("got %d different messages", len(messages))
+	}
+}
+
+func TestBind(t *testing.T) {
+	d, err := handler.Create(selector.Selector{}, handler.Function{Change: doNothing, Object: &corev1.Pod{}})
+	typed := declared(t, d, err)
+	known, unknown := apiruntime.NewScheme(), apiruntime.NewScheme()
+	if err := corev1.AddToScheme(known); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := typed.Bind(known)
+	if err != nil || bound.Selector.String() != "Pod.v1" || typed.Selector != (selector.Selector{}) || !bound.Same(typed) {
+		t.Errorf("got %+v, %v", bound, err)
+	}
+	_, err = typed.Bind(unknown)
+	if err == nil || !strings.Contains(err.Error(), `the create handler "doNothing": the scheme does not know the type *v1.Pod`) ||
+		errors.Unwrap(err) == nil {
+		t.Errorf("got %v", err)
+	}
+	d, err = handler.Create(kex, change(doNothing))
+	untyped := declared(t, d, err)
+	if same, err := untyped.Bind(unknown); err != nil || same != untyped {
+		t.Errorf("got %v, %v", same, err)
+	}
+}

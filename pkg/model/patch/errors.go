@@ -1,0 +1,66 @@
+package patch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// FieldError is a field of a patch that cannot be written. It is the mistake of
+// the handler that has filled the patch, and repeats with every attempt.
+type FieldError struct {
+	Field object.Path // empty: the object as a whole
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	if len(e.Field) == 0 {
+		return fmt.Sprintf("the patch cannot be made: %s", e.Err)
+	}
+	return fmt.Sprintf("the patch of the field %q cannot be made: %s", e.Field, e.Err)
+}
+
+// Unwrap is the reason.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// TransformError is a transformation that has failed.
+type TransformError struct {
+	Name  string // of the function
+	Err   error  // what it returned or panicked with
+	Stack []byte // where it panicked; nil if it did not
+}
+
+func (e *TransformError) Error() string {
+	return fmt.Sprintf("the transformation %s has failed: %s", e.Name, e.Err)
+}
+
+// Unwrap is the error that the transformation returned or panicked with.
+func (e *TransformError) Unwrap() error { return e.Err }
+
+// writable refuses what handlers must not change. The API server would ignore
+// some of it, so that the operator would write again and again; some of it means
+// another object; and the resource version would turn off the protection against
+// lost updates.
+func writable(merge map[string]any) error {
+	if err := untouched(merge, nil, "apiVersion", "kind"); err != nil {
+		return err
+	}
+	change, changed := merge["metadata"]
+	metadata, isMapping := change.(map[string]any)
+	if changed && !isMapping {
+		return &FieldError{Field: object.Path{"metadata"}, Err: errors.New("it cannot be replaced as a whole, only its fields can be patched")}
+	}
+	return untouched(metadata, object.Path{"metadata"},
+		"name", "namespace", "uid", "resourceVersion", "generation", "managedFields",
+		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+}
+
+func untouched(merge map[string]any, path object.Path, fields ...string) error {
+	for _, field := range fields {
+		if _, changed := merge[field]; changed {
+			return &FieldError{Field: append(path, field), Err: errors.New("it is not for handlers to change: leave it out of the patch")}
+		}
+	}
+	return nil
+}

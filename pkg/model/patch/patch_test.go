@@ -1,0 +1,115 @@
+package patch_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/model/patch"
+)
+
+func TestEmpty(t *testing.T) {
+	for name, test := range map[string]struct {
+		fill func(p *patch.Patch)
+		want bool
+	}{
+		"the zero patch is":      {func(*patch.Patch) {}, true},
+		"no other patch adds":    {func(p *patch.Patch) { p.Add(nil); p.Add(&patch.Patch{}) }, true},
+		"a value is something":   {func(p *patch.Patch) { p.Set(1, "a") }, false},
+		"so is a removal":        {func(p *patch.Patch) { p.Remove("a") }, false},
+		"so is a transformation": {func(p *patch.Patch) { p.Apply(nothing) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p patch.Patch
+			test.fill(&p)
+			if p.Empty() != test.want {
+				t.Errorf("want %v", test.want)
+			}
+		})
+	}
+}
+
+func nothing(*unstructured.Unstructured) error { return nil }
+
+// write is a transformation that appends to spec.items.
+func write(item string) patch.Transform {
+	return func(obj *unstructured.Unstructured) error {
+		items, _, err := unstructured.NestedStringSlice(obj.Object, "spec", "items")
+		if err != nil {
+			return err
+		}
+		return unstructured.SetNestedStringSlice(obj.Object, append(items, item), "spec", "items")
+	}
+}
+
+func TestAdd(t *testing.T) {
+	var first, second patch.Patch
+	first.Set(2, "spec", "size")
+	first.Set("first", "status", "a")
+	first.Apply(write("first"))
+	second.Set(3, "spec", "size")
+	second.Apply(write("second"))
+	first.Add(&second)
+	second.Set(4, "spec", "size")
+
+	got, err := first.Resolve(body())
+	want := m{
+		"spec":   m{"size": int64(3), "items": []any{"x", "first", "second"}},
+		"status": m{"a": "first"},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestAddItself(t *testing.T) {
+	var p patch.Patch
+	p.Apply(write("y"))
+	p.Add(&p)
+	got, err := p.Resolve(body())
+	if want := (m{"spec": m{"items": []any{"x", "y", "y"}}}); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v; want %v", got, err, want)
+	}
+}
+
+func TestGoroutinesFillOnePatch(t *testing.T) {
+	var p, other patch.Patch
+	other.SetAnnotation("other", "x")
+	var group sync.WaitGroup
+	for i := range 16 {
+		group.Go(func() {
+			p.SetLabel(fmt.Sprintf("label-%d", i), "x")
+			p.Add(&other)
+			p.Apply(nothing)
+			_, _ = p.Resolve(body())
+			p.Empty()
+		})
+	}
+	group.Wait()
+	got, err := p.Resolve(m{})
+	metadata, _ := got["metadata"].(m)
+	labels, _ := metadata["labels"].(m)
+	if err != nil || len(labels) != 16 {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+// A daemon may set the same field for ever.
+func TestRepeatedValuesDoNotPileUp(t *testing.T) {
+	var p patch.Patch
+	one := testing.AllocsPerRun(10, func() { _, _ = p.Resolve(nil) })
+	for range 1000 {
+		p.Set("x", "status", "a", "b")
+		p.Set("x", "status", "a")
+	}
+	if many := testing.AllocsPerRun(10, func() { _, _ = p.Resolve(nil) }); many > one+20 {
+		t.Errorf("%v allocations for one field, %v for none", many, one)
+	}
+	if got, err := p.Resolve(nil); err != nil || !strings.Contains(fmt.Sprint(got), "a:x") {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

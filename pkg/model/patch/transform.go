@@ -1,0 +1,71 @@
+package patch
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// Transform changes an object in place, by way of its present state. It gets a
+// copy of the freshest version of the object, when the patch is about to be sent
+// and again after every conflict: it must depend on that object only, must have
+// no effects elsewhere, and had better be quick. An error fails the handler, as
+// if the handler had returned it.
+//
+// It may run twice on its own outcome, when the answer of a write was lost.
+// Write it so that this does no harm: append to a list only what is not in it.
+type Transform func(obj *unstructured.Unstructured) error
+
+// transformed is the body after all transformations.
+func transformed(body map[string]any, transforms []Transform) (map[string]any, error) {
+	if len(transforms) == 0 {
+		return body, nil
+	}
+	current, err := object.Normalize(orEmpty(body))
+	if err != nil {
+		return nil, fmt.Errorf("the object cannot be copied: %w", err)
+	}
+	for _, transform := range transforms {
+		obj := &unstructured.Unstructured{Object: current.(map[string]any)} //nolint:errcheck // an object is a mapping
+		if err := run(transform, obj); err != nil {
+			return nil, err
+		}
+		if current, err = object.Normalize(orEmpty(obj.Object)); err != nil {
+			return nil, &TransformError{Name: nameOf(transform), Err: unfit(nil, obj.Object, err)}
+		}
+	}
+	return current.(map[string]any), nil //nolint:errcheck // as above
+}
+
+func run(transform Transform, obj *unstructured.Unstructured) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &TransformError{Name: nameOf(transform), Err: panicked(value), Stack: debug.Stack()}
+		}
+	}()
+	if err := transform(obj); err != nil {
+		return &TransformError{Name: nameOf(transform), Err: err}
+	}
+	return nil
+}
+
+func panicked(value any) error {
+	if err, ok := value.(error); ok {
+		return fmt.Errorf("panic: %w", err)
+	}
+	return fmt.Errorf("panic: %v", value)
+}
+
+// nameOf is the function's name as stack traces show it, such as
+// "main.addVolume" or, for a closure, "main.createFn.func1".
+func nameOf(transform Transform) string {
+	if fn := runtime.FuncForPC(reflect.ValueOf(transform).Pointer()); fn != nil {
+		return fn.Name()
+	}
+	return "nil"
+}

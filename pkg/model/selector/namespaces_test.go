@@ -1,0 +1,30 @@
+package selector_test
+
+import (
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/selector"
+)
+
+// What the measured vectors of test/conformance leave open.
+func TestClassesInPatternsOfNamespaces(t *testing.T) {
+	tests := map[string]struct {
+		pattern, name string
+		want          bool
+	}{
+		"one of a class":              {"team-[ab]", "team-a", true},
+		"none of a class":             {"team-[ab]", "team-c", false},
+		"one that is not excluded":    {"team-[!ab]", "team-c", true},
+		"one that is excluded":        {"team-[!ab]", "team-a", false},
+		"a caret negates nothing":     {"team-[^a]", "team-a", true},
+		"a backslash escapes nothing": {`team-\a`, "team-a", false},
+		"a class without an end":      {"team-[a", "team-a", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := selector.MatchNamespace(test.name, test.pattern); got != test.want {
+				t.Errorf("%s fits %s: %v", test.name, test.pattern, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// Runner calls the handlers of activities. It is safe for concurrent use.
+type Runner struct {
+	Logger logr.Logger
+	// Backoff is the pause after an error of a handler that has none of its own.
+	Backoff time.Duration
+	// Prepare puts what handlers ask the context for into it, and makes the common
+	// part of their arguments.
+	Prepare func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator)
+}
+
+// Result is what a handler has come to.
+type Result struct {
+	ID    string
+	Value any
+	Err   error // why there is no value, and will be none
+}
+
+// InOrder calls handlers one after the other, each when the one before it has
+// succeeded: a later one may use what an earlier one has prepared. The first one
+// that fails for good, or the end of the context, ends it with an error.
+func (r Runner) InOrder(ctx context.Context, handlers registry.Handlers) error {
+	for _, d := range handlers {
+		if result := r.run(ctx, d); result.Err != nil {
+			return failure(d, result.Err)
+		}
+	}
+	return nil
+}
+
+// Each calls handlers one after the other, whatever becomes of those before. It
+// returns the errors of all.
+func (r Runner) Each(ctx context.Context, handlers registry.Handlers) error {
+	var problems []error
+	for _, d := range handlers {
+		if result := r.run(ctx, d); result.Err != nil {
+			problems = append(problems, failure(d, result.Err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Together calls handlers at the same time, and returns what each of them has come
+// to, in their order.
+func (r Runner) Together(ctx context.Context, handlers registry.Handlers) []Result {
+	return together(handlers, func(d *handler.Declaration) Result { return r.run(ctx, d) })
+}
+
+// Once is Together with one attempt of each handler: whoever has asked is waiting for
+// the answer, and will ask again.
+func (r Runner) Once(ctx context.Context, handlers registry.Handlers) []Result {
+	return together(handlers, func(d *handler.Declaration) Result {
+		logger := r.logger(d)
+		outcome := r.attempt(ctx, d, &execution.Series{}, logger)
+		if outcome.Err != nil {
+			logger.Error(outcome.Err, fmt.Sprintf("The %s handler has failed.", d.Kind), handler.StackOf(outcome.Err)...)
+		}
+		return Result{ID: d.ID, Value: outcome.Result, Err: outcome.Err}
+	})
+}
+
+func together(handlers registry.Handlers, call func(*handler.Declaration) Result) []Result {
+	results := make([]Result, len(handlers))
+	var all sync.WaitGroup
+	for i, d := range handlers {
+		all.Go(func() { results[i] = call(d) })
+	}
+	all.Wait()
+	return results
+}
+
+func (r Runner) logger(d *handler.Declaration) logr.Logger {
+	return r.Logger.WithValues("handler", d.ID)
+}
+
+func failure(d *handler.Declaration, err error) error {
+	return fmt.Errorf("the %s handler %s (%s) has failed: %w", d.Kind, d.ID, d.Place, err)
+}
+
+// run calls one handler until it succeeds or fails for good.
+func (r Runner) run(ctx context.Context, d *handler.Declaration) Result {
+	logger := r.logger(d)
+	var series execution.Series
+	for {
+		outcome := r.attempt(ctx, d, &series, logger)
+		if ctx.Err() != nil && !outcome.Succeeded() {
+			return Result{ID: d.ID, Err: errors.Join(context.Cause(ctx), outcome.Err)}
+		}
+		report(logger, d.Kind, outcome)
+		if outcome.Final {
+			return Result{ID: d.ID, Value: outcome.Result, Err: outcome.Err}
+		}
+		select {
+		case <-time.After(outcome.Delay):
+		case <-ctx.Done():
+			return Result{ID: d.ID, Err: errors.Join(context.Cause(ctx), outcome.Err)}
+		}
+	}
+}
+
+// attempt calls a handler once.
+func (r Runner) attempt(ctx context.Context, d *handler.Declaration, series *execution.Series, logger logr.Logger) execution.Outcome {
+	ctx, operator := r.Prepare(ctx, logger)
+	return series.Try(ctx, d, r.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
+		return d.CallActivity(ctx, handler.NewActivity(operator, d.Param, a))
+	})
+}
+
+// report logs what has come of an attempt. Logins are called again and again: only
+// their failures are of interest.
+func report(log logr.Logger, kind handler.Kind, o execution.Outcome) {
+	success := log
+	if kind == handler.OnLogin {
+		success = log.V(1)
+	}
+	var temporary *handler.TemporaryError
+	switch {
+	case o.Ignored != nil:
+		log.Error(o.Ignored, fmt.Sprintf("The %s handler has failed; its errors are ignored.", kind), handler.StackOf(o.Ignored)...)
+	case o.Err == nil:
+		success.Info(fmt.Sprintf("The %s handler has succeeded.", kind))
+	case o.Final:
+		log.Error(o.Err, fmt.Sprintf("The %s handler has failed for good.", kind), handler.StackOf(o.Err)...)
+	case errors.As(o.Err, &temporary): // the handler wants it so
+		log.Info(fmt.Sprintf("The %s handler is called again.", kind), "error", o.Err.Error(), "delay", o.Delay.String())
+	default:
+		log.Error(o.Err, fmt.Sprintf("The %s handler has failed, and is called again.", kind), append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
+	}
+}

@@ -1,0 +1,172 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+)
+
+var errFailed = errors.New("it has failed")
+
+// log takes down what happens, and when.
+type log struct {
+	mu    sync.Mutex
+	begun time.Time
+	lines []string
+}
+
+func (l *log) note(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, text+" "+time.Since(l.begun).String())
+}
+
+func (l *log) runner() Runner {
+	l.begun = time.Now()
+	return Runner{Backoff: time.Minute, Prepare: func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator) {
+		return ctx, handler.Operator{Logger: logger}
+	}}
+}
+
+// handler declares one that returns the errors, one after the other, and succeeds
+// after that.
+func (l *log) handler(t *testing.T, id string, errs []error, options ...handler.ActivityOption) *handler.Declaration {
+	t.Helper()
+	call := func(_ context.Context, a *handler.Activity) (any, error) {
+		l.note(id)
+		if a.Retry() < len(errs) {
+			return nil, errs[a.Retry()]
+		}
+		return id + "'s", nil
+	}
+	d, err := handler.ForOperator(handler.OnStartup, handler.Function{Activity: call}, append(options, handler.ID(id))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestInOrder(t *testing.T) {
+	tests := map[string]struct {
+		first   []error
+		options []handler.ActivityOption
+		want    string
+		err     string
+	}{
+		"each when the one before has succeeded": {nil, nil, "a 0s, b 0s", ""},
+		"after a regular error":                  {[]error{errFailed}, nil, "a 0s, a 1m0s, b 1m0s", ""},
+		"after the backoff of the handler":       {[]error{errFailed}, []handler.ActivityOption{handler.Backoff(time.Second)}, "a 0s, a 1s, b 1s", ""},
+		"after a temporary error":                {[]error{handler.Temporary(errFailed, 3*time.Second)}, nil, "a 0s, a 3s, b 3s", ""},
+		"after errors that are ignored":          {[]error{errFailed}, []handler.ActivityOption{handler.Errors(handler.ErrorsIgnored)}, "a 0s, b 0s", ""},
+		"not after a permanent error":            {[]error{handler.Permanent(errFailed)}, nil, "a 0s", "the startup handler a"},
+		"not after the last retry":               {[]error{errFailed, errFailed}, []handler.ActivityOption{handler.Retries(2)}, "a 0s, a 1m0s", "has used up its 2 attempts: it has failed"},
+		"not after the timeout":                  {[]error{errFailed, errFailed}, []handler.ActivityOption{handler.Timeout(90 * time.Second)}, "a 0s, a 1m0s", "has timed out after 1m30s: it has failed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var l log
+				handlers := registry.Handlers{l.handler(t, "a", test.first, test.options...), l.handler(t, "b", nil)}
+				err := l.runner().InOrder(t.Context(), handlers)
+				if got := strings.Join(l.lines, ", "); got != test.want {
+					t.Errorf("got %s", got)
+				}
+				if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestEachIsCalledWhateverBecomesOfTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l log
+		failed := handler.Permanent(errFailed)
+		handlers := registry.Handlers{l.handler(t, "a", []error{failed}), l.handler(t, "b", []error{errFailed}), l.handler(t, "c", []error{failed})}
+		err := l.runner().Each(t.Context(), handlers)
+		if got := strings.Join(l.lines, ", "); got != "a 0s, b 0s, b 1m0s, c 1m0s" {
+			t.Errorf("got %s", got)
+		}
+		if !errors.Is(err, errFailed) || strings.Count(err.Error(), "has failed: it has failed") != 2 {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		slow := func(id string, err error) *handler.Declaration {
+			call := func(context.Context, *handler.Activity) (any, error) {
+				<-time.After(time.Second)
+				return id, err
+			}
+			d, _ := handler.ForOperator(handler.OnProbe, handler.Function{Activity: call}, handler.ID(id))
+			return d
+		}
+		results := (&log{}).runner().Together(t.Context(), registry.Handlers{slow("a", nil), slow("b", handler.Permanent(errFailed)), slow("c", nil)})
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("took %s", took)
+		}
+		if len(results) != 3 || results[0] != (Result{ID: "a", Value: "a"}) || results[2].Value != "c" ||
+			results[1].ID != "b" || results[1].Value != nil || !errors.Is(results[1].Err, errFailed) {
+			t.Errorf("got %+v", results)
+		}
+	})
+}
+
+func TestTheEndOfTheContextEndsTheRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l log
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, errors.New("somebody has stopped it"))
+		defer cancel()
+		err := l.runner().InOrder(ctx, registry.Handlers{l.handler(t, "a", []error{errFailed, errFailed, errFailed})})
+		if got := strings.Join(l.lines, ", "); got != "a 0s, a 1m0s" || time.Since(l.begun) != 90*time.Second {
+			t.Errorf("got %s, after %s", got, time.Since(l.begun))
+		}
+		if err == nil || !strings.Contains(err.Error(), "somebody has stopped it") || !errors.Is(err, errFailed) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAPanicIsAnError(t *testing.T) {
+	var lines []string
+	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	call := func(context.Context, *handler.Activity) (any, error) { panic("no") }
+	d, _ := handler.ForOperator(handler.OnCleanup, handler.Function{Activity: call}, handler.ID("broken"), handler.Retries(1))
+	runner := (&log{}).runner()
+	runner.Logger = logger
+	if err := runner.Each(t.Context(), registry.Handlers{d}); err == nil || !strings.Contains(err.Error(), "panic: no") {
+		t.Errorf("got %v", err)
+	}
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "activities_test.go") || !strings.Contains(all, `"msg"="The cleanup handler has failed for good."`) {
+		t.Errorf("got %s", all)
+	}
+}
+
+// Whoever asks for the health of an operator does not wait for a backoff.
+func TestOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l log
+		handlers := registry.Handlers{l.handler(t, "a", []error{errFailed}), l.handler(t, "b", []error{handler.Temporary(errFailed, time.Hour)}), l.handler(t, "c", nil)}
+		results := l.runner().Once(t.Context(), handlers)
+		if len(l.lines) != 3 || time.Since(l.begun) != 0 {
+			t.Errorf("got %v, after %s", l.lines, time.Since(l.begun))
+		}
+		if !errors.Is(results[0].Err, errFailed) || !errors.Is(results[1].Err, errFailed) || results[2] != (Result{ID: "c", Value: "c's"}) {
+			t.Errorf("got %+v", results)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package settings
+
+import (
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// The defaults of the settings of the same names.
+const (
+	DefaultFinalizer          = "kopf.zalando.org/KopfFinalizerMarker"
+	DefaultConsistencyTimeout = 5 * time.Second
+	DefaultBackoff            = 60 * time.Second
+	DefaultCheckpoint         = time.Second
+	DefaultWorkers            = 100
+	DefaultGracePeriod        = 20 * time.Second
+	DefaultExitTimeout        = 10 * time.Minute
+	DefaultEventBacklog       = 100
+
+	DefaultCancellationPolling = 60 * time.Second
+)
+
+// Default is the configuration that an empty one means.
+func Default() Settings { return Settings{}.WithDefaults() }
+
+// WithDefaults fills in the default of every field that is zero.
+func (s Settings) WithDefaults() Settings {
+	fill(&s.Scanning.Interval, DefaultScanningInterval)
+	fill(&s.Persistence.Finalizer, DefaultFinalizer)
+	fill(&s.Persistence.ConsistencyTimeout, DefaultConsistencyTimeout)
+	fill(&s.Execution.Backoff, DefaultBackoff)
+	fill(&s.Execution.Checkpoint, DefaultCheckpoint)
+	fill(&s.Execution.Workers, DefaultWorkers)
+	fill(&s.Execution.GracePeriod, DefaultGracePeriod)
+	fill(&s.Execution.ExitTimeout, DefaultExitTimeout)
+	fill(&s.Background.CancellationPolling, DefaultCancellationPolling)
+	fill(&s.Queueing.EventBacklog, DefaultEventBacklog)
+	s.Posting.fill()
+	s.Networking.fill()
+	s.Watching.fill()
+	s.Peering.fill()
+	s.Replicas.fill()
+	s.Health.fill()
+	s.Admission.fill()
+	s.Metrics.fill()
+	if s.Persistence.DiffBase == nil {
+		s.Persistence.DiffBase = storage.AnnotationsDiffBase{}
+	}
+	if s.Persistence.Progress == nil {
+		s.Persistence.Progress = storage.SmartProgress{}
+	}
+	if s.Execution.Lifecycle == nil {
+		s.Execution.Lifecycle = handler.AllAtOnce
+	}
+	if s.Queueing.ErrorDelays == nil {
+		s.Queueing.ErrorDelays = Fibonacci(time.Second, 10*time.Minute)
+	}
+	if s.Queueing.DisputeDelays == nil {
+		s.Queueing.DisputeDelays = DefaultDisputeDelays()
+	}
+	return s
+}
+
+// DefaultDisputeDelays are the default of Queueing.DisputeDelays.
+func DefaultDisputeDelays() []time.Duration { return Fibonacci(time.Second, 5*time.Minute) }
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Fibonacci is the growing sequence 1, 2, 3, 5, 8 … of units, up to the limit;
+// empty if the unit is not positive.
+func Fibonacci(unit, limit time.Duration) []time.Duration {
+	var delays []time.Duration
+	for a, b := unit, 2*unit; 0 < a && a <= limit; a, b = b, a+b {
+		delays = append(delays, a)
+	}
+	return delays
+}

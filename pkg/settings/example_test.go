@@ -1,0 +1,32 @@
+package settings_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+// What is not set has its default.
+func ExampleSettings() {
+	var s settings.Settings
+	s.Execution.Backoff = 10 * time.Second
+	s = s.WithDefaults()
+	fmt.Println(s.Execution.Backoff, s.Execution.Workers, s.Persistence.Finalizer)
+	// Output: 10s 100 kopf.zalando.org/KopfFinalizerMarker
+}
+
+func ExampleSettings_Validate() {
+	var s settings.Settings
+	s.Execution.Workers = -1
+	s.Execution.Backoff = -time.Minute
+	fmt.Println(s.Validate())
+	// Output:
+	// settings.Execution.Backoff is negative: -1m0s
+	// settings.Execution.Workers is negative: -1
+}
+
+func ExampleFibonacci() {
+	fmt.Println(settings.Fibonacci(time.Second, 10*time.Second))
+	// Output: [1s 2s 3s 5s 8s]
+}

@@ -1,0 +1,76 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// Validate finds what would make the operator misbehave, all of it at once.
+func (s Settings) Validate() error {
+	return errors.Join(
+		s.validateScope(),
+		s.Persistence.validate(),
+		notNegative("Persistence.ConsistencyTimeout", s.Persistence.ConsistencyTimeout),
+		notNegative("Execution.Backoff", s.Execution.Backoff),
+		notNegative("Execution.Checkpoint", s.Execution.Checkpoint),
+		notNegative("Execution.Workers", s.Execution.Workers),
+		notNegative("Execution.GracePeriod", s.Execution.GracePeriod),
+		notNegative("Execution.ExitTimeout", s.Execution.ExitTimeout),
+		notNegative("Background.CancellationPolling", s.Background.CancellationPolling),
+		s.Queueing.validate(),
+		s.Posting.validate(),
+		s.Networking.validate(),
+		s.Watching.validate(),
+		s.Peering.validate(),
+		s.Replicas.validate(),
+		s.Health.validate(),
+		s.Admission.validate(),
+		s.Metrics.validate(),
+	)
+}
+
+func notNegative[T int | time.Duration](name string, value T) error {
+	if value < 0 {
+		return fmt.Errorf("settings.%s is negative: %v", name, value)
+	}
+	return nil
+}
+
+func (p Persistence) validate() error {
+	return errors.Join(p.validateFinalizer(), validateStorage("DiffBase", p.DiffBase), validateStorage("Progress", p.Progress))
+}
+
+func validateStorage(name string, declared any) error {
+	validator, ok := declared.(storage.Validator)
+	if !ok {
+		return nil
+	}
+	if err := validator.Validate(); err != nil {
+		return fmt.Errorf("settings.Persistence.%s: %w", name, err)
+	}
+	return nil
+}
+
+func (p Persistence) validateFinalizer() error {
+	if p.Finalizer == "" {
+		return nil
+	}
+	if faults := validation.IsQualifiedName(p.Finalizer); len(faults) > 0 {
+		return fmt.Errorf("settings.Persistence.Finalizer %q is refused by Kubernetes: %s; use a name like %q",
+			p.Finalizer, faults[0], "my-operator.example.com/finalizer")
+	}
+	return nil
+}
+
+func (q Queueing) validate() error {
+	return errors.Join(
+		noPauseIntoThePast("Queueing.ErrorDelays", q.ErrorDelays),
+		noPauseIntoThePast("Queueing.DisputeDelays", q.DisputeDelays),
+		notNegative("Queueing.EventBacklog", q.EventBacklog),
+	)
+}

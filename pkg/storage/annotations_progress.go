@@ -1,0 +1,93 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// AnnotationsProgress keeps each record in an annotation of the object, named by
+// the id of the handler. It works for every resource.
+//
+// Specification: Configuration, "Handling progress".
+type AnnotationsProgress struct {
+	// Prefix is the domain of the annotations; DefaultPrefix if empty. Operators
+	// that handle the same objects must have different ones.
+	Prefix string
+	// Verbose writes nulls for what is absent in a record.
+	Verbose bool
+	// WithoutV1 neither reads nor writes the annotation that early operators of
+	// Kopf use in place of the current one if prefix and id are long. It is still
+	// removed.
+	WithoutV1 bool
+}
+
+var (
+	_ Progress  = AnnotationsProgress{}
+	_ Validator = AnnotationsProgress{}
+)
+
+func (s AnnotationsProgress) prefix() string { return cmp.Or(s.Prefix, DefaultPrefix) }
+
+func (s AnnotationsProgress) keys(body *object.Body, handlerID string) []string {
+	return annotationKeys(s.prefix(), handlerID, body, s.WithoutV1)
+}
+
+// Fetch reads the record.
+func (s AnnotationsProgress) Fetch(_ context.Context, body *object.Body, handlerID string) (*Record, error) {
+	return fetchAnnotation(body, s.keys(body, handlerID), progressOf(handlerID), parseRecord)
+}
+
+func progressOf(handlerID string) string { return fmt.Sprintf("progress of handler %q", handlerID) }
+
+// parseRecord reads a record that somebody else may have written. Null is nil.
+func parseRecord(text string) (*Record, error) {
+	var record *Record
+	if err := json.Unmarshal([]byte(text), &record); err != nil {
+		return nil, err
+	}
+	return record, nil
+}
+
+// Store writes the record.
+func (s AnnotationsProgress) Store(_ context.Context, body *object.Body, into Patch, handlerID string, record *Record) error {
+	text, err := record.text(s.Verbose)
+	if err != nil {
+		return err
+	}
+	for _, key := range s.keys(body, handlerID) {
+		into.put(annotation(key), body, text)
+	}
+	mark(s.prefix(), body, into)
+	return nil
+}
+
+// Purge removes the record.
+func (s AnnotationsProgress) Purge(_ context.Context, body *object.Body, into Patch, handlerID string) error {
+	for _, key := range annotationKeys(s.prefix(), handlerID, body, false) {
+		into.remove(annotation(key), body)
+	}
+	return nil
+}
+
+// Clear leaves out all annotations of the prefix.
+func (s AnnotationsProgress) Clear(essence object.Essence) object.Essence {
+	annotations := annotationsOf(essence)
+	prefix := s.prefix() + "/"
+	left := withoutKeys(annotations, func(key string) bool { return strings.HasPrefix(key, prefix) })
+	switch {
+	case len(left) == len(annotations):
+		return essence
+	case len(left) == 0:
+		return Without(essence, object.Path{"metadata", "annotations"})
+	default:
+		return with(essence, object.Path{"metadata", "annotations"}, left)
+	}
+}
+
+// Validate checks the prefix.
+func (s AnnotationsProgress) Validate() error { return validatePrefix(s.Prefix) }

@@ -1,0 +1,76 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// An envelope holds a base of which only hashes are kept in part. The two
+// mappings have the form of the essence: one has the known values, the other one
+// a hash wherever a value is not known.
+type envelope struct {
+	Version int            `json:"kopf-hashed"`
+	Known   map[string]any `json:"known,omitempty"`
+	Hashed  map[string]any `json:"hashed,omitempty"`
+}
+
+const (
+	envelopeKey     = "kopf-hashed"
+	envelopeVersion = 1
+)
+
+func isEnvelope(decoded map[string]any) bool { _, ok := decoded[envelopeKey]; return ok }
+
+// openEnvelope trusts nothing: the annotation can be written by others.
+func openEnvelope(hasher hasher, decoded map[string]any) (object.Essence, error) {
+	if decoded[envelopeKey] != any(int64(envelopeVersion)) {
+		return nil, fmt.Errorf("it is hashed in a way that this operator does not know: it takes version %d", envelopeVersion)
+	}
+	known, knownErr := optionalMapping(decoded, "known")
+	hashed, hashedErr := optionalMapping(decoded, "hashed")
+	if err := errors.Join(knownErr, hashedErr); err != nil {
+		return nil, err
+	}
+	return overlay(hasher, nil, known, hashed)
+}
+
+func optionalMapping(decoded map[string]any, key string) (map[string]any, error) {
+	value, ok := decoded[key]
+	mapping, isMapping := value.(map[string]any)
+	if ok && !isMapping {
+		return nil, fmt.Errorf("%s is not a mapping", key)
+	}
+	return mapping, nil
+}
+
+// overlay puts the hashes in between the known values.
+func overlay(hasher hasher, path object.Path, known, hashed map[string]any) (map[string]any, error) {
+	merged := make(map[string]any, len(known)+len(hashed))
+	maps.Copy(merged, known)
+	for key, value := range hashed {
+		var err error
+		switch value := value.(type) {
+		case string:
+			merged[key], err = newHashed(hasher, child(path, key), value)
+		case map[string]any:
+			inner, _ := known[key].(map[string]any)
+			merged[key], err = overlay(hasher, child(path, key), inner, value)
+		default:
+			err = fmt.Errorf("the hash of %s is not a text", child(path, key))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return merged, nil
+}
+
+func newHashed(hasher hasher, path object.Path, digest string) (*Hashed, error) {
+	if len(digest) != digestLength {
+		return nil, fmt.Errorf("the hash of %s has not %d characters", path, digestLength)
+	}
+	return &Hashed{hasher: hasher, path: path, digest: digest}, nil
+}

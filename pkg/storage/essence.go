@@ -1,0 +1,92 @@
+package storage
+
+import (
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// BuildEssence makes the essence of a body: everything but apiVersion, kind,
+// status and metadata; of metadata the labels, and the annotations that neither
+// kubectl nor an operator keeps for itself; and the extra fields as they are,
+// also if they would be left out otherwise. An empty path is ignored.
+//
+// It is the common part of all DiffBase.Build. The essence shares its parts with
+// the body, and is as read only as the body is.
+//
+// Specification: Configuration, "Change detection".
+func BuildEssence(body *object.Body, extra []object.Path) object.Essence {
+	raw := body.Raw()
+	essence := make(object.Essence, len(raw))
+	for key, value := range raw {
+		switch key {
+		case "apiVersion", "kind", "metadata", "status":
+		default:
+			essence[key] = value
+		}
+	}
+	if metadata := trackedMetadata(raw); len(metadata) > 0 {
+		essence["metadata"] = metadata
+	}
+	for _, field := range extra {
+		restore(essence, raw, field)
+	}
+	return withoutEmptyStanzas(essence)
+}
+
+// trackedMetadata is what people set in metadata, without what is empty.
+func trackedMetadata(raw map[string]any) map[string]any {
+	metadata, _ := raw["metadata"].(map[string]any)
+	tracked := make(map[string]any, 2)
+	if labels, _ := metadata["labels"].(map[string]any); len(labels) > 0 {
+		tracked["labels"] = labels
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotations = withoutOperators(annotations); len(annotations) > 0 {
+		tracked["annotations"] = annotations
+	}
+	return tracked
+}
+
+// restore puts a field of the body into the essence, null or not. It changes
+// only the top of the essence, for what is below may belong to the body.
+func restore(essence object.Essence, raw map[string]any, field object.Path) {
+	value, ok := find(raw, field)
+	switch {
+	case !ok || len(field) == 0:
+	case len(field) == 1:
+		essence[field[0]] = value
+	default:
+		inner, _ := essence[field[0]].(map[string]any)
+		essence[field[0]] = with(inner, field[1:], value)
+	}
+}
+
+// find tells a null from an absent field, as object.Lookup does not: the essence
+// must be the same as the one of other operators, nulls included.
+func find(value any, path object.Path) (any, bool) {
+	for _, key := range path {
+		mapping, ok := value.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if value, ok = mapping[key]; !ok {
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// withoutEmptyStanzas leaves out what the cluster has as empty or not at all,
+// depending on who wrote it: its coming and going is no change.
+func withoutEmptyStanzas(essence object.Essence) object.Essence {
+	for _, stanza := range []object.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}} {
+		if value, ok := find(essence, stanza); ok && isEmpty(value) {
+			essence = Without(essence, stanza)
+		}
+	}
+	return essence
+}
+
+func isEmpty(value any) bool {
+	mapping, isMapping := value.(map[string]any)
+	return value == nil || isMapping && len(mapping) == 0
+}

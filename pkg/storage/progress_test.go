@@ -1,0 +1,211 @@
+package storage_test
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+const longID = "update_fn/spec.template.spec.containers.resources.limits.memory"
+
+func TestProgressKeepsRecords(t *testing.T) {
+	for name, progress := range map[string]storage.Progress{
+		"in annotations":                   storage.AnnotationsProgress{},
+		"in annotations of another prefix": storage.AnnotationsProgress{Prefix: "my-op.example.com", Verbose: true},
+		"in annotations without version 1": storage.AnnotationsProgress{WithoutV1: true},
+		"in the status":                    storage.StatusProgress{},
+		"in another field":                 storage.StatusProgress{Field: object.Path{"spec", "handling"}},
+		"in both":                          storage.MultiProgress{storage.StatusProgress{}, storage.AnnotationsProgress{}},
+		"by default":                       storage.SmartProgress{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := t.Context()
+			body := annotated(nil)
+			for _, id := range []string{"create_fn", "create_fn/sub", longID} {
+				if record, err := progress.Fetch(ctx, body, id); record != nil || err != nil {
+					t.Fatalf("got %+v, %v", record, err)
+				}
+				first := &storage.Record{Started: noon, Delayed: noon, Retries: 1, Message: "<m>", Subrefs: []string{"create_fn/sub"}}
+				body = stored(t, progress, body, id, first)
+				last := &storage.Record{Started: noon, Stopped: noon, Retries: 2, Success: true}
+				body = stored(t, progress, body, id, last)
+
+				clean := progress.Clear(storage.BuildEssence(body, []object.Path{{"status"}, {"metadata", "annotations"}}))
+				if want := decoded(t, `{"spec": {"size": 1}}`); !reflect.DeepEqual(storage.Without(clean, object.Path{"metadata"}), want) {
+					t.Errorf("progress is a change: %v", clean)
+				}
+			}
+			for _, id := range []string{"create_fn", "create_fn/sub", longID} {
+				patch := storage.Patch{}
+				noError(t, progress.Purge(ctx, body, patch, id))
+				body = applied(body, patch)
+				if record, err := progress.Fetch(ctx, body, id); record != nil || err != nil {
+					t.Errorf("after the purge: %+v, %v", record, err)
+				}
+				patch = storage.Patch{}
+				noError(t, progress.Purge(ctx, body, patch, id))
+				nothing(t, patch)
+			}
+		})
+	}
+}
+
+// stored is the body after the record was stored, which must be fetched as it
+// was, and must cost no second write.
+func stored(t *testing.T, progress storage.Progress, body *object.Body, id string, record *storage.Record) *object.Body {
+	t.Helper()
+	patch := storage.Patch{}
+	noError(t, progress.Store(t.Context(), body, patch, id, record))
+	body = applied(body, patch)
+	got, err := progress.Fetch(t.Context(), body, id)
+	if err != nil || !sameRecord(*got, *record) {
+		t.Fatalf("got %+v, %v, want %+v", got, err, record)
+	}
+	patch = storage.Patch{}
+	noError(t, progress.Store(t.Context(), body, patch, id, record))
+	nothing(t, patch)
+	return body
+}
+
+func TestPurgeForgetsWhatThePatchWasAboutToWrite(t *testing.T) {
+	for name, progress := range map[string]storage.Progress{
+		"annotations": storage.AnnotationsProgress{}, "status": storage.StatusProgress{}, "default": storage.SmartProgress{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body, patch := annotated(nil), storage.Patch{}
+			noError(t, progress.Store(t.Context(), body, patch, longID, &storage.Record{}))
+			noError(t, progress.Purge(t.Context(), body, patch, longID))
+			nothing(t, patch)
+		})
+	}
+}
+
+func TestStoreAfterPurgeInOnePatchWins(t *testing.T) {
+	for name, progress := range map[string]storage.Progress{
+		"annotations": storage.AnnotationsProgress{}, "status": storage.StatusProgress{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record := &storage.Record{Started: noon, Retries: 1}
+			body := stored(t, progress, annotated(nil), "fn", record)
+			patch := storage.Patch{}
+			noError(t, progress.Purge(t.Context(), body, patch, "fn"))
+			noError(t, progress.Store(t.Context(), body, patch, "fn", record))
+			nothing(t, patch)
+		})
+	}
+}
+
+func TestSmartProgressReadsTheStatusAndLeavesItAlone(t *testing.T) {
+	ctx := t.Context()
+	body := bodyOf(t, `{"status": {"kopf": {"progress": {"fn": {"started": "2024-02-14T12:00:00.123456", "retries": 5}}}}}`)
+	progress := storage.SmartProgress{}
+	record, err := progress.Fetch(ctx, body, "fn")
+	if err != nil || record.Retries != 5 || !record.Started.Equal(noon) {
+		t.Fatalf("got %+v, %v", record, err)
+	}
+	patch := storage.Patch{}
+	noError(t, progress.Store(ctx, body, patch, "fn", record))
+	if _, written := patch["status"]; written {
+		t.Errorf("the status was written: %v", patch)
+	}
+	patch = storage.Patch{}
+	noError(t, progress.Purge(ctx, body, patch, "fn"))
+	if want := (storage.Patch{"status": map[string]any{"kopf": map[string]any{"progress": map[string]any{"fn": nil}}}}); !reflect.DeepEqual(patch, want) {
+		t.Errorf("got %v, want %v", patch, want)
+	}
+}
+
+func TestBrokenProgress(t *testing.T) {
+	const key = "kopf.zalando.org/fn"
+	for name, test := range map[string]struct {
+		progress storage.Progress
+		body     *object.Body
+		where    string
+	}{
+		"an annotation":       {storage.AnnotationsProgress{}, annotated(map[string]string{key: "sesame"}), key},
+		"an empty annotation": {storage.AnnotationsProgress{}, annotated(map[string]string{key: ""}), key},
+		"a wrong type":        {storage.SmartProgress{}, annotated(map[string]string{key: `{"started": "sesame"}`}), key},
+		"a status field":      {storage.StatusProgress{}, bodyOf(t, `{"status": {"kopf": {"progress": {"fn": "sesame"}}}}`), "status.kopf.progress.fn"},
+		"several":             {storage.MultiProgress{storage.StatusProgress{}, storage.AnnotationsProgress{}}, annotated(map[string]string{key: "[]"}), key},
+	} {
+		t.Run(name, func(t *testing.T) {
+			record, err := test.progress.Fetch(t.Context(), test.body, "fn")
+			assertBroken(t, err, test.where)
+			if record != nil {
+				t.Errorf("got %+v", record)
+			}
+		})
+	}
+	t.Run("is not looked at if the same record is fine elsewhere", func(t *testing.T) {
+		body := bodyOf(t, `{"metadata": {"annotations": {"kopf.zalando.org/fn": "sesame"}},
+			"status": {"kopf": {"progress": {"fn": {"retries": 3}}}}}`)
+		record, err := storage.SmartProgress{}.Fetch(t.Context(), body, "fn")
+		if err != nil || record.Retries != 3 {
+			t.Errorf("got %+v, %v", record, err)
+		}
+	})
+}
+
+func TestEarlyAnnotationsAreReadAndRemoved(t *testing.T) {
+	progress := storage.AnnotationsProgress{}
+	patch := storage.Patch{}
+	noError(t, progress.Store(t.Context(), annotated(nil), patch, longID, &storage.Record{Retries: 3}))
+	body := applied(annotated(nil), patch)
+	keys := annotationsIn(body.Raw())
+	if len(keys) != 2 {
+		t.Fatalf("got %q, want the current key and the early one", keys)
+	}
+	current := slices.MaxFunc(keys, func(a, b string) int { return len(a) - len(b) })
+	patch = storage.Patch{}
+	patch.Set(object.Path{"metadata", "annotations", current}, nil)
+	body = applied(body, patch)
+	record, err := progress.Fetch(t.Context(), body, longID)
+	if err != nil || record.Retries != 3 {
+		t.Errorf("got %+v, %v", record, err)
+	}
+	patch = storage.Patch{}
+	noError(t, storage.AnnotationsProgress{WithoutV1: true}.Purge(t.Context(), body, patch, longID))
+	if left := annotationsIn(applied(body, patch).Raw()); len(left) != 0 {
+		t.Errorf("%q left", left)
+	}
+}
+
+func TestClearReturnsTheSameEssenceIfItIsClean(t *testing.T) {
+	essence := decoded(t, `{"spec": {}, "metadata": {"annotations": {"note": "text"}}}`)
+	for name, progress := range map[string]storage.Progress{
+		"annotations": storage.AnnotationsProgress{}, "status": storage.StatusProgress{}, "default": storage.SmartProgress{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := progress.Clear(essence); reflect.ValueOf(got).Pointer() != reflect.ValueOf(essence).Pointer() {
+				t.Error("it was copied")
+			}
+		})
+	}
+	left := storage.AnnotationsProgress{}.Clear(decoded(t, `{"metadata": {"annotations": {"note": "text", "kopf.zalando.org/x": "1"}}}`))
+	if want := decoded(t, `{"metadata": {"annotations": {"note": "text"}}}`); !reflect.DeepEqual(left, want) {
+		t.Errorf("got %v, want %v", left, want)
+	}
+}
+
+func TestRecorded(t *testing.T) {
+	body := annotated(map[string]string{
+		"kopf.zalando.org/parent":     `{"subrefs": ["parent/a", "parent/b", "parent/gone", "parent"]}`,
+		"kopf.zalando.org/parent.a":   `{"subrefs": ["parent/a/x", "parent"]}`,
+		"kopf.zalando.org/parent.a.x": `{}`,
+		"kopf.zalando.org/parent.b":   `broken`,
+		"kopf.zalando.org/other":      `{}`,
+	})
+	got, err := storage.Recorded(t.Context(), storage.SmartProgress{}, body, []string{"absent", "parent", "parent/b"})
+	noError(t, err)
+	if want := []string{"parent", "parent/a", "parent/a/x", "parent/b"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	_, err = storage.Recorded(t.Context(), unreachable{}, body, []string{"parent"})
+	if !errors.Is(err, errUnreachable) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,111 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// StatusDiffBase keeps the base as text in a field of the object's status, or of
+// any other part of it. The schema of the resource must allow the field: the API
+// server silently drops what it does not know.
+//
+// Specification: Configuration, "Storage transition".
+type StatusDiffBase struct {
+	// Field holds the base; status.kopf.last-handled-configuration if empty.
+	Field object.Path
+	// IgnoredFields are no part of the essence: a change of them is no change.
+	IgnoredFields []object.Path
+}
+
+var (
+	_ DiffBase  = StatusDiffBase{}
+	_ CycleBase = StatusDiffBase{}
+	_ Hasher    = StatusDiffBase{}
+	_ Validator = StatusDiffBase{}
+)
+
+func (s StatusDiffBase) field() object.Path {
+	if len(s.Field) == 0 {
+		return object.Path{"status", "kopf", DefaultKey}
+	}
+	return s.Field
+}
+
+// cycleField is beside the field of the base.
+func (s StatusDiffBase) cycleField() object.Path {
+	field := s.field()
+	last := len(field) - 1
+	return child(field[:last], field[last]+cycleSuffix)
+}
+
+// Build makes the essence without the ignored fields and this storage's own ones.
+func (s StatusDiffBase) Build(body *object.Body, extra []object.Path) object.Essence {
+	return s.clean(body, extra, BuildEssence(body, extra))
+}
+
+func (s StatusDiffBase) clean(_ *object.Body, _ []object.Path, essence object.Essence) object.Essence {
+	return Without(Without(essence, s.IgnoredFields...), s.field(), s.cycleField())
+}
+
+// Fetch reads the base, without the fields that are ignored by now.
+func (s StatusDiffBase) Fetch(_ context.Context, body *object.Body) (object.Essence, error) {
+	return s.fetch(body, s.field(), "last handled state")
+}
+
+// FetchCycle reads the essence of the open cycle.
+func (s StatusDiffBase) FetchCycle(_ context.Context, body *object.Body) (object.Essence, error) {
+	return s.fetch(body, s.cycleField(), "state at the start of the handling cycle")
+}
+
+func (s StatusDiffBase) fetch(body *object.Body, field object.Path, what string) (object.Essence, error) {
+	value, ok := body.Lookup(field)
+	if !ok {
+		return nil, nil
+	}
+	text, isText := value.(string)
+	err := errors.New("it is not a text")
+	var essence object.Essence
+	if isText {
+		essence, err = DecodeBase(body, text)
+	}
+	if err != nil {
+		return nil, &BrokenError{What: what, Where: fmt.Sprintf("field %q", field), Err: err}
+	}
+	return Without(essence, s.IgnoredFields...), nil
+}
+
+// Store writes the base.
+func (s StatusDiffBase) Store(_ context.Context, body *object.Body, into Patch, essence object.Essence) error {
+	return s.store(body, into, s.field(), essence)
+}
+
+// StoreCycle writes the essence of the open cycle.
+func (s StatusDiffBase) StoreCycle(_ context.Context, body *object.Body, into Patch, essence object.Essence) error {
+	return s.store(body, into, s.cycleField(), essence)
+}
+
+func (s StatusDiffBase) store(body *object.Body, into Patch, field object.Path, essence object.Essence) error {
+	text, _, err := EncodeBase(body, essence, 0)
+	if err == nil {
+		into.put(field, body, text)
+	}
+	return err
+}
+
+// PurgeCycle removes the essence of the open cycle.
+func (s StatusDiffBase) PurgeCycle(_ context.Context, body *object.Body, into Patch) error {
+	into.remove(s.cycleField(), body)
+	return nil
+}
+
+// Hashes tells why Store keeps the essence as hashes.
+func (s StatusDiffBase) Hashes(body *object.Body, _ Patch, essence object.Essence) HashReason {
+	_, reason, _ := EncodeBase(body, essence, 0)
+	return reason
+}
+
+// Validate checks the field.
+func (s StatusDiffBase) Validate() error { return validateField(s.Field) }

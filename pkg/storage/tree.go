@@ -1,0 +1,130 @@
+package storage
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// tree is an essence on its way into an envelope.
+type tree struct {
+	hasher hasher
+	root   *node
+}
+
+// node is one mapping or leaf of the essence.
+type node struct {
+	path     object.Path
+	value    any              // what the essence has there
+	hidden   bool             // only a digest of the value is stored
+	children map[string]*node // of a mapping that is not hidden as a whole
+	frame    int              // bytes that its key takes in the envelope
+	size     int              // bytes that it takes there itself, or a little more
+}
+
+func newTree(hasher hasher, hides policy, essence object.Essence) *tree {
+	t := &tree{hasher: hasher, root: &node{value: essence}}
+	t.grow(t.root, hides, essence)
+	return t
+}
+
+func (t *tree) grow(n *node, hides policy, mapping map[string]any) {
+	n.children = make(map[string]*node, len(mapping))
+	for key, value := range mapping {
+		inner := &node{path: child(n.path, key), value: value, frame: jsonLength(key) + len(`:,`)}
+		n.children[key] = inner
+		if nested, ok := value.(map[string]any); ok && len(nested) > 0 {
+			t.grow(inner, hides, nested)
+			continue
+		}
+		inner.size = jsonLength(value)
+		if hides.hides(inner) {
+			inner.hide()
+		}
+	}
+	n.measure()
+}
+
+// hide puts one digest in place of a leaf, or of a whole mapping.
+func (n *node) hide() {
+	n.hidden = true
+	n.children = nil
+	n.size = digestLength + len(`""`)
+}
+
+func (n *node) measure() {
+	n.size = len(`{}`)
+	for _, inner := range n.children {
+		n.size += inner.framed()
+	}
+}
+
+// framed is the node's size with its key. A mapping has them twice: it may be
+// among the known values and among the hashes.
+func (n *node) framed() int {
+	if n.children != nil {
+		return n.size + 2*n.frame + len(`{}`)
+	}
+	return n.size + n.frame
+}
+
+// fit hashes as few mappings as it can until the envelope has at most so many
+// bytes. The top level remains, whatever it takes: an essence is a mapping.
+func (t *tree) fit(limit int) {
+	t.shrink(t.root, limit-len(`{"kopf-hashed":1,"known":{},"hashed":{}}`))
+}
+
+// shrink shares the room among the children, the smallest ones first: what they
+// leave is for the others, so that one large field does not hide the small ones.
+func (t *tree) shrink(n *node, room int) {
+	if n.size <= room || n.children == nil {
+		return
+	}
+	left := room - len(`{}`)
+	keys := slices.SortedFunc(maps.Keys(n.children), func(a, b string) int {
+		return cmp.Or(cmp.Compare(n.children[a].framed(), n.children[b].framed()), cmp.Compare(a, b))
+	})
+	for i, key := range keys {
+		inner := n.children[key]
+		share := left / (len(keys) - i)
+		t.shrink(inner, share-(inner.framed()-inner.size))
+		left -= inner.framed()
+	}
+	if n.measure(); left < 0 && n != t.root {
+		n.hide()
+	}
+}
+
+// split separates the known values from the digests.
+func (t *tree) split() (known, hashed map[string]any) { return t.splitNode(t.root) }
+
+func (t *tree) splitNode(n *node) (known, hashed map[string]any) {
+	known, hashed = map[string]any{}, map[string]any{}
+	for key, inner := range n.children {
+		switch {
+		case inner.hidden:
+			hashed[key] = t.hasher.digest(inner.path, inner.value)
+		case inner.children == nil:
+			known[key] = inner.value
+		default:
+			innerKnown, innerHashed := t.splitNode(inner)
+			if len(innerKnown) > 0 {
+				known[key] = innerKnown
+			}
+			if len(innerHashed) > 0 {
+				hashed[key] = innerHashed
+			}
+		}
+	}
+	return known, hashed
+}
+
+func jsonLength(value any) int {
+	text, err := compact(value)
+	if err != nil {
+		return 0 // the text of the whole will fail, and say why
+	}
+	return len(text)
+}

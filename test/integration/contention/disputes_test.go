@@ -1,0 +1,145 @@
+package contention
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/storage"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+const (
+	brief = 50 * time.Millisecond
+	calm  = 500 * time.Millisecond
+	// most is how many writes of one operator there can be until the dispute is
+	// noticed: each round of it takes two, and a pass may have begun another one.
+	most = 40
+)
+
+// Who is the first to slow down may leave the other one nothing to undo.
+var oneEach = gomega.BeElementOf(1, 2)
+
+// Two operators that undo each other's changes are noticed by both, slowed down, and
+// named in one event each. Nothing else happens then.
+func TestTwoOperatorsThatFightAreSlowedDown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	one, two := b.operator("one.example.com", "a", time.Hour), b.operator("two.example.com", "b", time.Hour)
+	b.create()
+	b.expectDisputes(oneEach)
+	b.Eventually(b.quiet(one, two)).Should(gomega.BeTrue())
+	b.expectDisputes(oneEach, "Warning ", "spec.x", `the field manager "kopf" (Update at 2`, "Let only one of them write")
+	b.Expect(one.writes()).To(gomega.BeNumerically("<=", most), one.String)
+	b.Expect(two.writes()).To(gomega.BeNumerically("<=", most), two.String)
+
+	b.Expect(cluster.Client().Delete(t.Context(), b.object)).To(gomega.Succeed())
+	b.Eventually(cluster.Exists(b.object)).Should(gomega.BeFalse(), "a deletion does not wait for the end of a dispute")
+}
+
+// quiet tells whether nobody writes any more.
+func (b *bench) quiet(parties ...party) func() bool {
+	return func() bool {
+		before := total(parties)
+		select {
+		case <-time.After(calm):
+		case <-b.t.Context().Done():
+		}
+		return before == total(parties)
+	}
+}
+
+func total(parties []party) int {
+	all := 0
+	for _, p := range parties {
+		all += p.writes()
+	}
+	return all
+}
+
+// The dispute goes on, slowly; when one of them stops, the other one gets its way.
+func TestADisputeEndsWithOneOfItsParties(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	one, two := b.operator("one.example.com", "a", brief), b.operator("two.example.com", "b", brief)
+	b.create()
+	b.expectDisputes(gomega.Equal(2), "Warning ", "spec.x")
+	before := one.writes() + two.writes()
+	b.Eventually(func() int { return one.writes() + two.writes() }).Should(gomega.BeNumerically(">", before+4), "it was only slowed down")
+	two.Stop()
+	b.Eventually(b.quiet(one)).Should(gomega.BeTrue())
+	b.Expect(cluster.Current(b.object)()).To(testenv.HavePath("spec.x", "a"))
+	b.expectDisputes(gomega.Equal(2))
+
+	b.Expect(b.set("somebody", "c")).To(gomega.Succeed())
+	b.Eventually(cluster.Current(b.object)).Should(testenv.HavePath("spec.x", "a"))
+}
+
+// Whoever it is that undoes the writes, is named.
+func TestAToolThatFightsIsNamed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	one := b.operator("one.example.com", "a", time.Hour)
+	b.create()
+	for range 2 * 10 {
+		b.Eventually(func() bool {
+			current, err := cluster.Current(b.object)()
+			return err == nil && current.Object["spec"].(map[string]any)["x"] == "a" || len(b.disputes()) > 0
+		}).Should(gomega.BeTrue())
+		b.Expect(b.set("rival", "b")).To(gomega.Succeed())
+	}
+	b.expectDisputes(gomega.Equal(1), "spec.x", `the field manager "rival" (Update at 2`)
+	b.Expect(one.writes()).To(gomega.BeNumerically("<=", most), one.String)
+}
+
+// Two operators that keep their records in the same annotations, and do not agree
+// about what there is to be handled, handle each other's records for ever.
+func TestOperatorsWithTheSameRecordsAreNoticed(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	nothing := func(context.Context, *kopf.Change) error { return nil }
+	plain, detailed := kopf.NewRegistry(), kopf.NewRegistry()
+	plain.OnUpdate(kopf.Resource("kopfexamples"), nothing, kopf.ID("plain"))
+	detailed.OnField(kopf.Resource("kopfexamples"), "status.phase", nothing, kopf.ID("detailed"))
+	b.object.Object["status"] = map[string]any{"phase": "new"}
+	b.create()
+	b.object.Object["status"] = map[string]any{"phase": "new"}
+	b.Expect(cluster.Client().Status().Update(t.Context(), b.object)).To(gomega.Succeed())
+	one := b.run(plain, storage.DefaultPrefix, []time.Duration{time.Hour})
+	two := b.run(detailed, storage.DefaultPrefix, []time.Duration{time.Hour})
+	b.expectDisputes(oneEach)
+	b.Eventually(b.quiet(one, two)).Should(gomega.BeTrue())
+	b.expectDisputes(oneEach, "metadata.annotations", "last-handled-configuration", "give one of the operators another prefix and finalizer")
+	b.Expect(one.writes()).To(gomega.BeNumerically("<=", most), one.String)
+	b.Expect(two.writes()).To(gomega.BeNumerically("<=", most), two.String)
+}
+
+// What is no dispute, however quick: a person who edits, others who write elsewhere,
+// and the operator's own writes.
+func TestWhatIsNoDispute(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	registry := kopf.NewRegistry()
+	registry.OnUpdate(kopf.Resource("kopfexamples"), func(_ context.Context, c *kopf.Change) error {
+		c.Patch().Set("a", "spec", "x")
+		return nil
+	}, kopf.ID("want"))
+	registry.Timer(kopf.Resource("kopfexamples"), func(_ context.Context, c *kopf.Tick) error {
+		phase, _ := c.Status().String("phase")
+		next := map[string]string{"": "even", "even": "odd", "odd": "even"}
+		c.Patch().Set(next[phase], "status", "phase")
+		return nil
+	}, kopf.ID("tick"), kopf.Interval(20*time.Millisecond))
+	one := b.run(registry, "one.example.com", []time.Duration{time.Hour})
+	b.create()
+	for _, x := range []string{"b", "c", "b", "c", "b", "c"} {
+		b.Expect(b.set("kubectl-edit", x)).To(gomega.Succeed())
+		b.Eventually(cluster.Current(b.object)).Should(testenv.HavePath("spec.x", "a"))
+	}
+	before := one.writes()
+	b.Eventually(one.writes).Should(gomega.BeNumerically(">", before+20), "the timer goes on")
+	b.expectDisputes(gomega.BeZero())
+}
