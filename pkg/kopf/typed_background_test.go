@@ -103,8 +103,8 @@ func TestIndicesTakeWhatTheirFunctionsReturn(t *testing.T) {
 			r := NewRegistry()
 			x := NewIndex(r, Resource("pods"), func(context.Context, *Indexed) (map[string]int, error) { return test.values, test.err }, ID("fn"))
 			table := only(t, r).Table
-			one, two := handler.Owner{Resource: "1"}, handler.Owner{Resource: "2"}
-			for owner, value := range map[handler.Owner]int{one: 1, two: 2} {
+			one, two := object.Key{Resource: "1"}, object.Key{Resource: "2"}
+			for owner, value := range map[object.Key]int{one: 1, two: 2} {
 				if err := table.Replace(owner, map[string]int{"a": value}); err != nil {
 					t.Fatal(err)
 				}
@@ -143,7 +143,7 @@ func TestATypedIndexHasItsObject(t *testing.T) {
 	if want := map[string]string{"n1": "one"}; err != nil || !reflect.DeepEqual(values, want) {
 		t.Errorf("got %v, %v", values, err)
 	}
-	if err := only(t, r).Table.Replace(handler.Owner{}, values); err != nil || len(x.Get("n1")) != 1 {
+	if err := only(t, r).Table.Replace(object.Key{}, values); err != nil || len(x.Get("n1")) != 1 {
 		t.Errorf("got %v, %v", x.Get("n1"), err)
 	}
 	if values, err := filling(t, r, map[string]any{"spec": "a text"}); values != nil || err == nil || !strings.Contains(err.Error(), "not a valid *v1.Pod") {

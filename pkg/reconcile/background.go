@@ -25,7 +25,7 @@ import (
 type background struct {
 	engine *Engine
 	served *served
-	key    Key
+	key    object.Key
 	uid    types.UID
 	memory *memory
 	group  *daemons.Group

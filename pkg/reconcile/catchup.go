@@ -48,7 +48,7 @@ func (e *Engine) catchUpWith(ctx context.Context, s *served, w *stream) error {
 		delete(versions, key.NamespacedName)
 	}
 	for name, version := range versions {
-		e.memories.of(Key{s.name, name}).raise(version)
+		e.memories.of(object.Key{Resource: s.name, NamespacedName: name}).raise(version)
 	}
 	return nil
 }

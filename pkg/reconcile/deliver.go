@@ -21,10 +21,10 @@ func (p *pass) deliver(ctx context.Context, current *object.Snapshot) {
 	for _, event := range p.lines.take(p.key) {
 		p.meet(event, current)
 		contributions := p.callEvent(ctx, event)
-		if event.kind == watch.Deleted {
-			p.memory.outlive(event.snapshot.GetUID())
+		if event.Type == watch.Deleted {
+			p.memory.outlive(event.Snapshot.GetUID())
 		}
-		if current != nil && event.kind != watch.Deleted && event.snapshot.GetUID() == current.GetUID() {
+		if current != nil && event.Type != watch.Deleted && event.Snapshot.GetUID() == current.GetUID() {
 			p.memory.unsent = append(p.memory.unsent, contributions...)
 		}
 	}
@@ -32,13 +32,13 @@ func (p *pass) deliver(ctx context.Context, current *object.Snapshot) {
 
 // meet notes which object an event is of. A late one of an earlier object is no
 // reason to forget the present one.
-func (p *pass) meet(event occurrence, current *object.Snapshot) {
-	m, uid := p.memory, event.snapshot.GetUID()
+func (p *pass) meet(event object.WatchEvent, current *object.Snapshot) {
+	m, uid := p.memory, event.Snapshot.GetUID()
 	if current == nil || m.uid != current.GetUID() {
 		m.renew(uid)
 	}
 	if m.uid == uid {
-		m.ended = event.kind == watch.Deleted
+		m.ended = event.Type == watch.Deleted
 	}
 }
 
@@ -50,9 +50,9 @@ func (p *pass) untold() bool {
 }
 
 // callEvent calls the handlers of one event.
-func (p *pass) callEvent(ctx context.Context, event occurrence) []execution.Contribution {
+func (p *pass) callEvent(ctx context.Context, event object.WatchEvent) []execution.Contribution {
 	visit := *p
-	visit.body = event.snapshot.Body()
+	visit.body = event.Snapshot.Body()
 	occasion := &handler.Occasion{Subject: visit.subject(), New: visit.body.Raw()}
 	var contributions []execution.Contribution
 	for _, d := range p.events {
@@ -70,10 +70,10 @@ func (p *pass) callEvent(ctx context.Context, event occurrence) []execution.Cont
 
 // callEventHandler calls one handler, unless its filter has failed. Errors are
 // logged, no more.
-func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, event occurrence, failure error) execution.Contribution {
+func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, event object.WatchEvent, failure error) execution.Contribution {
 	ctx, subject := p.prepare(ctx, d)
 	subject.Patch = &patch.Patch{}
-	arguments := handler.NewEvent(subject, d.Param, event.kind)
+	arguments := handler.NewEvent(subject, d.Param, event.Type)
 	var result any
 	began := time.Now()
 	if failure == nil {

@@ -20,7 +20,7 @@ import (
 type hearer struct {
 	*Engine
 	t      *testing.T
-	key    Key
+	key    object.Key
 	first  *object.Snapshot
 	memos  *memo.Memo[*int]
 	events []watch.EventType
@@ -72,7 +72,7 @@ func (w *hearer) cache(snapshot *object.Snapshot) {
 }
 
 // pass tells what has happened, and makes a pass.
-func (w *hearer) pass(line ...occurrence) {
+func (w *hearer) pass(line ...object.WatchEvent) {
 	w.t.Helper()
 	for _, o := range line {
 		w.lines.push(w.key, o)
@@ -92,10 +92,10 @@ func (w *hearer) expectEvents(expected ...watch.EventType) {
 // The cache is ahead of the events: a pass in between finds the object gone.
 func TestTheEndOfAnObjectComesWithItsMemo(t *testing.T) {
 	w := hear(t)
-	w.pass(occurrence{watch.Added, w.first})
+	w.pass(object.WatchEvent{Type: watch.Added, Snapshot: w.first})
 	w.cache(nil)
 	w.pass()
-	w.pass(occurrence{watch.Deleted, w.first})
+	w.pass(object.WatchEvent{Type: watch.Deleted, Snapshot: w.first})
 	w.expectEvents(watch.Added, watch.Deleted)
 	if w.given[0] != w.given[1] {
 		t.Error("the last event came with another memo")
@@ -112,14 +112,14 @@ func TestTheEndOfAnObjectComesWithItsMemo(t *testing.T) {
 // A pass in between finds the next object of the name.
 func TestALateEventDoesNotDisturbTheNextObject(t *testing.T) {
 	w := hear(t)
-	w.pass(occurrence{watch.Added, w.first})
+	w.pass(object.WatchEvent{Type: watch.Added, Snapshot: w.first})
 	next := w.successor()
 	w.cache(next)
 	w.pass()
 	m := w.memories.of(w.key)
 	kept := m.memos(next.GetUID(), nil) // as an indexing function or a daemon asks
 	m.handled = true
-	w.pass(occurrence{watch.Deleted, w.first}, occurrence{watch.Added, next})
+	w.pass(object.WatchEvent{Type: watch.Deleted, Snapshot: w.first}, object.WatchEvent{Type: watch.Added, Snapshot: next})
 	w.expectEvents(watch.Added, watch.Deleted, watch.Added)
 	if w.given[0] != w.given[1] || w.given[1] == w.given[2] {
 		t.Error("the memos do not belong to their objects")

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
@@ -16,21 +17,13 @@ import (
 // longer are looked at, until the last one has returned.
 const departurePolling = 200 * time.Millisecond
 
-// territory is a resource in a namespace, or in all of them.
-type territory struct{ resource, namespace string }
-
-// has tells whether an object belongs there.
-func (t territory) has(key Key) bool {
-	return key.Resource == t.resource && (t.namespace == "" || key.Namespace == t.namespace)
-}
-
 // vacate forgets everything of objects that are not watched any longer: nothing
 // tells when they change or go. The indices lose them at once. The rest is what
 // passes do, so that none is in the way of one that is running; or nobody works,
 // and there are no passes.
-func (e *Engine) vacate(s *served, where territory) {
+func (e *Engine) vacate(s *served, where object.StreamKey) {
 	if s.indexer != nil {
-		s.indexer.AllGone(func(owner handler.Owner) bool { return where.has(Key(owner)) })
+		s.indexer.AllGone(func(owner object.Key) bool { return where.Has(owner) })
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -50,7 +43,7 @@ func (e *Engine) vacate(s *served, where territory) {
 // and its daemons. Objects that are served in another version now must not be
 // handled twice at the same time.
 func (e *Engine) vacated(ctx context.Context, s *served) {
-	where := territory{resource: s.name}
+	where := object.StreamKey{Resource: s.name}
 	_ = wait.PollUntilContextCancel(ctx, departurePolling, true, func(context.Context) (bool, error) {
 		return !s.departing.any() && len(e.memories.in(where)) == 0, nil
 	})
@@ -67,13 +60,13 @@ func (p *pass) part() {
 	}
 }
 
-// in are the objects of a territory that are remembered.
-func (m *memories) in(where territory) []Key {
+// in are the objects of a stream that are remembered.
+func (m *memories) in(where object.StreamKey) []object.Key {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var keys []Key
+	var keys []object.Key
 	for key := range m.objects {
-		if where.has(key) {
+		if where.Has(key) {
 			keys = append(keys, key)
 		}
 	}
@@ -81,7 +74,7 @@ func (m *memories) in(where territory) []Key {
 }
 
 // leave forgets an object, and stops its daemons and timers.
-func (m *memories) leave(key Key, reason handler.StopReason) *background {
+func (m *memories) leave(key object.Key, reason handler.StopReason) *background {
 	m.mu.Lock()
 	known := m.objects[key]
 	delete(m.objects, key)
@@ -93,12 +86,12 @@ func (m *memories) leave(key Key, reason handler.StopReason) *background {
 	return known.background
 }
 
-// drop forgets the events of a territory.
-func (l *lines) drop(where territory) {
+// drop forgets the events of a stream.
+func (l *lines) drop(where object.StreamKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key := range l.waiting {
-		if where.has(key) {
+		if where.Has(key) {
 			delete(l.waiting, key)
 		}
 	}

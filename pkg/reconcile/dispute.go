@@ -17,7 +17,7 @@ import (
 // claimed is an object that the operator has written to; another one of the same
 // name begins anew.
 type claimed struct {
-	Key
+	object.Key
 	uid types.UID
 }
 

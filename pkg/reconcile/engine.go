@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -134,7 +135,7 @@ func (e *Engine) Ready() <-chan struct{} { return e.watching }
 
 // open begins to fill the queue: with everything that is there already, and
 // from now on with what changes.
-func (e *Engine) open(_ context.Context, waiting workqueue.TypedRateLimitingInterface[Key]) error {
+func (e *Engine) open(_ context.Context, waiting workqueue.TypedRateLimitingInterface[object.Key]) error {
 	e.lines.open()
 	e.mu.Lock()
 	e.queue = waiting.(*queue) //nolint:errcheck // the controller has been given no other one
@@ -150,7 +151,7 @@ func (e *Engine) open(_ context.Context, waiting workqueue.TypedRateLimitingInte
 			m.initial.Store(true)
 			m.settled = "" // its daemons and timers are to be started
 		}
-		for _, key := range e.memories.in(territory{resource: s.name}) { // those that have gone, too
+		for _, key := range e.memories.in(object.StreamKey{Resource: s.name}) { // those that have gone, too
 			e.queue.Add(key)
 		}
 	}
@@ -167,7 +168,7 @@ func (e *Engine) shut() {
 
 // dismiss forgets an object that is gone while nobody works: there are no passes
 // that would do it. A standby can be one for as long as the process lives.
-func (e *Engine) dismiss(key Key) {
+func (e *Engine) dismiss(key object.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.queue == nil {
@@ -176,7 +177,7 @@ func (e *Engine) dismiss(key Key) {
 }
 
 // enqueue asks for a pass; it does nothing while nobody works.
-func (e *Engine) enqueue(key Key) {
+func (e *Engine) enqueue(key object.Key) {
 	if queue := e.waiting(); queue != nil {
 		queue.Add(key)
 	}

@@ -57,7 +57,7 @@ func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Ind
 			return e.indexed(ctx, s, body, d)
 		},
 		Measure: func(d *handler.Declaration, o execution.Outcome) { e.measure(s, d, o) },
-		Current: func(owner handler.Owner) *object.Body {
+		Current: func(owner object.Key) *object.Body {
 			if snapshot := s.cached(owner.NamespacedName); snapshot != nil {
 				return snapshot.Body()
 			}
@@ -68,7 +68,7 @@ func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Ind
 
 // indexed makes the context and the subject of one call of an indexing function.
 func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject) {
-	key := Key{s.name, types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
+	key := object.Key{Resource: s.name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 	about := About{Body: func() *object.Body { return body }, Resource: s.Resource}
 	about.Logger = e.told.Logger(e.logger(key), about.Body, "handler", d.ID)
 	subject := handler.Subject{Body: body, Resource: &s.Resource, Logger: about.Logger, Client: e.Client}
@@ -78,13 +78,12 @@ func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *h
 }
 
 // index brings the indices up to date with what has happened to an object.
-func (e *Engine) index(ctx context.Context, s *served, key Key, o occurrence) {
-	owner := handler.Owner(key)
-	if o.kind != watch.Deleted {
-		s.indexer.Seen(ctx, owner, o.snapshot.Body())
+func (e *Engine) index(ctx context.Context, s *served, key object.Key, o object.WatchEvent) {
+	if o.Type != watch.Deleted {
+		s.indexer.Seen(ctx, key, o.Snapshot.Body())
 		return
 	}
-	s.indexer.Gone(owner)
+	s.indexer.Gone(key)
 	if s.indexed() {
 		e.memories.forget(key) // there are no passes that would do it
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
@@ -12,7 +13,7 @@ import (
 func (o *orchestrator) leave(ctx context.Context, s *served, w *stream) {
 	s.streams.remove(w.namespace)
 	o.depart(ctx, streamLeaving(s, w.namespace), []*stream{w}, func() {
-		o.vacate(s, territory{s.name, w.namespace})
+		o.vacate(s, object.StreamKey{Resource: s.name, Namespace: w.namespace})
 	})
 	o.log(s).V(1).Info("The objects are not watched any longer.", "namespace", w.namespace)
 }
@@ -27,7 +28,7 @@ func (o *orchestrator) retire(ctx context.Context, s *served) {
 		s.streams.remove(namespace)
 	}
 	o.depart(ctx, resourceLeaving(discovery.Served{Resource: s.Resource}), watches, func() {
-		o.vacate(s, territory{resource: s.name})
+		o.vacate(s, object.StreamKey{Resource: s.name})
 		if s.indexer != nil {
 			s.indexer.Close()
 		}

@@ -9,44 +9,37 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// occurrence is one watch event of an object. Its type is empty for an object
-// that was found by the initial listing.
-type occurrence struct {
-	kind     watch.EventType
-	snapshot *object.Snapshot
-}
-
 // lines keep the watch events of the objects until their event handlers have
 // seen them: a queue of keys de-duplicates, and every event counts. Lines exist
 // only for resources with event handlers, and only while events wait.
 type lines struct {
 	mu      sync.Mutex
 	limit   int
-	waiting map[Key][]occurrence
+	waiting map[object.Key][]object.WatchEvent
 	// lastOnly keeps one event an object, and none of those that are gone: while
 	// nobody works on them, which can be for as long as the process lives.
 	lastOnly bool
 }
 
 func newLines(limit int) *lines {
-	return &lines{limit: limit, waiting: map[Key][]occurrence{}, lastOnly: true}
+	return &lines{limit: limit, waiting: map[object.Key][]object.WatchEvent{}, lastOnly: true}
 }
 
 // push appends an event.
-func (l *lines) push(key Key, o occurrence) {
+func (l *lines) push(key object.Key, o object.WatchEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.lastOnly && o.kind == watch.Deleted:
+	case l.lastOnly && o.Type == watch.Deleted:
 		delete(l.waiting, key)
 	case l.lastOnly:
-		l.waiting[key] = []occurrence{o}
+		l.waiting[key] = []object.WatchEvent{o}
 	default:
 		l.waiting[key] = l.appended(l.waiting[key], o)
 	}
 }
 
-func (l *lines) appended(line []occurrence, o occurrence) []occurrence {
+func (l *lines) appended(line []object.WatchEvent, o object.WatchEvent) []object.WatchEvent {
 	line = append(line, o)
 	if len(line) > l.limit {
 		return merged(line)
@@ -56,8 +49,8 @@ func (l *lines) appended(line []occurrence, o occurrence) []occurrence {
 
 // merged drops the oldest modification that is not the last event: the next one
 // shows all of it. What appeared and disappeared is never dropped.
-func merged(line []occurrence) []occurrence {
-	oldest := slices.IndexFunc(line[:len(line)-1], func(o occurrence) bool { return o.kind == watch.Modified })
+func merged(line []object.WatchEvent) []object.WatchEvent {
+	oldest := slices.IndexFunc(line[:len(line)-1], func(o object.WatchEvent) bool { return o.Type == watch.Modified })
 	if oldest < 0 {
 		return line
 	}
@@ -65,7 +58,7 @@ func merged(line []occurrence) []occurrence {
 }
 
 // take empties the line of an object.
-func (l *lines) take(key Key) []occurrence {
+func (l *lines) take(key object.Key) []object.WatchEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	line := l.waiting[key]

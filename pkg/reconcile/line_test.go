@@ -20,8 +20,8 @@ const (
 	listed   = watch.EventType("")
 )
 
-func keyOf(name string) Key {
-	return Key{Resource: "kopfexamples.v1.kopf.dev", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
+func keyOf(name string) object.Key {
+	return object.Key{Resource: "kopfexamples.v1.kopf.dev", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
 
 func snapshot(t testing.TB, version int) *object.Snapshot {
@@ -34,14 +34,14 @@ func snapshot(t testing.TB, version int) *object.Snapshot {
 }
 
 // told is a line as text: the type and the version of each event.
-func told(line []occurrence) string {
+func told(line []object.WatchEvent) string {
 	var events []string
 	for _, o := range line {
-		kind := string(o.kind)
+		kind := string(o.Type)
 		if kind == "" {
 			kind = "LISTED"
 		}
-		events = append(events, kind+" "+o.snapshot.GetResourceVersion())
+		events = append(events, kind+" "+o.Snapshot.GetResourceVersion())
 	}
 	return strings.Join(events, ", ")
 }
@@ -78,7 +78,7 @@ func TestLines(t *testing.T) {
 				l.open()
 			}
 			for i, kind := range test.events {
-				l.push(keyOf("a"), occurrence{kind, snapshot(t, i+1)})
+				l.push(keyOf("a"), object.WatchEvent{Type: kind, Snapshot: snapshot(t, i+1)})
 			}
 			if got := told(l.take(keyOf("a"))); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
@@ -90,8 +90,8 @@ func TestLines(t *testing.T) {
 func TestLinesBelongToTheirObjects(t *testing.T) {
 	l := newLines(3)
 	l.open()
-	l.push(keyOf("a"), occurrence{added, snapshot(t, 1)})
-	l.push(keyOf("b"), occurrence{added, snapshot(t, 2)})
+	l.push(keyOf("a"), object.WatchEvent{Type: added, Snapshot: snapshot(t, 1)})
+	l.push(keyOf("b"), object.WatchEvent{Type: added, Snapshot: snapshot(t, 2)})
 	if a, again, b := told(l.take(keyOf("a"))), told(l.take(keyOf("a"))), told(l.take(keyOf("b"))); a != "ADDED 1" || again != "" || b != "ADDED 2" {
 		t.Errorf("got %q, %q, %q", a, again, b)
 	}
@@ -102,10 +102,10 @@ func TestLinesBelongToTheirObjects(t *testing.T) {
 
 func TestALineThatWasKeptOnStandbyGoesOn(t *testing.T) {
 	l := newLines(3)
-	l.push(keyOf("a"), occurrence{listed, snapshot(t, 1)})
-	l.push(keyOf("a"), occurrence{modified, snapshot(t, 2)})
+	l.push(keyOf("a"), object.WatchEvent{Type: listed, Snapshot: snapshot(t, 1)})
+	l.push(keyOf("a"), object.WatchEvent{Type: modified, Snapshot: snapshot(t, 2)})
 	l.open()
-	l.push(keyOf("a"), occurrence{modified, snapshot(t, 3)})
+	l.push(keyOf("a"), object.WatchEvent{Type: modified, Snapshot: snapshot(t, 3)})
 	if got := told(l.take(keyOf("a"))); got != "MODIFIED 2, MODIFIED 3" {
 		t.Errorf("got %q", got)
 	}
@@ -120,7 +120,7 @@ func TestLinesAreSafeForConcurrentUse(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		watches.Go(func() {
 			for i := range 100 {
-				l.push(keyOf(name), occurrence{modified, snapshot(t, i)})
+				l.push(keyOf(name), object.WatchEvent{Type: modified, Snapshot: snapshot(t, i)})
 			}
 		})
 		workers.Go(func() {
@@ -128,7 +128,7 @@ func TestLinesAreSafeForConcurrentUse(t *testing.T) {
 				line := l.take(keyOf(name))
 				mu.Lock()
 				for _, o := range line {
-					got = append(got, name+o.snapshot.GetResourceVersion())
+					got = append(got, name+o.Snapshot.GetResourceVersion())
 				}
 				mu.Unlock()
 			}
@@ -138,7 +138,7 @@ func TestLinesAreSafeForConcurrentUse(t *testing.T) {
 	workers.Wait()
 	for _, name := range []string{"a", "b"} {
 		for _, o := range l.take(keyOf(name)) {
-			got = append(got, name+o.snapshot.GetResourceVersion())
+			got = append(got, name+o.Snapshot.GetResourceVersion())
 		}
 	}
 	if slices.Sort(got); len(slices.Compact(got)) != 200 {

@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // listener is the only one on an informer, so that what it does is in order:
@@ -17,17 +19,17 @@ func (e *Engine) listener(ctx context.Context, s *served) cache.ResourceEventHan
 				kind = "" // it was there before
 				e.memories.of(s.key(snapshotOf(item))).initial.Store(true)
 			}
-			e.happened(ctx, s, occurrence{kind, snapshotOf(item)})
+			e.happened(ctx, s, object.WatchEvent{Type: kind, Snapshot: snapshotOf(item)})
 		},
 		UpdateFunc: func(before, after any) {
 			old, now := snapshotOf(before), snapshotOf(after)
 			switch {
 			case old.GetUID() != now.GetUID():
 				// Deleted and re-created while the watch was interrupted.
-				e.happened(ctx, s, occurrence{watch.Deleted, old})
-				e.happened(ctx, s, occurrence{watch.Added, now})
+				e.happened(ctx, s, object.WatchEvent{Type: watch.Deleted, Snapshot: old})
+				e.happened(ctx, s, object.WatchEvent{Type: watch.Added, Snapshot: now})
 			case old.GetResourceVersion() != now.GetResourceVersion():
-				e.happened(ctx, s, occurrence{watch.Modified, now})
+				e.happened(ctx, s, object.WatchEvent{Type: watch.Modified, Snapshot: now})
 			}
 		},
 		DeleteFunc: func(item any) {
@@ -35,14 +37,14 @@ func (e *Engine) listener(ctx context.Context, s *served) cache.ResourceEventHan
 				item = unknown.Obj // the deletion itself was missed
 			}
 			if last := snapshotOf(item); last != nil {
-				e.happened(ctx, s, occurrence{watch.Deleted, last})
+				e.happened(ctx, s, object.WatchEvent{Type: watch.Deleted, Snapshot: last})
 			}
 		},
 	}
 }
 
-func (e *Engine) happened(ctx context.Context, s *served, o occurrence) {
-	key := s.key(o.snapshot)
+func (e *Engine) happened(ctx context.Context, s *served, o object.WatchEvent) {
+	key := s.key(o.Snapshot)
 	if s.indexer != nil {
 		e.index(ctx, s, key, o)
 	}
@@ -52,7 +54,7 @@ func (e *Engine) happened(ctx context.Context, s *served, o occurrence) {
 	if len(s.events) > 0 {
 		e.lines.push(key, o)
 	}
-	if o.kind == watch.Deleted {
+	if o.Type == watch.Deleted {
 		e.dismiss(key)
 	}
 	e.enqueue(key)

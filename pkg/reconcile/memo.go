@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -16,7 +17,7 @@ func (e *Engine) Memo(resource selector.Resource, name types.NamespacedName, uid
 	if uid == "" || s == nil || !s.has(name, uid) {
 		return memo.NewValues(e.Memos)
 	}
-	key := Key{s.name, name}
+	key := object.Key{Resource: s.name, NamespacedName: name}
 	known := e.memories.known(key)
 	values := e.memories.of(key).memos(uid, e.Memos)
 	if !known && !s.has(name, uid) {

@@ -159,15 +159,15 @@ func (m *memory) once(what string) bool {
 // memories are those of all objects.
 type memories struct {
 	mu      sync.Mutex
-	objects map[Key]*memory
+	objects map[object.Key]*memory
 }
 
 // of returns the memory of an object, a new one if there is none.
-func (m *memories) of(key Key) *memory {
+func (m *memories) of(key object.Key) *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.objects == nil {
-		m.objects = map[Key]*memory{}
+		m.objects = map[object.Key]*memory{}
 	}
 	known := m.objects[key]
 	if known == nil {
@@ -178,14 +178,14 @@ func (m *memories) of(key Key) *memory {
 }
 
 // known tells whether there is a memory of the object.
-func (m *memories) known(key Key) bool {
+func (m *memories) known(key object.Key) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.objects[key] != nil
 }
 
 // forget drops the memory of an object that is gone.
-func (m *memories) forget(key Key) {
+func (m *memories) forget(key object.Key) {
 	m.mu.Lock()
 	known := m.objects[key]
 	delete(m.objects, key)

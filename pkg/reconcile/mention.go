@@ -3,13 +3,15 @@ package reconcile
 import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // mention is an object in the lines of a log. What is known of it is looked up when
 // a line is written: most loggers write none.
 type mention struct {
 	engine *Engine
-	key    Key
+	key    object.Key
 }
 
 var _ logr.Marshaler = mention{}

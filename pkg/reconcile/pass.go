@@ -21,7 +21,7 @@ const maxRounds = 8
 type pass struct {
 	*Engine
 	*served
-	key    Key
+	key    object.Key
 	memory *memory
 	log    logr.Logger
 	// body is the object as it is known now: as the watch, a direct read or our
@@ -36,7 +36,7 @@ type pass struct {
 
 // Reconcile makes one pass over the object, and tells when the next one is due.
 // Errors of the framework and of the API pause the object, and that object only.
-func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
+func (e *Engine) Reconcile(_ context.Context, key object.Key) (ctrl.Result, error) {
 	resource := e.served.get(key.Resource)
 	if resource == nil || !e.filling.wait(e.stopping) {
 		return ctrl.Result{}, nil
@@ -55,7 +55,7 @@ func (e *Engine) Reconcile(_ context.Context, key Key) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: wake}, nil
 }
 
-func (e *Engine) logger(key Key) logr.Logger {
+func (e *Engine) logger(key object.Key) logr.Logger {
 	return e.Logger.WithValues("object", mention{e, key}, "resource", key.Resource)
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // inQueue runs a test with a queue, in which time passes only when everybody waits.
@@ -17,7 +18,7 @@ func inQueue(t *testing.T, test func(t *testing.T, q *queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e := New(Config{Logger: logr.Discard()})
-		q := e.newQueue("", workqueue.DefaultTypedControllerRateLimiter[Key]()).(*queue)
+		q := e.newQueue("", workqueue.DefaultTypedControllerRateLimiter[object.Key]()).(*queue)
 		defer q.ShutDown()
 		test(t, q)
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -97,7 +98,7 @@ func idle(t *testing.T, c company) int64 {
 	s := e.served.get(kex.String())
 	for _, key := range keys {
 		if s.indexer != nil {
-			e.index(t.Context(), s, key, occurrence{watch.Added, s.cached(key.NamespacedName)})
+			e.index(t.Context(), s, key, object.WatchEvent{Type: watch.Added, Snapshot: s.cached(key.NamespacedName)})
 		}
 		visit(t, e, key)
 	}

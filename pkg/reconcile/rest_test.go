@@ -20,7 +20,7 @@ import (
 
 // atRest is an engine that knows so many objects of 1 KB, all of them handled,
 // and has no connection: whatever it would write fails the test.
-func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) (*Engine, []Key) {
+func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) (*Engine, []object.Key) {
 	t.Helper()
 	handlers := handlersOf(t, func(r *registry.Registry) {
 		for _, declare := range more {
@@ -37,7 +37,7 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) (*Eng
 	s.streams.put(&stream{informer: informer})
 	e.served.put(s)
 	e.working, e.stopping = t.Context(), make(chan struct{})
-	var keys []Key
+	var keys []object.Key
 	for i := range objects {
 		snapshot := handledObject(t, i)
 		if err := informer.GetStore().Add(snapshot); err != nil {
@@ -70,7 +70,7 @@ func withAbout(ctx context.Context, about About) context.Context {
 type aboutKey struct{}
 
 // visit makes a pass, which must find nothing to do.
-func visit(t testing.TB, e *Engine, key Key) {
+func visit(t testing.TB, e *Engine, key object.Key) {
 	result, err := e.Reconcile(t.Context(), key)
 	if err != nil || result.RequeueAfter != 0 || e.memories.of(key).settled == "" {
 		t.Fatalf("%s: %v, %v", key, result, err)

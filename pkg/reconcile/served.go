@@ -51,8 +51,8 @@ func newServed(resource selector.Resource, handlers registry.Handlers, api *kube
 	return s
 }
 
-func (s *served) key(snapshot *object.Snapshot) Key {
-	return Key{s.name, types.NamespacedName{Namespace: snapshot.GetNamespace(), Name: snapshot.GetName()}}
+func (s *served) key(snapshot *object.Snapshot) object.Key {
+	return object.Key{Resource: s.name, NamespacedName: types.NamespacedName{Namespace: snapshot.GetNamespace(), Name: snapshot.GetName()}}
 }
 
 // cached is the object as the watch has shown it last; nil if it is not there.

@@ -85,8 +85,8 @@ func TestAStandbyForgetsWhatIsNotWatchedAnyLonger(t *testing.T) {
 		namespace string
 		left      int
 	}{{"other", 1}, {"ns", 0}} {
-		e.vacate(s, territory{s.name, step.namespace})
-		if known := e.memories.in(territory{resource: s.name}); len(known) != step.left || len(e.lines.waiting) != step.left {
+		e.vacate(s, object.StreamKey{Resource: s.name, Namespace: step.namespace})
+		if known := e.memories.in(object.StreamKey{Resource: s.name}); len(known) != step.left || len(e.lines.waiting) != step.left {
 			t.Errorf("after %s has gone: got %v, %v", step.namespace, known, e.lines.waiting)
 		}
 	}

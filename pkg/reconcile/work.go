@@ -9,6 +9,8 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // Work handles the objects until the context is done, but for the pauses. Then it
@@ -86,20 +88,20 @@ func (e *Engine) Abort(reason error) { e.abort(reason) }
 func (e *Engine) Aborted() bool { return e.tolerance.Err() != nil }
 
 // workers are those who make the passes.
-func (e *Engine) workers() (controller.TypedController[Key], error) {
+func (e *Engine) workers() (controller.TypedController[object.Key], error) {
 	unique := true // names need not be unique: several operators run in one process
-	workers, err := controller.NewTypedUnmanaged("kopf", controller.TypedOptions[Key]{
+	workers, err := controller.NewTypedUnmanaged("kopf", controller.TypedOptions[object.Key]{
 		Reconciler:              e,
 		MaxConcurrentReconciles: e.Settings.Execution.Workers,
 		SkipNameValidation:      &unique,
 		NewQueue:                e.newQueue,
 		Logger:                  e.Logger.V(2),
-		LogConstructor:          func(*Key) logr.Logger { return e.Logger.V(2) },
+		LogConstructor:          func(*object.Key) logr.Logger { return e.Logger.V(2) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the workers cannot be set up: %w", err)
 	}
-	if err := workers.Watch(source.TypedFunc[Key](e.open)); err != nil {
+	if err := workers.Watch(source.TypedFunc[object.Key](e.open)); err != nil {
 		return nil, fmt.Errorf("the queue cannot be set up: %w", err)
 	}
 	return workers, nil
@@ -107,7 +109,7 @@ func (e *Engine) workers() (controller.TypedController[Key], error) {
 
 // serve lets the workers work until the context is done and the daemons and timers
 // are stopped: for good, or for a pause.
-func (e *Engine) serve(ctx, active context.Context, workers controller.TypedController[Key]) error {
+func (e *Engine) serve(ctx, active context.Context, workers controller.TypedController[object.Key]) error {
 	serving, halt := context.WithCancel(context.WithoutCancel(active))
 	stopped := make(chan struct{})
 	go func() {

@@ -3,7 +3,7 @@ package handler
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // IndexFunc tells what an index is to have of an object; nil: as it has it. It is
@@ -29,12 +29,6 @@ func NewIndexed(s Subject, param any, a Attempt) *Indexed {
 	return &Indexed{reading{s, param}, tried{a}}
 }
 
-// Owner is the object whose values are in an index.
-type Owner struct {
-	Resource string // as selector.Resource.String has it
-	types.NamespacedName
-}
-
 // Table is an index as the engine sees it. It is safe for concurrent use.
 type Table interface {
 	// Claim takes the index for an operator. The error says that another one has it.
@@ -43,9 +37,9 @@ type Table interface {
 	Release()
 	// Replace puts the values of an object in the place of its former ones. The
 	// error says that they are not of the type of the index.
-	Replace(owner Owner, values any) error
+	Replace(key object.Key, values any) error
 	// Remove takes out all values of an object.
-	Remove(owner Owner)
+	Remove(key object.Key)
 	// RemoveAll takes out all values of all objects that are gone.
-	RemoveAll(gone func(owner Owner) bool)
+	RemoveAll(gone func(key object.Key) bool)
 }

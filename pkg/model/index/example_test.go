@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // The engine writes; handlers read.
@@ -17,7 +17,7 @@ func Example() {
 		"pod1": {{"app", "shop"}: "pod1", {"tier", "web"}: "pod1"},
 		"pod2": {{"app", "shop"}: "pod2", {"tier", "db"}: "pod2"},
 	} {
-		pod := handler.Owner{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
+		pod := object.Key{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 		if err := byLabel.Replace(pod, labels); err != nil {
 			fmt.Println(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // Index is a mapping of keys to the values that objects have under them. It is
@@ -16,7 +17,7 @@ type Index[K comparable, V any] struct {
 	mu       sync.RWMutex
 	claimed  bool
 	cells    map[K]*cell[K, V]
-	holdings map[handler.Owner]*holding[K, V]
+	holdings map[object.Key]*holding[K, V]
 }
 
 var _ handler.Table = (*Index[string, any])(nil)

@@ -11,10 +11,11 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-func owner(name string) handler.Owner {
-	return handler.Owner{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
+func owner(name string) object.Key {
+	return object.Key{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
 
 // put replaces the values of an object.
@@ -93,7 +94,7 @@ func TestObjectsOfTheSameNameAreDifferentOnes(t *testing.T) {
 	one := owner("one")
 	elsewhere, other := one, one
 	elsewhere.Namespace, other.Resource = "elsewhere", "nodes.v1"
-	for i, o := range []handler.Owner{one, elsewhere, other} {
+	for i, o := range []object.Key{one, elsewhere, other} {
 		if err := x.Replace(o, map[string]int{"a": i}); err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +233,7 @@ func TestManyObjectsGoAtOnce(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		_ = x.Replace(owner(name), map[string]string{"all": name, name: name})
 	}
-	x.RemoveAll(func(o handler.Owner) bool { return o.Name != "two" })
+	x.RemoveAll(func(o object.Key) bool { return o.Name != "two" })
 	if got := x.Get("all"); len(got) != 1 || got[0] != "two" || x.Has("one") || x.Len() != 2 {
 		t.Errorf("got %v, %d keys", got, x.Len())
 	}

@@ -9,15 +9,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-func owner(name string) handler.Owner {
-	return handler.Owner{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
+func owner(name string) object.Key {
+	return object.Key{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
 
 // model is an index as simple as it can be: everything that every object has.
-type model map[handler.Owner]map[int]int
+type model map[object.Key]map[int]int
 
 func (m model) get(key int) []int {
 	var values []int

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // Replace puts the values of an object in the place of its former ones. They are a
@@ -14,7 +14,7 @@ import (
 // nothing is changed then.
 //
 // Specification: In-memory indexing, "Conditional indexing".
-func (x *Index[K, V]) Replace(owner handler.Owner, values any) error {
+func (x *Index[K, V]) Replace(owner object.Key, values any) error {
 	if values == nil {
 		return nil
 	}
@@ -37,14 +37,14 @@ func (x *Index[K, V]) Replace(owner handler.Owner, values any) error {
 }
 
 // Remove takes out all values of an object. Keys without any value go with them.
-func (x *Index[K, V]) Remove(owner handler.Owner) {
+func (x *Index[K, V]) Remove(owner object.Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.replace(owner, nil)
 }
 
 // RemoveAll takes out all values of all objects that are gone.
-func (x *Index[K, V]) RemoveAll(gone func(owner handler.Owner) bool) {
+func (x *Index[K, V]) RemoveAll(gone func(owner object.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for owner := range x.holdings {
@@ -54,7 +54,7 @@ func (x *Index[K, V]) RemoveAll(gone func(owner handler.Owner) bool) {
 	}
 }
 
-func (x *Index[K, V]) replace(owner handler.Owner, values map[K]V) {
+func (x *Index[K, V]) replace(owner object.Key, values map[K]V) {
 	held := x.holdings[owner]
 	if held == nil {
 		if len(values) == 0 {
@@ -78,9 +78,9 @@ func (x *Index[K, V]) replace(owner handler.Owner, values map[K]V) {
 	}
 }
 
-func (x *Index[K, V]) hold(owner handler.Owner) *holding[K, V] {
+func (x *Index[K, V]) hold(owner object.Key) *holding[K, V] {
 	if x.holdings == nil {
-		x.holdings, x.cells = map[handler.Owner]*holding[K, V]{}, map[K]*cell[K, V]{}
+		x.holdings, x.cells = map[object.Key]*holding[K, V]{}, map[K]*cell[K, V]{}
 	}
 	held := &holding[K, V]{}
 	x.holdings[owner] = held
@@ -89,7 +89,7 @@ func (x *Index[K, V]) hold(owner handler.Owner) *holding[K, V] {
 
 // drop forgets an object that has nothing in the index any more. An index without
 // any takes no memory: maps do not shrink by themselves.
-func (x *Index[K, V]) drop(owner handler.Owner) {
+func (x *Index[K, V]) drop(owner object.Key) {
 	delete(x.holdings, owner)
 	if len(x.holdings) == 0 {
 		x.holdings, x.cells = nil, nil

@@ -32,7 +32,7 @@ type world struct {
 	began   time.Time
 
 	mu   sync.Mutex
-	pods map[handler.Owner]*object.Body
+	pods map[object.Key]*object.Body
 	// answer is what the function does before it returns the value.
 	answer func(i *handler.Indexed) error
 	calls  []string
@@ -47,7 +47,7 @@ func inBubble(t *testing.T, test func(w *world), options ...handler.IndexOption)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		w := &world{t: t, ctx: ctx, end: cancel, index: index.New[string, string](), pods: map[handler.Owner]*object.Body{}, began: time.Now()}
+		w := &world{t: t, ctx: ctx, end: cancel, index: index.New[string, string](), pods: map[object.Key]*object.Body{}, began: time.Now()}
 		w.answers(func(*handler.Indexed) error { return nil })
 		d, err := handler.Index(selector.New("pods"), handler.Function{Index: w.value, Table: w.index}, append([]handler.IndexOption{handler.ID("values")}, options...)...)
 		if err != nil {
@@ -67,7 +67,7 @@ func (w *world) start(handlers ...*handler.Declaration) *indexing.Indexer {
 	}, funcr.Options{})
 	return indexing.New(indexing.Config{
 		Handlers: registry.Handlers(handlers),
-		Current: func(owner handler.Owner) *object.Body {
+		Current: func(owner object.Key) *object.Body {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return w.pods[owner]
@@ -103,8 +103,8 @@ func (w *world) answers(answer func(i *handler.Indexed) error) {
 
 func (w *world) elapsed() string { return time.Since(w.began).String() }
 
-func owner(name string) handler.Owner {
-	return handler.Owner{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
+func owner(name string) object.Key {
+	return object.Key{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
 
 // pod makes one. What has an equals sign is a label, and else the uid.

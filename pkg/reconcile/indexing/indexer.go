@@ -26,7 +26,7 @@ type Config struct {
 	Prepare func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject)
 	// Current is the object as it is known now; nil if it is not there. It is
 	// asked when the pause of an object is over, and must not call the Indexer.
-	Current func(owner handler.Owner) *object.Body
+	Current func(owner object.Key) *object.Body
 	// Measure is told what has come of every attempt; nil: nobody wants to know.
 	Measure func(d *handler.Declaration, o execution.Outcome)
 }
@@ -43,7 +43,7 @@ type Indexer struct {
 
 // entry is one object in one index.
 type entry struct {
-	owner   handler.Owner
+	owner   object.Key
 	handler *handler.Declaration
 }
 
@@ -66,7 +66,7 @@ func New(config Config) *Indexer {
 // Seen indexes an object that has come or changed. For an object in the place of
 // another one of its name, Gone is called before. The context is also for what is
 // to be repeated later: nothing is, when it is done.
-func (x *Indexer) Seen(ctx context.Context, owner handler.Owner, body *object.Body) {
+func (x *Indexer) Seen(ctx context.Context, owner object.Key, body *object.Body) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -85,7 +85,7 @@ func (x *Indexer) Seen(ctx context.Context, owner handler.Owner, body *object.Bo
 
 // Gone takes an object that was deleted out of all indices. One that is created
 // under its name is another object, and nothing is held against it.
-func (x *Indexer) Gone(owner handler.Owner) {
+func (x *Indexer) Gone(owner object.Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -98,7 +98,7 @@ func (x *Indexer) Gone(owner handler.Owner) {
 }
 
 // AllGone takes out all objects that are not watched any longer.
-func (x *Indexer) AllGone(gone func(owner handler.Owner) bool) {
+func (x *Indexer) AllGone(gone func(owner object.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for at := range x.failing {
