@@ -84,7 +84,7 @@ func (p *pass) declareDispute(d dispute, delay time.Duration) {
 	}
 	p.log.Info("Somebody else undoes what this operator writes to the object, again and again. It is handled less and less often, until that stops. "+remedy,
 		"fields", fields, "by", d.who(), "delay", delay.String())
-	p.post(p.body, warning, "Disputed", fmt.Sprintf("What this operator writes is undone again and again, by %s: %s. The object is handled less and less often, until that stops. %s",
+	p.post(p.body, warning, "FieldContention", fmt.Sprintf("What this operator writes is undone again and again, by %s: %s. The object is handled less and less often, until that stops. %s",
 		d.who(), fields, remedy))
 }
 

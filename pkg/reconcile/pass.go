@@ -133,7 +133,7 @@ func (p *pass) postpone(err error) {
 		}
 		body = snapshot.Body()
 	}
-	p.post(body, warning, "Postponed", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
+	p.post(body, warning, "ReconcileError", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
 }
 
 // recovered makes an error of a panic in the engine itself, so that one object

@@ -66,7 +66,7 @@ func (p *pass) conclude(in *intent) {
 	}
 	succeeded, failed := c.progress.Counts()
 	p.log.Info(fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed))
-	p.post(p.body, normal, "Finished", fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed))
+	p.post(p.body, normal, "CycleFinished", fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed))
 }
 
 // resumed tells that everything was called that an object asks of a new process. Of a

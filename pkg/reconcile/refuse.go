@@ -104,7 +104,7 @@ func (p *pass) blame(in *intent, part execution.Contribution, err error) {
 		c.unwritten = slices.DeleteFunc(c.unwritten, func(unwritten string) bool { return unwritten == id })
 	}
 	p.log.Error(err, "What the handler wants to be written to the object cannot be; the handler has failed.", "handler", id)
-	p.post(p.body, warning, "Refused", fmt.Sprintf("Handler %s failed: what it wants to be written is refused: %s", id, err))
+	p.post(p.body, warning, "WriteRejected", fmt.Sprintf("Handler %s failed: what it wants to be written is refused: %s", id, err))
 }
 
 // warnPruned tells, once, which fields the server has left out of what was

@@ -60,22 +60,22 @@ func (p *pass) report(c *cycle, d *handler.Declaration, o execution.Outcome) {
 		p.succeeded(d.ID)
 	case o.Final: // be it that it has waited for its sub-handlers too long
 		log.Error(o.Err, "The handler failed permanently.", handler.StackOf(o.Err)...)
-		p.post(p.body, warning, "Failure", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
+		p.post(p.body, warning, "HandlerFailed", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
 	case errors.As(o.Err, &children):
 		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
 	case errors.As(o.Err, &temporary): // the handler wants it so
 		log.Info("The handler will be retried.", "error", o.Err.Error(), "delay", o.Delay.String())
-		p.post(p.body, warning, "Retry", fmt.Sprintf("Handler %s will be retried: %s", d.ID, o.Err))
+		p.post(p.body, warning, "HandlerRetrying", fmt.Sprintf("Handler %s will be retried: %s", d.ID, o.Err))
 	default:
 		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
-		p.post(p.body, warning, "Retry", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))
+		p.post(p.body, warning, "HandlerRetrying", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))
 	}
 }
 
 // succeeded tells that nothing more is to be done for a handler.
 func (p *pass) succeeded(id string) {
 	p.log.Info("The handler succeeded.", "handler", id)
-	p.post(p.body, normal, "Success", fmt.Sprintf("Handler %s succeeded.", id))
+	p.post(p.body, normal, "HandlerSucceeded", fmt.Sprintf("Handler %s succeeded.", id))
 }
 
 // written tells of those whose success was open until now.

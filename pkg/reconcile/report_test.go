@@ -48,10 +48,10 @@ func TestASuccessIsReportedWhenItsResultIsWritten(t *testing.T) {
 	p.written(c)
 	p.written(c) // has nothing to add
 	log, events := strings.Join(w.log, "\n"), strings.Join(w.events, "\n")
-	if strings.Count(log, "succeeded") != 1 || !strings.Contains(events, "Success: Handler written succeeded.") {
+	if strings.Count(log, "succeeded") != 1 || !strings.Contains(events, "HandlerSucceeded: Handler written succeeded.") {
 		t.Errorf("got %s, %s", log, events)
 	}
-	if strings.Contains(events, "Handler refused succeeded") || !strings.Contains(events, "Refused: Handler refused failed") {
+	if strings.Contains(events, "Handler refused succeeded") || !strings.Contains(events, "WriteRejected: Handler refused failed") {
 		t.Errorf("got %s", events)
 	}
 }
@@ -66,7 +66,7 @@ func TestOutcomesAreReported(t *testing.T) {
 		"a success": {
 			execution.Outcome{Final: true},
 			[]string{"The handler succeeded.", `"handler"="fn"`},
-			"KopfExample/one Normal Success: Handler fn succeeded.",
+			"KopfExample/one Normal HandlerSucceeded: Handler fn succeeded.",
 		},
 		"an error that is ignored": {
 			execution.Outcome{Final: true, Ignored: failure}, []string{"The handler failed; this is ignored.", "no network"}, "",
@@ -74,17 +74,17 @@ func TestOutcomesAreReported(t *testing.T) {
 		"an error that is retried": {
 			execution.Outcome{Err: failure, Delay: time.Minute},
 			[]string{"The handler failed and will be retried.", "no network", `"delay"="1m0s"`},
-			"KopfExample/one Warning Retry: Handler fn failed and will be retried: no network",
+			"KopfExample/one Warning HandlerRetrying: Handler fn failed and will be retried: no network",
 		},
 		"an error for good": {
 			execution.Outcome{Final: true, Err: failure},
 			[]string{"The handler failed permanently.", "no network"},
-			"KopfExample/one Warning Failure: Handler fn failed permanently: no network",
+			"KopfExample/one Warning HandlerFailed: Handler fn failed permanently: no network",
 		},
 		"a panic, with its place": {
 			execution.Outcome{Err: &handler.PanicError{Value: "boom", Stack: []byte("main.go:7")}},
 			[]string{"panic: boom", `"stack"="main.go:7"`},
-			"KopfExample/one Warning Retry: Handler fn failed and will be retried: panic: boom",
+			"KopfExample/one Warning HandlerRetrying: Handler fn failed and will be retried: panic: boom",
 		},
 		"a wait for sub-handlers": {
 			execution.Outcome{Err: &handler.SubhandlersError{}, Delay: time.Second}, []string{"The handler waits for its sub-handlers."}, "",
@@ -92,7 +92,7 @@ func TestOutcomesAreReported(t *testing.T) {
 		"a wait for sub-handlers that is too long": {
 			execution.Outcome{Final: true, Err: &handler.TimeoutError{ID: "fn", Timeout: time.Second, Err: &handler.SubhandlersError{}}},
 			[]string{"The handler failed permanently."},
-			"KopfExample/one Warning Failure: Handler fn failed permanently: handler fn has timed out after 1s: some sub-handlers are not done yet",
+			"KopfExample/one Warning HandlerFailed: Handler fn failed permanently: handler fn has timed out after 1s: some sub-handlers are not done yet",
 		},
 	}
 	for name, test := range tests {
@@ -140,7 +140,7 @@ func TestAnOutageIsAnEventOnce(t *testing.T) {
 	for range 5 {
 		p.pause(errors.New("no connection"))
 	}
-	want := "KopfExample/one Warning Postponed: The object cannot be handled now; it will be retried: no connection"
+	want := "KopfExample/one Warning ReconcileError: The object cannot be handled now; it will be retried: no connection"
 	if len(w.log) != 5 || strings.Join(w.events, "\n") != want {
 		t.Errorf("got %q, %q", w.log, w.events)
 	}

@@ -20,10 +20,10 @@ func testEvents(t *testing.T, e *example) {
 		"Warning SomeReason: Some warning",
 		"Error SomeReason: Some exception: exception text",
 		"SomeType SomeReason: Some message of a type of its own",
-		"Normal Success: Handler logFn succeeded.",
-		"Normal Success: Handler createFn succeeded.",
-		"Normal Success: Handler createPod succeeded.",
-		"Normal Finished: The creation is processed: 3 succeeded; 0 failed.",
+		"Normal HandlerSucceeded: Handler logFn succeeded.",
+		"Normal HandlerSucceeded: Handler createFn succeeded.",
+		"Normal HandlerSucceeded: Handler createPod succeeded.",
+		"Normal CycleFinished: The creation is processed: 3 succeeded; 0 failed.",
 	))
 	pod, err := get[corev1.Pod](t, e.namespace, object.GetName())()
 	g.Expect(err).NotTo(gomega.HaveOccurred())

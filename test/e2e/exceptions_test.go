@@ -33,10 +33,10 @@ func testExceptions(t *testing.T, e *example) {
 			"%s: %s\n%s", o.handler, o.outcome, operator.output())
 	}
 	g.Eventually(cluster.Events(object)).Should(gomega.ContainElements(
-		"Normal Success: Handler temporaryFn succeeded.",
-		"Warning Retry: Handler temporaryFn will be retried: the data is not there yet",
-		"Warning Failure: Handler permanentFn failed permanently: the object cannot be valid",
-		"Warning Failure: Handler arbitraryFn failed permanently: handler arbitraryFn has used up its 3 attempts: the network is down",
-		gomega.HavePrefix("Warning Failure: Handler timeoutFn failed permanently: handler timeoutFn has timed out after 1s"),
+		"Normal HandlerSucceeded: Handler temporaryFn succeeded.",
+		"Warning HandlerRetrying: Handler temporaryFn will be retried: the data is not there yet",
+		"Warning HandlerFailed: Handler permanentFn failed permanently: the object cannot be valid",
+		"Warning HandlerFailed: Handler arbitraryFn failed permanently: handler arbitraryFn has used up its 3 attempts: the network is down",
+		gomega.HavePrefix("Warning HandlerFailed: Handler timeoutFn failed permanently: handler timeoutFn has timed out after 1s"),
 	))
 }

@@ -38,10 +38,10 @@ func testTutorial(t *testing.T, e *example) {
 	// Mistakes.
 	sizeless := e.variant(t, `{"metadata":{"name":"sizeless"},"spec":{"size":null}}`)
 	g.Eventually(cluster.Events(sizeless)).Should(gomega.ContainElement(
-		`Warning Failure: Handler createFn failed permanently: spec.size must be a size such as 1Gi; it is ""`))
+		`Warning HandlerFailed: Handler createFn failed permanently: spec.size must be a size such as 1Gi; it is ""`))
 	merge(t, sizeless, `{"spec":{"size":"1G"}}`)
 	g.Eventually(cluster.Events(sizeless)).Should(gomega.ContainElement(
-		"Warning Failure: Handler updateFn/spec.size failed permanently: there is no PVC, for the creation has failed: create the object anew"))
+		"Warning HandlerFailed: Handler updateFn/spec.size failed permanently: there is no PVC, for the creation has failed: create the object anew"))
 
 	// A PVC that is not bound cannot grow: the handler is called again later on.
 	labelled := e.variant(t, `{"metadata":{"name":"labelled","labels":{"owner":"me"}}}`)
@@ -51,7 +51,7 @@ func testTutorial(t *testing.T, e *example) {
 	g.Expect(pvc.Labels).To(gomega.Equal(map[string]string{"owner": "me"}))
 	merge(t, labelled, `{"spec":{"size":"2G"}}`)
 	g.Eventually(cluster.Events(labelled)).Should(gomega.ContainElement(
-		gomega.HavePrefix("Warning Retry: Handler updateFn/spec.size failed and will be retried: ")))
+		gomega.HavePrefix("Warning HandlerRetrying: Handler updateFn/spec.size failed and will be retried: ")))
 	operator.stop()
 }
 

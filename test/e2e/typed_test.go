@@ -37,7 +37,7 @@ func testTyped(t *testing.T, e *example) {
 	merge(t, claim, `{"spec":{"size":"1500Mi"}}`)
 	e.start(t)
 	g.Eventually(cluster.Events(claim)).Should(gomega.ContainElement(
-		"Warning Failure: Handler resizeFn/spec.size failed permanently: a volume of 2Gi cannot shrink to 1500Mi"))
+		"Warning HandlerFailed: Handler resizeFn/spec.size failed permanently: a volume of 2Gi cannot shrink to 1500Mi"))
 	merge(t, claim, `{"spec":{"size":"3Gi"}}`)
 	g.Eventually(current).Should(haveSize("3Gi"))
 }

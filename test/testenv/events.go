@@ -8,10 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Events are the Kubernetes events about the object, as "Warning Failure: the
+// Events are the Kubernetes events about the object, as "Warning HandlerFailed: the
 // message", each time it is polled:
 //
-//	g.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Normal Success: Handler fn succeeded."))
+//	g.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Normal HandlerSucceeded: Handler fn succeeded."))
 func (c *Cluster) Events(about client.Object) func() ([]string, error) {
 	namespace := cmp.Or(about.GetNamespace(), corev1.NamespaceDefault)
 	return func() ([]string, error) {

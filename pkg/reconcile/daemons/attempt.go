@@ -153,7 +153,7 @@ func (v *visit) deliver(result any) bool {
 	ctx := v.group.supervisor.delivering
 	err := v.group.host.Deliver(ctx, execution.Contribution{ID: v.handler.ID, Result: result, Patch: v.patch})
 	if err != nil && ctx.Err() == nil {
-		v.group.host.Warn(v.handler, Refused, fmt.Sprintf("What the handler %s wants to be written to the object was refused: %s", v.handler.ID, err))
+		v.group.host.Warn(v.handler, WriteRejected, fmt.Sprintf("What the handler %s wants to be written to the object was refused: %s", v.handler.ID, err))
 	}
 	return err == nil
 }

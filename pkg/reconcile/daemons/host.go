@@ -40,8 +40,8 @@ const (
 	Abandoned = "Abandoned"
 	// Stopping is a daemon that was asked to stop, and is still waited for.
 	Stopping = "Stopping"
-	// Refused is a handler whose changes of the object were not accepted.
-	Refused = "Refused"
+	// WriteRejected is a handler whose changes of the object were not accepted.
+	WriteRejected = "WriteRejected"
 )
 
 // Options configure a Supervisor.

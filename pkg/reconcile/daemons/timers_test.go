@@ -74,7 +74,7 @@ func TestWhatIsRefusedIsToldAndLost(t *testing.T) {
 			return nil
 		}, handler.Interval(10*time.Second)))
 		w.until(15)
-		w.expect("0s a: Refused", "10s a: Refused")
+		w.expect("0s a: WriteRejected", "10s a: WriteRejected")
 	})
 }
 

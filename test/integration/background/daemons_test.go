@@ -171,7 +171,7 @@ func TestADaemonBetweenTwoAttemptsHoldsNothing(t *testing.T) {
 	b.start()
 	obj := b.create("one", nil)
 	b.expectRunning("watch one", 0, 1)
-	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Warning Retry: Handler watch will be retried: broken"))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Warning HandlerRetrying: Handler watch will be retried: broken"))
 	b.remove(obj)
 	b.expectGone(obj)
 	b.expectRest()

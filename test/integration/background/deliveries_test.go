@@ -192,7 +192,7 @@ func TestWhatIsRefusedIsSaid(t *testing.T) {
 	}), kopf.ID("good"), kopf.Interval(brief))
 	b.start()
 	obj := b.create("one", nil)
-	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Refused: Handler bad failed")))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning WriteRejected: Handler bad failed")))
 	b.Eventually(b.runs.count("bad one")).Should(gomega.BeNumerically(">", 3))
 	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.good", gomega.BeNumerically(">", 3)))
 	b.Expect(b.current(obj)).To(testenv.HavePath("spec.bad", nil))

@@ -110,7 +110,7 @@ func TestATimerGoesOnAfterTheAPIHasFailed(t *testing.T) {
 			b.expectWaiting(o)
 			if test.apart {
 				b.expectUndisturbed(good)
-				b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Postponed: ")), b.logs.String)
+				b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning ReconcileError: ")), b.logs.String)
 				b.Expect(b.logs.With("The object cannot be handled now", `"name"="bad"`)).NotTo(gomega.BeEmpty())
 			}
 			o.set(false)

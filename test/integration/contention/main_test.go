@@ -82,7 +82,7 @@ func (b *bench) disputes() []string {
 	b.Expect(cluster.Client().List(b.t.Context(), list, client.InNamespace(b.namespace))).To(gomega.Succeed())
 	var all []string
 	for _, event := range list.Items {
-		if event.Reason == "Disputed" {
+		if event.Reason == "FieldContention" {
 			all = append(all, event.Type+" "+event.Message)
 		}
 	}

@@ -22,7 +22,7 @@ func TestAFailedDeletionReleasesTheObject(t *testing.T) {
 	b.remove(obj)
 	b.expectGone(obj)
 	b.Expect(b.calls.All()).To(gomega.Equal(attempts("delete", 1)))
-	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Warning Failure: Handler delete failed permanently: broken"))
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Warning HandlerFailed: Handler delete failed permanently: broken"))
 }
 
 func strict(b *bench, spec map[string]any) *unstructured.Unstructured {

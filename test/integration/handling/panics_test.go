@@ -39,7 +39,7 @@ func TestAPanicIsARegularErrorWithAStack(t *testing.T) {
 	b.Eventually(b.logged("index out of range", "will be retried", "panics_test.go")).Should(gomega.HaveLen(1))
 	b.Eventually(b.logged("oops", "will be retried", "panics_test.go", `"handler"="parent/child"`)).Should(gomega.HaveLen(1))
 	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix(
-		"Warning Retry: Handler create failed and will be retried: panic: runtime error: index out of range")))
+		"Warning HandlerRetrying: Handler create failed and will be retried: panic: runtime error: index out of range")))
 }
 
 func TestAPanicInAFilterHoldsUpItsObjectOnly(t *testing.T) {

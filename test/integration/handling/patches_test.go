@@ -117,7 +117,7 @@ func TestAPatchThatCannotBeMadeFailsItsHandler(t *testing.T) {
 			b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "other 0"}))
 			b.Eventually(b.logged("The creation is processed: 1 succeeded; 1 failed.")).Should(gomega.HaveLen(1))
 			b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
-				gomega.HavePrefix("Warning Refused: Handler create failed"), gomega.ContainSubstring(test.problem))))
+				gomega.HavePrefix("Warning WriteRejected: Handler create failed"), gomega.ContainSubstring(test.problem))))
 		})
 	}
 }

@@ -162,7 +162,7 @@ func TestWhatTheSchemaRefusesFailsItsHandlerAndNoOther(t *testing.T) {
 			b.Eventually(b.logged("The creation is processed: 3 succeeded; 1 failed.")).Should(gomega.HaveLen(1))
 			b.Eventually(b.logged("the handler has failed", `"handler"="number"`, test.problem)).Should(gomega.HaveLen(1))
 			b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
-				gomega.HavePrefix("Warning Refused: Handler number failed"), gomega.ContainSubstring(test.problem))))
+				gomega.HavePrefix("Warning WriteRejected: Handler number failed"), gomega.ContainSubstring(test.problem))))
 		})
 	}
 }

@@ -35,7 +35,7 @@ var errBroken = errors.New("broken")
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	const succeeded, failed = "Normal Success: Handler create succeeded.", "Warning Failure: Handler create failed permanently: "
+	const succeeded, failed = "Normal HandlerSucceeded: Handler create succeeded.", "Warning HandlerFailed: Handler create failed permanently: "
 	limit := func(options *kopf.Options) { options.Settings.Execution.Backoff = 20 * time.Millisecond }
 	tests := map[string]struct {
 		handler kopf.ChangeFunc
@@ -62,7 +62,7 @@ func TestFailures(t *testing.T) {
 			fail(errBroken), []kopf.CreateOption{kopf.Errors(kopf.ErrorsPermanent)}, 1, failed + "broken",
 		},
 		"a regular error is ignored if so declared": {
-			fail(errBroken), []kopf.CreateOption{kopf.Errors(kopf.ErrorsIgnored)}, 1, "Normal Finished: The creation is processed: 1 succeeded; 0 failed.",
+			fail(errBroken), []kopf.CreateOption{kopf.Errors(kopf.ErrorsIgnored)}, 1, "Normal CycleFinished: The creation is processed: 1 succeeded; 0 failed.",
 		},
 		"a regular error is retried after the backoff of the settings, as often as allowed": {
 			fail(errBroken), []kopf.CreateOption{kopf.Retries(3)}, 3, failed + "handler create has used up its 3 attempts: broken",

@@ -39,8 +39,8 @@ func TestWhatAHandlerLogs(t *testing.T) {
 		warned    = "Warning Told: Some warning."
 		exception = "Error Told: Some exception: broken"
 		event     = "SomeType Told: Some event."
-		success   = "Normal Success: Handler talk succeeded."
-		finished  = "Normal Finished: The creation is processed: 1 succeeded; 0 failed."
+		success   = "Normal HandlerSucceeded: Handler talk succeeded."
+		finished  = "Normal CycleFinished: The creation is processed: 1 succeeded; 0 failed."
 	)
 	tests := map[string]struct {
 		posting kopf.Settings
@@ -124,9 +124,9 @@ func TestAllKindsOfHandlersLog(t *testing.T) {
 	s.Eventually(cluster.Events(obj)).Should(gomega.ConsistOf(
 		"Normal Logging: An event.", "Normal Logging: A daemon.", "Normal Logging: A timer.", "Normal Logging: An index.",
 		"Normal Logging: A creation.", "Normal Logging: A part.",
-		"Warning Failure: Handler timer failed permanently: no more",
-		"Normal Success: Handler create/part succeeded.", "Normal Success: Handler create succeeded.",
-		"Normal Finished: The creation is processed: 2 succeeded; 0 failed.",
+		"Warning HandlerFailed: Handler timer failed permanently: no more",
+		"Normal HandlerSucceeded: Handler create/part succeeded.", "Normal HandlerSucceeded: Handler create succeeded.",
+		"Normal CycleFinished: The creation is processed: 2 succeeded; 0 failed.",
 	))
 }
 
@@ -139,7 +139,7 @@ func TestEqualLinesAreOneEvent(t *testing.T) {
 		return nil
 	}, kopf.ID("create"))
 	obj := s.start().create("one")
-	s.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Normal Finished")), "which comes after the lines")
+	s.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Normal CycleFinished")), "which comes after the lines")
 	events, err := s.list(obj)()
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(events).To(gomega.HaveLen(3))
@@ -162,8 +162,8 @@ func TestATalkativeObjectDoesNotSilenceOthers(t *testing.T) {
 	}, kopf.ID("create"))
 	talkative, other := s.start().create("talkative"), s.create("other")
 	outcome := []any{
-		"Error Logging: That is it.", "Normal Success: Handler create succeeded.",
-		"Normal Finished: The creation is processed: 1 succeeded; 0 failed.",
+		"Error Logging: That is it.", "Normal HandlerSucceeded: Handler create succeeded.",
+		"Normal CycleFinished: The creation is processed: 1 succeeded; 0 failed.",
 	}
 	s.Eventually(cluster.Events(other)).Should(gomega.ConsistOf(outcome...))
 	s.Eventually(cluster.Events(talkative)).Should(gomega.ConsistOf(append(outcome,
