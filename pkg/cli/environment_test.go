@@ -16,7 +16,7 @@ func TestTheEnvironment(t *testing.T) {
 		want      func(Invocation) bool
 	}{
 		"a list":            {map[string]string{"KOPF_NAMESPACE": "a,b"}, "", func(in Invocation) bool { return slices.Equal(in.Settings.Scope.Namespaces, []string{"a", "b"}) }},
-		"a truth":           {map[string]string{"KOPF_LEADER_ELECT": "true"}, "", func(in Invocation) bool { return in.Settings.Replicas.Elected }},
+		"a truth":           {map[string]string{"KOPF_LEADER_ELECT": "true"}, "", func(in Invocation) bool { return in.Settings.Replicas.LeaderElection }},
 		"a time":            {map[string]string{"KOPF_GRACE_PERIOD": "3s"}, "", func(in Invocation) bool { return in.Settings.Execution.GracePeriod == 3*time.Second }},
 		"an endpoint":       {map[string]string{"KOPF_LIVENESS": "http://:1/a"}, "", func(in Invocation) bool { return in.Settings.Health.Address == ":1" }},
 		"a required object": {map[string]string{"KOPF_PEERING": "mine"}, "", func(in Invocation) bool { return in.Settings.Peering.Mandatory }},

@@ -40,7 +40,7 @@ func (f *flags) definePeering(set *pflag.FlagSet) {
 
 func (f *flags) defineReplicas(set *pflag.FlagSet) {
 	r := &f.settings.Replicas
-	set.BoolVar(&r.Elected, "leader-elect", r.Elected, "elect one of several replicas, which works while the others stand by")
+	set.BoolVar(&r.LeaderElection, "leader-elect", r.LeaderElection, "elect one of several replicas, which works while the others stand by")
 	set.StringVar(&r.LeaseName, "lease-name", r.LeaseName, "the `name` of the lease by which they agree")
 	set.StringVar(&r.LeaseNamespace, "lease-namespace", r.LeaseNamespace, "the `namespace` of the lease (default: that of the pod or of the kubeconfig)")
 }

@@ -25,7 +25,7 @@ func TestWhatFlagsSay(t *testing.T) {
 		"an operator under development": {"--dev", func(s *settings.Settings) { s.Peering.Priority = settings.DevelopmentPriority }},
 		"an operator on its own":        {"--standalone", func(s *settings.Settings) { s.Peering.Standalone = true }},
 		"several replicas": {"--leader-elect --lease-name a --lease-namespace b", func(s *settings.Settings) {
-			s.Replicas.Elected, s.Replicas.LeaseName, s.Replicas.LeaseNamespace = true, "a", "b"
+			s.Replicas.LeaderElection, s.Replicas.LeaseName, s.Replicas.LeaseNamespace = true, "a", "b"
 		}},
 		"probes at an URL": {"--liveness=http://0.0.0.0:8080/alive", func(s *settings.Settings) {
 			s.Health.Address, s.Health.LivenessPath = "0.0.0.0:8080", "/alive"

@@ -115,7 +115,7 @@ func TestProbesThatDoNotReturnAreNotWaitedForWithoutEnd(t *testing.T) {
 				t.Errorf("got %d %s", status, body)
 			}
 		}
-		if took := time.Since(began); took != 2*settings.DefaultProbeAge || calls.Load() != 1 {
+		if took := time.Since(began); took != 2*settings.DefaultProbeCacheTTL || calls.Load() != 1 {
 			t.Errorf("it took %s and %d calls", took, calls.Load())
 		}
 		close(released)

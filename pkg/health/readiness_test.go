@@ -62,7 +62,7 @@ func TestReadiness(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := working(test.change)
 			s := newServer(nil)
-			s.options.Operator, s.options.Settings.Stall = o, time.Minute
+			s.options.Operator, s.options.Settings.MaxQueueAge = o, time.Minute
 			status, body := get(s, "/readyz")
 			checkLines(t, body, test.lines)
 			ready := !strings.Contains(body, "[-]")

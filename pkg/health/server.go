@@ -26,7 +26,7 @@ type Server struct {
 
 // New makes a server; it does not listen yet.
 func New(o Options) *Server {
-	return &Server{o, &prober{call: o.Probes, age: o.Settings.ProbeAge, log: o.Logger}}
+	return &Server{o, &prober{call: o.Probes, age: o.Settings.ProbeCacheTTL, log: o.Logger}}
 }
 
 // NeedLeaderElection tells the manager that every replica has an endpoint.
@@ -48,7 +48,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout,
-		WriteTimeout: s.options.Settings.ProbeAge + writeTimeout, IdleTimeout: idleTimeout,
+		WriteTimeout: s.options.Settings.ProbeCacheTTL + writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 	}
 	closed := make(chan struct{})
@@ -80,7 +80,7 @@ func (s *Server) answer(request *http.Request) answer {
 	case s.options.Settings.LivenessPath:
 		return s.liveness(request.Context())
 	case s.options.Settings.ReadinessPath:
-		return readiness(s.options.Operator, s.options.Settings.Stall)
+		return readiness(s.options.Operator, s.options.Settings.MaxQueueAge)
 	default:
 		return text(http.StatusNotFound, "there are "+s.options.Settings.LivenessPath+" and "+s.options.Settings.ReadinessPath)
 	}

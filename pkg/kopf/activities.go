@@ -71,7 +71,7 @@ func (r *Registry) OnLogin(fn func(context.Context, *Activity) (*Connection, err
 // OnProbe declares a handler that contributes to the answer about the health of the
 // operator, under its id: anything that can be expressed as JSON. An error makes the
 // operator unhealthy. Probes are called when somebody asks, all at the same time,
-// but not again as long as Settings.Health.ProbeAge; they have that long, and are not
+// but not again as long as Settings.Health.ProbeCacheTTL; they have that long, and are not
 // retried within one answer.
 //
 // Specification: Health-checks, "Probe handlers".

@@ -59,7 +59,7 @@ func newAdmissions(o *operator, mgr manager.Manager) (*admissions, error) {
 	case a.server == nil:
 		return nil, errors.New("there are admission handlers, but no server that would receive the reviews of the API server: " +
 			"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server")
-	case s.Replicas.Elected:
+	case s.Replicas.LeaderElection:
 		if err := servers.CheckReplicas(a.server); err != nil {
 			return nil, err
 		}

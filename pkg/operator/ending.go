@@ -38,7 +38,7 @@ func (o *operator) cleanUp(ctx context.Context) {
 		if !o.started {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.settings.WithDefaults().Execution.ExitTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.settings.WithDefaults().Execution.ShutdownTimeout)
 		defer cancel()
 		if err := o.runner().Each(ctx, o.activities.Of(handler.OnCleanup)); err != nil {
 			o.options.Logger.Error(err, "The cleanup is not complete.")
@@ -48,9 +48,9 @@ func (o *operator) cleanUp(ctx context.Context) {
 
 // end makes sure that nothing of the operator goes on when its manager does not.
 // A manager that has lost its lease waits for nobody; one that was stopped has
-// waited for the ExitTimeout.
+// waited for the ShutdownTimeout.
 func (o *operator) end(ctx context.Context, err error) error {
-	patience := o.settings.WithDefaults().Execution.ExitTimeout
+	patience := o.settings.WithDefaults().Execution.ShutdownTimeout
 	if ctx.Err() != nil {
 		patience = reserve
 	}

@@ -78,7 +78,7 @@ func (o *operator) addReadyzCheck(mgr manager.Manager) error {
 	err := mgr.AddReadyzCheck(s.ManagerCheck, func(request *http.Request) error {
 		select {
 		case <-o.begun:
-			return health.Ready(o.visible(), s.Stall)(request)
+			return health.Ready(o.visible(), s.MaxQueueAge)(request)
 		default:
 			return errors.New("the operator has yet to start")
 		}

@@ -12,7 +12,7 @@ import (
 
 // leaseOf is the lease by which replicas elect their leader; empty: they do not.
 func leaseOf(r settings.Replicas) types.NamespacedName {
-	if !r.Elected {
+	if !r.LeaderElection {
 		return types.NamespacedName{}
 	}
 	return types.NamespacedName{Namespace: cmp.Or(r.LeaseNamespace, podNamespace()), Name: r.LeaseName}

@@ -104,7 +104,7 @@ func (o *operator) stand(ctx context.Context, mgr manager.Manager) error {
 	defer parts.metrics.Close()
 	o.parts = parts
 	close(o.begun)
-	if r := o.settings.WithDefaults().Replicas; r.Elected {
+	if r := o.settings.WithDefaults().Replicas; r.LeaderElection {
 		o.options.Logger.Info("This replica stands by until it gets the lease.", "lease", nameOf(leaseOf(r)))
 	}
 	watching, dismiss := o.assist(ctx)
@@ -165,7 +165,7 @@ func (o *operator) lead(ctx context.Context) (err error) {
 	case <-ctx.Done():
 		return nil
 	}
-	if o.settings.Replicas.Elected {
+	if o.settings.Replicas.LeaderElection {
 		o.options.Logger.Info("This replica leads: it handles the objects.")
 	}
 	ctx, leave := o.tenure.begin(ctx)

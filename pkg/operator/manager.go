@@ -24,7 +24,7 @@ func (c *connection) manager() (manager.Manager, error) {
 		Logger:                  logger,
 		Metrics:                 metricsOptions(s.Metrics),
 		HealthProbeBindAddress:  "0",
-		GracefulShutdownTimeout: ptr.To(s.Execution.ExitTimeout),
+		GracefulShutdownTimeout: ptr.To(s.Execution.ShutdownTimeout),
 		Controller:              crconfig.Controller{SkipNameValidation: ptr.To(true)},
 		NewClient:               liveClient(c.options.Logger.WithName("client")),
 	}
@@ -33,7 +33,7 @@ func (c *connection) manager() (manager.Manager, error) {
 	switch {
 	case err == nil:
 		return mgr, nil
-	case s.Replicas.Elected && s.Replicas.LeaseNamespace == "":
+	case s.Replicas.LeaderElection && s.Replicas.LeaseNamespace == "":
 		return nil, fmt.Errorf("the operator cannot be set up: outside of a cluster settings.Replicas.LeaseNamespace (--lease-namespace) is needed: %w", err)
 	default:
 		return nil, fmt.Errorf("the operator cannot be set up: %w", err)
@@ -42,7 +42,7 @@ func (c *connection) manager() (manager.Manager, error) {
 
 // elect makes the manager take part in an election, if there is one.
 func elect(options *manager.Options, r settings.Replicas) {
-	if !r.Elected {
+	if !r.LeaderElection {
 		return
 	}
 	options.LeaderElection = true

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 
@@ -17,7 +18,7 @@ import (
 // newMetrics makes the metrics of an operator, beside those of controller-runtime:
 // whoever serves the ones serves the others.
 func newMetrics(s settings.Settings) (*metrics.Metrics, error) {
-	return metrics.New(crmetrics.Registry, s.WithDefaults().Metrics.Operator)
+	return metrics.New(crmetrics.Registry, cmp.Or(s.Name, settings.DefaultName))
 }
 
 // metricsOptions are how the manager of an operator serves all of them.

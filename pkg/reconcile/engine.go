@@ -114,7 +114,7 @@ func New(config Config) *Engine {
 		hurry:    make(signal, 1), changed: make(signal, 1),
 		lines:    newLines(config.Settings.Queueing.EventBacklog),
 		told:     config.lines(),
-		disputes: contention.New[claimed](config.Settings.Queueing.DisputeDelays),
+		disputes: contention.New[claimed](config.Settings.Queueing.ContentionDelays),
 		supervisor: daemons.New(daemons.Options{
 			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
 		}),

@@ -55,7 +55,7 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 
 // checkpoint persists what was done until now when the pass takes long.
 func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runner) error {
-	if runner.Attempts == 0 || time.Since(p.began) < p.Settings.Execution.Checkpoint || len(c.progress.Touched()) == 0 {
+	if runner.Attempts == 0 || time.Since(p.began) < p.Settings.Execution.CheckpointInterval || len(c.progress.Touched()) == 0 {
 		return nil
 	}
 	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)

@@ -37,7 +37,7 @@ type Admission struct {
 	// namespace, too. Default: false, for an operator that does not run cannot
 	// admit what is needed to start it. The namespace is not left out either when
 	// Scope.Namespaces names it.
-	OwnNamespace bool
+	IncludeOwnNamespace bool
 }
 
 // DefaultAdmissionTimeout is the default of Admission.Timeout: the longest that

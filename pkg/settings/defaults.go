@@ -7,15 +7,18 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
+// DefaultName is the name in the metrics of an operator without Settings.Name.
+const DefaultName = "kopf"
+
 // The defaults of the settings of the same names.
 const (
 	DefaultFinalizer          = "kopf.zalando.org/KopfFinalizerMarker"
 	DefaultConsistencyTimeout = 5 * time.Second
 	DefaultBackoff            = 60 * time.Second
-	DefaultCheckpoint         = time.Second
+	DefaultCheckpointInterval = time.Second
 	DefaultWorkers            = 100
 	DefaultGracePeriod        = 20 * time.Second
-	DefaultExitTimeout        = 10 * time.Minute
+	DefaultShutdownTimeout    = 10 * time.Minute
 	DefaultEventBacklog       = 100
 
 	DefaultCancellationPolling = 60 * time.Second
@@ -30,10 +33,10 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.Persistence.Finalizer, DefaultFinalizer)
 	fill(&s.Persistence.ConsistencyTimeout, DefaultConsistencyTimeout)
 	fill(&s.Execution.Backoff, DefaultBackoff)
-	fill(&s.Execution.Checkpoint, DefaultCheckpoint)
+	fill(&s.Execution.CheckpointInterval, DefaultCheckpointInterval)
 	fill(&s.Execution.Workers, DefaultWorkers)
 	fill(&s.Execution.GracePeriod, DefaultGracePeriod)
-	fill(&s.Execution.ExitTimeout, DefaultExitTimeout)
+	fill(&s.Execution.ShutdownTimeout, DefaultShutdownTimeout)
 	fill(&s.Background.CancellationPolling, DefaultCancellationPolling)
 	fill(&s.Queueing.EventBacklog, DefaultEventBacklog)
 	s.Posting.fill()
@@ -43,7 +46,6 @@ func (s Settings) WithDefaults() Settings {
 	s.Replicas.fill()
 	s.Health.fill()
 	s.Admission.fill()
-	s.Metrics.fill()
 	if s.Persistence.DiffBase == nil {
 		s.Persistence.DiffBase = storage.AnnotationsDiffBase{}
 	}
@@ -56,14 +58,14 @@ func (s Settings) WithDefaults() Settings {
 	if s.Queueing.ErrorDelays == nil {
 		s.Queueing.ErrorDelays = Fibonacci(time.Second, 10*time.Minute)
 	}
-	if s.Queueing.DisputeDelays == nil {
-		s.Queueing.DisputeDelays = DefaultDisputeDelays()
+	if s.Queueing.ContentionDelays == nil {
+		s.Queueing.ContentionDelays = DefaultContentionDelays()
 	}
 	return s
 }
 
-// DefaultDisputeDelays are the default of Queueing.DisputeDelays.
-func DefaultDisputeDelays() []time.Duration { return Fibonacci(time.Second, 5*time.Minute) }
+// DefaultContentionDelays are the default of Queueing.ContentionDelays.
+func DefaultContentionDelays() []time.Duration { return Fibonacci(time.Second, 5*time.Minute) }
 
 func fill[T comparable](field *T, value T) {
 	var zero T

@@ -18,15 +18,29 @@ func TestEverySettingIsDocumentedWithItsDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := reflect.ValueOf(settings.Default())
-	for i := range of.NumField() {
-		group := of.Type().Field(i).Name
-		for j := range of.Field(i).NumField() {
-			row := fmt.Sprintf("\n| `%s.%s` | %s |", group, of.Field(i).Type().Field(j).Name, documented(of.Field(i).Field(j)))
+	for field, value := range of.Fields() {
+		rows := []string{row(field.Name, value)}
+		if value.Kind() == reflect.Struct {
+			rows = rowsOf(field.Name, value)
+		}
+		for _, row := range rows {
 			if !strings.Contains(string(text), row) {
 				t.Errorf("docs/configuration.md has no row %q", row)
 			}
 		}
 	}
+}
+
+func rowsOf(group string, of reflect.Value) []string {
+	var rows []string
+	for field, value := range of.Fields() {
+		rows = append(rows, row(group+"."+field.Name, value))
+	}
+	return rows
+}
+
+func row(name string, value reflect.Value) string {
+	return fmt.Sprintf("\n| `%s` | %s |", name, documented(value))
 }
 
 // documented is a default as people read it.

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
-// DefaultProbeAge is the default of Health.ProbeAge.
-const DefaultProbeAge = 10 * time.Second
+// DefaultProbeCacheTTL is the default of Health.ProbeCacheTTL.
+const DefaultProbeCacheTTL = 10 * time.Second
 
-// DefaultStall is the default of Health.Stall.
-const DefaultStall = 5 * time.Minute
+// DefaultMaxQueueAge is the default of Health.MaxQueueAge.
+const DefaultMaxQueueAge = 5 * time.Minute
 
 // Health is what the operator tells the kubelet about itself, over HTTP.
 //
@@ -25,13 +24,13 @@ type Health struct {
 	LivenessPath string
 	// ReadinessPath is where the state of every watch is. Default: "/readyz".
 	ReadinessPath string
-	// ProbeAge is how long the result of a probe is good for other requests. Default:
-	// DefaultProbeAge: the kubelet asks every 10 seconds, and whoever asks more often
+	// ProbeCacheTTL is how long the result of a probe is good for other requests. Default:
+	// DefaultProbeCacheTTL: the kubelet asks every 10 seconds, and whoever asks more often
 	// shall not be able to keep the operator busy.
-	ProbeAge time.Duration
-	// Stall is how long an object may wait for a worker before the operator is not
-	// ready. Default: DefaultStall.
-	Stall time.Duration
+	ProbeCacheTTL time.Duration
+	// MaxQueueAge is how long an object may wait for a worker before the operator is not
+	// ready. Default: DefaultMaxQueueAge.
+	MaxQueueAge time.Duration
 	// ManagerCheck is the name of a check that the operator adds to the readiness of
 	// the manager it is added to, beside those of the rest of the program. It needs no
 	// Address. Default: none, for pods that are not ready get no admission reviews
@@ -48,8 +47,8 @@ const (
 func (h *Health) fill() {
 	fill(&h.LivenessPath, DefaultLivenessPath)
 	fill(&h.ReadinessPath, DefaultReadinessPath)
-	fill(&h.ProbeAge, DefaultProbeAge)
-	fill(&h.Stall, DefaultStall)
+	fill(&h.ProbeCacheTTL, DefaultProbeCacheTTL)
+	fill(&h.MaxQueueAge, DefaultMaxQueueAge)
 }
 
 func (h Health) validate() error {
@@ -58,7 +57,7 @@ func (h Health) validate() error {
 	if h.LivenessPath == h.ReadinessPath {
 		samePath = errors.New("settings.Health.LivenessPath and ReadinessPath are the same: " + h.LivenessPath)
 	}
-	return errors.Join(samePath, h.absolute(), notNegative("Health.ProbeAge", h.ProbeAge), notNegative("Health.Stall", h.Stall))
+	return errors.Join(samePath, h.absolute(), notNegative("Health.ProbeCacheTTL", h.ProbeCacheTTL), notNegative("Health.MaxQueueAge", h.MaxQueueAge))
 }
 
 // absolute tells, as an error, whether no request could have one of the paths.
@@ -68,9 +67,6 @@ func (h Health) absolute() error {
 	}
 	return fmt.Errorf("settings.Health.LivenessPath and ReadinessPath must begin with a slash: %q and %q", h.LivenessPath, h.ReadinessPath)
 }
-
-// DefaultOperator is the default of Metrics.Operator.
-const DefaultOperator = "kopf"
 
 // Metrics is what the operator tells Prometheus.
 type Metrics struct {
@@ -82,17 +78,4 @@ type Metrics struct {
 	// the path /metrics. It takes the permission to create token reviews and subject
 	// access reviews. Default: false, so that only the network protects them.
 	Secure bool
-	// Operator is the value of the label "operator" in all metrics. If another
-	// operator of the process has it already, a number is added. Default:
-	// DefaultOperator.
-	Operator string
-}
-
-func (m *Metrics) fill() { fill(&m.Operator, DefaultOperator) }
-
-func (m Metrics) validate() error {
-	if utf8.ValidString(m.Operator) {
-		return nil
-	}
-	return fmt.Errorf("settings.Metrics.Operator is no text: %q", m.Operator)
 }

@@ -24,9 +24,9 @@ const (
 // An operator in the manager of another program uses the election of that manager,
 // whatever is said here.
 type Replicas struct {
-	// Elected makes the replicas elect a leader. Default: false, for an operator on
+	// LeaderElection makes the replicas elect a leader. Default: false, for an operator on
 	// a developer's machine is alone, and should not wait for a lease to run out.
-	Elected bool
+	LeaderElection bool
 	// LeaseName is that of the Lease: one for each operator of the namespace.
 	// Default: DefaultLeaseName.
 	LeaseName string

@@ -10,6 +10,11 @@ import (
 // Settings configure one operator. Its zero value is a complete configuration.
 // An operator copies it when it starts.
 type Settings struct {
+	// Name is the value of the label "operator" in all metrics. If another operator
+	// in the process already has the name, a number is appended. Default: none; the
+	// metrics then use DefaultName.
+	Name string
+
 	Scope       Scope
 	Scanning    Scanning
 	Persistence Persistence
@@ -49,10 +54,10 @@ type Execution struct {
 	// Default: DefaultBackoff; an environment needs time to recover.
 	Backoff time.Duration
 	// Checkpoint is how long a pass over an object may run before what is done
-	// is persisted between two handlers. Default: DefaultCheckpoint: what takes
+	// is persisted between two handlers. Default: DefaultCheckpointInterval: what takes
 	// longer than a second is not to be repeated after a crash, and what is
 	// shorter is not worth a write.
-	Checkpoint time.Duration
+	CheckpointInterval time.Duration
 	// Lifecycle chooses the handlers of one pass. Default: handler.AllAtOnce.
 	Lifecycle handler.Lifecycle
 	// Workers is how many objects are handled at the same time.
@@ -62,11 +67,11 @@ type Execution struct {
 	// stops. Default: DefaultGracePeriod, less than the 30 seconds that
 	// Kubernetes gives to a pod.
 	GracePeriod time.Duration
-	// ExitTimeout is how long the operator may take to stop in all, cleanup handlers
+	// ShutdownTimeout is how long the operator may take to stop in all, cleanup handlers
 	// included. What has not stopped by then is abandoned, with an error.
 	// Default: DefaultExitTimeout; a person has long given up by then, and Kubernetes
 	// has killed the pod.
-	ExitTimeout time.Duration
+	ShutdownTimeout time.Duration
 }
 
 // Background is how daemons and timers are run.
@@ -85,12 +90,12 @@ type Queueing struct {
 	// Default: Fibonacci numbers from 1 second to 10 minutes. An empty, non-nil
 	// list disables the pauses.
 	ErrorDelays []time.Duration
-	// DisputeDelays are the pauses of an object after each time that somebody else
+	// ContentionDelays are the pauses of an object after each time that somebody else
 	// has undone what the operator has written, once that happens again and again
-	// in quick succession; the last one repeats. Default: DefaultDisputeDelays, from
+	// in quick succession; the last one repeats. Default: DefaultContentionDelays, from
 	// 1 second to 5 minutes: a dispute does no harm then, and its end is noticed. An
 	// empty, non-nil list disables the guard.
-	DisputeDelays []time.Duration
+	ContentionDelays []time.Duration
 	// EventBacklog is how many watch events of one object wait for its event
 	// handlers before the oldest modifications are merged.
 	// Default: DefaultEventBacklog.

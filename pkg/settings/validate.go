@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -13,14 +14,15 @@ import (
 // Validate finds what would make the operator misbehave, all of it at once.
 func (s Settings) Validate() error {
 	return errors.Join(
+		s.validateName(),
 		s.validateScope(),
 		s.Persistence.validate(),
 		notNegative("Persistence.ConsistencyTimeout", s.Persistence.ConsistencyTimeout),
 		notNegative("Execution.Backoff", s.Execution.Backoff),
-		notNegative("Execution.Checkpoint", s.Execution.Checkpoint),
+		notNegative("Execution.CheckpointInterval", s.Execution.CheckpointInterval),
 		notNegative("Execution.Workers", s.Execution.Workers),
 		notNegative("Execution.GracePeriod", s.Execution.GracePeriod),
-		notNegative("Execution.ExitTimeout", s.Execution.ExitTimeout),
+		notNegative("Execution.ShutdownTimeout", s.Execution.ShutdownTimeout),
 		notNegative("Background.CancellationPolling", s.Background.CancellationPolling),
 		s.Queueing.validate(),
 		s.Posting.validate(),
@@ -30,8 +32,14 @@ func (s Settings) Validate() error {
 		s.Replicas.validate(),
 		s.Health.validate(),
 		s.Admission.validate(),
-		s.Metrics.validate(),
 	)
+}
+
+func (s Settings) validateName() error {
+	if utf8.ValidString(s.Name) {
+		return nil
+	}
+	return fmt.Errorf("settings.Name is not valid UTF-8: %q", s.Name)
 }
 
 func notNegative[T int | time.Duration](name string, value T) error {
@@ -70,7 +78,7 @@ func (p Persistence) validateFinalizer() error {
 func (q Queueing) validate() error {
 	return errors.Join(
 		noPauseIntoThePast("Queueing.ErrorDelays", q.ErrorDelays),
-		noPauseIntoThePast("Queueing.DisputeDelays", q.DisputeDelays),
+		noPauseIntoThePast("Queueing.ContentionDelays", q.ContentionDelays),
 		notNegative("Queueing.EventBacklog", q.EventBacklog),
 	)
 }

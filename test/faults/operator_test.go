@@ -62,7 +62,7 @@ func (r *run) start() {
 func (o *operator) adjust(options *kopf.Options) {
 	s := &options.Settings
 	s.Execution.Workers = 2
-	s.Execution.Checkpoint = o.run.scenario.checkpoint
+	s.Execution.CheckpointInterval = o.run.scenario.checkpoint
 	s.Execution.GracePeriod = o.run.scenario.grace
 	s.Queueing.ErrorDelays = []time.Duration{20 * time.Millisecond}
 	s.Networking.QPS = -1

@@ -28,7 +28,7 @@ type scenario struct {
 	repeated []string
 	// check looks at the object at the end of every stage.
 	check func(now state) error
-	// checkpoint is Settings.Execution.Checkpoint.
+	// checkpoint is Settings.Execution.CheckpointInterval.
 	checkpoint time.Duration
 	// grace is Settings.Execution.GracePeriod: what a dead operator wants to write
 	// is waited for until then.

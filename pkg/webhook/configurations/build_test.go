@@ -37,7 +37,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 	lease := types.NamespacedName{Namespace: "operators", Name: "mine"}
 	deployed := settings.Settings{Admission: settings.Admission{Managed: "auto.kopf.dev"}}
 	including, scoped, elsewhere, patterns := deployed, deployed, deployed, deployed
-	including.Admission.OwnNamespace = true
+	including.Admission.IncludeOwnNamespace = true
 	scoped.Scope.Namespaces = []string{"operators"}
 	elsewhere.Scope.Namespaces = []string{"a", "b"}
 	patterns.Scope.Namespaces = []string{"a", "b-*"}

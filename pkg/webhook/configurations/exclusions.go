@@ -21,7 +21,7 @@ func OptionsFor(s settings.Settings, podNamespace string, lease types.Namespaced
 		Name: s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease,
 		Timeout: s.Admission.Timeout, ManifestFile: s.Admission.ManifestFile,
 	}
-	if s.Admission.OwnNamespace || slices.Contains(s.Scope.Namespaces, podNamespace) {
+	if s.Admission.IncludeOwnNamespace || slices.Contains(s.Scope.Namespaces, podNamespace) {
 		options.OwnNamespace = ""
 	}
 	if scope := selector.Namespaces(s.Scope.Namespaces); len(scope.Patterns()) == 0 {

@@ -86,7 +86,7 @@ func TestReplicasOfAnAdmissionServer(t *testing.T) {
 		r := kopf.NewRegistry()
 		r.OnValidate(examples, func(context.Context, *kopf.Admission) error { return kopf.Reject("by "+name, 418) }, kopf.ID("check"))
 		return operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace), func(o *kopf.Options) {
-			o.Settings.Replicas.Elected, o.Settings.Replicas.LeaseNamespace = true, namespace
+			o.Settings.Replicas.LeaderElection, o.Settings.Replicas.LeaseNamespace = true, namespace
 			o.Settings.Replicas.LeaseDuration, o.Settings.Replicas.RenewDeadline = 6*time.Second, 4*time.Second
 			o.Settings.Replicas.RetryPeriod = 500 * time.Millisecond
 		})
@@ -108,7 +108,7 @@ func TestReplicasNeedOneCertificate(t *testing.T) {
 	r.OnValidate(examples, no, kopf.ID("check"))
 	var s kopf.Settings
 	s.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(t)}
-	s.Replicas.Elected, s.Replicas.LeaseNamespace = true, namespace
+	s.Replicas.LeaderElection, s.Replicas.LeaseNamespace = true, namespace
 	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})).
 		To(gomega.MatchError(gomega.ContainSubstring("name a Secret for all of them")))
 }

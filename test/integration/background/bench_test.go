@@ -46,7 +46,7 @@ func (b *bench) start(adjust ...func(*kopf.Options)) *operators.Operator {
 	b.t.Helper()
 	usual := func(o *kopf.Options) {
 		o.Logger = b.logs.Logger()
-		o.Settings.Execution.Checkpoint = long // what is written must not depend on the machine's load
+		o.Settings.Execution.CheckpointInterval = long // what is written must not depend on the machine's load
 	}
 	return operators.Start(b.t, b.config, b.namespace, b.Registry, append([]func(*kopf.Options){usual}, adjust...)...)
 }

@@ -64,7 +64,7 @@ func (b *bench) run(registry *kopf.Registry, prefix string, delays []time.Durati
 	config := cluster.Config()
 	counter := testenv.Count(config)
 	operator := operators.Start(b.t, config, b.namespace, registry, func(o *kopf.Options) {
-		o.Settings.Queueing.DisputeDelays = delays
+		o.Settings.Queueing.ContentionDelays = delays
 		o.Settings.Peering.Standalone = true
 		o.Settings.Persistence.Finalizer = prefix + "/finalizer"
 		o.Settings.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: prefix}

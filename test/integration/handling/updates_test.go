@@ -206,7 +206,7 @@ func TestHandlersAfterACheckpointSeeTheNewestState(t *testing.T) {
 		b.calls.Note("b with %s", field)
 		return nil
 	}), kopf.ID("b"))
-	b.start(func(o *kopf.Options) { o.Settings.Execution.Checkpoint = time.Nanosecond })
+	b.start(func(o *kopf.Options) { o.Settings.Execution.CheckpointInterval = time.Nanosecond })
 	obj := b.withFieldOne()
 	b.setField(obj, "2")
 	<-g.entered

@@ -46,7 +46,7 @@ func TestSecureMetricsAreForThoseWhomTheClusterPermits(t *testing.T) {
 	reader, stranger := token(t, g, namespace, "reader"), token(t, g, namespace, "stranger")
 	permit(t, g, namespace, "reader")
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
-		o.Settings.Metrics.Address, o.Settings.Metrics.Secure, o.Settings.Metrics.Operator = address, true, t.Name()
+		o.Settings.Metrics.Address, o.Settings.Metrics.Secure, o.Settings.Name = address, true, t.Name()
 	})
 	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // for the certificate is self-signed
 	t.Cleanup(insecure.CloseIdleConnections)
@@ -68,7 +68,7 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
-		o.Settings.Metrics.Address, o.Settings.Metrics.Secure, o.Settings.Metrics.Operator = address, true, t.Name()
+		o.Settings.Metrics.Address, o.Settings.Metrics.Secure, o.Settings.Name = address, true, t.Name()
 	})
 	dial := func(config *tls.Config) func() error {
 		config.InsecureSkipVerify = true // for the certificate is self-signed

@@ -47,7 +47,7 @@ func TestTheReadinessOfAManagerHasTheOperatorInIt(t *testing.T) {
 	g, o, address := gomega.NewWithT(t), &outage{}, freeAddress(t)
 	var settings kopf.Settings
 	settings.Scope.Namespaces = []string{cluster.Namespace(t)}
-	settings.Health.ManagerCheck, settings.Metrics.Operator = "kopf", t.Name()
+	settings.Health.ManagerCheck, settings.Name = "kopf", t.Name()
 	manage(t, g, o.of(cluster.Config()), ctrl.Options{HealthProbeBindAddress: address}, settings)
 	g.Eventually(asking(address, "/readyz?verbose")).Should(says(http.StatusOK, "[+]kopf ok", "[+]ping ok"))
 	o.begin()
@@ -59,7 +59,7 @@ func TestAReplicaThatStandsByIsReady(t *testing.T) {
 	g, address, namespace := gomega.NewWithT(t), freeAddress(t), cluster.Namespace(t)
 	var settings kopf.Settings
 	settings.Scope.Namespaces = []string{namespace}
-	settings.Health.Address, settings.Metrics.Operator = address, t.Name()
+	settings.Health.Address, settings.Name = address, t.Name()
 	g.Expect(cluster.Client().Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "leader"},
 		Spec: coordinationv1.LeaseSpec{

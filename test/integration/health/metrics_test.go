@@ -67,7 +67,7 @@ func TestWhatHandlersDoIsCounted(t *testing.T) {
 	calls := declareAll(registry)
 	health, counted := freeAddress(t), freeAddress(t)
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
-		o.Settings.Health.Address, o.Settings.Metrics.Address, o.Settings.Metrics.Operator = health, counted, t.Name()
+		o.Settings.Health.Address, o.Settings.Metrics.Address, o.Settings.Name = health, counted, t.Name()
 	})
 	now := series(t.Name())
 	live(t, g, namespace, "object-one", func() {
@@ -123,7 +123,7 @@ func TestWritesAreCountedByWhatTheyAreFor(t *testing.T) {
 	g, registry, namespace, config := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t), cluster.Config()
 	requests := testenv.Count(config)
 	declareAll(registry)
-	operators.Start(t, config, namespace, registry, func(o *kopf.Options) { o.Settings.Metrics.Operator = t.Name() })
+	operators.Start(t, config, namespace, registry, func(o *kopf.Options) { o.Settings.Name = t.Name() })
 	live(t, g, namespace, "object-one", func() {
 		patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"other":"x"}}`))
 		g.Expect(cluster.Client().Patch(t.Context(), testenv.NewObject("KopfExample", namespace, "object-one", nil), patch)).To(gomega.Succeed())
@@ -144,7 +144,7 @@ func TestToBeAskedCostsTheClusterNothing(t *testing.T) {
 	calls := declareAll(registry)
 	health, counted := freeAddress(t), freeAddress(t)
 	operators.Start(t, config, namespace, registry, func(o *kopf.Options) {
-		o.Settings.Health.Address, o.Settings.Metrics.Address, o.Settings.Metrics.Operator = health, counted, t.Name()
+		o.Settings.Health.Address, o.Settings.Metrics.Address, o.Settings.Name = health, counted, t.Name()
 	})
 	live(t, g, namespace, "object-one", func() { g.Eventually(calls.Load).Should(gomega.BeEquivalentTo(2)) })
 	g.Eventually(series(t.Name())).Should(gomega.And(
@@ -166,7 +166,7 @@ func TestOfTwoOperatorsOneStops(t *testing.T) {
 	start := func() *operators.Operator {
 		registry := kopf.NewRegistry()
 		registry.OnEvent(examples, func(context.Context, *kopf.WatchEvent) error { return nil }, kopf.ID("event"))
-		return operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) { o.Settings.Metrics.Operator = t.Name() })
+		return operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) { o.Settings.Name = t.Name() })
 	}
 	first, second := start(), start()
 	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())

@@ -28,8 +28,8 @@ func TestProbesAreMadeWhenSomebodyAsks(t *testing.T) {
 		return []string{"well"}, nil
 	}, kopf.ID("database"))
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
-		o.Settings.Health.Address, o.Settings.Health.ProbeAge = address, time.Second
-		o.Settings.Metrics.Operator = t.Name()
+		o.Settings.Health.Address, o.Settings.Health.ProbeCacheTTL = address, time.Second
+		o.Settings.Name = t.Name()
 	})
 	g.Expect(calls.Load()).To(gomega.BeZero(), "nobody has asked")
 	g.Eventually(asking(address, "/healthz")).Should(gomega.Equal(answer{http.StatusOK, `{"calls":1,"database":["well"]}` + "\n"}))

@@ -40,7 +40,7 @@ func TestAWatchThatDiesIsSeenUntilItHasHealed(t *testing.T) {
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	operators.Start(t, o.of(cluster.Config()), namespace, registry, func(options *kopf.Options) {
 		options.Settings.Health.Address = address
-		options.Settings.Metrics.Operator = t.Name()
+		options.Settings.Name = t.Name()
 	})
 	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK))
 
@@ -65,8 +65,8 @@ func TestAQueueThatStandsStillIsSeenUntilItMoves(t *testing.T) {
 		return nil
 	}, kopf.ID("slow"))
 	operators.Start(t, cluster.Config(), namespace, registry, func(options *kopf.Options) {
-		options.Settings.Health.Address, options.Settings.Health.Stall = address, 100*time.Millisecond
-		options.Settings.Metrics.Operator = t.Name()
+		options.Settings.Health.Address, options.Settings.Health.MaxQueueAge = address, 100*time.Millisecond
+		options.Settings.Name = t.Name()
 		options.Settings.Execution.Workers = 1
 	})
 	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())
@@ -95,7 +95,7 @@ func TestAnOperatorThatIsPausedIsReady(t *testing.T) {
 	g.Expect(cluster.Client().Create(t.Context(), peering)).To(gomega.Succeed())
 	operators.Start(t, cluster.Config(), namespace, registry, func(options *kopf.Options) {
 		options.Settings.Health.Address = address
-		options.Settings.Metrics.Operator = t.Name()
+		options.Settings.Name = t.Name()
 	})
 	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK, "[+]handling ok: paused, for another operator handles the objects"))
 	g.Expect(series(t.Name())()).To(gomega.And(gomega.HaveKeyWithValue("kopf_paused", 1.0), gomega.HaveKeyWithValue("kopf_leading", 1.0)))

@@ -72,7 +72,7 @@ func TestTheEndHasAnEnd(t *testing.T) {
 		return ctx.Err()
 	}, kopf.ID("endless"))
 	s := scoped(namespace)
-	s.Execution.ExitTimeout = 500 * time.Millisecond
+	s.Execution.ShutdownTimeout = 500 * time.Millisecond
 	ready, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
 	g.Eventually(ready).Should(gomega.BeClosed())
 	_ = stop() // an error or none: the two limits are the same
@@ -88,7 +88,7 @@ func TestTheEndDoesNotDependOnAnybody(t *testing.T) {
 	defer close(proceed)
 	r.OnCleanup(func(context.Context, *kopf.Activity) error { <-proceed; return nil }, kopf.ID("deaf"))
 	s := scoped(namespace)
-	s.Execution.ExitTimeout = 100 * time.Millisecond
+	s.Execution.ShutdownTimeout = 100 * time.Millisecond
 	ready, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
 	g.Eventually(ready).Should(gomega.BeClosed())
 	g.Expect(stop()).To(gomega.MatchError(gomega.ContainSubstring("has not stopped in time: what still runs is left behind")))

@@ -78,7 +78,7 @@ func TestWhatAManagerDecides(t *testing.T) {
 	mgr, err := newManager()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	s := kopf.Settings{}
-	s.Replicas.Elected, s.Networking.QPS, s.Metrics.Address = true, 5, ":1"
+	s.Replicas.LeaderElection, s.Networking.QPS, s.Metrics.Address = true, 5, ":1"
 	g.Expect(kopf.Add(mgr, r, s)).To(gomega.MatchError(gomega.ContainSubstring(
 		"an operator in a manager cannot have settings.Replicas, settings.Metrics.Address, settings.Networking.QPS: give it to the manager by its options")))
 	g.Expect(kopf.Add(mgr, r, settings.Default())).To(gomega.Succeed())

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 func elected(namespace string) kopf.Settings {
 	var s kopf.Settings
 	s.Scope.Namespaces = []string{namespace}
-	s.Replicas.Elected, s.Replicas.LeaseName, s.Replicas.LeaseNamespace = true, "replicas", namespace
+	s.Replicas.LeaderElection, s.Replicas.LeaseName, s.Replicas.LeaseNamespace = true, "replicas", namespace
 	s.Replicas.LeaseDuration, s.Replicas.RenewDeadline, s.Replicas.RetryPeriod = 6*time.Second, 4*time.Second, 500*time.Millisecond
 	return s
 }
