@@ -41,6 +41,7 @@ var layers = []layer{
 	{name: "diff", folders: []string{"pkg/model/diff"}},
 	{name: "hierarchy and memo", folders: []string{"pkg/hierarchy", "pkg/model/memo"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
+	{name: "sleep", folders: []string{"pkg/internal/sleep"}},
 }
 
 // vocabulary is the first layer of those that make no API calls: all from here

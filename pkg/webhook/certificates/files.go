@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 )
 
 const (
@@ -92,7 +94,7 @@ func (f *Files) read() (content, *tls.Certificate, error) {
 
 // Keep reads the files again and again.
 func (f *Files) Keep(ctx context.Context, publish Publish) {
-	for pause(ctx, reading) {
+	for sleep.For(ctx, reading) {
 		found, pair, err := f.read()
 		if err == nil && !found.equals(f.last) {
 			err = f.replace(ctx, publish, found, pair)
@@ -112,7 +114,7 @@ func (f *Files) replace(ctx context.Context, publish Publish, found content, pai
 		if err := publish(ctx, both); err != nil {
 			return err
 		}
-		pause(ctx, settling)
+		sleep.For(ctx, settling)
 	}
 	f.current.Store(pair)
 	f.last = content{chain: found.chain, key: found.key, ca: both}
@@ -123,7 +125,7 @@ func (f *Files) replace(ctx context.Context, publish Publish, found content, pai
 // settle ends the trust in the old CA.
 func (f *Files) settle(ctx context.Context, publish Publish, found content, same bool) error {
 	if !same {
-		if !pause(ctx, settling) {
+		if !sleep.For(ctx, settling) {
 			return nil
 		}
 		if err := publish(ctx, found.ca); err != nil {

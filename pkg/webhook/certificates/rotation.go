@@ -5,18 +5,20 @@ import (
 	"errors"
 	"reflect"
 	"time"
+
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 )
 
 // Keep rotates the certificates, and takes over what other replicas have rotated.
 func (g *Generated) Keep(ctx context.Context, publish Publish) {
 	for ctx.Err() == nil {
-		if !pause(ctx, g.pause()) {
+		if !sleep.For(ctx, g.pause()) {
 			return
 		}
 		err := g.refresh(ctx, publish)
 		if err != nil && !errors.Is(err, ErrChanged) && ctx.Err() == nil {
 			g.options.Logger.Error(err, "The certificate of the admission server is not renewed yet; it will be tried again.")
-			pause(ctx, g.options.Rotation/attempts)
+			sleep.For(ctx, g.options.Rotation/attempts)
 		}
 	}
 }
@@ -94,16 +96,4 @@ func tell(ctx context.Context, publish Publish, set Set) error {
 		return err
 	}
 	return publish(ctx, bundle)
-}
-
-// pause waits; false means that the context is done.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

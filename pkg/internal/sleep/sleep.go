@@ -1,0 +1,18 @@
+// Package sleep pauses a goroutine for as long as its context permits.
+package sleep
+
+import (
+	"context"
+	"time"
+)
+
+// For sleeps for the duration, or until the context is done. It reports whether
+// the whole duration has passed.
+func For(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
