@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/internal/managedfields"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/contention"
 )
@@ -52,7 +53,7 @@ func (p *pass) examine(ctx context.Context, merge map[string]any) dispute {
 	if err != nil {
 		p.log.V(1).Info("It is not known who writes to the object.", "problem", err.Error())
 	}
-	d.culprit = contention.Culprit(managers, d.Fields)
+	d.culprit = managedfields.LastWriter(managers, nil, d.Fields...)
 	return d
 }
 

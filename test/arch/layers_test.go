@@ -40,6 +40,7 @@ var layers = []layer{
 	{name: "patch", folders: []string{"pkg/model/patch"}},
 	{name: "diff", folders: []string{"pkg/model/diff"}},
 	{name: "hierarchy and memo", folders: []string{"pkg/hierarchy", "pkg/model/memo"}},
+	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
 	{name: "sleep", folders: []string{"pkg/internal/sleep"}},
 }

@@ -1,12 +1,13 @@
 package configurations
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-go/kopf/pkg/internal/managedfields"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 const (
@@ -85,27 +86,11 @@ func (m *Manager) undo(present configuration, removed bool) bool {
 		log.Info("Somebody has removed the admission configuration of this operator. It is written again.")
 		return true
 	}
-	who := writer(present.object().GetManagedFields(), m.rivals.last[present.kind()].writers)
-	log.Info("Somebody else has changed the webhooks of this operator. They are written again. "+
-		"If it was another operator, give each of the two its own name in settings.Admission.Managed.", "by", who.Manager, "at", who.Time)
-	return true
-}
-
-// writer is who has written webhooks last, among those who had not when all was
-// well, if there is one: times are of whole seconds, and names are no help, for two
-// operators of one program have the same.
-func writer(entries, before []metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
-	last, news := metav1.ManagedFieldsEntry{Manager: "unknown"}, false
-	for _, entry := range entries {
-		if entry.FieldsV1 == nil || !strings.Contains(entry.FieldsV1.GetRawString(), `"f:webhooks"`) {
-			continue
-		}
-		isNew := !slices.ContainsFunc(before, func(b metav1.ManagedFieldsEntry) bool {
-			return b.Manager == entry.Manager && b.Operation == entry.Operation && b.Time.Equal(entry.Time)
-		})
-		if isNew && !news || isNew == news && !entry.Time.Before(last.Time) {
-			last, news = entry, isNew
-		}
+	by, at := "unknown", (*metav1.Time)(nil)
+	if last := managedfields.LastWriter(present.object().GetManagedFields(), m.rivals.last[present.kind()].writers, object.Path{"webhooks"}); last != nil {
+		by, at = last.Manager, last.Time
 	}
-	return last
+	log.Info("Somebody else has changed the webhooks of this operator. They are written again. "+
+		"If it was another operator, give each of the two its own name in settings.Admission.Managed.", "by", by, "at", at)
+	return true
 }

@@ -2,14 +2,12 @@ package configurations
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // mentions counts the lines with the text.
@@ -97,37 +95,6 @@ func TestARemovedConfigurationIsMentioned(t *testing.T) {
 		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1))
 		g.Expect(c.mentions(removedByOthers)).To(gomega.Equal(1), "%v", c.logged())
 	})
-}
-
-func TestWhoHasWrittenLast(t *testing.T) {
-	entry := func(name string, second int64, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Manager: name, Time: &metav1.Time{Time: time.Unix(second, 0)}, FieldsV1: metav1.NewFieldsV1(fields)}
-	}
-	a, b := entry("a", 1, `{"f:webhooks":{}}`), entry("b", 1, `{"f:webhooks":{}}`)
-	later, other := entry("a", 2, `{"f:webhooks":{}}`), entry("a", 3, `{"f:metadata":{}}`)
-	type entries = []metav1.ManagedFieldsEntry
-	tests := map[string]struct {
-		entries, before entries
-		want            string
-	}{
-		"nobody":                        {nil, nil, "unknown"},
-		"the last":                      {entries{later, b}, nil, "a 2"},
-		"but not of anything else":      {entries{other, b}, nil, "b 1"},
-		"who was not there before":      {entries{a, b}, entries{b}, "a 1"},
-		"whoever else was there before": {entries{a, b}, entries{a}, "b 1"},
-		"somebody of the same name":     {entries{later}, entries{a}, "a 2"},
-		"in the same second":            {entries{a}, entries{a}, "a 1"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := writer(test.entries, test.before)
-			text := got.Manager
-			if got.Time != nil {
-				text += fmt.Sprint(" ", got.Time.Unix())
-			}
-			gomega.NewWithT(t).Expect(text).To(gomega.Equal(test.want))
-		})
-	}
 }
 
 func TestTheLogSaysWhatTheClusterKnows(t *testing.T) {
