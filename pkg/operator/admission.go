@@ -77,7 +77,7 @@ func (a *admissions) connect(mgr manager.Manager, s settings.Settings) error {
 	if err != nil {
 		return fmt.Errorf("the cluster cannot be told about the admission handlers: %w", err)
 	}
-	if a.endpoint, err = servers.Connect(mgr.GetConfig(), live); err != nil {
+	if a.endpoint, err = servers.NewEndpoint(mgr.GetConfig(), live); err != nil {
 		return err
 	}
 	options := configurations.OptionsFor(s, podNamespace(), leaseOf(s.Replicas))
@@ -94,7 +94,7 @@ var unasked = settings.AdmissionServerFunc(func(ctx context.Context, endpoint se
 // discovered keeps up with what the cluster serves.
 func (a *admissions) discovered(present discovery.Snapshot) {
 	a.served.update(present)
-	hooks, problems := webhook.HooksOf(a.handlers, a.served.all())
+	hooks, problems := webhook.NewHooks(a.handlers, a.served.all())
 	for _, problem := range problems {
 		a.complain(problem)
 	}

@@ -69,7 +69,7 @@ func (a *admissions) around(ctx context.Context, lost func() bool, work func(con
 	}
 	leading, end := context.WithCancel(context.WithoutCancel(ctx))
 	var manager sync.WaitGroup
-	manager.Go(func() { a.published.Lead(leading) })
+	manager.Go(func() { a.published.RunLeader(leading) })
 	err := work(ctx)
 	if !lost() {
 		a.cleanUp(ctx)

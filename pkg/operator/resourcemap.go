@@ -31,7 +31,7 @@ func newWebhook(engine *reconcile.Engine, handlers registry.Handlers, served *ca
 			return engine.Context(ctx, reconcile.About(about))
 		},
 		Memo: engine.Memo,
-		Gate: func(context.Context) error {
+		CheckReady: func(context.Context) error {
 			select {
 			case <-engine.Ready():
 				return nil

@@ -9,44 +9,44 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
-// HookOf is a handler as the API server is to know it.
-func HookOf(d *handler.Declaration, resource selector.Resource) configurations.Hook {
+// NewHook is a handler as the API server is to know it.
+func NewHook(d *handler.Declaration, resource selector.Resource) configurations.Hook {
 	hook := configurations.Hook{
 		ID: d.ID, Validating: d.Kind == handler.OnValidate, Resource: resource,
 		Subresource: d.Reviews.Subresource, Persistent: d.Reviews.Persistent,
 		SideEffects: d.Reviews.SideEffects, IgnoreFailures: d.Reviews.IgnoreFailures,
 		LabelSelector: d.LabelSelector(),
 	}
-	for _, operation := range operations(d) {
+	for _, operation := range admissionOperations(d) {
 		hook.Operations = append(hook.Operations, string(operation))
 	}
 	return hook
 }
 
-// operations are those that the API server is to ask about. A mutation that names none
+// admissionOperations are those that the API server is to ask about. A mutation that names none
 // is not asked about deletions, for there is nothing to change: and so an operator that
 // is gone does not hold them up.
-func operations(d *handler.Declaration) []admissionv1.Operation {
+func admissionOperations(d *handler.Declaration) []admissionv1.Operation {
 	if len(d.Reviews.Operations) == 0 && d.Kind == handler.OnMutate {
 		return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Connect}
 	}
 	return d.Reviews.Operations
 }
 
-// HooksOf are the admission handlers for the resources of a cluster, in the order of
+// NewHooks are the admission handlers for the resources of a cluster, in the order of
 // their declarations. The errors tell which handlers are called for nothing, because
 // what they are for is not there, or is ambiguous: *selector.NotFoundError and
 // *selector.AmbiguousError.
 //
 // A handler that is declared several times has several hooks of one ID.
-func HooksOf(handlers registry.Handlers, resources []selector.Resource) (hooks []configurations.Hook, problems []error) {
+func NewHooks(handlers registry.Handlers, resources []selector.Resource) (hooks []configurations.Hook, problems []error) {
 	for _, d := range handlers.Admission() {
 		found, err := d.Selector.Resolve(resources)
 		if err != nil {
 			problems = append(problems, err)
 		}
 		for _, resource := range found {
-			hooks = append(hooks, HookOf(d, resource))
+			hooks = append(hooks, NewHook(d, resource))
 		}
 	}
 	return hooks, problems

@@ -30,9 +30,9 @@ func (w *warnings) all() []string {
 	return slices.Clone(w.list)
 }
 
-// report takes note of what has come of a handler, and says so in the log. A
+// recordOutcome takes note of what has come of a handler, and says so in the log. A
 // rejection is what handlers are there for; all else is a fault in them.
-func (c *call) report(d *handler.Declaration, log logr.Logger, err error) {
+func (e *evaluation) recordOutcome(d *handler.Declaration, log logr.Logger, err error) {
 	var rejection *handler.AdmissionError
 	switch {
 	case err == nil:
@@ -40,42 +40,42 @@ func (c *call) report(d *handler.Declaration, log logr.Logger, err error) {
 		return
 	case d.Reviews.IgnoreFailures:
 		log.Error(err, "The handler failed; this is ignored.", handler.StackOf(err)...)
-		c.warnings.add(fmt.Sprintf("ignored: %s", c.explain(d, err)))
+		e.warnings.add(fmt.Sprintf("ignored: %s", e.messageForUser(d, err)))
 		return
 	case errors.As(err, &rejection):
-		log.Info("The request was rejected.", append([]any{"reason", err.Error()}, c.rejected(rejection)...)...)
+		log.Info("The request was rejected.", append([]any{"reason", err.Error()}, e.rejectionLogValues(rejection)...)...)
 	default:
-		log.Error(err, "The handler failed, and the request was rejected.", append(c.rejected(nil), handler.StackOf(err)...)...)
+		log.Error(err, "The handler failed, and the request was rejected.", append(e.rejectionLogValues(nil), handler.StackOf(err)...)...)
 	}
-	c.errors = append(c.errors, &failure{err, c.explain(d, err)})
+	e.errors = append(e.errors, &handlerError{err, e.messageForUser(d, err)})
 }
 
-// rejected is what the log says of a rejection: whose request it was, and how it
+// rejectionLogValues is what the log says of a rejection: whose request it was, and how it
 // was answered. A code that HTTP has not for errors was a mistake of the handler.
-func (c *call) rejected(by *handler.AdmissionError) []any {
+func (e *evaluation) rejectionLogValues(by *handler.AdmissionError) []any {
 	code := http.StatusInternalServerError
 	if by != nil {
 		code = handler.StatusOf(by)
 	}
-	values := []any{"code", code, "user", c.asked.User.Username, "dryRun", c.asked.DryRun}
+	values := []any{"code", code, "user", e.request.User.Username, "dryRun", e.request.DryRun}
 	if by != nil && by.Code != 0 && by.Code != code {
 		values = append(values, "note", fmt.Sprintf("the handler gave the code %d, which is not one of 400 to 599", by.Code))
 	}
 	return values
 }
 
-// failure is the error of a handler, with the text for the user.
-type failure struct {
+// handlerError is the error of a handler, with the text for the user.
+type handlerError struct {
 	err  error
 	text string
 }
 
-func (f *failure) Error() string { return f.text }
+func (f *handlerError) Error() string { return f.text }
 
-func (f *failure) Unwrap() error { return f.err }
+func (f *handlerError) Unwrap() error { return f.err }
 
-// explain is the text for the user. Nobody has written a panic for users.
-func (c *call) explain(d *handler.Declaration, err error) string {
+// messageForUser is the text for the user. Nobody has written a panic for users.
+func (e *evaluation) messageForUser(d *handler.Declaration, err error) string {
 	var panicked *handler.PanicError
 	if errors.As(err, &panicked) {
 		return fmt.Sprintf("the handler %s has panicked; the log of the operator tells why", d.ID)
@@ -83,18 +83,18 @@ func (c *call) explain(d *handler.Declaration, err error) string {
 	return err.Error()
 }
 
-// chosen is the one error that the user gets; nil: there was none.
+// preferredError is the one error that the user gets; nil: there was none.
 //
 // Specification: Admission control, "Admission errors".
-func (c *call) chosen() error {
-	if len(c.errors) == 0 {
+func (e *evaluation) preferredError() error {
+	if len(e.errors) == 0 {
 		return nil
 	}
-	return slices.MinFunc(c.errors, func(a, b error) int { return rank(a) - rank(b) })
+	return slices.MinFunc(e.errors, func(a, b error) int { return errorPriority(a) - errorPriority(b) })
 }
 
-// rank orders errors: what was meant for the user comes first.
-func rank(err error) int {
+// errorPriority orders errors: what was meant for the user comes first.
+func errorPriority(err error) int {
 	var rejection *handler.AdmissionError
 	var temporary *handler.TemporaryError
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
-// pathsOf are the handlers by the paths at which they are called.
-func pathsOf(handlers registry.Handlers) map[string]registry.Handlers {
+// handlersByPath are the handlers by the paths at which they are called.
+func handlersByPath(handlers registry.Handlers) map[string]registry.Handlers {
 	paths := map[string]registry.Handlers{
 		"":                    handlers,
 		handler.AllValidating: ofKind(handlers, handler.OnValidate),
@@ -24,8 +24,8 @@ func ofKind(handlers registry.Handlers, kind handler.Kind) registry.Handlers {
 	return handlers.Where(func(d *handler.Declaration) bool { return d.Kind == kind })
 }
 
-// at are the handlers at the path of a URL; false: there is nothing.
-func (w *webhook) at(path string) (registry.Handlers, bool) {
+// handlersAt are the handlers at the path of a URL; false: there is nothing.
+func (w *webhook) handlersAt(path string) (registry.Handlers, bool) {
 	handlers, found := w.paths[strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/")]
 	return handlers, found
 }

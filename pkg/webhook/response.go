@@ -14,14 +14,14 @@ import (
 )
 
 // response is the answer to a review.
-func (q *question) response(c *call) *admissionv1.AdmissionReview {
+func (q *admissionRequest) response(c *evaluation) *admissionv1.AdmissionReview {
 	answer := &admissionv1.AdmissionResponse{UID: q.uid}
 	status := func(err error) *metav1.Status {
 		return &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: int32(handler.StatusOf(err))} //nolint:gosec // three digits
 	}
-	if err := c.chosen(); err != nil {
+	if err := c.preferredError(); err != nil {
 		answer.Result = status(err)
-	} else if operations, err := c.operations(); err != nil {
+	} else if operations, err := c.patchOperations(); err != nil {
 		answer.Result = status(err)
 	} else {
 		answer.Allowed = true
@@ -33,12 +33,12 @@ func (q *question) response(c *call) *admissionv1.AdmissionReview {
 	return &admissionv1.AdmissionReview{TypeMeta: q.version, Response: answer}
 }
 
-// operations are what the mutations have changed; nil: nothing.
-func (c *call) operations() ([]byte, error) {
-	if c.review == c.asked.Review {
+// patchOperations are what the mutations have changed; nil: nothing.
+func (e *evaluation) patchOperations() ([]byte, error) {
+	if e.review == e.request.Review {
 		return nil, nil // no mutation has said anything
 	}
-	operations, err := patch.Operations(c.asked.Body().Raw(), c.review.Body().Raw())
+	operations, err := patch.Operations(e.request.Body().Raw(), e.review.Body().Raw())
 	if err != nil || len(operations) == 0 {
 		return nil, err
 	}

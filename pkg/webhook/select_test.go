@@ -131,7 +131,7 @@ func TestHooksTellTheAPIServerOfTheHandlers(t *testing.T) {
 	h.mutate("b", admit, handler.Subresource("status"), handler.SideEffects(), handler.IgnoreFailures(),
 		handler.Labels(map[string]handler.Matcher{"a": handler.Equal("b")}))
 	h.add(handler.Validate(selector.New("nothings"), handler.Function{Admission: admit}, handler.ID("c")))
-	hooks, problems := webhook.HooksOf(h.all, []selector.Resource{pods, resource})
+	hooks, problems := webhook.NewHooks(h.all, []selector.Resource{pods, resource})
 	if len(hooks) != 2 || len(problems) != 1 {
 		t.Fatalf("got %v, %v", hooks, problems)
 	}

@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// problem is a request that gets no review, with a status of HTTP and a sentence.
-type problem struct {
+// httpError is a request that gets no review, with a status of HTTP and a sentence.
+type httpError struct {
 	status int
 	err    error
 }
 
-func (p *problem) Error() string { return p.err.Error() }
+func (p *httpError) Error() string { return p.err.Error() }
 
-func (p *problem) Unwrap() error { return p.err }
+func (p *httpError) Unwrap() error { return p.err }
 
-func refuse(status int, format string, arguments ...any) error {
-	return &problem{status, fmt.Errorf(format, arguments...)}
+func newHTTPError(status int, format string, arguments ...any) error {
+	return &httpError{status, fmt.Errorf(format, arguments...)}
 }
 
 // ServeHTTP answers one review.
 func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
-	ctx, cancel := context.WithTimeout(in.Context(), timeoutOf(in))
+	ctx, cancel := context.WithTimeout(in.Context(), requestTimeout(in))
 	defer cancel()
-	answer, err := w.answer(ctx, out, in)
+	answer, err := w.reviewResponse(ctx, out, in)
 	if err != nil {
-		w.decline(out, in, err)
+		w.writeError(out, in, err)
 		return
 	}
 	out.Header().Set("Content-Type", "application/json")
@@ -39,21 +39,21 @@ func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	}
 }
 
-func (w *webhook) answer(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
+func (w *webhook) reviewResponse(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
 	if in.Method != http.MethodPost {
 		out.Header().Set("Allow", http.MethodPost)
-		return nil, refuse(http.StatusMethodNotAllowed, "admission reviews are posted, this is a %s", in.Method)
+		return nil, newHTTPError(http.StatusMethodNotAllowed, "admission reviews are posted, this is a %s", in.Method)
 	}
-	if err := w.Gate(ctx); err != nil {
+	if err := w.CheckReady(ctx); err != nil {
 		out.Header().Set("Retry-After", "1") // the API server does, as long as its own timeout allows
-		return nil, refuse(http.StatusServiceUnavailable, "the operator is not ready: %w", err)
+		return nil, newHTTPError(http.StatusServiceUnavailable, "the operator is not ready: %w", err)
 	}
-	handlers, found := w.at(in.URL.Path)
+	handlers, found := w.handlersAt(in.URL.Path)
 	if !found {
-		return nil, refuse(http.StatusNotFound, "there is no admission handler with the id %q: "+
+		return nil, newHTTPError(http.StatusNotFound, "there is no admission handler with the id %q: "+
 			"correct the webhook configuration, or update the operator", in.URL.Path)
 	}
-	body, err := w.read(ctx, out, in)
+	body, err := w.readBody(ctx, out, in)
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +61,12 @@ func (w *webhook) answer(ctx context.Context, out http.ResponseWriter, in *http.
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(asked.response(w.admit(ctx, asked, handlers)))
+	return json.Marshal(asked.response(w.evaluate(ctx, asked, handlers)))
 }
 
-// read takes the body, within the limits of size and time. Whoever sends it too
+// readBody takes the body, within the limits of size and time. Whoever sends it too
 // slowly would otherwise hold on to the memory for as long as it likes.
-func (w *webhook) read(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
+func (w *webhook) readBody(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
 	// A deadline from the beginning would cost more than all else together in HTTP/2,
 	// where it is a matter of the whole connection.
 	stop := context.AfterFunc(ctx, func() {
@@ -75,26 +75,26 @@ func (w *webhook) read(ctx context.Context, out http.ResponseWriter, in *http.Re
 	})
 	defer stop()
 	var content bytes.Buffer
-	content.Grow(int(max(0, min(in.ContentLength, usualBody))) + bytes.MinRead)
+	content.Grow(int(max(0, min(in.ContentLength, initialBufferSize))) + bytes.MinRead)
 	_, err := content.ReadFrom(http.MaxBytesReader(out, in.Body, w.MaxBody))
 	body := content.Bytes()
 	var excess *http.MaxBytesError
 	switch {
 	case errors.As(err, &excess):
-		return nil, refuse(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", excess.Limit)
+		return nil, newHTTPError(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", excess.Limit)
 	case err != nil:
-		return nil, refuse(http.StatusBadRequest, "the review could not be read: %w", err)
+		return nil, newHTTPError(http.StatusBadRequest, "the review could not be read: %w", err)
 	case len(body) == 0:
-		return nil, refuse(http.StatusBadRequest, "the request has no body: an AdmissionReview is expected, as JSON")
+		return nil, newHTTPError(http.StatusBadRequest, "the request has no body: an AdmissionReview is expected, as JSON")
 	default:
 		return body, nil
 	}
 }
 
-// decline answers what is no review, or cannot be answered.
-func (w *webhook) decline(out http.ResponseWriter, in *http.Request, err error) {
+// writeError answers what is no review, or cannot be answered.
+func (w *webhook) writeError(out http.ResponseWriter, in *http.Request, err error) {
 	status := http.StatusInternalServerError
-	var known *problem
+	var known *httpError
 	if errors.As(err, &known) {
 		status = known.status
 	}
@@ -102,12 +102,12 @@ func (w *webhook) decline(out http.ResponseWriter, in *http.Request, err error) 
 	http.Error(out, err.Error(), status)
 }
 
-// usualBody is what most reviews are smaller than: so much memory is given to whoever
+// initialBufferSize is what most reviews are smaller than: so much memory is given to whoever
 // merely claims to send it.
-const usualBody = 64 << 10
+const initialBufferSize = 64 << 10
 
-// timeoutOf is how long the API server waits, as it says itself.
-func timeoutOf(in *http.Request) time.Duration {
+// requestTimeout is how long the API server waits, as it says itself.
+func requestTimeout(in *http.Request) time.Duration {
 	timeout, err := time.ParseDuration(in.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 || timeout > MaxTimeout {
 		return MaxTimeout

@@ -81,7 +81,7 @@ func TestNobodyIsAskedBeforeTheOperatorIsReady(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", failing(io.EOF))
 	w := h.serve(func(o *webhook.Options) {
-		o.Gate = func(context.Context) error { return errors.New("a moment") }
+		o.CheckReady = func(context.Context) error { return errors.New("a moment") }
 	})
 	answer := post(t, w, "/a", encode(t, review(example(nil))))
 	text := answer.Body.String()

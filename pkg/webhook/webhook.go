@@ -41,9 +41,9 @@ type Options struct {
 	// Memo finds what is kept in memory of an object. The uid is empty for an object
 	// that is being created: nothing is to be kept of it then. Default: none.
 	Memo func(resource selector.Resource, name types.NamespacedName, uid types.UID) *memo.Values
-	// Gate is asked before each review. Its error says why the operator cannot answer
+	// CheckReady is asked before each review. Its error says why the operator cannot answer
 	// yet; it must not wait. Default: it always can.
-	Gate func(ctx context.Context) error
+	CheckReady func(ctx context.Context) error
 	// MaxBody is the largest body of a review, in bytes. Default: DefaultMaxBody.
 	MaxBody int64
 }
@@ -68,8 +68,8 @@ func New(options Options) http.Handler {
 	if options.Context == nil {
 		options.Context = func(ctx context.Context, _ About) context.Context { return ctx }
 	}
-	if options.Gate == nil {
-		options.Gate = func(context.Context) error { return nil }
+	if options.CheckReady == nil {
+		options.CheckReady = func(context.Context) error { return nil }
 	}
-	return &webhook{Options: options, paths: pathsOf(options.Handlers.Admission())}
+	return &webhook{Options: options, paths: handlersByPath(options.Handlers.Admission())}
 }

@@ -32,9 +32,9 @@ type Source interface {
 	// Open gets the first certificate. It returns the bundle of CAs, in PEM, by
 	// which the clients can verify it; empty, if theirs are sufficient.
 	Open(ctx context.Context) (bundle []byte, err error)
-	// Keep replaces the certificate until the context is done. It calls publish
+	// Run replaces the certificate until the context is done. It calls publish
 	// with the new bundle before what is verified by it is served.
-	Keep(ctx context.Context, publish Publish)
+	Run(ctx context.Context, publish Publish)
 	// GetCertificate is the one to serve now, for tls.Config.
 	GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 }

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// reading is how often files are read again. The kubelet takes a minute until
+	// filePollInterval is how often files are read again. The kubelet takes a minute until
 	// a changed Secret is in the files of a pod; this adds little to it.
-	reading = 10 * time.Second
-	// settling is how long the API servers may take to notice a new bundle, which
+	filePollInterval = 10 * time.Second
+	// propagationDelay is how long the API servers may take to notice a new bundle, which
 	// a cluster in good health does in milliseconds.
-	settling = 5 * time.Second
+	propagationDelay = 5 * time.Second
 )
 
 // Files is the Source of certificates that somebody else puts into files, and
@@ -41,16 +41,16 @@ type Files struct {
 	// Logger hears of what goes wrong.
 	Logger logr.Logger
 
-	last    content
+	loaded  fileContent
 	current atomic.Pointer[tls.Certificate]
 }
 
-// content is what the files have.
-type content struct {
+// fileContent is what the files have.
+type fileContent struct {
 	chain, key, ca []byte
 }
 
-func (c content) equals(other content) bool {
+func (c fileContent) equals(other fileContent) bool {
 	return bytes.Equal(c.chain, other.chain) && bytes.Equal(c.key, other.key) && bytes.Equal(c.ca, other.ca)
 }
 
@@ -61,17 +61,17 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 
 // Open reads the files for the first time.
 func (f *Files) Open(context.Context) ([]byte, error) {
-	found, pair, err := f.read()
+	found, pair, err := f.load()
 	if err != nil {
 		return nil, err
 	}
-	f.last = found
+	f.loaded = found
 	f.current.Store(pair)
 	return found.ca, nil
 }
 
-func (f *Files) read() (content, *tls.Certificate, error) {
-	found := content{ca: f.CAData}
+func (f *Files) load() (fileContent, *tls.Certificate, error) {
+	found := fileContent{ca: f.CAData}
 	for _, file := range []struct {
 		name string
 		into *[]byte
@@ -81,22 +81,22 @@ func (f *Files) read() (content, *tls.Certificate, error) {
 		}
 		data, err := os.ReadFile(file.name)
 		if err != nil {
-			return content{}, nil, fmt.Errorf("the certificate of the admission server: %w", err)
+			return fileContent{}, nil, fmt.Errorf("the certificate of the admission server: %w", err)
 		}
 		*file.into = data
 	}
-	pair, err := keyPair(found.chain, found.key, f.Password)
+	pair, err := tlsKeyPair(found.chain, found.key, f.Password)
 	if err != nil {
-		return content{}, nil, fmt.Errorf("the certificate in %s with the key in %s: %w", f.Certificate, f.Key, err)
+		return fileContent{}, nil, fmt.Errorf("the certificate in %s with the key in %s: %w", f.Certificate, f.Key, err)
 	}
 	return found, pair, nil
 }
 
-// Keep reads the files again and again.
-func (f *Files) Keep(ctx context.Context, publish Publish) {
-	for sleep.For(ctx, reading) {
-		found, pair, err := f.read()
-		if err == nil && !found.equals(f.last) {
+// Run reads the files again and again.
+func (f *Files) Run(ctx context.Context, publish Publish) {
+	for sleep.For(ctx, filePollInterval) {
+		found, pair, err := f.load()
+		if err == nil && !found.equals(f.loaded) {
 			err = f.replace(ctx, publish, found, pair)
 		}
 		if err != nil && ctx.Err() == nil {
@@ -107,40 +107,40 @@ func (f *Files) Keep(ctx context.Context, publish Publish) {
 
 // replace goes from one certificate to another without a moment in which the
 // cluster trusts only the CA of the one that is not served.
-func (f *Files) replace(ctx context.Context, publish Publish, found content, pair *tls.Certificate) error {
-	both := union(f.last.ca, found.ca)
-	same := bytes.Equal(found.ca, f.last.ca)
+func (f *Files) replace(ctx context.Context, publish Publish, found fileContent, pair *tls.Certificate) error {
+	both := jointBundle(f.loaded.ca, found.ca)
+	same := bytes.Equal(found.ca, f.loaded.ca)
 	if !same {
 		if err := publish(ctx, both); err != nil {
 			return err
 		}
-		sleep.For(ctx, settling)
+		sleep.For(ctx, propagationDelay)
 	}
 	f.current.Store(pair)
-	f.last = content{chain: found.chain, key: found.key, ca: both}
+	f.loaded = fileContent{chain: found.chain, key: found.key, ca: both}
 	f.Logger.V(1).Info("The certificate of the admission server was replaced.", "file", f.Certificate)
-	return f.settle(ctx, publish, found, same)
+	return f.withdrawOldCA(ctx, publish, found, same)
 }
 
-// settle ends the trust in the old CA.
-func (f *Files) settle(ctx context.Context, publish Publish, found content, same bool) error {
+// withdrawOldCA ends the trust in the old CA.
+func (f *Files) withdrawOldCA(ctx context.Context, publish Publish, found fileContent, same bool) error {
 	if !same {
-		if !sleep.For(ctx, settling) {
+		if !sleep.For(ctx, propagationDelay) {
 			return nil
 		}
 		if err := publish(ctx, found.ca); err != nil {
 			return err
 		}
 	}
-	f.last = found
+	f.loaded = found
 	return nil
 }
 
-// union are both bundles. No bundle is the trust in all that the cluster trusts,
+// jointBundle are both bundles. No bundle is the trust in all that the cluster trusts,
 // which nothing can be added to.
-func union(a, b []byte) []byte {
+func jointBundle(a, b []byte) []byte {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
-	return join(a, b)
+	return mergeBundles(a, b)
 }

@@ -15,15 +15,15 @@ import (
 const DefaultRotation = 30 * 24 * time.Hour
 
 const (
-	// lifetimes is how many rotations a certificate lives: it is announced during
+	// rotationsPerLifetime is how many rotations a certificate lives: it is announced during
 	// one, served during one, and the third is for trouble.
-	lifetimes = 3
+	rotationsPerLifetime = 3
 	// minLifetime keeps frequent rotations from depending on precise clocks.
 	minLifetime = 24 * time.Hour
-	// attempts is how often a rotation is tried until the next would be due.
-	attempts = 10
-	// looking is how often shared certificates are looked at.
-	looking = time.Minute
+	// retriesPerRotation is how often a rotation is tried until the next would be due.
+	retriesPerRotation = 10
+	// storePollInterval is how often shared certificates are looked at.
+	storePollInterval = time.Minute
 )
 
 // Options are those of generated certificates.
@@ -55,7 +55,7 @@ func NewGenerated(options Options) *Generated {
 	}
 	shared := options.Store != nil
 	if !shared {
-		options.Store = &memory{}
+		options.Store = &memoryStore{}
 	}
 	return &Generated{options: options, shared: shared}
 }
@@ -71,8 +71,8 @@ func (g *Generated) Open(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if unusable := set.usable(g.options.Names); !found || unusable != nil {
-		set, err = g.begin(ctx, set, found)
+	if unusable := set.validate(g.options.Names); !found || unusable != nil {
+		set, err = g.createSet(ctx, set, found)
 	}
 	if err != nil {
 		return nil, err
@@ -83,14 +83,14 @@ func (g *Generated) Open(ctx context.Context) ([]byte, error) {
 	return set.Bundle()
 }
 
-// begin makes a new set. Other replicas may still serve what is in the old one.
-func (g *Generated) begin(ctx context.Context, old Set, found bool) (Set, error) {
+// createSet makes a new set. Other replicas may still serve what is in the old one.
+func (g *Generated) createSet(ctx context.Context, old Set, found bool) (Set, error) {
 	set, err := NewSet(g.options.Names, g.lifetime())
 	if err != nil {
 		return Set{}, err
 	}
 	if found {
-		set.Previous, _ = old.Current.ca() // of a broken one there is nothing to keep
+		set.Previous, _ = old.Current.caPEM() // of a broken one there is nothing to keep
 	}
 	err = g.options.Store.Save(ctx, set)
 	if errors.Is(err, ErrChanged) {
@@ -100,7 +100,7 @@ func (g *Generated) begin(ctx context.Context, old Set, found bool) (Set, error)
 }
 
 func (g *Generated) serve(set Set) error {
-	pair, err := set.Current.tls()
+	pair, err := set.Current.tlsCertificate()
 	if err != nil {
 		return err
 	}
@@ -110,5 +110,5 @@ func (g *Generated) serve(set Set) error {
 }
 
 func (g *Generated) lifetime() time.Duration {
-	return max(lifetimes*g.options.Rotation, minLifetime)
+	return max(rotationsPerLifetime*g.options.Rotation, minLifetime)
 }

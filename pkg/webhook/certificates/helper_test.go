@@ -87,6 +87,6 @@ func kept(t *testing.T, source Source, publish Publish) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var working sync.WaitGroup
-	working.Go(func() { source.Keep(ctx, publish) })
+	working.Go(func() { source.Run(ctx, publish) })
 	return func() { cancel(); working.Wait() }
 }

@@ -14,9 +14,9 @@ import (
 // encryptedPKCS8 is the type of the PEM blocks that openssl writes today.
 const encryptedPKCS8 = "ENCRYPTED PRIVATE KEY"
 
-// keyPair puts a certificate and its key together. The key is decrypted if it is
+// tlsKeyPair puts a certificate and its key together. The key is decrypted if it is
 // encrypted, in the way of today (PKCS #8) or in the old one of openssl.
-func keyPair(chain, key []byte, password string) (*tls.Certificate, error) {
+func tlsKeyPair(chain, key []byte, password string) (*tls.Certificate, error) {
 	plain, err := decrypt(key, password)
 	if err != nil {
 		return nil, err

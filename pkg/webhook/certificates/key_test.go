@@ -31,14 +31,14 @@ func TestKeysCanBeEncrypted(t *testing.T) {
 	for name, key := range keys {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			_, err := keyPair(pair.Chain, key, "secret")
+			_, err := tlsKeyPair(pair.Chain, key, "secret")
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			if string(key) == string(pair.Key) {
 				return
 			}
-			_, err = keyPair(pair.Chain, key, "")
+			_, err = tlsKeyPair(pair.Chain, key, "")
 			g.Expect(err).To(gomega.MatchError("the key is encrypted: its password is needed"))
-			_, err = keyPair(pair.Chain, key, "wrong")
+			_, err = tlsKeyPair(pair.Chain, key, "wrong")
 			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("cannot be decrypted with the given password")))
 			g.Expect(err.Error()).NotTo(gomega.ContainSubstring("wrong"), "a password in an error")
 		})
@@ -46,6 +46,6 @@ func TestKeysCanBeEncrypted(t *testing.T) {
 }
 
 func TestWhatIsNoKey(t *testing.T) {
-	_, err := keyPair([]byte("no certificate"), []byte("no key"), "")
+	_, err := tlsKeyPair([]byte("no certificate"), []byte("no key"), "")
 	gomega.NewWithT(t).Expect(err).To(gomega.HaveOccurred())
 }

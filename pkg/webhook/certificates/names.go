@@ -25,8 +25,8 @@ func Names(candidates ...string) []string {
 	return append(hosts, addresses...)
 }
 
-// alternatives takes the names apart as certificates have them.
-func alternatives(names []string) (ips []net.IP, hosts []string) {
+// subjectAltNames takes the names apart as certificates have them.
+func subjectAltNames(names []string) (ips []net.IP, hosts []string) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			ips = append(ips, ip)

@@ -9,29 +9,29 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 )
 
-// Keep rotates the certificates, and takes over what other replicas have rotated.
-func (g *Generated) Keep(ctx context.Context, publish Publish) {
+// Run rotates the certificates, and takes over what other replicas have rotated.
+func (g *Generated) Run(ctx context.Context, publish Publish) {
 	for ctx.Err() == nil {
-		if !sleep.For(ctx, g.pause()) {
+		if !sleep.For(ctx, g.untilNextCheck()) {
 			return
 		}
 		err := g.refresh(ctx, publish)
 		if err != nil && !errors.Is(err, ErrChanged) && ctx.Err() == nil {
 			g.options.Logger.Error(err, "The certificate of the admission server is not renewed yet; it will be tried again.")
-			sleep.For(ctx, g.options.Rotation/attempts)
+			sleep.For(ctx, g.options.Rotation/retriesPerRotation)
 		}
 	}
 }
 
-// pause is the time until there is something to do.
-func (g *Generated) pause() time.Duration {
-	due, err := g.set.due(g.options.Rotation)
+// untilNextCheck is the time until there is something to do.
+func (g *Generated) untilNextCheck() time.Duration {
+	due, err := g.set.nextRotation(g.options.Rotation)
 	if err != nil {
 		return 0
 	}
 	rest := max(time.Until(due), 0)
 	if g.shared {
-		rest = min(rest, looking, g.options.Rotation/attempts)
+		rest = min(rest, storePollInterval, g.options.Rotation/retriesPerRotation)
 	}
 	return rest
 }
@@ -42,34 +42,34 @@ func (g *Generated) refresh(ctx context.Context, publish Publish) error {
 	if err != nil {
 		return err
 	}
-	if !found || set.usable(g.options.Names) != nil {
-		return g.restart(ctx, publish, set, found)
+	if !found || set.validate(g.options.Names) != nil {
+		return g.recreate(ctx, publish, set, found)
 	}
-	due, err := set.due(g.options.Rotation)
+	due, err := set.nextRotation(g.options.Rotation)
 	switch {
 	case err != nil:
 		return err
 	case time.Now().Before(due):
-		return g.take(ctx, publish, set)
+		return g.useStored(ctx, publish, set)
 	}
 	return g.rotate(ctx, publish, set)
 }
 
-// restart replaces what somebody has removed or spoilt.
-func (g *Generated) restart(ctx context.Context, publish Publish, old Set, found bool) error {
-	set, err := g.begin(ctx, old, found)
+// recreate replaces what somebody has removed or spoilt.
+func (g *Generated) recreate(ctx context.Context, publish Publish, old Set, found bool) error {
+	set, err := g.createSet(ctx, old, found)
 	if err != nil {
 		return err
 	}
-	return g.take(ctx, publish, set)
+	return g.useStored(ctx, publish, set)
 }
 
-// take serves what the store has.
-func (g *Generated) take(ctx context.Context, publish Publish, set Set) error {
+// useStored serves what the store has.
+func (g *Generated) useStored(ctx context.Context, publish Publish, set Set) error {
 	if reflect.DeepEqual(set, g.set) {
 		return nil
 	}
-	if err := tell(ctx, publish, set); err != nil {
+	if err := publishBundle(ctx, publish, set); err != nil {
 		return err
 	}
 	return g.serve(set)
@@ -80,7 +80,7 @@ func (g *Generated) rotate(ctx context.Context, publish Publish, set Set) error 
 	if err != nil {
 		return err
 	}
-	if err := tell(ctx, publish, rotated); err != nil {
+	if err := publishBundle(ctx, publish, rotated); err != nil {
 		return err
 	}
 	if err := g.options.Store.Save(ctx, rotated); err != nil {
@@ -90,7 +90,7 @@ func (g *Generated) rotate(ctx context.Context, publish Publish, set Set) error 
 	return g.serve(rotated)
 }
 
-func tell(ctx context.Context, publish Publish, set Set) error {
+func publishBundle(ctx context.Context, publish Publish, set Set) error {
 	bundle, err := set.Bundle()
 	if err != nil {
 		return err

@@ -48,8 +48,8 @@ func (s *Secret) Load(ctx context.Context) (Set, bool, error) {
 	s.secret = found
 	data := found.Data
 	return Set{
-		Current:  Pair{Chain: data[keyChain], Key: data[keyKey]},
-		Next:     Pair{Chain: data[keyNextChain], Key: data[keyNextKey]},
+		Current:  KeyPair{Chain: data[keyChain], Key: data[keyKey]},
+		Next:     KeyPair{Chain: data[keyNextChain], Key: data[keyNextKey]},
 		Previous: data[keyPrevious],
 	}, true, nil
 }

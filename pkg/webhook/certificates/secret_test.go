@@ -29,7 +29,7 @@ func TestReplicasShareTheirCertificates(t *testing.T) {
 		}
 		for range 3 {
 			before := leaf(sources[0])
-			time.Sleep(time.Hour + 2*looking)
+			time.Sleep(time.Hour + 2*storePollInterval)
 			synctest.Wait()
 			g.Expect(leaf(sources[0]).Equal(before)).To(gomega.BeFalse())
 			for i, source := range sources {
@@ -76,7 +76,7 @@ func TestASecretThatIsRemovedOrSpoiltIsMadeAgain(t *testing.T) {
 				secret := &corev1.Secret{}
 				g.Expect(api.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "certs"}, secret)).To(gomega.Succeed())
 				spoil(g, api, secret)
-				time.Sleep(2 * looking)
+				time.Sleep(2 * storePollInterval)
 				synctest.Wait()
 				g.Expect(c.told()).To(gomega.HaveLen(1), "%v", c.logged())
 				g.Expect(trusts(source, c.told()[0], hosts[0])).To(gomega.Succeed())

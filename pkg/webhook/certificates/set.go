@@ -10,7 +10,7 @@ import (
 // Set are the certificates of a server over time: the one that is served, the one
 // that will be, and the CA of the one that was.
 type Set struct {
-	Current, Next Pair
+	Current, Next KeyPair
 	Previous      []byte
 }
 
@@ -26,7 +26,7 @@ func NewSet(names []string, lifetime time.Duration) (Set, error) {
 
 // Rotated is the set in which the next certificate is served.
 func (s Set) Rotated(names []string, lifetime time.Duration) (Set, error) {
-	previous, err := s.Current.ca()
+	previous, err := s.Current.caPEM()
 	if err != nil {
 		return Set{}, err
 	}
@@ -36,16 +36,16 @@ func (s Set) Rotated(names []string, lifetime time.Duration) (Set, error) {
 
 // Bundle are all CAs that clients are to trust, in PEM.
 func (s Set) Bundle() ([]byte, error) {
-	current, err := s.Current.ca()
+	current, err := s.Current.caPEM()
 	if err != nil {
 		return nil, err
 	}
-	next, err := s.Next.ca()
-	return join(s.Previous, current, next), err
+	next, err := s.Next.caPEM()
+	return mergeBundles(s.Previous, current, next), err
 }
 
-// join puts bundles together, every certificate in them once.
-func join(bundles ...[]byte) []byte {
+// mergeBundles puts bundles together, every certificate in them once.
+func mergeBundles(bundles ...[]byte) []byte {
 	var all []byte
 	for _, bundle := range bundles {
 		for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
@@ -57,27 +57,27 @@ func join(bundles ...[]byte) []byte {
 	return all
 }
 
-// due is when the next certificate is to be served. It was generated when the
+// nextRotation is when the next certificate is to be served. It was generated when the
 // current one was served first.
-func (s Set) due(rotation time.Duration) (time.Time, error) {
-	next, _, err := s.Next.certificates()
+func (s Set) nextRotation(rotation time.Duration) (time.Time, error) {
+	next, _, err := s.Next.parse()
 	if err != nil {
 		return time.Time{}, err
 	}
-	return next.NotBefore.Add(tolerance + rotation), nil
+	return next.NotBefore.Add(clockSkew + rotation), nil
 }
 
-// usable tells why the set cannot be served under the names now.
-func (s Set) usable(names []string) error {
-	for _, pair := range []Pair{s.Current, s.Next} {
-		if _, err := pair.tls(); err != nil {
+// validate tells why the set cannot be served under the names now.
+func (s Set) validate(names []string) error {
+	for _, pair := range []KeyPair{s.Current, s.Next} {
+		if _, err := pair.tlsCertificate(); err != nil {
 			return fmt.Errorf("a certificate is broken: %w", err)
 		}
-		served, _, err := pair.certificates()
+		served, _, err := pair.parse()
 		switch {
 		case err != nil:
 			return fmt.Errorf("a certificate is broken: %w", err)
-		case !covers(served, names):
+		case !isValidFor(served, names):
 			return fmt.Errorf("a certificate is not for all of %v", names)
 		case time.Now().After(served.NotAfter):
 			return fmt.Errorf("a certificate has expired at %v", served.NotAfter)

@@ -17,17 +17,17 @@ type Store interface {
 // ErrChanged says that another replica was faster.
 var ErrChanged = errors.New("the certificates were replaced by another replica")
 
-// memory is the store of an operator that runs once.
-type memory struct{ set *Set }
+// memoryStore is the store of an operator that runs once.
+type memoryStore struct{ set *Set }
 
-func (m *memory) Load(context.Context) (Set, bool, error) {
+func (m *memoryStore) Load(context.Context) (Set, bool, error) {
 	if m.set == nil {
 		return Set{}, false, nil
 	}
 	return *m.set, true, nil
 }
 
-func (m *memory) Save(_ context.Context, set Set) error {
+func (m *memoryStore) Save(_ context.Context, set Set) error {
 	m.set = &set
 	return nil
 }

@@ -16,17 +16,17 @@ import (
 func (m *Manager) apply(ctx context.Context, hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
 	forValidating, forMutating := Build(hooks, config, m.options)
 	err := errors.Join(
-		m.applyTo(ctx, newValidating, forValidating),
-		m.applyTo(ctx, newMutating, forMutating),
+		m.applyKind(ctx, newValidating, forValidating),
+		m.applyKind(ctx, newMutating, forMutating),
 	)
-	m.rivals.compared(time.Now())
+	m.contention.endComparison(time.Now())
 	if err == nil {
-		m.tellPeople(len(forValidating), len(forMutating), config)
+		m.logApplied(len(forValidating), len(forMutating), config)
 	}
 	return err
 }
 
-func (m *Manager) applyTo(ctx context.Context, kind func(string) configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
+func (m *Manager) applyKind(ctx context.Context, kind func(string) configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		present := kind(m.options.Name)
 		err := m.client.Get(ctx, client.ObjectKeyFromObject(present.object()), present.object())
@@ -39,7 +39,7 @@ func (m *Manager) applyTo(ctx context.Context, kind func(string) configuration, 
 		case err != nil:
 			return err
 		}
-		return m.bringTo(ctx, present, absent, webhooks)
+		return m.writeIfChanged(ctx, present, absent, webhooks)
 	})
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("the operator may not manage its admission configuration %q: permit its service account to get, create and patch "+
@@ -51,18 +51,18 @@ func (m *Manager) applyTo(ctx context.Context, kind func(string) configuration, 
 	return nil
 }
 
-// bringTo writes the configuration if it differs from what is needed.
-func (m *Manager) bringTo(ctx context.Context, present configuration, absent bool, webhooks []admissionregistrationv1.ValidatingWebhook) error {
-	if injected(present.object().GetAnnotations()) {
-		keepBundles(webhooks, present.webhooks())
+// writeIfChanged writes the configuration if it differs from what is needed.
+func (m *Manager) writeIfChanged(ctx context.Context, present configuration, absent bool, webhooks []admissionregistrationv1.ValidatingWebhook) error {
+	if isInjectedByCertManager(present.object().GetAnnotations()) {
+		keepCABundles(webhooks, present.webhooks())
 	}
-	wish := defaulted(webhooks)
-	if !absent && same(wish, defaulted(present.webhooks())) {
-		m.rivals.brought(present, wish)
+	wish := withDefaults(webhooks)
+	if !absent && isEqual(wish, withDefaults(present.webhooks())) {
+		m.contention.recordApplied(present, wish)
 		return nil
 	}
-	others := m.rivals.changed(present.kind(), wish)
-	if others && !m.undo(present, absent) {
+	others := m.contention.isChangedByOthers(present.kind(), wish)
+	if others && !m.mayRestore(present, absent) {
 		return nil
 	}
 	write := m.update
@@ -72,18 +72,18 @@ func (m *Manager) bringTo(ctx context.Context, present configuration, absent boo
 	if err := write(ctx, present, webhooks); err != nil {
 		return err
 	}
-	m.rivals.brought(present, wish)
+	m.contention.recordApplied(present, wish)
 	if others {
-		m.rivals.undone = true
+		m.contention.restored = true
 	} else {
-		m.wrote, m.said = true, false
+		m.unreportedWrite, m.reported = true, false
 	}
 	return nil
 }
 
 // create makes the configuration. If somebody was faster, it is read again.
 func (m *Manager) create(ctx context.Context, absent configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
-	absent.replace(webhooks)
+	absent.setWebhooks(webhooks)
 	err := m.client.Create(ctx, absent.object())
 	if apierrors.IsAlreadyExists(err) {
 		return apierrors.NewConflict(admissionregistrationv1.Resource("webhookconfigurations"), m.options.Name, err)
@@ -96,6 +96,6 @@ func (m *Manager) update(ctx context.Context, present configuration, webhooks []
 	if !ok {
 		return errors.New("a copy of the configuration is none")
 	}
-	present.replace(webhooks)
+	present.setWebhooks(webhooks)
 	return m.client.Patch(ctx, present.object(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

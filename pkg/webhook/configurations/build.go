@@ -47,9 +47,9 @@ func (o Options) timeout() int32 {
 // left out only if the options have them.
 func Build(hooks []Hook, config admissionregistrationv1.WebhookClientConfig, options Options) (validating, mutating []admissionregistrationv1.ValidatingWebhook) {
 	taken := map[bool]map[string]bool{true: {}, false: {}}
-	for _, g := range grouped(hooks) {
+	for _, g := range groupHooks(hooks) {
 		webhook := g.webhook(config, options)
-		webhook.Name = distinct(webhook.Name, taken[g.Validating])
+		webhook.Name = uniqueName(webhook.Name, taken[g.Validating])
 		if g.Validating {
 			validating = append(validating, webhook)
 		} else {
@@ -66,8 +66,8 @@ func Persistent(hooks []Hook) []Hook {
 
 func (g *group) webhook(config admissionregistrationv1.WebhookClientConfig, options Options) admissionregistrationv1.ValidatingWebhook {
 	webhook := admissionregistrationv1.ValidatingWebhook{
-		Name:                    name(g.ID, suffix(options.Name)),
-		ClientConfig:            locate(config, g.ID),
+		Name:                    webhookName(g.ID, nameSuffix(options.Name)),
+		ClientConfig:            handlerClientConfig(config, g.ID),
 		Rules:                   g.rules,
 		FailurePolicy:           ptr.To(admissionregistrationv1.Fail),
 		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
@@ -86,16 +86,16 @@ func (g *group) webhook(config admissionregistrationv1.WebhookClientConfig, opti
 	return webhook
 }
 
-// locate is where one handler is.
-func locate(config admissionregistrationv1.WebhookClientConfig, id string) admissionregistrationv1.WebhookClientConfig {
+// handlerClientConfig is where one handler is.
+func handlerClientConfig(config admissionregistrationv1.WebhookClientConfig, id string) admissionregistrationv1.WebhookClientConfig {
 	located := *config.DeepCopy()
 	if located.URL != nil {
-		located.URL = ptr.To(below(*located.URL, escaped(id)))
+		located.URL = ptr.To(joinPath(*located.URL, urlPath(id)))
 	}
 	if located.Service != nil {
-		located.Service.Path = ptr.To(below(ptr.Deref(located.Service.Path, ""), plain(id)))
+		located.Service.Path = ptr.To(joinPath(ptr.Deref(located.Service.Path, ""), servicePath(id)))
 	}
 	return located
 }
 
-func below(path, id string) string { return strings.TrimRight(path, "/") + "/" + id }
+func joinPath(path, id string) string { return strings.TrimRight(path, "/") + "/" + id }

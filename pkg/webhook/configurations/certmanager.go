@@ -4,9 +4,9 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// injected tells that cert-manager puts the CA bundles into a configuration: each
+// isInjectedByCertManager tells that cert-manager puts the CA bundles into a configuration: each
 // of its annotations names another source of the CA.
-func injected(annotations map[string]string) bool {
+func isInjectedByCertManager(annotations map[string]string) bool {
 	for _, key := range []string{
 		"cert-manager.io/inject-ca-from",
 		"cert-manager.io/inject-ca-from-secret",
@@ -19,9 +19,9 @@ func injected(annotations map[string]string) bool {
 	return false
 }
 
-// keepBundles takes the CA bundles over from what is there. All of cert-manager's
+// keepCABundles takes the CA bundles over from what is there. All of cert-manager's
 // are the same, so a new webhook gets that of any other.
-func keepBundles(webhooks, present []admissionregistrationv1.ValidatingWebhook) {
+func keepCABundles(webhooks, present []admissionregistrationv1.ValidatingWebhook) {
 	var bundle []byte
 	for _, webhook := range present {
 		if len(webhook.ClientConfig.CABundle) > 0 {

@@ -12,11 +12,11 @@ import (
 // httpsPort is what the API server takes when a service has no port.
 const httpsPort = 443
 
-func same(a, b any) bool { return apiequality.Semantic.DeepEqual(a, b) }
+func isEqual(a, b any) bool { return apiequality.Semantic.DeepEqual(a, b) }
 
-// defaulted is the webhook as the API server gives it back. What we always set
+// withDefaults is the webhook as the API server gives it back. What we always set
 // ourselves has no default here.
-func defaulted(webhooks []admissionregistrationv1.ValidatingWebhook) []admissionregistrationv1.ValidatingWebhook {
+func withDefaults(webhooks []admissionregistrationv1.ValidatingWebhook) []admissionregistrationv1.ValidatingWebhook {
 	all := slices.Clone(webhooks)
 	for i := range all {
 		all[i] = *all[i].DeepCopy()

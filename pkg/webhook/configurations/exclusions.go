@@ -36,34 +36,34 @@ func OptionsFor(s settings.Settings, podNamespace string, lease types.Namespaced
 func (o Options) exclude(webhook *admissionregistrationv1.ValidatingWebhook) {
 	switch {
 	case len(o.Namespaces) > 0:
-		webhook.NamespaceSelector = namespaces(metav1.LabelSelectorOpIn, o.Namespaces...)
+		webhook.NamespaceSelector = namespaceSelector(metav1.LabelSelectorOpIn, o.Namespaces...)
 	case o.OwnNamespace != "":
-		webhook.NamespaceSelector = namespaces(metav1.LabelSelectorOpNotIn, o.OwnNamespace)
+		webhook.NamespaceSelector = namespaceSelector(metav1.LabelSelectorOpNotIn, o.OwnNamespace)
 	}
-	if o.Lease.Name != "" && o.selects(o.Lease.Namespace) && slices.ContainsFunc(webhook.Rules, isForLeases) {
-		webhook.MatchConditions = []admissionregistrationv1.MatchCondition{o.otherLeases()}
+	if o.Lease.Name != "" && o.includesNamespace(o.Lease.Namespace) && slices.ContainsFunc(webhook.Rules, matchesLeases) {
+		webhook.MatchConditions = []admissionregistrationv1.MatchCondition{o.leaseExclusion()}
 	}
 }
 
-// selects tells whether objects of the namespace come to the webhooks.
-func (o Options) selects(namespace string) bool {
+// includesNamespace tells whether objects of the namespace come to the webhooks.
+func (o Options) includesNamespace(namespace string) bool {
 	if len(o.Namespaces) > 0 {
 		return slices.Contains(o.Namespaces, namespace)
 	}
 	return namespace != o.OwnNamespace
 }
 
-func namespaces(operator metav1.LabelSelectorOperator, names ...string) *metav1.LabelSelector {
+func namespaceSelector(operator metav1.LabelSelectorOperator, names ...string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: corev1.LabelMetadataName, Operator: operator, Values: names},
 	}}
 }
 
-func isForLeases(rule admissionregistrationv1.RuleWithOperations) bool {
+func matchesLeases(rule admissionregistrationv1.RuleWithOperations) bool {
 	return slices.Contains(rule.APIGroups, coordinationv1.GroupName) && slices.Contains(rule.Resources, "leases")
 }
 
-func (o Options) otherLeases() admissionregistrationv1.MatchCondition {
+func (o Options) leaseExclusion() admissionregistrationv1.MatchCondition {
 	return admissionregistrationv1.MatchCondition{
 		Name: "not-the-lease-of-the-operator",
 		Expression: fmt.Sprintf("!(request.resource.group == %q && request.resource.resource == 'leases' && request.namespace == %q && request.name == %q)",

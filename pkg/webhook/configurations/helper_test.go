@@ -97,7 +97,7 @@ func lead(t *testing.T, m *Manager) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var leading sync.WaitGroup
-	leading.Go(func() { m.Lead(ctx) })
+	leading.Go(func() { m.RunLeader(ctx) })
 	stop = func() { cancel(); leading.Wait() }
 	t.Cleanup(stop)
 	synctest.Wait() // until it leads

@@ -40,8 +40,8 @@ type group struct {
 	rules []admissionregistrationv1.RuleWithOperations
 }
 
-// grouped puts together the hooks that differ in nothing but their rules.
-func grouped(hooks []Hook) []*group {
+// groupHooks puts together the hooks that differ in nothing but their rules.
+func groupHooks(hooks []Hook) []*group {
 	var groups []*group
 	for _, hook := range hooks {
 		i := slices.IndexFunc(groups, func(g *group) bool { return g.accepts(hook) })
@@ -56,7 +56,7 @@ func grouped(hooks []Hook) []*group {
 func (g *group) accepts(h Hook) bool {
 	return g.ID == h.ID && g.Validating == h.Validating && g.Persistent == h.Persistent &&
 		g.SideEffects == h.SideEffects && g.IgnoreFailures == h.IgnoreFailures &&
-		same(g.LabelSelector, h.LabelSelector)
+		isEqual(g.LabelSelector, h.LabelSelector)
 }
 
 func (g *group) add(rule admissionregistrationv1.RuleWithOperations) {

@@ -22,32 +22,32 @@ type Manager struct {
 	options Options
 	logger  logr.Logger
 
-	mu      sync.Mutex
-	hooks   []Hook
-	known   bool              // the hooks
-	paths   map[string]string // see altered
-	config  *admissionregistrationv1.WebhookClientConfig
-	leading bool
-	// wanted counts the changes, and written says up to which of them the cluster
+	mu         sync.Mutex
+	hooks      []Hook
+	hooksKnown bool              // the hooks
+	idsByPath  map[string]string // see altered
+	config     *admissionregistrationv1.WebhookClientConfig
+	leading    bool
+	// generation counts the changes, and written says up to which of them the cluster
 	// knows. Whoever waits for it waits for the next value of changed.
-	wanted, written int
-	changed         chan struct{}
-	wake            chan struct{}
+	generation, writtenGeneration int
+	stateChanged                  chan struct{}
+	wake                          chan struct{}
 
-	writing sync.Mutex // one write at a time, and none after the cleanup
-	cleaned bool
-	printed string // the manifest in the log, where there is nothing to write
-	filed   string // the manifest in the file
-	rivals  rivalry
+	writeMu         sync.Mutex // one write at a time, and none after the cleanup
+	cleanedUp       bool
+	loggedManifest  string // the manifest in the log, where there is nothing to write
+	writtenManifest string // the manifest in the file
+	contention      contention
 	// Whether something was written, and whether the log says what the cluster has.
-	wrote, said bool
+	unreportedWrite, reported bool
 }
 
 // NewManager makes a manager. The client must read live, and know the types of
 // admissionregistration.k8s.io/v1. It needs the permissions to get, create and patch
 // both kinds of configurations.
 func NewManager(c client.Client, options Options, logger logr.Logger) *Manager {
-	return &Manager{client: c, options: options, logger: logger, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	return &Manager{client: c, options: options, logger: logger, stateChanged: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // Endpoint completes what an admission server works with: its calls of Publish come
@@ -62,8 +62,8 @@ func (m *Manager) Endpoint(handler http.Handler, cluster settings.AdmissionEndpo
 func (m *Manager) SetHooks(hooks []Hook) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hooks, m.paths, m.known = slices.Clone(hooks), altered(hooks), true
-	m.want()
+	m.hooks, m.idsByPath, m.hooksKnown = slices.Clone(hooks), idsByServicePath(hooks), true
+	m.bumpGeneration()
 }
 
 // Publish tells where the server is. In the leader it returns when the cluster has
@@ -76,11 +76,11 @@ func (m *Manager) Publish(ctx context.Context, config admissionregistrationv1.We
 	}
 	m.mu.Lock()
 	m.config = config.DeepCopy()
-	m.want()
-	mine := m.wanted
+	m.bumpGeneration()
+	mine := m.generation
 	m.mu.Unlock()
 	for {
-		known, changed := m.knows(mine)
+		known, changed := m.isWritten(mine)
 		if known {
 			return nil
 		}
@@ -92,16 +92,16 @@ func (m *Manager) Publish(ctx context.Context, config admissionregistrationv1.We
 	}
 }
 
-// knows tells whether nobody needs to wait for the change any longer.
-func (m *Manager) knows(change int) (bool, <-chan struct{}) {
+// isWritten tells whether nobody needs to wait for the change any longer.
+func (m *Manager) isWritten(change int) (bool, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.leading || m.written >= change, m.changed
+	return !m.leading || m.writtenGeneration >= change, m.stateChanged
 }
 
-// want notes a change. The lock is held.
-func (m *Manager) want() {
-	m.wanted++
+// bumpGeneration notes a change. The lock is held.
+func (m *Manager) bumpGeneration() {
+	m.generation++
 	select {
 	case m.wake <- struct{}{}:
 	default:
@@ -115,18 +115,18 @@ func (m *Manager) want() {
 //
 // Specification: Admission control, the option "persistent" of the handlers.
 func (m *Manager) Cleanup(ctx context.Context) error {
-	hooks, config, _ := m.now()
-	m.writing.Lock()
-	defer m.writing.Unlock()
-	m.cleaned = true
+	hooks, config, _ := m.desired()
+	m.writeMu.Lock()
+	defer m.writeMu.Unlock()
+	m.cleanedUp = true
 	if config == nil || m.options.Name == "" {
 		return nil // nothing was written
 	}
 	return m.apply(ctx, Persistent(hooks), *config)
 }
 
-// pause waits for the given time, or for a change.
-func (m *Manager) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+// waitForChange waits for the given time, or for a change.
+func (m *Manager) waitForChange(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

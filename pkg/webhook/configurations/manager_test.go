@@ -76,7 +76,7 @@ func TestWhatSomebodyRemovedComesBack(t *testing.T) {
 		m.SetHooks([]Hook{hook("a")})
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
 		g.Expect(c.Delete(t.Context(), c.validating(g))).To(gomega.Succeed())
-		time.Sleep(looking + time.Second)
+		time.Sleep(minCheckInterval + time.Second)
 		synctest.Wait()
 		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1))
 	})
@@ -100,7 +100,7 @@ func TestALeaderWaitsForTheClusterAndOthersDoNot(t *testing.T) {
 		g.Expect(published.Load()).To(gomega.BeFalse())
 		g.Expect(c.logged()).To(gomega.HaveExactElements(gomega.ContainSubstring("does not know yet")), "it is said once")
 		c.refuses(nil)
-		time.Sleep(lastPause)
+		time.Sleep(maxRetryDelay)
 		synctest.Wait()
 		g.Expect(published.Load()).To(gomega.BeTrue())
 

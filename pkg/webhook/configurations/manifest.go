@@ -28,7 +28,7 @@ func Manifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig, 
 		if len(part.webhooks) == 0 {
 			continue
 		}
-		part.replace(part.webhooks)
+		part.setWebhooks(part.webhooks)
 		document, err := yaml.Marshal(part.object())
 		if err != nil {
 			return nil, err

@@ -24,7 +24,7 @@ func TestNamesAndPaths(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			gotName, gotPath := nameOf(test.id), plain(test.id)
+			gotName, gotPath := nameOf(test.id), servicePath(test.id)
 			if errs := validation.IsDNS1123Subdomain(gotName); len(errs) > 0 || strings.Count(gotName, ".") < 2 {
 				t.Errorf("the name %q is refused: %v", gotName, errs)
 			}
@@ -39,17 +39,17 @@ func TestNamesAndPaths(t *testing.T) {
 			if test.path != "" && gotPath != test.path {
 				t.Errorf("the path is %q", gotPath)
 			}
-			if got := escaped(test.id); got != test.url {
+			if got := urlPath(test.id); got != test.url {
 				t.Errorf("the URL has %q", got)
 			}
 		})
 	}
 }
 
-func nameOf(id string) string { return name(id, suffix("auto.kopf.dev")) }
+func nameOf(id string) string { return webhookName(id, nameSuffix("auto.kopf.dev")) }
 
 func TestTheNameOfTheConfigurationNeedsNoDomain(t *testing.T) {
-	got := name("check", suffix("mine"))
+	got := webhookName("check", nameSuffix("mine"))
 	if errs := validation.IsFullyQualifiedName(field.NewPath("name"), got); len(errs) > 0 {
 		t.Errorf("%q is refused: %v", got, errs)
 	}
@@ -58,7 +58,7 @@ func TestTheNameOfTheConfigurationNeedsNoDomain(t *testing.T) {
 func TestNamesAreDistinct(t *testing.T) {
 	taken := map[string]bool{}
 	for _, want := range []string{"a.x.y", "a-2.x.y", "a-3.x.y"} {
-		if got := distinct("a.x.y", taken); got != want {
+		if got := uniqueName("a.x.y", taken); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -9,34 +9,34 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// print is for a person, where configurations are not managed.
-func (m *Manager) print(hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
+// printManifest is for a person, where configurations are not managed.
+func (m *Manager) printManifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
 	text, err := Manifest(hooks, config, m.options)
 	if err != nil {
 		return err
 	}
 	manifest := string(text)
-	news := manifest != m.printed
+	news := manifest != m.loggedManifest
 	if news {
-		m.printed = manifest
+		m.loggedManifest = manifest
 		m.logger.Info("The admission configurations are not managed. The cluster needs this manifest: "+
-			"apply it, and apply it again when it changes, or set settings.Admission.Managed.", m.manifest(config)...)
+			"apply it, and apply it again when it changes, or set settings.Admission.Managed.", m.manifestLogValues(config)...)
 	}
-	if m.options.ManifestFile == "" || manifest == m.filed {
+	if m.options.ManifestFile == "" || manifest == m.writtenManifest {
 		return nil
 	}
-	switch err := replace(m.options.ManifestFile, text); {
+	switch err := writeFileAtomically(m.options.ManifestFile, text); {
 	case err == nil:
-		m.filed = manifest
+		m.writtenManifest = manifest
 	case news: // it is tried again, and not said again
 		m.logger.Error(err, "The manifest could not be written (settings.Admission.ManifestFile).", "manifest", manifest)
 	}
 	return nil // who publishes a certificate does not wait for a file
 }
 
-// manifest is where the manifest is, and how long it is good.
-func (m *Manager) manifest(config admissionregistrationv1.WebhookClientConfig) []any {
-	values := []any{"manifest", m.printed}
+// manifestLogValues is where the manifest is, and how long it is good.
+func (m *Manager) manifestLogValues(config admissionregistrationv1.WebhookClientConfig) []any {
+	values := []any{"manifest", m.loggedManifest}
 	if m.options.ManifestFile != "" {
 		values = []any{"file", m.options.ManifestFile}
 	}
@@ -48,8 +48,8 @@ func (m *Manager) manifest(config admissionregistrationv1.WebhookClientConfig) [
 	return values
 }
 
-// replace writes a file in one piece: who reads it sees the old text or the new one.
-func replace(path string, text []byte) error {
+// writeFileAtomically writes a file in one piece: who reads it sees the old text or the new one.
+func writeFileAtomically(path string, text []byte) error {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return err

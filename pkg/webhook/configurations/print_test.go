@@ -50,7 +50,7 @@ func TestAFileThatCannotBeWritten(t *testing.T) {
 		time.Sleep(time.Hour)
 		g.Expect(c.mentions("The manifest could not be written")).To(gomega.Equal(1))
 		g.Expect(os.Mkdir(directory, 0o755)).To(gomega.Succeed())
-		time.Sleep(looking)
+		time.Sleep(minCheckInterval)
 		synctest.Wait()
 		g.Expect(os.ReadDir(directory)).To(gomega.HaveLen(1))
 	})

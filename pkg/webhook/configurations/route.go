@@ -6,7 +6,7 @@ import "net/http"
 // not accept in the path of a service is put back.
 func (m *Manager) Route(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if id, found := m.meant(r.URL.Path); found {
+		if id, found := m.idAt(r.URL.Path); found {
 			r = r.Clone(r.Context())
 			r.URL.Path, r.URL.RawPath = "/"+id, ""
 		}
@@ -14,19 +14,19 @@ func (m *Manager) Route(handler http.Handler) http.Handler {
 	})
 }
 
-// meant is the hook with the path; false if it is reached by its id anyway.
-func (m *Manager) meant(path string) (string, bool) {
+// idAt is the hook with the path; false if it is reached by its id anyway.
+func (m *Manager) idAt(path string) (string, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	id, found := m.paths[path]
+	id, found := m.idsByPath[path]
 	return id, found
 }
 
-// altered are the ids by the paths that are not the ids themselves.
-func altered(hooks []Hook) map[string]string {
+// idsByServicePath are the ids by the paths that are not the ids themselves.
+func idsByServicePath(hooks []Hook) map[string]string {
 	ids := map[string]string{}
 	for _, hook := range hooks {
-		if path := plain(hook.ID); path != hook.ID {
+		if path := servicePath(hook.ID); path != hook.ID {
 			ids["/"+path] = hook.ID
 		}
 	}

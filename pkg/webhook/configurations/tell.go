@@ -5,23 +5,23 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// tellPeople says in the log what the cluster has learned; nothing, if that is
+// logApplied says in the log what the cluster has learned; nothing, if that is
 // nothing new.
-func (m *Manager) tellPeople(forValidating, forMutating int, config admissionregistrationv1.WebhookClientConfig) {
-	if m.said || forValidating+forMutating == 0 && !m.wrote {
+func (m *Manager) logApplied(forValidating, forMutating int, config admissionregistrationv1.WebhookClientConfig) {
+	if m.reported || forValidating+forMutating == 0 && !m.unreportedWrite {
 		return
 	}
-	m.said, m.wrote = true, false
+	m.reported, m.unreportedWrite = true, false
 	log := m.logger.WithValues("configuration", m.options.Name, "validating", forValidating, "mutating", forMutating)
 	if forValidating+forMutating == 0 {
 		log.Info("The cluster does not ask for admissions any longer: the configurations have no webhooks.")
 		return
 	}
-	log.Info("The cluster asks the admission handlers.", where(config)...)
+	log.Info("The cluster asks the admission handlers.", clientConfigLogValues(config)...)
 }
 
-// where is what the cluster calls, for the log.
-func where(config admissionregistrationv1.WebhookClientConfig) []any {
+// clientConfigLogValues is what the cluster calls, for the log.
+func clientConfigLogValues(config admissionregistrationv1.WebhookClientConfig) []any {
 	if config.Service == nil {
 		return []any{"url", ptr.Deref(config.URL, "")}
 	}

@@ -14,12 +14,12 @@ import (
 // Specification: the class WebhookAutoServer.
 func Auto(s Server) settings.AdmissionServer {
 	return settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
-		host, err := detect(ctx, endpoint)
+		host, err := detectHost(ctx, endpoint)
 		switch {
 		case err != nil:
 			return err
 		case host != "":
-			s = s.called(host)
+			s = s.withHost(host)
 		}
 		logf.FromContext(ctx).Info("The admission server was chosen for the cluster.", "host", s.withDefaults().Host)
 		return s.Serve(ctx, endpoint)
@@ -32,7 +32,7 @@ func Auto(s Server) settings.AdmissionServer {
 // Specification: the class WebhookAutoTunnel.
 func AutoTunnel(s Server, tunnel Ngrok) settings.AdmissionServer {
 	return settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
-		host, err := detect(ctx, endpoint)
+		host, err := detectHost(ctx, endpoint)
 		switch {
 		case err != nil:
 			return err
@@ -41,6 +41,6 @@ func AutoTunnel(s Server, tunnel Ngrok) settings.AdmissionServer {
 			return tunnel.Serve(ctx, endpoint)
 		}
 		logf.FromContext(ctx).Info("The admission server was chosen for the cluster.", "host", host)
-		return s.called(host).Serve(ctx, endpoint)
+		return s.withHost(host).Serve(ctx, endpoint)
 	})
 }

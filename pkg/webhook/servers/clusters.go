@@ -14,21 +14,21 @@ const (
 
 // K3d is a server for a cluster of K3d or K3s on the same machine. Like Minikube
 // and DockerDesktop, it listens on all addresses unless the server has one.
-func K3d(s Server) settings.AdmissionServer { return s.called(K3dHost) }
+func K3d(s Server) settings.AdmissionServer { return s.withHost(K3dHost) }
 
 // Minikube is a server for a cluster of Minikube on the same machine.
-func Minikube(s Server) settings.AdmissionServer { return s.called(MinikubeHost) }
+func Minikube(s Server) settings.AdmissionServer { return s.withHost(MinikubeHost) }
 
 // DockerDesktop is a server for the cluster of Docker Desktop on the same machine.
-func DockerDesktop(s Server) settings.AdmissionServer { return s.called(DockerDesktopHost) }
+func DockerDesktop(s Server) settings.AdmissionServer { return s.withHost(DockerDesktopHost) }
 
-// called is the server under a name from outside, which its own name overrides.
-func (s Server) called(host string) Server {
+// withHost is the server under a name from outside, which its own name overrides.
+func (s Server) withHost(host string) Server {
 	if s.Host == "" {
 		s.Host = host
 	}
 	if s.Addr == "" {
-		s.Addr = all
+		s.Addr = allAddresses
 	}
 	return s
 }

@@ -31,7 +31,7 @@ func TestClustersAreRecognized(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := recognize(test.certificate, test.version); got != test.want {
+			if got := clusterHost(test.certificate, test.version); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -15,12 +15,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// maxVersion is more than an API server has to say about itself.
-const maxVersion = 1 << 20
+// maxVersionSize is more than an API server has to say about itself.
+const maxVersionSize = 1 << 20
 
-// detect finds out by which name a cluster that runs on this machine calls it.
+// detectHost finds out by which name a cluster that runs on this machine calls it.
 // Empty: it is no cluster that we know.
-func detect(ctx context.Context, endpoint settings.AdmissionEndpoint) (string, error) {
+func detectHost(ctx context.Context, endpoint settings.AdmissionEndpoint) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(endpoint.URL, "/")+"/version", http.NoBody)
 	if err != nil {
 		return "", err
@@ -31,18 +31,18 @@ func detect(ctx context.Context, endpoint settings.AdmissionEndpoint) (string, e
 	}
 	defer func() { _ = response.Body.Close() }()
 	var info version.Info
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxVersion)).Decode(&info); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxVersionSize)).Decode(&info); err != nil {
 		return "", fmt.Errorf("the kind of the cluster is not known: its answer to GET /version: %w", err)
 	}
 	var served *x509.Certificate
 	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
 		served = response.TLS.PeerCertificates[0]
 	}
-	return recognize(served, info.GitVersion), nil
+	return clusterHost(served, info.GitVersion), nil
 }
 
-// recognize knows the clusters by what their certificates and versions are called.
-func recognize(served *x509.Certificate, gitVersion string) string {
+// clusterHost knows the clusters by what their certificates and versions are called.
+func clusterHost(served *x509.Certificate, gitVersion string) string {
 	subject, organization, issuer := "", []string{}, ""
 	if served != nil {
 		subject, organization, issuer = served.Subject.CommonName, served.Subject.Organization, served.Issuer.CommonName

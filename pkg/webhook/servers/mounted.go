@@ -52,7 +52,7 @@ func (m Mounted) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint)
 		return err
 	}
 	limits := Server{MaxBody: m.MaxBody, Timeout: m.Timeout}.withDefaults()
-	m.Server.Register(m.path()+"/", http.StripPrefix(m.path(), limits.limited(ctx, endpoint.Handler)))
+	m.Server.Register(m.path()+"/", http.StripPrefix(m.path(), limits.withDeadlines(ctx, endpoint.Handler)))
 	if err := endpoint.Publish(ctx, config); err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (m Mounted) path() string {
 	if m.Path == "" {
 		return DefaultMountPath
 	}
-	return strings.TrimRight(rooted(m.Path), "/")
+	return strings.TrimRight(withLeadingSlash(m.Path), "/")
 }
 
 func (m Mounted) clientConfig() (admissionregistrationv1.WebhookClientConfig, error) {

@@ -35,12 +35,12 @@ type Ngrok struct {
 	Region string
 }
 
-// stopping is how long ngrok may take to stop.
-const stopping = 5 * time.Second
+// stopTimeout is how long ngrok may take to stop.
+const stopTimeout = 5 * time.Second
 
 // Serve serves until the context is done. The end of ngrok is an error.
 func (n Ngrok) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
-	binary, err := n.binary()
+	binary, err := n.findBinary()
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (n Ngrok) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) e
 	return Tunneled(local, settings.AdmissionServerFunc(forward)).Serve(ctx, endpoint)
 }
 
-func (n Ngrok) binary() (string, error) {
+func (n Ngrok) findBinary() (string, error) {
 	name := n.Binary
 	if name == "" {
 		name = "ngrok"
@@ -75,8 +75,8 @@ func (n Ngrok) forward(ctx context.Context, binary string, local Server, endpoin
 	if err := command.Start(); err != nil {
 		return fmt.Errorf("starting ngrok: %w", err)
 	}
-	failure := read(output, func(url string) error {
-		return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: ptr.To(url + rooted(local.Path))})
+	failure := followLog(output, func(url string) error {
+		return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: ptr.To(url + withLeadingSlash(local.Path))})
 	})
 	err = command.Wait()
 	if ctx.Err() != nil {
@@ -92,15 +92,15 @@ func (n Ngrok) command(ctx context.Context, binary string, local Server) *exec.C
 	}
 	command := exec.CommandContext(ctx, binary, append(arguments, local.address())...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
-	command.WaitDelay = stopping
+	command.WaitDelay = stopTimeout
 	if n.Token != "" { // arguments are seen by everybody on the machine
 		command.Env = append(os.Environ(), "NGROK_AUTHTOKEN="+n.Token)
 	}
 	return command
 }
 
-// read follows the log until its end. The error is the last that ngrok told.
-func read(log io.Reader, started func(url string) error) error {
+// followLog follows the log until its end. The error is the last that ngrok told.
+func followLog(log io.Reader, started func(url string) error) error {
 	var failure error
 	lines := bufio.NewScanner(log)
 	for lines.Scan() {

@@ -25,9 +25,9 @@ import (
 func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 	s = s.withDefaults()
 	if s.Insecure {
-		return s.servePlain(ctx, endpoint)
+		return s.serveInsecure(ctx, endpoint)
 	}
-	source, err := s.source(endpoint, logf.FromContext(ctx))
+	source, err := s.certificateSource(endpoint, logf.FromContext(ctx))
 	if err != nil {
 		return err
 	}
@@ -40,12 +40,12 @@ func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) 
 		return err
 	}
 	server := webhook.NewServer(webhook.Options{Host: s.Addr, Port: s.Port, TLSOpts: []func(*tls.Config){adjust}})
-	server.Register("/", below(s.Path, s.limited(ctx, endpoint.Handler)))
+	server.Register("/", stripPath(s.Path, s.withDeadlines(ctx, endpoint.Handler)))
 	return s.run(ctx, server.Start, func(ctx context.Context) error {
-		if err := s.listening(ctx, server.StartedChecker()); err != nil {
+		if err := s.waitUntilListening(ctx, server.StartedChecker()); err != nil {
 			return err
 		}
-		return s.announce(ctx, endpoint, source, bundle)
+		return s.publish(ctx, endpoint, source, bundle)
 	})
 }
 
@@ -77,16 +77,16 @@ func (s Server) run(ctx context.Context, serve, work func(context.Context) error
 	return err
 }
 
-// polling is how often to look whether the server listens.
-const polling = 10 * time.Millisecond
+// pollInterval is how often to look whether the server listens.
+const pollInterval = 10 * time.Millisecond
 
-// listening waits until the server accepts connections.
-func (s Server) listening(ctx context.Context, check func(*http.Request) error) error {
-	return wait.PollUntilContextCancel(ctx, polling, true, func(context.Context) (bool, error) { return check(nil) == nil, nil })
+// waitUntilListening waits until the server accepts connections.
+func (s Server) waitUntilListening(ctx context.Context, check func(*http.Request) error) error {
+	return wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) { return check(nil) == nil, nil })
 }
 
-// announce tells the cluster about the server, and then about every new certificate.
-func (s Server) announce(ctx context.Context, endpoint settings.AdmissionEndpoint, source certificates.Source, bundle []byte) error {
+// publish tells the cluster about the server, and then about every new certificate.
+func (s Server) publish(ctx context.Context, endpoint settings.AdmissionEndpoint, source certificates.Source, bundle []byte) error {
 	publish := func(ctx context.Context, bundle []byte) error {
 		if s.CADump != "" {
 			if err := os.WriteFile(s.CADump, bundle, 0o644); err != nil { // certificates are no secret
@@ -98,7 +98,7 @@ func (s Server) announce(ctx context.Context, endpoint settings.AdmissionEndpoin
 	if err := publish(ctx, bundle); err != nil {
 		return err
 	}
-	source.Keep(ctx, publish)
+	source.Run(ctx, publish)
 	return nil
 }
 
@@ -111,12 +111,12 @@ func (s Server) clientConfig(bundle []byte) admissionregistrationv1.WebhookClien
 	}
 	config.Service = s.Service.DeepCopy()
 	if s.Path != "" {
-		config.Service.Path = ptr.To(rooted(s.Path))
+		config.Service.Path = ptr.To(withLeadingSlash(s.Path))
 	}
 	return config
 }
 
 // url is the address for clients.
 func (s Server) url(scheme string) string {
-	return scheme + "://" + net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) + rooted(s.Path)
+	return scheme + "://" + net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) + withLeadingSlash(s.Path)
 }

@@ -20,8 +20,8 @@ const (
 	DefaultTimeout = 30 * time.Second
 )
 
-// all means all addresses of the machine.
-const all = "0.0.0.0"
+// allAddresses means all addresses of the machine.
+const allAddresses = "0.0.0.0"
 
 // Server listens on this machine, by HTTPS. The zero value is good for development
 // with a cluster on the same machine: it generates its certificate.
@@ -85,7 +85,7 @@ func (s Server) withDefaults() Server {
 	if s.Addr == "" {
 		s.Addr = DefaultAddr
 		if s.Service != nil {
-			s.Addr = all
+			s.Addr = allAddresses
 		}
 	}
 	if s.Port == 0 {

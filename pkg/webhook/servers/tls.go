@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/certificates"
 )
 
-// source is where the certificate comes from.
-func (s Server) source(endpoint settings.AdmissionEndpoint, logger logr.Logger) (certificates.Source, error) {
+// certificateSource is where the certificate comes from.
+func (s Server) certificateSource(endpoint settings.AdmissionEndpoint, logger logr.Logger) (certificates.Source, error) {
 	switch {
 	case (s.CertFile == "") != (s.KeyFile == ""):
 		return nil, errors.New("the admission server needs both, CertFile and KeyFile, or none of them")
@@ -25,15 +25,15 @@ func (s Server) source(endpoint settings.AdmissionEndpoint, logger logr.Logger) 
 		return nil, errors.New("the admission server generates its certificate with a CA of its own: " +
 			"CAFile and CAData are for CertFile and KeyFile; for the certificates of clients there is ClientCAFile")
 	}
-	store, err := s.store(endpoint)
+	store, err := s.certificateStore(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	return certificates.NewGenerated(certificates.Options{Names: s.names(), Rotation: s.Rotation, Store: store, Logger: logger}), nil
+	return certificates.NewGenerated(certificates.Options{Names: s.certificateNames(), Rotation: s.Rotation, Store: store, Logger: logger}), nil
 }
 
-// store is nil for certificates in memory.
-func (s Server) store(endpoint settings.AdmissionEndpoint) (certificates.Store, error) {
+// certificateStore is nil for certificates in memory.
+func (s Server) certificateStore(endpoint settings.AdmissionEndpoint) (certificates.Store, error) {
 	if s.Secret == "" {
 		return nil, nil //nolint:nilnil // see above
 	}
@@ -44,8 +44,8 @@ func (s Server) store(endpoint settings.AdmissionEndpoint) (certificates.Store, 
 	return certificates.NewSecret(endpoint.Client, namespace, name), nil
 }
 
-// names are what a generated certificate is for.
-func (s Server) names() []string {
+// certificateNames are what a generated certificate is for.
+func (s Server) certificateNames() []string {
 	names := []string{s.Host, s.Addr}
 	if s.Service != nil {
 		host := s.Service.Name + "." + s.Service.Namespace + ".svc"
@@ -60,7 +60,7 @@ func (s Server) names() []string {
 
 // tlsConfig adjusts what controller-runtime has prepared.
 func (s Server) tlsConfig(source certificates.Source) (func(*tls.Config), error) {
-	clients, err := certificates.Clients(s.ClientCAFile, s.ClientCADir, s.ClientCAData)
+	clients, err := certificates.ClientCAs(s.ClientCAFile, s.ClientCADir, s.ClientCAData)
 	if err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func TestTheAPIServerAsksAgainUntilTheOperatorIsReady(t *testing.T) {
 		Resources: func(gvr schema.GroupVersionResource) (selector.Resource, bool) {
 			return selector.Resource{Group: gvr.Group, Version: gvr.Version, Plural: gvr.Resource, Preferred: true}, true
 		},
-		Gate: func(context.Context) error {
+		CheckReady: func(context.Context) error {
 			if closed.Add(-1) >= 0 {
 				asked.Add(1)
 				return errors.New("a moment")

@@ -95,7 +95,7 @@ func lead(t *testing.T, m *configurations.Manager) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	led := make(chan struct{})
-	go func() { defer close(led); m.Lead(ctx) }()
+	go func() { defer close(led); m.RunLeader(ctx) }()
 	t.Cleanup(func() { stop(); <-led })
 }
 

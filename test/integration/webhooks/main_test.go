@@ -54,7 +54,7 @@ func run(t *testing.T, config *rest.Config, server settings.AdmissionServer, opt
 	g := gomega.NewWithT(t)
 	c, err := client.New(config, client.Options{})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	connected, err := servers.Connect(config, c)
+	connected, err := servers.NewEndpoint(config, c)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	o := &operator{}
 	o.Manager = configurations.NewManager(c, options, o.logger())
@@ -68,7 +68,7 @@ func run(t *testing.T, config *rest.Config, server settings.AdmissionServer, opt
 			t.Error(err)
 		}
 	})
-	parts.Go(func() { o.Lead(leading) })
+	parts.Go(func() { o.RunLeader(leading) })
 	o.kill = sync.OnceFunc(func() {
 		stopLeading()
 		stopServing()

@@ -13,7 +13,7 @@ type configuration interface {
 	kind() string
 	object() client.Object
 	webhooks() []admissionregistrationv1.ValidatingWebhook
-	replace(webhooks []admissionregistrationv1.ValidatingWebhook)
+	setWebhooks(webhooks []admissionregistrationv1.ValidatingWebhook)
 }
 
 const (
@@ -53,7 +53,7 @@ func (v *validating) object() client.Object { return &v.ValidatingWebhookConfigu
 
 func (v *validating) webhooks() []admissionregistrationv1.ValidatingWebhook { return v.Webhooks }
 
-func (v *validating) replace(webhooks []admissionregistrationv1.ValidatingWebhook) {
+func (v *validating) setWebhooks(webhooks []admissionregistrationv1.ValidatingWebhook) {
 	v.Webhooks = webhooks
 }
 
@@ -73,7 +73,7 @@ func (m *mutating) webhooks() []admissionregistrationv1.ValidatingWebhook {
 	return all
 }
 
-func (m *mutating) replace(webhooks []admissionregistrationv1.ValidatingWebhook) {
+func (m *mutating) setWebhooks(webhooks []admissionregistrationv1.ValidatingWebhook) {
 	m.Webhooks = nil
 	for _, w := range webhooks {
 		m.Webhooks = append(m.Webhooks, admissionregistrationv1.MutatingWebhook{

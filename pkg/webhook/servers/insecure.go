@@ -14,19 +14,19 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// idle is how long a connection without requests is kept.
-const idle = 90 * time.Second
+// idleTimeout is how long a connection without requests is kept.
+const idleTimeout = 90 * time.Second
 
-// servePlain serves without TLS.
-func (s Server) servePlain(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
+// serveInsecure serves without TLS.
+func (s Server) serveInsecure(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address())
 	if err != nil {
 		return fmt.Errorf("the admission server on %s: %w", s.address(), err)
 	}
 	server := &http.Server{
-		Handler:           below(s.Path, s.limited(ctx, endpoint.Handler)),
+		Handler:           stripPath(s.Path, s.withDeadlines(ctx, endpoint.Handler)),
 		ReadHeaderTimeout: s.Timeout,
-		IdleTimeout:       idle,
+		IdleTimeout:       idleTimeout,
 	}
 	serve := func(ctx context.Context) error { return s.serveUntil(ctx, server, listener) }
 	return s.run(ctx, serve, func(ctx context.Context) error {

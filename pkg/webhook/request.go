@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// question is one review, decoded.
-type question struct {
+// admissionRequest is one review, decoded.
+type admissionRequest struct {
 	*handler.Review
 	version  metav1.TypeMeta // the answer has the same
 	uid      types.UID
@@ -24,7 +24,7 @@ type question struct {
 }
 
 // decode reads a review. The errors are for whoever has made it.
-func (w *webhook) decode(body []byte, in *http.Request) (*question, error) {
+func (w *webhook) decode(body []byte, in *http.Request) (*admissionRequest, error) {
 	request, version, err := decodeRequest(body)
 	if err != nil {
 		return nil, err
@@ -32,55 +32,55 @@ func (w *webhook) decode(body []byte, in *http.Request) (*question, error) {
 	gvr := schema.GroupVersionResource(request.Resource)
 	resource, found := w.Resources(gvr)
 	if !found {
-		return nil, refuse(http.StatusNotFound, "the operator does not know the resource %s yet: if it exists, try again later", gvr)
+		return nil, newHTTPError(http.StatusNotFound, "the operator does not know the resource %s yet: if it exists, try again later", gvr)
 	}
-	review, err := reviewOf(request)
+	review, err := newReview(request)
 	if err != nil {
 		return nil, err
 	}
-	review.Headers, review.Peer = func() http.Header { return headersOf(in) }, peerOf(in)
-	return &question{Review: review, version: version, uid: request.UID, resource: resource}, nil
+	review.Headers, review.Peer = func() http.Header { return requestHeaders(in) }, clientCertificate(in)
+	return &admissionRequest{Review: review, version: version, uid: request.UID, resource: resource}, nil
 }
 
 func decodeRequest(body []byte) (*admissionv1.AdmissionRequest, metav1.TypeMeta, error) {
 	var review admissionv1.AdmissionReview
 	if err := json.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
-		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "the body is not an AdmissionReview as JSON: %w", err)
+		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the body is not an AdmissionReview as JSON: %w", err)
 	}
 	request := review.Request
 	switch group := review.GroupVersionKind().Group; {
 	case review.Kind != "AdmissionReview" || group != admissionv1.GroupName:
-		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "an AdmissionReview of %s is expected, not %q of %q",
+		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "an AdmissionReview of %s is expected, not %q of %q",
 			admissionv1.SchemeGroupVersion, review.Kind, review.APIVersion)
 	case request == nil:
-		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "the review has no request")
+		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the review has no request")
 	case request.UID == "":
-		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "the request has no uid")
+		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the request has no uid")
 	case request.Resource.Resource == "" || request.Resource.Version == "":
-		return nil, review.TypeMeta, refuse(http.StatusBadRequest, "the request does not say of which resource the object is")
+		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the request does not say of which resource the object is")
 	default:
 		return request, review.TypeMeta, nil
 	}
 }
 
-// reviewOf is the request as the handlers see it.
-func reviewOf(request *admissionv1.AdmissionRequest) (*handler.Review, error) {
-	before, err := bodyOf("oldObject", request.OldObject.Raw)
+// newReview is the request as the handlers see it.
+func newReview(request *admissionv1.AdmissionRequest) (*handler.Review, error) {
+	before, err := parseBody("oldObject", request.OldObject.Raw)
 	if err != nil {
 		return nil, err
 	}
-	after, err := bodyOf("object", request.Object.Raw)
+	after, err := parseBody("object", request.Object.Raw)
 	if err != nil {
 		return nil, err
 	}
 	switch request.Operation {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete:
 		if before == nil && after == nil {
-			return nil, refuse(http.StatusBadRequest, "the request has neither an object nor an oldObject")
+			return nil, newHTTPError(http.StatusBadRequest, "the request has neither an object nor an oldObject")
 		}
 	case admissionv1.Connect: // to what has nothing to say about how
 	default:
-		return nil, refuse(http.StatusBadRequest, "there is no operation %q", request.Operation)
+		return nil, newHTTPError(http.StatusBadRequest, "there is no operation %q", request.Operation)
 	}
 	return &handler.Review{
 		Operation: request.Operation, Subresource: request.SubResource, DryRun: request.DryRun != nil && *request.DryRun,
@@ -88,27 +88,27 @@ func reviewOf(request *admissionv1.AdmissionRequest) (*handler.Review, error) {
 	}, nil
 }
 
-// bodyOf is one of the objects of a request; nil if it is not there.
-func bodyOf(field string, text []byte) (*object.Body, error) {
+// parseBody is one of the objects of a request; nil if it is not there.
+func parseBody(field string, text []byte) (*object.Body, error) {
 	if len(text) == 0 {
 		return nil, nil //nolint:nilnil // most requests have only one of the two
 	}
 	snapshot, err := object.ParseSnapshot(text)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the %s of the request: %w", field, err)
+		return nil, newHTTPError(http.StatusBadRequest, "the %s of the request: %w", field, err)
 	}
 	return snapshot.Body(), nil
 }
 
-// headersOf are all headers, that with the host included, which Go keeps apart.
-func headersOf(in *http.Request) http.Header {
+// requestHeaders are all headers, that with the host included, which Go keeps apart.
+func requestHeaders(in *http.Request) http.Header {
 	headers := in.Header.Clone()
 	headers.Set("Host", in.Host)
 	return headers
 }
 
-// peerOf is the client certificate, if it was verified.
-func peerOf(in *http.Request) *x509.Certificate {
+// clientCertificate is the client certificate, if it was verified.
+func clientCertificate(in *http.Request) *x509.Certificate {
 	if in.TLS == nil || len(in.TLS.VerifiedChains) == 0 {
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Connect is an endpoint in the cluster of the configuration, still without what
+// NewEndpoint is an endpoint in the cluster of the configuration, still without what
 // is to be served there. The client must not read from a cache.
-func Connect(config *rest.Config, c client.Client) (settings.AdmissionEndpoint, error) {
+func NewEndpoint(config *rest.Config, c client.Client) (settings.AdmissionEndpoint, error) {
 	sender, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return settings.AdmissionEndpoint{}, fmt.Errorf("the connection to the cluster: %w", err)

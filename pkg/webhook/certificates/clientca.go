@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 )
 
-// Clients are the CAs by which a server verifies its clients: from a PEM file, from
+// ClientCAs are the CAs by which a server verifies its clients: from a PEM file, from
 // all files of a directory, or given as such. It is nil if nothing is given.
-func Clients(file, directory string, data []byte) (*x509.CertPool, error) {
+func ClientCAs(file, directory string, data []byte) (*x509.CertPool, error) {
 	if file == "" && directory == "" && len(data) == 0 {
 		return nil, nil //nolint:nilnil // clients are not verified, which is no error
 	}
-	contents, err := read(file, directory)
+	contents, err := readFiles(file, directory)
 	if err != nil {
 		return nil, fmt.Errorf("the CAs of the clients of the admission server: %w", err)
 	}
@@ -28,13 +28,13 @@ func Clients(file, directory string, data []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-func read(file, directory string) (contents [][]byte, err error) {
+func readFiles(file, directory string) (contents [][]byte, err error) {
 	var names []string
 	if file != "" {
 		names = append(names, file)
 	}
 	if directory != "" {
-		found, err := inside(directory)
+		found, err := filesIn(directory)
 		if err != nil {
 			return nil, err
 		}
@@ -50,8 +50,8 @@ func read(file, directory string) (contents [][]byte, err error) {
 	return contents, nil
 }
 
-// inside are the files of a directory. Those of a mounted Secret are links.
-func inside(directory string) ([]string, error) {
+// filesIn are the files of a directory. Those of a mounted Secret are links.
+func filesIn(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func TestTheCAsOfClients(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			pool, err := Clients(test.file, test.directory, test.data)
+			pool, err := ClientCAs(test.file, test.directory, test.data)
 			if test.message != "" {
 				g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(test.message)))
 				return
@@ -38,7 +38,7 @@ func TestTheCAsOfClients(t *testing.T) {
 			g.Expect(pool).NotTo(gomega.BeNil())
 		})
 	}
-	pool, err := Clients("", "", nil)
+	pool, err := ClientCAs("", "", nil)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(pool).To(gomega.BeNil(), "nobody is to be verified")
 }
