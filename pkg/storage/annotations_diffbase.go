@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
 )
 
 // DefaultKey is the name of the annotation, or status field, that holds the base.
@@ -43,7 +44,7 @@ var (
 func (s AnnotationsDiffBase) prefix() string { return cmp.Or(s.Prefix, DefaultPrefix) }
 
 func (s AnnotationsDiffBase) keys(body *object.Body) []string {
-	return annotationKeys(s.prefix(), cmp.Or(s.Key, DefaultKey), body, s.WithoutV1)
+	return annotation.Keys(s.prefix(), cmp.Or(s.Key, DefaultKey), body, s.WithoutV1)
 }
 
 // Build makes the essence without the ignored fields and this storage's own annotations.
@@ -53,11 +54,11 @@ func (s AnnotationsDiffBase) Build(body *object.Body, extra []object.Path) objec
 
 func (s AnnotationsDiffBase) clean(body *object.Body, _ []object.Path, essence object.Essence) object.Essence {
 	essence = Without(essence, s.IgnoredFields...)
-	if annotationsOf(essence) == nil {
+	if annotation.All(essence) == nil {
 		return essence
 	}
 	for _, key := range append(s.keys(body), s.cycleKey(body)) {
-		essence = Without(essence, annotation(key))
+		essence = Without(essence, annotation.Path(key))
 	}
 	return essence
 }
@@ -94,7 +95,7 @@ func (s AnnotationsDiffBase) store(body *object.Body, into Patch, keys []string,
 		return err
 	}
 	for _, key := range keys {
-		into.put(annotation(key), body, text)
+		into.put(annotation.Path(key), body, text)
 	}
 	mark(s.prefix(), body, into)
 	return nil
@@ -108,11 +109,44 @@ func (s AnnotationsDiffBase) Hashes(body *object.Body, into Patch, essence objec
 
 // encodeLine ends the text with a line break, as kubectl does, to be shown well.
 func encodeLine(body *object.Body, into Patch, keys []string, essence object.Essence) (string, HashReason, error) {
-	text, reason, err := EncodeBase(body, essence, max(1, room(body, into, keys)-len("\n")))
+	text, reason, err := EncodeBase(body, essence, max(1, annotation.Room(body, into, keys)-len("\n")))
 	return text + "\n", reason, err
 }
 
 // Validate checks the prefix and the key.
 func (s AnnotationsDiffBase) Validate() error {
 	return errors.Join(validatePrefix(s.Prefix), validateKey(s.Key))
+}
+
+// cycleSuffix makes the place of an open cycle's essence from that of the base.
+const cycleSuffix = "-started"
+
+// cycleKey is where the essence of an open cycle is kept: beside the base, under
+// a prefix of which all operators know that it is an operator's. Prefixes that
+// begin with "kopf." are not marked, and Kopf would take the annotation for a
+// change of the object; so theirs goes under the one prefix that it always knows.
+func (s AnnotationsDiffBase) cycleKey(body *object.Body) string {
+	name := cmp.Or(s.Key, DefaultKey) + cycleSuffix
+	prefix := s.prefix()
+	if !annotation.NeedsMarker(prefix) && !annotation.IsKnownPrefix(prefix) {
+		name = prefix + "/" + name
+		prefix = DefaultPrefix
+	}
+	return annotation.Key(prefix, name, body)
+}
+
+// FetchCycle reads the essence of the open cycle.
+func (s AnnotationsDiffBase) FetchCycle(_ context.Context, body *object.Body) (object.Essence, error) {
+	return s.fetch(body, []string{s.cycleKey(body)}, "state at the start of the handling cycle")
+}
+
+// StoreCycle writes the essence of the open cycle.
+func (s AnnotationsDiffBase) StoreCycle(_ context.Context, body *object.Body, into Patch, essence object.Essence) error {
+	return s.store(body, into, []string{s.cycleKey(body)}, essence)
+}
+
+// PurgeCycle removes the essence of the open cycle.
+func (s AnnotationsDiffBase) PurgeCycle(_ context.Context, body *object.Body, into Patch) error {
+	into.remove(annotation.Path(s.cycleKey(body)), body)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
 )
 
 // AnnotationsProgress keeps each record in an annotation of the object, named by
@@ -34,7 +35,7 @@ var (
 func (s AnnotationsProgress) prefix() string { return cmp.Or(s.Prefix, DefaultPrefix) }
 
 func (s AnnotationsProgress) keys(body *object.Body, handlerID string) []string {
-	return annotationKeys(s.prefix(), handlerID, body, s.WithoutV1)
+	return annotation.Keys(s.prefix(), handlerID, body, s.WithoutV1)
 }
 
 // Fetch reads the record.
@@ -60,7 +61,7 @@ func (s AnnotationsProgress) Store(_ context.Context, body *object.Body, into Pa
 		return err
 	}
 	for _, key := range s.keys(body, handlerID) {
-		into.put(annotation(key), body, text)
+		into.put(annotation.Path(key), body, text)
 	}
 	mark(s.prefix(), body, into)
 	return nil
@@ -68,17 +69,17 @@ func (s AnnotationsProgress) Store(_ context.Context, body *object.Body, into Pa
 
 // Purge removes the record.
 func (s AnnotationsProgress) Purge(_ context.Context, body *object.Body, into Patch, handlerID string) error {
-	for _, key := range annotationKeys(s.prefix(), handlerID, body, false) {
-		into.remove(annotation(key), body)
+	for _, key := range annotation.Keys(s.prefix(), handlerID, body, false) {
+		into.remove(annotation.Path(key), body)
 	}
 	return nil
 }
 
 // Clear leaves out all annotations of the prefix.
 func (s AnnotationsProgress) Clear(essence object.Essence) object.Essence {
-	annotations := annotationsOf(essence)
+	annotations := annotation.All(essence)
 	prefix := s.prefix() + "/"
-	left := withoutKeys(annotations, func(key string) bool { return strings.HasPrefix(key, prefix) })
+	left := annotation.WithoutKeys(annotations, func(key string) bool { return strings.HasPrefix(key, prefix) })
 	switch {
 	case len(left) == len(annotations):
 		return essence

@@ -60,10 +60,3 @@ type Hasher interface {
 	// meant to be asked when Store is called, with the same arguments.
 	Hashes(body *object.Body, into Patch, essence object.Essence) HashReason
 }
-
-// Validator is a storage that can be declared wrongly. The mistakes are looked
-// for before the operator starts.
-type Validator interface {
-	// Validate names all mistakes in the storage's declaration.
-	Validate() error
-}

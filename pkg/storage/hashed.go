@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
 
 // Hashed stands in an essence for a value of which only a hash was kept: a leaf,
@@ -83,7 +84,7 @@ func (h hasher) digest(path object.Path, value any) string {
 }
 
 func (h hasher) sum(path object.Path, kind string, payload any) string {
-	text, err := compact([]any{path, kind, payload})
+	text, err := wire.Compact([]any{path, kind, payload})
 	if err != nil {
 		return ""
 	}

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"errors"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
@@ -37,51 +36,4 @@ type Progress interface {
 	// progress is no change of the object. The essence itself is read only: Clear
 	// returns it if it has no traces, and another one if it has.
 	Clear(essence object.Essence) object.Essence
-}
-
-// Recorded lists those of the handlers that have a record on the object, and
-// the sub-handlers that the records refer to if they have one too: what is to be
-// purged when the cycle ends. A record that cannot be read counts; so does one
-// of a handler whose function is not declared any more, if its id is given. The
-// order is that of the ids, a handler before its sub-handlers.
-func Recorded(ctx context.Context, from Progress, body *object.Body, handlerIDs []string) ([]string, error) {
-	search := search{from: from, body: body, seen: map[string]bool{}}
-	err := search.visit(ctx, handlerIDs)
-	return search.found, err
-}
-
-type search struct {
-	from  Progress
-	body  *object.Body
-	seen  map[string]bool // references are untrusted: they may go in circles
-	found []string
-}
-
-func (s *search) visit(ctx context.Context, handlerIDs []string) error {
-	pending := append([]string(nil), handlerIDs...)
-	for len(pending) > 0 {
-		id := pending[0]
-		pending = pending[1:]
-		if s.seen[id] {
-			continue
-		}
-		s.seen[id] = true
-		record, err := s.from.Fetch(ctx, s.body, id)
-		if err != nil && !IsBroken(err) {
-			return err
-		}
-		if record != nil || err != nil {
-			s.found = append(s.found, id)
-		}
-		if record != nil {
-			pending = append(append([]string(nil), record.Subrefs...), pending...)
-		}
-	}
-	return nil
-}
-
-// IsBroken tells whether the error is about a stored value that cannot be read.
-func IsBroken(err error) bool {
-	var broken *BrokenError
-	return errors.As(err, &broken)
 }

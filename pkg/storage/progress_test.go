@@ -1,7 +1,6 @@
 package storage_test
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"testing"
@@ -188,24 +187,5 @@ func TestClearReturnsTheSameEssenceIfItIsClean(t *testing.T) {
 	left := storage.AnnotationsProgress{}.Clear(decoded(t, `{"metadata": {"annotations": {"note": "text", "kopf.zalando.org/x": "1"}}}`))
 	if want := decoded(t, `{"metadata": {"annotations": {"note": "text"}}}`); !reflect.DeepEqual(left, want) {
 		t.Errorf("got %v, want %v", left, want)
-	}
-}
-
-func TestRecorded(t *testing.T) {
-	body := annotated(map[string]string{
-		"kopf.zalando.org/parent":     `{"subrefs": ["parent/a", "parent/b", "parent/gone", "parent"]}`,
-		"kopf.zalando.org/parent.a":   `{"subrefs": ["parent/a/x", "parent"]}`,
-		"kopf.zalando.org/parent.a.x": `{}`,
-		"kopf.zalando.org/parent.b":   `broken`,
-		"kopf.zalando.org/other":      `{}`,
-	})
-	got, err := storage.Recorded(t.Context(), storage.SmartProgress{}, body, []string{"absent", "parent", "parent/b"})
-	noError(t, err)
-	if want := []string{"parent", "parent/a", "parent/a/x", "parent/b"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	_, err = storage.Recorded(t.Context(), unreachable{}, body, []string{"parent"})
-	if !errors.Is(err, errUnreachable) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -8,11 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
 )
+
+// Validator is a storage that can be declared wrongly. The mistakes are looked
+// for before the operator starts.
+type Validator interface {
+	// Validate names all mistakes in the storage's declaration.
+	Validate() error
+}
 
 // maxPrefix leaves room for a slash and the longest name in the 253 characters
 // that Kubernetes allows for the key of an annotation.
-const maxPrefix = 253 - maxName - len("/")
+const maxPrefix = 253 - annotation.MaxName - len("/")
 
 // validatePrefix accepts an empty prefix: it stands for the default.
 func validatePrefix(prefix string) error {
@@ -34,9 +42,9 @@ func validateKey(key string) error {
 		return nil
 	}
 	if strings.Contains(key, "/") || len(validation.IsQualifiedName(key)) > 0 {
-		return fmt.Errorf("the key %q must be a name like %s: letters, digits and -_. inside, at most %d characters, and no prefix", key, DefaultKey, maxName)
+		return fmt.Errorf("the key %q must be a name like %s: letters, digits and -_. inside, at most %d characters, and no prefix", key, DefaultKey, annotation.MaxName)
 	}
-	if key == marker {
+	if key == annotation.Marker {
 		return fmt.Errorf("the key %q is the one that marks the prefixes of operators: take another one", key)
 	}
 	return nil

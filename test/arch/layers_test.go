@@ -19,7 +19,7 @@ type layer struct {
 var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
-	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/kopf", "pkg/kopftest", "pkg/model/object", "pkg/storage"}},
+	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/kopf", "pkg/kopftest", "pkg/model/object", "pkg/storage/..."}},
 	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/kopf", "pkg/cli/..."}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
@@ -35,7 +35,7 @@ var layers = []layer{
 	{name: "registry and index", folders: []string{"pkg/model/registry", "pkg/model/index"}},
 	{name: "handler", folders: []string{"pkg/model/handler"}},
 	{name: "selector", folders: []string{"pkg/model/selector"}},
-	{name: "storage", folders: []string{"pkg/storage"}},
+	{name: "storage", folders: []string{"pkg/storage/..."}},
 	{name: "cause", folders: []string{"pkg/model/cause"}},
 	{name: "patch", folders: []string{"pkg/model/patch"}},
 	{name: "diff", folders: []string{"pkg/model/diff"}},

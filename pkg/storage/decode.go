@@ -6,7 +6,18 @@ import (
 	"maps"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
+
+// DecodeBase reads what EncodeBase or an operator of Kopf has written for the
+// object. A null is no essence: nil. It fails for what is not a JSON mapping.
+func DecodeBase(body *object.Body, text string) (object.Essence, error) {
+	decoded, err := wire.ParseMapping(text)
+	if err != nil || !isEnvelope(decoded) {
+		return decoded, err
+	}
+	return openEnvelope(newHasher(body.UID()), decoded)
+}
 
 // An envelope holds a base of which only hashes are kept in part. The two
 // mappings have the form of the essence: one has the known values, the other one

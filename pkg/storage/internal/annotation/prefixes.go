@@ -1,4 +1,4 @@
-package storage
+package annotation
 
 import (
 	"slices"
@@ -12,21 +12,21 @@ const (
 	// and those of this project, keep what they know about an object.
 	DefaultPrefix = "kopf.zalando.org"
 
-	// marker is the annotation by which an operator with another prefix tells the
+	// Marker is the annotation by which an operator with another prefix tells the
 	// other operators that the prefix is its own.
-	marker = "kopf-managed"
+	Marker = "kopf-managed"
 
 	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// withoutOperators leaves out the annotations that kubectl and operators like
+// WithoutOperators leaves out the annotations that kubectl and operators like
 // this one keep for themselves. Were they a change, two operators would wake
 // each other for ever, and each would store the other's storage.
-func withoutOperators(annotations map[string]any) map[string]any {
+func WithoutOperators(annotations map[string]any) map[string]any {
 	prefixes := markedPrefixes(annotations)
-	return withoutKeys(annotations, func(key string) bool {
+	return WithoutKeys(annotations, func(key string) bool {
 		prefix, _, ok := strings.Cut(key, "/")
-		return key == lastApplied || ok && (isKnownPrefix(prefix) || slices.Contains(prefixes, prefix))
+		return key == lastApplied || ok && (IsKnownPrefix(prefix) || slices.Contains(prefixes, prefix))
 	})
 }
 
@@ -34,20 +34,20 @@ func withoutOperators(annotations map[string]any) map[string]any {
 func markedPrefixes(annotations map[string]any) []string {
 	var prefixes []string
 	for key := range annotations {
-		if prefix, name, ok := strings.Cut(key, "/"); ok && name == marker {
+		if prefix, name, ok := strings.Cut(key, "/"); ok && name == Marker {
 			prefixes = append(prefixes, prefix)
 		}
 	}
 	return prefixes
 }
 
-func isKnownPrefix(prefix string) bool {
+func IsKnownPrefix(prefix string) bool {
 	domain, ok := strings.CutSuffix(prefix, DefaultPrefix)
 	return ok && (domain == "" || strings.HasSuffix(domain, "."))
 }
 
-// withoutKeys returns the mapping itself if there is nothing to leave out.
-func withoutKeys(mapping map[string]any, unwanted func(key string) bool) map[string]any {
+// WithoutKeys returns the mapping itself if there is nothing to leave out.
+func WithoutKeys(mapping map[string]any, unwanted func(key string) bool) map[string]any {
 	count := 0
 	for key := range mapping {
 		if unwanted(key) {
@@ -66,17 +66,9 @@ func withoutKeys(mapping map[string]any, unwanted func(key string) bool) map[str
 	return left
 }
 
-// needsMarker tells whether the prefix must be marked. Kopf does not mark those
+// NeedsMarker tells whether the prefix must be marked. Kopf does not mark those
 // that begin like its own, which it does not ignore all the same.
-func needsMarker(prefix string) bool { return !strings.HasPrefix(prefix, "kopf.") }
+func NeedsMarker(prefix string) bool { return !strings.HasPrefix(prefix, "kopf.") }
 
-// mark tells the other operators that the prefix is one of an operator. Once is
-// enough: the marker stays when the operator's other annotations go.
-func mark(prefix string, body *object.Body, into Patch) {
-	path := annotation(prefix + "/" + marker)
-	if _, present := body.Lookup(path); !present && needsMarker(prefix) {
-		into.Set(path, "yes")
-	}
-}
-
-func annotation(key string) object.Path { return object.Path{"metadata", "annotations", key} }
+// Path is where the annotation is in an object.
+func Path(key string) object.Path { return object.Path{"metadata", "annotations", key} }

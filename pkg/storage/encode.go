@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
 
 // HashReason tells why a base is kept as hashes: an object whose changes are seen
@@ -57,7 +58,7 @@ func encodeWhole(body *object.Body, essence object.Essence, limit int) (text str
 	if isSecret(body) || isEnvelope(essence) || hasHashes(essence) {
 		return "", false, nil
 	}
-	text, err = compact(essence)
+	text, err = wire.Compact(essence)
 	return text, limit <= 0 || len(text) <= limit, err
 }
 
@@ -73,16 +74,6 @@ func hasHashes(mapping map[string]any) bool {
 		}
 	}
 	return false
-}
-
-// DecodeBase reads what EncodeBase or an operator of Kopf has written for the
-// object. A null is no essence: nil. It fails for what is not a JSON mapping.
-func DecodeBase(body *object.Body, text string) (object.Essence, error) {
-	decoded, err := parse(text)
-	if err != nil || !isEnvelope(decoded) {
-		return decoded, err
-	}
-	return openEnvelope(newHasher(body.UID()), decoded)
 }
 
 func isSecret(body *object.Body) bool {
@@ -114,10 +105,10 @@ func (p policy) hides(leaf *node) bool {
 func (p policy) seal(tree *tree) (string, HashReason, error) {
 	known, hashed := tree.split()
 	if len(hashed) == 0 && !isEnvelope(known) {
-		text, err := compact(known)
+		text, err := wire.Compact(known)
 		return text, NotHashed, err
 	}
-	text, err := compact(envelope{Version: envelopeVersion, Known: known, Hashed: hashed})
+	text, err := wire.Compact(envelope{Version: envelopeVersion, Known: known, Hashed: hashed})
 	return text, p.reason(hashed), err
 }
 

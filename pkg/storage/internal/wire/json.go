@@ -1,4 +1,6 @@
-package storage
+// Package wire writes and reads what the stored formats are made of: JSON on one
+// line, and timestamps.
+package wire
 
 import (
 	"bytes"
@@ -10,9 +12,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// compact is one line of JSON without a line break. The texts are never part of
+// Compact is one line of JSON without a line break. The texts are never part of
 // an HTML page, so that <, > and & stay as they are.
-func compact(value any) (string, error) {
+func Compact(value any) (string, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
@@ -22,8 +24,8 @@ func compact(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// parse reads JSON that somebody else may have written. Null is nil.
-func parse(text string) (map[string]any, error) {
+// ParseMapping reads JSON that somebody else may have written. Null is nil.
+func ParseMapping(text string) (map[string]any, error) {
 	var decoded any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &decoded); err != nil {
 		return nil, fmt.Errorf("it is not JSON: %w", err)

@@ -1,4 +1,6 @@
-package storage
+// Package annotation names the annotations in which operators keep their state,
+// recognizes those of other operators, and measures the room that is left for them.
+package annotation
 
 import (
 	"encoding/base64"
@@ -10,24 +12,27 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// maxName is how many characters Kubernetes allows in the name of an annotation,
+// MaxName is how many characters Kubernetes allows in the name of an annotation,
 // the part after the slash.
-const maxName = 63
+const MaxName = 63
 
-// annotationKeys are the annotations that hold one value: the current key first,
+// Keys are the annotations that hold one value: the current key first,
 // then the one of version 1 where it differs, unless that one is not wanted.
-func annotationKeys(prefix, name string, body *object.Body, current bool) []string {
-	name = marked(name, body)
-	keys := []string{keyV2(prefix, name)}
-	if v1 := keyV1(prefix, name); !current && v1 != keys[0] {
+func Keys(prefix, name string, body *object.Body, withoutV1 bool) []string {
+	keys := []string{Key(prefix, name, body)}
+	name = ownName(name, body)
+	if v1 := keyV1(prefix, name); !withoutV1 && v1 != keys[0] {
 		keys = append(keys, v1)
 	}
 	return keys
 }
 
-// marked tells a ReplicaSet's own values from those of its Deployment, whose
+// Key is the current key of the annotation.
+func Key(prefix, name string, body *object.Body) string { return keyV2(prefix, ownName(name, body)) }
+
+// ownName tells a ReplicaSet's own values from those of its Deployment, whose
 // annotations Kubernetes copies down to it.
-func marked(name string, body *object.Body) string {
+func ownName(name string, body *object.Body) string {
 	if kind, _ := body.Raw()["kind"].(string); kind == "ReplicaSet" && ownedByDeployment(body) {
 		return name + "-ofDRS"
 	}
@@ -47,11 +52,11 @@ func ownedByDeployment(body *object.Body) bool {
 // what was cut.
 func keyV2(prefix, name string) string {
 	safe := []rune(safeName(name))
-	if len(safe) <= maxName {
+	if len(safe) <= MaxName {
 		return prefix + "/" + string(safe)
 	}
 	suffix := hashSuffix(name)
-	return prefix + "/" + string(safe[:maxName-len(suffix)]) + suffix
+	return prefix + "/" + string(safe[:MaxName-len(suffix)]) + suffix
 }
 
 // keyV1 is how older operators named the annotation: they took the limit for
@@ -60,7 +65,7 @@ func keyV2(prefix, name string) string {
 func keyV1(prefix, name string) string {
 	name = safeName(name)
 	safe := []rune(name)
-	left := maxName - len(prefix) - len("/")
+	left := MaxName - len(prefix) - len("/")
 	if len(safe) <= left {
 		return prefix + "/" + name
 	}

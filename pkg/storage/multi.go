@@ -50,18 +50,10 @@ func (m MultiDiffBase) clean(body *object.Body, extra []object.Path, essence obj
 
 // Fetch returns the first base that is there and can be read.
 func (m MultiDiffBase) Fetch(ctx context.Context, body *object.Body) (object.Essence, error) {
-	var broken error
-	for _, each := range m {
+	return firstFound(m, func(each DiffBase) (object.Essence, bool, error) {
 		essence, err := each.Fetch(ctx, body)
-		if essence != nil {
-			return essence, nil
-		}
-		if err != nil && !IsBroken(err) {
-			return nil, err
-		}
-		broken = cmp.Or(broken, err)
-	}
-	return nil, broken
+		return essence, essence != nil, err
+	})
 }
 
 // Store writes the base to all storages.
@@ -87,18 +79,10 @@ func (m MultiDiffBase) cycles() []CycleBase {
 // FetchCycle reads the essence of the open cycle from the first storage that has it:
 // the cycle may have begun when there was only the old one.
 func (m MultiDiffBase) FetchCycle(ctx context.Context, body *object.Body) (object.Essence, error) {
-	var broken error
-	for _, each := range m.cycles() {
+	return firstFound(m.cycles(), func(each CycleBase) (object.Essence, bool, error) {
 		essence, err := each.FetchCycle(ctx, body)
-		if essence != nil {
-			return essence, nil
-		}
-		if err != nil && !IsBroken(err) {
-			return nil, err
-		}
-		broken = cmp.Or(broken, err)
-	}
-	return nil, broken
+		return essence, essence != nil, err
+	})
 }
 
 // StoreCycle writes the essence of the open cycle to the first storage that can
@@ -134,3 +118,70 @@ func (m MultiDiffBase) Hashes(body *object.Body, into Patch, essence object.Esse
 
 // Validate checks all storages.
 func (m MultiDiffBase) Validate() error { return validateAll(m) }
+
+// MultiProgress keeps the records in several storages at once, to get from one
+// storage to another while handling goes on: the first record found is read, all
+// are written and removed.
+//
+// Specification: Configuration, "Handling progress".
+type MultiProgress []Progress
+
+var (
+	_ Progress  = MultiProgress{}
+	_ Validator = MultiProgress{}
+)
+
+// Fetch returns the first record that is there and can be read.
+func (m MultiProgress) Fetch(ctx context.Context, body *object.Body, handlerID string) (*Record, error) {
+	return firstFound(m, func(each Progress) (*Record, bool, error) {
+		record, err := each.Fetch(ctx, body, handlerID)
+		return record, record != nil, err
+	})
+}
+
+// Store writes the record to all storages.
+func (m MultiProgress) Store(ctx context.Context, body *object.Body, into Patch, handlerID string, record *Record) error {
+	var errs []error
+	for _, each := range m {
+		errs = append(errs, each.Store(ctx, body, into, handlerID, record))
+	}
+	return errors.Join(errs...)
+}
+
+// Purge removes the record from all storages.
+func (m MultiProgress) Purge(ctx context.Context, body *object.Body, into Patch, handlerID string) error {
+	var errs []error
+	for _, each := range m {
+		errs = append(errs, each.Purge(ctx, body, into, handlerID))
+	}
+	return errors.Join(errs...)
+}
+
+// Clear leaves out the traces of all storages.
+func (m MultiProgress) Clear(essence object.Essence) object.Essence {
+	for _, each := range m {
+		essence = each.Clear(essence)
+	}
+	return essence
+}
+
+// Validate checks all storages.
+func (m MultiProgress) Validate() error { return validateAll(m) }
+
+// firstFound returns the value of the first storage that has one and can read it.
+// It reports an unreadable value only if no other storage has a readable one.
+func firstFound[S, T any](storages []S, fetch func(S) (value T, found bool, err error)) (T, error) {
+	var none T
+	var broken error
+	for _, each := range storages {
+		value, found, err := fetch(each)
+		switch {
+		case found:
+			return value, nil
+		case err != nil && !IsBroken(err):
+			return none, err
+		}
+		broken = cmp.Or(broken, err)
+	}
+	return none, broken
+}

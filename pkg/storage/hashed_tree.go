@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
 
 // tree is an essence on its way into an envelope.
@@ -122,7 +123,7 @@ func (t *tree) splitNode(n *node) (known, hashed map[string]any) {
 }
 
 func jsonLength(value any) int {
-	text, err := compact(value)
+	text, err := wire.Compact(value)
 	if err != nil {
 		return 0 // the text of the whole will fail, and say why
 	}

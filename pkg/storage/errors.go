@@ -1,6 +1,9 @@
 package storage
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // BrokenError is a stored value that cannot be read: somebody has edited it, or
 // something else uses the same place. The message never quotes the value, which
@@ -18,3 +21,9 @@ func (e *BrokenError) Error() string {
 
 // Unwrap is what is wrong with the value.
 func (e *BrokenError) Unwrap() error { return e.Err }
+
+// IsBroken tells whether the error is about a stored value that cannot be read.
+func IsBroken(err error) bool {
+	var broken *BrokenError
+	return errors.As(err, &broken)
+}

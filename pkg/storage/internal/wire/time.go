@@ -1,4 +1,4 @@
-package storage
+package wire
 
 import (
 	"fmt"
@@ -17,9 +17,9 @@ const (
 	lastYear  = 2261
 )
 
-// formatTime writes a time, nil for the zero one. A handler may ask for any delay:
+// FormatTime writes a time, nil for the zero one. A handler may ask for any delay:
 // what is not believed on reading is not written either, but the nearest time is.
-func formatTime(t time.Time) *string {
+func FormatTime(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
@@ -34,9 +34,9 @@ func formatTime(t time.Time) *string {
 	return &text
 }
 
-// parseTime reads a time, with or without a fraction, and with or without a zone:
+// ParseTime reads a time, with or without a fraction, and with or without a zone:
 // then it is in UTC, as the oldest operators wrote it.
-func parseTime(field string, text *string) (time.Time, error) {
+func ParseTime(field string, text *string) (time.Time, error) {
 	if text == nil {
 		return time.Time{}, nil
 	}
