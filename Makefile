@@ -1,12 +1,13 @@
-# `make help` lists the targets. Nothing is needed but Go and git: the tools are
-# Go modules, built when they are first used. GOFLAGS and other variables of the
-# environment apply as usual.
+# `make help` lists the targets. You need nothing but Go and git: the tools are Go
+# modules, which are built on first use. GOFLAGS and other environment variables
+# apply as usual.
 
 EXAMPLE   ?= 01-minimal
 PACKAGES  ?= ./...
 TIMEOUT   ?= 15m
 FUZZTIME  ?= 10s
 SMOKETIME ?= 3s
+BASE      ?=
 ARGS      ?=
 TESTFLAGS ?=
 
@@ -22,37 +23,37 @@ help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##/ { printf "\n%s\n", substr($$0, 4) } \
 		/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables, with their values: EXAMPLE=%s PACKAGES=%s TIMEOUT=%s FUZZTIME=%s,\nand ARGS and TESTFLAGS, which are added to the command line.\n' \
+	@printf '\nVariables, with their values: EXAMPLE=%s PACKAGES=%s TIMEOUT=%s FUZZTIME=%s,\nARGS and TESTFLAGS, which are added to the command line, and BASE for make apidiff.\n' \
 		'$(EXAMPLE)' '$(PACKAGES)' '$(TIMEOUT)' '$(FUZZTIME)'
 
 ## Try it
 
 # The program replaces the shell, so that Ctrl-C and SIGTERM reach it directly.
 .PHONY: run
-run: ## Run EXAMPLE on the cluster of your kubeconfig, or on one of its own; ARGS go to the operator
+run: ## Run EXAMPLE on the cluster of your kubeconfig, or on a temporary control plane; ARGS are arguments of the operator
 	@go build -o bin/dev ./hack/dev
 	@exec bin/dev $(EXAMPLE) $(ARGS)
 
 ## Test it
 
 .PHONY: test
-test: envtest-assets ## Run all tests, those on a real API server included (PACKAGES, TESTFLAGS)
+test: envtest-assets ## Run all tests, including those on a real API server (PACKAGES, TESTFLAGS)
 ifeq ($(PACKAGES),./...)
-	@hack/fuzz.sh $(SMOKETIME) ./pkg/webhook # what comes from the network, for a moment; make fuzz does it for longer
+	@hack/fuzz.sh $(SMOKETIME) ./pkg/webhook # a few seconds of fuzzing for input from the network; make fuzz runs longer
 endif
 	@echo "go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)"
 	@$(WITH_ASSETS) go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)
 
 .PHONY: test-race
 test-race: override TESTFLAGS += -race
-test-race: test ## The same under the race detector, which needs a C compiler
+test-race: test ## Run all tests under the race detector, which needs a C compiler
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target in PACKAGES, for FUZZTIME each
 	@hack/fuzz.sh $(FUZZTIME) $(PACKAGES)
 
 .PHONY: bench
-bench: envtest-assets ## Run the benchmarks, the comparison with a hand-written reconciler, and that of daemons and timers (ARGS)
+bench: envtest-assets ## Run the benchmarks, and compare with a hand-written reconciler (ARGS)
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./pkg/...
 	@$(WITH_ASSETS) go run ./test/bench $(ARGS)
 
@@ -71,9 +72,21 @@ lint: ## Run the linters
 	$(LINTER) run --allow-parallel-runners
 
 .PHONY: manifests
-manifests: ## Regenerate what is generated from the sources
+manifests: ## Regenerate the files that are generated from the sources
 	go generate ./...
 
 .PHONY: verify
-verify: ## Check all that is no test: vet, linters and format, tidy modules, manifests, regenerated files
+verify: ## Run all checks that are not tests: vet, linters, modules, manifests, generated files, API record
 	@hack/verify.sh
+
+.PHONY: api
+api: ## Record the API of the packages that users rely on, in api/
+	go run ./hack/api
+
+.PHONY: apidiff
+apidiff: ## Report the API changes since BASE, or since the last tag; fail if one breaks users
+	@hack/apidiff.sh $(BASE)
+
+.PHONY: house
+house: ## Measure the code: sizes, receivers, names, imports (ARGS: -v, -compare DIR)
+	@go run ./hack/house $(ARGS)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzzes each fuzz target of some packages, one after the other, because the go
+# Fuzzes all fuzz targets of the packages, one after the other, because the go
 # command takes one at a time: hack/fuzz.sh TIME PACKAGE...
 set -eu
 time=$1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks what no test does. All steps run, also after one has failed, so that one
-# run shows everything that is to be done.
+# Checks what no test checks. All steps run even if one fails, so that one run shows
+# everything that needs a change.
 set -u
 cd "$(dirname "$0")/.."
 failed=
@@ -12,14 +12,14 @@ step() {
 	"$@" || failed="$failed, $what"
 }
 
-# The content of all files that are, or may be, committed.
+# snapshot prints the hashes of all files that are, or may be, committed.
 snapshot() {
 	git ls-files --cached --others --exclude-standard | sort | while read -r file; do
 		[ ! -f "$file" ] || echo "$(git hash-object -- "$file") $file"
 	done
 }
 
-# Generators must not change anything. The comparison is with the files as they
+# regenerated fails if a generator changes a file. It compares with the files as they
 # are, not with the last commit, so that it works in the middle of a change.
 regenerated() {
 	before=$(mktemp) && after=$(mktemp) || return
@@ -27,11 +27,12 @@ regenerated() {
 	make --no-print-directory manifests && snapshot >"$after" && diff "$before" "$after"
 	result=$?
 	rm -f "$before" "$after"
-	[ $result -eq 0 ] || echo "Run make manifests, and commit what it changes."
+	[ $result -eq 0 ] || echo "Run make manifests, and commit the changes."
 	return $result
 }
 
-# Components are built with what they are a part of.
+# built builds a kustomization. Components are built with the kustomizations that use
+# them.
 built() {
 	grep -q '^kind: Component' "$1" ||
 		go tool -modfile=hack/tools/go.mod kustomize build "$(dirname "$1")" >/dev/null
@@ -46,9 +47,10 @@ for kustomization in $(git ls-files --cached --others --exclude-standard 'config
 	step "manifests" built "$kustomization"
 done
 step "generated files" regenerated
+step "record of the API" go run ./hack/api -check
 
 if [ -n "$failed" ]; then
 	echo "verify: failed: ${failed#, }" >&2
 	exit 1
 fi
-echo "verify: all is well"
+echo "verify: passed"
