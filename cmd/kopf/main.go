@@ -8,4 +8,4 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli"
 )
 
-func main() { os.Exit(cli.Tool()) }
+func main() { os.Exit(cli.KopfMain()) }

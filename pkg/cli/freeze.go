@@ -20,11 +20,11 @@ type pausing struct {
 	scope      scope
 	peering    string
 	connection connection
-	pause      peering.Pause
+	pause      peering.FreezeOptions
 }
 
 func newFreeze() *cobra.Command {
-	p := &pausing{pause: peering.Pause{Priority: peering.DefaultFreezePriority}}
+	p := &pausing{pause: peering.FreezeOptions{Priority: peering.DefaultFreezePriority}}
 	command := p.command("freeze", "Pause the operators of a peering for some time",
 		"Pause the operators of a peering, until they are resumed or the lifetime is over. What\n"+
 			"happens to their objects meanwhile is handled afterwards. To freeze again is to replace\n"+

@@ -65,8 +65,8 @@ func (f *logFlags) verbosity() int {
 func (f *logFlags) logger(out io.Writer) logr.Logger {
 	return logformat.New(out, logformat.Options{
 		Format: logformat.Format(f.format), Verbosity: f.verbosity(), ReferenceKey: f.referenceKey,
-		Prefix:  f.prefix,
-		Colours: colourful(out),
+		Prefix: f.prefix,
+		Colors: colourful(out),
 	})
 }
 

@@ -29,8 +29,8 @@ func Main(run func(context.Context, Invocation) error) int {
 	return program(newOperator(filepath.Base(os.Args[0]), run))
 }
 
-// Tool runs the command kopf. The result is the exit code.
-func Tool() int { return program(newTool()) }
+// KopfMain runs the command kopf. The result is the exit code.
+func KopfMain() int { return program(newTool()) }
 
 // echo is how long another signal is taken for the same one.
 const echo = time.Second

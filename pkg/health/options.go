@@ -17,10 +17,10 @@ type Operator interface {
 	State() metrics.State
 }
 
-// Admission is an Operator that API servers ask about objects.
-type Admission interface {
-	// Unasked is why they cannot ask yet; empty: they can.
-	Unasked() string
+// AdmissionOperator is an Operator that API servers ask about objects.
+type AdmissionOperator interface {
+	// AdmissionProblem is why they cannot ask yet; empty: they can.
+	AdmissionProblem() string
 }
 
 // Probes calls all probe handlers, and returns what they have returned, and which

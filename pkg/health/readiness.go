@@ -37,8 +37,8 @@ func checks(o Operator, stall time.Duration) []check {
 	for _, w := range watching {
 		all = append(all, ofWatch(w))
 	}
-	if asked, ok := o.(Admission); ok {
-		all = append(all, check{what: "admission", problem: asked.Unasked()})
+	if asked, ok := o.(AdmissionOperator); ok {
+		all = append(all, check{what: "admission", problem: asked.AdmissionProblem()})
 	}
 	return append(all, ofStart(state), ofQueue(state.Queue, stall), ofHandling(state))
 }
@@ -87,10 +87,10 @@ func ofHandling(state metrics.State) check {
 	return c
 }
 
-// Ready makes a check for the readiness of an operator: an error with what is wrong,
+// ReadyCheck makes a check for the readiness of an operator: an error with what is wrong,
 // one line each. It has the type of controller-runtime's healthz.Checker. The stall
 // is how long an object may wait for a worker.
-func Ready(o Operator, stall time.Duration) func(*http.Request) error {
+func ReadyCheck(o Operator, stall time.Duration) func(*http.Request) error {
 	return func(*http.Request) error {
 		var problems []error
 		for _, c := range checks(o, stall) {

@@ -69,7 +69,7 @@ func TestReadiness(t *testing.T) {
 			if ready != (status == http.StatusOK) || !ready && status != http.StatusServiceUnavailable || ready == strings.HasSuffix(body, "not ready\n") {
 				t.Errorf("got %d %s", status, body)
 			}
-			var check healthz.Checker = Ready(o, time.Minute)
+			var check healthz.Checker = ReadyCheck(o, time.Minute)
 			if err := check(nil); (err == nil) != ready || err != nil && strings.Contains(err.Error(), secret) {
 				t.Errorf("the check: %v", err)
 			}

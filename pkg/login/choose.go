@@ -9,7 +9,7 @@ import (
 
 // current is the connection to use now. If there is none, the operator logs in,
 // unless it has just failed to.
-func (v *Vault) current(ctx context.Context) (*credential, error) {
+func (v *Credentials) current(ctx context.Context) (*credential, error) {
 	for {
 		c, login, err := v.choose()
 		if c != nil || err != nil {
@@ -23,7 +23,7 @@ func (v *Vault) current(ctx context.Context) (*credential, error) {
 
 // choose returns the best of what is there, or what to wait for, or why there is
 // nothing to wait for.
-func (v *Vault) choose() (*credential, <-chan struct{}, error) {
+func (v *Credentials) choose() (*credential, <-chan struct{}, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	now := time.Now()
@@ -36,7 +36,7 @@ func (v *Vault) choose() (*credential, <-chan struct{}, error) {
 	return nil, v.login.start(&v.mu, v.renew), nil
 }
 
-func (v *Vault) best(now time.Time) *credential {
+func (v *Credentials) best(now time.Time) *credential {
 	var best *credential
 	for _, c := range v.known {
 		if c.validAt(now) && c.before(best) {
@@ -46,7 +46,7 @@ func (v *Vault) best(now time.Time) *credential {
 	return best
 }
 
-func (v *Vault) wait(ctx context.Context, done <-chan struct{}) error {
+func (v *Credentials) wait(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
 		return nil
@@ -58,7 +58,7 @@ func (v *Vault) wait(ctx context.Context, done <-chan struct{}) error {
 }
 
 // accept notes that the API server takes the credential.
-func (v *Vault) accept(c *credential) {
+func (v *Credentials) accept(c *credential) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.proven || v.known[c.handler] != c {

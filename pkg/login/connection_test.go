@@ -50,7 +50,7 @@ func TestNoCredentialIsShown(t *testing.T) {
 		g.Expect(err).To(gomega.HaveOccurred())
 		_, other := o.get(t.Context(), "/")
 		g.Expect(other).To(gomega.HaveOccurred())
-		shown := []any{o.Config(), o.Config().Host, o.Vault, err, other, o.Check(), fmt.Sprintf("%#v", err)}
+		shown := []any{o.Config(), o.Config().Host, o.Credentials, err, other, o.Check(), fmt.Sprintf("%#v", err)}
 		for _, c := range append(slices.Collect(maps.Values(broken)), leaky()) {
 			o.logger().Info("a connection", "pointer", c, "value", *c, "list", []*Connection{c}, "in", struct{ Connection Connection }{*c})
 			text, err := json.Marshal(c)

@@ -115,7 +115,7 @@ func (h *handlers) logins() int {
 
 // operator is a vault, and the client of an operator that uses it.
 type operator struct {
-	*Vault
+	*Credentials
 	handlers *handlers
 	client   *http.Client
 	mu       sync.Mutex
@@ -130,7 +130,7 @@ func start(t *testing.T, offers ...offer) *operator {
 		t.Fatal(err)
 	}
 	t.Cleanup(vault.Close)
-	o.Vault = vault
+	o.Credentials = vault
 	if o.client, err = rest.HTTPClientFor(vault.Config()); err != nil {
 		t.Fatal(err)
 	}

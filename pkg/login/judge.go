@@ -12,7 +12,7 @@ const trialTimeout = 10 * time.Second
 
 // judge finds out whether a 401 is due to the credential, and gives it up then. All
 // requests that were answered so share the question.
-func (v *Vault) judge(ctx context.Context, c *credential) (valid bool, err error) {
+func (v *Credentials) judge(ctx context.Context, c *credential) (valid bool, err error) {
 	v.mu.Lock()
 	if !v.has(c) {
 		defer v.mu.Unlock()
@@ -32,11 +32,11 @@ func (v *Vault) judge(ctx context.Context, c *credential) (valid bool, err error
 	return v.has(c), nil
 }
 
-func (v *Vault) has(c *credential) bool { return v.known[c.handler] == c }
+func (v *Credentials) has(c *credential) bool { return v.known[c.handler] == c }
 
 // confirmed asks the API server itself for what every user may see. Anything but
 // that is no excuse for a 401.
-func (v *Vault) confirmed(c *credential) bool {
+func (v *Credentials) confirmed(c *credential) bool {
 	ctx, cancel := context.WithTimeout(v.ctx, trialTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath("api").String(), http.NoBody)
@@ -53,7 +53,7 @@ func (v *Vault) confirmed(c *credential) bool {
 
 // reject gives up a credential. If nothing of the last login was any good, the
 // next one has to wait.
-func (v *Vault) reject(c *credential) {
+func (v *Credentials) reject(c *credential) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if !v.has(c) {

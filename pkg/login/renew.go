@@ -25,7 +25,7 @@ func newDelays() wait.Backoff {
 }
 
 // renew logs in.
-func (v *Vault) renew() {
+func (v *Credentials) renew() {
 	connections, err := v.options.Login(v.ctx)
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -46,7 +46,7 @@ func (v *Vault) renew() {
 }
 
 // take keeps the connections that can be used, and says why others cannot.
-func (v *Vault) take(connections map[string]*Connection) []error {
+func (v *Credentials) take(connections map[string]*Connection) []error {
 	maps.DeleteFunc(v.rejected, func(_ uint64, since time.Time) bool { return time.Since(since) >= forgiveAfter })
 	var mistakes []error
 	for _, handler := range slices.Sorted(maps.Keys(connections)) {
@@ -68,7 +68,7 @@ func (v *Vault) take(connections map[string]*Connection) []error {
 
 // fail lets all requests fail for a while. The log has it as an error once, until
 // there is a success again.
-func (v *Vault) fail(cause error) {
+func (v *Credentials) fail(cause error) {
 	if cause == nil {
 		cause = errors.New("no login handler has returned a connection")
 	}
@@ -82,7 +82,7 @@ func (v *Vault) fail(cause error) {
 	v.options.Logger.Error(cause, "The operator is not logged in to the cluster; its requests fail until the login handlers succeed.")
 }
 
-func (v *Vault) forget() {
+func (v *Credentials) forget() {
 	for _, c := range v.known {
 		c.retire()
 	}

@@ -7,7 +7,7 @@ import (
 
 // transport sends the requests of the operator by the connection that is the right
 // one at that time.
-type transport struct{ vault *Vault }
+type transport struct{ vault *Credentials }
 
 // RoundTrip sends a request, and repeats it after a new login if the credentials
 // were not accepted. A request that brings credentials of its own is not judged.

@@ -25,10 +25,10 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Vault keeps an operator logged in. Safe for concurrent use.
+// Credentials keeps an operator logged in. Safe for concurrent use.
 //
 // Specification: Authentication, Credentials lifecycle.
-type Vault struct {
+type Credentials struct {
 	options Options
 	ctx     context.Context
 	close   context.CancelFunc
@@ -48,8 +48,8 @@ type Vault struct {
 
 // New logs in for the first time, which takes as long as the login handlers do. It
 // returns an Error if they fail or return nothing of use, or that of the context.
-func New(ctx context.Context, options Options) (*Vault, error) {
-	v := &Vault{
+func New(ctx context.Context, options Options) (*Credentials, error) {
+	v := &Credentials{
 		options: options, seed: maphash.MakeSeed(), delays: newDelays(),
 		known: map[string]*credential{}, rejected: map[uint64]time.Time{},
 	}
@@ -78,11 +78,11 @@ func shell(first *credential) *rest.Config {
 // change it. It has no credentials: they are added on the way. The configuration
 // that a TLS dialler would need, for instance to execute commands in pods, is not
 // in it: such clients are made from a Connection of their own.
-func (v *Vault) Config() *rest.Config { return rest.CopyConfig(v.config) }
+func (v *Credentials) Config() *rest.Config { return rest.CopyConfig(v.config) }
 
 // Check returns why the operator is not logged in; nil if it is, or if nobody has
 // found out yet that it is not.
-func (v *Vault) Check() error {
+func (v *Credentials) Check() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.failure == nil {
@@ -93,7 +93,7 @@ func (v *Vault) Check() error {
 
 // Close ends a login that is going on, and forgets all credentials. Requests fail
 // from now on, so that it comes after everything else.
-func (v *Vault) Close() {
+func (v *Credentials) Close() {
 	v.close()
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -25,9 +25,9 @@ type connection struct {
 	settings *settings.Settings // as they are when somebody asks
 	login    func(context.Context) (map[string]*login.Connection, error)
 
-	client func() client.Client
-	base   func() (*rest.Config, error)
-	vault  *login.Vault // nil: nobody has logged in
+	client      func() client.Client
+	base        func() (*rest.Config, error)
+	credentials *login.Credentials // nil: nobody has logged in
 }
 
 // newConnection makes the connection of an operator. The context is that of the
@@ -63,12 +63,12 @@ func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
 	case c.login != nil && c.options.Config != nil:
 		return nil, errors.New("there are login handlers and Options.Config: leave the latter out, or do not declare the former")
 	case c.login != nil:
-		vault, err := login.New(ctx, login.Options{Login: c.login, Logger: c.options.Logger.WithName("login")})
+		credentials, err := login.New(ctx, login.Options{Login: c.login, Logger: c.options.Logger.WithName("login")})
 		if err != nil {
 			return nil, fmt.Errorf("the operator cannot log in: %w", err)
 		}
-		c.vault = vault
-		return vault.Config(), nil
+		c.credentials = credentials
+		return credentials.Config(), nil
 	case c.options.Config != nil:
 		return c.options.Config, nil
 	case c.options.Connect != nil:
@@ -83,8 +83,8 @@ func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
 
 // close ends the login, when nothing is asked of the cluster any longer.
 func (c *connection) close() {
-	if c.vault != nil {
-		c.vault.Close()
+	if c.credentials != nil {
+		c.credentials.Close()
 	}
 }
 

@@ -37,8 +37,8 @@ type asked struct {
 	admissions *admissions
 }
 
-// Unasked is why the API servers cannot ask the handlers yet.
-func (a asked) Unasked() string {
+// AdmissionProblem is why the API servers cannot ask the handlers yet.
+func (a asked) AdmissionProblem() string {
 	select {
 	case <-a.admissions.reachable:
 		return ""
@@ -78,7 +78,7 @@ func (o *operator) addReadyzCheck(mgr manager.Manager) error {
 	err := mgr.AddReadyzCheck(s.ManagerCheck, func(request *http.Request) error {
 		select {
 		case <-o.begun:
-			return health.Ready(o.visible(), s.MaxQueueAge)(request)
+			return health.ReadyCheck(o.visible(), s.MaxQueueAge)(request)
 		default:
 			return errors.New("the operator has yet to start")
 		}

@@ -47,5 +47,5 @@ func permitted(config *rest.Config, httpClient *http.Client) (metricsserver.Filt
 	if err != nil {
 		return nil, err
 	}
-	return func(log logr.Logger, next http.Handler) (http.Handler, error) { return guard.Around(log, next), nil }, nil
+	return func(log logr.Logger, next http.Handler) (http.Handler, error) { return guard.Wrap(log, next), nil }, nil
 }

@@ -42,7 +42,7 @@ func (p *peers) join(config *reconcile.Config) {
 	}
 	config.Paused = true
 	if len(config.Settings.Scope.Namespaces) > 0 {
-		config.Scoped = p.Serve
+		config.Scoped = p.SetNamespaces
 	}
 }
 
@@ -59,5 +59,5 @@ func (p *peers) around(ctx context.Context, work func(context.Context) error) er
 	if p == nil {
 		return work(ctx)
 	}
-	return p.Around(ctx, work)
+	return p.RunDuring(ctx, work)
 }

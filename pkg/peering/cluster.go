@@ -68,7 +68,7 @@ func (t Target) plural() string {
 }
 
 func (t Target) absent(undefined bool) error {
-	return &AbsentError{Kind: t.kind(), Namespace: t.Namespace, Name: t.Name, Undefined: undefined}
+	return &NotFoundError{Kind: t.kind(), Namespace: t.Namespace, Name: t.Name, NoResource: undefined}
 }
 
 // locate finds the resource of a peering object. The object itself need not be
@@ -89,7 +89,7 @@ func (c *cluster) locate(ctx context.Context, target Target) (place, error) {
 		return nil, target.absent(true)
 	}
 	for _, candidate := range candidates[1:] {
-		if _, err := candidates[0].read(ctx); !IsAbsent(err) {
+		if _, err := candidates[0].read(ctx); !IsNotFound(err) {
 			break
 		}
 		if _, err := candidate.read(ctx); err == nil {

@@ -14,8 +14,8 @@ import (
 // developed.
 const DefaultFreezePriority = 100
 
-// Pause is an entry that nobody is behind: it pauses the operators of a peering.
-type Pause struct {
+// FreezeOptions is an entry that nobody is behind: it pauses the operators of a peering.
+type FreezeOptions struct {
 	// Identity is its name. Default: ManualIdentity, so that the same person at
 	// the same machine can take it back.
 	Identity string
@@ -29,11 +29,11 @@ type Pause struct {
 }
 
 // Freeze pauses all operators of a peering, by an entry among theirs. The object
-// must be there; an AbsentError says how to create it. To freeze again is to
+// must be there; a NotFoundError says how to create it. To freeze again is to
 // replace the entry.
 //
 // Specification: Command-line options.
-func Freeze(ctx context.Context, config *rest.Config, target Target, pause Pause) error {
+func Freeze(ctx context.Context, config *rest.Config, target Target, pause FreezeOptions) error {
 	if pause.Lifetime < time.Second {
 		return errors.New("operators are frozen for some time: give a lifetime of at least a second")
 	}
@@ -67,7 +67,7 @@ func write(ctx context.Context, config *rest.Config, target Target, identity str
 		value = entry
 	}
 	_, err = found.patch(ctx, "", map[string]any{cmp.Or(identity, ManualIdentity()): value})
-	if err != nil && !IsAbsent(err) {
+	if err != nil && !IsNotFound(err) {
 		return fmt.Errorf("the peering object %q cannot be changed: %w", target.Name, err)
 	}
 	return err

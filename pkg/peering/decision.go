@@ -12,18 +12,18 @@ type Reason string
 // The reasons. There is no reason to go on.
 const (
 	// Higher: an operator of a higher priority is alive.
-	Higher Reason = "higher"
+	ReasonHigherPriority Reason = "higher"
 	// Same: another operator of the same priority is alive. All of them are
 	// paused, until somebody gives them distinct priorities.
-	Same Reason = "same"
+	ReasonSamePriority Reason = "same"
 	// Absent: the peering object is mandatory, and is not there.
-	Absent Reason = "absent"
+	ReasonObjectMissing Reason = "absent"
 )
 
 // Decision is what the entries in a peering object mean for one operator.
 type Decision struct {
-	Paused  bool
-	Because Reason // empty: it is not paused
+	Paused bool
+	Reason Reason // empty: it is not paused
 	// Peers are those that pause it, in order.
 	Peers []string
 	// Until is when the first of those peers dies, if nothing is heard of it:
@@ -44,7 +44,7 @@ func Decide(records map[string]Record, identity string, priority int, now time.T
 	for _, peer := range slices.Sorted(maps.Keys(records)) {
 		record := records[peer]
 		switch {
-		case record.Dead(now):
+		case record.IsDead(now):
 			d.Dead = append(d.Dead, peer)
 		case peer == identity:
 		case record.Priority > priority:
@@ -55,16 +55,16 @@ func Decide(records map[string]Record, identity string, priority int, now time.T
 	}
 	switch {
 	case len(higher) > 0:
-		return d.pause(Higher, higher, records, now)
+		return d.pause(ReasonHigherPriority, higher, records, now)
 	case len(same) > 0:
-		return d.pause(Same, same, records, now)
+		return d.pause(ReasonSamePriority, same, records, now)
 	default:
 		return d
 	}
 }
 
 func (d Decision) pause(because Reason, peers []string, records map[string]Record, now time.Time) Decision {
-	d.Paused, d.Because, d.Peers = true, because, peers
+	d.Paused, d.Reason, d.Peers = true, because, peers
 	for _, peer := range peers {
 		if deadline := records[peer].Deadline(now); d.Until.IsZero() || deadline.Before(d.Until) {
 			d.Until = deadline
@@ -75,5 +75,5 @@ func (d Decision) pause(because Reason, peers []string, records map[string]Recor
 
 // same tells whether nothing has changed that a person would want to know.
 func (d Decision) same(other Decision) bool {
-	return d.Paused == other.Paused && d.Because == other.Because && slices.Equal(d.Peers, other.Peers)
+	return d.Paused == other.Paused && d.Reason == other.Reason && slices.Equal(d.Peers, other.Peers)
 }

@@ -19,15 +19,15 @@ func TestDecideSaysWhoAndUntilWhen(t *testing.T) {
 		"nobody": {nil, Decision{}},
 		"the one that dies first is waited for": {
 			map[string]Record{"late": seen(2, 10*time.Second, time.Minute), "soon": seen(3, 0, 20*time.Second)},
-			Decision{Paused: true, Because: Higher, Peers: []string{"late", "soon"}, Until: now.Add(20 * time.Second)},
+			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"late", "soon"}, Until: now.Add(20 * time.Second)},
 		},
 		"who does not matter is not waited for": {
 			map[string]Record{"high": seen(2, 0, time.Minute), "same": seen(1, 0, time.Second), "low": seen(0, 0, time.Second)},
-			Decision{Paused: true, Because: Higher, Peers: []string{"high"}, Until: now.Add(time.Minute)},
+			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"high"}, Until: now.Add(time.Minute)},
 		},
 		"one that does not say when it was seen lives on": {
 			map[string]Record{"by hand": {Priority: 2, Lifetime: time.Minute}},
-			Decision{Paused: true, Because: Higher, Peers: []string{"by hand"}, Until: now.Add(time.Minute)},
+			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"by hand"}, Until: now.Add(time.Minute)},
 		},
 		"the end of a life is the death": {
 			map[string]Record{"b": seen(2, time.Minute, time.Minute), "a": seen(0, time.Hour, time.Minute)},

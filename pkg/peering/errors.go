@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// AbsentError means that there is no such peering object. It says how to make it.
-type AbsentError struct {
+// NotFoundError means that there is no such peering object. It says how to make it.
+type NotFoundError struct {
 	// Kind is ClusterKopfPeering or KopfPeering.
 	Kind string
 	// Namespace is empty for a ClusterKopfPeering.
 	Namespace string
 	Name      string
-	// Undefined means that the cluster does not even have the resource.
-	Undefined bool
+	// NoResource means that the cluster does not even have the resource.
+	NoResource bool
 }
 
-func (e *AbsentError) Error() string {
-	if e.Undefined {
+func (e *NotFoundError) Error() string {
+	if e.NoResource {
 		return fmt.Sprintf("the cluster does not have the resource of %s: install its definition (config/crd), then create %q%s", e.Kind, e.Name, e.place())
 	}
 	return fmt.Sprintf("there is no %s %q%s: create it with: echo '%s' | kubectl create -f -", e.Kind, e.Name, e.place(), e.manifest())
 }
 
-func (e *AbsentError) place() string {
+func (e *NotFoundError) place() string {
 	if e.Namespace == "" {
 		return ""
 	}
 	return fmt.Sprintf(" in the namespace %q", e.Namespace)
 }
 
-func (e *AbsentError) manifest() string {
+func (e *NotFoundError) manifest() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"apiVersion":"%s/%s","kind":%q,"metadata":{`, group, version, e.Kind)
 	if e.Namespace != "" {
@@ -41,9 +41,9 @@ func (e *AbsentError) manifest() string {
 	return b.String()
 }
 
-// IsAbsent tells whether the error, or one that it wraps, is an AbsentError.
-func IsAbsent(err error) bool {
-	var absent *AbsentError
+// IsNotFound tells whether the error, or one that it wraps, is a NotFoundError.
+func IsNotFound(err error) bool {
+	var absent *NotFoundError
 	return errors.As(err, &absent)
 }
 

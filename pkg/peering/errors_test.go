@@ -8,19 +8,19 @@ import (
 
 func TestAbsentErrorSaysWhatToDo(t *testing.T) {
 	tests := map[string]struct {
-		err  AbsentError
+		err  NotFoundError
 		want string
 	}{
 		"of the cluster": {
-			AbsentError{Kind: "ClusterKopfPeering", Name: "a"},
+			NotFoundError{Kind: "ClusterKopfPeering", Name: "a"},
 			`there is no ClusterKopfPeering "a": create it with: echo '{"apiVersion":"kopf.dev/v1","kind":"ClusterKopfPeering","metadata":{"name":"a"}}' | kubectl create -f -`,
 		},
 		"of a namespace": {
-			AbsentError{Kind: "KopfPeering", Namespace: "ns", Name: "a"},
+			NotFoundError{Kind: "KopfPeering", Namespace: "ns", Name: "a"},
 			`there is no KopfPeering "a" in the namespace "ns": create it with: echo '{"apiVersion":"kopf.dev/v1","kind":"KopfPeering","metadata":{"namespace":"ns","name":"a"}}' | kubectl create -f -`,
 		},
 		"of a cluster without the resource": {
-			AbsentError{Kind: "KopfPeering", Namespace: "ns", Name: "a", Undefined: true},
+			NotFoundError{Kind: "KopfPeering", Namespace: "ns", Name: "a", NoResource: true},
 			`the cluster does not have the resource of KopfPeering: install its definition (config/crd), then create "a" in the namespace "ns"`,
 		},
 	}
@@ -29,7 +29,7 @@ func TestAbsentErrorSaysWhatToDo(t *testing.T) {
 			if got := test.err.Error(); got != test.want {
 				t.Errorf("got %s", got)
 			}
-			if !IsAbsent(fmt.Errorf("wrapped: %w", &test.err)) || IsAbsent(errors.New("another")) {
+			if !IsNotFound(fmt.Errorf("wrapped: %w", &test.err)) || IsNotFound(errors.New("another")) {
 				t.Error("it is not recognized")
 			}
 		})

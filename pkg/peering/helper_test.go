@@ -102,7 +102,7 @@ func (p *meetingPoint) read(context.Context) (sight, error) {
 		return sight{}, p.failure
 	}
 	if p.status == nil {
-		return sight{}, &AbsentError{Kind: "KopfPeering", Name: "default"}
+		return sight{}, &NotFoundError{Kind: "KopfPeering", Name: "default"}
 	}
 	return p.sight(), nil
 }

@@ -47,7 +47,7 @@ func (m *member) renew(ctx context.Context) (sight, bool) {
 		}
 		return answer, true
 	case ctx.Err() != nil:
-	case IsAbsent(err): // the watch will show it
+	case IsNotFound(err): // the watch will show it
 		m.renewal.set(m.renewed.Add(m.reserve()))
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		m.say(writing, err, "The other operators cannot know of this one: the peering object must be writable for it (verb patch).")
@@ -92,7 +92,7 @@ func (m *member) leave(ctx context.Context) {
 	var failure error
 	err := wait.PollUntilContextTimeout(ctx, leavePause, leavePatience, true, func(ctx context.Context) (bool, error) {
 		_, failure = m.place.patch(ctx, "", map[string]any{m.identity: nil})
-		return failure == nil || IsAbsent(failure) || apierrors.IsForbidden(failure), nil
+		return failure == nil || IsNotFound(failure) || apierrors.IsForbidden(failure), nil
 	})
 	if err != nil {
 		m.logger.Error(failure, "The other operators will take this one for alive until its entry expires.", "lifetime", m.settings.Lifetime.String())

@@ -119,7 +119,7 @@ func (m *member) judge(ctx context.Context, s sight) {
 	d := Decide(records, m.identity, m.settings.Priority, now)
 	m.conclude(d)
 	m.expiry.set(d.Until)
-	if own, there := records[m.identity]; !there || own.Dead(now) {
+	if own, there := records[m.identity]; !there || own.IsDead(now) {
 		m.reenter()
 	}
 	m.bury(ctx, s, d.Dead)

@@ -98,7 +98,7 @@ func TestSignsOfLifeAreFewAndInTime(t *testing.T) {
 		for range 3600 {
 			after(time.Second)
 			records := point.records()
-			g.Expect(records["me"].Dead(time.Now())).To(gomega.BeFalse())
+			g.Expect(records["me"].IsDead(time.Now())).To(gomega.BeFalse())
 			g.Expect(records["me"].Lifetime).To(gomega.Equal(time.Minute))
 		}
 		g.Expect(point.writes()).To(gomega.And(gomega.BeNumerically(">=", 66), gomega.BeNumerically("<=", 73)))
@@ -115,7 +115,7 @@ func TestASignOfLifeThatFailedIsRepeatedInTime(t *testing.T) {
 		point.fail(nil)
 		after(4 * time.Second)
 		records := point.records()
-		g.Expect(records["me"].Dead(time.Now())).To(gomega.BeFalse())
+		g.Expect(records["me"].IsDead(time.Now())).To(gomega.BeFalse())
 		g.Expect(o.history()).To(gomega.Equal([]string{"active"}))
 	})
 }
@@ -141,7 +141,7 @@ func TestAnEntryThatWasRemovedComesBack(t *testing.T) {
 				synctest.Wait()
 				records := point.records()
 				g.Expect(records).To(gomega.HaveKey("me"))
-				g.Expect(records["me"].Dead(time.Now())).To(gomega.BeFalse())
+				g.Expect(records["me"].IsDead(time.Now())).To(gomega.BeFalse())
 				g.Expect(point.writes()).To(gomega.Equal(before + 1))
 			})
 		})
@@ -203,7 +203,7 @@ func TestAStuckWatchDoesNoHarmForLong(t *testing.T) {
 
 func TestWithoutAPeeringObject(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "kopfpeerings"}, "default", nil)
-	undefined := &AbsentError{Kind: "KopfPeering", Name: "default", Undefined: true}
+	undefined := &NotFoundError{Kind: "KopfPeering", Name: "default", NoResource: true}
 	tests := map[string]struct {
 		mandatory bool
 		failure   error

@@ -29,7 +29,7 @@ type place interface {
 	// watch shows the object, and every change of it, until the context is done or
 	// the error comes.
 	watch(ctx context.Context, show func(sight)) error
-	// read returns the object as it is; an AbsentError if it is not there.
+	// read returns the object as it is; a NotFoundError if it is not there.
 	read(ctx context.Context) (sight, error)
 	// patch changes the entries: nil removes one. With a version, it does so
 	// only if the object has not been changed since.

@@ -47,7 +47,7 @@ func send[T any](ctx context.Context, to chan<- T, what T) {
 // stay so for a while.
 func (m *member) pause(err error, backoff *wait.Backoff) time.Duration {
 	switch {
-	case !IsAbsent(err) && !apierrors.IsForbidden(err):
+	case !IsNotFound(err) && !apierrors.IsForbidden(err):
 		return backoff.Step()
 	case m.settings.Mandatory:
 		return min(mandatoryPolling, m.settings.Lifetime)
@@ -61,7 +61,7 @@ func (m *member) pause(err error, backoff *wait.Backoff) time.Duration {
 func (m *member) troubled(err error) {
 	switch {
 	case errors.Is(err, context.Canceled):
-	case IsAbsent(err), apierrors.IsForbidden(err):
+	case IsNotFound(err), apierrors.IsForbidden(err):
 		m.missing(err)
 	default:
 		m.say(seeing, err, "The peering cannot be looked at; it will be tried again.", "paused", m.decision.Paused, "decided", m.decided)
@@ -75,7 +75,7 @@ func (m *member) reread(ctx context.Context) {
 	switch {
 	case err == nil:
 		m.look(ctx, s)
-	case IsAbsent(err):
+	case IsNotFound(err):
 		m.look(ctx, sight{})
 	default:
 		m.say(checking, err, "The peer is silent, but the peering cannot be read: still paused.", "peers", m.decision.Peers)
@@ -98,7 +98,7 @@ func (m *member) missing(err error) {
 // alone is the decision where there is no peering object.
 func alone(s settings.Peering) Decision {
 	if s.Mandatory {
-		return Decision{Paused: true, Because: Absent}
+		return Decision{Paused: true, Reason: ReasonObjectMissing}
 	}
 	return Decision{}
 }

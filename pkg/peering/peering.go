@@ -101,9 +101,9 @@ func (p *Peering) Run(ctx context.Context) {
 	p.running.Wait()
 }
 
-// Around runs the work of an operator, and the peering around it: the entries are
+// RunDuring runs the work of an operator, and the peering around it: the entries are
 // removed when the work has ended.
-func (p *Peering) Around(ctx context.Context, work func(context.Context) error) error {
+func (p *Peering) RunDuring(ctx context.Context, work func(context.Context) error) error {
 	peering, leave := context.WithCancel(context.WithoutCancel(ctx))
 	left := make(chan struct{})
 	go func() {
@@ -117,10 +117,10 @@ func (p *Peering) Around(ctx context.Context, work func(context.Context) error) 
 	return work(ctx)
 }
 
-// Serve changes the namespaces of an operator that is Namespaced: those that have
+// SetNamespaces changes the namespaces of an operator that is Namespaced: those that have
 // come get an entry, and those that are gone lose it. As long as nothing is known
 // of a new one, the operator is paused if the peering is mandatory.
-func (p *Peering) Serve(namespaces []string) {
+func (p *Peering) SetNamespaces(namespaces []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.options.Namespaced {
@@ -150,9 +150,9 @@ func (p *Peering) State() (paused bool, why string) {
 }
 
 func (d Decision) explain(target Target) string {
-	where := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&AbsentError{Namespace: target.Namespace}).place()
-	if d.Because == Absent {
+	where := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&NotFoundError{Namespace: target.Namespace}).place()
+	if d.Reason == ReasonObjectMissing {
 		return where + " is missing"
 	}
-	return fmt.Sprintf("%s has operators of the %s priority: %s", where, d.Because, strings.Join(d.Peers, ", "))
+	return fmt.Sprintf("%s has operators of the %s priority: %s", where, d.Reason, strings.Join(d.Peers, ", "))
 }

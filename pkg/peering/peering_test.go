@@ -91,17 +91,17 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		o := join(t, points.locate, "me", settings.Peering{}, namespaced())
 		g.Expect(o.history()).To(gomega.Equal([]string{"active"}), "there is nobody to ask")
 		points["b"].set("high", entry(1, time.Hour))
-		o.Serve([]string{"a", "b"})
+		o.SetNamespaces([]string{"a", "b"})
 		synctest.Wait()
 		g.Expect(o.history()).To(gomega.Equal([]string{"active", "paused"}))
-		o.Serve([]string{"a"})
+		o.SetNamespaces([]string{"a"})
 		synctest.Wait()
 		g.Expect(o.history()).To(gomega.Equal([]string{"active", "paused", "active"}))
 		g.Expect(points["a"].identities()).To(gomega.Equal([]string{"me"}))
 		g.Expect(points["b"].identities()).To(gomega.Equal([]string{"high"}))
 		o.stop()
 		g.Expect(points["a"].identities()).To(gomega.BeEmpty())
-		o.Serve([]string{"b"})
+		o.SetNamespaces([]string{"b"})
 		synctest.Wait()
 		g.Expect(points["b"].identities()).To(gomega.Equal([]string{"high"}), "it runs no more")
 	})
@@ -111,7 +111,7 @@ func TestANewNamespaceWithoutAMandatoryPeeringPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, points := gomega.NewWithT(t), meetingPoints{"a": newMeetingPoint()}
 		o := join(t, points.locate, "me", settings.Peering{Mandatory: true}, namespaced("a"))
-		o.Serve([]string{"a", "b"})
+		o.SetNamespaces([]string{"a", "b"})
 		synctest.Wait()
 		g.Expect(o.history()).To(gomega.Equal([]string{"active", "paused"}))
 	})
@@ -123,7 +123,7 @@ func TestTheEntryIsThereUntilTheWorkIsDone(t *testing.T) {
 		p := newPeering(point.locate, Options{Identity: "me", Notify: func(bool) {}})
 		ctx, cancel := context.WithCancel(t.Context())
 		failure := errors.New("of the work")
-		err := p.Around(ctx, func(ctx context.Context) error {
+		err := p.RunDuring(ctx, func(ctx context.Context) error {
 			synctest.Wait()
 			cancel()
 			<-ctx.Done()

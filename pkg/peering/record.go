@@ -37,8 +37,8 @@ func (r Record) Deadline(now time.Time) time.Time {
 	return r.LastSeen.Add(r.Lifetime)
 }
 
-// Dead tells whether the operator counts as dead.
-func (r Record) Dead(now time.Time) bool { return !r.Deadline(now).After(now) }
+// IsDead tells whether the operator counts as dead.
+func (r Record) IsDead(now time.Time) bool { return !r.Deadline(now).After(now) }
 
 // encode is the record as it is stored. A fraction of a second of its lifetime is
 // rounded up.

@@ -77,9 +77,9 @@ func (m *member) conclude(d Decision) {
 
 func (m *member) report(d, before Decision) {
 	switch {
-	case d.Because == Higher:
+	case d.Reason == ReasonHigherPriority:
 		m.logger.Info("The operator is paused in favour of others, which have a higher priority.", "priority", m.settings.Priority, "peers", d.Peers)
-	case d.Because == Same:
+	case d.Reason == ReasonSamePriority:
 		m.logger.Error(errConflict, "The operator is paused.", "priority", m.settings.Priority, "peers", d.Peers)
 	case !d.Paused && before.Paused:
 		m.logger.Info("The operator resumes its work: nobody pauses it any more.")

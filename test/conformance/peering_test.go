@@ -42,7 +42,7 @@ func TestPeering(t *testing.T) {
 				t.Fatal(broken)
 			}
 			d := peering.Decide(records, v.Input.Identity, v.Input.Priority, now)
-			if d.Paused != v.Expect.Paused || d.Because != v.Expect.Because || !slices.Equal(d.Dead, v.Expect.Dead) {
+			if d.Paused != v.Expect.Paused || d.Reason != v.Expect.Because || !slices.Equal(d.Dead, v.Expect.Dead) {
 				t.Errorf("got %+v, want %+v", d, v.Expect)
 			}
 		})

@@ -37,7 +37,7 @@ func (o Options) level(level zapcore.Level, line zapcore.PrimitiveArrayEncoder) 
 	switch {
 	case o.Format == JSON:
 		zapcore.LowercaseLevelEncoder(level, line)
-	case o.Colours:
+	case o.Colors:
 		zapcore.CapitalColorLevelEncoder(level, line)
 	default:
 		zapcore.CapitalLevelEncoder(level, line)

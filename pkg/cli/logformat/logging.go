@@ -41,8 +41,8 @@ type Options struct {
 	// ReferenceKey is where JSON lines have the object. Default:
 	// DefaultReferenceKey.
 	ReferenceKey string
-	// Colours mark the levels of Full lines for a terminal.
-	Colours bool
+	// Colors mark the levels of Full lines for a terminal.
+	Colors bool
 }
 
 // New makes the logger of a program. Safe for concurrent use; every line is

@@ -49,7 +49,7 @@ func TestFormats(t *testing.T) {
 		"full, without prefixes": {Options{Format: Full}, map[string]string{
 			"a line of an object": "TIME\tINFO\tThe handler succeeded.\t{\"object\": \"default/one\", \"handler\": \"createFn\"}\n",
 		}},
-		"full, in colours": {Options{Colours: true}, map[string]string{
+		"full, in colours": {Options{Colors: true}, map[string]string{
 			"a line of an object by its name": "TIME\t\x1b[35mDEBUG\x1b[0m\tIt is in progress.\t{\"object\": \"default/one\"}\n",
 		}},
 		"plain": {Options{Format: Plain, Prefix: true}, map[string]string{

@@ -19,8 +19,8 @@ import (
 // timeout limits the questions about one request.
 const timeout = 10 * time.Second
 
-// Guard decides who may read. It is safe for concurrent use.
-type Guard struct {
+// Filter decides who may read. It is safe for concurrent use.
+type Filter struct {
 	tokens   authentication.TokenReviewInterface
 	accesses authorization.SubjectAccessReviewInterface
 	verdicts verdicts
@@ -28,7 +28,7 @@ type Guard struct {
 
 // New makes a guard. Its questions have a rate limit of their own: whoever keeps it
 // busy does not keep the operator from its work.
-func New(config *rest.Config, httpClient *http.Client) (*Guard, error) {
+func New(config *rest.Config, httpClient *http.Client) (*Filter, error) {
 	who, err := authentication.NewForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("nobody can be authenticated: %w", err)
@@ -37,11 +37,11 @@ func New(config *rest.Config, httpClient *http.Client) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nobody can be authorized: %w", err)
 	}
-	return &Guard{tokens: who.TokenReviews(), accesses: what.SubjectAccessReviews()}, nil
+	return &Filter{tokens: who.TokenReviews(), accesses: what.SubjectAccessReviews()}, nil
 }
 
-// Around answers those who are not permitted, and lets the others through.
-func (g *Guard) Around(log logr.Logger, next http.Handler) http.Handler {
+// Wrap answers those who are not permitted, and lets the others through.
+func (g *Filter) Wrap(log logr.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {
 		switch status, err := g.judge(request); {
 		case err != nil:
@@ -59,7 +59,7 @@ func (g *Guard) Around(log logr.Logger, next http.Handler) http.Handler {
 }
 
 // judge is the status to answer with: OK for whom it is permitted.
-func (g *Guard) judge(request *http.Request) (status int, err error) {
+func (g *Filter) judge(request *http.Request) (status int, err error) {
 	token, ok := bearer(request)
 	if !ok {
 		return http.StatusUnauthorized, nil
@@ -86,7 +86,7 @@ func bearer(request *http.Request) (token string, ok bool) {
 }
 
 // ask asks the cluster.
-func (g *Guard) ask(ctx context.Context, token string, request *http.Request) (status int, err error) {
+func (g *Filter) ask(ctx context.Context, token string, request *http.Request) (status int, err error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	who, err := g.tokens.Create(ctx, review, metav1.CreateOptions{})
 	switch {

@@ -59,7 +59,7 @@ func guarded(t *testing.T, c *cluster, log logr.Logger) http.Handler {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return guard.Around(log, http.HandlerFunc(func(into http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(into, "kopf_paused 0") }))
+	return guard.Wrap(log, http.HandlerFunc(func(into http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(into, "kopf_paused 0") }))
 }
 
 func ask(endpoint http.Handler, method, path, authorization string) *httptest.ResponseRecorder {

@@ -21,21 +21,21 @@ import (
 // operator is one that has logged in, and what its handlers were called for.
 type operator struct {
 	*issuer
-	*login.Vault
+	*login.Credentials
 	mu    sync.Mutex
 	calls []string // "name=value"
 }
 
 func start(t *testing.T) *operator {
 	o := &operator{issuer: newIssuer(t)}
-	vault, err := login.New(t.Context(), login.Options{Login: o.issuer.login, Logger: operators.Logger()})
+	credentials, err := login.New(t.Context(), login.Options{Login: o.issuer.login, Logger: operators.Logger()})
 	o.Expect(err).NotTo(gomega.HaveOccurred())
-	o.Vault = vault
-	t.Cleanup(vault.Close)
+	o.Credentials = credentials
+	t.Cleanup(credentials.Close)
 	registry, examples := kopf.NewRegistry(), kopf.Resource("kopf.dev", "v1", "kopfexamples")
 	registry.OnCreate(examples, o.handle, kopf.ID("handle"))
 	registry.OnUpdate(examples, o.handle, kopf.ID("handle"))
-	operators.Start(t, vault.Config(), o.namespace, registry, func(options *kopf.Options) {
+	operators.Start(t, credentials.Config(), o.namespace, registry, func(options *kopf.Options) {
 		options.Settings.Queueing.ErrorDelays = []time.Duration{100 * time.Millisecond}
 	})
 	return o

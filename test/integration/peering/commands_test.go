@@ -29,7 +29,7 @@ func TestFreezeAndResume(t *testing.T) {
 			o := join(t, cluster.Config(), "me", settings.Peering{Name: target.Name}, namespaces...)
 			g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
 			for range 2 { // again is no error
-				g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.Pause{
+				g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{
 					Identity: test.identity, Priority: peering.DefaultFreezePriority, Lifetime: time.Hour,
 				})).To(gomega.Succeed())
 			}
@@ -50,7 +50,7 @@ func TestAFreezeEndsByItself(t *testing.T) {
 	o := join(t, cluster.Config(), "me", settings.Peering{}, namespace)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
 	target := peering.Target{Name: "default", Namespace: namespace}
-	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.Pause{Priority: 0, Lifetime: time.Second})).To(gomega.Succeed())
+	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{Priority: 0, Lifetime: time.Second})).To(gomega.Succeed())
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused"}))
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused", "active"}))
 	g.Eventually(entries(cluster, object)).Should(gomega.HaveLen(1))
@@ -59,12 +59,12 @@ func TestAFreezeEndsByItself(t *testing.T) {
 func TestWhatCannotBeFrozen(t *testing.T) {
 	g := gomega.NewWithT(t)
 	target := peering.Target{Name: "none", Namespace: cluster.Namespace(t)}
-	err := peering.Freeze(t.Context(), cluster.Config(), target, peering.Pause{Lifetime: time.Minute})
-	g.Expect(peering.IsAbsent(err)).To(gomega.BeTrue())
+	err := peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{Lifetime: time.Minute})
+	g.Expect(peering.IsNotFound(err)).To(gomega.BeTrue())
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`"name":"none"}}' | kubectl create -f -`)))
-	g.Expect(peering.IsAbsent(peering.Resume(t.Context(), cluster.Config(), target, ""))).To(gomega.BeTrue())
-	err = peering.Freeze(t.Context(), cluster.Config(), target, peering.Pause{})
+	g.Expect(peering.IsNotFound(peering.Resume(t.Context(), cluster.Config(), target, ""))).To(gomega.BeTrue())
+	err = peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{})
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("give a lifetime")))
-	err = peering.Freeze(t.Context(), nobody(), target, peering.Pause{Lifetime: time.Minute})
+	err = peering.Freeze(t.Context(), nobody(), target, peering.FreezeOptions{Lifetime: time.Minute})
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("forbidden")))
 }

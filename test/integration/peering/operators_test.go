@@ -118,7 +118,7 @@ func TestWhatHappensDuringAFreezeIsHandledAfterIt(t *testing.T) {
 	}
 	g.Eventually(j.read).Should(gomega.HaveLen(4))
 
-	pause := peering.Pause{Priority: peering.DefaultFreezePriority, Lifetime: time.Hour}
+	pause := peering.FreezeOptions{Priority: peering.DefaultFreezePriority, Lifetime: time.Hour}
 	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, pause)).To(gomega.Succeed())
 	g.Eventually(j.read).Should(gomega.HaveLen(6), "both daemons have ended")
 	for _, value := range []string{"second", "third"} {
