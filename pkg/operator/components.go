@@ -27,7 +27,7 @@ func newParts(o *operator, mgr manager.Manager) (*parts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cluster cannot be reached: %w", err)
 	}
-	resources, err := discovery.ForConfig(mgr.GetConfig(), mgr.GetHTTPClient())
+	resources, err := discovery.NewSource(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, err
 	}

@@ -28,13 +28,13 @@ func (p *pass) attempt(merge map[string]any, subresource string) attempt {
 
 // settled are the contributions without what the attempt has written. Event
 // handlers may have added some since.
-func (a attempt) settled(unsent []execution.Contribution) []execution.Contribution {
-	written := func(c execution.Contribution) bool { return slices.Contains(a.parts, c.Patch) }
+func (a attempt) settled(unsent []execution.Edit) []execution.Edit {
+	written := func(c execution.Edit) bool { return slices.Contains(a.parts, c.Patch) }
 	if !a.status {
 		return slices.DeleteFunc(unsent, written)
 	}
 	for i := range unsent {
-		unsent[i].StatusDone = unsent[i].StatusDone || written(unsent[i])
+		unsent[i].StatusWritten = unsent[i].StatusWritten || written(unsent[i])
 	}
 	return unsent
 }

@@ -28,7 +28,7 @@ func (p *pass) enlist(c *cycle) {
 		b.stirred.Store(false)
 		b.group.Stop(handler.StopDeleted) // before it is asked whether anybody runs
 	}
-	c.wanted = c.wanted || b.group.Holds() || slices.ContainsFunc(c.companions, b.group.Needs)
+	c.wanted = c.wanted || b.group.HasRunningDaemons() || slices.ContainsFunc(c.companions, b.group.NeedsFinalizer)
 }
 
 // attend starts and stops daemons and timers as the object is now.
@@ -39,14 +39,14 @@ func (p *pass) attend(c *cycle) error {
 	}
 	b.stirred.Store(false)
 	changed, err := p.changedSince(b)
-	b.group.Match(c.companions, changed)
+	b.group.Sync(c.companions, changed)
 	return err
 }
 
 // awaited tells whether a daemon has yet to end before the object may go.
 func (p *pass) awaited() bool {
 	b := p.memory.background
-	return b != nil && b.group.Holds()
+	return b != nil && b.group.HasRunningDaemons()
 }
 
 // company is the background of the object at hand. Objects without one cost nothing.
@@ -54,7 +54,7 @@ func (p *pass) company() *background {
 	m := p.memory
 	if m.background == nil {
 		b := &background{engine: p.Engine, served: p.served, key: p.key, uid: p.body.UID(), memory: m, seen: p.body.Snapshot().Packed()}
-		b.group = p.supervisor.Group(b)
+		b.group = p.supervisor.NewGroup(b)
 		m.background = b
 	}
 	return m.background

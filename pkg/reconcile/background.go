@@ -46,7 +46,7 @@ type background struct {
 
 // delivery is what one run of a daemon or a timer wants to be written.
 type delivery struct {
-	execution.Contribution
+	execution.Edit
 	done chan<- struct{} // closed when it is not under way any more
 }
 
@@ -97,7 +97,7 @@ func (b *background) memos() *memo.Values { return b.memory.memos(b.uid, b.engin
 
 // Deliver waits until a pass has written it, or until there is nothing left to
 // write it to. A refusal of the content is reported by the pass.
-func (b *background) Deliver(ctx context.Context, c execution.Contribution) error {
+func (b *background) WriteEdit(ctx context.Context, c execution.Edit) error {
 	done := make(chan struct{})
 	if !b.put(delivery{c, done}) {
 		return nil
@@ -121,23 +121,23 @@ func (b *background) put(d delivery) bool {
 }
 
 // take is for a pass, which is about to write what is returned.
-func (b *background) take() []execution.Contribution {
+func (b *background) take() []execution.Edit {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var taken []execution.Contribution
+	var taken []execution.Edit
 	for _, d := range b.inbox {
-		taken = append(taken, d.Contribution)
+		taken = append(taken, d.Edit)
 	}
 	b.outbox, b.inbox = append(b.outbox, b.inbox...), nil
 	return taken
 }
 
 // settle is for a pass that has ended, and has left this unwritten.
-func (b *background) settle(unsent []execution.Contribution) {
+func (b *background) settle(unsent []execution.Edit) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.outbox = slices.DeleteFunc(b.outbox, func(d delivery) bool {
-		waiting := slices.ContainsFunc(unsent, func(c execution.Contribution) bool { return c.Patch == d.Patch })
+		waiting := slices.ContainsFunc(unsent, func(c execution.Edit) bool { return c.Patch == d.Patch })
 		if !waiting {
 			close(d.done)
 		}
@@ -182,7 +182,7 @@ func (b *background) Warn(d *handler.Declaration, reason, message string) {
 
 // Ended asks for a pass: the object may be free of its finalizer now, or the
 // daemon may have to be started again.
-func (b *background) Ended() {
+func (b *background) Requeue() {
 	b.stirred.Store(true)
 	b.engine.enqueue(b.key)
 }

@@ -35,7 +35,7 @@ func (e *Engine) catchUp(ctx context.Context) error {
 // be handled. One that is begun later lists what there is then.
 func (e *Engine) catchUpWith(ctx context.Context, s *served, w *stream) error {
 	seen := w.all() // before the list: what is not in that is gone, and not new
-	versions, err := s.api.Versions(ctx, w.namespace)
+	versions, err := s.api.ListVersions(ctx, w.namespace)
 	switch {
 	case err != nil && w.gone(err):
 		return nil

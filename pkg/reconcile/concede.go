@@ -21,8 +21,8 @@ func (p *pass) concede(ctx context.Context, in *intent) error {
 	if in.finished, err = p.finished(ctx, in); err != nil {
 		return err
 	}
-	p.memory.unsent = slices.DeleteFunc(p.memory.unsent, func(c execution.Contribution) bool {
-		if err != nil || !in.cycle.progress.Known(c.ID) {
+	p.memory.unsent = slices.DeleteFunc(p.memory.unsent, func(c execution.Edit) bool {
+		if err != nil || !in.cycle.progress.Has(c.ID) {
 			return false // an event handler's: it has no records
 		}
 		var overtaken bool

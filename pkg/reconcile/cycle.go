@@ -116,7 +116,7 @@ func (p *pass) reopen(ctx context.Context, c *cycle, change *cause.Change) error
 	if c.Old != nil {
 		purpose = cause.Update
 	}
-	if !c.progress.Open(purpose) {
+	if !c.progress.HasOpen(purpose) {
 		return nil // whatever is stored belongs to a cycle that has ended
 	}
 	first, err := p.fetchFirst(ctx, c)
@@ -155,7 +155,7 @@ func (p *pass) selected(c *cycle) registry.Handlers {
 // whatever happens; any other handler has not seen this change.
 func (c *cycle) enter() {
 	for _, d := range c.handlers {
-		c.progress.Enter(d.ID, c.Reason, d.Kind == handler.OnResume && c.Reason != cause.Delete)
+		c.progress.Include(d.ID, c.Reason, d.Kind == handler.OnResume && c.Reason != cause.Delete)
 	}
 }
 

@@ -50,11 +50,11 @@ func (p *pass) untold() bool {
 }
 
 // callEvent calls the handlers of one event.
-func (p *pass) callEvent(ctx context.Context, event object.WatchEvent) []execution.Contribution {
+func (p *pass) callEvent(ctx context.Context, event object.WatchEvent) []execution.Edit {
 	visit := *p
 	visit.body = event.Snapshot.Body()
 	occasion := &handler.Occasion{Subject: visit.subject(), New: visit.body.Raw()}
-	var contributions []execution.Contribution
+	var contributions []execution.Edit
 	for _, d := range p.events {
 		wanted := false
 		err := handler.Guarded(func() error { wanted = d.InScope(occasion); return nil })
@@ -70,7 +70,7 @@ func (p *pass) callEvent(ctx context.Context, event object.WatchEvent) []executi
 
 // callEventHandler calls one handler, unless its filter has failed. Errors are
 // logged, no more.
-func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, event object.WatchEvent, failure error) execution.Contribution {
+func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, event object.WatchEvent, failure error) execution.Edit {
 	ctx, subject := p.prepare(ctx, d)
 	subject.Patch = &patch.Patch{}
 	arguments := handler.NewEvent(subject, d.Param, event.Type)
@@ -80,11 +80,11 @@ func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, eve
 		failure = d.CallEvent(ctx, arguments)
 	}
 	if failure == nil {
-		result, failure = execution.Result(arguments.Result())
+		result, failure = execution.NormalizeResult(arguments.Result())
 	}
 	p.measure(p.served, d, execution.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)})
 	if failure != nil {
 		p.log.Error(failure, "The event handler failed; this is ignored.", append(handler.StackOf(failure), "handler", d.ID)...)
 	}
-	return execution.Contribution{ID: d.ID, Result: result, Patch: subject.Patch}
+	return execution.Edit{ID: d.ID, Result: result, Patch: subject.Patch}
 }

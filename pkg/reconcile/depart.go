@@ -23,7 +23,7 @@ const departurePolling = 200 * time.Millisecond
 // and there are no passes.
 func (e *Engine) vacate(s *served, where object.StreamKey) {
 	if s.indexer != nil {
-		s.indexer.AllGone(func(owner object.Key) bool { return where.Has(owner) })
+		s.indexer.RemoveFunc(func(owner object.Key) bool { return where.Has(owner) })
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,6 +113,6 @@ func (g *groups) add(group *daemons.Group) {
 func (g *groups) any() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.all = slices.DeleteFunc(g.all, func(group *daemons.Group) bool { return !group.Holds() })
+	g.all = slices.DeleteFunc(g.all, func(group *daemons.Group) bool { return !group.HasRunningDaemons() })
 	return len(g.all) > 0
 }

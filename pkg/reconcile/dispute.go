@@ -29,7 +29,7 @@ func (p *pass) respite() time.Duration {
 	if snapshot == nil {
 		return 0
 	}
-	pause := p.disputes.Pause(claimed{p.key, snapshot.GetUID()})
+	pause := p.disputes.Delay(claimed{p.key, snapshot.GetUID()})
 	if pause > 0 && snapshot.GetDeletionTimestamp() != nil {
 		return 0
 	}
@@ -45,11 +45,11 @@ type dispute struct {
 // examine looks, before a write, whether it restores what somebody else has changed;
 // and who that was, when it becomes too much: the write wipes out the traces.
 func (p *pass) examine(ctx context.Context, merge map[string]any) dispute {
-	d := dispute{Finding: p.disputes.Look(claimed{p.key, p.body.UID()}, p.body.Raw(), merge)}
+	d := dispute{Finding: p.disputes.Check(claimed{p.key, p.body.UID()}, p.body.Raw(), merge)}
 	if !d.Begins {
 		return d
 	}
-	managers, err := p.api.Managers(ctx, p.key.NamespacedName)
+	managers, err := p.api.ManagedFields(ctx, p.key.NamespacedName)
 	if err != nil {
 		p.log.V(1).Info("It is not known who writes to the object.", "problem", err.Error())
 	}
@@ -67,7 +67,7 @@ func (p *pass) claim(merge map[string]any, d dispute) {
 			return object.Equal(value, wanted)
 		}
 	}
-	delay := p.disputes.Written(claimed{p.key, p.body.UID()}, merge, taken, d.Finding)
+	delay := p.disputes.RecordWrite(claimed{p.key, p.body.UID()}, merge, taken, d.Finding)
 	if d.Begins {
 		p.declareDispute(d, delay)
 	}

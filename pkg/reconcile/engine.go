@@ -72,7 +72,7 @@ type Engine struct {
 	memories memories
 	lines    *lines
 	told     *handlerlog.Events // by handlers, in their logs
-	disputes *contention.Table[claimed]
+	disputes *contention.Detector[claimed]
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	said       sync.Map // what is reported once an operator
@@ -116,7 +116,7 @@ func New(config Config) *Engine {
 		told:     config.lines(),
 		disputes: contention.New[claimed](config.Settings.Queueing.ContentionDelays),
 		supervisor: daemons.New(daemons.Options{
-			Backoff: config.Settings.Execution.Backoff, Polling: config.Settings.Background.CancellationPolling,
+			Backoff: config.Settings.Execution.Backoff, CancellationPolling: config.Settings.Background.CancellationPolling,
 		}),
 	}
 }

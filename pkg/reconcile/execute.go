@@ -25,10 +25,10 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 	c.enter()
 	p.began = time.Now()
 	runner := &execution.Runner{
-		Occasion: &c.Occasion, Progress: c.progress,
+		Cause: &c.Occasion, Progress: c.progress,
 		Lifecycle: p.Settings.Execution.Lifecycle, Backoff: p.Settings.Execution.Backoff,
-		Context: p.prepare,
-		After: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+		Prepare: p.prepare,
+		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
 			p.measure(p.served, d, o)
 			p.report(c, d, o)
 			if p.memory.inherited && o.Called && o.Final {
@@ -36,7 +36,7 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 			}
 		},
 	}
-	runner.Before = func(ctx context.Context) error {
+	runner.BeforeAttempt = func(ctx context.Context) error {
 		select {
 		case <-p.stopping:
 			return errStopping
@@ -46,7 +46,7 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 	}
 	err := runner.Run(ctx, c.handlers)
 	c.called = c.called || runner.Attempts > 0
-	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)
+	p.memory.unsent = append(p.memory.unsent, runner.Edits...)
 	if errors.Is(err, errStopping) || errors.Is(err, errChanged) || errors.Is(err, execution.ErrCancelled) {
 		return nil // what is done is to be persisted
 	}
@@ -55,11 +55,11 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 
 // checkpoint persists what was done until now when the pass takes long.
 func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runner) error {
-	if runner.Attempts == 0 || time.Since(p.began) < p.Settings.Execution.CheckpointInterval || len(c.progress.Touched()) == 0 {
+	if runner.Attempts == 0 || time.Since(p.began) < p.Settings.Execution.CheckpointInterval || len(c.progress.Dirty()) == 0 {
 		return nil
 	}
-	p.memory.unsent = append(p.memory.unsent, runner.Contributions...)
-	runner.Contributions = nil
+	p.memory.unsent = append(p.memory.unsent, runner.Edits...)
+	runner.Edits = nil
 	if err := p.commit(ctx, p.intend(c)); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (p *pass) fetchFirst(ctx context.Context, c *cycle) (object.Essence, error)
 	text, _ := kept[sinceKey].(string)
 	// Without a time it is none of ours: it reads as older than everything.
 	since, _ := time.Parse(time.RFC3339Nano, text)
-	if !c.progress.OpenSince(since) {
+	if !c.progress.HasStartedBy(since) {
 		return nil, nil
 	}
 	first := maps.Clone(kept)

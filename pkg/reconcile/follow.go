@@ -50,7 +50,7 @@ func (o *orchestrator) begin(ctx context.Context) error {
 			o.settled = false
 		}
 	}
-	o.pace.Rest(o.settled)
+	o.pace.FirstScanned(o.settled)
 	o.listing.Store(true)
 	return o.apply(ctx)
 }
@@ -62,14 +62,14 @@ func (o *orchestrator) follow(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-o.hurry:
-			o.pace.Hurry()
+			o.pace.ScanSoon()
 		case <-o.changed:
 			o.complain("", o.apply(ctx))
 		case <-due:
 			o.observe(ctx)
 			o.complain("The cluster does not tell its resources; this is tried again.", o.look(ctx))
 			o.complain("", o.apply(ctx))
-			o.pace.Looked(o.settled)
+			o.pace.Scanned(o.settled)
 		}
 		timer.Stop()
 		if ctx.Err() != nil {
@@ -114,7 +114,7 @@ func (o *orchestrator) observe(ctx context.Context) {
 		return
 	}
 	if o.definitions == nil {
-		o.definitions = o.names(ctx, discovery.Definitions, o.hurry,
+		o.definitions = o.names(ctx, discovery.CustomResourceDefinitions, o.hurry,
 			"Custom resource definitions may not be watched: what is installed, changed or removed is noticed late. "+
 				"Permit to list and watch customresourcedefinitions.apiextensions.k8s.io, or disable the scanning.")
 	}
@@ -123,12 +123,12 @@ func (o *orchestrator) observe(ctx context.Context) {
 			"Namespaces may not be watched: their patterns select none, and only those that are named are served. "+
 				"Permit to list and watch namespaces, or name them.")
 	}
-	o.pace.Blind = o.definitions == nil || (o.namespaces == nil && len(o.patterns()) > 0)
+	o.pace.Polling = o.definitions == nil || (o.namespaces == nil && len(o.patterns()) > 0)
 }
 
 // names follows the names of a resource; nil if that is not permitted.
-func (o *orchestrator) names(ctx context.Context, of schema.GroupVersionResource, changed signal, refusal string) *discovery.Names {
-	names, err := discovery.NewNames(o.REST, o.HTTP, of, changed.send, func(err error) {
+func (o *orchestrator) names(ctx context.Context, of schema.GroupVersionResource, changed signal, refusal string) *discovery.NameInformer {
+	names, err := discovery.NewNameInformer(o.REST, o.HTTP, of, changed.send, func(err error) {
 		if once := err.Error(); o.once(once) {
 			o.Logger.Error(err, "The changes of "+of.Resource+" are not known now; this is tried again.")
 		}
@@ -137,7 +137,7 @@ func (o *orchestrator) names(ctx context.Context, of schema.GroupVersionResource
 		o.complain("", err)
 		return nil
 	}
-	if permitted, err := names.Permitted(ctx); err == nil && !permitted {
+	if permitted, err := names.CheckAccess(ctx); err == nil && !permitted {
 		if o.once(refusal) {
 			o.Logger.Info(refusal)
 		}
@@ -145,7 +145,7 @@ func (o *orchestrator) names(ctx context.Context, of schema.GroupVersionResource
 	}
 	o.running.Go(func() { names.Run(ctx) })
 	select {
-	case <-names.Listed():
+	case <-names.Synced():
 	case <-time.After(reachPatience):
 	case <-ctx.Done():
 	}

@@ -30,7 +30,7 @@ func (p *pass) declareHeld(in *intent) {
 	p.post(p.body, warning, heldCondition, message)
 	condition := &patch.Patch{}
 	condition.Apply(func(obj *unstructured.Unstructured) error { return setCondition(obj.Object, heldCondition, message) })
-	p.memory.unsent = append(p.memory.unsent, execution.Contribution{ID: d.ID, Patch: condition, Courtesy: true})
+	p.memory.unsent = append(p.memory.unsent, execution.Edit{ID: d.ID, Patch: condition, BestEffort: true})
 }
 
 // holder is the failed deletion handler that holds the object; nil if none does.

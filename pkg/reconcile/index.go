@@ -80,10 +80,10 @@ func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *h
 // index brings the indices up to date with what has happened to an object.
 func (e *Engine) index(ctx context.Context, s *served, key object.Key, o object.WatchEvent) {
 	if o.Type != watch.Deleted {
-		s.indexer.Seen(ctx, key, o.Snapshot.Body())
+		s.indexer.Update(ctx, key, o.Snapshot.Body())
 		return
 	}
-	s.indexer.Gone(key)
+	s.indexer.Remove(key)
 	if s.indexed() {
 		e.memories.forget(key) // there are no passes that would do it
 	}

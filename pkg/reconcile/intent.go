@@ -75,7 +75,7 @@ func (p *pass) contributed(in *intent, body *object.Body) map[string]any {
 		return nil
 	}
 	wanted := body.Raw()
-	p.memory.unsent = slices.DeleteFunc(p.memory.unsent, func(c execution.Contribution) bool {
+	p.memory.unsent = slices.DeleteFunc(p.memory.unsent, func(c execution.Edit) bool {
 		merge, err := c.Patch.Resolve(wanted)
 		if err != nil {
 			p.blame(in, c, err)
@@ -84,7 +84,7 @@ func (p *pass) contributed(in *intent, body *object.Body) map[string]any {
 		if c.Result != nil {
 			merge = withResult(merge, c.ID, c.Result)
 		}
-		if c.StatusDone {
+		if c.StatusWritten {
 			merge, _ = patch.SplitStatus(merge)
 		}
 		wanted = patch.ApplyMerge(wanted, merge)
@@ -161,7 +161,7 @@ func (p *pass) storeBase(ctx context.Context, body *object.Body, into storage.Pa
 // somebody else has moved on meanwhile stands.
 func (p *pass) keepCycle(ctx context.Context, in *intent, body *object.Body, into storage.Patch) error {
 	s, c, stands := p.Settings.Persistence, in.cycle, false
-	for _, id := range c.progress.Touched() {
+	for _, id := range c.progress.Dirty() {
 		overtaken, err := p.overtaken(ctx, in, id)
 		stands = stands || overtaken
 		if err == nil && !overtaken {

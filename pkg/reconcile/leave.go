@@ -27,7 +27,7 @@ func (o *orchestrator) retire(ctx context.Context, s *served) {
 		watches = append(watches, w)
 		s.streams.remove(namespace)
 	}
-	o.depart(ctx, resourceLeaving(discovery.Served{Resource: s.Resource}), watches, func() {
+	o.depart(ctx, resourceLeaving(discovery.SelectedResource{Resource: s.Resource}), watches, func() {
 		o.vacate(s, object.StreamKey{Resource: s.name})
 		if s.indexer != nil {
 			s.indexer.Close()
@@ -69,7 +69,9 @@ func (o *orchestrator) isLeaving(key string) bool {
 }
 
 // resourceLeaving is the same for all versions of a resource.
-func resourceLeaving(found discovery.Served) string { return found.GVR().GroupResource().String() }
+func resourceLeaving(found discovery.SelectedResource) string {
+	return found.GVR().GroupResource().String()
+}
 
 func streamLeaving(s *served, namespace string) string { return s.name + "/" + namespace }
 

@@ -99,7 +99,7 @@ func TestSubhandlersAreCountedAsTheirHandler(t *testing.T) {
 
 func TestWhatAWriteIsFor(t *testing.T) {
 	open, waiting := &cycle{progress: &execution.Progress{}}, &cycle{progress: execution.NewProgress(func(string) *storage.Record { return nil })}
-	waiting.progress.Enter("one", cause.Create, false)
+	waiting.progress.Include("one", cause.Create, false)
 	tests := map[string]struct {
 		in          intent
 		subresource string

@@ -81,7 +81,7 @@ type recollection struct {
 	// pending is what could not be written yet.
 	pending *intent
 	// unsent is what handlers without progress want to be written.
-	unsent []execution.Contribution
+	unsent []execution.Edit
 	// background has the daemons and timers; nil: there were none yet.
 	background *background
 

@@ -20,13 +20,13 @@ type orchestrator struct {
 	*Engine
 	running sync.WaitGroup
 	tracker discovery.Tracker
-	pace    discovery.Pace
+	pace    discovery.ScanSchedule
 	// definitions and namespaces are nil while they are not watched.
-	definitions, namespaces *discovery.Names
+	definitions, namespaces *discovery.NameInformer
 	warned                  map[string]struct{}
 	settled                 bool // the last look has found everything
 
-	wanted []discovery.Served // by the handlers
+	wanted []discovery.SelectedResource // by the handlers
 	active map[string]*served
 	scope  []string // the namespaces that are in the scope now
 
@@ -42,7 +42,7 @@ func (o *orchestrator) apply(ctx context.Context) error {
 		o.Scoped(slices.Clone(o.scope))
 	}
 	for name, s := range o.active {
-		i := slices.IndexFunc(o.wanted, func(found discovery.Served) bool { return found.String() == name })
+		i := slices.IndexFunc(o.wanted, func(found discovery.SelectedResource) bool { return found.String() == name })
 		if i < 0 || !s.serves(o.wanted[i], o.handlersFor(o.wanted[i])) {
 			o.retire(ctx, s)
 		}
@@ -55,7 +55,7 @@ func (o *orchestrator) apply(ctx context.Context) error {
 }
 
 // serve sees to it that a resource has its watches.
-func (o *orchestrator) serve(ctx context.Context, found discovery.Served) error {
+func (o *orchestrator) serve(ctx context.Context, found discovery.SelectedResource) error {
 	s := o.active[found.String()]
 	if s == nil && o.isLeaving(resourceLeaving(found)) {
 		return nil // its turn comes when the one before has gone
@@ -73,7 +73,7 @@ func (o *orchestrator) serve(ctx context.Context, found discovery.Served) error 
 }
 
 // setUp sets a resource up with those handlers whose selectors have found it.
-func (e *Engine) setUp(found discovery.Served) (*served, error) {
+func (e *Engine) setUp(found discovery.SelectedResource) (*served, error) {
 	handlers := e.handlersFor(found)
 	if err := handlers.Conflicts(); err != nil {
 		return nil, fmt.Errorf("%s: %w", found, err)
@@ -122,12 +122,12 @@ func (o *orchestrator) start(s *served, w *stream) {
 }
 
 // handlersFor are those whose selectors have found the resource.
-func (e *Engine) handlersFor(found discovery.Served) registry.Handlers {
+func (e *Engine) handlersFor(found discovery.SelectedResource) registry.Handlers {
 	return e.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) })
 }
 
 // serves tells whether the resource can go on as it is: whatever else has changed
 // in its definition makes no difference to its objects and its handlers.
-func (s *served) serves(found discovery.Served, handlers registry.Handlers) bool {
+func (s *served) serves(found discovery.SelectedResource, handlers registry.Handlers) bool {
 	return s.Kind == found.Kind && s.Status == found.Status && s.Namespaced == found.Namespaced && slices.Equal(s.handlers, handlers)
 }

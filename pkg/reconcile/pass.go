@@ -110,7 +110,7 @@ func (p *pass) pause(err error) time.Duration {
 	delays := p.Settings.Queueing.ErrorDelays
 	delay := time.Nanosecond
 	if len(delays) > 0 {
-		delay = max(delays[min(p.memory.failures, len(delays)-1)], kube.Delay(err))
+		delay = max(delays[min(p.memory.failures, len(delays)-1)], kube.RetryAfter(err))
 	}
 	p.memory.failures++
 	p.Metrics.Error(p.key.Resource)

@@ -39,7 +39,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 		return false, 0, nil
 	}
 	if !in.ends() {
-		wake, waiting := c.progress.Wake()
+		wake, waiting := c.progress.NextDelay()
 		return waiting && wake == 0, wake, nil
 	}
 	if !p.memory.handled {
@@ -91,7 +91,7 @@ func (p *pass) hold(ctx context.Context) (again bool, wake time.Duration, err er
 // that nobody needs, and of the progress of a cycle that is not there any more.
 func (p *pass) leave(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
 	in := &intent{base: c.base, release: c.held && !c.wanted}
-	if c.inScope && c.Reason == cause.NoOp && c.progress.Leftovers() {
+	if c.inScope && c.Reason == cause.NoOp && c.progress.HasLeftovers() {
 		in.cycle, in.sweep = c, true
 	}
 	before, contributed := p.body, len(p.memory.unsent) > 0

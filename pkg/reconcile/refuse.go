@@ -70,7 +70,7 @@ func (p *pass) ask(ctx context.Context, subresource string, merge map[string]any
 	if err != nil {
 		return err
 	}
-	err = p.api.Probe(ctx, p.key.NamespacedName, subresource, text)
+	err = p.api.DryRun(ctx, p.key.NamespacedName, subresource, text)
 	p.Metrics.Write(p.key.Resource, metrics.Check, answerOf(err))
 	return err
 }
@@ -93,13 +93,13 @@ func (p *pass) blameLargest(in *intent, refusal error) {
 
 // blame makes a failure of the handler whose result or patch cannot be written.
 // Nothing is run again because of it.
-func (p *pass) blame(in *intent, part execution.Contribution, err error) {
-	if part.Courtesy {
+func (p *pass) blame(in *intent, part execution.Edit, err error) {
+	if part.BestEffort {
 		p.log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
 		return
 	}
 	id := part.ID
-	if c := in.cycle; c != nil && c.progress.Known(id) {
+	if c := in.cycle; c != nil && c.progress.Has(id) {
 		c.progress.Fail(id, err)
 		c.unwritten = slices.DeleteFunc(c.unwritten, func(unwritten string) bool { return unwritten == id })
 	}

@@ -100,8 +100,8 @@ func TestResultsGoToTheStatus(t *testing.T) {
 // come since must.
 func TestWhatAnAttemptHasSettled(t *testing.T) {
 	one, two, three := &patch.Patch{}, &patch.Patch{}, &patch.Patch{}
-	unsent := func() []execution.Contribution {
-		return []execution.Contribution{{Patch: one}, {Patch: two}, {Patch: three}}
+	unsent := func() []execution.Edit {
+		return []execution.Edit{{Patch: one}, {Patch: two}, {Patch: three}}
 	}
 	whole := attempt{parts: []*patch.Patch{one, two}}
 	if got := whole.settled(unsent()); len(got) != 1 || got[0].Patch != three {
@@ -109,10 +109,10 @@ func TestWhatAnAttemptHasSettled(t *testing.T) {
 	}
 	status := attempt{status: true, parts: []*patch.Patch{one}}
 	got := status.settled(unsent())
-	if len(got) != 3 || !got[0].StatusDone || got[1].StatusDone || got[2].StatusDone {
+	if len(got) != 3 || !got[0].StatusWritten || got[1].StatusWritten || got[2].StatusWritten {
 		t.Errorf("got %+v", got)
 	}
-	if again := (attempt{status: true, parts: []*patch.Patch{two}}).settled(got); !again[0].StatusDone || !again[1].StatusDone || again[2].StatusDone {
+	if again := (attempt{status: true, parts: []*patch.Patch{two}}).settled(got); !again[0].StatusWritten || !again[1].StatusWritten || again[2].StatusWritten {
 		t.Errorf("got %+v", again)
 	}
 }

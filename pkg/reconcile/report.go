@@ -30,7 +30,7 @@ type About struct {
 // announce logs what is about to be handled, and what is given up for it: once, at
 // the beginning.
 func (p *pass) announce(c *cycle) {
-	if c.called || c.progress.Open(c.Reason) {
+	if c.called || c.progress.HasOpen(c.Reason) {
 		return
 	}
 	for reason, count := range c.progress.Superseded(c.Reason) {
@@ -54,7 +54,7 @@ func (p *pass) report(c *cycle, d *handler.Declaration, o execution.Outcome) {
 	switch {
 	case o.Ignored != nil:
 		log.Error(o.Ignored, "The handler failed; this is ignored.", handler.StackOf(o.Ignored)...)
-	case o.Succeeded() && o.Contributes:
+	case o.Succeeded() && o.HasEdit:
 		c.unwritten = append(c.unwritten, d.ID)
 	case o.Succeeded():
 		p.succeeded(d.ID)

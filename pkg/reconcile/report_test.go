@@ -39,12 +39,12 @@ func TestASuccessIsReportedWhenItsResultIsWritten(t *testing.T) {
 	c := &cycle{progress: execution.NewProgress(func(string) *storage.Record { return nil })}
 	for _, id := range []string{"written", "refused"} {
 		c.progress.Load(id)
-		p.report(c, &handler.Declaration{ID: id}, execution.Outcome{Final: true, Contributes: true})
+		p.report(c, &handler.Declaration{ID: id}, execution.Outcome{Final: true, HasEdit: true})
 	}
 	if len(w.log) > 0 || len(w.events) > 0 {
 		t.Errorf("before anything is written: %q %q", w.log, w.events)
 	}
-	p.blame(&intent{cycle: c}, execution.Contribution{ID: "refused"}, errors.New("no such field"))
+	p.blame(&intent{cycle: c}, execution.Edit{ID: "refused"}, errors.New("no such field"))
 	p.written(c)
 	p.written(c) // has nothing to add
 	log, events := strings.Join(w.log, "\n"), strings.Join(w.events, "\n")

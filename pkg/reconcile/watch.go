@@ -21,7 +21,7 @@ func (e *Engine) Watch(ctx context.Context) error {
 	defer giveBack()
 	defer e.stopIndexing()
 	o := &orchestrator{
-		Engine: e, pace: discovery.Pace{Longest: e.Settings.Scanning.Interval},
+		Engine: e, pace: discovery.ScanSchedule{MaxInterval: e.Settings.Scanning.Interval},
 		active: map[string]*served{}, leaving: map[string]struct{}{},
 	}
 	defer o.running.Wait()

@@ -125,7 +125,7 @@ func (e *Engine) serve(ctx, active context.Context, workers controller.TypedCont
 		}
 		e.Logger.Info("The operator is paused.")
 		e.supervisor.Pause()
-		e.supervisor.Rest(e.working)
+		e.supervisor.Wait(e.working)
 	}()
 	err := workers.Start(serving)
 	halt()

@@ -35,7 +35,7 @@ func (p *pass) commit(ctx context.Context, in *intent) error {
 		case err == nil:
 			p.memory.pending, p.memory.unsent = nil, nil
 			if in.cycle != nil {
-				in.cycle.progress.Persisted()
+				in.cycle.progress.MarkStored()
 				p.written(in.cycle)
 			}
 			p.conclude(in)
@@ -178,7 +178,7 @@ func (p *pass) adopt(in *intent, body *object.Body) {
 func (p *pass) statusDone() {
 	if p.Status {
 		for i := range p.memory.unsent {
-			p.memory.unsent[i].StatusDone = true
+			p.memory.unsent[i].StatusWritten = true
 		}
 	}
 }

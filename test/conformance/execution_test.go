@@ -70,15 +70,15 @@ func executed(t *testing.T, in executionInput) executionExpect {
 		t.Fatal(err)
 	}
 	progress := execution.NewProgress(func(string) *storage.Record { return recordOf(in) })
-	state := progress.Enter(d.ID, cause.Create, false)
+	state := progress.Include(d.ID, cause.Create, false)
 	runner := &execution.Runner{
-		Occasion: &handler.Occasion{Reason: cause.Create}, Progress: progress,
+		Cause: &handler.Occasion{Reason: cause.Create}, Progress: progress,
 		Lifecycle: handler.AllAtOnce, Backoff: time.Minute,
-		Before: func(context.Context) error { return nil },
-		Context: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
+		BeforeAttempt: func(context.Context) error { return nil },
+		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
 			return ctx, handler.Subject{Body: object.NewBody(nil)}
 		},
-		After: func(_ context.Context, _ *handler.Declaration, o execution.Outcome) {
+		AfterAttempt: func(_ context.Context, _ *handler.Declaration, o execution.Outcome) {
 			got.Final, got.Error = o.Final, errorName(o.Err)
 			if !o.Final {
 				got.Delay = o.Delay.Seconds()
@@ -89,7 +89,7 @@ func executed(t *testing.T, in executionInput) executionExpect {
 		t.Fatal(err)
 	}
 	got.RetriesAfter, got.Success, got.Failure = state.Retries, state.Success, state.Failure
-	for _, c := range runner.Contributions {
+	for _, c := range runner.Edits {
 		got.StatusPatch = map[string]any{c.ID: c.Result}
 	}
 	return got

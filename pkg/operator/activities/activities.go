@@ -66,7 +66,7 @@ func (r Runner) Together(ctx context.Context, handlers registry.Handlers) []Resu
 func (r Runner) Once(ctx context.Context, handlers registry.Handlers) []Result {
 	return together(handlers, func(d *handler.Declaration) Result {
 		logger := r.logger(d)
-		outcome := r.attempt(ctx, d, &execution.Series{}, logger)
+		outcome := r.attempt(ctx, d, &execution.Attempts{}, logger)
 		if outcome.Err != nil {
 			logger.Error(outcome.Err, fmt.Sprintf("The %s handler has failed.", d.Kind), handler.StackOf(outcome.Err)...)
 		}
@@ -95,7 +95,7 @@ func failure(d *handler.Declaration, err error) error {
 // run calls one handler until it succeeds or fails for good.
 func (r Runner) run(ctx context.Context, d *handler.Declaration) Result {
 	logger := r.logger(d)
-	var series execution.Series
+	var series execution.Attempts
 	for {
 		outcome := r.attempt(ctx, d, &series, logger)
 		if ctx.Err() != nil && !outcome.Succeeded() {
@@ -114,7 +114,7 @@ func (r Runner) run(ctx context.Context, d *handler.Declaration) Result {
 }
 
 // attempt calls a handler once.
-func (r Runner) attempt(ctx context.Context, d *handler.Declaration, series *execution.Series, logger logr.Logger) execution.Outcome {
+func (r Runner) attempt(ctx context.Context, d *handler.Declaration, series *execution.Attempts, logger logr.Logger) execution.Outcome {
 	ctx, operator := r.Prepare(ctx, logger)
 	return series.Try(ctx, d, r.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
 		return d.CallActivity(ctx, handler.NewActivity(operator, d.Param, a))

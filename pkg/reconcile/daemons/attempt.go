@@ -18,7 +18,7 @@ type visit struct {
 	*worker
 	working context.Context // of the worker
 	ctx     context.Context // of the handler
-	trial   execution.Trial
+	trial   execution.Attempt
 	patch   *patch.Patch
 	stop    *handler.Stopper
 
@@ -69,9 +69,9 @@ func (v *visit) prepare() error {
 		subject.Patch = v.patch
 		v.ctx, v.trial = v.series.Begin(ctx, v.handler, v.group.supervisor.options.Backoff)
 		if v.stop == nil {
-			v.tick = handler.NewTick(subject, v.handler.Param, v.trial.Attempt)
+			v.tick = handler.NewTick(subject, v.handler.Param, v.trial.Args)
 		} else {
-			v.task = handler.NewTask(subject, v.handler.Param, v.trial.Attempt, v.stop)
+			v.task = handler.NewTask(subject, v.handler.Param, v.trial.Args, v.stop)
 		}
 		return nil
 	})
@@ -95,7 +95,7 @@ func (v *visit) call() error {
 func (v *visit) conclude(failure error) execution.Outcome {
 	var result any
 	if failure == nil {
-		result, failure = execution.Result(v.result())
+		result, failure = execution.NormalizeResult(v.result())
 	}
 	outcome := v.series.End(v.ctx, &v.trial, result, failure)
 	reported := v.correct(&outcome)
@@ -151,9 +151,9 @@ func (v *visit) deliver(result any) bool {
 		return true
 	}
 	ctx := v.group.supervisor.delivering
-	err := v.group.host.Deliver(ctx, execution.Contribution{ID: v.handler.ID, Result: result, Patch: v.patch})
+	err := v.group.host.WriteEdit(ctx, execution.Edit{ID: v.handler.ID, Result: result, Patch: v.patch})
 	if err != nil && ctx.Err() == nil {
-		v.group.host.Warn(v.handler, WriteRejected, fmt.Sprintf("What the handler %s wants to be written to the object was refused: %s", v.handler.ID, err))
+		v.group.host.Warn(v.handler, ReasonWriteRejected, fmt.Sprintf("What the handler %s wants to be written to the object was refused: %s", v.handler.ID, err))
 	}
 	return err == nil
 }

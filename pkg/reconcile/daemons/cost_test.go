@@ -31,11 +31,11 @@ func (q *quiet) Prepare(ctx context.Context, d *handler.Declaration) (context.Co
 	ctx = hierarchy.WithOwner(log.IntoContext(ctx, logger), hierarchy.OwnerOfBody(q.body))
 	return context.WithValue(ctx, aboutKey{}, q), subject
 }
-func (q *quiet) Deliver(context.Context, execution.Contribution) error           { return nil }
+func (q *quiet) WriteEdit(context.Context, execution.Edit) error                 { return nil }
 func (q *quiet) Report(context.Context, *handler.Declaration, execution.Outcome) {}
 func (q *quiet) Measure(*handler.Declaration, execution.Outcome)                 {}
 func (q *quiet) Warn(*handler.Declaration, string, string)                       {}
-func (q *quiet) Ended()                                                          {}
+func (q *quiet) Requeue()                                                        {}
 
 // lazy is a sink that writes nothing, and keeps its values as they come.
 type lazy struct{ values []any }
@@ -69,7 +69,7 @@ func BenchmarkTimerCalls(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
-	supervisor.Group(newQuiet()).Match([]*handler.Declaration{d}, false)
+	supervisor.NewGroup(newQuiet()).Sync([]*handler.Declaration{d}, false)
 	<-done
 }
 
@@ -80,9 +80,9 @@ func BenchmarkMatches(b *testing.B) {
 	supervisor := daemons.New(daemons.Options{})
 	defer supervisor.Stop(b.Context())
 	wanted := waitingHandlers(b)
-	group := supervisor.Group(newQuiet())
+	group := supervisor.NewGroup(newQuiet())
 	for b.Loop() {
-		group.Match(wanted, false)
+		group.Sync(wanted, false)
 	}
 }
 

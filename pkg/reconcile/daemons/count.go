@@ -2,8 +2,8 @@ package daemons
 
 import "github.com/kopf-go/kopf/pkg/model/handler"
 
-// Count is how many handlers of a kind are in which phase, over all objects.
-type Count struct {
+// Counts is how many handlers of a kind are in which phase, over all objects.
+type Counts struct {
 	Waiting   int // for their next call, or for a change of their object
 	Running   int
 	Abandoned int // they run, and nobody waits for them
@@ -12,13 +12,13 @@ type Count struct {
 // tally counts the workers of one kind by their phase.
 type tally [ended + 1]int
 
-// Count tells how many daemons or timers there are. It costs the same for however
+// Counts tells how many daemons or timers there are. It costs the same for however
 // many.
-func (s *Supervisor) Count(kind handler.Kind) Count {
+func (s *Supervisor) Count(kind handler.Kind) Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.tally(kind)
-	return Count{Waiting: t[waiting], Running: t[running], Abandoned: t[abandoned]}
+	return Counts{Waiting: t[waiting], Running: t[running], Abandoned: t[abandoned]}
 }
 
 // tally is that of a kind. The lock is held.

@@ -12,13 +12,13 @@ import (
 func TestADaemonLivesAsLongAsItsObject(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		d := w.daemon("a", w.polite)
-		if !w.group.Needs(d) || w.group.Holds() {
+		if !w.group.NeedsFinalizer(d) || w.group.HasRunningDaemons() {
 			t.Error("the finalizer must be there before the daemon")
 		}
 		w.match(d)
 		w.until(25)
 		w.pass(true) // a change is none of its business
-		if !w.group.Needs(d) || !w.group.Holds() {
+		if !w.group.NeedsFinalizer(d) || !w.group.HasRunningDaemons() {
 			t.Error("it holds the object")
 		}
 		w.group.Stop(handler.StopDeleted)
@@ -26,7 +26,7 @@ func TestADaemonLivesAsLongAsItsObject(t *testing.T) {
 		w.until(100)
 		w.pass(true)
 		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signalled", "25s pass")
-		if w.group.Needs(d) || w.group.Holds() {
+		if w.group.NeedsFinalizer(d) || w.group.HasRunningDaemons() {
 			t.Error("nobody is there any more")
 		}
 	})
@@ -115,7 +115,7 @@ func TestHolding(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := func(want bool) {
 			t.Helper()
-			if w.group.Holds() != want {
+			if w.group.HasRunningDaemons() != want {
 				t.Errorf("after %s: the object is held: %v", time.Since(w.began), !want)
 			}
 		}
@@ -221,7 +221,7 @@ func TestErrorsInDaemons(t *testing.T) {
 				w.pass(true)
 				w.until(500)
 				w.expect(test.want...)
-				if w.group.Needs(d) || w.group.Holds() {
+				if w.group.NeedsFinalizer(d) || w.group.HasRunningDaemons() {
 					t.Error("it needs no finalizer any more")
 				}
 			})

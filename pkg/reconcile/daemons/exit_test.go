@@ -117,7 +117,7 @@ func TestAThousandDaemonsExitWithinTheGracePeriod(t *testing.T) {
 			return nil
 		})
 		for range 1000 {
-			w.supervisor.Group(w).Match([]*handler.Declaration{d}, false)
+			w.supervisor.NewGroup(w).Sync([]*handler.Declaration{d}, false)
 		}
 		w.until(5)
 		w.exit(20 * time.Second)

@@ -20,8 +20,8 @@ func TestAHandlerWithoutPausesLeavesTheOthersTheirTime(t *testing.T) {
 		calls.Add(1)
 		return handler.Temporary(errNetwork, 0)
 	})
-	group := supervisor.Group(newQuiet())
-	group.Match([]*handler.Declaration{d}, true)
+	group := supervisor.NewGroup(newQuiet())
+	group.Sync([]*handler.Declaration{d}, true)
 	for range 1000 {
 		runtime.Gosched()
 	}

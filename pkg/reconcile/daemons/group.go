@@ -21,7 +21,7 @@ type Group struct {
 	closed  bool
 }
 
-// Match says which handlers match the object now, and whether its essence has
+// Sync says which handlers match the object now, and whether its essence has
 // changed since the last call; the first call counts as a change.
 //
 // What matches and is off, starts; what does not match any longer, stops. Who
@@ -30,7 +30,7 @@ type Group struct {
 // pass then. A change puts off timers that wait for the object to be idle.
 //
 // Specification: Daemons, "Filtering"; Timers, "Idling".
-func (g *Group) Match(wanted []*handler.Declaration, changed bool) {
+func (g *Group) Sync(wanted []*handler.Declaration, changed bool) {
 	g.enroll(wanted)
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()

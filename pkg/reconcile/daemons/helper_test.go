@@ -41,7 +41,7 @@ func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, began: time.Now(), supervisor: daemons.New(daemons.Options{})}
-		w.group = w.supervisor.Group(w)
+		w.group = w.supervisor.NewGroup(w)
 		test(t, w)
 		w.exit(0)
 		time.Sleep(time.Hour) // until also the abandoned ones have returned
@@ -58,7 +58,7 @@ func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Co
 	return ctx, handler.Subject{Body: object.NewBody(map[string]any{"spec": map[string]any{"delay": int64(7)}})}
 }
 
-func (w *world) Deliver(ctx context.Context, c execution.Contribution) error {
+func (w *world) WriteEdit(ctx context.Context, c execution.Edit) error {
 	if w.deliver != nil {
 		if err := w.deliver(ctx); err != nil {
 			return err
@@ -85,8 +85,8 @@ func (w *world) Measure(*handler.Declaration, execution.Outcome) {}
 
 func (w *world) Warn(d *handler.Declaration, reason, _ string) { w.note("%s: %s", d.ID, reason) }
 
-// Ended makes the pass that is asked for.
-func (w *world) Ended() {
+// Requeue makes the pass that is asked for.
+func (w *world) Requeue() {
 	w.note("pass")
 	w.pass(false)
 }
@@ -94,7 +94,7 @@ func (w *world) Ended() {
 func (w *world) pass(changed bool) {
 	w.passes.Lock()
 	defer w.passes.Unlock()
-	w.group.Match(w.wanted, changed)
+	w.group.Sync(w.wanted, changed)
 }
 
 // match makes a pass over the object that only these handlers match now.

@@ -31,7 +31,7 @@ func TestMemoryOfWaiting(t *testing.T) {
 				host, supervisor := newQuiet(), daemons.New(daemons.Options{})
 				before := used()
 				for range objects {
-					supervisor.Group(host).Match(test.handlers, true)
+					supervisor.NewGroup(host).Sync(test.handlers, true)
 					synctest.Wait() // passes come one after the other
 				}
 				each := (used() - before) / objects

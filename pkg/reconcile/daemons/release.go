@@ -27,20 +27,20 @@ func (g *Group) leave() {
 	}
 }
 
-// Holds tells whether a daemon is running whose end must be awaited. Timers,
+// HasRunningDaemons tells whether a daemon is running whose end must be awaited. Timers,
 // abandoned daemons, and daemons that wait for their next attempt do not hold an
 // object.
 //
 // Specification: Daemons, "Deletion prevention".
-func (g *Group) Holds() bool {
+func (g *Group) HasRunningDaemons() bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
 	return slices.ContainsFunc(g.workers, func(w *worker) bool { return w.daemon() && w.phase == running })
 }
 
-// Needs tells whether a handler that matches needs the finalizer on the object:
+// NeedsFinalizer tells whether a handler that matches needs the finalizer on the object:
 // whether it is a daemon that runs or is to run.
-func (g *Group) Needs(d *handler.Declaration) bool {
+func (g *Group) NeedsFinalizer(d *handler.Declaration) bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
 	if d.Kind != handler.OnDaemon || g.closed {

@@ -70,7 +70,7 @@ func TestAnAbandonedDaemonIsNotDoubled(t *testing.T) {
 		w.match()
 		w.until(10)
 		w.match(d)
-		if w.group.Holds() || !w.group.Needs(d) {
+		if w.group.HasRunningDaemons() || !w.group.NeedsFinalizer(d) {
 			t.Error("nobody is awaited, but somebody is to start")
 		}
 		w.until(39)
@@ -88,7 +88,7 @@ func TestADaemonThatWaitsForItsNextAttemptEndsAtOnce(t *testing.T) {
 		})
 		w.match(d)
 		w.until(15)
-		if w.group.Holds() || !w.group.Needs(d) {
+		if w.group.HasRunningDaemons() || !w.group.NeedsFinalizer(d) {
 			t.Error("nobody is awaited, but somebody is to start")
 		}
 		w.match()

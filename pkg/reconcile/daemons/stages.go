@@ -29,7 +29,7 @@ func (g *Group) tell(n notice) {
 		g.host.Warn(n.handler, n.reason, n.message)
 	}
 	if n.ended {
-		g.host.Ended()
+		g.host.Requeue()
 	}
 }
 
@@ -85,7 +85,7 @@ func (w *worker) escalate() notice {
 		w.arm(time.Now().Add(w.polling()))
 	default:
 		w.arm(time.Now().Add(w.polling()))
-		return notice{handler: w.handler, reason: Stopping, message: fmt.Sprintf(
+		return notice{handler: w.handler, reason: ReasonStopping, message: fmt.Sprintf(
 			"The daemon %s was asked to stop, and is still running. The object is kept until it returns.", w.handler.ID)}
 	}
 	return notice{}
@@ -95,7 +95,7 @@ func (w *worker) polling() time.Duration {
 	if w.handler.CancellationPolling > 0 {
 		return w.handler.CancellationPolling
 	}
-	return w.group.supervisor.options.Polling
+	return w.group.supervisor.options.CancellationPolling
 }
 
 // abandon stops to wait for the worker. The lock is held.
@@ -104,6 +104,6 @@ func (w *worker) abandon() notice {
 	w.enter(abandoned)
 	w.mark(handler.StopAbandoned)
 	w.group.supervisor.release()
-	return notice{handler: w.handler, reason: Abandoned, ended: w.daemon(), message: fmt.Sprintf(
+	return notice{handler: w.handler, reason: ReasonAbandoned, ended: w.daemon(), message: fmt.Sprintf(
 		"The %s %s has not returned in time, and is left to itself. It may still do something, and keeps its memory.", w.handler.Kind, w.handler.ID)}
 }

@@ -24,8 +24,8 @@ type restless struct {
 	calls      atomic.Int32
 }
 
-// Ended is followed by a pass sooner or later; so is everything here.
-func (r *restless) Ended()                                    {}
+// Requeue is followed by a pass sooner or later; so is everything here.
+func (r *restless) Requeue()                                  {}
 func (r *restless) Warn(*handler.Declaration, string, string) {}
 
 // busy takes some time, also to stop.
@@ -40,7 +40,7 @@ func (r *restless) busy(which int, d time.Duration) {
 
 func newRestless(w *world, random *rand.Rand) *restless {
 	r := &restless{world: w}
-	r.group = w.supervisor.Group(r)
+	r.group = w.supervisor.NewGroup(r)
 	slow, quick := time.Duration(random.IntN(3000))*time.Millisecond, time.Duration(random.IntN(3000))*time.Millisecond
 	r.handlers = []*handler.Declaration{
 		w.daemon("daemon", func(_ context.Context, t *handler.Task) error {
@@ -59,7 +59,7 @@ func newRestless(w *world, random *rand.Rand) *restless {
 // live changes the object by chance for ten minutes, then deletes it.
 func (r *restless) live(random *rand.Rand) {
 	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); {
-		r.group.Match(r.handlers[random.IntN(3):], random.IntN(2) == 0)
+		r.group.Sync(r.handlers[random.IntN(3):], random.IntN(2) == 0)
 		if random.IntN(20) == 0 {
 			r.supervisor.Pause()
 		} else {

@@ -43,9 +43,9 @@ func New(options Options) *Supervisor {
 	return s
 }
 
-// Group makes the group of one object. It costs next to nothing until something
+// NewGroup makes the group of one object. It costs next to nothing until something
 // matches; then it must be stopped when the object goes.
-func (s *Supervisor) Group(h Host) *Group { return &Group{supervisor: s, host: h} }
+func (s *Supervisor) NewGroup(h Host) *Group { return &Group{supervisor: s, host: h} }
 
 // Pause stops all daemons and timers, as they stop when they match no longer.
 // Nothing starts until Resume. It does not wait for them.
@@ -56,9 +56,9 @@ func (s *Supervisor) Pause() {
 	s.halt(handler.StopPaused)
 }
 
-// Rest waits until all that run have returned or were abandoned, or the context is
+// Wait waits until all that run have returned or were abandoned, or the context is
 // done.
-func (s *Supervisor) Rest(ctx context.Context) {
+func (s *Supervisor) Wait(ctx context.Context) {
 	s.mu.Lock()
 	if s.awaited == 0 {
 		s.mu.Unlock()

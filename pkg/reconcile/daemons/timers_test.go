@@ -55,8 +55,8 @@ func TestATimerSurvivesTwoMinutesWithoutAnAPI(t *testing.T) {
 			tick.SetResult(1)
 			return nil
 		}, handler.Interval(10*time.Second)))
-		other := w.supervisor.Group(w)
-		other.Match([]*handler.Declaration{w.timer("b", func(context.Context, *handler.Tick) error {
+		other := w.supervisor.NewGroup(w)
+		other.Sync([]*handler.Declaration{w.timer("b", func(context.Context, *handler.Tick) error {
 			w.note("undisturbed")
 			return nil
 		}, handler.InitialDelay(time.Second), handler.Interval(45*time.Second))}, false)
@@ -132,7 +132,7 @@ func TestTimersStop(t *testing.T) {
 		want  []string
 	}{
 		"when they do not match": {
-			func(w *world) { w.group.Match(nil, false) },
+			func(w *world) { w.group.Sync(nil, false) },
 			func(w *world) { w.pass(false) },
 			[]string{"0s call", "10s call", "32s call"},
 		},
@@ -158,7 +158,7 @@ func TestTimersStop(t *testing.T) {
 				w.match(w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil }, handler.Interval(10*time.Second)))
 				w.until(12)
 				test.stop(w)
-				if w.group.Holds() || !time.Now().Equal(w.began.Add(12*time.Second)) {
+				if w.group.HasRunningDaemons() || !time.Now().Equal(w.began.Add(12*time.Second)) {
 					t.Error("timers are not to be waited for")
 				}
 				w.until(32)

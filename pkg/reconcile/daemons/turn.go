@@ -53,7 +53,7 @@ func (w *worker) begin() *visit {
 // finish decides what becomes of the worker after an attempt.
 func (w *worker) finish(o execution.Outcome) {
 	if w.settle(o) {
-		w.group.host.Ended()
+		w.group.host.Requeue()
 	}
 }
 

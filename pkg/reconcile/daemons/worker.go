@@ -26,7 +26,7 @@ type worker struct {
 	group *Group
 	// handler changes only while the worker is off.
 	handler *handler.Declaration
-	series  execution.Series
+	series  execution.Attempts
 
 	// alarm rings when the worker is due: to be called, or to be stopped with
 	// more force. nil: it was never armed.
@@ -65,7 +65,7 @@ func (w *worker) want(d *handler.Declaration) {
 	}
 	switch {
 	case w.phase == off:
-		w.handler, w.series = d, execution.Series{}
+		w.handler, w.series = d, execution.Attempts{}
 		w.enter(waiting)
 		w.arm(later(later(time.Now(), w.earliest), w.stable()))
 	case w.phase == running && w.handler == d && !w.daemon():

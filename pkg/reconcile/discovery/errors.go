@@ -27,8 +27,8 @@ func (e *UnwatchableError) Error() string {
 // while some API groups are down.
 type IncompleteError struct {
 	Selector selector.Selector
-	// Unseen are the group versions that matter to the selector.
-	Unseen []schema.GroupVersion
+	// Unavailable are the group versions that matter to the selector.
+	Unavailable []schema.GroupVersion
 	// Failed has the reasons.
 	Failed map[schema.GroupVersion]error
 }
@@ -36,26 +36,26 @@ type IncompleteError struct {
 func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("%q cannot be served completely while some API groups are down (%s): "+
 		"see kubectl get apiservices; selectors that name another group do not need these",
-		e.Selector, join(e.Unseen, func(gv schema.GroupVersion) string { return fmt.Sprintf("%s: %v", gv, e.Failed[gv]) }))
+		e.Selector, join(e.Unavailable, func(gv schema.GroupVersion) string { return fmt.Sprintf("%s: %v", gv, e.Failed[gv]) }))
 }
 
 // Unwrap are the reasons why the groups are down.
 func (e *IncompleteError) Unwrap() []error {
 	var reasons []error
-	for _, gv := range e.Unseen {
+	for _, gv := range e.Unavailable {
 		reasons = append(reasons, e.Failed[gv])
 	}
 	return reasons
 }
 
-// VersionsError says that different selectors, or a callback, have selected one
+// MultipleVersionsError says that different selectors, or a callback, have selected one
 // resource in several versions. All of them are served.
-type VersionsError struct{ Versions []Served }
+type MultipleVersionsError struct{ Versions []SelectedResource }
 
-func (e *VersionsError) Error() string {
+func (e *MultipleVersionsError) Error() string {
 	return fmt.Sprintf("%s are the same objects in different versions: "+
 		"their handlers share the progress and see each other's changes; select one version",
-		join(e.Versions, func(s Served) string { return fmt.Sprintf("%s (by %v)", s.Resource, s.Selectors) }))
+		join(e.Versions, func(s SelectedResource) string { return fmt.Sprintf("%s (by %v)", s.Resource, s.Selectors) }))
 }
 
 // join lists items of a message.

@@ -19,23 +19,23 @@ import (
 
 // The cluster-scoped resources whose objects tell what there is to be served.
 var (
-	Namespaces  = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	Definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	Namespaces                = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	CustomResourceDefinitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// Names follows which objects of a cluster-scoped resource there are, by their
+// NameInformer follows which objects of a cluster-scoped resource there are, by their
 // metadata alone. It is safe for concurrent use.
-type Names struct {
+type NameInformer struct {
 	resource schema.GroupVersionResource
 	reviews  authorization.SelfSubjectAccessReviewInterface
 	informer cache.SharedIndexInformer
 	handling cache.ResourceEventHandlerRegistration
 }
 
-// NewNames makes one, which has to be run. It calls changed for every object that
+// NewNameInformer makes one, which has to be run. It calls changed for every object that
 // was there before, comes, changes, or goes; and failed, for everything that keeps
 // it from knowing. Both must not block.
-func NewNames(config *rest.Config, client *http.Client, resource schema.GroupVersionResource, changed func(), failed func(error)) (*Names, error) {
+func NewNameInformer(config *rest.Config, client *http.Client, resource schema.GroupVersionResource, changed func(), failed func(error)) (*NameInformer, error) {
 	clients, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("the API server cannot be asked for permissions: %w", err)
@@ -44,13 +44,13 @@ func NewNames(config *rest.Config, client *http.Client, resource schema.GroupVer
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be watched: %w", resource.Resource, err)
 	}
-	n := &Names{resource: resource, reviews: clients.AuthorizationV1().SelfSubjectAccessReviews()}
+	n := &NameInformer{resource: resource, reviews: clients.AuthorizationV1().SelfSubjectAccessReviews()}
 	n.informer = metadatainformer.NewFilteredMetadataInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 	err = n.listen(changed, failed)
 	return n, err
 }
 
-func (n *Names) listen(changed func(), failed func(error)) error {
+func (n *NameInformer) listen(changed func(), failed func(error)) error {
 	if err := n.informer.SetTransform(bare); err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ func bare(item any) (any, error) {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}}, nil
 }
 
-// Permitted asks the API server whether the operator may do what Run does. To ask
+// CheckAccess asks the API server whether the operator may do what Run does. To ask
 // is permitted to everybody, and leaves no refused request in the audit log.
-func (n *Names) Permitted(ctx context.Context) (bool, error) {
+func (n *NameInformer) CheckAccess(ctx context.Context) (bool, error) {
 	for _, verb := range []string{"list", "watch"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -96,13 +96,13 @@ func (n *Names) Permitted(ctx context.Context) (bool, error) {
 }
 
 // Run watches until the context is done.
-func (n *Names) Run(ctx context.Context) { n.informer.RunWithContext(ctx) }
+func (n *NameInformer) Run(ctx context.Context) { n.informer.RunWithContext(ctx) }
 
-// Listed is closed when all names are known that were there at the beginning.
-func (n *Names) Listed() <-chan struct{} { return n.handling.HasSyncedChecker().Done() }
+// Synced is closed when all names are known that were there at the beginning.
+func (n *NameInformer) Synced() <-chan struct{} { return n.handling.HasSyncedChecker().Done() }
 
 // List are the names, sorted.
-func (n *Names) List() []string {
+func (n *NameInformer) List() []string {
 	names := n.informer.GetStore().ListKeys()
 	slices.Sort(names)
 	return names

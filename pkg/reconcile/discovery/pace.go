@@ -2,48 +2,50 @@ package discovery
 
 import "time"
 
-// Shortest is the shortest pause between two looks at a cluster: what installs
+// MinInterval is the shortest pause between two looks at a cluster: what installs
 // resources installs many, and the API server takes a moment to offer them.
-const Shortest = 500 * time.Millisecond
+const MinInterval = 500 * time.Millisecond
 
-// Pace tells when to look at a cluster: soon after something has happened, then
+// ScanSchedule tells when to look at a cluster: soon after something has happened, then
 // less and less often, as its API servers learn of it at different times; then
 // not at all if everything was found, or else at the longest pause.
 // It is for one goroutine.
-type Pace struct {
-	// Longest is the longest pause.
-	Longest time.Duration
-	// Blind: nothing tells when something happens.
-	Blind bool
+type ScanSchedule struct {
+	// MaxInterval is the longest pause.
+	MaxInterval time.Duration
+	// Polling: nothing tells when something happens.
+	Polling bool
 
 	pause time.Duration
 	next  time.Time
 }
 
-// Hurry is for when something has happened.
-func (p *Pace) Hurry() {
-	p.pause = min(Shortest, p.Longest)
+// ScanSoon is for when something has happened.
+func (p *ScanSchedule) ScanSoon() {
+	p.pause = min(MinInterval, p.MaxInterval)
 	if at := time.Now().Add(p.pause); p.next.IsZero() || at.Before(p.next) {
 		p.next = at
 	}
 }
 
-// Looked is for when somebody has looked; settled, if there is nothing to look for.
-func (p *Pace) Looked(settled bool) {
-	p.pause = min(max(2*p.pause, Shortest), p.Longest)
+// Scanned is for when somebody has looked; settled, if there is nothing to look for.
+func (p *ScanSchedule) Scanned(settled bool) {
+	p.pause = min(max(2*p.pause, MinInterval), p.MaxInterval)
 	p.next = time.Now().Add(p.pause)
-	if settled && !p.Blind && p.pause == p.Longest {
+	if settled && !p.Polling && p.pause == p.MaxInterval {
 		p.next = time.Time{}
 	}
 }
 
-// Rest makes the first look the last one, if it has found everything.
-func (p *Pace) Rest(settled bool) {
+// FirstScanned makes the first look the last one, if it has found everything.
+func (p *ScanSchedule) FirstScanned(settled bool) {
 	if settled {
-		p.pause = p.Longest / 2
+		p.pause = p.MaxInterval / 2
 	}
-	p.Looked(settled)
+	p.Scanned(settled)
 }
 
 // Next is how long to wait; false, if there is nothing to wait for.
-func (p *Pace) Next() (time.Duration, bool) { return max(0, time.Until(p.next)), !p.next.IsZero() }
+func (p *ScanSchedule) Next() (time.Duration, bool) {
+	return max(0, time.Until(p.next)), !p.next.IsZero()
+}

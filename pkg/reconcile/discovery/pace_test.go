@@ -10,7 +10,7 @@ import (
 )
 
 // pauses are those between looks until there are no more, at most ten.
-func pauses(p *discovery.Pace, settled bool) []time.Duration {
+func pauses(p *discovery.ScanSchedule, settled bool) []time.Duration {
 	var all []time.Duration
 	for {
 		pause, wanted := p.Next()
@@ -19,7 +19,7 @@ func pauses(p *discovery.Pace, settled bool) []time.Duration {
 		}
 		all = append(all, pause)
 		time.Sleep(pause)
-		p.Looked(settled)
+		p.Scanned(settled)
 	}
 }
 
@@ -27,25 +27,25 @@ func TestPace(t *testing.T) {
 	const ms = time.Millisecond
 	after := []time.Duration{500 * ms, 1000 * ms, 2000 * ms, 4000 * ms}
 	tests := map[string]struct {
-		pace    discovery.Pace
-		begin   func(p *discovery.Pace)
+		pace    discovery.ScanSchedule
+		begin   func(p *discovery.ScanSchedule)
 		settled bool
 		want    []time.Duration
 	}{
-		"at first nothing is due":        {begin: func(*discovery.Pace) {}, want: nil},
-		"everything was found":           {begin: func(p *discovery.Pace) { p.Rest(true) }, settled: true, want: nil},
-		"something is missing":           {begin: func(p *discovery.Pace) { p.Rest(false) }, settled: true, want: after},
-		"something has happened":         {begin: (*discovery.Pace).Hurry, settled: true, want: after},
-		"something has happened twice":   {begin: func(p *discovery.Pace) { p.Hurry(); p.Hurry() }, settled: true, want: after},
-		"something goes on to be missed": {begin: (*discovery.Pace).Hurry, want: append(slices.Clone(after), repeat(5*time.Second, 6)...)},
+		"at first nothing is due":        {begin: func(*discovery.ScanSchedule) {}, want: nil},
+		"everything was found":           {begin: func(p *discovery.ScanSchedule) { p.FirstScanned(true) }, settled: true, want: nil},
+		"something is missing":           {begin: func(p *discovery.ScanSchedule) { p.FirstScanned(false) }, settled: true, want: after},
+		"something has happened":         {begin: (*discovery.ScanSchedule).ScanSoon, settled: true, want: after},
+		"something has happened twice":   {begin: func(p *discovery.ScanSchedule) { p.ScanSoon(); p.ScanSoon() }, settled: true, want: after},
+		"something goes on to be missed": {begin: (*discovery.ScanSchedule).ScanSoon, want: append(slices.Clone(after), repeat(5*time.Second, 6)...)},
 		"nothing tells of changes": {
-			pace: discovery.Pace{Blind: true}, begin: func(p *discovery.Pace) { p.Rest(true) }, settled: true, want: repeat(5*time.Second, 10),
+			pace: discovery.ScanSchedule{Polling: true}, begin: func(p *discovery.ScanSchedule) { p.FirstScanned(true) }, settled: true, want: repeat(5*time.Second, 10),
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				test.pace.Longest = 5 * time.Second
+				test.pace.MaxInterval = 5 * time.Second
 				test.begin(&test.pace)
 				if got := pauses(&test.pace, test.settled); !slices.Equal(got, test.want) {
 					t.Errorf("got %v, want %v", got, test.want)
@@ -57,13 +57,13 @@ func TestPace(t *testing.T) {
 
 func TestManyChangesAreOneReasonToLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pace := discovery.Pace{Longest: time.Minute}
+		pace := discovery.ScanSchedule{MaxInterval: time.Minute}
 		looks := 0
 		for range 100 { // a second of changes
-			pace.Hurry()
+			pace.ScanSoon()
 			time.Sleep(10 * time.Millisecond)
 			if pause, wanted := pace.Next(); wanted && pause == 0 {
-				pace.Looked(true)
+				pace.Scanned(true)
 				looks++
 			}
 		}

@@ -11,8 +11,8 @@ import (
 
 // Resolution is what the selectors of an operator mean in a cluster.
 type Resolution struct {
-	// Served are the resources to serve, in the order of the Snapshot.
-	Served []Served
+	// Resources are the resources to serve, in the order of the Snapshot.
+	Resources []SelectedResource
 	// Warnings tell, for people, what is not served and what to do about it:
 	// *selector.NotFoundError, *selector.AmbiguousError, *UnwatchableError,
 	// *IncompleteError, *VersionsError. After an incomplete one it is worth
@@ -20,8 +20,8 @@ type Resolution struct {
 	Warnings []error
 }
 
-// Served is a resource to serve, and the selectors that have found it.
-type Served struct {
+// SelectedResource is a resource to serve, and the selectors that have found it.
+type SelectedResource struct {
 	selector.Resource
 	Selectors []selector.Selector
 }
@@ -41,7 +41,7 @@ func Resolve(selectors []selector.Selector, in Snapshot) Resolution {
 	}
 	for _, r := range in.Resources {
 		if by := selecting[r.GVR()]; len(by) > 0 {
-			result.Served = append(result.Served, Served{Resource: r, Selectors: by})
+			result.Resources = append(result.Resources, SelectedResource{Resource: r, Selectors: by})
 		}
 	}
 	result.Warnings = append(result.Warnings, result.doubled()...)
@@ -61,7 +61,7 @@ func (s Snapshot) resolve(sel selector.Selector) ([]selector.Resource, error) {
 	if sel.Specific() && len(certain) > 0 {
 		return certain, nil
 	}
-	return certain, &IncompleteError{Selector: sel, Unseen: unseen, Failed: s.Failed}
+	return certain, &IncompleteError{Selector: sel, Unavailable: unseen, Failed: s.Failed}
 }
 
 // doubtful tells whether a resource might not be the one that is meant once the
@@ -88,14 +88,14 @@ func (s Snapshot) explain(sel selector.Selector, err error) error {
 // doubled finds the resources that are served in several versions.
 func (r Resolution) doubled() []error {
 	var warnings []error
-	served := r.Served
+	served := r.Resources
 	for len(served) > 0 {
 		same := 1 // versions of one resource follow each other
 		for same < len(served) && served[same].GVR().GroupResource() == served[0].GVR().GroupResource() {
 			same++
 		}
 		if same > 1 {
-			warnings = append(warnings, &VersionsError{Versions: served[:same]})
+			warnings = append(warnings, &MultipleVersionsError{Versions: served[:same]})
 		}
 		served = served[same:]
 	}

@@ -49,7 +49,7 @@ func cluster(down ...string) discovery.Snapshot {
 // served shows each resource with its selectors.
 func served(r discovery.Resolution) []string {
 	texts := []string{}
-	for _, s := range r.Served {
+	for _, s := range r.Resources {
 		texts = append(texts, fmt.Sprintf("%s by %v", s, s.Selectors))
 	}
 	return texts
@@ -96,7 +96,7 @@ func TestResolveWarnings(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := discovery.Resolve([]selector.Selector{test.selector}, cluster())
-			if len(got.Served) > 0 || len(got.Warnings) != 1 {
+			if len(got.Resources) > 0 || len(got.Warnings) != 1 {
 				t.Fatalf("got %v, %v", served(got), got.Warnings)
 			}
 			if err := got.Warnings[0]; !errors.As(err, test.target) || !strings.Contains(err.Error(), test.message) {
@@ -129,7 +129,7 @@ func TestResolveWhileGroupsAreDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := discovery.Resolve([]selector.Selector{test.selector}, cluster(test.down))
 			var resources []string
-			for _, s := range got.Served {
+			for _, s := range got.Resources {
 				resources = append(resources, s.String())
 			}
 			if !slices.Equal(resources, test.want) {
@@ -148,7 +148,7 @@ func TestResolveWhileGroupsAreDown(t *testing.T) {
 func TestResolveSeveralVersions(t *testing.T) {
 	selectors := []selector.Selector{selector.New("kopfexamples"), selector.New("kopf.dev/v1beta1", "kopfexamples"), selector.New("pods")}
 	got := discovery.Resolve(selectors, cluster())
-	if len(got.Served) != 3 || len(got.Warnings) != 1 {
+	if len(got.Resources) != 3 || len(got.Warnings) != 1 {
 		t.Fatalf("got %v, %v", served(got), got.Warnings)
 	}
 	want := "kopfexamples.v1.kopf.dev (by [kopfexamples]), kopfexamples.v1beta1.kopf.dev (by [kopf.dev/v1beta1/kopfexamples]) are the same objects"
@@ -159,7 +159,7 @@ func TestResolveSeveralVersions(t *testing.T) {
 
 func ExampleResolve() {
 	got := discovery.Resolve([]selector.Selector{selector.New("kopfexamples"), selector.New("widgets")}, cluster())
-	for _, s := range got.Served {
+	for _, s := range got.Resources {
 		fmt.Println("serving", s)
 	}
 	for _, warning := range got.Warnings {

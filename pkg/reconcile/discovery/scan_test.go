@@ -157,7 +157,7 @@ func TestScanFailures(t *testing.T) {
 }
 
 func TestForConfigRefusesABadConfig(t *testing.T) {
-	if _, err := discovery.ForConfig(&rest.Config{Host: "::"}, http.DefaultClient); err == nil {
+	if _, err := discovery.NewSource(&rest.Config{Host: "::"}, http.DefaultClient); err == nil {
 		t.Error("got no error")
 	}
 }

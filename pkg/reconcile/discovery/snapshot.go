@@ -39,8 +39,8 @@ type SourceFunc func(ctx context.Context) (Snapshot, error)
 // Resources calls the function.
 func (f SourceFunc) Resources(ctx context.Context) (Snapshot, error) { return f(ctx) }
 
-// ForConfig makes a Source that scans the API server each time it is asked.
-func ForConfig(config *rest.Config, client *http.Client) (Source, error) {
+// NewSource makes a Source that scans the API server each time it is asked.
+func NewSource(config *rest.Config, client *http.Client) (Source, error) {
 	api, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("the API server cannot be asked for its resources: %w", err)

@@ -18,17 +18,17 @@ import (
 //
 // The zero value is ready to use; it is for one goroutine.
 type Tracker struct {
-	served []Served
+	served []SelectedResource
 	missed map[schema.GroupVersionResource]struct{}
 }
 
 // Update takes a resolution, and the snapshot that it was made of. It returns what
 // is to be served, and whether another snapshot may have something else to say
 // though nothing happens meanwhile.
-func (t *Tracker) Update(r Resolution, in Snapshot) (served []Served, settled bool) {
+func (t *Tracker) Update(r Resolution, in Snapshot) (served []SelectedResource, settled bool) {
 	missed := map[schema.GroupVersionResource]struct{}{}
 	for _, before := range t.served {
-		if slices.ContainsFunc(r.Served, before.same) {
+		if slices.ContainsFunc(r.Resources, before.same) {
 			continue
 		}
 		if _, again := t.missed[before.GVR()]; again && !in.doubts(before.Resource) {
@@ -38,7 +38,7 @@ func (t *Tracker) Update(r Resolution, in Snapshot) (served []Served, settled bo
 		served = append(served, before)
 	}
 	kept := len(served)
-	for _, found := range r.Served {
+	for _, found := range r.Resources {
 		if !slices.ContainsFunc(served[:kept], found.sibling) {
 			served = append(served, t.merged(found, in))
 		}
@@ -48,7 +48,7 @@ func (t *Tracker) Update(r Resolution, in Snapshot) (served []Served, settled bo
 }
 
 // merged keeps the selectors that cannot find anything for now.
-func (t *Tracker) merged(found Served, in Snapshot) Served {
+func (t *Tracker) merged(found SelectedResource, in Snapshot) SelectedResource {
 	if len(in.Failed) == 0 {
 		return found
 	}
@@ -85,9 +85,9 @@ func (r Resolution) complete() bool {
 	})
 }
 
-func (s Served) same(other Served) bool { return s.GVR() == other.GVR() }
+func (s SelectedResource) same(other SelectedResource) bool { return s.GVR() == other.GVR() }
 
 // sibling tells whether it is another version of the same resource.
-func (s Served) sibling(other Served) bool {
+func (s SelectedResource) sibling(other SelectedResource) bool {
 	return s.GVR() != other.GVR() && s.GVR().GroupResource() == other.GVR().GroupResource()
 }

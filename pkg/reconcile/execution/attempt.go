@@ -17,8 +17,8 @@ type Outcome struct {
 	Ignored error         // an error that does not count
 	Result  any
 	Took    time.Duration // the call, if it was called
-	// Contributes: there is something of it to be written to the object.
-	Contributes bool
+	// HasEdit: there is something of it to be written to the object.
+	HasEdit bool
 }
 
 // Succeeded tells whether the handler is done with success.

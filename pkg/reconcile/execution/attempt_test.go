@@ -185,13 +185,13 @@ func TestAPauseIsStored(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		d := w.handler("a", failing(1, handler.Temporary(errNetwork, 90*time.Minute)))
 		_, progress, err := w.pass(t.Context(), d)
-		wake, waiting := progress.Wake()
+		wake, waiting := progress.NextDelay()
 		if err != nil || wake != 90*time.Minute || !waiting || w.stored["a"].Message != "network" {
 			t.Errorf("got %s, %v, %+v, %v", wake, waiting, w.stored["a"], err)
 		}
 		time.Sleep(time.Hour)
 		runner, progress, err := w.pass(t.Context(), d)
-		if wake, _ := progress.Wake(); err != nil || wake != 30*time.Minute || runner.Attempts != 0 || len(progress.Touched()) != 0 {
+		if wake, _ := progress.NextDelay(); err != nil || wake != 30*time.Minute || runner.Attempts != 0 || len(progress.Dirty()) != 0 {
 			t.Errorf("got %s, %d attempts, %v", wake, runner.Attempts, err)
 		}
 	})

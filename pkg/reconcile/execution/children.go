@@ -33,7 +33,7 @@ func (c *children) call(ctx context.Context, change *handler.Change) (any, error
 	if err := handler.Guarded(func() error { return c.Execute(ctx) }); err != nil {
 		return nil, err
 	}
-	return Result(change.Result())
+	return NormalizeResult(change.Result())
 }
 
 // Register takes a sub-handler, or the reason why there is none.
@@ -59,7 +59,7 @@ func (c *children) Execute(ctx context.Context) error {
 	case len(c.problems) > 0:
 		return handler.Permanent(errors.Join(c.problems...))
 	}
-	selected := c.handlers.Selected(c.runner.Occasion)
+	selected := c.handlers.Selected(c.runner.Cause)
 	ids := c.enter(selected)
 	for _, due := range c.runner.chosen(selected) {
 		if err := c.run(ctx, due.Declaration); err != nil {
@@ -76,7 +76,7 @@ func (c *children) Execute(ctx context.Context) error {
 func (c *children) enter(selected registry.Handlers) (ids []string) {
 	kept := c.runner.Progress.Load(c.parent.ID).kept
 	for _, d := range selected {
-		c.runner.Progress.Enter(d.ID, c.runner.Occasion.Reason, kept)
+		c.runner.Progress.Include(d.ID, c.runner.Cause.Reason, kept)
 		c.refer(d.ID)
 		ids = append(ids, d.ID)
 	}
@@ -95,7 +95,7 @@ func (c *children) run(ctx context.Context, d *handler.Declaration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the parent's time is over
 	}
-	err := c.runner.Before(c.runner.ctx)
+	err := c.runner.BeforeAttempt(c.runner.ctx)
 	if err == nil {
 		err = c.runner.attempt(ctx, d, append(slices.Clone(c.ancestors), c))
 	}

@@ -246,7 +246,7 @@ func TestMistakesInSubhandlersFailTheirParent(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				runner, _ := w.begin([]*handler.Declaration{w.handler("a", test.fn)})
 				var outcome execution.Outcome
-				runner.After = func(_ context.Context, _ *handler.Declaration, o execution.Outcome) { outcome = o }
+				runner.AfterAttempt = func(_ context.Context, _ *handler.Declaration, o execution.Outcome) { outcome = o }
 				if err := runner.Run(t.Context(), []*handler.Declaration{w.handler("a", test.fn)}); err != nil {
 					t.Fatal(err)
 				}
@@ -281,8 +281,8 @@ func TestSubhandlersContribute(t *testing.T) {
 			c.SetResult("whole")
 			return parent(family{"x": result("part")})(ctx, c)
 		}))
-		if err != nil || len(runner.Contributions) != 2 || runner.Contributions[0].ID != "a/x" || runner.Contributions[1].Result != "whole" {
-			t.Errorf("got %+v, %v", runner.Contributions, err)
+		if err != nil || len(runner.Edits) != 2 || runner.Edits[0].ID != "a/x" || runner.Edits[1].Result != "whole" {
+			t.Errorf("got %+v, %v", runner.Edits, err)
 		}
 	})
 }

@@ -57,21 +57,21 @@ func (w *world) handler(id string, fn handler.ChangeFunc, options ...handler.Cre
 func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution.Progress) {
 	progress := execution.NewProgress(func(id string) *storage.Record { return w.stored[id] })
 	for _, d := range handlers {
-		progress.Enter(d.ID, w.reason, false)
+		progress.Include(d.ID, w.reason, false)
 	}
 	runner := &execution.Runner{
-		Occasion: &handler.Occasion{Reason: w.reason}, Progress: progress,
+		Cause: &handler.Occasion{Reason: w.reason}, Progress: progress,
 		Lifecycle: w.lifecycle, Backoff: time.Minute,
-		Before: func(ctx context.Context) error {
+		BeforeAttempt: func(ctx context.Context) error {
 			if w.before != nil {
 				return w.before(ctx)
 			}
 			return nil
 		},
-		Context: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
+		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
 			return ctx, handler.Subject{Body: object.NewBody(nil)}
 		},
-		After: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
+		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
 			w.note("%s: %s", d.ID, verdict(o))
 		},
 	}
@@ -100,11 +100,11 @@ func (w *world) pass(ctx context.Context, handlers ...*handler.Declaration) (*ex
 }
 
 func (w *world) store(progress *execution.Progress) {
-	for _, id := range progress.Touched() {
+	for _, id := range progress.Dirty() {
 		record := progress.Load(id).Record
 		w.stored[id] = &record
 	}
-	progress.Persisted()
+	progress.MarkStored()
 }
 
 // cycle makes passes until all handlers have finished, and waits in between as
@@ -116,7 +116,7 @@ func (w *world) cycle(handlers ...*handler.Declaration) *execution.Progress {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		wake, waiting := progress.Wake()
+		wake, waiting := progress.NextDelay()
 		if waiting == progress.Done() {
 			w.t.Fatalf("done: %v, waiting: %v", progress.Done(), waiting)
 		}

@@ -71,7 +71,7 @@ func TestACheckpointInsideOfAHandler(t *testing.T) {
 		a := w.handler("a", parent(family{"x": failing(0, nil), "y": func(context.Context, *handler.Change) error { panic("crash") }}))
 		runner, progress := w.begin([]*handler.Declaration{a})
 		calls := 0
-		runner.Before = func(ctx context.Context) error {
+		runner.BeforeAttempt = func(ctx context.Context) error {
 			if calls++; calls == 3 {
 				if _, limited := ctx.Deadline(); limited {
 					t.Error("the write has only as much time as the handler")

@@ -31,8 +31,8 @@ func (s *State) refer(id string) {
 	}
 }
 
-// Asleep is how long the handler still has to wait for its next attempt.
-func (s *State) Asleep(now time.Time) time.Duration { return max(0, s.Delayed.Sub(now)) }
+// RemainingDelay is how long the handler still has to wait for its next attempt.
+func (s *State) RemainingDelay(now time.Time) time.Duration { return max(0, s.Delayed.Sub(now)) }
 
 // Progress is how far the handlers of one object are. It belongs to one pass.
 type Progress struct {
@@ -62,10 +62,10 @@ func (p *Progress) Load(id string) *State {
 	return state
 }
 
-// Enter makes a handler take part in the cycle. It goes on from its record if
+// Include makes a handler take part in the cycle. It goes on from its record if
 // that was made for the same purpose or is to be kept in spite of another one,
 // and starts from scratch otherwise.
-func (p *Progress) Enter(id string, purpose cause.Reason, keep bool) *State {
+func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 	state := p.Load(id)
 	same := state.Purpose == purpose || state.Purpose == ""
 	switch {
@@ -102,21 +102,21 @@ func (p *Progress) Superseded(purpose cause.Reason) map[cause.Reason]int {
 	return others
 }
 
-// Open tells whether the storage holds any record of the purpose: whether an
+// HasOpen tells whether the storage holds any record of the purpose: whether an
 // earlier pass has left the cycle unfinished.
-func (p *Progress) Open(purpose cause.Reason) bool {
+func (p *Progress) HasOpen(purpose cause.Reason) bool {
 	return p.anyStored(func(r *storage.Record) bool { return r.Purpose == purpose })
 }
 
-// OpenSince tells whether the storage holds any record that was begun by then.
-func (p *Progress) OpenSince(then time.Time) bool {
+// HasStartedBy tells whether the storage holds any record that was begun by then.
+func (p *Progress) HasStartedBy(then time.Time) bool {
 	return p.anyStored(func(r *storage.Record) bool { return !r.Started.After(then) })
 }
 
-// Leftovers tells whether the storage holds any record that belongs to no change
+// HasLeftovers tells whether the storage holds any record that belongs to no change
 // any more. Those of resuming handlers do not count: whoever keeps them is about
 // to finish them, such as another operator that has just started.
-func (p *Progress) Leftovers() bool {
+func (p *Progress) HasLeftovers() bool {
 	return p.anyStored(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
 }
 
@@ -130,11 +130,11 @@ func (p *Progress) anyStored(which func(*storage.Record) bool) bool {
 }
 
 // Done tells whether all handlers of the cycle have finished.
-func (p *Progress) Done() bool { _, waiting := p.Wake(); return !waiting }
+func (p *Progress) Done() bool { _, waiting := p.NextDelay(); return !waiting }
 
-// Wake is how long it takes until the next handler of the cycle is due; false
+// NextDelay is how long it takes until the next handler of the cycle is due; false
 // if there is none to wait for.
-func (p *Progress) Wake() (time.Duration, bool) { return p.wake(maps.Keys(p.states)) }
+func (p *Progress) NextDelay() (time.Duration, bool) { return p.wake(maps.Keys(p.states)) }
 
 // wake is Wake of some of the handlers.
 func (p *Progress) wake(ids iter.Seq[string]) (wake time.Duration, waiting bool) {
@@ -143,7 +143,7 @@ func (p *Progress) wake(ids iter.Seq[string]) (wake time.Duration, waiting bool)
 		if !state.active || state.Finished() {
 			continue
 		}
-		if asleep := state.Asleep(now()); !waiting || asleep < wake {
+		if asleep := state.RemainingDelay(now()); !waiting || asleep < wake {
 			wake, waiting = asleep, true
 		}
 	}
@@ -163,8 +163,8 @@ func (p *Progress) Counts() (succeeded, failed int) {
 	return succeeded, failed
 }
 
-// Touched are the ids whose records are to be stored, sorted.
-func (p *Progress) Touched() []string {
+// Dirty are the ids whose records are to be stored, sorted.
+func (p *Progress) Dirty() []string {
 	return p.ids(func(s *State) bool { return s.touched && s.active })
 }
 
@@ -177,16 +177,16 @@ func (p *Progress) Stored() []string {
 // sub-handlers that have ever been seen. Sorted.
 func (p *Progress) IDs() []string { return p.ids(func(*State) bool { return true }) }
 
-// Known tells whether there is a handler of the id.
-func (p *Progress) Known(id string) bool { _, known := p.states[id]; return known }
+// Has tells whether there is a handler of the id.
+func (p *Progress) Has(id string) bool { _, known := p.states[id]; return known }
 
 func (p *Progress) ids(which func(*State) bool) []string {
 	ids := slices.Sorted(maps.Keys(p.states))
 	return slices.DeleteFunc(ids, func(id string) bool { return !which(p.states[id]) })
 }
 
-// Persisted says that the storage now holds the records as they are.
-func (p *Progress) Persisted() {
+// MarkStored says that the storage now holds the records as they are.
+func (p *Progress) MarkStored() {
 	for _, state := range p.states {
 		if state.active && state.touched {
 			record := state.Record

@@ -47,9 +47,9 @@ func TestEnter(t *testing.T) {
 		}
 		for name, test := range tests {
 			progress := progressOf(map[string]*storage.Record{"a": test.stored})
-			got := progress.Enter("a", cause.Update, test.keep)
-			if !got.Record.Equal(&test.want) || (len(progress.Touched()) > 0) != test.touched {
-				t.Errorf("%s: got %+v, touched %v", name, got.Record, progress.Touched())
+			got := progress.Include("a", cause.Update, test.keep)
+			if !got.Record.Equal(&test.want) || (len(progress.Dirty()) > 0) != test.touched {
+				t.Errorf("%s: got %+v, touched %v", name, got.Record, progress.Dirty())
 			}
 			if got.Stored() != test.stored {
 				t.Errorf("%s: the stored record became %+v", name, got.Stored())
@@ -66,7 +66,7 @@ func TestWhatIsStoredTellsAboutOpenCycles(t *testing.T) {
 		"b":   {Started: then.Add(time.Minute), Purpose: cause.Update},
 		"c":   {Started: then.Add(time.Minute)},
 	})
-	if progress.Leftovers() || progress.Known("a/x") {
+	if progress.HasLeftovers() || progress.Has("a/x") {
 		t.Error("records were read before anybody asked")
 	}
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -75,16 +75,16 @@ func TestWhatIsStoredTellsAboutOpenCycles(t *testing.T) {
 	tests := map[string]struct{ got, want any }{
 		"what was found":                    {progress.Stored(), []string{"a", "a/x", "b", "c"}},
 		"what is known":                     {progress.IDs(), []string{"a", "a/x", "a/y", "b", "c", "d"}},
-		"a sub-handler":                     {progress.Known("a/y"), true},
-		"somebody else's":                   {progress.Known("e"), false},
-		"something is left":                 {progress.Leftovers(), true},
-		"a creation is open":                {progress.Open(cause.Create), true},
-		"no deletion is":                    {progress.Open(cause.Delete), false},
-		"since then":                        {progress.OpenSince(then), true},
-		"since before":                      {progress.OpenSince(then.Add(-1)), false},
+		"a sub-handler":                     {progress.Has("a/y"), true},
+		"somebody else's":                   {progress.Has("e"), false},
+		"something is left":                 {progress.HasLeftovers(), true},
+		"a creation is open":                {progress.HasOpen(cause.Create), true},
+		"no deletion is":                    {progress.HasOpen(cause.Delete), false},
+		"since then":                        {progress.HasStartedBy(then), true},
+		"since before":                      {progress.HasStartedBy(then.Add(-1)), false},
 		"an update gives the creation up":   {progress.Superseded(cause.Update), map[cause.Reason]int{cause.Create: 2}},
 		"a creation gives the update up":    {progress.Superseded(cause.Create), map[cause.Reason]int{cause.Update: 1}},
-		"nobody takes part yet":             {progress.Touched(), []string{}},
+		"nobody takes part yet":             {progress.Dirty(), []string{}},
 		"so nobody is waited for":           {progress.Done(), true},
 		"the stored record is the storages": {progress.Load("a").Stored().Purpose, cause.Create},
 	}
@@ -118,9 +118,9 @@ func TestWake(t *testing.T) {
 		for name, test := range tests {
 			progress := progressOf(test.records)
 			for id := range test.records {
-				progress.Enter(id, cause.Create, false)
+				progress.Include(id, cause.Create, false)
 			}
-			if wake, waiting := progress.Wake(); wake != test.wake || waiting != test.waiting || progress.Done() == waiting {
+			if wake, waiting := progress.NextDelay(); wake != test.wake || waiting != test.waiting || progress.Done() == waiting {
 				t.Errorf("%s: got %s, %v", name, wake, waiting)
 			}
 		}
@@ -132,10 +132,10 @@ func TestWake(t *testing.T) {
 func TestHandlersThatTakeNoPartAreLeftAlone(t *testing.T) {
 	progress := progressOf(map[string]*storage.Record{"a": {Started: time.Now(), Purpose: cause.Create}})
 	progress.Load("a")
-	progress.Enter("b", cause.Create, false)
+	progress.Include("b", cause.Create, false)
 	progress.Fail("b", errors.New("refused"))
-	if !progress.Done() || !slices.Equal(progress.Touched(), []string{"b"}) {
-		t.Errorf("got %v", progress.Touched())
+	if !progress.Done() || !slices.Equal(progress.Dirty(), []string{"b"}) {
+		t.Errorf("got %v", progress.Dirty())
 	}
 	if succeeded, failed := progress.Counts(); succeeded != 0 || failed != 1 {
 		t.Errorf("got %d, %d", succeeded, failed)
@@ -146,7 +146,7 @@ func TestHandlersThatTakeNoPartAreLeftAlone(t *testing.T) {
 func TestFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		progress := progressOf(map[string]*storage.Record{"a": {Started: time.Now(), Purpose: cause.Create, Success: true}})
-		progress.Enter("a", cause.Create, false)
+		progress.Include("a", cause.Create, false)
 		progress.Fail("a", fmt.Errorf("spec.size: %w", errors.New("must be a number")))
 		got := progress.Load("a")
 		if !got.Failure || got.Success || got.Message != "spec.size: must be a number" || got.Stopped.IsZero() {
@@ -157,13 +157,13 @@ func TestFail(t *testing.T) {
 
 func TestPersisted(t *testing.T) {
 	progress := progressOf(nil)
-	state := progress.Enter("a", cause.Create, false)
-	progress.Persisted()
-	if len(progress.Touched()) != 0 || state.Stored() == nil || state.Stored() == &state.Record {
-		t.Errorf("got %v, %+v", progress.Touched(), state.Stored())
+	state := progress.Include("a", cause.Create, false)
+	progress.MarkStored()
+	if len(progress.Dirty()) != 0 || state.Stored() == nil || state.Stored() == &state.Record {
+		t.Errorf("got %v, %+v", progress.Dirty(), state.Stored())
 	}
 	progress.Fail("a", errors.New("refused"))
-	if !slices.Equal(progress.Touched(), []string{"a"}) || state.Stored().Failure {
-		t.Errorf("got %v, %+v", progress.Touched(), state.Stored())
+	if !slices.Equal(progress.Dirty(), []string{"a"}) || state.Stored().Failure {
+		t.Errorf("got %v, %+v", progress.Dirty(), state.Stored())
 	}
 }

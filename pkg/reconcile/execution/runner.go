@@ -12,35 +12,35 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
-// Contribution is what one handler wants to be written to the object.
-type Contribution struct {
+// Edit is what one handler wants to be written to the object.
+type Edit struct {
 	ID     string
 	Result any          // under status.<id>, as decoded JSON; nil: nothing
 	Patch  *patch.Patch // never nil
-	// StatusDone: the part of it that goes to the status is written already.
-	StatusDone bool
-	// Courtesy: no handler wants it, and none fails if it is refused.
-	Courtesy bool
+	// StatusWritten: the part of it that goes to the status is written already.
+	StatusWritten bool
+	// BestEffort: no handler wants it, and none fails if it is refused.
+	BestEffort bool
 }
 
 // Runner calls the handlers of one object in one pass.
 type Runner struct {
-	Occasion  *handler.Occasion
+	Cause     *handler.Occasion
 	Progress  *Progress
 	Lifecycle handler.Lifecycle
 	Backoff   time.Duration // where a handler has none of its own
 
-	// Before is called before every attempt, with the context of the run, and
-	// with what the handlers have contributed until then still in Contributions.
+	// BeforeAttempt is called before every attempt, with the context of the run, and
+	// with what the handlers have contributed until then still in Edits.
 	// An error ends the run.
-	Before func(ctx context.Context) error
-	// Context prepares the context and the subject of one call.
-	Context func(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject)
-	// After is told what has come of every attempt.
-	After func(ctx context.Context, d *handler.Declaration, o Outcome)
+	BeforeAttempt func(ctx context.Context) error
+	// Prepare prepares the context and the subject of one call.
+	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject)
+	// AfterAttempt is told what has come of every attempt.
+	AfterAttempt func(ctx context.Context, d *handler.Declaration, o Outcome)
 
-	// Contributions are what the handlers want to be written, in their order.
-	Contributions []Contribution
+	// Edits are what the handlers want to be written, in their order.
+	Edits []Edit
 	// Attempts is how many there were.
 	Attempts int
 
@@ -58,7 +58,7 @@ var ErrCancelled = errors.New("the handler was cancelled because the operator is
 func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 	r.ctx = ctx
 	for _, due := range r.chosen(handlers) {
-		if err := r.Before(r.ctx); err != nil {
+		if err := r.BeforeAttempt(r.ctx); err != nil {
 			return err
 		}
 		if err := r.attempt(ctx, due.Declaration, nil); err != nil {
@@ -81,7 +81,7 @@ func (r *Runner) due(handlers registry.Handlers) []handler.Due {
 	var due []handler.Due
 	for _, d := range handlers {
 		state := r.Progress.Load(d.ID)
-		if !state.Finished() && state.Asleep(now()) == 0 {
+		if !state.Finished() && state.RemainingDelay(now()) == 0 {
 			due = append(due, handler.Due{Declaration: d, Retries: state.Retries})
 		}
 	}
@@ -92,11 +92,11 @@ func (r *Runner) due(handlers registry.Handlers) []handler.Due {
 // handler's but that of the run.
 func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors []*children) error {
 	state := r.Progress.Load(d.ID)
-	callCtx, subject := r.Context(ctx, d)
+	callCtx, subject := r.Prepare(ctx, d)
 	subject.Patch = &patch.Patch{}
 	family := &children{runner: r, parent: d, ancestors: ancestors}
 	attempt := handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
-	change := handler.NewChange(subject, d.Param, attempt, d.Transition(r.Occasion), family)
+	change := handler.NewChange(subject, d.Param, attempt, d.Transition(r.Cause), family)
 
 	outcome := limitsOf(d, r.Backoff).attempt(callCtx, attempt, func(ctx context.Context) (any, error) {
 		return family.call(ctx, change)
@@ -112,16 +112,16 @@ func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors 
 	if state.Finished() {
 		r.Progress.abandon(state.Subrefs)
 	}
-	if outcome.Contributes = outcome.Result != nil || !subject.Patch.Empty(); outcome.Contributes {
-		r.Contributions = append(r.Contributions, Contribution{ID: d.ID, Result: outcome.Result, Patch: subject.Patch})
+	if outcome.HasEdit = outcome.Result != nil || !subject.Patch.Empty(); outcome.HasEdit {
+		r.Edits = append(r.Edits, Edit{ID: d.ID, Result: outcome.Result, Patch: subject.Patch})
 	}
-	r.After(callCtx, d, outcome)
+	r.AfterAttempt(callCtx, d, outcome)
 	return nil
 }
 
-// Result turns what a handler has set as its result into what the status can
+// NormalizeResult turns what a handler has set as its result into what the status can
 // keep. The error is permanent: the handler would do the same again.
-func Result(value any) (any, error) {
+func NormalizeResult(value any) (any, error) {
 	result, err := object.Normalize(value)
 	if err != nil {
 		return nil, handler.Permanent(fmt.Errorf("the result cannot be stored in the status: %w", err))

@@ -74,10 +74,10 @@ func TestContributions(t *testing.T) {
 				return errNetwork
 			}),
 		)
-		if err != nil || len(runner.Contributions) != 2 || runner.Attempts != 3 {
-			t.Fatalf("got %+v, %v", runner.Contributions, err)
+		if err != nil || len(runner.Edits) != 2 || runner.Attempts != 3 {
+			t.Fatalf("got %+v, %v", runner.Edits, err)
 		}
-		result, patched := runner.Contributions[0], runner.Contributions[1]
+		result, patched := runner.Edits[0], runner.Edits[1]
 		if result.ID != "result" || !reflect.DeepEqual(result.Result, map[string]any{"size": int64(1)}) || !result.Patch.Empty() {
 			t.Errorf("got %+v", result)
 		}
@@ -105,7 +105,7 @@ func TestTheEngineMayEndTheRunBeforeEveryAttempt(t *testing.T) {
 		if !errors.Is(err, stop) || runner.Attempts != 1 || progress.Done() {
 			t.Errorf("got %v, %d attempts", err, runner.Attempts)
 		}
-		if wake, waiting := progress.Wake(); wake != 0 || !waiting {
+		if wake, waiting := progress.NextDelay(); wake != 0 || !waiting {
 			t.Errorf("got %v, %v", wake, waiting)
 		}
 		w.cycle(a, b)
@@ -153,8 +153,8 @@ func TestTheContextOfACall(t *testing.T) {
 			return nil
 		}, handler.Timeout(time.Minute))
 		runner, _ := w.begin([]*handler.Declaration{d})
-		prepare := runner.Context
-		runner.Context = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
+		prepare := runner.Prepare
+		runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
 			return prepare(context.WithValue(ctx, key{}, d.ID), d)
 		}
 		if err := runner.Run(t.Context(), []*handler.Declaration{d}); err != nil {
@@ -165,10 +165,10 @@ func TestTheContextOfACall(t *testing.T) {
 }
 
 func TestResult(t *testing.T) {
-	if got, err := execution.Result([]string{"a"}); err != nil || !reflect.DeepEqual(got, []any{"a"}) {
+	if got, err := execution.NormalizeResult([]string{"a"}); err != nil || !reflect.DeepEqual(got, []any{"a"}) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := execution.Result(func() {}); got != nil || !handler.Permanently(err) {
+	if got, err := execution.NormalizeResult(func() {}); got != nil || !handler.Permanently(err) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

@@ -56,7 +56,7 @@ func TestSeries(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				var series execution.Series
+				var series execution.Attempts
 				d := w.handler("a", nothing, test.options...)
 				for _, err := range test.errs {
 					text := ""
@@ -82,7 +82,7 @@ func nothing(context.Context, *handler.Change) error { return nil }
 func TestTheTimeoutOfASeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := (&world{t: t}).handler("a", nothing, handler.Timeout(30*time.Second))
-		var series execution.Series
+		var series execution.Attempts
 		began := time.Now()
 		outcome := series.Try(t.Context(), d, time.Minute, func(ctx context.Context, _ handler.Attempt) (any, error) {
 			<-ctx.Done()

@@ -19,7 +19,7 @@ const shortestPause = 100 * time.Millisecond
 
 // index brings one object in one index up to date. The series is of the attempts
 // that have failed before.
-func (x *Indexer) index(ctx context.Context, at entry, body *object.Body, series execution.Series) {
+func (x *Indexer) index(ctx context.Context, at entry, body *object.Body, series execution.Attempts) {
 	outcome, matched := x.attempt(ctx, at, body, &series)
 	switch {
 	case ctx.Err() != nil: // what it has come to says nothing of the object
@@ -51,7 +51,7 @@ func (x *Indexer) again(ctx context.Context, at entry, known *failure) {
 
 // attempt calls the function, unless the object does not match its filters. A
 // filter that fails is an error of the function.
-func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, series *execution.Series) (outcome execution.Outcome, matched bool) {
+func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, series *execution.Attempts) (outcome execution.Outcome, matched bool) {
 	ctx, subject := x.Prepare(ctx, body, at.handler)
 	failed := handler.Guarded(func() error {
 		matched = at.handler.InScope(&handler.Occasion{Subject: subject})

@@ -136,12 +136,12 @@ func (w *world) put(name string, body *object.Body) {
 func (w *world) change(name, value string, more ...string) {
 	body := pod(name, value, more...)
 	w.put(name, body)
-	w.indexer.Seen(w.ctx, owner(name), body)
+	w.indexer.Update(w.ctx, owner(name), body)
 }
 
 func (w *world) remove(name string) {
 	w.put(name, nil)
-	w.indexer.Gone(owner(name))
+	w.indexer.Remove(owner(name))
 }
 
 // has checks what is in the index: "name=value".

@@ -50,7 +50,7 @@ type entry struct {
 // failure is what is remembered of an entry whose function has failed.
 type failure struct {
 	uid    types.UID
-	series execution.Series
+	series execution.Attempts
 	timer  *time.Timer // until the next attempt; nil: there is none
 }
 
@@ -63,10 +63,10 @@ func New(config Config) *Indexer {
 	return &Indexer{Config: config, failing: map[entry]*failure{}}
 }
 
-// Seen indexes an object that has come or changed. For an object in the place of
+// Update indexes an object that has come or changed. For an object in the place of
 // another one of its name, Gone is called before. The context is also for what is
 // to be repeated later: nothing is, when it is done.
-func (x *Indexer) Seen(ctx context.Context, owner object.Key, body *object.Body) {
+func (x *Indexer) Update(ctx context.Context, owner object.Key, body *object.Body) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -79,13 +79,13 @@ func (x *Indexer) Seen(ctx context.Context, owner object.Key, body *object.Body)
 			continue // excluded, for ever or until the pause is over
 		}
 		x.forget(at)
-		x.index(ctx, at, body, execution.Series{})
+		x.index(ctx, at, body, execution.Attempts{})
 	}
 }
 
-// Gone takes an object that was deleted out of all indices. One that is created
+// Remove takes an object that was deleted out of all indices. One that is created
 // under its name is another object, and nothing is held against it.
-func (x *Indexer) Gone(owner object.Key) {
+func (x *Indexer) Remove(owner object.Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -97,8 +97,8 @@ func (x *Indexer) Gone(owner object.Key) {
 	}
 }
 
-// AllGone takes out all objects that are not watched any longer.
-func (x *Indexer) AllGone(gone func(owner object.Key) bool) {
+// RemoveFunc takes out all objects that are not watched any longer.
+func (x *Indexer) RemoveFunc(gone func(owner object.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for at := range x.failing {

@@ -195,8 +195,8 @@ func TestOtherKindsOfHandlersAreLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := w.start(d)
-		x.Seen(w.ctx, owner("one"), object.NewBody(map[string]any{}))
-		x.Gone(owner("one"))
+		x.Update(w.ctx, owner("one"), object.NewBody(map[string]any{}))
+		x.Remove(owner("one"))
 		x.Close()
 	})
 }

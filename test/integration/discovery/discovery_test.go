@@ -28,7 +28,7 @@ func scan(t *testing.T) discovery.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := discovery.ForConfig(config, httpClient)
+	source, err := discovery.NewSource(config, httpClient)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestAnAPIServiceThatIsDown(t *testing.T) {
 	g.Expect(names(got)).To(gomega.Equal([]string{"pods.v1", "kopfexamples.v1.kopf.dev"}))
 	var incomplete *discovery.IncompleteError
 	g.Expect(errors.As(errors.Join(got.Warnings...), &incomplete)).To(gomega.BeTrue())
-	g.Expect(incomplete.Unseen).To(gomega.Equal([]schema.GroupVersion{down}))
+	g.Expect(incomplete.Unavailable).To(gomega.Equal([]schema.GroupVersion{down}))
 	g.Expect(incomplete.Selector).To(gomega.Equal(selector.New("metrics.k8s.io", "pods")))
 }
 
@@ -208,7 +208,7 @@ func apiService(gv schema.GroupVersion) client.Object {
 
 func names(r discovery.Resolution) []string {
 	var list []string
-	for _, s := range r.Served {
+	for _, s := range r.Resources {
 		list = append(list, s.String())
 	}
 	return list

@@ -94,7 +94,7 @@ func (b *bench) start() {
 	b.t.Helper()
 	connection, err := rest.HTTPClientFor(b.config)
 	b.Expect(err).NotTo(gomega.HaveOccurred())
-	resources, err := discovery.ForConfig(b.config, connection)
+	resources, err := discovery.NewSource(b.config, connection)
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	s := settings.Settings{}
 	s.Scope.Namespaces = []string{b.namespace}

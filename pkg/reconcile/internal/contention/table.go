@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// Patience is how many times in a row are a dispute: more than a person has, and
+	// Threshold is how many times in a row are a dispute: more than a person has, and
 	// no more than a second of two operators.
-	Patience = 10
+	Threshold = 10
 	// Window is how soon after the time before one more has to come.
 	Window = 10 * time.Second
 )
 
-// Table has what was written just now. K names an object, with its uid. It is safe
+// Detector has what was written just now. K names an object, with its uid. It is safe
 // for concurrent use, if each object is written by one at a time.
-type Table[K comparable] struct {
+type Detector[K comparable] struct {
 	delays []time.Duration
 
 	mu      sync.Mutex
@@ -27,8 +27,8 @@ type Table[K comparable] struct {
 
 // New makes a table. The delays are the pauses in a dispute, the last of which
 // repeats; without any, nothing is noticed.
-func New[K comparable](delays []time.Duration) *Table[K] {
-	return &Table[K]{delays: delays, objects: map[K]*entry{}}
+func New[K comparable](delays []time.Duration) *Detector[K] {
+	return &Detector[K]{delays: delays, objects: map[K]*entry{}}
 }
 
 // entry is about one object.
@@ -48,9 +48,9 @@ type Finding struct {
 	Begins bool
 }
 
-// Look compares a merge patch, which is to be the smallest one for the body, with
+// Check compares a merge patch, which is to be the smallest one for the body, with
 // what was written before.
-func (t *Table[K]) Look(name K, body, merge map[string]any) Finding {
+func (t *Detector[K]) Check(name K, body, merge map[string]any) Finding {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	known := t.objects[name]
@@ -62,12 +62,12 @@ func (t *Table[K]) Look(name K, body, merge map[string]any) Finding {
 	if known.calm() {
 		undone = 0
 	}
-	return Finding{Fields: fields, Begins: len(fields) > 0 && undone+1 == Patience}
+	return Finding{Fields: fields, Begins: len(fields) > 0 && undone+1 == Threshold}
 }
 
-// Written notes what was written, as far as the server has taken it, and tells for
+// RecordWrite notes what was written, as far as the server has taken it, and tells for
 // how long the object is to be left alone.
-func (t *Table[K]) Written(name K, merge map[string]any, taken func(object.Path, any) bool, found Finding) time.Duration {
+func (t *Detector[K]) RecordWrite(name K, merge map[string]any, taken func(object.Path, any) bool, found Finding) time.Duration {
 	if len(t.delays) == 0 {
 		return 0
 	}
@@ -94,14 +94,14 @@ func (e *entry) undo(delays []time.Duration) time.Duration {
 	}
 	e.undone++
 	e.since = time.Now()
-	if over := e.undone - Patience; over >= 0 {
+	if over := e.undone - Threshold; over >= 0 {
 		e.pause = delays[min(over, len(delays)-1)]
 	}
 	return e.pause
 }
 
-// Pause is for how long an object is still to be left alone.
-func (t *Table[K]) Pause(name K) time.Duration {
+// Delay is for how long an object is still to be left alone.
+func (t *Detector[K]) Delay(name K) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.objects[name]; known != nil && known.pause > 0 {
@@ -114,7 +114,7 @@ func (t *Table[K]) Pause(name K) time.Duration {
 func (e *entry) calm() bool { return time.Since(e.since) > Window+2*e.pause }
 
 // sweep forgets, soon, what is over.
-func (t *Table[K]) sweep() {
+func (t *Detector[K]) sweep() {
 	if t.sweeps {
 		return
 	}

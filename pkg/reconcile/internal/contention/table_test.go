@@ -15,7 +15,7 @@ func delays() []time.Duration { return []time.Duration{time.Second, 2 * time.Sec
 
 // thing is an object with an operator that writes to it.
 type thing struct {
-	table  *Table[string]
+	table  *Detector[string]
 	body   m
 	found  Finding       // of the last write
 	pause  time.Duration // after it
@@ -30,12 +30,12 @@ func (o *thing) write(wanted m) {
 	if merge == nil {
 		return
 	}
-	o.found = o.table.Look("one", o.body, merge)
+	o.found = o.table.Check("one", o.body, merge)
 	if o.found.Begins {
 		o.begins++
 	}
 	o.body = patch.ApplyMerge(o.body, merge)
-	o.pause = o.table.Written("one", merge, func(object.Path, any) bool { return true }, o.found)
+	o.pause = o.table.RecordWrite("one", merge, func(object.Path, any) bool { return true }, o.found)
 }
 
 // others write, too.
@@ -72,7 +72,7 @@ func TestWhatIsADispute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newThing()
-				for i := range 3 * Patience {
+				for i := range 3 * Threshold {
 					o.write(test.ours(i))
 					time.Sleep(test.pause)
 					o.others(test.theirs(i))
@@ -91,7 +91,7 @@ func TestAPersonMayInsist(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newThing()
 		for range 5 {
-			for range Patience - 1 {
+			for range Threshold - 1 {
 				o.write(m{"spec": m{"x": "a"}})
 				o.others(m{"spec": m{"x": "b"}})
 				time.Sleep(time.Second)
@@ -107,20 +107,20 @@ func TestAPersonMayInsist(t *testing.T) {
 func TestADisputeSlowsDownAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newThing()
-		for range Patience + 1 {
+		for range Threshold + 1 {
 			o.write(m{"spec": m{"x": "a"}})
 			o.others(m{"spec": m{"x": "b"}})
 		}
 		for i, want := range []time.Duration{2 * time.Second, 4 * time.Second, 4 * time.Second} {
 			o.write(m{"spec": m{"x": "a"}})
-			if o.pause != want || o.table.Pause("one") != want || o.table.Pause("another") != 0 {
-				t.Errorf("%d. got %v and %v, want %v", i, o.pause, o.table.Pause("one"), want)
+			if o.pause != want || o.table.Delay("one") != want || o.table.Delay("another") != 0 {
+				t.Errorf("%d. got %v and %v, want %v", i, o.pause, o.table.Delay("one"), want)
 			}
 			o.others(m{"spec": m{"x": "b"}})
 			time.Sleep(o.pause)
 		}
-		if o.begins != 1 || o.table.Pause("one") != 0 {
-			t.Errorf("got %d disputes, a pause of %v", o.begins, o.table.Pause("one"))
+		if o.begins != 1 || o.table.Delay("one") != 0 {
+			t.Errorf("got %d disputes, a pause of %v", o.begins, o.table.Delay("one"))
 		}
 		o.write(m{"spec": m{"x": "a"}})
 		time.Sleep(Window + 2*o.pause + time.Second)
@@ -134,7 +134,7 @@ func TestADisputeSlowsDownAndEnds(t *testing.T) {
 func TestNothingIsKeptOfObjectsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newThing()
-		for range 2 * Patience {
+		for range 2 * Threshold {
 			o.write(m{"spec": m{"x": "a"}})
 			o.others(m{"spec": m{"x": "b"}})
 		}
@@ -148,9 +148,9 @@ func TestNothingIsKeptOfObjectsAtRest(t *testing.T) {
 
 func TestWhatTheServerDoesNotTakeIsNotUndone(t *testing.T) {
 	table, merge := New[string](delays()), m{"spec": m{"unknown": "a"}}
-	for range 2 * Patience {
-		found := table.Look("one", m{}, merge)
-		if pause := table.Written("one", merge, func(object.Path, any) bool { return false }, found); pause > 0 || found.Begins {
+	for range 2 * Threshold {
+		found := table.Check("one", m{}, merge)
+		if pause := table.RecordWrite("one", merge, func(object.Path, any) bool { return false }, found); pause > 0 || found.Begins {
 			t.Fatalf("got %v, %v", pause, found)
 		}
 	}
@@ -159,7 +159,7 @@ func TestWhatTheServerDoesNotTakeIsNotUndone(t *testing.T) {
 func TestTheGuardCanBeDisabled(t *testing.T) {
 	o := newThing()
 	o.table = New[string](nil)
-	for range 3 * Patience {
+	for range 3 * Threshold {
 		o.write(m{"spec": m{"x": "a"}})
 		o.others(m{"spec": m{"x": "b"}})
 	}

@@ -65,8 +65,8 @@ func (c *Client) Patch(ctx context.Context, key types.NamespacedName, subresourc
 	return c.one(ctx, c.merging(merge), key, subresource, unexecuted)
 }
 
-// Probe asks the server what it would say to such a patch. Nothing is stored.
-func (c *Client) Probe(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) error {
+// DryRun asks the server what it would say to such a patch. Nothing is stored.
+func (c *Client) DryRun(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) error {
 	_, err := c.one(ctx, c.merging(merge).Param("dryRun", metav1.DryRunAll), key, subresource, temporary)
 	return err
 }

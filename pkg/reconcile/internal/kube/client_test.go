@@ -105,7 +105,7 @@ func TestRequests(t *testing.T) {
 			return err
 		}, `PATCH /apis/kopf.dev/v1/namespaces/ns/kopfexamples/one?fieldManager=kopf&fieldValidation=Ignore application/merge-patch+json {"spec":{}}`},
 		"probe": {kex, func(ctx context.Context, c *Client) error {
-			return c.Probe(ctx, one, "", []byte(`{"spec":{}}`))
+			return c.DryRun(ctx, one, "", []byte(`{"spec":{}}`))
 		}, `PATCH /apis/kopf.dev/v1/namespaces/ns/kopfexamples/one?dryRun=All&fieldManager=kopf&fieldValidation=Ignore application/merge-patch+json {"spec":{}}`},
 		"patch of the status": {kex, func(ctx context.Context, c *Client) error {
 			_, err := c.Patch(ctx, one, "status", []byte(`{"status":{}}`))

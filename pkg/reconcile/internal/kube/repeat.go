@@ -37,7 +37,7 @@ func (c *Client) do(ctx context.Context, request *rest.Request, worth func(error
 			return data, err
 		}
 		pause := wait.Jitter(c.networking.ErrorBackoffs[attempt], jitter)
-		if asked := Delay(err); asked > longestDelay || !sleep(ctx, max(pause, asked)) {
+		if asked := RetryAfter(err); asked > longestDelay || !sleep(ctx, max(pause, asked)) {
 			return data, err
 		}
 	}
@@ -67,8 +67,8 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// Delay is how long the API server wants to be left alone; 0 if it does not say.
-func Delay(err error) time.Duration {
+// RetryAfter is how long the API server wants to be left alone; 0 if it does not say.
+func RetryAfter(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second
 }
@@ -78,7 +78,7 @@ func Delay(err error) time.Duration {
 func unexecuted(err error) bool {
 	var failed *net.OpError
 	return apierrors.IsTooManyRequests(err) ||
-		code(err) == http.StatusServiceUnavailable && Delay(err) > 0 ||
+		code(err) == http.StatusServiceUnavailable && RetryAfter(err) > 0 ||
 		utilnet.IsConnectionRefused(err) ||
 		errors.As(err, &failed) && failed.Op == "dial"
 }
@@ -90,7 +90,7 @@ func temporary(err error) bool {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	}
-	return unexecuted(err) || Delay(err) > 0 || interrupted(err)
+	return unexecuted(err) || RetryAfter(err) > 0 || interrupted(err)
 }
 
 // interrupted tells whether the connection has broken.

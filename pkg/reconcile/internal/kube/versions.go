@@ -16,10 +16,10 @@ type Version struct {
 	ResourceVersion string
 }
 
-// Versions reads which objects of a namespace there are now; of all namespaces
+// ListVersions reads which objects of a namespace there are now; of all namespaces
 // if it is empty. The answer is consistent: no write that was committed before
 // is missing in it. Of the objects, only their metadata is transferred.
-func (c *Client) Versions(ctx context.Context, namespace string) (map[types.NamespacedName]Version, error) {
+func (c *Client) ListVersions(ctx context.Context, namespace string) (map[types.NamespacedName]Version, error) {
 	versions := map[types.NamespacedName]Version{}
 	list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return c.metadata.Namespace(namespace).List(ctx, options)
@@ -38,9 +38,9 @@ func (c *Client) Versions(ctx context.Context, namespace string) (map[types.Name
 	return versions, nil
 }
 
-// Managers reads who has written which fields of an object, as the API server knows
+// ManagedFields reads who has written which fields of an object, as the API server knows
 // it; the objects themselves are kept without that.
-func (c *Client) Managers(ctx context.Context, key types.NamespacedName) ([]metav1.ManagedFieldsEntry, error) {
+func (c *Client) ManagedFields(ctx context.Context, key types.NamespacedName) ([]metav1.ManagedFieldsEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.networking.RequestTimeout)
 	defer cancel()
 	found, err := c.metadata.Namespace(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})

@@ -65,5 +65,5 @@ func versionsOf(t *testing.T, answer http.HandlerFunc) (map[types.NamespacedName
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.Versions(t.Context(), "ns")
+	return client.ListVersions(t.Context(), "ns")
 }

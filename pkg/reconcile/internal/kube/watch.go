@@ -92,7 +92,7 @@ func (f *follower) failed(err error) time.Duration {
 		pause = min(2*pause, f.watching.ReconnectLimit)
 	}
 	f.failures++
-	return max(wait.Jitter(pause, jitter), Delay(err))
+	return max(wait.Jitter(pause, jitter), RetryAfter(err))
 }
 
 // request asks for a watch, once. An answer that does not come is given up like a
