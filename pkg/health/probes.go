@@ -80,12 +80,12 @@ func (p *prober) probe() answer {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), p.age, errLate)
 	defer cancel()
 	var current answer
-	err := handler.Guarded(func() error {
+	err := handler.WithRecover(func() error {
 		current = reported(p.call(ctx))
 		return nil
 	})
 	if err != nil {
-		p.log.Error(err, "The probes cannot be made.", handler.StackOf(err)...)
+		p.log.Error(err, "The probes cannot be made.", handler.StackValues(err)...)
 		return failure("the probes cannot be made; the log tells why")
 	}
 	return current

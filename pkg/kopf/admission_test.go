@@ -29,7 +29,7 @@ func reviewPod(t *testing.T, review *handler.Review, fn func(context.Context, *A
 	r := NewRegistry()
 	For[*corev1.Pod](r).OnMutate(fn, ID("fn"))
 	d := only(t, r)
-	subject := handler.Subject{Body: review.Body(), Patch: &patch.Patch{}, Resource: &selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod"}}
+	subject := handler.CallContext{Body: review.Body(), Patch: &patch.Patch{}, Resource: &selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod"}}
 	a := handler.NewAdmission(subject, d, review)
 	return a, d.CallAdmission(t.Context(), a)
 }

@@ -71,7 +71,7 @@ type (
 	// Reason is what has happened to an object. See package cause.
 	Reason = cause.Reason
 	// ErrorsMode is what becomes of regular errors.
-	ErrorsMode = handler.Mode
+	ErrorsMode = handler.ErrorsMode
 
 	// TemporaryError asks for another attempt; see Temporary.
 	TemporaryError = handler.TemporaryError

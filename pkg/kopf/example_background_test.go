@@ -115,7 +115,7 @@ func ExampleNewMemo() {
 
 	// What the operator does then:
 	ctx, values := context.Background(), memo.NewValues(memo.NewValues(nil))
-	claim := handler.Subject{Body: object.NewBody(nil), Memo: func() *memo.Values { return values }}
+	claim := handler.CallContext{Body: object.NewBody(nil), Memo: func() *memo.Values { return values }}
 	for range 3 {
 		_ = pinged(ctx, handler.NewEvent(claim, nil, "MODIFIED"))
 	}

@@ -41,19 +41,19 @@ type (
 // ID sets the handler's id; by default it is the function's name. Progress and
 // results are kept under it: ID("create_fn") takes over a handler of an operator
 // in Python. A function literal needs one.
-func ID(id string) handler.GeneralOption { return handler.ID(id) }
+func ID(id string) handler.HandlerOption { return handler.ID(id) }
 
 // Param hands a value to the handler: Change.Param.
-func Param(value any) handler.GeneralOption { return handler.Param(value) }
+func Param(value any) handler.HandlerOption { return handler.Param(value) }
 
 // Labels calls the handler only for objects whose labels match, all of them.
-func Labels(filters Filters) handler.AnyOption { return handler.Labels(filters) }
+func Labels(filters Filters) handler.ObjectOption { return handler.Labels(filters) }
 
 // Annotations calls the handler only for objects whose annotations match.
-func Annotations(filters Filters) handler.AnyOption { return handler.Annotations(filters) }
+func Annotations(filters Filters) handler.ObjectOption { return handler.Annotations(filters) }
 
 // When calls the handler only if the predicate agrees.
-func When(predicate func(Arguments) bool) handler.AnyOption { return handler.When(predicate) }
+func When(predicate func(Arguments) bool) handler.ObjectOption { return handler.When(predicate) }
 
 // Field restricts the handler to a field: "spec.size", or the parts of its path
 // one by one if they have dots: Field("metadata", "labels", "example.com/role").

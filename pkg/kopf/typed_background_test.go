@@ -28,8 +28,8 @@ func only(t *testing.T, r *Registry) *handler.Declaration {
 // living is an object that changes while a handler runs.
 type living struct{ raw map[string]any }
 
-func (l *living) subject() handler.Subject {
-	return handler.Subject{Live: func() *object.Body { return object.NewBody(l.raw) }, Patch: &patch.Patch{}}
+func (l *living) subject() handler.CallContext {
+	return handler.CallContext{Live: func() *object.Body { return object.NewBody(l.raw) }, Patch: &patch.Patch{}}
 }
 
 func TestTypedHandlersInTheBackgroundSeeTheObjectAsItIs(t *testing.T) {
@@ -54,13 +54,13 @@ func TestTypedHandlersInTheBackgroundSeeTheObjectAsItIs(t *testing.T) {
 		a.Update(func(p *corev1.Pod) error { p.Spec.NodeName = "n3"; return nil })
 		return errNoNode
 	}
-	for name, call := range map[string]func(handler.Subject) error{
-		"a daemon": func(s handler.Subject) error {
+	for name, call := range map[string]func(handler.CallContext) error{
+		"a daemon": func(s handler.CallContext) error {
 			r := NewRegistry()
 			For[*corev1.Pod](r).Daemon(func(_ context.Context, task *TaskOf[*corev1.Pod]) error { return look(task) }, ID("fn"))
 			return only(t, r).CallDaemon(t.Context(), handler.NewTask(s, nil, handler.Attempt{}, nil))
 		},
-		"a timer": func(s handler.Subject) error {
+		"a timer": func(s handler.CallContext) error {
 			r := NewRegistry()
 			For[*corev1.Pod](r).Timer(func(_ context.Context, tick *TickOf[*corev1.Pod]) error { return look(tick) }, ID("fn"))
 			return only(t, r).CallTimer(t.Context(), handler.NewTick(s, nil, handler.Attempt{}))
@@ -83,7 +83,7 @@ func TestTypedHandlersInTheBackgroundSeeTheObjectAsItIs(t *testing.T) {
 // filling is what an indexing function of a registry wants its table to have.
 func filling(t *testing.T, r *Registry, raw map[string]any) (any, error) {
 	t.Helper()
-	return only(t, r).CallIndex(t.Context(), handler.NewIndexed(handler.Subject{Body: object.NewBody(raw)}, nil, handler.Attempt{}))
+	return only(t, r).CallIndex(t.Context(), handler.NewIndexed(handler.CallContext{Body: object.NewBody(raw)}, nil, handler.Attempt{}))
 }
 
 func TestIndicesTakeWhatTheirFunctionsReturn(t *testing.T) {

@@ -36,7 +36,7 @@ func calling(t *testing.T, raw map[string]any, t2 handler.Transition, fn func(co
 	if err != nil {
 		t.Fatal(err)
 	}
-	subject := handler.Subject{Body: object.NewBody(raw), Patch: &patch.Patch{}}
+	subject := handler.CallContext{Body: object.NewBody(raw), Patch: &patch.Patch{}}
 	return subject.Patch, handlers[0].Call(t.Context(), handler.NewChange(subject, nil, handler.Attempt{}, t2, nil))
 }
 
@@ -99,7 +99,7 @@ func TestAnObjectThatDoesNotFitItsTypeIsAPermanentError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := call()
-			if !handler.Permanently(err) || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
+			if !handler.IsPermanent(err) || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -163,7 +163,7 @@ func TestATypedEventHasItsObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	event := func(raw map[string]any) *WatchEvent {
-		return handler.NewEvent(handler.Subject{Body: object.NewBody(raw)}, nil, watch.Modified)
+		return handler.NewEvent(handler.CallContext{Body: object.NewBody(raw)}, nil, watch.Modified)
 	}
 	if err := handlers[0].CallEvent(t.Context(), event(pod())); !errors.Is(err, errNoNode) {
 		t.Errorf("got %v", err)

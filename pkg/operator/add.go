@@ -69,7 +69,7 @@ func (o *operator) alien() error {
 // loggedIn refuses login handlers: a manager is connected already.
 func loggedIn(activities registry.Handlers) error {
 	for _, d := range activities.Of(handler.OnLogin) {
-		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which has a connection: give it the Config of a login.Credentials, or use kopf.Run", d.Place, d.ID)
+		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which has a connection: give it the Config of a login.Credentials, or use kopf.Run", d.DeclaredAt, d.ID)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ const reviewsPath = "/kopf"
 
 // mount lets the manager's webhook server answer the reviews.
 func mount(mgr manager.Manager, reviews http.Handler) error {
-	err := handler.Guarded(func() error { // the server panics over a path that it has already
+	err := handler.WithRecover(func() error { // the server panics over a path that it has already
 		mgr.GetWebhookServer().Register(reviewsPath+"/", http.StripPrefix(reviewsPath, reviews))
 		return nil
 	})

@@ -17,7 +17,7 @@ func (p *pass) enlist(c *cycle) {
 		return
 	}
 	if !c.deleting {
-		whole := &handler.Occasion{Subject: c.Subject, New: p.body.Raw()}
+		whole := &handler.Cause{CallContext: c.CallContext, New: p.body.Raw()}
 		c.companions = p.background.Where(func(d *handler.Declaration) bool { return d.InScope(whole) })
 	}
 	if len(c.companions) == 0 && p.memory.background == nil {

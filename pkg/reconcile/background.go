@@ -85,11 +85,11 @@ func (b *background) look() {
 }
 
 // Prepare makes the context and the subject of one call.
-func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
+func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 	e := b.engine
 	about := About{Body: b.live, Resource: b.served.Resource}
 	about.Logger = e.told.Logger(e.logger(b.key), about.Body, "handler", d.ID)
-	subject := handler.Subject{Live: about.Body, Resource: &b.served.Resource, Logger: about.Logger, Client: e.Client, Memo: b.memos}
+	subject := handler.CallContext{Live: about.Body, Resource: &b.served.Resource, Logger: about.Logger, Client: e.Client, Memo: b.memos}
 	return e.Context(ctx, about), subject
 }
 

@@ -17,7 +17,7 @@ import (
 // cycle is the handling of one change of one object, from its detection until
 // all handlers have finished. It can take many passes, and survives restarts.
 type cycle struct {
-	handler.Occasion
+	handler.Cause
 	// first is the essence of the cycle's first pass. It becomes the base when
 	// the cycle ends: what changes while the cycle runs is the next change.
 	first object.Essence
@@ -51,13 +51,13 @@ func (c *cycle) mustBeHeld() bool { return c.wanted && !c.held && !c.deleting }
 // detect compares the object with what was handled last.
 func (p *pass) detect(ctx context.Context) (*cycle, error) {
 	c := &cycle{deleting: p.body.Deleting(), held: slices.Contains(p.body.Finalizers(), p.Settings.Persistence.Finalizer)}
-	c.Subject, p.foreign = p.subject(), false
+	c.CallContext, p.foreign = p.subject(), false
 	if len(p.changing) > 0 {
 		if err := p.compare(ctx, c); err != nil {
 			return nil, err
 		}
-		c.inScope = p.changing.InScope(&c.Occasion)
-		c.wanted = p.changing.HoldDeletion(&c.Occasion)
+		c.inScope = p.changing.InScope(&c.Cause)
+		c.wanted = p.changing.HoldDeletion(&c.Cause)
 		if c.Reason.Handled() {
 			c.handlers = p.selected(c)
 		}
@@ -138,14 +138,14 @@ func (p *pass) reopen(ctx context.Context, c *cycle, change *cause.Change) error
 // until now: what is new since then is the next cycle's business, and what is
 // not there any more is nobody's.
 func (p *pass) selected(c *cycle) registry.Handlers {
-	selected := p.changing.Selected(&c.Occasion)
+	selected := p.changing.Selected(&c.Cause)
 	if !p.memory.inherited && len(p.memory.said) > 0 {
 		selected = selected.Where(func(d *handler.Declaration) bool { return d.Kind != handler.OnResume || !p.memory.wasFinished(d.ID) })
 	}
 	if !c.resumed || c.Reason != cause.Update || object.Equal(c.first, c.New) {
 		return selected
 	}
-	began := c.Occasion
+	began := c.Cause
 	began.New, began.Diff = c.first, diff.Compute(essence(c.Old), essence(c.first), diff.Full)
 	return selected.Where(func(d *handler.Declaration) bool { return d.Selects(&began) })
 }

@@ -53,11 +53,11 @@ func (p *pass) untold() bool {
 func (p *pass) callEvent(ctx context.Context, event object.WatchEvent) []execution.Edit {
 	visit := *p
 	visit.body = event.Snapshot.Body()
-	occasion := &handler.Occasion{Subject: visit.subject(), New: visit.body.Raw()}
+	occasion := &handler.Cause{CallContext: visit.subject(), New: visit.body.Raw()}
 	var contributions []execution.Edit
 	for _, d := range p.events {
 		wanted := false
-		err := handler.Guarded(func() error { wanted = d.InScope(occasion); return nil })
+		err := handler.WithRecover(func() error { wanted = d.InScope(occasion); return nil })
 		if !wanted && err == nil {
 			continue
 		}
@@ -84,7 +84,7 @@ func (p *pass) callEventHandler(ctx context.Context, d *handler.Declaration, eve
 	}
 	p.measure(p.served, d, execution.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)})
 	if failure != nil {
-		p.log.Error(failure, "The event handler failed; this is ignored.", append(handler.StackOf(failure), "handler", d.ID)...)
+		p.log.Error(failure, "The event handler failed; this is ignored.", append(handler.StackValues(failure), "handler", d.ID)...)
 	}
 	return execution.Edit{ID: d.ID, Result: result, Patch: subject.Patch}
 }

@@ -25,7 +25,7 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 	c.enter()
 	p.began = time.Now()
 	runner := &execution.Runner{
-		Cause: &c.Occasion, Progress: c.progress,
+		Cause: &c.Cause, Progress: c.progress,
 		Lifecycle: p.Settings.Execution.Lifecycle, Backoff: p.Settings.Execution.Backoff,
 		Prepare: p.prepare,
 		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
@@ -71,7 +71,7 @@ func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runne
 }
 
 // prepare makes the context of one call of a handler.
-func (p *pass) prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
+func (p *pass) prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 	subject, body := p.subject(), p.body // the one that the handler is called with
 	about := About{Body: func() *object.Body { return body }, Resource: p.Resource}
 	about.Logger = p.told.Logger(p.log, about.Body, "handler", d.ID)
@@ -79,6 +79,6 @@ func (p *pass) prepare(ctx context.Context, d *handler.Declaration) (context.Con
 	return p.Context(ctx, about), subject
 }
 
-func (p *pass) subject() handler.Subject {
-	return handler.Subject{Body: p.body, Resource: &p.served.Resource, Logger: p.log, Client: p.Client, Memo: p.memos}
+func (p *pass) subject() handler.CallContext {
+	return handler.CallContext{Body: p.body, Resource: &p.served.Resource, Logger: p.log, Client: p.Client, Memo: p.memos}
 }

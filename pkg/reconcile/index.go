@@ -30,7 +30,7 @@ func (e *Engine) claim() (giveBack func(), err error) {
 			continue
 		}
 		if err := d.Table.Claim(); err != nil {
-			problems = append(problems, fmt.Errorf("%s: the index %q: %w", d.Place, d.ID, err))
+			problems = append(problems, fmt.Errorf("%s: the index %q: %w", d.DeclaredAt, d.ID, err))
 			continue
 		}
 		claimed[d.Table] = struct{}{}
@@ -53,7 +53,7 @@ func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Ind
 	return indexing.New(indexing.Config{
 		Handlers: indices,
 		Backoff:  e.Settings.Execution.Backoff,
-		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject) {
+		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
 			return e.indexed(ctx, s, body, d)
 		},
 		Measure: func(d *handler.Declaration, o execution.Outcome) { e.measure(s, d, o) },
@@ -67,11 +67,11 @@ func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Ind
 }
 
 // indexed makes the context and the subject of one call of an indexing function.
-func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject) {
+func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
 	key := object.Key{Resource: s.name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 	about := About{Body: func() *object.Body { return body }, Resource: s.Resource}
 	about.Logger = e.told.Logger(e.logger(key), about.Body, "handler", d.ID)
-	subject := handler.Subject{Body: body, Resource: &s.Resource, Logger: about.Logger, Client: e.Client}
+	subject := handler.CallContext{Body: body, Resource: &s.Resource, Logger: about.Logger, Client: e.Client}
 	uid := body.UID()
 	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.Memos) }
 	return e.Context(ctx, about), subject

@@ -53,13 +53,13 @@ func (p *pass) report(c *cycle, d *handler.Declaration, o execution.Outcome) {
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
-		log.Error(o.Ignored, "The handler failed; this is ignored.", handler.StackOf(o.Ignored)...)
+		log.Error(o.Ignored, "The handler failed; this is ignored.", handler.StackValues(o.Ignored)...)
 	case o.Succeeded() && o.HasEdit:
 		c.unwritten = append(c.unwritten, d.ID)
 	case o.Succeeded():
 		p.succeeded(d.ID)
 	case o.Final: // be it that it has waited for its sub-handlers too long
-		log.Error(o.Err, "The handler failed permanently.", handler.StackOf(o.Err)...)
+		log.Error(o.Err, "The handler failed permanently.", handler.StackValues(o.Err)...)
 		p.post(p.body, warning, "HandlerFailed", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
 	case errors.As(o.Err, &children):
 		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
@@ -67,7 +67,7 @@ func (p *pass) report(c *cycle, d *handler.Declaration, o execution.Outcome) {
 		log.Info("The handler will be retried.", "error", o.Err.Error(), "delay", o.Delay.String())
 		p.post(p.body, warning, "HandlerRetrying", fmt.Sprintf("Handler %s will be retried: %s", d.ID, o.Err))
 	default:
-		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
+		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
 		p.post(p.body, warning, "HandlerRetrying", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))
 	}
 }

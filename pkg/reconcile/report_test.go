@@ -113,7 +113,7 @@ func TestOutcomesAreReported(t *testing.T) {
 
 func TestWhatIsGivenUpForAnotherReasonIsSaid(t *testing.T) {
 	p, w := witnessed()
-	c := &cycle{Occasion: handler.Occasion{Reason: cause.Delete}}
+	c := &cycle{Cause: handler.Cause{Reason: cause.Delete}}
 	c.progress = execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
 	c.progress.Load("a")
 	c.progress.Load("b")
@@ -127,7 +127,7 @@ func TestWhatIsGivenUpForAnotherReasonIsSaid(t *testing.T) {
 
 func TestAChangeWithoutHandlersIsSaidToBeOne(t *testing.T) {
 	p, w := witnessed()
-	c := &cycle{Occasion: handler.Occasion{Reason: cause.Update}}
+	c := &cycle{Cause: handler.Cause{Reason: cause.Update}}
 	c.progress = execution.NewProgress(func(string) *storage.Record { return nil })
 	p.announce(c)
 	if got := strings.Join(w.log, "\n"); !strings.Contains(got, "No handler is for this update") {

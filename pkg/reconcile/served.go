@@ -39,9 +39,9 @@ type served struct {
 
 func newServed(resource selector.Resource, handlers registry.Handlers, api *kube.Client) *served {
 	s := &served{Resource: resource, name: resource.String(), api: api, handlers: handlers}
-	s.changing = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.Changing() })
+	s.changing = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsChange() })
 	s.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
-	s.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.Background() })
+	s.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() })
 	s.idling = slices.ContainsFunc(s.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
 	for _, d := range s.changing {
 		if d.Field != nil && !slices.ContainsFunc(s.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {

@@ -46,13 +46,13 @@ func (w *webhook) evaluate(ctx context.Context, asked *admissionRequest, handler
 // callIfSelected calls the handler, if it is for the object as it is by now. A handler
 // that is declared several times is called once.
 func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration) {
-	if slices.ContainsFunc(e.called, d.Same) {
+	if slices.ContainsFunc(e.called, d.IsSame) {
 		return
 	}
 	subject := e.subjectFor(d)
 	selected := false
-	err := handler.Guarded(func() error {
-		selected = d.Selects(&handler.Occasion{Subject: subject, Review: e.review})
+	err := handler.WithRecover(func() error {
+		selected = d.Selects(&handler.Cause{CallContext: subject, Review: e.review})
 		return nil
 	})
 	if err == nil && !selected {
@@ -66,9 +66,9 @@ func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration)
 }
 
 // subjectFor is the object as the earlier mutations have left it.
-func (e *evaluation) subjectFor(d *handler.Declaration) handler.Subject {
+func (e *evaluation) subjectFor(d *handler.Declaration) handler.CallContext {
 	body := e.review.Body()
-	s := handler.Subject{
+	s := handler.CallContext{
 		Body: body, Patch: &patch.Patch{}, Resource: &e.request.resource,
 		Logger: e.log.WithValues("handler", d.ID), Client: e.Client,
 	}
@@ -92,7 +92,7 @@ func (e *evaluation) memoUID(body *object.Body) types.UID {
 }
 
 // callHandler calls the handler, and takes its patch.
-func (e *evaluation) callHandler(ctx context.Context, d *handler.Declaration, s handler.Subject) error {
+func (e *evaluation) callHandler(ctx context.Context, d *handler.Declaration, s handler.CallContext) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("there was no time left to call the handler %s", d.ID)
 	}

@@ -13,8 +13,8 @@ import (
 func NewHook(d *handler.Declaration, resource selector.Resource) configurations.Hook {
 	hook := configurations.Hook{
 		ID: d.ID, Validating: d.Kind == handler.OnValidate, Resource: resource,
-		Subresource: d.Reviews.Subresource, Persistent: d.Reviews.Persistent,
-		SideEffects: d.Reviews.SideEffects, IgnoreFailures: d.Reviews.IgnoreFailures,
+		Subresource: d.Webhook.Subresource, Persistent: d.Webhook.Persistent,
+		SideEffects: d.Webhook.SideEffects, IgnoreFailures: d.Webhook.IgnoreFailures,
 		LabelSelector: d.LabelSelector(),
 	}
 	for _, operation := range admissionOperations(d) {
@@ -27,10 +27,10 @@ func NewHook(d *handler.Declaration, resource selector.Resource) configurations.
 // is not asked about deletions, for there is nothing to change: and so an operator that
 // is gone does not hold them up.
 func admissionOperations(d *handler.Declaration) []admissionv1.Operation {
-	if len(d.Reviews.Operations) == 0 && d.Kind == handler.OnMutate {
+	if len(d.Webhook.Operations) == 0 && d.Kind == handler.OnMutate {
 		return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Connect}
 	}
-	return d.Reviews.Operations
+	return d.Webhook.Operations
 }
 
 // NewHooks are the admission handlers for the resources of a cluster, in the order of

@@ -38,14 +38,14 @@ func (e *evaluation) recordOutcome(d *handler.Declaration, log logr.Logger, err 
 	case err == nil:
 		log.V(1).Info("The request was admitted.")
 		return
-	case d.Reviews.IgnoreFailures:
-		log.Error(err, "The handler failed; this is ignored.", handler.StackOf(err)...)
+	case d.Webhook.IgnoreFailures:
+		log.Error(err, "The handler failed; this is ignored.", handler.StackValues(err)...)
 		e.warnings.add(fmt.Sprintf("ignored: %s", e.messageForUser(d, err)))
 		return
 	case errors.As(err, &rejection):
 		log.Info("The request was rejected.", append([]any{"reason", err.Error()}, e.rejectionLogValues(rejection)...)...)
 	default:
-		log.Error(err, "The handler failed, and the request was rejected.", append(e.rejectionLogValues(nil), handler.StackOf(err)...)...)
+		log.Error(err, "The handler failed, and the request was rejected.", append(e.rejectionLogValues(nil), handler.StackValues(err)...)...)
 	}
 	e.errors = append(e.errors, &handlerError{err, e.messageForUser(d, err)})
 }
@@ -55,7 +55,7 @@ func (e *evaluation) recordOutcome(d *handler.Declaration, log logr.Logger, err 
 func (e *evaluation) rejectionLogValues(by *handler.AdmissionError) []any {
 	code := http.StatusInternalServerError
 	if by != nil {
-		code = handler.StatusOf(by)
+		code = handler.HTTPStatus(by)
 	}
 	values := []any{"code", code, "user", e.request.User.Username, "dryRun", e.request.DryRun}
 	if by != nil && by.Code != 0 && by.Code != code {
@@ -100,7 +100,7 @@ func errorPriority(err error) int {
 	switch {
 	case errors.As(err, &rejection):
 		return 0
-	case handler.Permanently(err):
+	case handler.IsPermanent(err):
 		return 1
 	case errors.As(err, &temporary):
 		return 2

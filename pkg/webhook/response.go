@@ -17,7 +17,7 @@ import (
 func (q *admissionRequest) response(c *evaluation) *admissionv1.AdmissionReview {
 	answer := &admissionv1.AdmissionResponse{UID: q.uid}
 	status := func(err error) *metav1.Status {
-		return &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: int32(handler.StatusOf(err))} //nolint:gosec // three digits
+		return &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: int32(handler.HTTPStatus(err))} //nolint:gosec // three digits
 	}
 	if err := c.preferredError(); err != nil {
 		answer.Result = status(err)

@@ -72,11 +72,11 @@ func executed(t *testing.T, in executionInput) executionExpect {
 	progress := execution.NewProgress(func(string) *storage.Record { return recordOf(in) })
 	state := progress.Include(d.ID, cause.Create, false)
 	runner := &execution.Runner{
-		Cause: &handler.Occasion{Reason: cause.Create}, Progress: progress,
+		Cause: &handler.Cause{Reason: cause.Create}, Progress: progress,
 		Lifecycle: handler.AllAtOnce, Backoff: time.Minute,
 		BeforeAttempt: func(context.Context) error { return nil },
-		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
-			return ctx, handler.Subject{Body: object.NewBody(nil)}
+		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
+			return ctx, handler.CallContext{Body: object.NewBody(nil)}
 		},
 		AfterAttempt: func(_ context.Context, _ *handler.Declaration, o execution.Outcome) {
 			got.Final, got.Error = o.Final, errorName(o.Err)
@@ -104,7 +104,7 @@ func sameExecution(a, b executionExpect) bool {
 }
 
 func executionOptions(in executionInput) []handler.CreateOption {
-	modes := map[string]handler.Mode{"TEMPORARY": handler.ErrorsTemporary, "PERMANENT": handler.ErrorsPermanent, "IGNORED": handler.ErrorsIgnored}
+	modes := map[string]handler.ErrorsMode{"TEMPORARY": handler.ErrorsTemporary, "PERMANENT": handler.ErrorsPermanent, "IGNORED": handler.ErrorsIgnored}
 	options := []handler.CreateOption{handler.ID("fn"), handler.Errors(modes[in.Options.Errors])}
 	if in.Options.Timeout != nil {
 		options = append(options, handler.Timeout(seconds(*in.Options.Timeout)))

@@ -58,10 +58,10 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func occasionOf(in filtersInput) *handler.Occasion {
-	return &handler.Occasion{
-		Subject: handler.Subject{Body: object.NewBody(in.Body)},
-		Reason:  in.Reason, Initial: in.Initial,
+func occasionOf(in filtersInput) *handler.Cause {
+	return &handler.Cause{
+		CallContext: handler.CallContext{Body: object.NewBody(in.Body)},
+		Reason:      in.Reason, Initial: in.Initial,
 		Old: in.Old, New: in.New, Diff: diff.Compute(in.Old, in.New, diff.Full),
 	}
 }
@@ -93,7 +93,7 @@ func declared(in filtersInput) (*handler.Declaration, error) {
 	}
 }
 
-func optionsOf[O any](common []handler.AnyOption, field []handler.FieldOption) []O {
+func optionsOf[O any](common []handler.ObjectOption, field []handler.FieldOption) []O {
 	var options []O
 	for _, o := range common {
 		options = append(options, any(o).(O))
@@ -104,8 +104,8 @@ func optionsOf[O any](common []handler.AnyOption, field []handler.FieldOption) [
 	return options
 }
 
-func anyOptions(in map[string]any) []handler.AnyOption {
-	options := []handler.AnyOption{handler.AnyOption(handler.ID("fn"))}
+func anyOptions(in map[string]any) []handler.ObjectOption {
+	options := []handler.ObjectOption{handler.ObjectOption(handler.ID("fn"))}
 	if labels, ok := in["labels"].(map[string]any); ok {
 		options = append(options, handler.Labels(matchers(labels)))
 	}

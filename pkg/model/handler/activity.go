@@ -28,7 +28,7 @@ type Operator struct {
 //
 // Specification: Arguments.
 type Activity struct {
-	tried
+	attemptInfo
 	operator Operator
 	param    any
 }
@@ -36,7 +36,9 @@ type Activity struct {
 var _ memo.Holder = (*Activity)(nil)
 
 // NewActivity makes the arguments of one call.
-func NewActivity(o Operator, param any, a Attempt) *Activity { return &Activity{tried{a}, o, param} }
+func NewActivity(o Operator, param any, a Attempt) *Activity {
+	return &Activity{attemptInfo{a}, o, param}
+}
 
 // Logger logs with the handler in every line.
 func (a *Activity) Logger() logr.Logger { return a.operator.Logger }

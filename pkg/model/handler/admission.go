@@ -30,7 +30,7 @@ type AdmissionFunc func(ctx context.Context, a *Admission) error
 //
 // Specification: Arguments, "Resource admission kwargs"; Admission control.
 type Admission struct {
-	common
+	writable
 	review *Review
 	field  object.Path
 }
@@ -38,19 +38,19 @@ type Admission struct {
 var _ Arguments = (*Admission)(nil)
 
 // NewAdmission makes the arguments of one call of a handler.
-func NewAdmission(s Subject, d *Declaration, review *Review) *Admission {
-	return &Admission{common: commonOf(s, d.Param), review: review, field: d.Field}
+func NewAdmission(s CallContext, d *Declaration, review *Review) *Admission {
+	return &Admission{writable: newWritable(s, d.Param), review: review, field: d.Field}
 }
 
 // Name is the object's name; empty as long as it is to be generated.
-func (a *Admission) Name() string { return cmp.Or(a.common.Name(), a.review.Name) }
+func (a *Admission) Name() string { return cmp.Or(a.writable.Name(), a.review.Name) }
 
 // Namespace is the object's namespace; empty for a cluster-scoped object.
-func (a *Admission) Namespace() string { return cmp.Or(a.common.Namespace(), a.review.Namespace) }
+func (a *Admission) Namespace() string { return cmp.Or(a.writable.Namespace(), a.review.Namespace) }
 
 // Reason is the operation as handlers of changes know it: ReasonCreate, ReasonUpdate
 // or ReasonDelete; empty for a connection. It is for what is shared with them.
-func (a *Admission) Reason() cause.Reason { return a.review.reason() }
+func (a *Admission) Reason() cause.Reason { return a.review.changeReason() }
 
 // Operation is CREATE, UPDATE, DELETE or CONNECT.
 func (a *Admission) Operation() admissionv1.Operation { return a.review.Operation }
@@ -138,8 +138,8 @@ func (e *AdmissionError) Error() string {
 	return cmp.Or(e.Message, "the request was rejected without an explanation")
 }
 
-// StatusOf is the HTTP status of a request that was rejected by the error.
-func StatusOf(err error) int {
+// HTTPStatus is the HTTP status of a request that was rejected by the error.
+func HTTPStatus(err error) int {
 	var rejection *AdmissionError
 	if errors.As(err, &rejection) && rejection.Code >= http.StatusBadRequest && rejection.Code <= lastStatus {
 		return rejection.Code

@@ -44,21 +44,21 @@ func TestMistakesInAdmissionHandlers(t *testing.T) {
 
 func TestAdmissionHandlersNeitherChangeNorAccompany(t *testing.T) {
 	for _, kind := range []handler.Kind{handler.OnValidate, handler.OnMutate} {
-		if kind.Changing() || kind.Background() || !kind.Admission() {
-			t.Errorf("%s: changing %v, background %v, admission %v", kind, kind.Changing(), kind.Background(), kind.Admission())
+		if kind.IsChange() || kind.IsBackground() || !kind.IsAdmission() {
+			t.Errorf("%s: changing %v, background %v, admission %v", kind, kind.IsChange(), kind.IsBackground(), kind.IsAdmission())
 		}
 	}
-	if handler.OnCreate.Admission() {
+	if handler.OnCreate.IsAdmission() {
 		t.Error("creations are not admissions")
 	}
 }
 
 func TestARejectionIsPermanentElsewhere(t *testing.T) {
 	err := fmt.Errorf("spec: %w", handler.Reject("no", 422))
-	if !handler.Permanently(err) || handler.StatusOf(err) != 422 || err.Error() != "spec: no" {
-		t.Errorf("got %v, %d, %q", handler.Permanently(err), handler.StatusOf(err), err)
+	if !handler.IsPermanent(err) || handler.HTTPStatus(err) != 422 || err.Error() != "spec: no" {
+		t.Errorf("got %v, %d, %q", handler.IsPermanent(err), handler.HTTPStatus(err), err)
 	}
-	if status := handler.StatusOf(errors.New("x")); status != 500 {
+	if status := handler.HTTPStatus(errors.New("x")); status != 500 {
 		t.Errorf("got %d", status)
 	}
 }

@@ -40,9 +40,9 @@ type Arguments interface {
 	Diff() diff.Diff
 }
 
-// Subject is the object at hand and the means to work on it: the part of the
+// CallContext is the object at hand and the means to work on it: the part of the
 // arguments that all kinds of handlers share. The engine fills it.
-type Subject struct {
+type CallContext struct {
 	Body *object.Body
 	// Live replaces the body, if it is there: every look sees the object as it is
 	// by then. It is safe for concurrent use.
@@ -57,7 +57,7 @@ type Subject struct {
 	Memo func() *memo.Values
 }
 
-func (s *Subject) body() *object.Body {
+func (s *CallContext) body() *object.Body {
 	if s.Live != nil {
 		return s.Live()
 	}
@@ -65,18 +65,18 @@ func (s *Subject) body() *object.Body {
 }
 
 // common is what handlers get that may change the object.
-type common struct{ reading }
+type writable struct{ readOnly }
 
 // commonOf makes the part of the arguments that these handlers share.
-func commonOf(s Subject, param any) common { return common{reading{s, param}} }
+func newWritable(s CallContext, param any) writable { return writable{readOnly{s, param}} }
 
 // Patch collects changes of the object. They are sent together with the
 // operator's own bookkeeping after the handler has returned.
-func (c *common) Patch() *patch.Patch { return c.subject.Patch }
+func (c *writable) Patch() *patch.Patch { return c.call.Patch }
 
 // Client talks to the cluster, in the operator's name. Unless the operator was
 // added to a manager that caches, it reads live.
-func (c *common) Client() client.Client { return c.subject.Client }
+func (c *writable) Client() client.Client { return c.call.Client }
 
 // Attempt is how far a handler is with its work.
 type Attempt struct {
@@ -87,29 +87,29 @@ type Attempt struct {
 
 // tried answers for the attempt; the arguments of all kinds that are retried embed
 // it.
-type tried struct{ attempt Attempt }
+type attemptInfo struct{ attempt Attempt }
 
 // Retry tells how often the handler was tried before: 0 on the first attempt, and
 // on the first one after a success.
-func (t *tried) Retry() int { return t.attempt.Retry }
+func (t *attemptInfo) Retry() int { return t.attempt.Retry }
 
 // Started is the time of the first attempt.
-func (t *tried) Started() time.Time { return t.attempt.Started }
+func (t *attemptInfo) Started() time.Time { return t.attempt.Started }
 
 // Runtime is the time since the first attempt, until this one.
-func (t *tried) Runtime() time.Duration { return t.attempt.Now.Sub(t.attempt.Started) }
+func (t *attemptInfo) Runtime() time.Duration { return t.attempt.Now.Sub(t.attempt.Started) }
 
 // resulting takes the result; the arguments of all kinds that have one embed it.
-type resulting struct{ result any }
+type resultHolder struct{ result any }
 
 // SetResult stores a value under status.<handler id> when the handler succeeds.
 // It must be expressible as JSON; nil stores nothing.
 //
 // Specification: Results delivery.
-func (r *resulting) SetResult(value any) { r.result = value }
+func (r *resultHolder) SetResult(value any) { r.result = value }
 
 // Result is what SetResult was given last.
-func (r *resulting) Result() any { return r.result }
+func (r *resultHolder) Result() any { return r.result }
 
 // Transition is what has happened to the object, or to the handler's field.
 type Transition struct {

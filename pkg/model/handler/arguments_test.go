@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-func subject() handler.Subject {
-	return handler.Subject{
+func subject() handler.CallContext {
+	return handler.CallContext{
 		Body: object.NewBody(m{
 			"metadata": m{
 				"name": "one", "namespace": "ns", "uid": "u-1", "labels": m{"a": "b"}, "annotations": m{"c": "d"},

@@ -24,16 +24,16 @@ type TimerFunc func(ctx context.Context, t *Tick) error
 //
 // Specification: Arguments; Timers.
 type Tick struct {
-	common
-	tried
-	resulting
+	writable
+	attemptInfo
+	resultHolder
 }
 
 var _ Arguments = (*Tick)(nil)
 
 // NewTick makes the arguments of one call.
-func NewTick(s Subject, param any, a Attempt) *Tick {
-	return &Tick{common: commonOf(s, param), tried: tried{a}}
+func NewTick(s CallContext, param any, a Attempt) *Tick {
+	return &Tick{writable: newWritable(s, param), attemptInfo: attemptInfo{a}}
 }
 
 // Task is the arguments of a DaemonFunc. The object is live: every look at it
@@ -41,23 +41,23 @@ func NewTick(s Subject, param any, a Attempt) *Tick {
 //
 // Specification: Arguments; Daemons, "Resource fields access".
 type Task struct {
-	common
-	tried
-	resulting
+	writable
+	attemptInfo
+	resultHolder
 	stop *Stopper
 	// expired is closed when the context of the call is done; nil: never.
-	expired <-chan struct{}
+	contextDone <-chan struct{}
 }
 
 var _ Arguments = (*Task)(nil)
 
 // NewTask makes the arguments of one run. The stopper is the engine's side of it;
 // without one, nobody stops the daemon.
-func NewTask(s Subject, param any, a Attempt, stop *Stopper) *Task {
+func NewTask(s CallContext, param any, a Attempt, stop *Stopper) *Task {
 	if stop == nil {
 		stop = NewStopper()
 	}
-	return &Task{common: commonOf(s, param), tried: tried{a}, stop: stop}
+	return &Task{writable: newWritable(s, param), attemptInfo: attemptInfo{a}, stop: stop}
 }
 
 // Stopped is closed when the daemon has to stop.
@@ -83,18 +83,18 @@ func (t *Task) Wait(pause time.Duration) (stopped bool) {
 	select {
 	case <-t.Stopped():
 		return true
-	case <-t.expired:
+	case <-t.contextDone:
 		return true
 	case <-timer.C:
-		return t.ending() // both at the same time: no other round
+		return t.isStopping() // both at the same time: no other round
 	}
 }
 
-func (t *Task) ending() bool {
+func (t *Task) isStopping() bool {
 	select {
 	case <-t.Stopped():
 		return true
-	case <-t.expired:
+	case <-t.contextDone:
 		return true
 	default:
 		return false

@@ -266,7 +266,7 @@ func TestRefusedHandlersInTheBackground(t *testing.T) {
 func TestTheBackgroundMatchesTheObjectAsItIs(t *testing.T) {
 	before, after := m{"spec": m{"size": int64(1)}}, m{"spec": m{"other": int64(2)}}
 	for name, test := range map[string]struct {
-		o    *handler.Occasion
+		o    *handler.Cause
 		want bool
 	}{
 		"the field is there":     {occasion("update", after, before), true},
@@ -295,8 +295,8 @@ func TestKinds(t *testing.T) {
 	}
 	for kind, want := range changing {
 		background := kind == handler.OnDaemon || kind == handler.OnTimer
-		if kind.Changing() != want || kind.Background() != background {
-			t.Errorf("%s: got %v, %v", kind, kind.Changing(), kind.Background())
+		if kind.IsChange() != want || kind.IsBackground() != background {
+			t.Errorf("%s: got %v, %v", kind, kind.IsChange(), kind.IsBackground())
 		}
 	}
 	for _, d := range []*handler.Declaration{daemon(t, accompany), timer(t, tickOnce)} {
@@ -309,7 +309,7 @@ func TestKinds(t *testing.T) {
 // An engine that has nothing but the live object can ask the filters too.
 func TestFiltersSeeTheLiveObject(t *testing.T) {
 	body := object.NewBody(m{"metadata": m{"labels": m{"a": "b"}, "annotations": m{"c": "d"}}, "spec": m{"size": int64(1)}})
-	o := &handler.Occasion{Subject: handler.Subject{Live: func() *object.Body { return body }}}
+	o := &handler.Cause{CallContext: handler.CallContext{Live: func() *object.Body { return body }}}
 	present := map[string]handler.Matcher{"a": handler.Present()}
 	d := timer(t, tickOnce, handler.Labels(present), handler.Annotations(map[string]handler.Matcher{"a": handler.Absent()}), handler.Field("spec.size"))
 	if !d.InScope(o) {

@@ -20,16 +20,16 @@ type ChangeFunc func(ctx context.Context, c *Change) error
 //
 // Specification: Arguments, "Resource-changing kwargs", "Retrying and timing".
 type Change struct {
-	common
-	tried
-	resulting
+	writable
+	attemptInfo
+	resultHolder
 	transition Transition
-	children   Children
+	children   Subhandlers
 }
 
 // Children takes the sub-handlers of one call of a handler; the engine
 // implements it.
-type Children interface {
+type Subhandlers interface {
 	Register(d *Declaration, err error)
 	Execute(ctx context.Context) error
 }
@@ -37,8 +37,8 @@ type Children interface {
 var _ Arguments = (*Change)(nil)
 
 // NewChange makes the arguments of one call.
-func NewChange(s Subject, param any, a Attempt, t Transition, children Children) *Change {
-	return &Change{common: commonOf(s, param), tried: tried{a}, transition: t, children: children}
+func NewChange(s CallContext, param any, a Attempt, t Transition, children Subhandlers) *Change {
+	return &Change{writable: newWritable(s, param), attemptInfo: attemptInfo{a}, transition: t, children: children}
 }
 
 // Reason is what happened to the object; useful when one function is declared

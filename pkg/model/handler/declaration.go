@@ -32,9 +32,9 @@ type Declaration struct {
 	Value       Matcher // of the field; before or after the change
 	Old         Matcher // of the field before the change
 	New         Matcher // of the field after the change
-	When        []Predicate
+	Predicates  []Predicate
 
-	Errors  Mode
+	Errors  ErrorsMode
 	Timeout time.Duration // over all attempts; 0: none
 	Retries *int          // attempts in all; nil: no limit
 	Backoff *time.Duration
@@ -56,13 +56,13 @@ type Declaration struct {
 	CancellationPolling time.Duration  // between warnings of a daemon that does not stop; 0: the setting
 
 	// Reviews are those that an admission handler is for.
-	Reviews Reviews
+	Webhook Webhook
 
 	// Table is the index that an indexing function fills.
 	Table Table
 
 	// Place is where in the source the handler was declared.
-	Place string
+	DeclaredAt string
 
 	onChange    ChangeFunc
 	onEvent     EventFunc
@@ -72,30 +72,30 @@ type Declaration struct {
 	onAdmission AdmissionFunc
 	onActivity  ActivityFunc
 	function    identity     // of the developer's function, however it is wrapped
-	given       bool         // the id was given
+	idGiven     bool         // the id was given
 	top         *Declaration // of a sub-handler
 	problems    []error
 }
 
 // Same tells whether two declarations are one handler that is declared for
 // several things: the same function with the same id, and for the same index. On
-// one occasion it is called once.
-func (d *Declaration) Same(other *Declaration) bool {
+// one cause it is called once.
+func (d *Declaration) IsSame(other *Declaration) bool {
 	return d.ID == other.ID && d.function == other.function && d.Table == other.Table
 }
 
 // Conflict tells, as an error, whether two different functions claim one id.
-func (d *Declaration) Conflict(other *Declaration) error {
+func (d *Declaration) CheckConflict(other *Declaration) error {
 	switch {
-	case d.ID != other.ID || d.Same(other):
+	case d.ID != other.ID || d.IsSame(other):
 		return nil
 	case d.function == other.function:
-		return fmt.Errorf("%s: the id %q is taken by another index at %s: give one of them another kopf.ID", d.Place, d.ID, other.Place)
+		return fmt.Errorf("%s: the id %q is taken by another index at %s: give one of them another kopf.ID", d.DeclaredAt, d.ID, other.DeclaredAt)
 	case d.function.code == other.function.code:
 		return fmt.Errorf("%s: the id %q is taken at %s by the same function with another receiver or other variables: "+
-			"give one of them another kopf.ID, or keep the function in one variable and declare that", d.Place, d.ID, other.Place)
+			"give one of them another kopf.ID, or keep the function in one variable and declare that", d.DeclaredAt, d.ID, other.DeclaredAt)
 	default:
-		return fmt.Errorf("%s: the id %q is taken by another function at %s: give one of them another kopf.ID", d.Place, d.ID, other.Place)
+		return fmt.Errorf("%s: the id %q is taken by another function at %s: give one of them another kopf.ID", d.DeclaredAt, d.ID, other.DeclaredAt)
 	}
 }
 
@@ -149,21 +149,21 @@ func (f Function) origin() any {
 // declare makes a declaration. What is wrong with it is in the error, with the
 // place; the declaration is then not usable.
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
-	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, Place: placeOf(), Table: fn.Table}
+	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: callerPosition(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
 	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
-	d.problem(sel.Err())
+	d.addProblem(sel.Err())
 	for _, option := range options {
 		apply(option, d)
 	}
 	if function := fn.origin(); function == nil {
-		d.problem(errors.New("there is no function to call"))
+		d.addProblem(errors.New("there is no function to call"))
 	} else {
 		d.identify(function)
 	}
 	d.validate()
 	if len(d.problems) > 0 {
-		return nil, fmt.Errorf("%s: the %s handler %q: %w", d.Place, kind, d.ID, errors.Join(d.problems...))
+		return nil, fmt.Errorf("%s: the %s handler %q: %w", d.DeclaredAt, kind, d.ID, errors.Join(d.problems...))
 	}
 	return d, nil
 }
@@ -171,9 +171,9 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 // identify settles the id and the identity.
 func (d *Declaration) identify(function any) {
 	d.function = identityOf(function)
-	if !d.given {
+	if !d.idGiven {
 		name, err := nameOf(function)
-		d.problem(err)
+		d.addProblem(err)
 		d.ID = name
 	}
 	if d.ID != "" && d.Field != nil {
@@ -181,7 +181,7 @@ func (d *Declaration) identify(function any) {
 	}
 }
 
-func (d *Declaration) problem(err error) {
+func (d *Declaration) addProblem(err error) {
 	if err != nil {
 		d.problems = append(d.problems, err)
 	}
@@ -196,7 +196,7 @@ func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
 	gvk, err := apiutil.GVKForObject(d.Object, scheme)
 	if err != nil {
 		return nil, fmt.Errorf("%s: the %s handler %q: the scheme does not know the type %T, add its package's AddToScheme: %w",
-			d.Place, d.Kind, d.ID, d.Object, err)
+			d.DeclaredAt, d.Kind, d.ID, d.Object, err)
 	}
 	bound := *d
 	bound.Selector = selector.Exact(gvk)

@@ -10,11 +10,11 @@ import (
 // whether it is temporary or permanent.
 //
 // Specification: Error handling, "Regular errors".
-type Mode int
+type ErrorsMode int
 
 const (
 	// ErrorsTemporary retries after the backoff; this is the default.
-	ErrorsTemporary Mode = iota
+	ErrorsTemporary ErrorsMode = iota
 	// ErrorsPermanent fails the handler at once.
 	ErrorsPermanent
 	// ErrorsIgnored logs the error and takes the handler for succeeded.
@@ -30,7 +30,9 @@ type TemporaryError struct {
 // Temporary makes an error that asks for another attempt after the delay.
 func Temporary(err error, delay time.Duration) error { return &TemporaryError{Err: err, Delay: delay} }
 
-func (e *TemporaryError) Error() string { return message(e.Err, "a temporary error without a message") }
+func (e *TemporaryError) Error() string {
+	return messageOf(e.Err, "a temporary error without a message")
+}
 
 // Unwrap is the error that was declared temporary.
 func (e *TemporaryError) Unwrap() error { return e.Err }
@@ -42,7 +44,9 @@ type PermanentError struct{ Err error }
 // this change.
 func Permanent(err error) error { return &PermanentError{Err: err} }
 
-func (e *PermanentError) Error() string { return message(e.Err, "a permanent error without a message") }
+func (e *PermanentError) Error() string {
+	return messageOf(e.Err, "a permanent error without a message")
+}
 
 // Unwrap is the error that was declared permanent.
 func (e *PermanentError) Unwrap() error { return e.Err }
@@ -57,7 +61,7 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return with(fmt.Sprintf("handler %s has timed out after %s", e.ID, e.Timeout), e.Err)
+	return appendError(fmt.Sprintf("handler %s has timed out after %s", e.ID, e.Timeout), e.Err)
 }
 
 // Unwrap is the error of the last attempt, or nil.
@@ -72,7 +76,7 @@ type RetriesError struct {
 }
 
 func (e *RetriesError) Error() string {
-	return with(fmt.Sprintf("handler %s has used up its %d attempts", e.ID, e.Retries), e.Err)
+	return appendError(fmt.Sprintf("handler %s has used up its %d attempts", e.ID, e.Retries), e.Err)
 }
 
 // Unwrap is the error of the last attempt, or nil.
@@ -90,8 +94,8 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // Unwrap is the error that the handler panicked with, if it was one.
 func (e *PanicError) Unwrap() error { err, _ := e.Value.(error); return err }
 
-// StackOf is the place of a panic as values for a log line; nothing of other errors.
-func StackOf(err error) []any {
+// StackValues is the place of a panic as values for a log line; nothing of other errors.
+func StackValues(err error) []any {
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
 		return []any{"stack", string(panicked.Stack)}
@@ -107,8 +111,8 @@ type SubhandlersError struct {
 
 func (e *SubhandlersError) Error() string { return "some sub-handlers are not done yet" }
 
-// Permanently tells whether the error ends a handler for good.
-func Permanently(err error) bool {
+// IsPermanent reports whether the error ends a handler for good.
+func IsPermanent(err error) bool {
 	var permanent *PermanentError
 	var rejection *AdmissionError
 	var timeout *TimeoutError
@@ -116,14 +120,14 @@ func Permanently(err error) bool {
 	return errors.As(err, &permanent) || errors.As(err, &rejection) || errors.As(err, &timeout) || errors.As(err, &retries)
 }
 
-func message(err error, otherwise string) string {
+func messageOf(err error, otherwise string) string {
 	if err == nil {
 		return otherwise
 	}
 	return err.Error()
 }
 
-func with(text string, err error) string {
+func appendError(text string, err error) string {
 	if err == nil {
 		return text
 	}

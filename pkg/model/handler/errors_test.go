@@ -46,8 +46,8 @@ func TestErrorsSayWhatHasHappenedAndKeepTheirReason(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if test.err.Error() != test.text || handler.Permanently(test.err) != test.permanent {
-				t.Errorf("got %q, %v", test.err, handler.Permanently(test.err))
+			if test.err.Error() != test.text || handler.IsPermanent(test.err) != test.permanent {
+				t.Errorf("got %q, %v", test.err, handler.IsPermanent(test.err))
 			}
 			if test.wraps != nil && !errors.Is(test.err, test.wraps) {
 				t.Errorf("%v does not wrap %v", test.err, test.wraps)
@@ -72,11 +72,11 @@ func TestAPanicOfAHandlerIsItsError(t *testing.T) {
 
 func TestAPanicOfAFilterIsAnError(t *testing.T) {
 	filter := handler.Match(func(object.Value, handler.Arguments) bool { panic("oops") })
-	err := handler.Guarded(func() error { filter.Matches(object.Value{}, nil); return nil })
+	err := handler.WithRecover(func() error { filter.Matches(object.Value{}, nil); return nil })
 	if err == nil || err.Error() != "panic: oops" {
 		t.Errorf("got %v", err)
 	}
-	if err := handler.Guarded(func() error { return nil }); err != nil {
+	if err := handler.WithRecover(func() error { return nil }); err != nil {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,8 +14,8 @@ type EventFunc func(ctx context.Context, e *Event) error
 //
 // Specification: Handlers, "Event-watching handlers".
 type Event struct {
-	common
-	resulting
+	writable
+	resultHolder
 	kind watch.EventType
 }
 
@@ -23,8 +23,8 @@ var _ Arguments = (*Event)(nil)
 
 // NewEvent makes the arguments of one call. The type is empty for an object
 // that was found by the initial listing.
-func NewEvent(s Subject, param any, kind watch.EventType) *Event {
-	return &Event{common: commonOf(s, param), kind: kind}
+func NewEvent(s CallContext, param any, kind watch.EventType) *Event {
+	return &Event{writable: newWritable(s, param), kind: kind}
 }
 
 // Type is ADDED, MODIFIED or DELETED; empty for an object that was there before

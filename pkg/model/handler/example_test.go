@@ -26,7 +26,7 @@ func ExampleUpdate() {
 	}
 	o := occasion(cause.Update, m{"spec": m{"size": int64(1)}}, m{"spec": m{"size": int64(2)}})
 	fmt.Println(d.ID, d.Selects(o))
-	err = d.Call(context.Background(), handler.NewChange(o.Subject, nil, handler.Attempt{}, d.Transition(o), nil))
+	err = d.Call(context.Background(), handler.NewChange(o.CallContext, nil, handler.Attempt{}, d.Transition(o), nil))
 	fmt.Println(err)
 	// Output:
 	// resize/spec.size true
@@ -43,9 +43,9 @@ func ExampleTemporary() {
 	// Output: the volume: it is not bound yet - again in 1m0s
 }
 
-func ExamplePermanently() {
-	fmt.Println(handler.Permanently(handler.Permanent(errors.New("spec.size must be set"))))
-	fmt.Println(handler.Permanently(errors.New("a fault in the network")))
+func ExampleIsPermanent() {
+	fmt.Println(handler.IsPermanent(handler.Permanent(errors.New("spec.size must be set"))))
+	fmt.Println(handler.IsPermanent(errors.New("a fault in the network")))
 	// Output:
 	// true
 	// false

@@ -45,8 +45,8 @@ func refused(t *testing.T, d *handler.Declaration, err error, want ...string) {
 }
 
 // occasion is an update of an object from one state to another.
-func occasion(reason cause.Reason, from, to object.Essence) *handler.Occasion {
-	o := &handler.Occasion{Reason: reason, Old: from, New: to, Subject: handler.Subject{Body: object.NewBody(to)}}
+func occasion(reason cause.Reason, from, to object.Essence) *handler.Cause {
+	o := &handler.Cause{Reason: reason, Old: from, New: to, CallContext: handler.CallContext{Body: object.NewBody(to)}}
 	var before, after any = from, to
 	if from == nil {
 		before = nil

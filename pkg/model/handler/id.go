@@ -11,7 +11,7 @@ import (
 var (
 	// literal is how the compiler names function literals within a package:
 	// main.func1, and init.func2 or glob..func3 for those of package variables.
-	literal = regexp.MustCompile(`^[^.]+\..+\.(func|gowrap)\d+(\.\d+)*$`)
+	functionLiteral = regexp.MustCompile(`^[^.]+\..+\.(func|gowrap)\d+(\.\d+)*$`)
 	// typeArguments are those of a generic function or type.
 	typeArguments = regexp.MustCompile(`\[[^]]*\]`)
 )
@@ -29,7 +29,7 @@ func symbol(fn any) string {
 // function literal has no name that would survive the next edit of the source.
 func nameOf(fn any) (string, error) {
 	name := symbol(fn)
-	if literal.MatchString(name) {
+	if functionLiteral.MatchString(name) {
 		return "", fmt.Errorf("a function literal has no name that could be the id of the handler: add kopf.ID(%q)", "my_handler")
 	}
 	name = name[strings.LastIndexByte(name, '.')+1:]
@@ -38,12 +38,12 @@ func nameOf(fn any) (string, error) {
 
 // placeOf is the first caller outside the project, where the developer declared
 // the handler.
-func placeOf() string {
+func callerPosition() string {
 	var counters [16]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(2, counters[:])])
 	for {
 		frame, more := frames.Next()
-		if !isOurs(frame.Function) || strings.HasSuffix(frame.File, "_test.go") {
+		if !isLibraryFunction(frame.Function) || strings.HasSuffix(frame.File, "_test.go") {
 			return fmt.Sprintf("%s:%d", shortFile(frame.File), frame.Line)
 		}
 		if !more {
@@ -53,7 +53,7 @@ func placeOf() string {
 }
 
 // isOurs reports whether the function belongs to a package of this library.
-func isOurs(function string) bool {
+func isLibraryFunction(function string) bool {
 	return strings.HasPrefix(function, "github.com/kopf-go/kopf/pkg/")
 }
 

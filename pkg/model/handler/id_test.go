@@ -26,7 +26,7 @@ func func1(context.Context, *handler.Change) error { return nil }
 
 func größe(context.Context, *handler.Change) error { return nil }
 
-func literal() handler.ChangeFunc {
+func functionLiteral() handler.ChangeFunc {
 	return func(context.Context, *handler.Change) error { return nil }
 }
 
@@ -60,8 +60,8 @@ func TestTheIDIsTheNameOfTheFunction(t *testing.T) {
 		"a function and a field":                   {doNothing, []handler.UpdateOption{handler.Field("spec.size")}, "doNothing/spec.size"},
 		"a given id and a field":                   {doNothing, []handler.UpdateOption{handler.Field("spec.size"), handler.ID("a")}, "a/spec.size"},
 		"a field of several parts":                 {doNothing, []handler.UpdateOption{handler.Field("metadata", "labels", "a.dev/b")}, "doNothing/metadata.labels.a.dev/b"},
-		"a literal with a given id":                {literal(), []handler.UpdateOption{handler.ID("a")}, "a"},
-		"an id in the notation of Python":          {literal(), []handler.UpdateOption{handler.ID("outer.<locals>.fn")}, "outer.<locals>.fn"},
+		"a literal with a given id":                {functionLiteral(), []handler.UpdateOption{handler.ID("a")}, "a"},
+		"an id in the notation of Python":          {functionLiteral(), []handler.UpdateOption{handler.ID("outer.<locals>.fn")}, "outer.<locals>.fn"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestTheIDIsTheNameOfTheFunction(t *testing.T) {
 
 func TestAFunctionLiteralNeedsAnID(t *testing.T) {
 	tests := map[string]handler.ChangeFunc{
-		"in a function":             literal(),
+		"in a function":             functionLiteral(),
 		"in a generic function":     literalOf[string](),
 		"in a variable":             literalOfPackage,
 		"in a literal":              func() handler.ChangeFunc { return func(context.Context, *handler.Change) error { return nil } }(),
@@ -106,7 +106,7 @@ func nested() func() handler.ChangeFunc {
 func TestWhichDeclarationsAreOneHandler(t *testing.T) {
 	var one, two controller
 	one.name, two.name = "one", "two"
-	kept := literal()
+	kept := functionLiteral()
 	value := one.update
 	a := handler.ID("a")
 	tests := map[string]struct {
@@ -134,10 +134,10 @@ func TestWhichDeclarationsAreOneHandler(t *testing.T) {
 			first := declared(t, d1, err)
 			d2, err := handler.Create(kex, change(test.second), test.options...)
 			second := declared(t, d2, err)
-			if first.Same(second) != test.same || second.Same(first) != test.same {
-				t.Errorf("got %v", first.Same(second))
+			if first.IsSame(second) != test.same || second.IsSame(first) != test.same {
+				t.Errorf("got %v", first.IsSame(second))
 			}
-			if conflict := second.Conflict(first); (conflict == nil) != test.same {
+			if conflict := second.CheckConflict(first); (conflict == nil) != test.same {
 				t.Errorf("got the conflict %v", conflict)
 			}
 		})
@@ -153,7 +153,7 @@ func TestOneFunctionUnderTwoIDsIsTwoHandlers(t *testing.T) {
 	first := declared(t, d1, err)
 	d2, err := handler.Create(kex, change(doNothing), handler.ID("b"))
 	second := declared(t, d2, err)
-	if first.Same(second) || first.Conflict(second) != nil {
-		t.Errorf("got %v, %v", first.Same(second), first.Conflict(second))
+	if first.IsSame(second) || first.CheckConflict(second) != nil {
+		t.Errorf("got %v, %v", first.IsSame(second), first.CheckConflict(second))
 	}
 }

@@ -18,15 +18,15 @@ type IndexFunc func(ctx context.Context, i *Indexed) (any, error)
 //
 // Specification: Arguments; In-memory indexing.
 type Indexed struct {
-	reading
-	tried
+	readOnly
+	attemptInfo
 }
 
 var _ Arguments = (*Indexed)(nil)
 
 // NewIndexed makes the arguments of one call.
-func NewIndexed(s Subject, param any, a Attempt) *Indexed {
-	return &Indexed{reading{s, param}, tried{a}}
+func NewIndexed(s CallContext, param any, a Attempt) *Indexed {
+	return &Indexed{readOnly{s, param}, attemptInfo{a}}
 }
 
 // Table is an index as the engine sees it. It is safe for concurrent use.

@@ -78,15 +78,15 @@ func TestOneFunctionForTwoIndices(t *testing.T) {
 		return declared(t, d, err)
 	}
 	first := declare(one, "a")
-	if again := declare(one, "a"); !again.Same(first) || again.Conflict(first) != nil {
-		t.Errorf("got %v", again.Conflict(first))
+	if again := declare(one, "a"); !again.IsSame(first) || again.CheckConflict(first) != nil {
+		t.Errorf("got %v", again.CheckConflict(first))
 	}
-	if other := declare(two, "b"); other.Same(first) || other.Conflict(first) != nil {
-		t.Errorf("got %v", other.Conflict(first))
+	if other := declare(two, "b"); other.IsSame(first) || other.CheckConflict(first) != nil {
+		t.Errorf("got %v", other.CheckConflict(first))
 	}
 	clash := declare(two, "a")
-	if clash.Same(first) {
+	if clash.IsSame(first) {
 		t.Error("they are the same")
 	}
-	refused(t, nil, clash.Conflict(first), `the id "a" is taken by another index at handler/indexed_test.go:`, "another kopf.ID")
+	refused(t, nil, clash.CheckConflict(first), `the id "a" is taken by another index at handler/indexed_test.go:`, "another kopf.ID")
 }

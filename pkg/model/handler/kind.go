@@ -36,7 +36,7 @@ const (
 // persisted progress. Those of the other kinds have no causes, but the object as
 // it is: events and indices for every watch event, the background ones, and those
 // of admission for a request.
-func (k Kind) Changing() bool {
+func (k Kind) IsChange() bool {
 	switch k {
 	case OnEvent, OnDaemon, OnTimer, OnIndex, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe:
 		return false
@@ -46,7 +46,7 @@ func (k Kind) Changing() bool {
 }
 
 // Activity tells whether handlers of the kind are of the operator, and of no object.
-func (k Kind) Activity() bool {
+func (k Kind) IsActivity() bool {
 	switch k {
 	case OnStartup, OnCleanup, OnLogin, OnProbe:
 		return true
@@ -57,11 +57,11 @@ func (k Kind) Activity() bool {
 
 // Background tells whether handlers of the kind accompany objects, whatever
 // happens to these.
-func (k Kind) Background() bool { return k == OnDaemon || k == OnTimer }
+func (k Kind) IsBackground() bool { return k == OnDaemon || k == OnTimer }
 
 // Admission tells whether handlers of the kind are called by the API server. They
 // need no watch, and keep no progress.
-func (k Kind) Admission() bool { return k == OnValidate || k == OnMutate }
+func (k Kind) IsAdmission() bool { return k == OnValidate || k == OnMutate }
 
 // reactsTo tells whether the kind is called for the reason. Field handlers are
 // called for any but deletions, which only deletion handlers may hold up;

@@ -19,7 +19,7 @@ type Predicate = func(Arguments) bool
 //
 // Specification: Filtering, "Metadata filters" and "Value callbacks".
 type Matcher struct {
-	test func(object.Value, Arguments) bool
+	matches func(object.Value, Arguments) bool
 	// Presence and equality can be asked of the API server too, callbacks
 	// cannot; hence they are told apart.
 	want any
@@ -32,17 +32,17 @@ type presence bool
 // but neither "1" nor true.
 func Equal(value any) Matcher {
 	want, err := object.Normalize(value)
-	return Matcher{want: want, err: err, test: func(v object.Value, _ Arguments) bool { return v.Equals(want) }}
+	return Matcher{want: want, err: err, matches: func(v object.Value, _ Arguments) bool { return v.Equals(want) }}
 }
 
 // Present matches any value that is there. An empty string is there.
 func Present() Matcher {
-	return Matcher{want: presence(true), test: func(v object.Value, _ Arguments) bool { return v.Exists() }}
+	return Matcher{want: presence(true), matches: func(v object.Value, _ Arguments) bool { return v.Exists() }}
 }
 
 // Absent matches the lack of a value.
 func Absent() Matcher {
-	return Matcher{want: presence(false), test: func(v object.Value, _ Arguments) bool { return !v.Exists() }}
+	return Matcher{want: presence(false), matches: func(v object.Value, _ Arguments) bool { return !v.Exists() }}
 }
 
 // Match matches what the callback accepts. It is also asked about absent values,
@@ -53,14 +53,16 @@ func Match(test func(object.Value, Arguments) bool) Matcher {
 	if test == nil {
 		return Matcher{err: errors.New("Match has no function")}
 	}
-	return Matcher{test: test}
+	return Matcher{matches: test}
 }
 
 // Matches asks the matcher.
-func (m Matcher) Matches(v object.Value, a Arguments) bool { return m.test == nil || m.test(v, a) }
+func (m Matcher) Matches(v object.Value, a Arguments) bool {
+	return m.matches == nil || m.matches(v, a)
+}
 
 // IsZero tells whether there is no filter.
-func (m Matcher) IsZero() bool { return m.test == nil }
+func (m Matcher) IsZero() bool { return m.matches == nil }
 
 // Condition is what All, Any, None and Not combine: predicates, or matchers. They
 // are asked in order, until the answer is certain.

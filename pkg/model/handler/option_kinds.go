@@ -27,34 +27,34 @@ type (
 	SubhandlerOption interface{ subhandler(*Declaration) }
 )
 
-// GeneralOption fits every kind of handler.
-type GeneralOption func(*Declaration)
+// HandlerOption fits every kind of handler.
+type HandlerOption func(*Declaration)
 
-func (o GeneralOption) create(d *Declaration)     { o(d) }
-func (o GeneralOption) update(d *Declaration)     { o(d) }
-func (o GeneralOption) delete(d *Declaration)     { o(d) }
-func (o GeneralOption) resume(d *Declaration)     { o(d) }
-func (o GeneralOption) event(d *Declaration)      { o(d) }
-func (o GeneralOption) subhandler(d *Declaration) { o(d) }
-func (o GeneralOption) daemon(d *Declaration)     { o(d) }
-func (o GeneralOption) timer(d *Declaration)      { o(d) }
-func (o GeneralOption) index(d *Declaration)      { o(d) }
-func (o GeneralOption) admission(d *Declaration)  { o(d) }
-func (o GeneralOption) operator(d *Declaration)   { o(d) }
+func (o HandlerOption) create(d *Declaration)     { o(d) }
+func (o HandlerOption) update(d *Declaration)     { o(d) }
+func (o HandlerOption) delete(d *Declaration)     { o(d) }
+func (o HandlerOption) resume(d *Declaration)     { o(d) }
+func (o HandlerOption) event(d *Declaration)      { o(d) }
+func (o HandlerOption) subhandler(d *Declaration) { o(d) }
+func (o HandlerOption) daemon(d *Declaration)     { o(d) }
+func (o HandlerOption) timer(d *Declaration)      { o(d) }
+func (o HandlerOption) index(d *Declaration)      { o(d) }
+func (o HandlerOption) admission(d *Declaration)  { o(d) }
+func (o HandlerOption) operator(d *Declaration)   { o(d) }
 
-// AnyOption fits every kind of handler of an object.
-type AnyOption func(*Declaration)
+// ObjectOption fits every kind of handler of an object.
+type ObjectOption func(*Declaration)
 
-func (o AnyOption) create(d *Declaration)     { o(d) }
-func (o AnyOption) update(d *Declaration)     { o(d) }
-func (o AnyOption) delete(d *Declaration)     { o(d) }
-func (o AnyOption) resume(d *Declaration)     { o(d) }
-func (o AnyOption) event(d *Declaration)      { o(d) }
-func (o AnyOption) subhandler(d *Declaration) { o(d) }
-func (o AnyOption) daemon(d *Declaration)     { o(d) }
-func (o AnyOption) timer(d *Declaration)      { o(d) }
-func (o AnyOption) index(d *Declaration)      { o(d) }
-func (o AnyOption) admission(d *Declaration)  { o(d) }
+func (o ObjectOption) create(d *Declaration)     { o(d) }
+func (o ObjectOption) update(d *Declaration)     { o(d) }
+func (o ObjectOption) delete(d *Declaration)     { o(d) }
+func (o ObjectOption) resume(d *Declaration)     { o(d) }
+func (o ObjectOption) event(d *Declaration)      { o(d) }
+func (o ObjectOption) subhandler(d *Declaration) { o(d) }
+func (o ObjectOption) daemon(d *Declaration)     { o(d) }
+func (o ObjectOption) timer(d *Declaration)      { o(d) }
+func (o ObjectOption) index(d *Declaration)      { o(d) }
+func (o ObjectOption) admission(d *Declaration)  { o(d) }
 
 // RetryOption fits the kinds whose handlers are retried.
 type RetryOption func(*Declaration)

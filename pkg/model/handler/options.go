@@ -14,8 +14,8 @@ import (
 // are persisted under it: renaming a handler makes another one of it. A field
 // is still appended. An id has letters and digits of ASCII, and -, _, ., / in
 // between; under the id of an operator in Python its work is taken over.
-func ID(id string) GeneralOption {
-	return func(d *Declaration) { d.ID, d.given = id, true }
+func ID(id string) HandlerOption {
+	return func(d *Declaration) { d.ID, d.idGiven = id, true }
 }
 
 // Param hands a value to the handler, so that one function can be declared
@@ -23,27 +23,27 @@ func ID(id string) GeneralOption {
 // that run at the same time.
 //
 // Specification: Arguments, "Parametrization".
-func Param(value any) GeneralOption { return func(d *Declaration) { d.Param = value } }
+func Param(value any) HandlerOption { return func(d *Declaration) { d.Param = value } }
 
 // Labels calls the handler only for objects whose labels match, all of them;
 // those of all such options, if there are several.
 //
 // Specification: Filtering, "Metadata filters".
-func Labels(filters map[string]Matcher) AnyOption {
-	return func(d *Declaration) { d.Labels = both(d.Labels, filters) }
+func Labels(filters map[string]Matcher) ObjectOption {
+	return func(d *Declaration) { d.Labels = mergeFilters(d.Labels, filters) }
 }
 
 // Annotations calls the handler only for objects whose annotations match, as
 // Labels does with labels.
 //
 // Specification: Filtering, "Metadata filters".
-func Annotations(filters map[string]Matcher) AnyOption {
-	return func(d *Declaration) { d.Annotations = both(d.Annotations, filters) }
+func Annotations(filters map[string]Matcher) ObjectOption {
+	return func(d *Declaration) { d.Annotations = mergeFilters(d.Annotations, filters) }
 }
 
 // both are the filters of two options. The maps stay as they are: developers
 // share them between handlers.
-func both(filters, more map[string]Matcher) map[string]Matcher {
+func mergeFilters(filters, more map[string]Matcher) map[string]Matcher {
 	result := make(map[string]Matcher, len(filters)+len(more))
 	maps.Copy(result, filters)
 	for key, matcher := range more {
@@ -59,8 +59,8 @@ func both(filters, more map[string]Matcher) map[string]Matcher {
 // of them must agree.
 //
 // Specification: Filtering, "Callback filters".
-func When(predicate func(Arguments) bool) AnyOption {
-	return func(d *Declaration) { d.When = append(d.When, predicate) }
+func When(predicate func(Arguments) bool) ObjectOption {
+	return func(d *Declaration) { d.Predicates = append(d.Predicates, predicate) }
 }
 
 // Field restricts the handler to a field: "spec.size", or several keys if they
@@ -73,16 +73,16 @@ func When(predicate func(Arguments) bool) AnyOption {
 func Field(path ...string) FieldOption {
 	return func(d *Declaration) {
 		if d.Field != nil {
-			d.problem(errors.New("it has two fields: declare it once for each of them"))
+			d.addProblem(errors.New("it has two fields: declare it once for each of them"))
 		}
-		field, err := PathOf(path)
-		d.problem(err)
+		field, err := ParseField(path)
+		d.addProblem(err)
 		d.Field = field
 	}
 }
 
-// PathOf reads a field's path as developers write it: dotted, or in parts.
-func PathOf(path []string) (object.Path, error) {
+// ParseField reads a field's path as developers write it: dotted, or in parts.
+func ParseField(path []string) (object.Path, error) {
 	switch len(path) {
 	case 0:
 		return nil, errors.New("the field is empty")
@@ -115,7 +115,7 @@ func New(filter Matcher) TransitionOption { return func(d *Declaration) { d.New 
 // the default is ErrorsTemporary.
 //
 // Specification: Error handling, "Regular errors".
-func Errors(mode Mode) RetryOption { return func(d *Declaration) { d.Errors = mode } }
+func Errors(mode ErrorsMode) RetryOption { return func(d *Declaration) { d.Errors = mode } }
 
 // Timeout limits the handler's time over all its attempts and the pauses between
 // them. A running attempt is cancelled when it is over; one that would begin too

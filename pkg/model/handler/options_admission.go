@@ -22,14 +22,14 @@ func (o ReviewOption) admission(d *Declaration) { o(d) }
 func Operations(operations ...admissionv1.Operation) ReviewOption {
 	return func(d *Declaration) {
 		if len(operations) == 0 {
-			d.problem(errors.New("Operations has no operation: name some, or leave it out for all of them"))
+			d.addProblem(errors.New("Operations has no operation: name some, or leave it out for all of them"))
 		}
 		for _, operation := range operations {
 			if !slices.Contains(knownOperations, operation) {
-				d.problem(fmt.Errorf("there is no operation %q, but %q", operation, knownOperations))
+				d.addProblem(fmt.Errorf("there is no operation %q, but %q", operation, knownOperations))
 			}
 		}
-		d.Reviews.Operations = append(slices.Clip(d.Reviews.Operations), operations...)
+		d.Webhook.Operations = append(slices.Clip(d.Webhook.Operations), operations...)
 	}
 }
 
@@ -42,9 +42,9 @@ var knownOperations = []admissionv1.Operation{admissionv1.Create, admissionv1.Up
 func Subresource(name string) ReviewOption {
 	return func(d *Declaration) {
 		if !subresources.MatchString(name) {
-			d.problem(fmt.Errorf("there is no subresource %q: name one, such as \"status\", or use \"*\"", name))
+			d.addProblem(fmt.Errorf("there is no subresource %q: name one, such as \"status\", or use \"*\"", name))
 		}
-		d.Reviews.Subresource = name
+		d.Webhook.Subresource = name
 	}
 }
 
@@ -54,20 +54,20 @@ var subresources = regexp.MustCompile(`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`)
 // nothing is admitted then until it is back. By default it is removed.
 //
 // Specification: Admission control, "Handler options".
-func Persistent() ReviewOption { return func(d *Declaration) { d.Reviews.Persistent = true } }
+func Persistent() ReviewOption { return func(d *Declaration) { d.Webhook.Persistent = true } }
 
 // SideEffects tells Kubernetes that the handler has effects beside its answer. It
 // has to leave them in a dry run. By default there are none.
 //
 // Specification: Admission control, "Handler options".
-func SideEffects() ReviewOption { return func(d *Declaration) { d.Reviews.SideEffects = true } }
+func SideEffects() ReviewOption { return func(d *Declaration) { d.Webhook.SideEffects = true } }
 
 // IgnoreFailures admits what the handler fails for, with a warning, be it that it
 // rejects the request; and Kubernetes admits what it cannot ask the handler about.
 // By default both reject the request.
 //
 // Specification: Admission control, "Handler options".
-func IgnoreFailures() ReviewOption { return func(d *Declaration) { d.Reviews.IgnoreFailures = true } }
+func IgnoreFailures() ReviewOption { return func(d *Declaration) { d.Webhook.IgnoreFailures = true } }
 
 // The ids that handlers cannot have, for they are paths of a webhook server: of all
 // handlers of a kind.
@@ -78,7 +78,7 @@ const (
 
 // validateReviews looks at what admission handlers have beside the others.
 func (d *Declaration) validateReviews() {
-	if d.Kind.Admission() && (d.ID == AllValidating || d.ID == AllMutating) {
-		d.problem(fmt.Errorf("under the path %q all handlers of the kind are called: give it another kopf.ID", "/"+d.ID))
+	if d.Kind.IsAdmission() && (d.ID == AllValidating || d.ID == AllMutating) {
+		d.addProblem(fmt.Errorf("under the path %q all handlers of the kind are called: give it another kopf.ID", "/"+d.ID))
 	}
 }

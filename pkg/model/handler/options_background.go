@@ -21,7 +21,7 @@ func InitialDelay(delay time.Duration) BackgroundOption {
 func InitialDelayFunc(delay func(Arguments) time.Duration) BackgroundOption {
 	return func(d *Declaration) {
 		if delay == nil {
-			d.problem(errors.New("InitialDelayFunc has no function"))
+			d.addProblem(errors.New("InitialDelayFunc has no function"))
 		}
 		d.InitialDelay = delay
 	}
@@ -35,7 +35,7 @@ func InitialDelayFunc(delay func(Arguments) time.Duration) BackgroundOption {
 func Interval(interval time.Duration) ScheduleOption {
 	return func(d *Declaration) {
 		if interval == 0 {
-			d.problem(errors.New("the interval is 0, which would call the timer without a pause: leave it out for a timer without an interval"))
+			d.addProblem(errors.New("the interval is 0, which would call the timer without a pause: leave it out for a timer without an interval"))
 		}
 		d.Interval = interval
 	}

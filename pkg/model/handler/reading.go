@@ -14,77 +14,77 @@ import (
 // reading is the object as it is, without the means to change it, and nothing of
 // what it was. Every kind of arguments embeds it; for filters of the kinds that
 // are not called for a change it is all there is.
-type reading struct {
-	subject Subject
-	param   any
+type readOnly struct {
+	call  CallContext
+	param any
 }
 
-var _ Arguments = (*reading)(nil)
+var _ Arguments = (*readOnly)(nil)
 
 // Body is the object as it is now: for daemons and timers at the time of asking,
 // for all others at the time of the call.
-func (r *reading) Body() *object.Body { return r.subject.body() }
+func (r *readOnly) Body() *object.Body { return r.call.body() }
 
 // Spec is the part of the object that its users write.
-func (r *reading) Spec() object.View { return r.subject.body().Spec() }
+func (r *readOnly) Spec() object.View { return r.call.body().Spec() }
 
 // Status is the part of the object that its operators write.
-func (r *reading) Status() object.View { return r.subject.body().Status() }
+func (r *readOnly) Status() object.View { return r.call.body().Status() }
 
 // Meta is the object's metadata.
-func (r *reading) Meta() object.View { return r.subject.body().Meta() }
+func (r *readOnly) Meta() object.View { return r.call.body().Meta() }
 
 // Name is the object's name.
-func (r *reading) Name() string { return r.subject.body().Name() }
+func (r *readOnly) Name() string { return r.call.body().Name() }
 
 // Namespace is the object's namespace; empty for a cluster-scoped object.
-func (r *reading) Namespace() string { return r.subject.body().Namespace() }
+func (r *readOnly) Namespace() string { return r.call.body().Namespace() }
 
 // UID is the object's uid.
-func (r *reading) UID() types.UID { return r.subject.body().UID() }
+func (r *readOnly) UID() types.UID { return r.call.body().UID() }
 
 // Labels are the object's labels, never nil.
-func (r *reading) Labels() map[string]string { return r.subject.body().Labels() }
+func (r *readOnly) Labels() map[string]string { return r.call.body().Labels() }
 
 // Annotations are the object's annotations, never nil.
-func (r *reading) Annotations() map[string]string { return r.subject.body().Annotations() }
+func (r *readOnly) Annotations() map[string]string { return r.call.body().Annotations() }
 
 // Resource is the actual resource of the object, as the cluster serves it.
-func (r *reading) Resource() selector.Resource {
-	if r.subject.Resource == nil {
+func (r *readOnly) Resource() selector.Resource {
+	if r.call.Resource == nil {
 		return selector.Resource{}
 	}
-	return *r.subject.Resource
+	return *r.call.Resource
 }
 
 // Param is the value of the option of the same name; nil without it.
-func (r *reading) Param() any { return r.param }
+func (r *readOnly) Param() any { return r.param }
 
 // Logger logs with the object and the handler in every line. What a handler logs is
 // also an event of the object, by settings.Posting; log.FromContext is the same logger.
 //
 // Specification: Arguments, "Logging".
-func (r *reading) Logger() logr.Logger { return r.subject.Logger }
+func (r *readOnly) Logger() logr.Logger { return r.call.Logger }
 
 // Memo is what is kept in memory of the object, for all its handlers, as long as
 // the object and the operator live. A memo.Memo finds its value in it.
 //
 // Specification: In-memory containers.
-func (r *reading) Memo() *memo.Values {
-	if r.subject.Memo == nil {
+func (r *readOnly) Memo() *memo.Values {
+	if r.call.Memo == nil {
 		return nil
 	}
-	return r.subject.Memo()
+	return r.call.Memo()
 }
 
 // Reason is empty: the handler is not called because something has happened.
-func (r *reading) Reason() cause.Reason { return "" }
+func (r *readOnly) Reason() cause.Reason { return "" }
 
 // Old is absent: there is no old state.
-func (r *reading) Old() object.Value { return object.Value{} }
+func (r *readOnly) Old() object.Value { return object.Value{} }
 
 // New is the object as it is now.
-func (r *reading) New() object.Value { return object.NewValue(r.Body().Raw()) }
+func (r *readOnly) New() object.Value { return object.NewValue(r.Body().Raw()) }
 
 // Diff is empty.
-func (r *reading) Diff() diff.Diff { return nil }
+func (r *readOnly) Diff() diff.Diff { return nil }

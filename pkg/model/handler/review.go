@@ -64,11 +64,11 @@ func (r *Review) With(changed *object.Body) *Review {
 
 // diff is computed when the first handler asks: most only look at the object.
 func (r *Review) diff() diff.Diff {
-	r.once.Do(func() { r.difference = diff.Compute(raw(r.Old), raw(r.New), diff.Full) })
+	r.once.Do(func() { r.difference = diff.Compute(rawBody(r.Old), rawBody(r.New), diff.Full) })
 	return r.difference
 }
 
-func raw(body *object.Body) any {
+func rawBody(body *object.Body) any {
 	if body == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func raw(body *object.Body) any {
 }
 
 // reason is the operation as other handlers know it; empty for connections.
-func (r *Review) reason() cause.Reason {
+func (r *Review) changeReason() cause.Reason {
 	switch r.Operation {
 	case admissionv1.Create:
 		return cause.Create
@@ -93,7 +93,7 @@ func (r *Review) reason() cause.Reason {
 // know of it.
 //
 // Specification: Admission control, "Handler options".
-type Reviews struct {
+type Webhook struct {
 	Operations     []admissionv1.Operation // none: all of them
 	Subresource    string                  // empty: the object itself; "*": that, and all subresources
 	Persistent     bool                    // the webhook stays when the operator exits
@@ -107,12 +107,12 @@ const AnySubresource = "*"
 // reviews tells whether the handler is for the review, whatever the object. A
 // deletion has nothing to be changed: mutations are left out, unless they have
 // asked for it.
-func (d *Declaration) reviews(r *Review) bool {
-	if r == nil || d.Reviews.Subresource != AnySubresource && d.Reviews.Subresource != r.Subresource {
+func (d *Declaration) matchReview(r *Review) bool {
+	if r == nil || d.Webhook.Subresource != AnySubresource && d.Webhook.Subresource != r.Subresource {
 		return false
 	}
-	if len(d.Reviews.Operations) == 0 {
+	if len(d.Webhook.Operations) == 0 {
 		return d.Kind != OnMutate || r.Operation != admissionv1.Delete
 	}
-	return slices.Contains(d.Reviews.Operations, r.Operation)
+	return slices.Contains(d.Webhook.Operations, r.Operation)
 }

@@ -13,7 +13,7 @@ import (
 
 // persistable are the ids of which annotations can be named: a slash becomes a
 // dot in them, and an angle bracket an underscore.
-var persistable = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_./<>]*[A-Za-z0-9])?$`)
+var validID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_./<>]*[A-Za-z0-9])?$`)
 
 // validate finds what the compiler could not.
 func (d *Declaration) validate() {
@@ -26,40 +26,40 @@ func (d *Declaration) validate() {
 }
 
 func (d *Declaration) validateSelector() {
-	if d.Kind != Subhandler && !d.Kind.Activity() && d.Object == nil && d.Selector == (selector.Selector{}) {
-		d.problem(errors.New("it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For"))
+	if d.Kind != Subhandler && !d.Kind.IsActivity() && d.Object == nil && d.Selector == (selector.Selector{}) {
+		d.addProblem(errors.New("it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For"))
 	}
 }
 
 func (d *Declaration) validateID() {
 	switch {
-	case d.given && d.ID == "":
-		d.problem(errors.New("its id is empty"))
-	case d.ID != "" && !persistable.MatchString(d.ID):
+	case d.idGiven && d.ID == "":
+		d.addProblem(errors.New("its id is empty"))
+	case d.ID != "" && !validID.MatchString(d.ID):
 		trouble := "it cannot have the id" // of those that keep no progress
-		if d.Kind.Changing() || d.Kind.Background() {
+		if d.Kind.IsChange() || d.Kind.IsBackground() {
 			trouble = "its progress cannot be kept under the id"
 		}
-		d.problem(fmt.Errorf("%s %q: "+
+		d.addProblem(fmt.Errorf("%s %q: "+
 			"an id begins and ends with a letter or a digit of ASCII, and has only -, _, ., / beside them", trouble, d.ID))
 	}
 }
 
 func (d *Declaration) validateFilters() {
 	if d.Field == nil && !(d.Value.IsZero() && d.Old.IsZero() && d.New.IsZero()) {
-		d.problem(errors.New("Value, Old and New filter by the value of a field: add kopf.Field(...)"))
+		d.addProblem(errors.New("Value, Old and New filter by the value of a field: add kopf.Field(...)"))
 	}
 	if !d.Value.IsZero() && !(d.Old.IsZero() && d.New.IsZero()) {
-		d.problem(errors.New("Value cannot be combined with Old or New: it means either of them"))
+		d.addProblem(errors.New("Value cannot be combined with Old or New: it means either of them"))
 	}
 	for _, matcher := range []Matcher{d.Value, d.Old, d.New} {
-		d.problem(matcher.err)
+		d.addProblem(matcher.err)
 	}
 	d.validateMetadata("label", d.Labels)
 	d.validateMetadata("annotation", d.Annotations)
-	for _, when := range d.When {
+	for _, when := range d.Predicates {
 		if when == nil {
-			d.problem(errors.New("When has no function"))
+			d.addProblem(errors.New("When has no function"))
 		}
 	}
 }
@@ -68,27 +68,27 @@ func (d *Declaration) validateMetadata(what string, filters map[string]Matcher) 
 	for _, key := range slices.Sorted(maps.Keys(filters)) {
 		switch matcher := filters[key]; {
 		case key == "":
-			d.problem(fmt.Errorf("a filter has an empty %s", what))
+			d.addProblem(fmt.Errorf("a filter has an empty %s", what))
 		case matcher.err != nil:
-			d.problem(fmt.Errorf("the filter of the %s %q: %w", what, key, matcher.err))
+			d.addProblem(fmt.Errorf("the filter of the %s %q: %w", what, key, matcher.err))
 		case matcher.IsZero():
-			d.problem(fmt.Errorf("the filter of the %s %q is empty: use kopf.Present(), kopf.Absent() or kopf.Equal(...)", what, key))
+			d.addProblem(fmt.Errorf("the filter of the %s %q is empty: use kopf.Present(), kopf.Absent() or kopf.Equal(...)", what, key))
 		}
 	}
 }
 
 func (d *Declaration) validateLimits() {
 	if d.Errors < ErrorsTemporary || d.Errors > ErrorsIgnored {
-		d.problem(fmt.Errorf("the mode of errors %d is none of kopf.ErrorsTemporary, ErrorsPermanent and ErrorsIgnored", d.Errors))
+		d.addProblem(fmt.Errorf("the mode of errors %d is none of kopf.ErrorsTemporary, ErrorsPermanent and ErrorsIgnored", d.Errors))
 	}
 	if d.Timeout < 0 {
-		d.problem(fmt.Errorf("the timeout %s is negative", d.Timeout))
+		d.addProblem(fmt.Errorf("the timeout %s is negative", d.Timeout))
 	}
 	if d.Retries != nil && *d.Retries < 0 {
-		d.problem(fmt.Errorf("the number of retries %d is negative", *d.Retries))
+		d.addProblem(fmt.Errorf("the number of retries %d is negative", *d.Retries))
 	}
 	if d.Backoff != nil && *d.Backoff < 0 {
-		d.problem(fmt.Errorf("the backoff %s is negative", *d.Backoff))
+		d.addProblem(fmt.Errorf("the backoff %s is negative", *d.Backoff))
 	}
 }
 
@@ -102,15 +102,15 @@ func (d *Declaration) validateTiming() {
 		d.validateDuration("cancellation timeout", *d.CancellationTimeout)
 	}
 	if d.Sharp && d.Interval == 0 {
-		d.problem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
+		d.addProblem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
 	}
 	if d.Kind == OnIndex && d.Table == nil {
-		d.problem(errors.New("there is no index to fill: declare it by kopf.NewIndex"))
+		d.addProblem(errors.New("there is no index to fill: declare it by kopf.NewIndex"))
 	}
 }
 
 func (d *Declaration) validateDuration(what string, value time.Duration) {
 	if value < 0 {
-		d.problem(fmt.Errorf("the %s %s is negative", what, value))
+		d.addProblem(fmt.Errorf("the %s %s is negative", what, value))
 	}
 }

@@ -212,7 +212,7 @@ func TestBind(t *testing.T) {
 		t.Fatal(err)
 	}
 	bound, err := typed.Bind(known)
-	if err != nil || bound.Selector.String() != "Pod.v1" || typed.Selector != (selector.Selector{}) || !bound.Same(typed) {
+	if err != nil || bound.Selector.String() != "Pod.v1" || typed.Selector != (selector.Selector{}) || !bound.IsSame(typed) {
 		t.Errorf("got %+v, %v", bound, err)
 	}
 	_, err = typed.Bind(unknown)

@@ -30,7 +30,7 @@ func (r *Registry) Add(d *handler.Declaration, err error) {
 		r.problems = append(r.problems, err)
 		return
 	}
-	if d.Kind.Activity() {
+	if d.Kind.IsActivity() {
 		r.activities = append(r.activities, d)
 		return
 	}
@@ -108,7 +108,7 @@ func (h Handlers) samePath() []error {
 			first[d.ID] = d
 		} else if other.Kind != d.Kind {
 			problems = append(problems, fmt.Errorf("%s: the id %q of the %s handler is taken by the %s handler at %s, "+
-				"and both would be called at one path: give one of them another kopf.ID", d.Place, d.ID, d.Kind, other.Kind, other.Place))
+				"and both would be called at one path: give one of them another kopf.ID", d.DeclaredAt, d.ID, d.Kind, other.Kind, other.DeclaredAt))
 		}
 	}
 	return problems
@@ -127,11 +127,11 @@ func (h Handlers) Conflicts() error {
 	var problems []error
 	for _, d := range h {
 		claimed := claim{id: d.ID}
-		if d.Kind.Admission() {
+		if d.Kind.IsAdmission() {
 			claimed.admission = d.Kind
 		}
 		if other, taken := first[claimed]; taken {
-			problems = append(problems, d.Conflict(other))
+			problems = append(problems, d.CheckConflict(other))
 		} else {
 			first[claimed] = d
 		}
@@ -152,12 +152,12 @@ func (h Handlers) Selectors() []selector.Selector {
 
 // Admission are the handlers that the API server calls.
 func (h Handlers) Admission() Handlers {
-	return h.Where(func(d *handler.Declaration) bool { return d.Kind.Admission() })
+	return h.Where(func(d *handler.Declaration) bool { return d.Kind.IsAdmission() })
 }
 
 // Watching are the handlers that need to know of all objects: all others.
 func (h Handlers) Watching() Handlers {
-	return h.Where(func(d *handler.Declaration) bool { return !d.Kind.Admission() })
+	return h.Where(func(d *handler.Declaration) bool { return !d.Kind.IsAdmission() })
 }
 
 // Where are the handlers for which the condition holds, in order.
@@ -171,13 +171,13 @@ func (h Handlers) Where(condition func(*handler.Declaration) bool) Handlers {
 	return found
 }
 
-// Selected are the handlers to be called on the occasion; of several
+// Selected are the handlers to be called on the cause; of several
 // declarations of one handler only the first, so that it is called once.
-func (h Handlers) Selected(occasion *handler.Occasion) Handlers {
+func (h Handlers) Selected(cause *handler.Cause) Handlers {
 	var selected Handlers
 	for _, d := range h {
-		repeated := slices.ContainsFunc(selected, d.Same)
-		if !repeated && d.Selects(occasion) {
+		repeated := slices.ContainsFunc(selected, d.IsSame)
+		if !repeated && d.Selects(cause) {
 			selected = append(selected, d)
 		}
 	}
@@ -185,13 +185,13 @@ func (h Handlers) Selected(occasion *handler.Occasion) Handlers {
 }
 
 // InScope tells whether the object is any business of these handlers.
-func (h Handlers) InScope(occasion *handler.Occasion) bool {
-	return slices.ContainsFunc(h, func(d *handler.Declaration) bool { return d.InScope(occasion) })
+func (h Handlers) InScope(cause *handler.Cause) bool {
+	return slices.ContainsFunc(h, func(d *handler.Declaration) bool { return d.InScope(cause) })
 }
 
 // HoldDeletion tells whether the object needs the finalizer for any of these handlers.
-func (h Handlers) HoldDeletion(occasion *handler.Occasion) bool {
+func (h Handlers) HoldDeletion(cause *handler.Cause) bool {
 	return slices.ContainsFunc(h, func(d *handler.Declaration) bool {
-		return d.HoldsDeletion() && d.InScope(occasion)
+		return d.HoldsDeletion() && d.InScope(cause)
 	})
 }

@@ -166,9 +166,9 @@ func TestSelectorsAreListedOnce(t *testing.T) {
 	}
 }
 
-func labelled(key, value string) *handler.Occasion {
+func labelled(key, value string) *handler.Cause {
 	body := map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}}
-	return &handler.Occasion{Reason: cause.Create, Initial: true, New: body, Subject: handler.Subject{Body: object.NewBody(body)}}
+	return &handler.Cause{Reason: cause.Create, Initial: true, New: body, CallContext: handler.CallContext{Body: object.NewBody(body)}}
 }
 
 func TestSelectedHandlersAreCalledOnce(t *testing.T) {

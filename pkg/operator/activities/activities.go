@@ -68,7 +68,7 @@ func (r Runner) Once(ctx context.Context, handlers registry.Handlers) []Result {
 		logger := r.logger(d)
 		outcome := r.attempt(ctx, d, &execution.Attempts{}, logger)
 		if outcome.Err != nil {
-			logger.Error(outcome.Err, fmt.Sprintf("The %s handler has failed.", d.Kind), handler.StackOf(outcome.Err)...)
+			logger.Error(outcome.Err, fmt.Sprintf("The %s handler has failed.", d.Kind), handler.StackValues(outcome.Err)...)
 		}
 		return Result{ID: d.ID, Value: outcome.Result, Err: outcome.Err}
 	})
@@ -89,7 +89,7 @@ func (r Runner) logger(d *handler.Declaration) logr.Logger {
 }
 
 func failure(d *handler.Declaration, err error) error {
-	return fmt.Errorf("the %s handler %s (%s) has failed: %w", d.Kind, d.ID, d.Place, err)
+	return fmt.Errorf("the %s handler %s (%s) has failed: %w", d.Kind, d.ID, d.DeclaredAt, err)
 }
 
 // run calls one handler until it succeeds or fails for good.
@@ -131,14 +131,14 @@ func report(log logr.Logger, kind handler.Kind, o execution.Outcome) {
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
-		log.Error(o.Ignored, fmt.Sprintf("The %s handler has failed; its errors are ignored.", kind), handler.StackOf(o.Ignored)...)
+		log.Error(o.Ignored, fmt.Sprintf("The %s handler has failed; its errors are ignored.", kind), handler.StackValues(o.Ignored)...)
 	case o.Err == nil:
 		success.Info(fmt.Sprintf("The %s handler has succeeded.", kind))
 	case o.Final:
-		log.Error(o.Err, fmt.Sprintf("The %s handler has failed for good.", kind), handler.StackOf(o.Err)...)
+		log.Error(o.Err, fmt.Sprintf("The %s handler has failed for good.", kind), handler.StackValues(o.Err)...)
 	case errors.As(o.Err, &temporary): // the handler wants it so
 		log.Info(fmt.Sprintf("The %s handler is called again.", kind), "error", o.Err.Error(), "delay", o.Delay.String())
 	default:
-		log.Error(o.Err, fmt.Sprintf("The %s handler has failed, and is called again.", kind), append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
+		log.Error(o.Err, fmt.Sprintf("The %s handler has failed, and is called again.", kind), append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
 	}
 }

@@ -25,9 +25,9 @@ type quiet struct {
 
 type aboutKey struct{}
 
-func (q *quiet) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
+func (q *quiet) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 	logger := q.logger.WithValues("object", "default/example", "resource", "kopfexamples.v1.kopf.dev", "handler", d.ID)
-	subject := handler.Subject{Body: q.body, Logger: logger}
+	subject := handler.CallContext{Body: q.body, Logger: logger}
 	ctx = hierarchy.WithOwner(log.IntoContext(ctx, logger), hierarchy.OwnerOfBody(q.body))
 	return context.WithValue(ctx, aboutKey{}, q), subject
 }

@@ -81,7 +81,7 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 	var delay time.Duration
 	ctx, subject := g.host.Prepare(g.supervisor.working, d)
 	subject.Patch = &patch.Patch{}
-	err := handler.Guarded(func() error {
+	err := handler.WithRecover(func() error {
 		delay = d.InitialDelay(handler.NewTick(subject, d.Param, handler.Attempt{}))
 		return nil
 	})

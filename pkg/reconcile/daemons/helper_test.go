@@ -54,8 +54,8 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%gs ", time.Since(w.began).Seconds())+fmt.Sprintf(format, args...))
 }
 
-func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
-	return ctx, handler.Subject{Body: object.NewBody(map[string]any{"spec": map[string]any{"delay": int64(7)}})}
+func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
+	return ctx, handler.CallContext{Body: object.NewBody(map[string]any{"spec": map[string]any{"delay": int64(7)}})}
 }
 
 func (w *world) WriteEdit(ctx context.Context, c execution.Edit) error {

@@ -14,7 +14,7 @@ import (
 type Host interface {
 	// Prepare makes the context and the subject of one call of a handler. The
 	// subject is live, and its patch is not used.
-	Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject)
+	Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)
 	// WriteEdit has written what a handler wants. It returns when that is done, or
 	// nobody is there any more to write it to (nil), when it was refused (the
 	// error), or when the context is done. The handler is not called again until

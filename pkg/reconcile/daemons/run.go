@@ -47,7 +47,7 @@ func (v *visit) complete() { v.end(v.call()) }
 
 func (v *visit) end(failure error) {
 	var outcome execution.Outcome
-	if err := handler.Guarded(func() error { outcome = v.conclude(failure); return nil }); err != nil {
+	if err := handler.WithRecover(func() error { outcome = v.conclude(failure); return nil }); err != nil {
 		outcome = v.broken(err)
 	}
 	v.finish(outcome)
@@ -63,7 +63,7 @@ func (v *visit) broken(err error) execution.Outcome {
 
 // prepare makes the context and the arguments.
 func (v *visit) prepare() error {
-	return handler.Guarded(func() error {
+	return handler.WithRecover(func() error {
 		ctx, subject := v.group.host.Prepare(v.working, v.handler)
 		v.patch = &patch.Patch{}
 		subject.Patch = v.patch

@@ -60,7 +60,7 @@ func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution
 		progress.Include(d.ID, w.reason, false)
 	}
 	runner := &execution.Runner{
-		Cause: &handler.Occasion{Reason: w.reason}, Progress: progress,
+		Cause: &handler.Cause{Reason: w.reason}, Progress: progress,
 		Lifecycle: w.lifecycle, Backoff: time.Minute,
 		BeforeAttempt: func(ctx context.Context) error {
 			if w.before != nil {
@@ -68,8 +68,8 @@ func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution
 			}
 			return nil
 		},
-		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.Subject) {
-			return ctx, handler.Subject{Body: object.NewBody(nil)}
+		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
+			return ctx, handler.CallContext{Body: object.NewBody(nil)}
 		},
 		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
 			w.note("%s: %s", d.ID, verdict(o))

@@ -27,7 +27,7 @@ func (o Outcome) Succeeded() bool { return o.Final && o.Err == nil }
 // limits are what an attempt must stay within.
 type limits struct {
 	id      string
-	mode    handler.Mode
+	mode    handler.ErrorsMode
 	timeout time.Duration
 	retries *int
 	backoff time.Duration
@@ -99,7 +99,7 @@ func (l limits) outcome(err error) Outcome {
 		return Outcome{Final: true}
 	case errors.As(err, &children):
 		return Outcome{Err: err, Delay: children.Delay}
-	case handler.Permanently(err):
+	case handler.IsPermanent(err):
 		return Outcome{Err: err, Final: true}
 	case errors.As(err, &temporary):
 		return Outcome{Err: err, Delay: max(0, temporary.Delay)}

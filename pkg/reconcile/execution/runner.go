@@ -25,7 +25,7 @@ type Edit struct {
 
 // Runner calls the handlers of one object in one pass.
 type Runner struct {
-	Cause     *handler.Occasion
+	Cause     *handler.Cause
 	Progress  *Progress
 	Lifecycle handler.Lifecycle
 	Backoff   time.Duration // where a handler has none of its own
@@ -35,7 +35,7 @@ type Runner struct {
 	// An error ends the run.
 	BeforeAttempt func(ctx context.Context) error
 	// Prepare prepares the context and the subject of one call.
-	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject)
+	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)
 	// AfterAttempt is told what has come of every attempt.
 	AfterAttempt func(ctx context.Context, d *handler.Declaration, o Outcome)
 

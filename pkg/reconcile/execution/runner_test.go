@@ -154,7 +154,7 @@ func TestTheContextOfACall(t *testing.T) {
 		}, handler.Timeout(time.Minute))
 		runner, _ := w.begin([]*handler.Declaration{d})
 		prepare := runner.Prepare
-		runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.Subject) {
+		runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 			return prepare(context.WithValue(ctx, key{}, d.ID), d)
 		}
 		if err := runner.Run(t.Context(), []*handler.Declaration{d}); err != nil {
@@ -168,7 +168,7 @@ func TestResult(t *testing.T) {
 	if got, err := execution.NormalizeResult([]string{"a"}); err != nil || !reflect.DeepEqual(got, []any{"a"}) {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := execution.NormalizeResult(func() {}); got != nil || !handler.Permanently(err) {
+	if got, err := execution.NormalizeResult(func() {}); got != nil || !handler.IsPermanent(err) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

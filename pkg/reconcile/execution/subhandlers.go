@@ -22,7 +22,7 @@ type children struct {
 	interrupted error
 }
 
-var _ handler.Children = (*children)(nil)
+var _ handler.Subhandlers = (*children)(nil)
 
 // call calls the handler, and the sub-handlers that it has left to us.
 func (c *children) call(ctx context.Context, change *handler.Change) (any, error) {
@@ -30,7 +30,7 @@ func (c *children) call(ctx context.Context, change *handler.Change) (any, error
 		return nil, err
 	}
 	// The filters of sub-handlers can panic too.
-	if err := handler.Guarded(func() error { return c.Execute(ctx) }); err != nil {
+	if err := handler.WithRecover(func() error { return c.Execute(ctx) }); err != nil {
 		return nil, err
 	}
 	return NormalizeResult(change.Result())
@@ -44,7 +44,7 @@ func (c *children) Register(d *handler.Declaration, err error) {
 	}
 	child := d.Under(c.parent)
 	if slices.ContainsFunc(c.handlers, func(other *handler.Declaration) bool { return other.ID == child.ID }) {
-		c.problems = append(c.problems, fmt.Errorf("%s: two sub-handlers have the id %q: each needs its own", d.Place, child.ID))
+		c.problems = append(c.problems, fmt.Errorf("%s: two sub-handlers have the id %q: each needs its own", d.DeclaredAt, child.ID))
 		return
 	}
 	c.handlers = append(c.handlers, child)

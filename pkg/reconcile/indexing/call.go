@@ -53,8 +53,8 @@ func (x *Indexer) again(ctx context.Context, at entry, known *failure) {
 // filter that fails is an error of the function.
 func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, series *execution.Attempts) (outcome execution.Outcome, matched bool) {
 	ctx, subject := x.Prepare(ctx, body, at.handler)
-	failed := handler.Guarded(func() error {
-		matched = at.handler.InScope(&handler.Occasion{Subject: subject})
+	failed := handler.WithRecover(func() error {
+		matched = at.handler.InScope(&handler.Cause{CallContext: subject})
 		return nil
 	})
 	if !matched && failed == nil {
@@ -76,7 +76,7 @@ func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, seri
 }
 
 // call calls the function, and puts what it returns into the index.
-func (at entry) call(ctx context.Context, subject handler.Subject, a handler.Attempt) error {
+func (at entry) call(ctx context.Context, subject handler.CallContext, a handler.Attempt) error {
 	values, err := at.handler.CallIndex(ctx, handler.NewIndexed(subject, at.handler.Param, a))
 	if err != nil {
 		return err
@@ -90,13 +90,13 @@ func report(log logr.Logger, o execution.Outcome) {
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
-		log.Error(o.Ignored, "The object could not be indexed; what the index has of it stays.", handler.StackOf(o.Ignored)...)
+		log.Error(o.Ignored, "The object could not be indexed; what the index has of it stays.", handler.StackValues(o.Ignored)...)
 	case o.Err == nil:
 	case o.Final:
-		log.Error(o.Err, "The object could not be indexed; it is out of the index for ever.", handler.StackOf(o.Err)...)
+		log.Error(o.Err, "The object could not be indexed; it is out of the index for ever.", handler.StackValues(o.Err)...)
 	case errors.As(o.Err, &temporary): // the function wants it so
 		log.Info("The object is out of the index for now.", "error", o.Err.Error(), "delay", o.Delay.String())
 	default:
-		log.Error(o.Err, "The object could not be indexed; it is out of the index for now.", append(handler.StackOf(o.Err), "delay", o.Delay.String())...)
+		log.Error(o.Err, "The object could not be indexed; it is out of the index for now.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
 	}
 }

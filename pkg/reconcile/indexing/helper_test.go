@@ -72,8 +72,8 @@ func (w *world) start(handlers ...*handler.Declaration) *indexing.Indexer {
 			defer w.mu.Unlock()
 			return w.pods[owner]
 		},
-		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject) {
-			return ctx, handler.Subject{Body: body, Logger: logger.WithValues("object", body.Name(), "handler", d.ID)}
+		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
+			return ctx, handler.CallContext{Body: body, Logger: logger.WithValues("object", body.Name(), "handler", d.ID)}
 		},
 	})
 }

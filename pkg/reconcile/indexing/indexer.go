@@ -23,7 +23,7 @@ type Config struct {
 	Backoff time.Duration
 	// Prepare makes the context and the subject of one call. The logger of the
 	// subject has the object and the handler in it.
-	Prepare func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.Subject)
+	Prepare func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext)
 	// Current is the object as it is known now; nil if it is not there. It is
 	// asked when the pause of an object is over, and must not call the Indexer.
 	Current func(owner object.Key) *object.Body

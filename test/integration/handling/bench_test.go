@@ -54,7 +54,7 @@ func (b *bench) noted(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
 
 // ours restricts a handler to the objects that are marked by own: a test that
 // looks beyond its namespace shares the cluster with the other tests.
-func (b *bench) ours() handler.AnyOption {
+func (b *bench) ours() handler.ObjectOption {
 	return kopf.Labels(kopf.Filters{"test": kopf.Equal(b.namespace)})
 }
 
