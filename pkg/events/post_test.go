@@ -139,7 +139,7 @@ func TestEventsThatCannotBePosted(t *testing.T) {
 		"an object of an unknown kind among others": {
 			handling,
 			[]any{hierarchy.Owner{APIVersion: "v1", Kind: "Pod", Name: "p"}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "q"}}},
-			"does not say its apiVersion and kind",
+			"has no apiVersion and kind",
 		},
 		"an object that was not created": {
 			handling,

@@ -3,38 +3,38 @@ package hierarchy
 import "context"
 
 // Adopt makes the objects children of the owner: it does AppendOwnerReference,
-// HarmonizeNaming, AdjustNamespace and Label at once, with the options of all.
+// HarmonizeNaming, AdjustNamespace and Label at once, and takes the options of all.
 //
 // Caveats: Kubernetes looks for the owner in the child's own namespace. It
-// deletes a child that is in another namespace than its namespaced owner, and
-// one that is cluster-scoped while its owner is not. A namespace that the child
-// has already stays unless Forced is given, so the first can happen here: it is
-// allowed, and the context's logger tells it. A cluster-scoped owner can have
-// children everywhere; their namespaces must be given.
+// deletes a child in another namespace than its namespaced owner, and a
+// cluster-scoped child of a namespaced owner. The namespace of a child that has
+// one already stays unless Forced is given, so the former can happen here: it is
+// allowed, and logged to the context's logger. A cluster-scoped owner can have
+// children in every namespace; you set their namespaces.
 //
-// Errors: there is no owner, its kind, name or uid is unknown, an object has
-// another controller already, or is not an object at all.
+// Errors: there is no owner; the owner's kind, name or uid is unknown; an object
+// has another controller already; an item is not an object.
 //
 // Specification: Hierarchies, "Adopting".
 func Adopt(ctx context.Context, objs any, opts ...AdoptOption) error {
-	return run(ctx, "adopt", objs, opts, naming, placing, labelling, owning)
+	return update(ctx, "adopt", objs, opts, setName, setNamespace, addLabels, addReference)
 }
 
-// Label adds the owner's labels to the objects, or those of the option Labels,
-// which needs no owner.
+// Label adds the owner's labels to the objects. With the option Labels it adds
+// those instead, and needs no owner.
 //
 // Specification: Hierarchies, "Labels", "Nested labels".
 func Label(ctx context.Context, objs any, opts ...LabelOption) error {
-	return run(ctx, "label", objs, opts, labelling)
+	return update(ctx, "label", objs, opts, addLabels)
 }
 
-// HarmonizeNaming names the objects after the owner, or as the option Name says.
-// Unless Strict is given, the name is a prefix, which the API server completes
-// when the object is created (metadata.generateName).
+// HarmonizeNaming names the objects after the owner, or by the option Name. Unless
+// Strict is given, the name is a prefix, which the API server completes when the
+// object is created (metadata.generateName).
 //
 // Specification: Hierarchies, "Names".
 func HarmonizeNaming(ctx context.Context, objs any, opts ...NamingOption) error {
-	return run(ctx, "name", objs, opts, naming)
+	return update(ctx, "name", objs, opts, setName)
 }
 
 // AdjustNamespace puts the objects into the owner's namespace, or into that of
@@ -43,7 +43,7 @@ func HarmonizeNaming(ctx context.Context, objs any, opts ...NamingOption) error 
 //
 // Specification: Hierarchies, "Namespaces".
 func AdjustNamespace(ctx context.Context, objs any, opts ...NamespaceOption) error {
-	return run(ctx, "set the namespace of", objs, opts, placing)
+	return update(ctx, "set the namespace of", objs, opts, setNamespace)
 }
 
 // AppendOwnerReference adds a reference to the owner, unless the object has one
@@ -52,7 +52,7 @@ func AdjustNamespace(ctx context.Context, objs any, opts ...NamespaceOption) err
 //
 // Specification: Hierarchies, "Owner references".
 func AppendOwnerReference(ctx context.Context, objs any, opts ...ReferenceOption) error {
-	return run(ctx, "add an owner to", objs, opts, owning)
+	return update(ctx, "add an owner to", objs, opts, addReference)
 }
 
 // RemoveOwnerReference removes the reference to the owner, if there is one. The
@@ -60,5 +60,5 @@ func AppendOwnerReference(ctx context.Context, objs any, opts ...ReferenceOption
 //
 // Specification: Hierarchies, "Owner references".
 func RemoveOwnerReference(ctx context.Context, objs any, opts ...RemovalOption) error {
-	return run(ctx, "remove the owner of", objs, opts, disowning)
+	return update(ctx, "remove the owner of", objs, opts, removeReference)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-func TestErrorsSayWhatAndWhich(t *testing.T) {
+func TestErrorMessages(t *testing.T) {
 	controlled := func() *corev1.Pod {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 		other := hierarchy.Owner{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "uid-2"}
@@ -30,7 +30,7 @@ func TestErrorsSayWhatAndWhich(t *testing.T) {
 	}{
 		"no owner anywhere": {
 			hierarchy.Adopt(context.Background(), &corev1.Pod{}),
-			"cannot adopt any object: there is no owner: the context carries no handled object; pass the context that the handler got, or name the owner with OwnedBy",
+			"cannot adopt any object: there is no owner: the context carries no handled object; pass the context of the handler, or name the owner with OwnedBy",
 		},
 		"nothing to adopt": {
 			hierarchy.Adopt(handling(), nil),
@@ -48,31 +48,31 @@ func TestErrorsSayWhatAndWhich(t *testing.T) {
 			hierarchy.Label(handling(), object.NewBody(ownerMap())),
 			"cannot label an object: *object.Body is a read-only view of an object in the cluster: change a copy of it (View().Map())",
 		},
-		"metadata that is no mapping": {
+		"metadata that is not a mapping": {
 			hierarchy.AdjustNamespace(handling(), map[string]any{"metadata": 5}),
 			"cannot set the namespace of an object: its metadata must be a mapping, not int",
 		},
 		"another controller": {
 			hierarchy.Adopt(handling(), controlled()),
-			`cannot adopt *v1.Pod "p": it is controlled by ReplicaSet "rs" (uid uid-2) already, and an object has one controller at most: use NotController, or remove that owner first`,
+			`cannot adopt *v1.Pod "p": it is controlled by ReplicaSet "rs" (uid uid-2) already, and an object has at most one controller: use NotController, or remove that owner first`,
 		},
-		"an owner that is not created yet": {
+		"an owner that does not exist yet": {
 			hierarchy.AppendOwnerReference(handling(), &corev1.Pod{}, incomplete(func(o *hierarchy.Owner) { o.UID = "" })),
-			`cannot add an owner to any object: the owner, KopfExample "default/example", has no uid: it must exist in the cluster before others can belong to it`,
+			`cannot add an owner to any object: the owner, KopfExample "default/example", has no uid: it must exist in the cluster before other objects can belong to it`,
 		},
 		"an owner without a name": {
 			hierarchy.HarmonizeNaming(handling(), &corev1.Pod{}, incomplete(func(o *hierarchy.Owner) { o.Name = "" })),
 			"cannot name any object: the owner has no name yet: give one with the option Name",
 		},
-		"an unknown owner to be removed": {
+		"removing an owner without a uid": {
 			hierarchy.RemoveOwnerReference(handling(), &corev1.Pod{}, incomplete(func(o *hierarchy.Owner) { o.UID = "" })),
-			"cannot remove the owner of any object: the owner has no uid, so it cannot be told which reference is meant",
+			"cannot remove the owner of any object: the owner has no uid, so its reference cannot be identified",
 		},
 		"an empty name": {
 			hierarchy.HarmonizeNaming(handling(), &corev1.Pod{}, hierarchy.Name("")),
-			"cannot name any object: the name is empty: omit the option to take the owner's",
+			"cannot name any object: the name is empty: omit the option to use the name of the owner",
 		},
-		"an owner that is no object": {
+		"an owner that is not an object": {
 			hierarchy.Label(handling(), &corev1.Pod{}, hierarchy.OwnedBy("x")),
 			"cannot label any object: string is not an object: it has no metadata",
 		},
@@ -94,7 +94,7 @@ func TestErrorsSayWhatAndWhich(t *testing.T) {
 	}
 }
 
-func TestAMissingOptionIsNoPanic(t *testing.T) {
+func TestNilOptionIsIgnored(t *testing.T) {
 	var forced hierarchy.LabelOption
 	noError(t, hierarchy.Label(handling(), &corev1.Pod{}, forced))
 }

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/ptr"
 
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
@@ -24,7 +23,7 @@ func handling() context.Context { return hierarchy.WithOwner(context.Background(
 func reference() metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: "kopf.dev/v1", Kind: "KopfExample", Name: "example", UID: "uid-1",
-		Controller: ptr.To(true), BlockOwnerDeletion: ptr.To(true),
+		Controller: new(true), BlockOwnerDeletion: new(true),
 	}
 }
 
@@ -61,7 +60,7 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-func TestAdoptTakesEveryFormOfAnObjectAndOfAList(t *testing.T) {
+func TestAdoptAcceptsEveryKindOfObjectAndList(t *testing.T) {
 	pods := []corev1.Pod{{}, {}}
 	typedList := &corev1.PodList{Items: []corev1.Pod{{}, {}}}
 	unstructuredList := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{{}, {Object: map[string]any{}}}}
@@ -122,10 +121,10 @@ func TestAllOrNothing(t *testing.T) {
 	equal(t, second["metadata"].(map[string]any)["labels"], []any{"not a mapping"})
 }
 
-func TestTheSameFormOfLabelsAsBefore(t *testing.T) {
+func TestLabelsOfMapsBecomeDecodedJSON(t *testing.T) {
 	for name, labels := range map[string]any{
-		"labels as decoded":           map[string]any{"mine": "1"},
-		"labels as people write them": map[string]string{"mine": "1"},
+		"labels as decoded":  map[string]any{"mine": "1"},
+		"labels as a Go map": map[string]string{"mine": "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := map[string]any{"metadata": map[string]any{"labels": labels}}
@@ -137,7 +136,7 @@ func TestTheSameFormOfLabelsAsBefore(t *testing.T) {
 	}
 }
 
-func TestMetadataOfOtherTypesInMaps(t *testing.T) {
+func TestMapsWithTypedMetadata(t *testing.T) {
 	byHand := map[string]any{"metadata": map[string]string{"name": "x"}}
 	noError(t, hierarchy.AdjustNamespace(handling(), byHand))
 	equal(t, byHand, map[string]any{"metadata": map[string]any{"name": "x", "namespace": "default"}})
@@ -149,7 +148,7 @@ func TestMetadataOfOtherTypesInMaps(t *testing.T) {
 	}}})
 }
 
-func TestWhatNeedsNoChangeIsNotTouched(t *testing.T) {
+func TestUnchangedFieldsAreNotTouched(t *testing.T) {
 	shared := map[string]string{"somelabel": "mine"}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "x", Labels: shared}}
 	noError(t, hierarchy.Label(handling(), pod))
@@ -168,7 +167,7 @@ func TestOwnerReferenceFlags(t *testing.T) {
 	pod := &corev1.Pod{}
 	noError(t, hierarchy.AppendOwnerReference(handling(), pod, hierarchy.NotController(), hierarchy.NotBlocking()))
 	want := reference()
-	want.Controller, want.BlockOwnerDeletion = ptr.To(false), ptr.To(false)
+	want.Controller, want.BlockOwnerDeletion = new(false), new(false)
 	equal(t, pod.OwnerReferences, []metav1.OwnerReference{want})
 
 	other := hierarchy.Owner{APIVersion: "v1", Kind: "Node", Name: "n", UID: "uid-2"}
@@ -178,6 +177,6 @@ func TestOwnerReferenceFlags(t *testing.T) {
 	}
 	noError(t, hierarchy.RemoveOwnerReference(handling(), pod))
 	if len(pod.OwnerReferences) != 1 || pod.OwnerReferences[0].UID != "uid-2" {
-		t.Errorf("only the owner's own reference goes: %v", pod.OwnerReferences)
+		t.Errorf("only the owner's own reference is removed: %v", pod.OwnerReferences)
 	}
 }

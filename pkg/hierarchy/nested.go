@@ -6,36 +6,65 @@ import (
 	"reflect"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// nestedInStruct finds an object inside of a Go struct by the JSON names of its
-// fields, and changes it in place: nothing is converted, so nothing gets lost.
-func nestedInStruct(obj any, path object.Path) (child, error) {
-	v := reflect.ValueOf(obj)
-	for _, key := range path {
-		v = fieldByName(deref(v), key)
-	}
-	v = deref(v)
+// nestedTarget finds an object inside another one, and changes it in place: nothing
+// is converted, so nothing gets lost. It returns nil if there is no such field.
+func nestedTarget(outer any, path object.Path) (*target, error) {
+	v := fieldAt(outer, path)
 	if !v.IsValid() {
 		return nil, nil
 	}
-	if inner, ok := v.Interface().(map[string]any); ok {
-		return newMapping(inner)
-	}
+	inner := v.Interface()
 	if v.CanAddr() {
-		if inner, ok := v.Addr().Interface().(metav1.Object); ok {
-			return typed{inner}, nil
+		inner = v.Addr().Interface()
+	}
+	if mapping, ok := v.Interface().(map[string]any); ok {
+		inner = mapping
+	} else if _, err := meta.Accessor(inner); err != nil {
+		return labelsTarget(v, path)
+	}
+	nested, err := newTarget(inner)
+	if err != nil {
+		return nil, fmt.Errorf("field %s: %w", path, err)
+	}
+	return nested, nil
+}
+
+// labelsTarget changes a nested object of which only the labels are known: some
+// resources embed a metadata type of their own, which has little else.
+func labelsTarget(v reflect.Value, path object.Path) (*target, error) {
+	labels := fieldNamed(deref(fieldNamed(v, "metadata")), "labels")
+	if !labels.CanSet() || labels.Type() != reflect.TypeFor[map[string]string]() {
+		return nil, fmt.Errorf("its field %s must be a mapping or a struct with metadata.labels, not %s", path, v.Type())
+	}
+	before, _ := labels.Interface().(map[string]string)
+	return &target{after: metav1.ObjectMeta{Labels: before}, write: func(after metav1.ObjectMeta) {
+		if !maps.Equal(before, after.Labels) {
+			labels.Set(reflect.ValueOf(after.Labels))
 		}
+	}}, nil
+}
+
+// fieldAt follows the path through structs, by the JSON names of their fields,
+// and through maps. The result is invalid if there is no such field, or a nil.
+func fieldAt(outer any, path object.Path) reflect.Value {
+	if u, ok := outer.(*unstructured.Unstructured); ok {
+		outer = u.Object
 	}
-	// Resources of others embed a metadata type of their own that has little but labels.
-	labels := fieldByName(deref(fieldByName(v, "metadata")), "labels")
-	if labels.IsValid() && labels.CanSet() && labels.Type() == reflect.TypeFor[map[string]string]() {
-		return labelField{path, labels}, nil
+	v := deref(reflect.ValueOf(outer))
+	for _, key := range path {
+		v = deref(fieldNamed(v, key))
 	}
-	return nil, fmt.Errorf("its field %s, a %s, has no metadata with labels that can be set", path, v.Type())
+	if v.Kind() == reflect.Map && v.IsNil() {
+		return reflect.Value{}
+	}
+	return v
 }
 
 // deref follows pointers and interfaces; the result is invalid for a nil one.
@@ -46,16 +75,12 @@ func deref(v reflect.Value) reflect.Value {
 	return v
 }
 
-// fieldByName finds the field or the item that JSON knows by that name; the
-// result is invalid if there is none.
-func fieldByName(v reflect.Value, name string) reflect.Value {
-	switch v.Kind() {
-	case reflect.Struct:
+func fieldNamed(v reflect.Value, name string) reflect.Value {
+	switch {
+	case v.Kind() == reflect.Struct:
 		return structField(v, name)
-	case reflect.Map:
-		if v.Type().Key().Kind() == reflect.String {
-			return v.MapIndex(reflect.ValueOf(name).Convert(v.Type().Key()))
-		}
+	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		return v.MapIndex(reflect.ValueOf(name).Convert(v.Type().Key()))
 	}
 	return reflect.Value{}
 }
@@ -65,33 +90,13 @@ func structField(v reflect.Value, name string) reflect.Value {
 		field := v.Type().Field(i)
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
-		case !field.IsExported() && !field.Anonymous:
-		case tag == name, tag == "" && !field.Anonymous && field.Name == name:
-			return v.Field(i)
 		case tag == "" && field.Anonymous:
-			if inlined := fieldByName(deref(v.Field(i)), name); inlined.IsValid() {
+			if inlined := fieldNamed(deref(v.Field(i)), name); inlined.IsValid() {
 				return inlined
 			}
+		case field.IsExported() && (tag == name || tag == "" && field.Name == name):
+			return v.Field(i)
 		}
 	}
 	return reflect.Value{}
 }
-
-// labelField is a nested object of which only the labels are known.
-type labelField struct {
-	path   object.Path
-	labels reflect.Value
-}
-
-func (f labelField) read() (metadata, error) {
-	return metadata{Labels: f.labels.Interface().(map[string]string)}, nil //nolint:errcheck // the field was found by this type
-}
-
-func (f labelField) write(before, after metadata) {
-	if !maps.Equal(before.Labels, after.Labels) {
-		f.labels.Set(reflect.ValueOf(after.Labels))
-	}
-}
-
-func (f labelField) nested(object.Path) (child, error) { return nil, nil }
-func (f labelField) String() string                    { return "field " + f.path.String() }

@@ -46,14 +46,14 @@ func TestSharedLabelsDoNotReachTheSelector(t *testing.T) {
 	equal(t, deployment.Spec.Selector.MatchLabels, map[string]string{"app": "web"})
 }
 
-func TestATemplateAloneCanBeLabelled(t *testing.T) {
+func TestPodTemplateCanBeLabeledAlone(t *testing.T) {
 	deployment := &appsv1.Deployment{}
 	noError(t, hierarchy.Label(handling(), &deployment.Spec.Template))
 	equal(t, deployment.Spec.Template.Labels, wanted)
 	equal(t, deployment.Labels, map[string]string(nil))
 }
 
-// custom is what people's own resources look like.
+// custom resembles the types of custom resources.
 type custom struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -80,7 +80,7 @@ type customInline struct {
 	} `json:"own"`
 }
 
-func TestNestedLabelsOfPeoplesOwnTypes(t *testing.T) {
+func TestNestedLabelsOfCustomTypes(t *testing.T) {
 	obj := &custom{Spec: &customSpec{
 		Pods: &corev1.PodTemplateSpec{}, ByName: map[string]*corev1.PodTemplateSpec{"a": {}},
 		Any: map[string]any{}, Free: map[string]any{"t": map[string]any{}},
@@ -99,12 +99,12 @@ func TestNestedLabelsOfPeoplesOwnTypes(t *testing.T) {
 	equal(t, obj.Spec.hidden.Labels, map[string]string(nil))
 }
 
-func TestNestedFieldsThatCannotBeLabelled(t *testing.T) {
+func TestNestedFieldsThatCannotBeLabeled(t *testing.T) {
 	for name, path := range map[string]string{
-		"bytes":                   "spec.raw",
-		"a value of a map":        "spec.values.a",
-		"a mapping of no objects": "spec.byName",
-		"an empty path":           "",
+		"bytes":            "spec.raw",
+		"a value of a map": "spec.values.a",
+		"a map of objects": "spec.byName",
+		"an empty path":    "",
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := &custom{Spec: &customSpec{Values: map[string]corev1.PodTemplateSpec{"a": {}}, ByName: map[string]*corev1.PodTemplateSpec{}}}
@@ -121,7 +121,7 @@ func TestNestedFieldsThatCannotBeLabelled(t *testing.T) {
 	}
 }
 
-func TestNoArtefactsInNestedObjects(t *testing.T) {
+func TestNestedLabelsLeaveNoTraces(t *testing.T) {
 	cronJob := &batchv1.CronJob{}
 	before, _ := json.Marshal(cronJob)
 	noError(t, hierarchy.Label(handling(), cronJob, hierarchy.Nested("spec.jobTemplate"), hierarchy.Labels(nil)))

@@ -45,14 +45,14 @@ type OwnershipOption interface {
 	forOwnership()
 }
 
-// ForcedOption is an option of everything that can overwrite.
+// ForcedOption is an option of all functions that can overwrite.
 type ForcedOption interface {
 	LabelOption
 	NamingOption
 	NamespaceOption
 }
 
-// OwnerOption is an option of everything that looks for the owner.
+// OwnerOption is an option of all functions that need the owner.
 type OwnerOption interface {
 	LabelOption
 	NamingOption
@@ -61,18 +61,18 @@ type OwnerOption interface {
 	RemovalOption
 }
 
-// Forced overwrites what the object has already: its labels of the same keys,
-// its name, its namespace. Without it they stay.
+// Forced overwrites what the object has already: labels with the same keys, the
+// name, the namespace. Without it they stay.
 func Forced() ForcedOption { return option(func(c *config) { c.forced = true }) }
 
-// Strict gives the exact name instead of a prefix to which the API server
-// appends a random suffix. It is for the only child of its kind.
+// Strict sets the exact name instead of a prefix, to which the API server appends
+// a random suffix. Use it if there is one child of its kind.
 func Strict() NamingOption { return option(func(c *config) { c.strict = true }) }
 
-// Nested also labels the objects inside of the object, in dotted notation:
+// Nested also labels objects inside the object. It takes fields in dotted notation:
 // "spec.template" of a Deployment or a Job, "spec.jobTemplate.spec.template" of
 // a CronJob. A field that the object does not have is ignored; a template that
-// is part of a Go struct is always there.
+// is a field of a Go struct is always there.
 func Nested(fields ...string) LabelOption {
 	return option(func(c *config) {
 		for _, field := range fields {
@@ -83,51 +83,52 @@ func Nested(fields ...string) LabelOption {
 	})
 }
 
-// NestedPath is Nested for fields whose names have dots.
+// NestedPath is Nested for fields whose names contain dots.
 func NestedPath(paths ...object.Path) LabelOption {
 	return option(func(c *config) { c.nested = append(c.nested, paths...) })
 }
 
-// Labels gives the labels; without it they are the owner's. No labels at all,
-// or nil, add nothing.
+// Labels sets the labels to add. Default: those of the owner. An empty or nil map
+// adds nothing.
 func Labels(labels map[string]string) LabelOption {
-	return option(func(c *config) { c.labels.set(labels) })
+	return option(func(c *config) { c.labels = &labels })
 }
 
-// Name gives the name, or its prefix; without it, it is the owner's.
+// Name sets the name, or its prefix. Default: that of the owner.
 func Name(name string) NamingOption {
 	return option(func(c *config) {
 		if name == "" {
-			c.errs = append(c.errs, errors.New("the name is empty: omit the option to take the owner's"))
+			c.errs = append(c.errs, errors.New("the name is empty: omit the option to use the name of the owner"))
 		}
-		c.name.set(name)
+		c.name = &name
 	})
 }
 
-// Namespace gives the namespace; without it, it is the owner's. An empty one is
-// that of a cluster-scoped object.
+// Namespace sets the namespace. Default: that of the owner. It is empty for a
+// cluster-scoped object.
 func Namespace(namespace string) NamespaceOption {
-	return option(func(c *config) { c.namespace.set(namespace) })
+	return option(func(c *config) { c.namespace = &namespace })
 }
 
-// OwnedBy names the owner, anything that OwnerOf takes; without it, it is the
-// object that the context carries.
-func OwnedBy(owner any) OwnerOption { return option(func(c *config) { c.owner.set(owner) }) }
+// OwnedBy sets the owner: anything that OwnerOf takes. Default: the object that the
+// context carries.
+func OwnedBy(owner any) OwnerOption { return option(func(c *config) { c.owner = &owner }) }
 
-// NotController makes an owner that does not control the child. An object has
-// at most one controller, and any number of other owners.
+// NotController adds an owner that does not control the child. An object has at
+// most one controller, and any number of other owners.
 func NotController() OwnershipOption { return option(func(c *config) { c.notController = true }) }
 
-// NotBlocking makes an owner that can be removed before the child when it is
+// NotBlocking adds an owner that can be removed before the child when the owner is
 // deleted in the foreground.
 func NotBlocking() OwnershipOption { return option(func(c *config) { c.notBlocking = true }) }
 
-// config is what the options of one call say.
+// config holds the options of one call, and the edits that they lead to. What is nil
+// was not given.
 type config struct {
-	owner         maybe[any]
-	labels        maybe[map[string]string]
-	name          maybe[string]
-	namespace     maybe[string]
+	owner         *any
+	labels        *map[string]string
+	name          *string
+	namespace     *string
 	nested        []object.Path
 	forced        bool
 	strict        bool
@@ -139,14 +140,6 @@ type config struct {
 	nestedEdits []edit // of the objects nested in them
 }
 
-// maybe tells a value that was given from one that was left out.
-type maybe[T any] struct {
-	value T
-	given bool
-}
-
-func (m *maybe[T]) set(value T) { m.value, m.given = value, true }
-
 func collect[O AdoptOption](opts []O) (*config, error) {
 	c := &config{}
 	for _, opt := range opts {
@@ -157,7 +150,7 @@ func collect[O AdoptOption](opts []O) (*config, error) {
 	return c, errors.Join(c.errs...)
 }
 
-// option implements all interfaces; the results of the functions above decide
+// option implements all interfaces; the result types of the functions above decide
 // where it can be used.
 type option func(*config)
 

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
-// What an option fits is decided by the compiler, from the type that it has.
-func TestEveryOptionFitsOnlyWhereItMakesSense(t *testing.T) {
+// The compiler decides by its type where an option fits.
+func TestOptionsFitOnlyWhereTheyApply(t *testing.T) {
 	takers := map[string]reflect.Type{
 		"Adopt":                reflect.TypeFor[hierarchy.AdoptOption](),
 		"Label":                reflect.TypeFor[hierarchy.LabelOption](),
@@ -44,7 +44,7 @@ func TestEveryOptionFitsOnlyWhereItMakesSense(t *testing.T) {
 			has := reflect.TypeOf(test.option).Out(0)
 			for function, takes := range takers {
 				if fits := has.Implements(takes); fits != want[function] {
-					t.Errorf("%s takes it: %t", function, fits)
+					t.Errorf("%s accepts it: %t", function, fits)
 				}
 			}
 		})

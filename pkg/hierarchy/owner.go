@@ -1,9 +1,12 @@
 package hierarchy
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,9 +16,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Owner is what others need to know of an object to belong to it. It may be
-// incomplete: only what a function needs must be there, and the function says
-// what is missing.
+// Owner identifies an object to which others can belong. It may be incomplete: a
+// function fails only if a part that it needs is missing, and names that part.
 type Owner struct {
 	APIVersion string
 	Kind       string
@@ -25,35 +27,55 @@ type Owner struct {
 	Labels     map[string]string // read only
 }
 
-// bodied is what handlers get as their arguments.
-type bodied interface{ Body() *object.Body }
-
 // OwnerOf reads the identity of any object: a body or the arguments of a
 // handler, a typed or an unstructured object, a map, or an Owner itself. Typed
-// objects often do not know their apiVersion and kind; they stay empty then, see
-// OwnerFromScheme. It fails for what is not an object.
+// objects often have no apiVersion and kind; these stay empty then, see
+// OwnerFromScheme. It fails if obj is not an object.
 func OwnerOf(obj any) (Owner, error) {
 	if isNil(obj) {
-		return Owner{}, fmt.Errorf("the object is nil")
+		return Owner{}, errors.New("the object is nil")
 	}
 	switch obj := obj.(type) {
 	case Owner:
 		return obj, nil
 	case *object.Body:
 		return OwnerOfBody(obj), nil
-	case bodied:
+	case interface{ Body() *object.Body }: // the arguments of a handler
 		return OwnerOf(obj.Body())
-	case map[string]any:
-		return ownerOfMapping(obj)
 	case *unstructured.Unstructured:
-		return ownerOfMapping(obj.Object)
-	case metav1.Object:
-		return ownerOfTyped(obj), nil
+		return ownerOfMap(obj.Object)
+	case map[string]any:
+		return ownerOfMap(obj)
 	}
-	return Owner{}, fmt.Errorf("%T is not an object: it has no metadata", obj)
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
+		return Owner{}, fmt.Errorf("%T is not an object: it has no metadata", obj)
+	}
+	var apiVersion, kind string
+	if typed, ok := obj.(runtime.Object); ok {
+		apiVersion, kind = typed.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	}
+	return newOwner(apiVersion, kind, metadataOf(accessor)), nil
 }
 
-// OwnerOfBody is OwnerOf for the object that is being handled.
+func ownerOfMap(obj map[string]any) (Owner, error) {
+	_, metadata, err := decodeMetadata(obj)
+	if err != nil {
+		return Owner{}, err
+	}
+	apiVersion, _ := obj["apiVersion"].(string)
+	kind, _ := obj["kind"].(string)
+	return newOwner(apiVersion, kind, metadata), nil
+}
+
+func newOwner(apiVersion, kind string, metadata metav1.ObjectMeta) Owner {
+	return Owner{
+		APIVersion: apiVersion, Kind: kind,
+		Name: metadata.Name, Namespace: metadata.Namespace, UID: metadata.UID, Labels: maps.Clone(metadata.Labels),
+	}
+}
+
+// OwnerOfBody returns the identity of the object being handled.
 func OwnerOfBody(b *object.Body) Owner {
 	return Owner{
 		APIVersion: b.APIVersion(), Kind: b.Kind(),
@@ -62,8 +84,8 @@ func OwnerOfBody(b *object.Body) Owner {
 }
 
 // OwnerFromScheme is OwnerOf for a typed object whose apiVersion and kind are
-// empty: they are those of its Go type in the scheme. It fails if the scheme
-// does not know the type, or knows it under several kinds.
+// empty: it takes those of the object's Go type in the scheme. It fails if the
+// scheme does not know the type, or knows it under several kinds.
 func OwnerFromScheme(obj runtime.Object, scheme *runtime.Scheme) (Owner, error) {
 	owner, err := OwnerOf(obj)
 	if err != nil || owner.Kind != "" {
@@ -77,7 +99,7 @@ func OwnerFromScheme(obj runtime.Object, scheme *runtime.Scheme) (Owner, error) 
 	return owner, nil
 }
 
-// String names the owner in messages: KopfExample "default/example".
+// String names the owner in messages, as in KopfExample "default/example".
 func (o Owner) String() string { return describe(o.Kind, o.Namespace, o.Name) }
 
 func describe(kind, namespace, name string) string {
@@ -90,26 +112,48 @@ func describe(kind, namespace, name string) string {
 	return fmt.Sprintf("%s %q", kind, name)
 }
 
-func ownerOfTyped(obj metav1.Object) Owner {
-	owner := Owner{
-		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
-		Labels: maps.Clone(obj.GetLabels()),
-	}
-	if kinded, ok := obj.(runtime.Object); ok {
-		owner.APIVersion, owner.Kind = kinded.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
-	}
-	return owner
+type ownerKey struct{}
+
+// WithOwner returns a context that carries the object being handled. The engine
+// calls it for every handler; call it yourself where there is no handler, such
+// as in a test of a function that adopts.
+func WithOwner(ctx context.Context, owner Owner) context.Context {
+	return context.WithValue(ctx, ownerKey{}, owner)
 }
 
-func ownerOfMapping(obj map[string]any) (Owner, error) {
-	meta, err := decodeMetadata(obj)
-	if err != nil {
-		return Owner{}, err
+// WithLazyOwner is WithOwner for an object that is decoded only when the owner is
+// needed: most handlers adopt nothing, and decoding their object costs more than
+// all the rest of a call. The function may be called concurrently.
+func WithLazyOwner(ctx context.Context, body func() *object.Body) context.Context {
+	return context.WithValue(ctx, ownerKey{}, body)
+}
+
+// OwnerFrom returns the object that the context carries, if there is one.
+func OwnerFrom(ctx context.Context) (Owner, bool) {
+	switch carried := ctx.Value(ownerKey{}).(type) {
+	case Owner:
+		return carried, true
+	case func() *object.Body:
+		return OwnerOfBody(carried()), true
+	default:
+		return Owner{}, false
 	}
-	apiVersion, _ := obj["apiVersion"].(string)
-	kind, _ := obj["kind"].(string)
-	return Owner{
-		APIVersion: apiVersion, Kind: kind,
-		Name: meta.Name, Namespace: meta.Namespace, UID: meta.UID, Labels: meta.Labels,
-	}, nil
+}
+
+// resolveOwner returns the owner that the options name, or else that of the context.
+func (c *config) resolveOwner(ctx context.Context) (Owner, error) {
+	current, known := OwnerFrom(ctx)
+	if c.owner == nil {
+		if !known {
+			return Owner{}, errors.New("there is no owner: the context carries no handled object; " +
+				"pass the context of the handler, or name the owner with OwnedBy")
+		}
+		return current, nil
+	}
+	owner, err := OwnerOf(*c.owner)
+	if err == nil && owner.Kind == "" && owner.UID != "" && owner.UID == current.UID {
+		// The handled object itself, as a typed object without its kind.
+		owner.APIVersion, owner.Kind = current.APIVersion, current.Kind
+	}
+	return owner, err
 }

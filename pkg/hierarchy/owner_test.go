@@ -40,7 +40,7 @@ func typedOwner() *corev1.ConfigMap {
 	}}
 }
 
-func TestOwnerOfEveryFormOfAnObject(t *testing.T) {
+func TestOwnerOfEveryKindOfObject(t *testing.T) {
 	snapshot, err := object.ParseSnapshot([]byte(ownerJSON))
 	noError(t, err)
 	typed := typedOwner()
@@ -62,7 +62,7 @@ func TestOwnerOfEveryFormOfAnObject(t *testing.T) {
 	}
 }
 
-func TestOwnerOfWhatIsNoObject(t *testing.T) {
+func TestOwnerOfRejectsNonObjects(t *testing.T) {
 	for name, obj := range map[string]any{
 		"nil":                     nil,
 		"a nil pointer":           (*corev1.Pod)(nil),
@@ -125,7 +125,7 @@ func TestClusterScopedOwner(t *testing.T) {
 	equal(t, pod.Namespace, "")
 }
 
-func TestAChildInAnotherNamespaceIsAdoptedWithAWarning(t *testing.T) {
+func TestAdoptWarnsOfAChildInAnotherNamespace(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
 	ctx := logr.NewContext(handling(), logger)
@@ -158,9 +158,9 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-func TestAnOwnerIsLookedAtWhenItIsAskedFor(t *testing.T) {
+func TestLazyOwnerIsReadAtEveryCall(t *testing.T) {
 	var body *object.Body
-	ctx := hierarchy.WithOwnerOf(t.Context(), func() *object.Body { return body })
+	ctx := hierarchy.WithLazyOwner(t.Context(), func() *object.Body { return body })
 	for _, name := range []string{"before", "after"} {
 		body = object.NewBody(map[string]any{"kind": "Pod", "metadata": map[string]any{"name": name}})
 		if owner, known := hierarchy.OwnerFrom(ctx); !known || owner.Name != name || owner.Kind != "Pod" {

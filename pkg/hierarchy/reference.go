@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// OwnerReference makes the reference that a child keeps to its owner; the owner
+// OwnerReference returns the reference that a child has to its owner; the owner
 // is anything that OwnerOf takes. By default the owner controls the child and
 // is not removed before it; see NotController and NotBlocking. It fails if the
 // owner's apiVersion, kind, name or uid is unknown.
@@ -30,7 +30,7 @@ func (c *config) ownerReference(owner Owner) (metav1.OwnerReference, error) {
 		return metav1.OwnerReference{}, err
 	}
 	if owner.UID == "" {
-		return metav1.OwnerReference{}, fmt.Errorf("the owner, %s, has no uid: it must exist in the cluster before others can belong to it", owner)
+		return metav1.OwnerReference{}, fmt.Errorf("the owner, %s, has no uid: it must exist in the cluster before other objects can belong to it", owner)
 	}
 	controller, blocking := !c.notController, !c.notBlocking
 	return metav1.OwnerReference{
@@ -43,7 +43,7 @@ func (c *config) ownerReference(owner Owner) (metav1.OwnerReference, error) {
 	}, nil
 }
 
-// ObjectReference makes the reference by which events and fields of other
+// ObjectReference returns the reference by which events and fields of other
 // objects name an object; the object is anything that OwnerOf takes. It fails
 // if the object's apiVersion, kind or name is unknown. Namespace and uid may be
 // empty.
@@ -55,11 +55,11 @@ func ObjectReference(obj any) (corev1.ObjectReference, error) {
 	return owner.objectReference()
 }
 
-// ObjectReferences is ObjectReference for one object or a list. The scheme
-// helps typed objects that do not know their kind; it may be nil.
+// ObjectReferences is ObjectReference for one object or a list. The scheme supplies
+// the kinds of typed objects that lack them; it may be nil.
 func ObjectReferences(objs any, scheme *runtime.Scheme) ([]corev1.ObjectReference, error) {
 	var refs []corev1.ObjectReference
-	err := each(objs, func(obj any) error {
+	err := each("", objs, func(obj any) error {
 		owner, err := ownerWith(obj, scheme)
 		if err != nil {
 			return err
@@ -92,11 +92,11 @@ func (o Owner) objectReference() (corev1.ObjectReference, error) {
 
 func (o Owner) mustBeReferable() error {
 	if o.Name == "" {
-		return errors.New("the object that is referred to has no name: it must exist in the cluster before")
+		return errors.New("the referenced object has no name: it must exist in the cluster first")
 	}
 	if o.APIVersion == "" || o.Kind == "" {
-		return fmt.Errorf("%s does not say its apiVersion and kind, as is usual for typed objects: "+
-			"take OwnerFromScheme(obj, scheme) instead of the object, or set its TypeMeta", o)
+		return fmt.Errorf("%s has no apiVersion and kind, as is usual for typed objects: "+
+			"pass OwnerFromScheme(obj, scheme) instead of the object, or set its TypeMeta", o)
 	}
 	return nil
 }

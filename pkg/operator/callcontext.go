@@ -24,7 +24,7 @@ type surroundingsKey struct{}
 // one call.
 func (s *surroundings) context(ctx context.Context, about reconcile.About) context.Context {
 	ctx = log.IntoContext(ctx, about.Logger)
-	ctx = hierarchy.WithOwnerOf(ctx, about.Body)
+	ctx = hierarchy.WithLazyOwner(ctx, about.Body)
 	ctx = events.WithRecorder(ctx, s.recorder)
 	return context.WithValue(ctx, surroundingsKey{}, s)
 }
