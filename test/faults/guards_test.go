@@ -71,14 +71,14 @@ var guards = map[string]guard{
 		instead: "return true",
 	},
 	"a timeout: a write that may have been committed is not repeated below the protocol": {
-		file: "internal/kube/repeat.go", plan: "resuming-once/k=3/timeout",
+		file: "internal/kube/retry.go", plan: "resuming-once/k=3/timeout",
 		code:    "const attemptsOfClientGo = 0",
 		instead: "const attemptsOfClientGo = 10",
 	},
 	"a conflict after the status: that part is not written again": {
 		file: "write.go", plan: "patches/k=3/edit-labels",
-		code:    "p.memory.unsent[i].StatusDone = true",
-		instead: "p.memory.unsent[i].StatusDone = false",
+		code:    "p.memory.unsent[i].StatusWritten = true",
+		instead: "p.memory.unsent[i].StatusWritten = false",
 	},
 	"another operator: its base stands": {
 		file: "concede.go", plan: "refusal/k=1/takeover-alive",
@@ -147,8 +147,8 @@ var guards = map[string]guard{
 	},
 	"a daemon: the finalizer is there before it starts": {
 		file: "attend.go", plan: "background",
-		code:    "c.wanted = c.wanted || b.group.Holds() || slices.ContainsFunc(c.companions, b.group.Needs)",
-		instead: "c.wanted = c.wanted || b.group.Holds() || false && slices.ContainsFunc(c.companions, b.group.Needs)",
+		code:    "c.wanted = c.wanted || b.group.HasRunningDaemons() || slices.ContainsFunc(c.companions, b.group.NeedsFinalizer)",
+		instead: "c.wanted = c.wanted || b.group.HasRunningDaemons() || false && slices.ContainsFunc(c.companions, b.group.NeedsFinalizer)",
 	},
 	"a daemon: the finalizer stays until it has ended": {
 		file: "record.go", plan: "background",

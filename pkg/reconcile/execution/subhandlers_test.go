@@ -250,7 +250,7 @@ func TestMistakesInSubhandlersFailTheirParent(t *testing.T) {
 				if err := runner.Run(t.Context(), []*handler.Declaration{w.handler("a", test.fn)}); err != nil {
 					t.Fatal(err)
 				}
-				if !outcome.Final || !contains(outcome.Err, test.want) || !contains(outcome.Err, "execution/children_test.go:") {
+				if !outcome.Final || !contains(outcome.Err, test.want) || !contains(outcome.Err, "execution/subhandlers_test.go:") {
 					t.Errorf("got %v, want %q in it", outcome.Err, test.want)
 				}
 			})
