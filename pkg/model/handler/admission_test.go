@@ -2,8 +2,6 @@ package handler_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -50,16 +48,6 @@ func TestAdmissionHandlersNeitherChangeNorAccompany(t *testing.T) {
 	}
 	if handler.OnCreate.IsAdmission() {
 		t.Error("creations are not admissions")
-	}
-}
-
-func TestARejectionIsPermanentElsewhere(t *testing.T) {
-	err := fmt.Errorf("spec: %w", handler.Reject("no", 422))
-	if !handler.IsPermanent(err) || handler.HTTPStatus(err) != 422 || err.Error() != "spec: no" {
-		t.Errorf("got %v, %d, %q", handler.IsPermanent(err), handler.HTTPStatus(err), err)
-	}
-	if status := handler.HTTPStatus(errors.New("x")); status != 500 {
-		t.Errorf("got %d", status)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -128,5 +129,86 @@ func TestSubhandlers(t *testing.T) {
 	parent := update(t, handler.Field("spec"))
 	if under := child.Under(parent); under.ID != "doNothing/spec/item-1" || child.ID != "item-1" {
 		t.Errorf("got %q, and %q of the other", under.ID, child.ID)
+	}
+}
+
+// The arguments of daemons and timers show the object as it is by then.
+func TestLiveArguments(t *testing.T) {
+	live := subject()
+	body := object.NewBody(m{"metadata": m{"name": "two", "labels": m{"a": "x"}}, "spec": m{"size": int64(2)}})
+	live.Live = func() *object.Body { return body }
+	for name, a := range map[string]handler.Arguments{
+		"a daemon": handler.NewTask(live, nil, handler.Attempt{}, nil),
+		"a timer":  handler.NewTick(live, nil, handler.Attempt{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			body = object.NewBody(m{"metadata": m{"name": "two", "labels": m{"a": "x"}}, "spec": m{"size": int64(2)}})
+			if size, _ := a.Spec().Int64("size"); size != 2 || a.Name() != "two" || a.Labels()["a"] != "x" || a.Body() != body {
+				t.Errorf("got %v", a.Body().Raw())
+			}
+			body = object.NewBody(m{"spec": m{"size": int64(3)}, "status": m{"phase": "Gone"}})
+			size, _ := a.Spec().Int64("size")
+			phase, _ := a.Status().String("phase")
+			if size != 3 || phase != "Gone" || len(a.Labels()) != 0 || !a.New().Equals(body.Raw()) {
+				t.Errorf("got %v", a.Body().Raw())
+			}
+		})
+	}
+}
+
+func TestArgumentsOfAttempts(t *testing.T) {
+	began := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	attempt := handler.Attempt{Retry: 3, Started: began, Now: began.Add(time.Minute)}
+	for name, a := range map[string]interface {
+		handler.Arguments
+		Retry() int
+		Started() time.Time
+		Runtime() time.Duration
+	}{
+		"a daemon": handler.NewTask(subject(), nil, attempt, nil),
+		"a timer":  handler.NewTick(subject(), nil, attempt),
+		"an index": handler.NewIndexed(subject(), nil, attempt),
+	} {
+		t.Run(name, func(t *testing.T) {
+			if a.Retry() != 3 || !a.Started().Equal(began) || a.Runtime() != time.Minute {
+				t.Errorf("got %d, %v, %v", a.Retry(), a.Started(), a.Runtime())
+			}
+			if a.Reason() != "" || a.Old().Exists() || a.Diff() != nil || !a.New().Exists() {
+				t.Errorf("got %v, %v, %v, %v", a.Reason(), a.Old(), a.Diff(), a.New())
+			}
+			if result, ok := a.(interface {
+				SetResult(any)
+				Result() any
+			}); ok {
+				result.SetResult("a")
+				if result.Result() != "a" {
+					t.Errorf("got %v", result.Result())
+				}
+			}
+		})
+	}
+}
+
+// Every kind of handler finds the same values, and only if somebody asks.
+func TestArgumentsHaveMemos(t *testing.T) {
+	values, asked := memo.NewValues(nil), 0
+	s := subject()
+	s.Memo = func() *memo.Values { asked++; return values }
+	all := []handler.Arguments{
+		handler.NewChange(s, nil, handler.Attempt{}, handler.Transition{}, nil), handler.NewEvent(s, nil, ""),
+		handler.NewTask(s, nil, handler.Attempt{}, nil), handler.NewTick(s, nil, handler.Attempt{}), handler.NewIndexed(s, nil, handler.Attempt{}),
+	}
+	if asked != 0 {
+		t.Error("the values were asked for without need")
+	}
+	pings := memo.New(func() *int { return new(int) }, nil)
+	for _, a := range all {
+		*pings.Of(a)++
+	}
+	if *pings.Of(all[0]) != len(all) {
+		t.Errorf("got %d", *pings.Of(all[0]))
+	}
+	if none := handler.NewTick(subject(), nil, handler.Attempt{}); none.Memo() != nil {
+		t.Errorf("got %v", none.Memo())
 	}
 }

@@ -3,13 +3,12 @@ package handler_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/memo"
-	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 func accompany(context.Context, *handler.Task) error { return nil }
@@ -90,87 +89,6 @@ func TestATaskTellsOfItsStop(t *testing.T) {
 	}
 	if alone := handler.NewTask(subject(), nil, handler.Attempt{}, nil); closed(alone.Stopped()) || alone.Wait(0) {
 		t.Error("a daemon that nobody stops is stopped")
-	}
-}
-
-// The arguments of daemons and timers show the object as it is by then.
-func TestLiveArguments(t *testing.T) {
-	live := subject()
-	body := object.NewBody(m{"metadata": m{"name": "two", "labels": m{"a": "x"}}, "spec": m{"size": int64(2)}})
-	live.Live = func() *object.Body { return body }
-	for name, a := range map[string]handler.Arguments{
-		"a daemon": handler.NewTask(live, nil, handler.Attempt{}, nil),
-		"a timer":  handler.NewTick(live, nil, handler.Attempt{}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			body = object.NewBody(m{"metadata": m{"name": "two", "labels": m{"a": "x"}}, "spec": m{"size": int64(2)}})
-			if size, _ := a.Spec().Int64("size"); size != 2 || a.Name() != "two" || a.Labels()["a"] != "x" || a.Body() != body {
-				t.Errorf("got %v", a.Body().Raw())
-			}
-			body = object.NewBody(m{"spec": m{"size": int64(3)}, "status": m{"phase": "Gone"}})
-			size, _ := a.Spec().Int64("size")
-			phase, _ := a.Status().String("phase")
-			if size != 3 || phase != "Gone" || len(a.Labels()) != 0 || !a.New().Equals(body.Raw()) {
-				t.Errorf("got %v", a.Body().Raw())
-			}
-		})
-	}
-}
-
-func TestArgumentsOfAttempts(t *testing.T) {
-	began := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	attempt := handler.Attempt{Retry: 3, Started: began, Now: began.Add(time.Minute)}
-	for name, a := range map[string]interface {
-		handler.Arguments
-		Retry() int
-		Started() time.Time
-		Runtime() time.Duration
-	}{
-		"a daemon": handler.NewTask(subject(), nil, attempt, nil),
-		"a timer":  handler.NewTick(subject(), nil, attempt),
-		"an index": handler.NewIndexed(subject(), nil, attempt),
-	} {
-		t.Run(name, func(t *testing.T) {
-			if a.Retry() != 3 || !a.Started().Equal(began) || a.Runtime() != time.Minute {
-				t.Errorf("got %d, %v, %v", a.Retry(), a.Started(), a.Runtime())
-			}
-			if a.Reason() != "" || a.Old().Exists() || a.Diff() != nil || !a.New().Exists() {
-				t.Errorf("got %v, %v, %v, %v", a.Reason(), a.Old(), a.Diff(), a.New())
-			}
-			if result, ok := a.(interface {
-				SetResult(any)
-				Result() any
-			}); ok {
-				result.SetResult("a")
-				if result.Result() != "a" {
-					t.Errorf("got %v", result.Result())
-				}
-			}
-		})
-	}
-}
-
-// Every kind of handler finds the same values, and only if somebody asks.
-func TestArgumentsHaveMemos(t *testing.T) {
-	values, asked := memo.NewValues(nil), 0
-	s := subject()
-	s.Memo = func() *memo.Values { asked++; return values }
-	all := []handler.Arguments{
-		handler.NewChange(s, nil, handler.Attempt{}, handler.Transition{}, nil), handler.NewEvent(s, nil, ""),
-		handler.NewTask(s, nil, handler.Attempt{}, nil), handler.NewTick(s, nil, handler.Attempt{}), handler.NewIndexed(s, nil, handler.Attempt{}),
-	}
-	if asked != 0 {
-		t.Error("the values were asked for without need")
-	}
-	pings := memo.New(func() *int { return new(int) }, nil)
-	for _, a := range all {
-		*pings.Of(a)++
-	}
-	if *pings.Of(all[0]) != len(all) {
-		t.Errorf("got %d", *pings.Of(all[0]))
-	}
-	if none := handler.NewTick(subject(), nil, handler.Attempt{}); none.Memo() != nil {
-		t.Errorf("got %v", none.Memo())
 	}
 }
 
@@ -262,61 +180,66 @@ func TestRefusedHandlersInTheBackground(t *testing.T) {
 	refused(t, d, err, `the timer handler "": there is no function to call`)
 }
 
-// Daemons and timers are matched by the object as it is, and not by what it was.
-func TestTheBackgroundMatchesTheObjectAsItIs(t *testing.T) {
-	before, after := m{"spec": m{"size": int64(1)}}, m{"spec": m{"other": int64(2)}}
-	for name, test := range map[string]struct {
-		o    *handler.Cause
-		want bool
+func TestStopReasonsAreASet(t *testing.T) {
+	tests := map[string]struct {
+		reason handler.StopReason
+		want   string
 	}{
-		"the field is there":     {occasion("update", after, before), true},
-		"the field has gone":     {occasion("update", before, after), false},
-		"it was never handled":   {occasion("create", nil, before), true},
-		"nothing has happened":   {occasion("", before, before), true},
-		"it is there no longer ": {occasion("delete", after, after), false},
-	} {
+		"none":      {0, ""},
+		"one":       {handler.StopPaused, "paused"},
+		"several":   {handler.StopCancelled | handler.StopDeleted, "deleted|cancelled"},
+		"all of it": {0x7f, "deleted|mismatch|paused|exiting|signalled|cancelled|abandoned"},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			agree := handler.When(func(a handler.Arguments) bool { return a.Reason() == "" && !a.Old().Exists() && a.Diff() == nil })
-			for _, d := range []*handler.Declaration{
-				daemon(t, accompany, handler.Field("spec.size"), agree), timer(t, tickOnce, handler.Field("spec.size"), agree),
-			} {
-				if d.InScope(test.o) != test.want || d.Selects(test.o) != test.want {
-					t.Errorf("the %s: %v", d.Kind, d.InScope(test.o))
-				}
+			if got := test.reason.String(); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	both := handler.StopDeleted | handler.StopSignalled
+	if !both.Has(handler.StopDeleted) || !both.Has(both) || both.Has(handler.StopDeleted|handler.StopExiting) || both.Has(handler.StopPaused) {
+		t.Errorf("%s has something else", both)
+	}
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAStopperAddsReasons(t *testing.T) {
+	for name, stopper := range map[string]*handler.Stopper{"new": handler.NewStopper(), "zero": {}} {
+		t.Run(name, func(t *testing.T) {
+			done := stopper.Done()
+			if closed(done) || stopper.Reason() != 0 {
+				t.Errorf("it has stopped: %s", stopper.Reason())
+			}
+			stopper.Stop(handler.StopMismatch)
+			stopper.Stop(handler.StopMismatch)
+			stopper.Stop(handler.StopCancelled)
+			if !closed(done) || !closed(stopper.Done()) || stopper.Reason() != handler.StopMismatch|handler.StopCancelled {
+				t.Errorf("got %s", stopper.Reason())
 			}
 		})
 	}
 }
 
-func TestKinds(t *testing.T) {
-	changing := map[handler.Kind]bool{
-		handler.OnCreate: true, handler.OnUpdate: true, handler.OnDelete: true, handler.OnResume: true, handler.OnField: true, handler.Subhandler: true,
-		handler.OnEvent: false, handler.OnDaemon: false, handler.OnTimer: false, handler.OnIndex: false,
-	}
-	for kind, want := range changing {
-		background := kind == handler.OnDaemon || kind == handler.OnTimer
-		if kind.IsChange() != want || kind.IsBackground() != background {
-			t.Errorf("%s: got %v, %v", kind, kind.IsChange(), kind.IsBackground())
+func TestManyStopAtOnce(t *testing.T) {
+	var stopper handler.Stopper
+	var all sync.WaitGroup
+	for bit := range 7 {
+		for range 10 {
+			all.Go(func() { <-stopper.Done() })
+			all.Go(func() { stopper.Stop(1 << bit) })
 		}
 	}
-	for _, d := range []*handler.Declaration{daemon(t, accompany), timer(t, tickOnce)} {
-		if d.HoldsDeletion() {
-			t.Errorf("the %s holds a deletion like a handler of deletions", d.Kind)
-		}
-	}
-}
-
-// An engine that has nothing but the live object can ask the filters too.
-func TestFiltersSeeTheLiveObject(t *testing.T) {
-	body := object.NewBody(m{"metadata": m{"labels": m{"a": "b"}, "annotations": m{"c": "d"}}, "spec": m{"size": int64(1)}})
-	o := &handler.Cause{CallContext: handler.CallContext{Live: func() *object.Body { return body }}}
-	present := map[string]handler.Matcher{"a": handler.Present()}
-	d := timer(t, tickOnce, handler.Labels(present), handler.Annotations(map[string]handler.Matcher{"a": handler.Absent()}), handler.Field("spec.size"))
-	if !d.InScope(o) {
-		t.Error("it does not match")
-	}
-	body = object.NewBody(m{"metadata": m{"annotations": m{"a": "b"}}, "spec": m{}})
-	if d.InScope(o) {
-		t.Error("it matches what the object was before")
+	all.Wait()
+	if stopper.Reason() != 0x7f {
+		t.Errorf("got %s", stopper.Reason())
 	}
 }

@@ -1,8 +1,9 @@
 package handler
 
 import (
-	"errors"
+	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -102,91 +103,6 @@ func (d *Declaration) CheckConflict(other *Declaration) error {
 // HoldsDeletion tells whether objects need the finalizer for this handler.
 func (d *Declaration) HoldsDeletion() bool { return d.Kind == OnDelete && !d.Optional }
 
-// Function is what a handler of some kind is made of.
-type Function struct {
-	Change ChangeFunc // all kinds but those below
-	Event  EventFunc  // events
-	Daemon DaemonFunc // daemons
-	Timer  TimerFunc  // timers
-	Index  IndexFunc  // indices
-	// Activity is of what concerns the operator as a whole.
-	Activity ActivityFunc
-	// Admission is for validations and mutations.
-	Admission AdmissionFunc
-	// Table is the index to be filled.
-	Table Table
-	// Origin is the developer's own function, if the ones above only wrap it:
-	// the id and the identity of the handler come from it.
-	Origin any
-	// Object stands for the selector; see Declaration.
-	Object runtime.Object
-}
-
-// origin is the developer's function; nil if there is none.
-func (f Function) origin() any {
-	switch {
-	case f.Origin != nil:
-		return f.Origin
-	case f.Change != nil:
-		return f.Change
-	case f.Event != nil:
-		return f.Event
-	case f.Daemon != nil:
-		return f.Daemon
-	case f.Timer != nil:
-		return f.Timer
-	case f.Index != nil:
-		return f.Index
-	case f.Activity != nil:
-		return f.Activity
-	case f.Admission != nil:
-		return f.Admission
-	default:
-		return nil
-	}
-}
-
-// declare makes a declaration. What is wrong with it is in the error, with the
-// place; the declaration is then not usable.
-func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
-	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: callerPosition(), Table: fn.Table}
-	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
-	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
-	d.addProblem(sel.Err())
-	for _, option := range options {
-		apply(option, d)
-	}
-	if function := fn.origin(); function == nil {
-		d.addProblem(errors.New("there is no function to call"))
-	} else {
-		d.identify(function)
-	}
-	d.validate()
-	if len(d.problems) > 0 {
-		return nil, fmt.Errorf("%s: the %s handler %q: %w", d.DeclaredAt, kind, d.ID, errors.Join(d.problems...))
-	}
-	return d, nil
-}
-
-// identify settles the id and the identity.
-func (d *Declaration) identify(function any) {
-	d.function = identityOf(function)
-	if !d.idGiven {
-		name, err := nameOf(function)
-		d.addProblem(err)
-		d.ID = name
-	}
-	if d.ID != "" && d.Field != nil {
-		d.ID += "/" + d.Field.String()
-	}
-}
-
-func (d *Declaration) addProblem(err error) {
-	if err != nil {
-		d.problems = append(d.problems, err)
-	}
-}
-
 // Bind is the declaration with the selector of its Go type, if it has one
 // instead of a selector of its own.
 func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
@@ -201,4 +117,77 @@ func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
 	bound := *d
 	bound.Selector = selector.Exact(gvk)
 	return &bound, nil
+}
+
+// Call calls the handler of a change. A panic becomes a PanicError.
+func (d *Declaration) Call(ctx context.Context, c *Change) (err error) {
+	defer recoverPanic(&err)
+	return d.onChange(ctx, c)
+}
+
+// CallEvent calls the handler of a watch event. A panic becomes a PanicError.
+func (d *Declaration) CallEvent(ctx context.Context, e *Event) (err error) {
+	defer recoverPanic(&err)
+	return d.onEvent(ctx, e)
+}
+
+// CallDaemon calls a daemon. A panic becomes a PanicError.
+func (d *Declaration) CallDaemon(ctx context.Context, t *Task) (err error) {
+	defer recoverPanic(&err)
+	t.contextDone = ctx.Done()
+	return d.onDaemon(ctx, t)
+}
+
+// CallTimer calls a timer. A panic becomes a PanicError.
+func (d *Declaration) CallTimer(ctx context.Context, t *Tick) (err error) {
+	defer recoverPanic(&err)
+	return d.onTimer(ctx, t)
+}
+
+// CallIndex calls an indexing function. A panic becomes a PanicError.
+func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, err error) {
+	defer recoverPanic(&err)
+	return d.onIndex(ctx, i)
+}
+
+// CallActivity calls the handler of an activity. A panic becomes a PanicError.
+func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
+	defer recoverPanic(&err)
+	return d.onActivity(ctx, a)
+}
+
+// CallAdmission calls a handler of admission reviews. A panic becomes a PanicError.
+func (d *Declaration) CallAdmission(ctx context.Context, a *Admission) (err error) {
+	defer recoverPanic(&err)
+	return d.onAdmission(ctx, a)
+}
+
+// WithRecover calls what calls the developer's code, such as filters, beside the
+// handlers themselves. A panic becomes a PanicError.
+func WithRecover(call func() error) (err error) {
+	defer recoverPanic(&err)
+	return call()
+}
+
+func recoverPanic(err *error) {
+	if value := recover(); value != nil {
+		*err = &PanicError{Value: value, Stack: debug.Stack()}
+	}
+}
+
+// Under makes the declaration a sub-handler of another one.
+func (d *Declaration) Under(parent *Declaration) *Declaration {
+	child := *d
+	child.ID = parent.ID + "/" + d.ID
+	child.top = parent.Top()
+	return &child
+}
+
+// Top is the declaration that was made before anything was called: of a
+// sub-handler, that of the handler above it, and above that one; of others, itself.
+func (d *Declaration) Top() *Declaration {
+	if d.top == nil {
+		return d
+	}
+	return d.top
 }

@@ -1,8 +1,98 @@
 package handler
 
 import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
+
+// Function is what a handler of some kind is made of.
+type Function struct {
+	Change ChangeFunc // all kinds but those below
+	Event  EventFunc  // events
+	Daemon DaemonFunc // daemons
+	Timer  TimerFunc  // timers
+	Index  IndexFunc  // indices
+	// Activity is of what concerns the operator as a whole.
+	Activity ActivityFunc
+	// Admission is for validations and mutations.
+	Admission AdmissionFunc
+	// Table is the index to be filled.
+	Table Table
+	// Origin is the developer's own function, if the ones above only wrap it:
+	// the id and the identity of the handler come from it.
+	Origin any
+	// Object stands for the selector; see Declaration.
+	Object runtime.Object
+}
+
+// origin is the developer's function; nil if there is none.
+func (f Function) origin() any {
+	switch {
+	case f.Origin != nil:
+		return f.Origin
+	case f.Change != nil:
+		return f.Change
+	case f.Event != nil:
+		return f.Event
+	case f.Daemon != nil:
+		return f.Daemon
+	case f.Timer != nil:
+		return f.Timer
+	case f.Index != nil:
+		return f.Index
+	case f.Activity != nil:
+		return f.Activity
+	case f.Admission != nil:
+		return f.Admission
+	default:
+		return nil
+	}
+}
+
+// declare makes a declaration. What is wrong with it is in the error, with the
+// place; the declaration is then not usable.
+func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
+	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: callerPosition(), Table: fn.Table}
+	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
+	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
+	d.addProblem(sel.Err())
+	for _, option := range options {
+		apply(option, d)
+	}
+	if function := fn.origin(); function == nil {
+		d.addProblem(errors.New("there is no function to call"))
+	} else {
+		d.identify(function)
+	}
+	d.validate()
+	if len(d.problems) > 0 {
+		return nil, fmt.Errorf("%s: the %s handler %q: %w", d.DeclaredAt, kind, d.ID, errors.Join(d.problems...))
+	}
+	return d, nil
+}
+
+// identify settles the id and the identity.
+func (d *Declaration) identify(function any) {
+	d.function = identityOf(function)
+	if !d.idGiven {
+		name, err := nameOf(function)
+		d.addProblem(err)
+		d.ID = name
+	}
+	if d.ID != "" && d.Field != nil {
+		d.ID += "/" + d.Field.String()
+	}
+}
+
+func (d *Declaration) addProblem(err error) {
+	if err != nil {
+		d.problems = append(d.problems, err)
+	}
+}
 
 // Create declares a handler of creations.
 func Create(sel selector.Selector, fn Function, options ...CreateOption) (*Declaration, error) {

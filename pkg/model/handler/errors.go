@@ -1,8 +1,10 @@
 package handler
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -133,3 +135,33 @@ func appendError(text string, err error) string {
 	}
 	return text + ": " + err.Error()
 }
+
+// AdmissionError rejects a request, with a text for the user and a code. Everywhere
+// else than in admission handlers it is a PermanentError.
+//
+// Specification: Admission control, "Admission errors".
+type AdmissionError struct {
+	// Message is what the user gets to read.
+	Message string
+	// Code is the HTTP status, from 400 to 599; anything else is 500.
+	Code int
+}
+
+// Reject makes an error that rejects the request under review.
+func Reject(message string, code int) error { return &AdmissionError{Message: message, Code: code} }
+
+func (e *AdmissionError) Error() string {
+	return cmp.Or(e.Message, "the request was rejected without an explanation")
+}
+
+// HTTPStatus is the HTTP status of a request that was rejected by the error.
+func HTTPStatus(err error) int {
+	var rejection *AdmissionError
+	if errors.As(err, &rejection) && rejection.Code >= http.StatusBadRequest && rejection.Code <= lastStatus {
+		return rejection.Code
+	}
+	return http.StatusInternalServerError
+}
+
+// lastStatus is the last one that HTTP has a meaning for.
+const lastStatus = 599

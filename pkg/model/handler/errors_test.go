@@ -87,3 +87,13 @@ func TestAHandlerReturnsItsOwnError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestARejectionIsPermanentElsewhere(t *testing.T) {
+	err := fmt.Errorf("spec: %w", handler.Reject("no", 422))
+	if !handler.IsPermanent(err) || handler.HTTPStatus(err) != 422 || err.Error() != "spec: no" {
+		t.Errorf("got %v, %d, %q", handler.IsPermanent(err), handler.HTTPStatus(err), err)
+	}
+	if status := handler.HTTPStatus(errors.New("x")); status != 500 {
+		t.Errorf("got %d", status)
+	}
+}

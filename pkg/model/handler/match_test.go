@@ -185,3 +185,62 @@ func TestHoldsDeletion(t *testing.T) {
 		t.Error("an update handler holds its objects")
 	}
 }
+
+// Daemons and timers are matched by the object as it is, and not by what it was.
+func TestTheBackgroundMatchesTheObjectAsItIs(t *testing.T) {
+	before, after := m{"spec": m{"size": int64(1)}}, m{"spec": m{"other": int64(2)}}
+	for name, test := range map[string]struct {
+		o    *handler.Cause
+		want bool
+	}{
+		"the field is there":     {occasion("update", after, before), true},
+		"the field has gone":     {occasion("update", before, after), false},
+		"it was never handled":   {occasion("create", nil, before), true},
+		"nothing has happened":   {occasion("", before, before), true},
+		"it is there no longer ": {occasion("delete", after, after), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agree := handler.When(func(a handler.Arguments) bool { return a.Reason() == "" && !a.Old().Exists() && a.Diff() == nil })
+			for _, d := range []*handler.Declaration{
+				daemon(t, accompany, handler.Field("spec.size"), agree), timer(t, tickOnce, handler.Field("spec.size"), agree),
+			} {
+				if d.InScope(test.o) != test.want || d.Selects(test.o) != test.want {
+					t.Errorf("the %s: %v", d.Kind, d.InScope(test.o))
+				}
+			}
+		})
+	}
+}
+
+func TestKinds(t *testing.T) {
+	changing := map[handler.Kind]bool{
+		handler.OnCreate: true, handler.OnUpdate: true, handler.OnDelete: true, handler.OnResume: true, handler.OnField: true, handler.Subhandler: true,
+		handler.OnEvent: false, handler.OnDaemon: false, handler.OnTimer: false, handler.OnIndex: false,
+	}
+	for kind, want := range changing {
+		background := kind == handler.OnDaemon || kind == handler.OnTimer
+		if kind.IsChange() != want || kind.IsBackground() != background {
+			t.Errorf("%s: got %v, %v", kind, kind.IsChange(), kind.IsBackground())
+		}
+	}
+	for _, d := range []*handler.Declaration{daemon(t, accompany), timer(t, tickOnce)} {
+		if d.HoldsDeletion() {
+			t.Errorf("the %s holds a deletion like a handler of deletions", d.Kind)
+		}
+	}
+}
+
+// An engine that has nothing but the live object can ask the filters too.
+func TestFiltersSeeTheLiveObject(t *testing.T) {
+	body := object.NewBody(m{"metadata": m{"labels": m{"a": "b"}, "annotations": m{"c": "d"}}, "spec": m{"size": int64(1)}})
+	o := &handler.Cause{CallContext: handler.CallContext{Live: func() *object.Body { return body }}}
+	present := map[string]handler.Matcher{"a": handler.Present()}
+	d := timer(t, tickOnce, handler.Labels(present), handler.Annotations(map[string]handler.Matcher{"a": handler.Absent()}), handler.Field("spec.size"))
+	if !d.InScope(o) {
+		t.Error("it does not match")
+	}
+	body = object.NewBody(m{"metadata": m{"annotations": m{"a": "b"}}, "spec": m{}})
+	if d.InScope(o) {
+		t.Error("it matches what the object was before")
+	}
+}

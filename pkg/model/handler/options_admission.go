@@ -75,10 +75,3 @@ const (
 	AllValidating = "validating"
 	AllMutating   = "mutating"
 )
-
-// validateReviews looks at what admission handlers have beside the others.
-func (d *Declaration) validateReviews() {
-	if d.Kind.IsAdmission() && (d.ID == AllValidating || d.ID == AllMutating) {
-		d.addProblem(fmt.Errorf("under the path %q all handlers of the kind are called: give it another kopf.ID", "/"+d.ID))
-	}
-}

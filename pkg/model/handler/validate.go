@@ -114,3 +114,10 @@ func (d *Declaration) validateDuration(what string, value time.Duration) {
 		d.addProblem(fmt.Errorf("the %s %s is negative", what, value))
 	}
 }
+
+// validateReviews looks at what admission handlers have beside the others.
+func (d *Declaration) validateReviews() {
+	if d.Kind.IsAdmission() && (d.ID == AllValidating || d.ID == AllMutating) {
+		d.addProblem(fmt.Errorf("under the path %q all handlers of the kind are called: give it another kopf.ID", "/"+d.ID))
+	}
+}
