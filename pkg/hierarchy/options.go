@@ -111,7 +111,8 @@ func Namespace(namespace string) NamespaceOption {
 }
 
 // OwnedBy sets the owner: anything that OwnerOf takes. Default: the object that the
-// context carries.
+// context carries. A typed object without a kind has that of its Go type in the
+// context's scheme, see WithScheme.
 func OwnedBy(owner any) OwnerOption { return option(func(c *config) { c.owner = &owner }) }
 
 // NotController adds an owner that does not control the child. An object has at

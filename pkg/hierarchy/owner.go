@@ -112,7 +112,10 @@ func describe(kind, namespace, name string) string {
 	return fmt.Sprintf("%s %q", kind, name)
 }
 
-type ownerKey struct{}
+type (
+	ownerKey  struct{}
+	schemeKey struct{}
+)
 
 // WithOwner returns a context that carries the object being handled. The engine
 // calls it for every handler; call it yourself where there is no handler, such
@@ -140,6 +143,12 @@ func OwnerFrom(ctx context.Context) (Owner, bool) {
 	}
 }
 
+// WithScheme returns a context with the scheme in which OwnedBy finds the kinds of
+// typed objects. The engine calls it for every handler, with the client's scheme.
+func WithScheme(ctx context.Context, scheme *runtime.Scheme) context.Context {
+	return context.WithValue(ctx, schemeKey{}, scheme)
+}
+
 // resolveOwner returns the owner that the options name, or else that of the context.
 func (c *config) resolveOwner(ctx context.Context) (Owner, error) {
 	current, known := OwnerFrom(ctx)
@@ -154,6 +163,10 @@ func (c *config) resolveOwner(ctx context.Context) (Owner, error) {
 	if err == nil && owner.Kind == "" && owner.UID != "" && owner.UID == current.UID {
 		// The handled object itself, as a typed object without its kind.
 		owner.APIVersion, owner.Kind = current.APIVersion, current.Kind
+	}
+	scheme, _ := ctx.Value(schemeKey{}).(*runtime.Scheme)
+	if typed, ok := (*c.owner).(runtime.Object); ok && err == nil && owner.Kind == "" && scheme != nil {
+		return OwnerFromScheme(typed, scheme)
 	}
 	return owner, err
 }

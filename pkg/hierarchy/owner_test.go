@@ -97,6 +97,16 @@ func TestTypedOwners(t *testing.T) {
 		noError(t, err)
 		equal(t, [2]string{pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind}, [2]string{"v1", "ConfigMap"})
 	})
+	t.Run("the kind comes from the context's scheme", func(t *testing.T) {
+		pod, err := adopt(hierarchy.WithScheme(handling(), clientgoscheme.Scheme), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "uid-2"}})
+		noError(t, err)
+		equal(t, [2]string{pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind}, [2]string{"v1", "Node"})
+	})
+	t.Run("the context's scheme does not know the type", func(t *testing.T) {
+		if _, err := adopt(hierarchy.WithScheme(context.Background(), runtime.NewScheme()), typedOwner()); err == nil {
+			t.Error("no error")
+		}
+	})
 	t.Run("the scheme does not know the type", func(t *testing.T) {
 		if _, err := hierarchy.OwnerFromScheme(typedOwner(), runtime.NewScheme()); err == nil {
 			t.Error("no error")

@@ -25,6 +25,9 @@ type surroundingsKey struct{}
 func (s *surroundings) context(ctx context.Context, about reconcile.About) context.Context {
 	ctx = log.IntoContext(ctx, about.Logger)
 	ctx = hierarchy.WithLazyOwner(ctx, about.Body)
+	if s.client != nil {
+		ctx = hierarchy.WithScheme(ctx, s.client.Scheme())
+	}
 	ctx = events.WithRecorder(ctx, s.recorder)
 	return context.WithValue(ctx, surroundingsKey{}, s)
 }
