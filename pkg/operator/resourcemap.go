@@ -27,7 +27,7 @@ func newWebhook(engine *reconcile.Engine, handlers registry.Handlers, served *ca
 	return webhook.New(webhook.Options{
 		Handlers: handlers, Resources: served.find,
 		Logger: engine.Logger.WithName("admission"), Client: engine.Client,
-		Context: func(ctx context.Context, about webhook.About) context.Context {
+		Context: func(ctx context.Context, about webhook.CallContext) context.Context {
 			return engine.Context(ctx, reconcile.About(about))
 		},
 		Memo: engine.Memo,

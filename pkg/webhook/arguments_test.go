@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
 
-// seen lets a handler look at its arguments.
-func seen(t *testing.T, asked m, look func(ctx context.Context, a *handler.Admission), adjust ...func(*webhook.Options)) {
+// inspect sends a review to a handler that looks at its arguments.
+func inspect(t *testing.T, asked m, look func(ctx context.Context, a *handler.Admission), adjust ...func(*webhook.Options)) {
 	t.Helper()
 	h := &handlers{t: t}
 	called := false
@@ -34,11 +34,11 @@ func seen(t *testing.T, asked m, look func(ctx context.Context, a *handler.Admis
 	}
 }
 
-func TestTheArgumentsOfAnUpdate(t *testing.T) {
+func TestArgumentsOfAnUpdate(t *testing.T) {
 	asked := review(example(m{"size": 2}), m{
 		"operation": "UPDATE", "oldObject": example(m{"size": 1}), "dryRun": true, "subResource": "status",
 	})
-	seen(t, asked, func(_ context.Context, a *handler.Admission) {
+	inspect(t, asked, func(_ context.Context, a *handler.Admission) {
 		size, _ := a.Spec().Int64("size")
 		before, _ := a.Old().View().Int64("spec", "size")
 		if size != 2 || before != 1 || !a.New().Exists() || a.Diff().String() != "change spec.size: 1 -> 2" {
@@ -50,7 +50,7 @@ func TestTheArgumentsOfAnUpdate(t *testing.T) {
 		if a.Name() != "one" || a.Namespace() != "ns" || a.UID() != "u-1" || a.Labels()["a"] != "b" || a.Resource().Plural != "kopfexamples" {
 			t.Errorf("got %s/%s, %s, %v, %s", a.Namespace(), a.Name(), a.UID(), a.Labels(), a.Resource())
 		}
-		if user := a.UserInfo(); user.Username != "somebody" || !slices.Equal(user.Groups, []string{"people"}) {
+		if user := a.UserInfo(); user.Username != "alice" || !slices.Equal(user.Groups, []string{"people"}) {
 			t.Errorf("got %+v", user)
 		}
 		if a.TLSPeer() != nil || a.Headers().Get("Host") != "example.com" || a.Memo() != nil {
@@ -59,24 +59,24 @@ func TestTheArgumentsOfAnUpdate(t *testing.T) {
 	})
 }
 
-func TestTheArgumentsOfACreation(t *testing.T) {
-	seen(t, review(example(m{"size": 2})), func(_ context.Context, a *handler.Admission) {
+func TestArgumentsOfACreation(t *testing.T) {
+	inspect(t, review(example(m{"size": 2})), func(_ context.Context, a *handler.Admission) {
 		if a.Old().Exists() || !a.New().Exists() || a.OldBody() != nil || a.DryRun() || len(a.Diff()) != 1 || a.Reason() != "create" {
 			t.Errorf("got %v, %v, %s", a.Old(), a.New(), a.Diff())
 		}
 	})
 }
 
-func TestTheBodyOfADeletionIsWhatIsDeleted(t *testing.T) {
+func TestBodyOfADeletionIsTheDeletedObject(t *testing.T) {
 	asked := review(nil, m{"operation": "DELETE", "oldObject": example(m{"size": 1})})
-	seen(t, asked, func(_ context.Context, a *handler.Admission) {
+	inspect(t, asked, func(_ context.Context, a *handler.Admission) {
 		if size, _ := a.Spec().Int64("size"); size != 1 || a.New().Exists() || !a.Old().Exists() || a.Reason() != "delete" {
 			t.Errorf("got %v, %v, %v", a.Spec(), a.Old(), a.New())
 		}
 	})
 }
 
-func TestAHandlerOfAFieldSeesTheChangeOfIt(t *testing.T) {
+func TestHandlerOfAFieldSeesTheChangeOfTheField(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", func(_ context.Context, a *handler.Admission) error {
 		if !a.Old().Equals(1) || !a.New().Equals(2) || a.Diff().String() != "change: 1 -> 2" {
@@ -87,7 +87,7 @@ func TestAHandlerOfAFieldSeesTheChangeOfIt(t *testing.T) {
 	ask(t, h.serve(), "/", review(example(m{"size": 2}), m{"operation": "UPDATE", "oldObject": example(m{"size": 1})}))
 }
 
-func TestWarningsComeInOrder(t *testing.T) {
+func TestWarningsKeepTheirOrder(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", func(_ context.Context, a *handler.Admission) error { a.Warn("one"); a.Warn("two"); return nil })
 	h.validate("b", func(_ context.Context, a *handler.Admission) error {
@@ -99,7 +99,7 @@ func TestWarningsComeInOrder(t *testing.T) {
 	}
 }
 
-func TestMemosAreThoseOfTheObjectUnlessItIsBeingCreated(t *testing.T) {
+func TestMemoIsThatOfTheObjectUnlessItIsBeingCreated(t *testing.T) {
 	known := memo.NewValues(nil)
 	memos := func(o *webhook.Options) {
 		o.Memo = func(_ selector.Resource, name types.NamespacedName, uid types.UID) *memo.Values {
@@ -115,7 +115,7 @@ func TestMemosAreThoseOfTheObjectUnlessItIsBeingCreated(t *testing.T) {
 		kept  bool
 	}{"an update": {update, true}, "a creation": {review(example(nil)), false}} {
 		t.Run(name, func(t *testing.T) {
-			seen(t, test.asked, func(_ context.Context, a *handler.Admission) {
+			inspect(t, test.asked, func(_ context.Context, a *handler.Admission) {
 				if (a.Memo() == known) != test.kept {
 					t.Errorf("kept: %v", a.Memo() == known)
 				}
@@ -126,20 +126,20 @@ func TestMemosAreThoseOfTheObjectUnlessItIsBeingCreated(t *testing.T) {
 
 type contextKey struct{}
 
-func TestTheContextIsThatOfTheOperator(t *testing.T) {
+func TestHandlerGetsTheContextOfTheOperator(t *testing.T) {
 	with := func(o *webhook.Options) {
-		o.Context = func(ctx context.Context, about webhook.About) context.Context {
-			return context.WithValue(ctx, contextKey{}, about.Resource.Plural+" "+about.Body().Name())
+		o.Context = func(ctx context.Context, call webhook.CallContext) context.Context {
+			return context.WithValue(ctx, contextKey{}, call.Resource.Plural+" "+call.Body().Name())
 		}
 	}
-	seen(t, review(example(nil)), func(ctx context.Context, _ *handler.Admission) {
+	inspect(t, review(example(nil)), func(ctx context.Context, _ *handler.Admission) {
 		if ctx.Value(contextKey{}) != "kopfexamples one" {
 			t.Errorf("got %v", ctx.Value(contextKey{}))
 		}
 	}, with)
 }
 
-func TestThePeerIsKnownOnlyByACertificateThatWasVerified(t *testing.T) {
+func TestPeerIsKnownOnlyByAVerifiedCertificate(t *testing.T) {
 	certificate := &x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}}
 	presented := []*x509.Certificate{certificate}
 	tests := map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The cost of a call without its transport; `go run ./test/bench -admission` has both.
+// BenchmarkReview measures a review without its transport; see also `go run ./test/bench -admission`.
 func BenchmarkReview(b *testing.B) {
 	h := &handlers{t: b}
 	h.validate("a", admit)

@@ -1,45 +1,47 @@
-// Package webhook answers the admission reviews of Kubernetes by the admission
+// Package webhook answers the admission reviews of Kubernetes with the admission
 // handlers of an operator.
 //
-// New makes an http.Handler of the handlers. Where it listens, with which
-// certificates, and who tells the API server of it, is the business of others.
+// New returns an http.Handler that calls the handlers. Listening, certificates and
+// telling the API server about the operator are the concern of other packages.
+//
+// This package carries no compatibility promise.
 //
 // # Paths
 //
-// Every handler has the path of its id, at which it alone is called: "/check", or
-// "/check/spec.size" for a handler of a field. "/validating" calls all validations that
-// are for the review, "/mutating" all mutations; "/" all of both. A review at an
-// unknown path is not found, rather than admitted: it is for a handler that is not
-// there any more, or not there yet.
+// Every handler has the path of its id, at which only that handler is called:
+// "/check", or "/check/spec.size" for a handler of a field. "/validating" calls all
+// validating handlers that match the review, "/mutating" all mutating ones; "/" calls
+// both. A review at an unknown path gets a 404 and is not admitted: its handler does
+// not exist anymore, or not yet.
 //
 // # One call
 //
 // The handlers of one review are called one after another, in the order of their
-// declarations, mutations before validations. Each mutation sees what the earlier
-// ones have made of the object, and the validations see what all of them have. All
-// of them are called, even if one fails, for the error that the user gets is chosen
-// by its kind: an AdmissionError before a permanent one, that before a temporary
-// one, and that before any other; of one kind, the first. There are no retries. The
-// patch is there only if nothing has failed.
+// declarations, mutating handlers first. Each mutating handler sees the changes of the
+// earlier ones, and the validating handlers see the changes of all of them. All
+// handlers are called, even if one fails, because the error for the user is chosen by
+// its kind: an AdmissionError before a permanent error, a permanent error before a
+// temporary one, a temporary one before any other; of one kind, the first. There are
+// no retries. The response has a patch only if no handler has failed.
 //
 // # Errors
 //
-// What the API server cannot have meant is answered with 400 and a sentence, a body
-// that is too large with 413, a handler or a resource that is not known with 404. As
-// long as the operator is not ready it answers 503, and the API server asks again. All
-// else is an AdmissionReview, with the status 200; a panic of a handler is an error
-// with the code 500, of that call alone.
+// A malformed request gets a 400 and an explanation, a body that is too large gets a
+// 413, an unknown handler or resource gets a 404. While the operator is not ready, the
+// answer is a 503, and the API server tries again. Every other answer is an
+// AdmissionReview with the status 200; a panic of a handler is an error with the code
+// 500 and affects only that review.
 //
-// The text of a handler's error goes to the user who has sent the request, as Kopf has
-// it; that of a panic, which nobody has written for users, only to the log. So what
-// must not be known to users must not be in an error.
+// The text of a handler's error goes to the user who sent the request, as in Kopf. The
+// text of a panic goes to the log only, because it is not written for users. Errors of
+// handlers must not contain what users must not know.
 //
 // # Trust
 //
-// Whoever reaches the listener can ask. A review tells the handlers what it likes of
-// the user and of the object, and learns from the answer only what the handlers say.
-// The memory that a review takes is bounded by the size of its body, and its time by
-// the timeout that the API server names, at most 30 seconds.
+// Every client that reaches the listener can send reviews. A review can claim anything
+// about the user and the object, and its response contains only what the handlers say.
+// The memory for a review is limited by the maximum size of its body, the time by the
+// timeout that the API server names, at most 30 seconds.
 //
 // Specification: Admission control.
 package webhook

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-func TestOneErrorIsChosen(t *testing.T) {
+func TestPreferredError(t *testing.T) {
 	rejected, permanent := handler.Reject("no", 499), handler.Permanent(errors.New("never"))
 	temporary, other := handler.Temporary(errors.New("later"), time.Second), io.EOF
 	tests := map[string]struct {
@@ -22,20 +22,20 @@ func TestOneErrorIsChosen(t *testing.T) {
 		message string
 		code    int32
 	}{
-		"none":                             {nil, "", 0},
-		"a rejection":                      {[]error{rejected}, "no", 499},
-		"any error":                        {[]error{other}, "EOF", 500},
-		"a permanent error":                {[]error{permanent}, "never", 500},
-		"a temporary error":                {[]error{temporary}, "later", 500},
-		"a rejection within":               {[]error{fmt.Errorf("spec: %w", rejected)}, "spec: no", 499},
-		"a rejection without a message":    {[]error{handler.Reject("", 400)}, "the request was rejected without an explanation", 400},
-		"a rejection without a code":       {[]error{handler.Reject("no", 0)}, "no", 500},
-		"a rejection with a code of HTTP":  {[]error{handler.Reject("no", 200)}, "no", 500},
-		"a rejection with too high a code": {[]error{handler.Reject("no", 1000)}, "no", 500},
-		"all, the best last":               {[]error{other, temporary, permanent, rejected}, "no", 499},
-		"all but a rejection":              {[]error{other, temporary, permanent}, "never", 500},
-		"temporary and any":                {[]error{other, temporary}, "later", 500},
-		"two of a kind":                    {[]error{handler.Reject("first", 400), handler.Reject("second", 401)}, "first", 400},
+		"none":                                     {nil, "", 0},
+		"a rejection":                              {[]error{rejected}, "no", 499},
+		"any error":                                {[]error{other}, "EOF", 500},
+		"a permanent error":                        {[]error{permanent}, "never", 500},
+		"a temporary error":                        {[]error{temporary}, "later", 500},
+		"a wrapped rejection":                      {[]error{fmt.Errorf("spec: %w", rejected)}, "spec: no", 499},
+		"a rejection without a message":            {[]error{handler.Reject("", 400)}, "the request was rejected without an explanation", 400},
+		"a rejection without a code":               {[]error{handler.Reject("no", 0)}, "no", 500},
+		"a rejection with a code of success":       {[]error{handler.Reject("no", 200)}, "no", 500},
+		"a rejection with a code that is too high": {[]error{handler.Reject("no", 1000)}, "no", 500},
+		"all kinds, the preferred last":            {[]error{other, temporary, permanent, rejected}, "no", 499},
+		"all kinds but a rejection":                {[]error{other, temporary, permanent}, "never", 500},
+		"a temporary error and any error":          {[]error{other, temporary}, "later", 500},
+		"two errors of one kind":                   {[]error{handler.Reject("first", 400), handler.Reject("second", 401)}, "first", 400},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestOneErrorIsChosen(t *testing.T) {
 	}
 }
 
-func TestAPanicIsAnErrorOfThatCallAlone(t *testing.T) {
+func TestPanicAffectsOnlyItsReview(t *testing.T) {
 	h := &handlers{t: t}
 	calls := 0
 	h.validate("panicking", func(context.Context, *handler.Admission) error {
@@ -67,7 +67,7 @@ func TestAPanicIsAnErrorOfThatCallAlone(t *testing.T) {
 	w := h.serve()
 	got := ask(t, w, "/panicking", review(example(nil)))
 	if got.Allowed || got.Result.Code != http.StatusInternalServerError || strings.Contains(got.Result.Message, "secret") ||
-		!strings.Contains(got.Result.Message, "the handler panicking has panicked") {
+		!strings.Contains(got.Result.Message, "the handler panicking panicked") {
 		t.Errorf("got %+v", got.Result)
 	}
 	if got := ask(t, w, "/panicking", review(example(nil))); !got.Allowed {
@@ -75,7 +75,7 @@ func TestAPanicIsAnErrorOfThatCallAlone(t *testing.T) {
 	}
 }
 
-func TestAPanicOfAFilterIsAnError(t *testing.T) {
+func TestPanicOfAFilterIsAnError(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("filtered", admit, handler.When(func(handler.Arguments) bool { panic("oops") }))
 	if got := ask(t, h.serve(), "/filtered", review(example(nil))); got.Allowed || got.Result.Code != 500 {
@@ -96,7 +96,7 @@ func TestIgnoredFailuresAreWarnings(t *testing.T) {
 	}
 }
 
-func TestAllHandlersAreCalledThoughOneFails(t *testing.T) {
+func TestAllHandlersAreCalledAlthoughOneFails(t *testing.T) {
 	h := &handlers{t: t}
 	var called []string
 	record := func(id string, err error) handler.AdmissionFunc {

@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// Filters of labels look at what is to be stored; a predicate can look at what is.
-func TestAnUpdateThatRemovesTheLabel(t *testing.T) {
+// A label filter looks at the new object; a predicate can look at the old one.
+func TestUpdateThatRemovesTheLabel(t *testing.T) {
 	locked := example(nil)
 	free := m{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": m{"name": "one", "namespace": "ns"}}
 	update := review(free, m{"operation": "UPDATE", "oldObject": locked})
@@ -16,8 +16,8 @@ func TestAnUpdateThatRemovesTheLabel(t *testing.T) {
 		filter  handler.AdmissionOption
 		allowed bool
 	}{
-		"escapes a filter of labels": {handler.Labels(map[string]handler.Matcher{"a": handler.Present()}), true},
-		"does not escape a predicate": {handler.When(func(a handler.Arguments) bool {
+		"bypasses a label filter": {handler.Labels(map[string]handler.Matcher{"a": handler.Present()}), true},
+		"does not bypass a predicate": {handler.When(func(a handler.Arguments) bool {
 			return a.(*handler.Admission).Old().View().Has("metadata", "labels", "a")
 		}), false},
 	}

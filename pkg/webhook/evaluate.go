@@ -17,34 +17,35 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
-// evaluation is the work on one review. It is for one goroutine, but for the warnings.
+// evaluation calls the handlers for one review. Except for the warnings, it must be
+// used by one goroutine only.
 type evaluation struct {
 	*webhook
 	request  *admissionRequest
-	review   *handler.Review // as the mutations have left it
+	review   *handler.Review // with the changes of the mutating handlers so far
 	called   registry.Handlers
 	warnings warnings
 	errors   []error
 	log      logr.Logger
 }
 
-// evaluate calls the handlers that are for the review, mutations first.
-func (w *webhook) evaluate(ctx context.Context, asked *admissionRequest, handlers registry.Handlers) *evaluation {
-	c := &evaluation{webhook: w, request: asked, review: asked.Review, log: w.Logger.WithValues(
-		"object", objectReference{asked}, "resource", asked.resource.String(), "operation", asked.Operation)}
-	asked.Warn = c.warnings.add
+// evaluate calls the handlers that match the request, mutating handlers first.
+func (w *webhook) evaluate(ctx context.Context, request *admissionRequest, handlers registry.Handlers) *evaluation {
+	e := &evaluation{webhook: w, request: request, review: request.Review, log: w.Logger.WithValues(
+		"object", objectReference{request}, "resource", request.resource.String(), "operation", request.Operation)}
+	request.Warn = e.warnings.add
 	for _, kind := range []handler.Kind{handler.OnMutate, handler.OnValidate} {
 		for _, d := range handlers {
-			if d.Kind == kind && d.Selector.Match(asked.resource) {
-				c.callIfSelected(ctx, d)
+			if d.Kind == kind && d.Selector.Match(request.resource) {
+				e.callIfSelected(ctx, d)
 			}
 		}
 	}
-	return c
+	return e
 }
 
-// callIfSelected calls the handler, if it is for the object as it is by now. A handler
-// that is declared several times is called once.
+// callIfSelected calls the handler if it selects the object with the changes so far.
+// A handler that is declared several times is called once.
 func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration) {
 	if slices.ContainsFunc(e.called, d.IsSame) {
 		return
@@ -65,7 +66,8 @@ func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration)
 	e.recordOutcome(d, subject.Logger, err)
 }
 
-// subjectFor is the object as the earlier mutations have left it.
+// subjectFor returns the object with the changes of the earlier mutating handlers, and
+// what else the handler sees.
 func (e *evaluation) subjectFor(d *handler.Declaration) handler.CallContext {
 	body := e.review.Body()
 	s := handler.CallContext{
@@ -73,17 +75,14 @@ func (e *evaluation) subjectFor(d *handler.Declaration) handler.CallContext {
 		Logger: e.log.WithValues("handler", d.ID), Client: e.Client,
 	}
 	if e.Memo != nil {
-		s.Memo = func() *memo.Values { return e.Memo(e.request.resource, e.memoName(body), e.memoUID(body)) }
+		name := types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}
+		s.Memo = func() *memo.Values { return e.Memo(e.request.resource, name, e.memoUID(body)) }
 	}
 	return s
 }
 
-func (e *evaluation) memoName(body *object.Body) types.NamespacedName {
-	return types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}
-}
-
-// memoUID is empty for an object that is not there yet: the one that the API server
-// has chosen comes to nothing if somebody rejects the creation.
+// memoUID returns the uid of an object that exists, and nothing for an object that is
+// being created: its uid is lost if another webhook rejects the creation.
 func (e *evaluation) memoUID(body *object.Body) types.UID {
 	if e.request.Operation == admissionv1.Create {
 		return ""
@@ -91,20 +90,20 @@ func (e *evaluation) memoUID(body *object.Body) types.UID {
 	return body.UID()
 }
 
-// callHandler calls the handler, and takes its patch.
+// callHandler calls the handler and applies its patch to the review.
 func (e *evaluation) callHandler(ctx context.Context, d *handler.Declaration, s handler.CallContext) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("there was no time left to call the handler %s", d.ID)
+		return fmt.Errorf("no time was left to call the handler %s", d.ID)
 	}
-	about := About{Body: func() *object.Body { return s.Body }, Resource: *s.Resource, Logger: s.Logger}
-	err := d.CallAdmission(e.Context(ctx, about), handler.NewAdmission(s, d, e.review))
+	call := CallContext{Body: func() *object.Body { return s.Body }, Resource: *s.Resource, Logger: s.Logger}
+	err := d.CallAdmission(e.Context(ctx, call), handler.NewAdmission(s, d, e.review))
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return fmt.Errorf("the handler %s has not answered in time: %w", d.ID, err)
+		return fmt.Errorf("the handler %s did not answer in time: %w", d.ID, err)
 	case err != nil || s.Patch.Empty():
 		return err
 	case d.Kind != handler.OnMutate:
-		return fmt.Errorf("the handler %s changes the object, but it is declared by OnValidate: declare it by OnMutate", d.ID)
+		return fmt.Errorf("the handler %s changes the object, but is declared with OnValidate: declare it with OnMutate", d.ID)
 	}
 	changed, err := s.Patch.Applied(s.Body.Raw())
 	if err == nil {

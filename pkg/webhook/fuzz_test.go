@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// Whatever is posted: it is answered, by a review or by a sentence.
+// FuzzReviews checks that every request is answered, by a review or by an explanation.
 func FuzzReviews(f *testing.F) {
 	valid := encode(f, review(example(m{"size": 1})))
 	for _, seed := range []string{
@@ -57,8 +57,8 @@ func FuzzReviews(f *testing.F) {
 	})
 }
 
-// Whatever a mutation merges: applied by the API server, the operations lead to what
-// the next mutation has seen.
+// FuzzPatches checks for every merge patch that the operations of the response lead to
+// the object that the next handler sees.
 func FuzzPatches(f *testing.F) {
 	for body, merge := range map[string]string{
 		`{"a/b": {"~c": 1, "": 2}}`:               `{"a/b": {"~c": null, "": 3, "~1": {}}}`,

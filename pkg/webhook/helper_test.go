@@ -25,7 +25,7 @@ var (
 	resource = selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true}
 )
 
-// handlers collects declarations.
+// handlers collects the declarations of a test.
 type handlers struct {
 	t   testing.TB
 	all registry.Handlers
@@ -49,20 +49,20 @@ func (h *handlers) mutate(id string, fn handler.AdmissionFunc, options ...handle
 	h.add(handler.Mutate(kex, handler.Function{Admission: fn}, append(options, handler.ID(id))...))
 }
 
-// serve is the webhook of the handlers.
+// serve returns the webhook of the handlers.
 func (h *handlers) serve(adjust ...func(*webhook.Options)) http.Handler {
-	options := webhook.Options{Handlers: h.all, Resources: known}
+	options := webhook.Options{Handlers: h.all, Resources: findResource}
 	for _, change := range adjust {
 		change(&options)
 	}
 	return webhook.New(options)
 }
 
-func known(gvr schema.GroupVersionResource) (selector.Resource, bool) {
+func findResource(gvr schema.GroupVersionResource) (selector.Resource, bool) {
 	return resource, gvr == resource.GVR()
 }
 
-// example is an object as the API server sends it.
+// example returns an object as the API server sends it.
 func example(spec m) m {
 	return m{
 		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
@@ -70,13 +70,13 @@ func example(spec m) m {
 	}
 }
 
-// review is a creation of the object, with changes of the request.
+// review returns the review of a creation of the object, with changes to the request.
 func review(object m, changes ...m) m {
 	request := m{
 		"uid": "r-1", "operation": "CREATE", "name": "one", "namespace": "ns",
 		"kind":     m{"group": "kopf.dev", "version": "v1", "kind": "KopfExample"},
 		"resource": m{"group": "kopf.dev", "version": "v1", "resource": "kopfexamples"},
-		"userInfo": m{"username": "somebody", "groups": []any{"people"}}, "object": object,
+		"userInfo": m{"username": "alice", "groups": []any{"people"}}, "object": object,
 	}
 	for _, change := range changes {
 		for key, value := range change {
@@ -86,7 +86,7 @@ func review(object m, changes ...m) m {
 	return m{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 }
 
-// post sends a body, and returns the answer.
+// post sends a body and returns the answer.
 func post(t testing.TB, to http.Handler, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	recorder := httptest.NewRecorder()
@@ -94,7 +94,7 @@ func post(t testing.TB, to http.Handler, path, body string) *httptest.ResponseRe
 	return recorder
 }
 
-// ask sends a review, and returns the response to it.
+// ask sends a review and returns the response.
 func ask(t testing.TB, to http.Handler, path string, asked any) *admissionv1.AdmissionResponse {
 	t.Helper()
 	answer := post(t, to, path, encode(t, asked))
@@ -110,7 +110,7 @@ func ask(t testing.TB, to http.Handler, path string, asked any) *admissionv1.Adm
 	return reviewed.Response
 }
 
-// patched is the object after the patch of a response.
+// patched returns the object with the patch of a response.
 func patched(t testing.TB, object m, response *admissionv1.AdmissionResponse) m {
 	t.Helper()
 	if response.Patch == nil {
@@ -142,7 +142,7 @@ func encode(t testing.TB, value any) string {
 
 func admit(context.Context, *handler.Admission) error { return nil }
 
-// failing returns the error.
+// failing returns a handler that returns the error.
 func failing(err error) handler.AdmissionFunc {
 	return func(context.Context, *handler.Admission) error { return err }
 }

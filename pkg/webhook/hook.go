@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
-// NewHook is a handler as the API server is to know it.
+// NewHook returns what the API server must know about a handler for one resource.
 func NewHook(d *handler.Declaration, resource selector.Resource) configurations.Hook {
 	hook := configurations.Hook{
 		ID: d.ID, Validating: d.Kind == handler.OnValidate, Resource: resource,
@@ -23,9 +23,9 @@ func NewHook(d *handler.Declaration, resource selector.Resource) configurations.
 	return hook
 }
 
-// admissionOperations are those that the API server is to ask about. A mutation that names none
-// is not asked about deletions, for there is nothing to change: and so an operator that
-// is gone does not hold them up.
+// admissionOperations returns the operations for which the API server sends reviews;
+// none means all. A mutating handler that names no operations gets no deletions, which
+// have nothing to change: a stopped operator must not block them.
 func admissionOperations(d *handler.Declaration) []admissionv1.Operation {
 	if len(d.Webhook.Operations) == 0 && d.Kind == handler.OnMutate {
 		return []admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Connect}
@@ -33,12 +33,12 @@ func admissionOperations(d *handler.Declaration) []admissionv1.Operation {
 	return d.Webhook.Operations
 }
 
-// NewHooks are the admission handlers for the resources of a cluster, in the order of
-// their declarations. The errors tell which handlers are called for nothing, because
-// what they are for is not there, or is ambiguous: *selector.NotFoundError and
-// *selector.AmbiguousError.
+// NewHooks returns the hooks of all admission handlers for the resources of a cluster,
+// in the order of the declarations. The problems name the handlers that cannot be
+// called because their resource does not exist or is ambiguous:
+// *selector.NotFoundError and *selector.AmbiguousError.
 //
-// A handler that is declared several times has several hooks of one ID.
+// A handler that is declared several times has several hooks with one ID.
 func NewHooks(handlers registry.Handlers, resources []selector.Resource) (hooks []configurations.Hook, problems []error) {
 	for _, d := range handlers.Admission() {
 		found, err := d.Selector.Resolve(resources)

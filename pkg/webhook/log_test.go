@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
 
-func TestLinesOfReviews(t *testing.T) {
+func TestLogOfRejections(t *testing.T) {
 	tests := map[string]struct {
 		err     error
 		request m
@@ -21,19 +21,19 @@ func TestLinesOfReviews(t *testing.T) {
 		"a rejection": {
 			handler.Reject("no", 422),
 			m{"dryRun": true},
-			[]string{"The request was rejected.", `"operation"="CREATE"`, `"reason"="no" "code"=422 "user"="somebody" "dryRun"=true`, `"object"={"kind"="KopfExample" "namespace"="ns" "name"="one" "apiVersion"="kopf.dev/v1"}`},
+			[]string{"The request was rejected.", `"operation"="CREATE"`, `"reason"="no" "code"=422 "user"="alice" "dryRun"=true`, `"object"={"kind"="KopfExample" "namespace"="ns" "name"="one" "apiVersion"="kopf.dev/v1"}`},
 			"note",
 		},
-		"a rejection with a code that is none": {
+		"a rejection with an invalid code": {
 			handler.Reject("odd", 200),
 			m{},
-			[]string{`"code"=500 "user"="somebody" "dryRun"=false "note"="the handler gave the code 200, which is not one of 400 to 599"`},
+			[]string{`"code"=500 "user"="alice" "dryRun"=false "note"="the handler gave the code 200, which is not one of 400 to 599"`},
 			`"uid"`,
 		},
-		"a rejection with the default": {handler.Reject("no", 0), m{}, []string{`"code"=500`}, "note"},
-		"a failure":                    {errors.New("oops"), m{}, []string{"The handler failed, and the request was rejected.", `"code"=500 "user"="somebody"`}, "note"},
-		"of an object that lasts":      {handler.Reject("no", 422), m{"operation": "DELETE", "oldObject": example(nil), "object": nil}, []string{`"uid"="u-1"`}, "note"},
-		"of an object that has no name yet": {
+		"a rejection with the default code": {handler.Reject("no", 0), m{}, []string{`"code"=500`}, "note"},
+		"a failure":                         {errors.New("oops"), m{}, []string{"The handler failed, and the request was rejected.", `"code"=500 "user"="alice"`}, "note"},
+		"a stored object":                   {handler.Reject("no", 422), m{"operation": "DELETE", "oldObject": example(nil), "object": nil}, []string{`"uid"="u-1"`}, "note"},
+		"an object that has no name yet": {
 			handler.Reject("no", 422),
 			m{"name": "", "object": m{"kind": "KopfExample", "metadata": m{"generateName": "a-"}}},
 			[]string{`"object"={"kind"="KopfExample" "namespace"="ns" "apiVersion"="kopf.dev/v1"}`},

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-func TestWhatMutationsMakeOfTheObject(t *testing.T) {
+func TestMutatingHandlersChangeTheObject(t *testing.T) {
 	change := func(by func(p *patch.Patch)) handler.AdmissionFunc {
 		return func(_ context.Context, a *handler.Admission) error { by(a.Patch()); return nil }
 	}
@@ -23,24 +23,24 @@ func TestWhatMutationsMakeOfTheObject(t *testing.T) {
 		change func(p *patch.Patch)
 		want   m
 	}{
-		"nothing is asked":          {m{"a": "b"}, func(*patch.Patch) {}, m{"a": "b"}},
+		"nothing is patched":        {m{"a": "b"}, func(*patch.Patch) {}, m{"a": "b"}},
 		"nothing changes":           {m{"a": "b"}, func(p *patch.Patch) { p.Set("b", "spec", "a") }, m{"a": "b"}},
 		"a value is added":          {m{"a": "b"}, func(p *patch.Patch) { p.Set(1, "spec", "c") }, m{"a": "b", "c": 1.0}},
 		"a value is changed":        {m{"a": "b"}, func(p *patch.Patch) { p.Set("c", "spec", "a") }, m{"a": "c"}},
 		"a value is removed":        {m{"a": "b", "c": 1}, func(p *patch.Patch) { p.Remove("spec", "a") }, m{"c": 1.0}},
 		"a null in a merge removes": {m{"a": "b"}, func(p *patch.Patch) { p.Merge(m{"spec": m{"a": nil}}) }, m{}},
-		"keys that are to be escaped": {m{"a/b": 1, "c~d": 2, "e~1f": 3}, func(p *patch.Patch) {
+		"keys that need escaping": {m{"a/b": 1, "c~d": 2, "e~1f": 3}, func(p *patch.Patch) {
 			p.Set("x", "spec", "a/b")
 			p.Remove("spec", "c~d")
 			p.Set("y", "spec", "e~1f")
 			p.Set("z", "spec", "g/~h")
 		}, m{"a/b": "x", "e~1f": "y", "g/~h": "z"}},
-		"a list is replaced":              {m{"l": []any{1, 2, 3}}, func(p *patch.Patch) { p.Set([]any{3, 1}, "spec", "l") }, m{"l": []any{3.0, 1.0}}},
-		"an empty mapping that is set":    {m{}, func(p *patch.Patch) { p.Set(m{}, "spec", "e") }, m{"e": m{}}},
-		"nothing but a removal is merged": {m{}, func(p *patch.Patch) { p.Merge(m{"spec": m{"e": m{"f": nil}}}) }, m{}},
-		"a mapping on the way is made":    {m{}, func(p *patch.Patch) { p.Set(true, "spec", "a", "b", "c") }, m{"a": m{"b": m{"c": true}}}},
-		"a transformation":                {m{"l": []any{"a"}}, func(p *patch.Patch) { p.Apply(appending) }, m{"l": []any{"a", "b"}}},
-		"a large number beside a change":  {m{"n": int64(9007199254740993)}, func(p *patch.Patch) { p.Set("x", "spec", "a") }, m{"n": 9007199254740992.0, "a": "x"}},
+		"a list is replaced":                                 {m{"l": []any{1, 2, 3}}, func(p *patch.Patch) { p.Set([]any{3, 1}, "spec", "l") }, m{"l": []any{3.0, 1.0}}},
+		"an empty mapping is set":                            {m{}, func(p *patch.Patch) { p.Set(m{}, "spec", "e") }, m{"e": m{}}},
+		"nothing but the removal of a missing key is merged": {m{}, func(p *patch.Patch) { p.Merge(m{"spec": m{"e": m{"f": nil}}}) }, m{}},
+		"missing mappings on the path are created":           {m{}, func(p *patch.Patch) { p.Set(true, "spec", "a", "b", "c") }, m{"a": m{"b": m{"c": true}}}},
+		"a transformation":                                   {m{"l": []any{"a"}}, func(p *patch.Patch) { p.Apply(appending) }, m{"l": []any{"a", "b"}}},
+		"a large number next to a change is kept":            {m{"n": int64(9007199254740993)}, func(p *patch.Patch) { p.Set("x", "spec", "a") }, m{"n": 9007199254740992.0, "a": "x"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,7 @@ func appending(obj *unstructured.Unstructured) error {
 	return unstructured.SetNestedStringSlice(obj.Object, append(list, "b"), "spec", "l")
 }
 
-func TestEachMutationSeesWhatTheEarlierOnesDid(t *testing.T) {
+func TestEachMutatingHandlerSeesTheEarlierChanges(t *testing.T) {
 	h := &handlers{t: t}
 	var sizes []int64
 	double := func(a *handler.Admission) {
@@ -82,7 +82,7 @@ func TestEachMutationSeesWhatTheEarlierOnesDid(t *testing.T) {
 	h.mutate("a", func(_ context.Context, a *handler.Admission) error { double(a); return nil })
 	h.mutate("b", func(_ context.Context, a *handler.Admission) error {
 		a.Patch().Set(100, "spec", "size")
-		return handler.Reject("this is ignored, with its patch", 400)
+		return handler.Reject("ignored, together with the patch", 400)
 	}, handler.IgnoreFailures())
 	h.mutate("c", func(_ context.Context, a *handler.Admission) error { double(a); return nil },
 		handler.Labels(map[string]handler.Matcher{"doubled": handler.Present()}))
@@ -97,29 +97,29 @@ func TestEachMutationSeesWhatTheEarlierOnesDid(t *testing.T) {
 	object := example(m{"size": 3})
 	got := ask(t, h.serve(), "/", review(object, m{"operation": "UPDATE", "oldObject": example(m{"size": 1})}))
 	if size := patched(t, object, got)["spec"].(m)["size"]; size != 12.0 || !slices.Equal(sizes, []int64{3, 6, 12}) {
-		t.Errorf("got %v, by way of %v", size, sizes)
+		t.Errorf("got %v, through %v", size, sizes)
 	}
 }
 
-func TestWhatCannotBeChangedIsAnError(t *testing.T) {
+func TestInvalidChangesAreErrors(t *testing.T) {
 	tests := map[string]struct {
 		declare func(h *handlers, fn handler.AdmissionFunc)
 		change  func(p *patch.Patch)
 		says    string
 	}{
-		"by a validation": {
+		"by a validating handler": {
 			func(h *handlers, fn handler.AdmissionFunc) { h.validate("a", fn) },
-			func(p *patch.Patch) { p.Set(1, "spec", "size") }, "declare it by OnMutate",
+			func(p *patch.Patch) { p.Set(1, "spec", "size") }, "declare it with OnMutate",
 		},
-		"the identity": {
+		"of the identity": {
 			func(h *handlers, fn handler.AdmissionFunc) { h.mutate("a", fn) },
 			func(p *patch.Patch) { p.Set("x", "metadata", "uid") }, "metadata.uid",
 		},
-		"to what is not JSON": {
+		"to a value that is not JSON": {
 			func(h *handlers, fn handler.AdmissionFunc) { h.mutate("a", fn) },
 			func(p *patch.Patch) { p.Set(func() {}, "spec", "size") }, "spec.size",
 		},
-		"by a transformation that fails": {
+		"by a failing transformation": {
 			func(h *handlers, fn handler.AdmissionFunc) { h.mutate("a", fn) },
 			func(p *patch.Patch) {
 				p.Apply(func(*unstructured.Unstructured) error { return handler.Reject("no", 422) })
@@ -138,7 +138,7 @@ func TestWhatCannotBeChangedIsAnError(t *testing.T) {
 	}
 }
 
-// decoded makes all numbers the same Go type.
+// decoded returns the value with all numbers of one Go type.
 func decoded(t testing.TB, value m) m {
 	t.Helper()
 	var plain m

@@ -8,22 +8,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// objectReference is the object of a review in the lines of a log, as it is in those of all
-// other handlers. It is looked up when a line is written.
+// objectReference logs the object of a review in the same form as the logs of all
+// other handlers. It is evaluated only when a line is written.
 type objectReference struct{ request *admissionRequest }
 
 var _ logr.Marshaler = objectReference{}
 
-// MarshalLog is a reference to the object; without a uid as long as it has none that
-// would last, and without a name as long as it is to be generated.
-func (m objectReference) MarshalLog() any {
-	body := m.request.Body()
-	about := corev1.ObjectReference{
-		Namespace: cmp.Or(body.Namespace(), m.request.Namespace), Name: cmp.Or(body.Name(), m.request.Name),
+// MarshalLog returns a reference to the object. It has no uid before the object is
+// stored, and no name before the name is generated.
+func (r objectReference) MarshalLog() any {
+	body := r.request.Body()
+	reference := corev1.ObjectReference{
+		Namespace: cmp.Or(body.Namespace(), r.request.Namespace), Name: cmp.Or(body.Name(), r.request.Name),
 	}
-	about.APIVersion, about.Kind = m.request.resource.GVK().ToAPIVersionAndKind()
-	if m.request.Operation != admissionv1.Create {
-		about.UID = body.UID()
+	reference.APIVersion, reference.Kind = r.request.resource.GVK().ToAPIVersionAndKind()
+	if r.request.Operation != admissionv1.Create {
+		reference.UID = body.UID()
 	}
-	return about
+	return reference
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// warnings are for the user. Handlers may give them from several goroutines.
+// warnings collects the warnings for the user. It is safe for concurrent use.
 type warnings struct {
 	mu   sync.Mutex
 	list []string
@@ -30,8 +30,8 @@ func (w *warnings) all() []string {
 	return slices.Clone(w.list)
 }
 
-// recordOutcome takes note of what has come of a handler, and says so in the log. A
-// rejection is what handlers are there for; all else is a fault in them.
+// recordOutcome records and logs the outcome of a handler. A rejection is what
+// handlers are for; any other error is a fault of the handler.
 func (e *evaluation) recordOutcome(d *handler.Declaration, log logr.Logger, err error) {
 	var rejection *handler.AdmissionError
 	switch {
@@ -40,26 +40,26 @@ func (e *evaluation) recordOutcome(d *handler.Declaration, log logr.Logger, err 
 		return
 	case d.Webhook.IgnoreFailures:
 		log.Error(err, "The handler failed; this is ignored.", handler.StackValues(err)...)
-		e.warnings.add(fmt.Sprintf("ignored: %s", e.messageForUser(d, err)))
+		e.warnings.add(fmt.Sprintf("ignored: %s", messageForUser(d, err)))
 		return
 	case errors.As(err, &rejection):
 		log.Info("The request was rejected.", append([]any{"reason", err.Error()}, e.rejectionLogValues(rejection)...)...)
 	default:
 		log.Error(err, "The handler failed, and the request was rejected.", append(e.rejectionLogValues(nil), handler.StackValues(err)...)...)
 	}
-	e.errors = append(e.errors, &handlerError{err, e.messageForUser(d, err)})
+	e.errors = append(e.errors, &handlerError{err, messageForUser(d, err)})
 }
 
-// rejectionLogValues is what the log says of a rejection: whose request it was, and how it
-// was answered. A code that HTTP has not for errors was a mistake of the handler.
-func (e *evaluation) rejectionLogValues(by *handler.AdmissionError) []any {
+// rejectionLogValues returns what the log says about a rejection: the user and the
+// code, with a note if the handler gave a code that is not an error in HTTP.
+func (e *evaluation) rejectionLogValues(rejection *handler.AdmissionError) []any {
 	code := http.StatusInternalServerError
-	if by != nil {
-		code = handler.HTTPStatus(by)
+	if rejection != nil {
+		code = handler.HTTPStatus(rejection)
 	}
 	values := []any{"code", code, "user", e.request.User.Username, "dryRun", e.request.DryRun}
-	if by != nil && by.Code != 0 && by.Code != code {
-		values = append(values, "note", fmt.Sprintf("the handler gave the code %d, which is not one of 400 to 599", by.Code))
+	if rejection != nil && rejection.Code != 0 && rejection.Code != code {
+		values = append(values, "note", fmt.Sprintf("the handler gave the code %d, which is not one of 400 to 599", rejection.Code))
 	}
 	return values
 }
@@ -70,20 +70,22 @@ type handlerError struct {
 	text string
 }
 
-func (f *handlerError) Error() string { return f.text }
+func (e *handlerError) Error() string { return e.text }
 
-func (f *handlerError) Unwrap() error { return f.err }
+func (e *handlerError) Unwrap() error { return e.err }
 
-// messageForUser is the text for the user. Nobody has written a panic for users.
-func (e *evaluation) messageForUser(d *handler.Declaration, err error) string {
+// messageForUser returns the text of an error, but not the text of a panic, which is
+// not written for users.
+func messageForUser(d *handler.Declaration, err error) string {
 	var panicked *handler.PanicError
 	if errors.As(err, &panicked) {
-		return fmt.Sprintf("the handler %s has panicked; the log of the operator tells why", d.ID)
+		return fmt.Sprintf("the handler %s panicked; see the log of the operator", d.ID)
 	}
 	return err.Error()
 }
 
-// preferredError is the one error that the user gets; nil: there was none.
+// preferredError returns the one error that the user gets, or nil if all handlers
+// have succeeded.
 //
 // Specification: Admission control, "Admission errors".
 func (e *evaluation) preferredError() error {
@@ -93,7 +95,7 @@ func (e *evaluation) preferredError() error {
 	return slices.MinFunc(e.errors, func(a, b error) int { return errorPriority(a) - errorPriority(b) })
 }
 
-// errorPriority orders errors: what was meant for the user comes first.
+// errorPriority orders errors: those that are written for the user come first.
 func errorPriority(err error) int {
 	var rejection *handler.AdmissionError
 	var temporary *handler.TemporaryError

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
-// handlersByPath are the handlers by the paths at which they are called.
+// handlersByPath returns the handlers that are called at each path.
 func handlersByPath(handlers registry.Handlers) map[string]registry.Handlers {
 	paths := map[string]registry.Handlers{
 		"":                    handlers,
@@ -24,7 +24,7 @@ func ofKind(handlers registry.Handlers, kind handler.Kind) registry.Handlers {
 	return handlers.Where(func(d *handler.Declaration) bool { return d.Kind == kind })
 }
 
-// handlersAt are the handlers at the path of a URL; false: there is nothing.
+// handlersAt returns the handlers at the path of a URL, and whether the path exists.
 func (w *webhook) handlersAt(path string) (registry.Handlers, bool) {
 	handlers, found := w.paths[strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/")]
 	return handlers, found

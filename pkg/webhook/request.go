@@ -15,15 +15,15 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// admissionRequest is one review, decoded.
+// admissionRequest is the request of one review, decoded.
 type admissionRequest struct {
 	*handler.Review
-	version  metav1.TypeMeta // the answer has the same
+	version  metav1.TypeMeta // the response has the same
 	uid      types.UID
 	resource selector.Resource
 }
 
-// decode reads a review. The errors are for whoever has made it.
+// decode decodes a review. Its errors are written for the sender of the review.
 func (w *webhook) decode(body []byte, in *http.Request) (*admissionRequest, error) {
 	request, version, err := decodeRequest(body)
 	if err != nil {
@@ -57,13 +57,13 @@ func decodeRequest(body []byte) (*admissionv1.AdmissionRequest, metav1.TypeMeta,
 	case request.UID == "":
 		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the request has no uid")
 	case request.Resource.Resource == "" || request.Resource.Version == "":
-		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the request does not say of which resource the object is")
+		return nil, review.TypeMeta, newHTTPError(http.StatusBadRequest, "the request does not name the resource of the object")
 	default:
 		return request, review.TypeMeta, nil
 	}
 }
 
-// newReview is the request as the handlers see it.
+// newReview returns the request as the handlers see it.
 func newReview(request *admissionv1.AdmissionRequest) (*handler.Review, error) {
 	before, err := parseBody("oldObject", request.OldObject.Raw)
 	if err != nil {
@@ -78,9 +78,9 @@ func newReview(request *admissionv1.AdmissionRequest) (*handler.Review, error) {
 		if before == nil && after == nil {
 			return nil, newHTTPError(http.StatusBadRequest, "the request has neither an object nor an oldObject")
 		}
-	case admissionv1.Connect: // to what has nothing to say about how
+	case admissionv1.Connect: // some subresources have no options to send
 	default:
-		return nil, newHTTPError(http.StatusBadRequest, "there is no operation %q", request.Operation)
+		return nil, newHTTPError(http.StatusBadRequest, "the operation %q does not exist", request.Operation)
 	}
 	return &handler.Review{
 		Operation: request.Operation, Subresource: request.SubResource, DryRun: request.DryRun != nil && *request.DryRun,
@@ -88,7 +88,7 @@ func newReview(request *admissionv1.AdmissionRequest) (*handler.Review, error) {
 	}, nil
 }
 
-// parseBody is one of the objects of a request; nil if it is not there.
+// parseBody parses one of the objects of a request; it returns nil for a missing one.
 func parseBody(field string, text []byte) (*object.Body, error) {
 	if len(text) == 0 {
 		return nil, nil //nolint:nilnil // most requests have only one of the two
@@ -100,14 +100,14 @@ func parseBody(field string, text []byte) (*object.Body, error) {
 	return snapshot.Body(), nil
 }
 
-// requestHeaders are all headers, that with the host included, which Go keeps apart.
+// requestHeaders returns all headers, including the host, which Go keeps apart.
 func requestHeaders(in *http.Request) http.Header {
 	headers := in.Header.Clone()
 	headers.Set("Host", in.Host)
 	return headers
 }
 
-// clientCertificate is the client certificate, if it was verified.
+// clientCertificate returns the client certificate if it was verified.
 func clientCertificate(in *http.Request) *x509.Certificate {
 	if in.TLS == nil || len(in.TLS.VerifiedChains) == 0 {
 		return nil

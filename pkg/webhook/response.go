@@ -3,40 +3,39 @@ package webhook
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-// response is the answer to a review.
-func (q *admissionRequest) response(c *evaluation) *admissionv1.AdmissionReview {
-	answer := &admissionv1.AdmissionResponse{UID: q.uid}
-	status := func(err error) *metav1.Status {
-		return &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: int32(handler.HTTPStatus(err))} //nolint:gosec // three digits
+// response returns the review with the response to its request.
+func (e *evaluation) response() *admissionv1.AdmissionReview {
+	response := &admissionv1.AdmissionResponse{UID: e.request.uid}
+	var operations []byte
+	err := e.preferredError()
+	if err == nil {
+		operations, err = e.patchOperations()
 	}
-	if err := c.preferredError(); err != nil {
-		answer.Result = status(err)
-	} else if operations, err := c.patchOperations(); err != nil {
-		answer.Result = status(err)
-	} else {
-		answer.Allowed = true
-		if operations != nil {
-			answer.Patch, answer.PatchType = operations, ptr.To(admissionv1.PatchTypeJSONPatch)
-		}
+	switch {
+	case err != nil:
+		response.Result = &metav1.Status{Status: metav1.StatusFailure, Message: err.Error(), Code: int32(handler.HTTPStatus(err))} //nolint:gosec // three digits
+	case operations != nil:
+		response.Allowed, response.Patch, response.PatchType = true, operations, new(admissionv1.PatchTypeJSONPatch)
+	default:
+		response.Allowed = true
 	}
-	answer.Warnings = c.warnings.all()
-	return &admissionv1.AdmissionReview{TypeMeta: q.version, Response: answer}
+	response.Warnings = e.warnings.all()
+	return &admissionv1.AdmissionReview{TypeMeta: e.request.version, Response: response}
 }
 
-// patchOperations are what the mutations have changed; nil: nothing.
+// patchOperations returns the changes of the mutating handlers as a JSON patch, or nil
+// if there are none.
 func (e *evaluation) patchOperations() ([]byte, error) {
 	if e.review == e.request.Review {
-		return nil, nil // no mutation has said anything
+		return nil, nil // no handler has changed anything
 	}
 	operations, err := patch.Operations(e.request.Body().Raw(), e.review.Body().Raw())
 	if err != nil || len(operations) == 0 {
@@ -48,5 +47,3 @@ func (e *evaluation) patchOperations() ([]byte, error) {
 	}
 	return text, nil
 }
-
-var _ http.Handler = (*webhook)(nil)

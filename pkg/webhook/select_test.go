@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
 
-func TestWhoIsCalled(t *testing.T) {
+func TestSelectedHandlersAreCalled(t *testing.T) {
 	labelled := func(value string) handler.AdmissionOption {
 		return handler.Labels(map[string]handler.Matcher{"a": handler.Equal(value)})
 	}
@@ -23,44 +23,44 @@ func TestWhoIsCalled(t *testing.T) {
 		request m
 		called  []string
 	}{
-		"the one whose path it is": {
+		"the handler of the path": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"))
 				h.validate("b", record("b"))
 			}, "/b", nil, []string{"b"},
 		},
-		"a handler of a field, by its path": {
+		"the handler of a field, by its path": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"), handler.Field("spec.size"))
 				h.validate("b", record("b"), handler.Field("spec.none"))
 			}, "/a/spec.size", nil, []string{"a"},
 		},
-		"all, mutations first": {
+		"all handlers, mutating ones first": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"))
 				h.mutate("b", record("b"))
 			}, "/", nil, []string{"b", "a"},
 		},
-		"all validations": {
+		"all validating handlers": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"))
 				h.mutate("b", record("b"))
 				h.validate("c", record("c"))
 			}, "/validating", nil, []string{"a", "c"},
 		},
-		"all mutations": {
+		"all mutating handlers": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"))
 				h.mutate("b", record("b"))
 			}, "/mutating", nil, []string{"b"},
 		},
-		"only those of the operation": {
+		"only handlers of the operation": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"), handler.Operations("UPDATE", "DELETE"))
 				h.validate("b", record("b"), handler.Operations("UPDATE"), handler.Operations("CREATE"))
 			}, "/", nil, []string{"b"},
 		},
-		"mutations of deletions only if they want it": {
+		"mutating handlers of deletions only if they ask for them": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.mutate("a", record("a"))
 				h.mutate("b", record("b"), handler.Operations("DELETE"))
@@ -68,7 +68,7 @@ func TestWhoIsCalled(t *testing.T) {
 				h.validate("d", record("d"))
 			}, "/", deletion, []string{"b", "c", "d"},
 		},
-		"not for subresources unless they want it": {
+		"handlers of subresources only if they ask for them": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"))
 				h.validate("b", record("b"), handler.Subresource("status"))
@@ -76,13 +76,13 @@ func TestWhoIsCalled(t *testing.T) {
 				h.validate("d", record("d"), handler.Subresource("*"))
 			}, "/", m{"subResource": "status"}, []string{"b", "d"},
 		},
-		"for the object itself": {
+		"handlers of the object itself": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("b", record("b"), handler.Subresource("status"))
 				h.validate("d", record("d"), handler.Subresource("*"))
 			}, "/", nil, []string{"d"},
 		},
-		"those whose filters match": {
+		"handlers whose filters match": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"), labelled("b"))
 				h.validate("b", record("b"), labelled("x"))
@@ -94,20 +94,20 @@ func TestWhoIsCalled(t *testing.T) {
 				}))
 			}, "/", nil, []string{"a", "c", "e"},
 		},
-		"those of the resource": {
+		"handlers of the resource": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				h.validate("a", record("a"))
 				h.add(handler.Validate(selector.New("pods"), handler.Function{Admission: record("b")}, handler.ID("b")))
 			}, "/", nil, []string{"a"},
 		},
-		"one that is declared twice, once": {
+		"a handler that is declared twice, once": {
 			func(h *handlers, record func(string) handler.AdmissionFunc) {
 				fn := record("a")
 				h.validate("a", fn)
 				h.validate("a", fn, handler.Operations("CREATE"))
 			}, "/a", nil, []string{"a"},
 		},
-		"nobody": {func(*handlers, func(string) handler.AdmissionFunc) {}, "/", nil, nil},
+		"no handlers": {func(*handlers, func(string) handler.AdmissionFunc) {}, "/", nil, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -124,13 +124,13 @@ func TestWhoIsCalled(t *testing.T) {
 	}
 }
 
-func TestHooksTellTheAPIServerOfTheHandlers(t *testing.T) {
+func TestNewHooks(t *testing.T) {
 	pods := selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Preferred: true}
 	h := &handlers{t: t}
 	h.validate("a", admit, handler.Operations("CREATE", "UPDATE"), handler.Persistent(), handler.Field("spec.size"))
 	h.mutate("b", admit, handler.Subresource("status"), handler.SideEffects(), handler.IgnoreFailures(),
 		handler.Labels(map[string]handler.Matcher{"a": handler.Equal("b")}))
-	h.add(handler.Validate(selector.New("nothings"), handler.Function{Admission: admit}, handler.ID("c")))
+	h.add(handler.Validate(selector.New("missing"), handler.Function{Admission: admit}, handler.ID("c")))
 	hooks, problems := webhook.NewHooks(h.all, []selector.Resource{pods, resource})
 	if len(hooks) != 2 || len(problems) != 1 {
 		t.Fatalf("got %v, %v", hooks, problems)
@@ -146,7 +146,7 @@ func TestHooksTellTheAPIServerOfTheHandlers(t *testing.T) {
 	}
 }
 
-func TestWhatTheClusterServesIsAskedByItsName(t *testing.T) {
+func TestResourceIsLookedUpByItsName(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", admit)
 	var asked []schema.GroupVersionResource

@@ -10,15 +10,17 @@ import (
 	"time"
 )
 
-// httpError is a request that gets no review, with a status of HTTP and a sentence.
+var _ http.Handler = (*webhook)(nil)
+
+// httpError is the reason why a request gets no review, with a status of HTTP.
 type httpError struct {
 	status int
 	err    error
 }
 
-func (p *httpError) Error() string { return p.err.Error() }
+func (e *httpError) Error() string { return e.err.Error() }
 
-func (p *httpError) Unwrap() error { return p.err }
+func (e *httpError) Unwrap() error { return e.err }
 
 func newHTTPError(status int, format string, arguments ...any) error {
 	return &httpError{status, fmt.Errorf(format, arguments...)}
@@ -28,24 +30,24 @@ func newHTTPError(status int, format string, arguments ...any) error {
 func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	ctx, cancel := context.WithTimeout(in.Context(), requestTimeout(in))
 	defer cancel()
-	answer, err := w.reviewResponse(ctx, out, in)
+	response, err := w.review(ctx, out, in)
 	if err != nil {
 		w.writeError(out, in, err)
 		return
 	}
 	out.Header().Set("Content-Type", "application/json")
-	if _, err := out.Write(answer); err != nil {
-		w.Logger.V(1).Info("Nobody has waited for the answer to a review.", "path", in.URL.Path, "error", err.Error())
+	if _, err := out.Write(response); err != nil {
+		w.Logger.V(1).Info("The response to an admission review could not be sent.", "path", in.URL.Path, "error", err.Error())
 	}
 }
 
-func (w *webhook) reviewResponse(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
+func (w *webhook) review(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
 	if in.Method != http.MethodPost {
 		out.Header().Set("Allow", http.MethodPost)
-		return nil, newHTTPError(http.StatusMethodNotAllowed, "admission reviews are posted, this is a %s", in.Method)
+		return nil, newHTTPError(http.StatusMethodNotAllowed, "admission reviews are sent with POST, not %s", in.Method)
 	}
 	if err := w.CheckReady(ctx); err != nil {
-		out.Header().Set("Retry-After", "1") // the API server does, as long as its own timeout allows
+		out.Header().Set("Retry-After", "1") // the API server retries as long as its own timeout allows
 		return nil, newHTTPError(http.StatusServiceUnavailable, "the operator is not ready: %w", err)
 	}
 	handlers, found := w.handlersAt(in.URL.Path)
@@ -57,31 +59,34 @@ func (w *webhook) reviewResponse(ctx context.Context, out http.ResponseWriter, i
 	if err != nil {
 		return nil, err
 	}
-	asked, err := w.decode(body, in)
+	request, err := w.decode(body, in)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(asked.response(w.evaluate(ctx, asked, handlers)))
+	return json.Marshal(w.evaluate(ctx, request, handlers).response())
 }
 
-// readBody takes the body, within the limits of size and time. Whoever sends it too
-// slowly would otherwise hold on to the memory for as long as it likes.
+// readBody reads the body within the limits of size and time. Without the limit of
+// time, a slow sender could hold the memory for as long as it likes.
 func (w *webhook) readBody(ctx context.Context, out http.ResponseWriter, in *http.Request) ([]byte, error) {
-	// A deadline from the beginning would cost more than all else together in HTTP/2,
-	// where it is a matter of the whole connection.
+	if in.ContentLength > MaxBody {
+		return nil, bodyTooLarge()
+	}
+	// In HTTP/2 a deadline applies to the whole connection. To set it from the start
+	// would cost more than everything else together.
 	stop := context.AfterFunc(ctx, func() {
-		// A server that knows no deadlines has limits of its own, or is a test.
+		// A server without deadlines has its own limits, or is a test.
 		_ = http.NewResponseController(out).SetReadDeadline(time.Unix(1, 0))
 	})
 	defer stop()
 	var content bytes.Buffer
 	content.Grow(int(max(0, min(in.ContentLength, initialBufferSize))) + bytes.MinRead)
-	_, err := content.ReadFrom(http.MaxBytesReader(out, in.Body, w.MaxBody))
+	_, err := content.ReadFrom(http.MaxBytesReader(out, in.Body, MaxBody))
 	body := content.Bytes()
 	var excess *http.MaxBytesError
 	switch {
 	case errors.As(err, &excess):
-		return nil, newHTTPError(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", excess.Limit)
+		return nil, bodyTooLarge()
 	case err != nil:
 		return nil, newHTTPError(http.StatusBadRequest, "the review could not be read: %w", err)
 	case len(body) == 0:
@@ -91,7 +96,11 @@ func (w *webhook) readBody(ctx context.Context, out http.ResponseWriter, in *htt
 	}
 }
 
-// writeError answers what is no review, or cannot be answered.
+func bodyTooLarge() error {
+	return newHTTPError(http.StatusRequestEntityTooLarge, "the review is larger than %d bytes", int64(MaxBody))
+}
+
+// writeError answers a request that gets no review.
 func (w *webhook) writeError(out http.ResponseWriter, in *http.Request, err error) {
 	status := http.StatusInternalServerError
 	var known *httpError
@@ -102,11 +111,11 @@ func (w *webhook) writeError(out http.ResponseWriter, in *http.Request, err erro
 	http.Error(out, err.Error(), status)
 }
 
-// initialBufferSize is what most reviews are smaller than: so much memory is given to whoever
-// merely claims to send it.
+// initialBufferSize limits the memory that is allocated for the mere claim of a
+// content length. Most reviews are smaller.
 const initialBufferSize = 64 << 10
 
-// requestTimeout is how long the API server waits, as it says itself.
+// requestTimeout returns the time that the API server waits, as its request says.
 func requestTimeout(in *http.Request) time.Duration {
 	timeout, err := time.ParseDuration(in.URL.Query().Get("timeout"))
 	if err != nil || timeout <= 0 || timeout > MaxTimeout {

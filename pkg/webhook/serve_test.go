@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
 
-func TestWhatIsNoReviewIsRefusedWithASentence(t *testing.T) {
+func TestInvalidRequestsAreExplained(t *testing.T) {
 	valid := encode(t, review(example(nil)))
 	with := func(changes m) string { return encode(t, review(example(nil), changes)) }
 	tests := map[string]struct {
@@ -23,31 +23,31 @@ func TestWhatIsNoReviewIsRefusedWithASentence(t *testing.T) {
 		status     int
 		says       string
 	}{
-		"nothing":                     {"/a", "", 400, "has no body"},
-		"no JSON":                     {"/a", "uid=1", 400, "not an AdmissionReview as JSON"},
-		"half of it":                  {"/a", valid[:len(valid)/2], 400, "not an AdmissionReview as JSON"},
-		"something behind it":         {"/a", valid + "{}", 400, "not an AdmissionReview as JSON"},
-		"null":                        {"/a", "null", 400, `not "" of ""`},
-		"a list":                      {"/a", "[]", 400, "not an AdmissionReview as JSON"},
-		"nested without end":          {"/a", strings.Repeat(`{"request":`, 20_000), 400, "not an AdmissionReview"},
-		"another kind":                {"/a", `{"apiVersion": "v1", "kind": "Pod"}`, 400, `not "Pod" of "v1"`},
-		"another group":               {"/a", `{"apiVersion": "kopf.dev/v1", "kind": "AdmissionReview"}`, 400, `of "kopf.dev/v1"`},
-		"no request":                  {"/a", `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}`, 400, "has no request"},
-		"a request of the wrong type": {"/a", `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": 1}`, 400, "request"},
-		"no uid":                      {"/a", with(m{"uid": ""}), 400, "has no uid"},
-		"no resource":                 {"/a", with(m{"resource": nil}), 400, "of which resource"},
-		"an unknown resource":         {"/a", with(m{"resource": m{"version": "v1", "resource": "pods"}}), 404, "does not know the resource /v1, Resource=pods"},
-		"no operation":                {"/a", with(m{"operation": ""}), 400, `no operation ""`},
-		"an unknown operation":        {"/a", with(m{"operation": "PATCH"}), 400, `no operation "PATCH"`},
-		"no object":                   {"/a", with(m{"object": nil}), 400, "neither an object nor an oldObject"},
-		"an object that is a text":    {"/a", with(m{"object": "x"}), 400, "the object of the request"},
-		"an old object that is one":   {"/a", with(m{"oldObject": "x"}), 400, "the oldObject of the request"},
-		"an unknown path":             {"/b", valid, 404, `no admission handler with the id "/b"`},
-		"too much":                    {"/a", strings.Repeat(" ", 1<<20) + valid, 413, "larger than 1048576 bytes"},
+		"no body":                        {"/a", "", 400, "has no body"},
+		"not JSON":                       {"/a", "uid=1", 400, "not an AdmissionReview as JSON"},
+		"truncated JSON":                 {"/a", valid[:len(valid)/2], 400, "not an AdmissionReview as JSON"},
+		"trailing data":                  {"/a", valid + "{}", 400, "not an AdmissionReview as JSON"},
+		"null":                           {"/a", "null", 400, `not "" of ""`},
+		"a list":                         {"/a", "[]", 400, "not an AdmissionReview as JSON"},
+		"deep nesting":                   {"/a", strings.Repeat(`{"request":`, 20_000), 400, "not an AdmissionReview"},
+		"another kind":                   {"/a", `{"apiVersion": "v1", "kind": "Pod"}`, 400, `not "Pod" of "v1"`},
+		"another group":                  {"/a", `{"apiVersion": "kopf.dev/v1", "kind": "AdmissionReview"}`, 400, `of "kopf.dev/v1"`},
+		"no request":                     {"/a", `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}`, 400, "has no request"},
+		"a request of the wrong type":    {"/a", `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": 1}`, 400, "request"},
+		"no uid":                         {"/a", with(m{"uid": ""}), 400, "has no uid"},
+		"no resource":                    {"/a", with(m{"resource": nil}), 400, "does not name the resource"},
+		"an unknown resource":            {"/a", with(m{"resource": m{"version": "v1", "resource": "pods"}}), 404, "does not know the resource /v1, Resource=pods"},
+		"no operation":                   {"/a", with(m{"operation": ""}), 400, `the operation "" does not exist`},
+		"an unknown operation":           {"/a", with(m{"operation": "PATCH"}), 400, `the operation "PATCH" does not exist`},
+		"no object":                      {"/a", with(m{"object": nil}), 400, "neither an object nor an oldObject"},
+		"an object that is a string":     {"/a", with(m{"object": "x"}), 400, "the object of the request"},
+		"an old object that is a string": {"/a", with(m{"oldObject": "x"}), 400, "the oldObject of the request"},
+		"an unknown path":                {"/b", valid, 404, `no admission handler with the id "/b"`},
+		"a body that is too large":       {"/a", strings.Repeat(" ", webhook.MaxBody) + valid, 413, "larger than 7340032 bytes"},
 	}
 	h := &handlers{t: t}
 	h.validate("a", admit)
-	w := h.serve(func(o *webhook.Options) { o.MaxBody = 1 << 20 })
+	w := h.serve()
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			answer := post(t, w, test.path, test.body)
@@ -58,7 +58,18 @@ func TestWhatIsNoReviewIsRefusedWithASentence(t *testing.T) {
 	}
 }
 
-func TestReviewsArePosted(t *testing.T) {
+func TestBodyOfUnknownLengthIsLimited(t *testing.T) {
+	h := &handlers{t: t}
+	h.validate("a", admit)
+	body := io.MultiReader(strings.NewReader(strings.Repeat(" ", webhook.MaxBody+1)))
+	recorder := httptest.NewRecorder()
+	h.serve().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", body))
+	if recorder.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("got %d %s", recorder.Code, recorder.Body)
+	}
+}
+
+func TestReviewsAreSentWithPOST(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	(&handlers{t: t}).serve().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	if recorder.Code != http.StatusMethodNotAllowed || recorder.Header().Get("Allow") != http.MethodPost {
@@ -66,7 +77,7 @@ func TestReviewsArePosted(t *testing.T) {
 	}
 }
 
-func TestAConnectionNeedsNoObject(t *testing.T) {
+func TestConnectNeedsNoObject(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", func(_ context.Context, a *handler.Admission) error {
 		return handler.Reject(a.Namespace()+"/"+a.Name()+" "+string(a.Reason()), 403)
@@ -77,7 +88,7 @@ func TestAConnectionNeedsNoObject(t *testing.T) {
 	}
 }
 
-func TestNobodyIsAskedBeforeTheOperatorIsReady(t *testing.T) {
+func TestNoHandlerIsCalledBeforeTheOperatorIsReady(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", failing(io.EOF))
 	w := h.serve(func(o *webhook.Options) {
@@ -90,16 +101,16 @@ func TestNobodyIsAskedBeforeTheOperatorIsReady(t *testing.T) {
 	}
 }
 
-func TestTheTimeoutOfTheAPIServerIsThatOfTheHandlers(t *testing.T) {
+func TestHandlersGetTheTimeoutOfTheAPIServer(t *testing.T) {
 	tests := map[string]struct {
 		query string
 		took  time.Duration
 	}{
-		"none":      {"", webhook.MaxTimeout},
-		"some":      {"?timeout=10s", 10 * time.Second},
-		"too long":  {"?timeout=10h", webhook.MaxTimeout},
-		"no time":   {"?timeout=0s", webhook.MaxTimeout},
-		"no number": {"?timeout=x", webhook.MaxTimeout},
+		"missing":  {"", webhook.MaxTimeout},
+		"given":    {"?timeout=10s", 10 * time.Second},
+		"too long": {"?timeout=10h", webhook.MaxTimeout},
+		"zero":     {"?timeout=0s", webhook.MaxTimeout},
+		"invalid":  {"?timeout=x", webhook.MaxTimeout},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,7 +121,7 @@ func TestTheTimeoutOfTheAPIServerIsThatOfTheHandlers(t *testing.T) {
 				began := time.Now()
 				got := ask(t, h.serve(), "/"+test.query, review(example(nil)))
 				if took := time.Since(began); got.Allowed || got.Result.Code != 500 || took != test.took ||
-					!strings.Contains(got.Result.Message, "the handler slow has not answered in time") {
+					!strings.Contains(got.Result.Message, "the handler slow did not answer in time") {
 					t.Errorf("after %s: %+v", took, got.Result)
 				}
 			})
@@ -118,13 +129,13 @@ func TestTheTimeoutOfTheAPIServerIsThatOfTheHandlers(t *testing.T) {
 	}
 }
 
-func TestTheHandlerIsCancelledWhenTheCallerGivesUp(t *testing.T) {
+func TestHandlerIsCanceledWhenTheClientDisconnects(t *testing.T) {
 	h := &handlers{t: t}
-	called, cancelled := make(chan struct{}), make(chan struct{})
+	called, canceled := make(chan struct{}), make(chan struct{})
 	h.validate("slow", func(ctx context.Context, _ *handler.Admission) error {
 		close(called)
 		<-ctx.Done()
-		close(cancelled)
+		close(canceled)
 		return ctx.Err()
 	})
 	server := httptest.NewServer(h.serve())
@@ -139,10 +150,10 @@ func TestTheHandlerIsCancelledWhenTheCallerGivesUp(t *testing.T) {
 		_ = answer.Body.Close()
 		t.Errorf("got %d", answer.StatusCode)
 	}
-	<-cancelled
+	<-canceled
 }
 
-func TestASlowBodyIsNotWaitedForLongerThanTheTimeout(t *testing.T) {
+func TestSlowBodyIsLimitedByTheTimeout(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", admit)
 	server := httptest.NewServer(h.serve())

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -18,38 +17,37 @@ import (
 )
 
 const (
-	// DefaultMaxBody has room for two objects, the old one and the new one, of what
-	// kube-apiserver takes as a request at most, 3 MiB each, and for what is around.
-	DefaultMaxBody = 7 << 20
-	// MaxTimeout is the longest that Kubernetes waits for a webhook.
+	// MaxBody is the maximum size of a review in bytes, on every server. It has room
+	// for an old and a new object of the maximum size that kube-apiserver accepts in a
+	// request, 3 MiB each, and for the rest of the review.
+	MaxBody = 7 << 20
+	// MaxTimeout is the longest time that Kubernetes waits for a webhook.
 	MaxTimeout = 30 * time.Second
 )
 
-// Options are what the reviews are answered with. Only the handlers and the
-// resources are necessary.
+// Options configure a webhook. Only Handlers and Resources are required.
 type Options struct {
-	// Handlers are those of the operator; only the admission handlers matter.
+	// Handlers are the handlers of the operator. Only the admission handlers matter.
 	Handlers registry.Handlers
-	// Resources tells what the cluster serves under a name; false: nothing. It must
-	// be quick.
+	// Resources returns the resource that the cluster serves under a name, and whether
+	// there is one. It must return quickly.
 	Resources func(schema.GroupVersionResource) (selector.Resource, bool)
 	Logger    logr.Logger
-	// Client is for the handlers.
+	// Client is the client that handlers get.
 	Client client.Client
-	// Context puts what handlers may ask the context for into it. Default: nothing.
-	Context func(ctx context.Context, about About) context.Context
-	// Memo finds what is kept in memory of an object. The uid is empty for an object
-	// that is being created: nothing is to be kept of it then. Default: none.
+	// Context returns the context for the call of a handler. Default: the context of
+	// the request.
+	Context func(ctx context.Context, call CallContext) context.Context
+	// Memo returns the memo of an object. The uid is empty for an object that is being
+	// created: nothing of it may be kept. Default: no memos.
 	Memo func(resource selector.Resource, name types.NamespacedName, uid types.UID) *memo.Values
-	// CheckReady is asked before each review. Its error says why the operator cannot answer
-	// yet; it must not wait. Default: it always can.
+	// CheckReady is called before each review. It returns an error that says why the
+	// operator is not ready, and must not wait. Default: always ready.
 	CheckReady func(ctx context.Context) error
-	// MaxBody is the largest body of a review, in bytes. Default: DefaultMaxBody.
-	MaxBody int64
 }
 
-// About is what the context of a handler's call is about.
-type About struct {
+// CallContext is what the context for the call of a handler is made from.
+type CallContext struct {
 	Body     func() *object.Body
 	Resource selector.Resource
 	Logger   logr.Logger
@@ -61,12 +59,11 @@ type webhook struct {
 	paths map[string]registry.Handlers
 }
 
-// New makes the http.Handler. It is safe for concurrent use, and holds nothing that
-// would have to be closed.
+// New returns an http.Handler that answers reviews. It is safe for concurrent use and
+// holds nothing that must be closed.
 func New(options Options) http.Handler {
-	options.MaxBody = cmp.Or(options.MaxBody, DefaultMaxBody)
 	if options.Context == nil {
-		options.Context = func(ctx context.Context, _ About) context.Context { return ctx }
+		options.Context = func(ctx context.Context, _ CallContext) context.Context { return ctx }
 	}
 	if options.CheckReady == nil {
 		options.CheckReady = func(context.Context) error { return nil }

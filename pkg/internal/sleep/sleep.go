@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// For sleeps for the duration, or until the context is done. It reports whether
-// the whole duration has passed.
+// For sleeps for the duration, or until the context is done. It reports whether the
+// context is still not done, so that a loop can be conditional on it.
 func For(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
-		return true
+		return ctx.Err() == nil
 	case <-ctx.Done():
 		return false
 	}

@@ -19,5 +19,8 @@ func TestFor(t *testing.T) {
 		if For(ctx, time.Hour) || time.Since(start) != time.Second {
 			t.Errorf("slept for %v, want to be interrupted after a second", time.Since(start))
 		}
+		if For(ctx, 0) {
+			t.Error("the context was done before")
+		}
 	})
 }

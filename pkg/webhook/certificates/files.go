@@ -3,7 +3,9 @@ package certificates
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -15,37 +17,35 @@ import (
 )
 
 const (
-	// filePollInterval is how often files are read again. The kubelet takes a minute until
-	// a changed Secret is in the files of a pod; this adds little to it.
+	// filePollInterval is how often files are read again. The kubelet takes a minute
+	// to update the files of a changed Secret in a pod; this adds little to it.
 	filePollInterval = 10 * time.Second
-	// propagationDelay is how long the API servers may take to notice a new bundle, which
-	// a cluster in good health does in milliseconds.
+	// propagationDelay is how long the API servers may take to notice a new bundle. In
+	// a healthy cluster they take milliseconds.
 	propagationDelay = 5 * time.Second
 )
 
-// Files is the Source of certificates that somebody else puts into files, and
-// replaces there: a Secret that is mounted, cert-manager, a person.
-//
-// controller-runtime's certwatcher does nearly the same. It serves a new certificate
-// before anybody can tell the cluster about its CA, and does not decrypt keys.
+// Files is a Source of certificates that are in files and are replaced there: by the
+// kubelet for a mounted Secret, by cert-manager, by a person.
 type Files struct {
 	// Certificate and Key are the names of PEM files.
 	Certificate, Key string
-	// Password decrypts the key, if it is encrypted.
-	Password string
+	// DecryptKey decrypts the key, if it is encrypted. It is called when the files
+	// change. Default: an encrypted key is an error.
+	DecryptKey func(*pem.Block) (crypto.PrivateKey, error)
 	// CA is the name of the file with the CAs by which the cluster verifies the
-	// certificate. Empty: CAData.
+	// certificate. Default: CAData.
 	CA string
-	// CAData are the CAs, in PEM. Both empty: those that the cluster trusts anyway.
+	// CAData are these CAs, in PEM. Default: the CAs that the cluster trusts.
 	CAData []byte
-	// Logger hears of what goes wrong.
+	// Logger logs failures to replace the certificate.
 	Logger logr.Logger
 
 	loaded  fileContent
 	current atomic.Pointer[tls.Certificate]
 }
 
-// fileContent is what the files have.
+// fileContent is the content of the files.
 type fileContent struct {
 	chain, key, ca []byte
 }
@@ -54,14 +54,18 @@ func (c fileContent) equals(other fileContent) bool {
 	return bytes.Equal(c.chain, other.chain) && bytes.Equal(c.key, other.key) && bytes.Equal(c.ca, other.ca)
 }
 
-// GetCertificate is the one to serve now.
+// GetCertificate returns the current certificate.
 func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return f.current.Load(), nil
 }
 
 // Open reads the files for the first time.
 func (f *Files) Open(context.Context) ([]byte, error) {
-	found, pair, err := f.load()
+	found, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	pair, err := f.keyPair(found)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +74,7 @@ func (f *Files) Open(context.Context) ([]byte, error) {
 	return found.ca, nil
 }
 
-func (f *Files) load() (fileContent, *tls.Certificate, error) {
+func (f *Files) read() (fileContent, error) {
 	found := fileContent{ca: f.CAData}
 	for _, file := range []struct {
 		name string
@@ -81,36 +85,48 @@ func (f *Files) load() (fileContent, *tls.Certificate, error) {
 		}
 		data, err := os.ReadFile(file.name)
 		if err != nil {
-			return fileContent{}, nil, fmt.Errorf("the certificate of the admission server: %w", err)
+			return fileContent{}, fmt.Errorf("the certificate of the admission server: %w", err)
 		}
 		*file.into = data
 	}
-	pair, err := tlsKeyPair(found.chain, found.key, f.Password)
-	if err != nil {
-		return fileContent{}, nil, fmt.Errorf("the certificate in %s with the key in %s: %w", f.Certificate, f.Key, err)
-	}
-	return found, pair, nil
+	return found, nil
 }
 
-// Run reads the files again and again.
+func (f *Files) keyPair(found fileContent) (*tls.Certificate, error) {
+	pair, err := tlsKeyPair(found.chain, found.key, f.DecryptKey)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate in %s with the key in %s: %w", f.Certificate, f.Key, err)
+	}
+	return pair, nil
+}
+
+// Run reads the files again and again, and replaces the certificate when they change.
 func (f *Files) Run(ctx context.Context, publish Publish) {
 	for sleep.For(ctx, filePollInterval) {
-		found, pair, err := f.load()
-		if err == nil && !found.equals(f.loaded) {
-			err = f.replace(ctx, publish, found, pair)
-		}
-		if err != nil && ctx.Err() == nil {
+		if err := f.reload(ctx, publish); err != nil && ctx.Err() == nil {
 			f.Logger.Error(err, "The certificate of the admission server is not replaced yet; the old one is served.")
 		}
 	}
 }
 
-// replace goes from one certificate to another without a moment in which the
-// cluster trusts only the CA of the one that is not served.
+func (f *Files) reload(ctx context.Context, publish Publish) error {
+	found, err := f.read()
+	if err != nil || found.equals(f.loaded) {
+		return err
+	}
+	pair, err := f.keyPair(found)
+	if err != nil {
+		return err
+	}
+	return f.replace(ctx, publish, found, pair)
+}
+
+// replace serves another certificate. At no moment does the cluster trust only the CA
+// of the certificate that is not served.
 func (f *Files) replace(ctx context.Context, publish Publish, found fileContent, pair *tls.Certificate) error {
 	both := jointBundle(f.loaded.ca, found.ca)
-	same := bytes.Equal(found.ca, f.loaded.ca)
-	if !same {
+	sameCA := bytes.Equal(found.ca, f.loaded.ca)
+	if !sameCA {
 		if err := publish(ctx, both); err != nil {
 			return err
 		}
@@ -119,16 +135,11 @@ func (f *Files) replace(ctx context.Context, publish Publish, found fileContent,
 	f.current.Store(pair)
 	f.loaded = fileContent{chain: found.chain, key: found.key, ca: both}
 	f.Logger.V(1).Info("The certificate of the admission server was replaced.", "file", f.Certificate)
-	return f.withdrawOldCA(ctx, publish, found, same)
-}
-
-// withdrawOldCA ends the trust in the old CA.
-func (f *Files) withdrawOldCA(ctx context.Context, publish Publish, found fileContent, same bool) error {
-	if !same {
+	if !sameCA {
 		if !sleep.For(ctx, propagationDelay) {
 			return nil
 		}
-		if err := publish(ctx, found.ca); err != nil {
+		if err := publish(ctx, found.ca); err != nil { // without the old CA
 			return err
 		}
 	}
@@ -136,8 +147,8 @@ func (f *Files) withdrawOldCA(ctx context.Context, publish Publish, found fileCo
 	return nil
 }
 
-// jointBundle are both bundles. No bundle is the trust in all that the cluster trusts,
-// which nothing can be added to.
+// jointBundle returns a bundle with the CAs of both. An empty bundle means all CAs that
+// the cluster trusts, to which nothing can be added.
 func jointBundle(a, b []byte) []byte {
 	if len(a) == 0 || len(b) == 0 {
 		return nil

@@ -1,23 +1,19 @@
 package certificates
 
 import (
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
-
-	"github.com/youmark/pkcs8"
-	"k8s.io/client-go/util/keyutil"
+	"strings"
 )
 
-// encryptedPKCS8 is the type of the PEM blocks that openssl writes today.
-const encryptedPKCS8 = "ENCRYPTED PRIVATE KEY"
-
-// tlsKeyPair puts a certificate and its key together. The key is decrypted if it is
-// encrypted, in the way of today (PKCS #8) or in the old one of openssl.
-func tlsKeyPair(chain, key []byte, password string) (*tls.Certificate, error) {
-	plain, err := decrypt(key, password)
+// tlsKeyPair returns the certificate with its private key. An encrypted key is decrypted
+// by the given function.
+func tlsKeyPair(chain, key []byte, decrypt func(*pem.Block) (crypto.PrivateKey, error)) (*tls.Certificate, error) {
+	plain, err := decrypted(key, decrypt)
 	if err != nil {
 		return nil, err
 	}
@@ -25,33 +21,29 @@ func tlsKeyPair(chain, key []byte, password string) (*tls.Certificate, error) {
 	return &pair, err
 }
 
-func decrypt(key []byte, password string) ([]byte, error) {
+// decrypted returns the key in PEM without encryption.
+func decrypted(key []byte, decrypt func(*pem.Block) (crypto.PrivateKey, error)) ([]byte, error) {
 	block, _ := pem.Decode(key)
-	if block == nil {
-		return key, nil // whoever parses it has the better message
+	if block == nil || !isEncrypted(block) {
+		return key, nil // crypto/tls has a good error message for what is not a key
 	}
-	old := x509.IsEncryptedPEMBlock(block) //nolint:staticcheck // it is weak, but people have such keys
-	if !old && block.Type != encryptedPKCS8 {
-		return key, nil
+	if decrypt == nil {
+		return nil, errors.New("the private key is encrypted: set DecryptKey of the admission server to a function that decrypts it, " +
+			"or decrypt the file, for example with openssl pkey")
 	}
-	if password == "" {
-		return nil, errors.New("the key is encrypted: its password is needed")
-	}
-	plain, err := open(block, password, old)
+	private, err := decrypt(block)
 	if err != nil {
-		return nil, fmt.Errorf("the key cannot be decrypted with the given password: %w", err)
+		return nil, fmt.Errorf("the private key cannot be decrypted: %w", err)
 	}
-	return plain, nil
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return nil, fmt.Errorf("the private key was decrypted, but cannot be used: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-func open(block *pem.Block, password string, old bool) ([]byte, error) {
-	if old {
-		der, err := x509.DecryptPEMBlock(block, []byte(password)) //nolint:staticcheck // as above
-		return pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: der}), err
-	}
-	private, _, err := pkcs8.ParsePrivateKey(block.Bytes, []byte(password))
-	if err != nil {
-		return nil, err
-	}
-	return keyutil.MarshalPrivateKeyToPEM(private)
+// isEncrypted reports whether a key is encrypted, by PKCS #8 or by the older encryption
+// of PEM blocks (RFC 1421).
+func isEncrypted(block *pem.Block) bool {
+	return block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED") || block.Headers["DEK-Info"] != ""
 }

@@ -2,20 +2,18 @@ package servers
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
 )
 
-// withDeadlines keeps requests from taking more than they may. They are not cut off by
-// the end of the server, which waits for them, but by that of their client.
+// writeGracePeriod is the time to send an answer that says that the time is over.
+const writeGracePeriod = 5 * time.Second
+
+// withDeadlines limits the time of requests. The end of the server does not cancel a
+// request, because the server waits for it; the end of the client does.
 func (s Server) withDeadlines(serving context.Context, handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength > s.MaxBody {
-			http.Error(w, fmt.Sprintf("an admission review may have %d bytes, this one has %d", s.MaxBody, r.ContentLength), http.StatusRequestEntityTooLarge)
-			return
-		}
 		deadline := time.Now().Add(s.Timeout)
 		ctx, cancel := context.WithDeadline(context.WithoutCancel(r.Context()), deadline)
 		defer cancel()
@@ -24,25 +22,20 @@ func (s Server) withDeadlines(serving context.Context, handler http.Handler) htt
 				cancel()
 			}
 		})()
-		// A test's recorder has no deadlines, and needs none.
+		// The recorder of a test has no deadlines and needs none.
 		control := http.NewResponseController(w)
 		_ = control.SetReadDeadline(deadline)
 		_ = control.SetWriteDeadline(deadline.Add(writeGracePeriod))
-		r = r.WithContext(ctx)
-		r.Body = http.MaxBytesReader(w, r.Body, s.MaxBody)
-		handler.ServeHTTP(w, r)
+		handler.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
-// writeGracePeriod is for an answer that says that the time is over.
-const writeGracePeriod = 5 * time.Second
-
-// stripPath cuts the path of the server off.
+// stripPath removes the path of the server from requests.
 func stripPath(path string, handler http.Handler) http.Handler {
 	return http.StripPrefix(strings.TrimRight(withLeadingSlash(path), "/"), handler)
 }
 
-// withLeadingSlash is the path with a slash before it, or no path.
+// withLeadingSlash returns the path with a slash before it, or no path.
 func withLeadingSlash(path string) string {
 	if path == "" || strings.HasPrefix(path, "/") {
 		return path

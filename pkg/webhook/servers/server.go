@@ -1,7 +1,9 @@
 package servers
 
 import (
+	"crypto"
 	"crypto/tls"
+	"encoding/pem"
 	"net"
 	"strconv"
 	"time"
@@ -13,74 +15,73 @@ import (
 const (
 	DefaultAddr = "localhost"
 	DefaultPort = 9443
-	// DefaultMaxBody is what controller-runtime's webhooks take: two objects of the
-	// size that etcd can store, and all that is said about them.
-	DefaultMaxBody = 7 << 20
-	// DefaultTimeout is the longest that an API server waits for an answer.
+	// DefaultTimeout is the longest time that an API server waits for an answer.
 	DefaultTimeout = 30 * time.Second
 )
 
 // allAddresses means all addresses of the machine.
 const allAddresses = "0.0.0.0"
 
-// Server listens on this machine, by HTTPS. The zero value is good for development
-// with a cluster on the same machine: it generates its certificate.
+// Server listens on this machine for HTTPS. The zero value generates its certificate
+// and is for development with a cluster that runs on the same machine.
 //
 // Specification: the class WebhookServer.
 type Server struct {
-	// Addr is where to listen: an address, or a host name. Default: DefaultAddr, or
-	// all addresses for a Service and for clusters in virtual machines.
+	// Addr is the address or host name to listen on. Default: DefaultAddr, or all
+	// addresses with a Service and for clusters in containers or virtual machines.
 	Addr string
-	// Port is where to listen. Default: DefaultPort.
+	// Port is the port to listen on. Default: DefaultPort.
 	Port int
 	// Path is put before the ids of the handlers in the URL.
 	Path string
-	// Host is how the API servers call this machine. Default: Addr.
+	// Host is the host name or address by which the API servers call this machine.
+	// Default: Addr.
 	Host string
-	// Service is how the API servers call this pod, instead of by an URL.
+	// Service is the Service by which the API servers call this pod, instead of a URL.
 	Service *admissionregistrationv1.ServiceReference
 
-	// CertFile and KeyFile are the certificate of the server, in PEM. They are read
-	// again when they change. Default: both are generated, in memory.
+	// CertFile and KeyFile are the names of PEM files with the certificate of the
+	// server and its private key. They are read again when they change. Default: both
+	// are generated, in memory.
 	CertFile, KeyFile string
-	// Password decrypts the key in KeyFile.
-	Password string
-	// CAFile, or CAData, are the CAs by which the API servers verify the certificate,
-	// in PEM. Default: the CA of the generated certificate, or those that the cluster
-	// trusts anyway.
+	// DecryptKey decrypts the private key in KeyFile. It is called only for a PEM block
+	// that is encrypted. Default: an encrypted key is an error.
+	DecryptKey func(block *pem.Block) (crypto.PrivateKey, error)
+	// CAFile is the name of a PEM file with the CAs by which the API servers verify the
+	// certificate; CAData are the CAs themselves. Default: the CA of the generated
+	// certificate, or the CAs that the cluster trusts.
 	CAFile string
 	CAData []byte
-	// CADump is a file to write these CAs to, for curl --cacert.
+	// CADump is the name of a file to write these CAs to, for curl --cacert.
 	CADump string
-	// ExtraNames are other hosts and addresses that a generated certificate is for.
+	// ExtraNames are additional host names and addresses for a generated certificate.
 	ExtraNames []string
 	// Rotation is how often a generated certificate is replaced. Default:
-	// certificates.DefaultRotation.
+	// certificates.DefaultRotation, 30 days.
 	Rotation time.Duration
-	// Secret is the name of a Secret, "namespace/name", that keeps the generated
-	// certificate for all replicas of the operator. Default: none; every process
-	// has a certificate of its own, and so there may be only one.
+	// Secret is the name of a Secret, "namespace/name", in which all replicas of the
+	// operator share the generated certificate. Default: none; every process generates
+	// its own certificate, so the operator can have only one replica.
 	Secret string
 
-	// ClientCAFile, ClientCADir and ClientCAData are the CAs by which certificates
-	// of clients are verified. Default: clients are not asked for any.
+	// ClientCAFile, ClientCADir and ClientCAData are the CAs by which the server
+	// verifies the certificates of clients: a PEM file, a directory of PEM files, and
+	// PEM data. Default: clients need no certificate.
 	ClientCAFile, ClientCADir string
 	ClientCAData              []byte
-	// ClientAuth is what is demanded of clients. Default, where there is a CA of
-	// theirs: tls.VerifyClientCertIfGiven.
+	// ClientAuth is what the server requires of clients. Default with a CA for clients:
+	// tls.VerifyClientCertIfGiven.
 	ClientAuth tls.ClientAuthType
-	// TLSOptions adjust the configuration, after everything else.
+	// TLSOptions adjust the TLS configuration, after everything else.
 	TLSOptions []func(*tls.Config)
 	// Insecure serves plain HTTP. Kubernetes does not call it; tunnels and curl do.
 	Insecure bool
 
-	// MaxBody is how many bytes a request may have. Default: DefaultMaxBody.
-	MaxBody int64
-	// Timeout is how long a request may take. Default: DefaultTimeout.
+	// Timeout limits the time of a request. Default: DefaultTimeout.
 	Timeout time.Duration
 }
 
-// withDefaults fills in what is not set.
+// withDefaults returns the server with defaults for what is not set.
 func (s Server) withDefaults() Server {
 	if s.Addr == "" {
 		s.Addr = DefaultAddr
@@ -91,9 +92,6 @@ func (s Server) withDefaults() Server {
 	if s.Port == 0 {
 		s.Port = DefaultPort
 	}
-	if s.MaxBody == 0 {
-		s.MaxBody = DefaultMaxBody
-	}
 	if s.Timeout == 0 {
 		s.Timeout = DefaultTimeout
 	}
@@ -103,5 +101,5 @@ func (s Server) withDefaults() Server {
 	return s
 }
 
-// address is where to listen.
+// address returns the address to listen on.
 func (s Server) address() string { return net.JoinHostPort(s.Addr, strconv.Itoa(s.Port)) }

@@ -7,20 +7,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/webhook/certificates"
 )
 
-func TestAServerWithACertificateOfItsOwn(t *testing.T) {
+func TestServerWithAGeneratedCertificate(t *testing.T) {
 	g, dump, port := gomega.NewWithT(t), filepath.Join(t.TempDir(), "ca.pem"), freePort(t)
 	server := start(t, Server{Port: port, Path: "some/path", CADump: dump, ExtraNames: []string{"127.0.0.1"}}, settings.AdmissionEndpoint{})
 	config := server.address(t)
@@ -38,7 +36,7 @@ func TestAServerWithACertificateOfItsOwn(t *testing.T) {
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("refused")))
 }
 
-func TestAServerWithFiles(t *testing.T) {
+func TestServerWithACertificateInFiles(t *testing.T) {
 	g, dir := gomega.NewWithT(t), t.TempDir()
 	pair, err := certificates.Generate([]string{"localhost"}, time.Hour)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -51,13 +49,13 @@ func TestAServerWithFiles(t *testing.T) {
 	expectAnswer(g, caller(t, config.CABundle), *config.URL+"/a", "/a")
 }
 
-func TestAServerInACluster(t *testing.T) {
+func TestServerBehindAService(t *testing.T) {
 	g, port := gomega.NewWithT(t), freePort(t)
-	service := &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc", Port: ptr.To[int32](8443)}
+	service := &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc", Port: new(int32(8443))}
 	server := start(t, Server{Addr: "127.0.0.1", Port: port, Service: service, Path: "p"}, settings.AdmissionEndpoint{})
 	config := server.address(t)
 	g.Expect(config.URL).To(gomega.BeNil())
-	g.Expect(*config.Service).To(gomega.Equal(admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc", Port: ptr.To[int32](8443), Path: ptr.To("/p")}))
+	g.Expect(*config.Service).To(gomega.Equal(admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc", Port: new(int32(8443)), Path: new("/p")}))
 	as := caller(t, config.CABundle, func(c *tls.Config) { c.ServerName = "svc.ns.svc" })
 	expectAnswer(g, as, fmt.Sprintf("https://127.0.0.1:%d/p/a", port), "/a")
 	g.Expect(Server{Service: service}.withDefaults().address()).To(gomega.Equal("0.0.0.0:9443"))
@@ -72,7 +70,7 @@ func TestPlainHTTP(t *testing.T) {
 	g.Expect(server.stop()).To(gomega.Succeed())
 }
 
-func TestTwoServersOnOnePort(t *testing.T) {
+func TestPortInUseIsAnError(t *testing.T) {
 	for name, insecure := range map[string]bool{"HTTPS": false, "HTTP": true} {
 		t.Run(name, func(t *testing.T) {
 			port := freePort(t)
@@ -85,30 +83,26 @@ func TestTwoServersOnOnePort(t *testing.T) {
 	}
 }
 
-func TestRequestsHaveLimits(t *testing.T) {
+func TestRequestsAreLimitedInTime(t *testing.T) {
 	g := gomega.NewWithT(t)
 	late := make(chan error, 1)
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		late <- r.Context().Err()
 	})
-	server := start(t, Server{Port: freePort(t), MaxBody: 10, Timeout: 50 * time.Millisecond}, settings.AdmissionEndpoint{Handler: handler})
+	server := start(t, Server{Port: freePort(t), Timeout: 50 * time.Millisecond}, settings.AdmissionEndpoint{Handler: handler})
 	config := server.address(t)
-	status, text, err := post(caller(t, config.CABundle), *config.URL, strings.Repeat("x", 11))
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(status).To(gomega.Equal(http.StatusRequestEntityTooLarge))
-	g.Expect(text).To(gomega.Equal("an admission review may have 10 bytes, this one has 11"))
-	_, _, err = post(caller(t, config.CABundle), *config.URL, "x")
+	_, _, err := post(caller(t, config.CABundle), *config.URL, "x")
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(late).To(gomega.Receive(gomega.MatchError(context.DeadlineExceeded)))
 }
 
-// Who calls while the server is asked to stop gets an answer.
-func TestTheLastRequestIsAnswered(t *testing.T) {
+// A request that runs while the server stops gets an answer.
+func TestRunningRequestsAreFinished(t *testing.T) {
 	g := gomega.NewWithT(t)
-	asked, answer := make(chan struct{}), make(chan struct{})
+	called, answer := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		close(asked)
+		close(called)
 		<-answer
 		if r.Context().Err() != nil {
 			w.WriteHeader(http.StatusGone)
@@ -121,28 +115,28 @@ func TestTheLastRequestIsAnswered(t *testing.T) {
 		status, _, _ := post(caller(t, config.CABundle), *config.URL, "x")
 		statuses <- status
 	}()
-	<-asked
+	<-called
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.stop() }()
 	g.Eventually(func() error {
 		_, _, err := post(caller(t, config.CABundle), *config.URL, "x")
 		return err
-	}).WithTimeout(patience).Should(gomega.HaveOccurred(), "it does not listen any longer")
+	}).WithTimeout(patience).Should(gomega.HaveOccurred(), "it does not listen anymore")
 	close(answer)
 	g.Eventually(statuses).WithTimeout(patience).Should(gomega.Receive(gomega.Equal(http.StatusOK)))
 	g.Eventually(stopped).WithTimeout(patience).Should(gomega.Receive(gomega.BeNil()))
 }
 
-func TestServersThatCannotBe(t *testing.T) {
+func TestInvalidServersAreErrors(t *testing.T) {
 	tests := map[string]struct {
 		server  Server
 		message string
 	}{
-		"half a certificate":             {Server{CertFile: "a"}, "needs both, CertFile and KeyFile"},
-		"a CA for nothing":               {Server{CAFile: "a"}, "CAFile and CAData are for CertFile and KeyFile"},
-		"a certificate that is not here": {Server{CertFile: "/no/such", KeyFile: "/no/such"}, "open /no/such"},
-		"clients without a CA":           {Server{ClientAuth: tls.RequireAndVerifyClientCert}, "set ClientCAFile"},
-		"a secret without a namespace":   {Server{Secret: "a"}, `should be like "namespace/name"`},
+		"half a certificate":           {Server{CertFile: "a"}, "needs either both CertFile and KeyFile, or none of them"},
+		"a CA without a certificate":   {Server{CAFile: "a"}, "CAFile and CAData need CertFile and KeyFile"},
+		"missing files":                {Server{CertFile: "/no/such", KeyFile: "/no/such"}, "open /no/such"},
+		"clients without a CA":         {Server{ClientAuth: tls.RequireAndVerifyClientCert}, "set ClientCAFile"},
+		"a secret without a namespace": {Server{Secret: "a"}, `must have the form "namespace/name"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +146,7 @@ func TestServersThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestBesideOtherWebhooks(t *testing.T) {
+func TestMountedServerServesNextToOtherWebhooks(t *testing.T) {
 	g, port := gomega.NewWithT(t), freePort(t)
 	pair, err := certificates.Generate([]string{"localhost"}, time.Hour)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -168,7 +162,7 @@ func TestBesideOtherWebhooks(t *testing.T) {
 	defer func() { cancel(); g.Expect(<-ended).To(gomega.Succeed()) }()
 	mounted := Mounted{
 		Server: managers, CAFile: filepath.Join(dir, "a.crt"),
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(fmt.Sprintf("https://localhost:%d/", port))},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new(fmt.Sprintf("https://localhost:%d/", port))},
 	}
 	server := start(t, mounted, settings.AdmissionEndpoint{})
 	config := server.address(t)
@@ -180,16 +174,16 @@ func TestBesideOtherWebhooks(t *testing.T) {
 	g.Expect(server.stop()).To(gomega.Succeed())
 }
 
-func TestAMountedServerHasToBeFound(t *testing.T) {
-	url, service := ptr.To("https://localhost/"), &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc"}
+func TestInvalidMountedServersAreErrors(t *testing.T) {
+	url, service := new("https://localhost/"), &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc"}
 	managers := webhook.NewServer(webhook.Options{})
 	tests := map[string]struct {
 		mounted Mounted
 		want    string
 	}{
-		"no server": {Mounted{ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: url}}, "MountedServer.Server is missing"},
-		"no way":    {Mounted{Server: managers}, "MountedServer.ClientConfig must have either a Service or a URL"},
-		"two ways": {
+		"no server":               {Mounted{ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: url}}, "MountedServer.Server is missing"},
+		"no client configuration": {Mounted{Server: managers}, "MountedServer.ClientConfig must have either a Service or a URL"},
+		"both a URL and a Service": {
 			Mounted{Server: managers, ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: url, Service: service}},
 			"MountedServer.ClientConfig must have either a Service or a URL",
 		},

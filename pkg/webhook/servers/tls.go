@@ -12,18 +12,18 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/certificates"
 )
 
-// certificateSource is where the certificate comes from.
+// certificateSource returns the source of the server's certificate.
 func (s Server) certificateSource(endpoint settings.AdmissionEndpoint, logger logr.Logger) (certificates.Source, error) {
 	switch {
 	case (s.CertFile == "") != (s.KeyFile == ""):
-		return nil, errors.New("the admission server needs both, CertFile and KeyFile, or none of them")
+		return nil, errors.New("the admission server needs either both CertFile and KeyFile, or none of them")
 	case s.CertFile != "":
 		return &certificates.Files{
-			Certificate: s.CertFile, Key: s.KeyFile, Password: s.Password, CA: s.CAFile, CAData: s.CAData, Logger: logger,
+			Certificate: s.CertFile, Key: s.KeyFile, DecryptKey: s.DecryptKey, CA: s.CAFile, CAData: s.CAData, Logger: logger,
 		}, nil
 	case s.CAFile != "" || len(s.CAData) > 0:
-		return nil, errors.New("the admission server generates its certificate with a CA of its own: " +
-			"CAFile and CAData are for CertFile and KeyFile; for the certificates of clients there is ClientCAFile")
+		return nil, errors.New("the admission server generates its certificate together with a CA: " +
+			"CAFile and CAData need CertFile and KeyFile; to verify the certificates of clients, set ClientCAFile")
 	}
 	store, err := s.certificateStore(endpoint)
 	if err != nil {
@@ -32,19 +32,20 @@ func (s Server) certificateSource(endpoint settings.AdmissionEndpoint, logger lo
 	return certificates.NewGenerated(certificates.Options{Names: s.certificateNames(), Rotation: s.Rotation, Store: store, Logger: logger}), nil
 }
 
-// certificateStore is nil for certificates in memory.
+// certificateStore returns the store of the generated certificates, or nil to keep
+// them in memory.
 func (s Server) certificateStore(endpoint settings.AdmissionEndpoint) (certificates.Store, error) {
 	if s.Secret == "" {
 		return nil, nil //nolint:nilnil // see above
 	}
 	namespace, name, ok := strings.Cut(s.Secret, "/")
 	if !ok || namespace == "" || name == "" {
-		return nil, fmt.Errorf("the Secret of the admission server is %q, and should be like %q", s.Secret, "namespace/name")
+		return nil, fmt.Errorf("the Secret of the admission server is %q, but must have the form %q", s.Secret, "namespace/name")
 	}
 	return certificates.NewSecret(endpoint.Client, namespace, name), nil
 }
 
-// certificateNames are what a generated certificate is for.
+// certificateNames returns the hosts and addresses for a generated certificate.
 func (s Server) certificateNames() []string {
 	names := []string{s.Host, s.Addr}
 	if s.Service != nil {
@@ -52,20 +53,20 @@ func (s Server) certificateNames() []string {
 		names = append([]string{host, host + ".cluster.local", s.Service.Name + "." + s.Service.Namespace}, names...)
 	}
 	names = certificates.Names(append(names, s.ExtraNames...)...)
-	if len(names) == 0 { // it listens everywhere, and nobody said how it is called
+	if len(names) == 0 { // it listens on all addresses, and has no host name
 		return []string{DefaultAddr}
 	}
 	return names
 }
 
-// tlsConfig adjusts what controller-runtime has prepared.
+// tlsConfig returns a function that adjusts the configuration of controller-runtime.
 func (s Server) tlsConfig(source certificates.Source) (func(*tls.Config), error) {
 	clients, err := certificates.ClientCAs(s.ClientCAFile, s.ClientCADir, s.ClientCAData)
 	if err != nil {
 		return nil, err
 	}
 	if clients == nil && s.ClientAuth >= tls.VerifyClientCertIfGiven {
-		return nil, errors.New("the admission server is to verify its clients, and has no CA to do so: set ClientCAFile")
+		return nil, errors.New("the admission server must verify its clients, but has no CA for them: set ClientCAFile")
 	}
 	return func(config *tls.Config) {
 		config.MinVersion = tls.VersionTLS12
