@@ -8,22 +8,22 @@ import (
 	"path/filepath"
 )
 
-// ClientCAs are the CAs by which a server verifies its clients: from a PEM file, from
-// all files of a directory, or given as such. It is nil if nothing is given.
+// ClientCAs returns the CAs by which a server verifies its clients: from a PEM file,
+// from all files of a directory, and from PEM data. It returns nil if none is given.
 func ClientCAs(file, directory string, data []byte) (*x509.CertPool, error) {
 	if file == "" && directory == "" && len(data) == 0 {
-		return nil, nil //nolint:nilnil // clients are not verified, which is no error
+		return nil, nil //nolint:nilnil // not to verify clients is no error
 	}
 	contents, err := readFiles(file, directory)
 	if err != nil {
-		return nil, fmt.Errorf("the CAs of the clients of the admission server: %w", err)
+		return nil, fmt.Errorf("the CAs for the clients of the admission server: %w", err)
 	}
 	pool, found := x509.NewCertPool(), false
 	for _, content := range append(contents, data) {
 		found = pool.AppendCertsFromPEM(content) || found
 	}
 	if !found {
-		return nil, errors.New("the CAs of the clients of the admission server: there is no certificate in what was given")
+		return nil, errors.New("the CAs for the clients of the admission server: no certificate was found")
 	}
 	return pool, nil
 }
@@ -50,7 +50,8 @@ func readFiles(file, directory string) (contents [][]byte, err error) {
 	return contents, nil
 }
 
-// filesIn are the files of a directory. Those of a mounted Secret are links.
+// filesIn returns the files of a directory, including links to files, as a mounted
+// Secret has them.
 func filesIn(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {

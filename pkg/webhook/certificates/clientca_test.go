@@ -8,7 +8,7 @@ import (
 	"github.com/onsi/gomega"
 )
 
-func TestTheCAsOfClients(t *testing.T) {
+func TestClientCAs(t *testing.T) {
 	g, f := gomega.NewWithT(t), folder(t.TempDir())
 	ca := f.fill(t)
 	empty := t.TempDir()
@@ -23,8 +23,8 @@ func TestTheCAsOfClients(t *testing.T) {
 		"data":               {data: ca},
 		"no such file":       {file: filepath.Join(empty, "a"), message: "no such file"},
 		"no such directory":  {directory: filepath.Join(empty, "a"), message: "no such file"},
-		"nothing in there":   {directory: empty, message: "there is no certificate in what was given"},
-		"data that are none": {data: []byte("a"), message: "there is no certificate in what was given"},
+		"an empty directory": {directory: empty, message: "no certificate was found"},
+		"invalid data":       {data: []byte("a"), message: "no certificate was found"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -40,5 +40,5 @@ func TestTheCAsOfClients(t *testing.T) {
 	}
 	pool, err := ClientCAs("", "", nil)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(pool).To(gomega.BeNil(), "nobody is to be verified")
+	g.Expect(pool).To(gomega.BeNil(), "clients are not verified")
 }

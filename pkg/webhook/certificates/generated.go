@@ -10,37 +10,38 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// DefaultRotation is the default of Options.Rotation: a key that got lost is
-// worthless after a quarter of a year.
+// DefaultRotation is the default of Options.Rotation: a leaked key is worthless after a
+// quarter of a year.
 const DefaultRotation = 30 * 24 * time.Hour
 
 const (
-	// rotationsPerLifetime is how many rotations a certificate lives: it is announced during
-	// one, served during one, and the third is for trouble.
+	// rotationsPerLifetime is the lifetime of a certificate in rotations: during the
+	// first it is announced, during the second it is served, the third is a reserve.
 	rotationsPerLifetime = 3
-	// minLifetime keeps frequent rotations from depending on precise clocks.
+	// minLifetime keeps frequent rotations independent of precise clocks.
 	minLifetime = 24 * time.Hour
-	// retriesPerRotation is how often a rotation is tried until the next would be due.
+	// retriesPerRotation is how often a failed rotation is retried before the next one
+	// is due.
 	retriesPerRotation = 10
-	// storePollInterval is how often shared certificates are looked at.
+	// storePollInterval is how often shared certificates are loaded again.
 	storePollInterval = time.Minute
 )
 
-// Options are those of generated certificates.
+// Options configure generated certificates.
 type Options struct {
 	// Names are the hosts and addresses of the server.
 	Names []string
-	// Rotation is how long a certificate is served. Default: DefaultRotation. Every
-	// one is valid for three times that, and for a day at least.
+	// Rotation is how long a certificate is served. Default: DefaultRotation. Each
+	// certificate is valid for three times as long, and for a day at least.
 	Rotation time.Duration
-	// Store keeps the certificates. Default: memory. Replicas need one that they
+	// Store keeps the certificates. Default: memory. Replicas need a store that they
 	// share: a Secret.
 	Store Store
-	// Logger hears of what goes wrong.
+	// Logger logs failed rotations.
 	Logger logr.Logger
 }
 
-// Generated is the Source of certificates of our own.
+// Generated is a Source that generates its certificates.
 type Generated struct {
 	options Options
 	shared  bool
@@ -48,7 +49,7 @@ type Generated struct {
 	current atomic.Pointer[tls.Certificate]
 }
 
-// NewGenerated makes a source. Nothing is generated before Open.
+// NewGenerated returns a source. Open generates the first certificate.
 func NewGenerated(options Options) *Generated {
 	if options.Rotation <= 0 {
 		options.Rotation = DefaultRotation
@@ -60,18 +61,18 @@ func NewGenerated(options Options) *Generated {
 	return &Generated{options: options, shared: shared}
 }
 
-// GetCertificate is the one to serve now.
+// GetCertificate returns the current certificate.
 func (g *Generated) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return g.current.Load(), nil
 }
 
-// Open takes the certificates of the store, or puts the first ones there.
+// Open loads the certificates of the store, or generates the first ones.
 func (g *Generated) Open(ctx context.Context) ([]byte, error) {
 	set, found, err := g.options.Store.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if unusable := set.validate(g.options.Names); !found || unusable != nil {
+	if invalid := set.validate(g.options.Names); !found || invalid != nil {
 		set, err = g.createSet(ctx, set, found)
 	}
 	if err != nil {
@@ -83,14 +84,15 @@ func (g *Generated) Open(ctx context.Context) ([]byte, error) {
 	return set.Bundle()
 }
 
-// createSet makes a new set. Other replicas may still serve what is in the old one.
+// createSet generates a new set. The bundle keeps the CA of the old one, because other
+// replicas may still serve its certificate.
 func (g *Generated) createSet(ctx context.Context, old Set, found bool) (Set, error) {
 	set, err := NewSet(g.options.Names, g.lifetime())
 	if err != nil {
 		return Set{}, err
 	}
 	if found {
-		set.Previous, _ = old.Current.caPEM() // of a broken one there is nothing to keep
+		set.Previous, _ = old.Current.caPEM() // a broken certificate has no CA to keep
 	}
 	err = g.options.Store.Save(ctx, set)
 	if errors.Is(err, ErrChanged) {

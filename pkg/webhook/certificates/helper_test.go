@@ -13,34 +13,34 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// cluster is who is told about bundles, and holds a source to what it was told.
+// cluster records the bundles that a source publishes.
 type cluster struct {
 	mu      sync.Mutex
 	bundles [][]byte
-	refuse  error
+	reject  error
 	log     []string
 }
 
 func (c *cluster) publish(_ context.Context, bundle []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.refuse != nil {
-		return c.refuse
+	if c.reject != nil {
+		return c.reject
 	}
 	c.bundles = append(c.bundles, bundle)
 	return nil
 }
 
-func (c *cluster) told() [][]byte {
+func (c *cluster) published() [][]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([][]byte{}, c.bundles...)
 }
 
-func (c *cluster) refuses(err error) {
+func (c *cluster) rejectWith(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refuse = err
+	c.reject = err
 }
 
 func (c *cluster) logger() logr.Logger {
@@ -57,7 +57,7 @@ func (c *cluster) logged() []string {
 	return append([]string{}, c.log...)
 }
 
-// trusts tells why a client with the bundle refuses what the source serves.
+// trusts returns an error if a client with the bundle does not trust the certificate of the source.
 func trusts(source Source, bundle []byte, name string) error {
 	served := leaf(source)
 	roots := x509.NewCertPool()
@@ -74,19 +74,19 @@ func leaf(source Source) *x509.Certificate {
 	return pair.Leaf
 }
 
-// opened is a source with its first bundle.
-func opened(t *testing.T, source Source) []byte {
+// openSource opens a source and returns its first bundle.
+func openSource(t *testing.T, source Source) []byte {
 	t.Helper()
 	bundle, err := source.Open(t.Context())
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 	return bundle
 }
 
-// kept lets a source work until the function that is returned.
-func kept(t *testing.T, source Source, publish Publish) (stop func()) {
+// runSource runs a source until the returned function is called.
+func runSource(t *testing.T, source Source, publish Publish) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	var working sync.WaitGroup
-	working.Go(func() { source.Run(ctx, publish) })
-	return func() { cancel(); working.Wait() }
+	var running sync.WaitGroup
+	running.Go(func() { source.Run(ctx, publish) })
+	return func() { cancel(); running.Wait() }
 }

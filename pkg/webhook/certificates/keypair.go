@@ -16,25 +16,26 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// clockSkew is by how much the clocks may differ: so much older is a generated
-// certificate than it is.
+// clockSkew is by how much clocks may differ: generated certificates are valid from
+// that much earlier.
 const clockSkew = time.Hour
 
-// KeyPair is a generated certificate: the chain of it and its CA, and its key, in PEM.
+// KeyPair is a generated certificate in PEM: the chain of the certificate and its CA,
+// and the private key of the certificate.
 type KeyPair struct{ Chain, Key []byte }
 
-// Generate makes a certificate for the names, and a CA for it alone, whose key is
-// forgotten at once: nothing else will ever be signed by it.
+// Generate generates a certificate for the names, with a CA for this certificate only:
+// the key of the CA is discarded and cannot sign anything else.
 //
-// client-go can make both by one call, with RSA keys, which keep a small machine
-// busy for a second.
+// client-go can generate both with one call, but with RSA keys, which take a small
+// machine a second.
 func Generate(names []string, lifetime time.Duration) (KeyPair, error) {
 	if len(names) == 0 {
-		return KeyPair{}, errors.New("a certificate needs a host name or an address that it is for")
+		return KeyPair{}, errors.New("a certificate needs at least one host name or address")
 	}
 	pair, err := generate(names, lifetime)
 	if err != nil {
-		return KeyPair{}, fmt.Errorf("no certificate can be generated for %v: %w", names, err)
+		return KeyPair{}, fmt.Errorf("generating a certificate for %v: %w", names, err)
 	}
 	return pair, nil
 }
@@ -60,7 +61,7 @@ func generate(names []string, lifetime time.Duration) (KeyPair, error) {
 	return encode(served, ca, key)
 }
 
-// sign makes the certificate of a server.
+// sign returns the certificate of a server.
 func sign(names []string, since time.Time, lifetime time.Duration, key crypto.PublicKey, ca *x509.Certificate, authority crypto.Signer) (*x509.Certificate, error) {
 	ips, hosts := subjectAltNames(names)
 	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
@@ -88,19 +89,19 @@ func encode(served, ca *x509.Certificate, key crypto.PrivateKey) (KeyPair, error
 	return KeyPair{Chain: chain, Key: private}, err
 }
 
-// parse are those of the chain: the one to serve, and the CA.
+// parse returns the certificates of the chain: the certificate to serve and its CA.
 func (p KeyPair) parse() (served, ca *x509.Certificate, err error) {
 	chain, err := cert.ParseCertsPEM(p.Chain)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(chain) != 2 {
-		return nil, nil, fmt.Errorf("%d certificates instead of one and its CA", len(chain))
+		return nil, nil, fmt.Errorf("the chain has %d certificates instead of 2: the certificate and its CA", len(chain))
 	}
 	return chain[0], chain[1], nil
 }
 
-// caPEM is the CA in PEM.
+// caPEM returns the CA in PEM.
 func (p KeyPair) caPEM() ([]byte, error) {
 	_, ca, err := p.parse()
 	if err != nil {
@@ -109,13 +110,13 @@ func (p KeyPair) caPEM() ([]byte, error) {
 	return cert.EncodeCertificates(ca)
 }
 
-// tlsCertificate is the pair as servers need it.
+// tlsCertificate returns the pair for a TLS server.
 func (p KeyPair) tlsCertificate() (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(p.Chain, p.Key)
 	return &pair, err
 }
 
-// isValidFor tells whether the certificate is for all of the names.
+// isValidFor reports whether the certificate is valid for all of the names.
 func isValidFor(served *x509.Certificate, names []string) bool {
 	for _, name := range names {
 		if served.VerifyHostname(name) != nil {

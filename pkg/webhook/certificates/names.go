@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Names are the host names and addresses that a certificate can be for, without
-// repetitions. The first host name comes first, for that is the common name;
-// addresses that mean all addresses cannot be called, and are left out.
+// Names returns the host names and addresses that a certificate can have, without
+// duplicates. Host names come first, because the first name becomes the common name.
+// Addresses that mean all addresses cannot be called and are left out.
 //
 // Specification: the class WebhookServer, build_certificate.
 func Names(candidates ...string) []string {
@@ -25,7 +25,7 @@ func Names(candidates ...string) []string {
 	return append(hosts, addresses...)
 }
 
-// subjectAltNames takes the names apart as certificates have them.
+// subjectAltNames splits the names into addresses and host names, as certificates have them.
 func subjectAltNames(names []string) (ips []net.IP, hosts []string) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {

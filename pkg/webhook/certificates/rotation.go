@@ -9,34 +9,31 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 )
 
-// Run rotates the certificates, and takes over what other replicas have rotated.
+// Run rotates the certificates, and serves those that other replicas have rotated.
 func (g *Generated) Run(ctx context.Context, publish Publish) {
-	for ctx.Err() == nil {
-		if !sleep.For(ctx, g.untilNextCheck()) {
-			return
-		}
+	for sleep.For(ctx, g.untilNextCheck()) {
 		err := g.refresh(ctx, publish)
 		if err != nil && !errors.Is(err, ErrChanged) && ctx.Err() == nil {
-			g.options.Logger.Error(err, "The certificate of the admission server is not renewed yet; it will be tried again.")
+			g.options.Logger.Error(err, "The certificate of the admission server is not renewed yet; it is tried again.")
 			sleep.For(ctx, g.options.Rotation/retriesPerRotation)
 		}
 	}
 }
 
-// untilNextCheck is the time until there is something to do.
+// untilNextCheck returns the time until the certificates must be checked.
 func (g *Generated) untilNextCheck() time.Duration {
-	due, err := g.set.nextRotation(g.options.Rotation)
+	next, err := g.set.nextRotation(g.options.Rotation)
 	if err != nil {
 		return 0
 	}
-	rest := max(time.Until(due), 0)
+	rest := max(time.Until(next), 0)
 	if g.shared {
 		rest = min(rest, storePollInterval, g.options.Rotation/retriesPerRotation)
 	}
 	return rest
 }
 
-// refresh brings the certificates up to date, which may mean nothing.
+// refresh rotates the certificates if that is due, and serves what the store has.
 func (g *Generated) refresh(ctx context.Context, publish Publish) error {
 	set, found, err := g.options.Store.Load(ctx)
 	if err != nil {
@@ -45,27 +42,27 @@ func (g *Generated) refresh(ctx context.Context, publish Publish) error {
 	if !found || set.validate(g.options.Names) != nil {
 		return g.recreate(ctx, publish, set, found)
 	}
-	due, err := set.nextRotation(g.options.Rotation)
+	next, err := set.nextRotation(g.options.Rotation)
 	switch {
 	case err != nil:
 		return err
-	case time.Now().Before(due):
-		return g.useStored(ctx, publish, set)
+	case time.Now().Before(next):
+		return g.serveStored(ctx, publish, set)
 	}
 	return g.rotate(ctx, publish, set)
 }
 
-// recreate replaces what somebody has removed or spoilt.
+// recreate replaces certificates that were removed from the store or are not valid.
 func (g *Generated) recreate(ctx context.Context, publish Publish, old Set, found bool) error {
 	set, err := g.createSet(ctx, old, found)
 	if err != nil {
 		return err
 	}
-	return g.useStored(ctx, publish, set)
+	return g.serveStored(ctx, publish, set)
 }
 
-// useStored serves what the store has.
-func (g *Generated) useStored(ctx context.Context, publish Publish, set Set) error {
+// serveStored serves what the store has, if it differs from what is served.
+func (g *Generated) serveStored(ctx context.Context, publish Publish, set Set) error {
 	if reflect.DeepEqual(set, g.set) {
 		return nil
 	}

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The keys in the Secret. The first three are those that are usual for TLS, so that
-// people can look at them with their tools.
+// The keys in the Secret. The first three are the usual keys for TLS, which common tools
+// understand.
 const (
 	keyChain     = corev1.TLSCertKey
 	keyKey       = corev1.TLSPrivateKeyKey
@@ -21,20 +21,21 @@ const (
 	keyPrevious  = "previous-ca.crt"
 )
 
-// Secret is the Store that replicas share. It needs the permissions to get, create
-// and update the one Secret. Any replica rotates what is due; if several do so at
-// once, one of them wins, and the others take its certificates.
+// Secret is the Store that replicas share. It needs the permissions to get, create and
+// update the Secret. Any replica rotates the certificates when that is due; if several
+// do so at once, one of them wins, and the others use its certificates.
 type Secret struct {
 	client client.Client
-	secret corev1.Secret // as it was loaded
+	secret corev1.Secret // as last loaded or saved
 }
 
-// NewSecret makes a store. The client must read live, and know the core types.
+// NewSecret returns a store. The client must not read from a cache, and must know the
+// core types.
 func NewSecret(c client.Client, namespace, name string) *Secret {
 	return &Secret{client: c, secret: corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}}
 }
 
-// Load reads the certificates.
+// Load reads the certificates from the Secret.
 func (s *Secret) Load(ctx context.Context) (Set, bool, error) {
 	found := corev1.Secret{}
 	err := s.client.Get(ctx, client.ObjectKeyFromObject(&s.secret), &found)
@@ -54,7 +55,7 @@ func (s *Secret) Load(ctx context.Context) (Set, bool, error) {
 	}, true, nil
 }
 
-// Save replaces the certificates, unless somebody else has done so since Load.
+// Save replaces the certificates, unless they have changed since Load.
 func (s *Secret) Save(ctx context.Context, set Set) error {
 	bundle, err := set.Bundle()
 	if err != nil {
@@ -85,12 +86,12 @@ func (s *Secret) write(ctx context.Context, secret *corev1.Secret) error {
 	return s.client.Update(ctx, secret)
 }
 
-// explain says what to do about an error.
+// explain adds to an error what to do about it.
 func (s *Secret) explain(verb string, err error) error {
 	name := client.ObjectKeyFromObject(&s.secret)
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("the replicas share the certificates of their admission server in the secret %s, and this one may not %s it: "+
-			"permit the service account to get, create and update it, or give the certificate in files: %w", name, verb, err)
+		return fmt.Errorf("the replicas share the certificates of their admission server in the Secret %s, but this replica is not allowed to %s it: "+
+			"allow the service account to get, create and update it, or set CertFile and KeyFile of the admission server: %w", name, verb, err)
 	}
-	return fmt.Errorf("the certificates of the admission server in the secret %s: %w", name, err)
+	return fmt.Errorf("the certificates of the admission server in the Secret %s: %w", name, err)
 }

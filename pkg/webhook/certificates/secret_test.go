@@ -24,8 +24,8 @@ func TestReplicasShareTheirCertificates(t *testing.T) {
 			c := &cluster{}
 			source := NewGenerated(Options{Names: hosts, Rotation: time.Hour, Store: NewSecret(api, "ns", "certs"), Logger: c.logger()})
 			sources, clusters = append(sources, source), append(clusters, c)
-			c.bundles = [][]byte{opened(t, source)}
-			t.Cleanup(kept(t, source, c.publish))
+			c.bundles = [][]byte{openSource(t, source)}
+			t.Cleanup(runSource(t, source, c.publish))
 		}
 		for range 3 {
 			before := leaf(sources[0])
@@ -34,58 +34,58 @@ func TestReplicasShareTheirCertificates(t *testing.T) {
 			g.Expect(leaf(sources[0]).Equal(before)).To(gomega.BeFalse())
 			for i, source := range sources {
 				g.Expect(leaf(source).Equal(leaf(sources[0]))).To(gomega.BeTrue(), "replica %d", i)
-				told := clusters[i].told()
-				g.Expect(trusts(source, told[len(told)-1], hosts[0])).To(gomega.Succeed())
+				bundles := clusters[i].published()
+				g.Expect(trusts(source, bundles[len(bundles)-1], hosts[0])).To(gomega.Succeed())
 			}
 		}
 	})
 }
 
-func TestARestartKeepsWhatIsInTheSecret(t *testing.T) {
+func TestRestartKeepsTheCertificatesOfTheSecret(t *testing.T) {
 	g, api := gomega.NewWithT(t), fake.NewClientBuilder().Build()
 	first := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs")})
-	bundle := opened(t, first)
+	bundle := openSource(t, first)
 	second := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs")})
-	g.Expect(opened(t, second)).To(gomega.Equal(bundle))
+	g.Expect(openSource(t, second)).To(gomega.Equal(bundle))
 	g.Expect(leaf(second).Equal(leaf(first))).To(gomega.BeTrue())
 
-	// Another name needs another certificate; the old CA is trusted a while longer.
+	// A new name needs a new certificate; the old CA stays in the bundle.
 	third := NewGenerated(Options{Names: append(hosts, "new.example"), Store: NewSecret(api, "ns", "certs")})
-	renewed := opened(t, third)
+	renewed := openSource(t, third)
 	g.Expect(trusts(third, renewed, "new.example")).To(gomega.Succeed())
 	g.Expect(trusts(first, renewed, hosts[0])).To(gomega.Succeed())
 }
 
-func TestASecretThatIsRemovedOrSpoiltIsMadeAgain(t *testing.T) {
+func TestSecretThatIsDeletedOrInvalidIsReplaced(t *testing.T) {
 	tests := map[string]func(g gomega.Gomega, api client.Client, secret *corev1.Secret){
-		"removed": func(g gomega.Gomega, api client.Client, secret *corev1.Secret) {
+		"deleted": func(g gomega.Gomega, api client.Client, secret *corev1.Secret) {
 			g.Expect(api.Delete(context.Background(), secret)).To(gomega.Succeed())
 		},
-		"spoilt": func(g gomega.Gomega, api client.Client, secret *corev1.Secret) {
+		"invalid": func(g gomega.Gomega, api client.Client, secret *corev1.Secret) {
 			secret.Data[keyNextKey] = []byte("no key")
 			g.Expect(api.Update(context.Background(), secret)).To(gomega.Succeed())
 		},
 	}
-	for name, spoil := range tests {
+	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, c, api := gomega.NewWithT(t), &cluster{}, fake.NewClientBuilder().Build()
 				source := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs"), Logger: c.logger()})
-				opened(t, source)
-				t.Cleanup(kept(t, source, c.publish))
+				openSource(t, source)
+				t.Cleanup(runSource(t, source, c.publish))
 				secret := &corev1.Secret{}
 				g.Expect(api.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "certs"}, secret)).To(gomega.Succeed())
-				spoil(g, api, secret)
+				change(g, api, secret)
 				time.Sleep(2 * storePollInterval)
 				synctest.Wait()
-				g.Expect(c.told()).To(gomega.HaveLen(1), "%v", c.logged())
-				g.Expect(trusts(source, c.told()[0], hosts[0])).To(gomega.Succeed())
+				g.Expect(c.published()).To(gomega.HaveLen(1), "%v", c.logged())
+				g.Expect(trusts(source, c.published()[0], hosts[0])).To(gomega.Succeed())
 			})
 		})
 	}
 }
 
-func TestWithoutPermissionTheRemedyIsNamed(t *testing.T) {
+func TestMissingPermissionIsExplained(t *testing.T) {
 	g := gomega.NewWithT(t)
 	api := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -93,5 +93,5 @@ func TestWithoutPermissionTheRemedyIsNamed(t *testing.T) {
 		},
 	}).Build()
 	_, err := NewGenerated(Options{Names: hosts, Store: NewSecret(api, "ns", "certs")}).Open(t.Context())
-	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("in the secret ns/certs, and this one may not read it: permit the service account to get, create and update it")))
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("in the Secret ns/certs, but this replica is not allowed to read it: allow the service account to get, create and update it")))
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Set are the certificates of a server over time: the one that is served, the one
-// that will be, and the CA of the one that was.
+// Set has the certificates of a server over time: the current one, the next one, and
+// the CA of the previous one.
 type Set struct {
 	Current, Next KeyPair
 	Previous      []byte
@@ -24,7 +24,8 @@ func NewSet(names []string, lifetime time.Duration) (Set, error) {
 	return Set{Current: current, Next: next}, err
 }
 
-// Rotated is the set in which the next certificate is served.
+// Rotated returns the set after a rotation: the next certificate becomes the current
+// one.
 func (s Set) Rotated(names []string, lifetime time.Duration) (Set, error) {
 	previous, err := s.Current.caPEM()
 	if err != nil {
@@ -34,7 +35,7 @@ func (s Set) Rotated(names []string, lifetime time.Duration) (Set, error) {
 	return Set{Current: s.Next, Next: next, Previous: previous}, err
 }
 
-// Bundle are all CAs that clients are to trust, in PEM.
+// Bundle returns all CAs that clients must trust, in PEM.
 func (s Set) Bundle() ([]byte, error) {
 	current, err := s.Current.caPEM()
 	if err != nil {
@@ -44,7 +45,7 @@ func (s Set) Bundle() ([]byte, error) {
 	return mergeBundles(s.Previous, current, next), err
 }
 
-// mergeBundles puts bundles together, every certificate in them once.
+// mergeBundles returns all certificates of the bundles, without duplicates.
 func mergeBundles(bundles ...[]byte) []byte {
 	var all []byte
 	for _, bundle := range bundles {
@@ -57,8 +58,8 @@ func mergeBundles(bundles ...[]byte) []byte {
 	return all
 }
 
-// nextRotation is when the next certificate is to be served. It was generated when the
-// current one was served first.
+// nextRotation returns the time of the next rotation. The next certificate was
+// generated when the current one became current.
 func (s Set) nextRotation(rotation time.Duration) (time.Time, error) {
 	next, _, err := s.Next.parse()
 	if err != nil {
@@ -67,20 +68,20 @@ func (s Set) nextRotation(rotation time.Duration) (time.Time, error) {
 	return next.NotBefore.Add(clockSkew + rotation), nil
 }
 
-// validate tells why the set cannot be served under the names now.
+// validate returns an error if the set cannot be served with the names now.
 func (s Set) validate(names []string) error {
 	for _, pair := range []KeyPair{s.Current, s.Next} {
 		if _, err := pair.tlsCertificate(); err != nil {
-			return fmt.Errorf("a certificate is broken: %w", err)
+			return fmt.Errorf("a certificate is not valid: %w", err)
 		}
 		served, _, err := pair.parse()
 		switch {
 		case err != nil:
-			return fmt.Errorf("a certificate is broken: %w", err)
+			return fmt.Errorf("a certificate is not valid: %w", err)
 		case !isValidFor(served, names):
-			return fmt.Errorf("a certificate is not for all of %v", names)
+			return fmt.Errorf("a certificate does not have all of the names %v", names)
 		case time.Now().After(served.NotAfter):
-			return fmt.Errorf("a certificate has expired at %v", served.NotAfter)
+			return fmt.Errorf("a certificate expired at %v", served.NotAfter)
 		}
 	}
 	return nil

@@ -7,17 +7,17 @@ import (
 
 // Store keeps the generated certificates.
 type Store interface {
-	// Load returns the set, and false if there is none yet.
+	// Load returns the set, and whether there is one.
 	Load(ctx context.Context) (Set, bool, error)
-	// Save replaces the set that Load returned last. The error is ErrChanged if
-	// somebody else has done so since.
+	// Save replaces the set that Load returned last. It returns ErrChanged if the set
+	// has changed since.
 	Save(ctx context.Context, set Set) error
 }
 
-// ErrChanged says that another replica was faster.
+// ErrChanged means that another replica has changed the set.
 var ErrChanged = errors.New("the certificates were replaced by another replica")
 
-// memoryStore is the store of an operator that runs once.
+// memoryStore is the store of an operator without replicas.
 type memoryStore struct{ set *Set }
 
 func (m *memoryStore) Load(context.Context) (Set, bool, error) {

@@ -9,10 +9,11 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// apply brings both configurations to what the hooks need.
+// apply writes both configurations if they differ from what the hooks need.
 func (m *Manager) apply(ctx context.Context, hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
 	forValidating, forMutating := Build(hooks, config, m.options)
 	err := errors.Join(
@@ -42,8 +43,8 @@ func (m *Manager) applyKind(ctx context.Context, kind func(string) configuration
 		return m.writeIfChanged(ctx, present, absent, webhooks)
 	})
 	if apierrors.IsForbidden(err) {
-		return fmt.Errorf("the operator may not manage its admission configuration %q: permit its service account to get, create and patch "+
-			"validatingwebhookconfigurations and mutatingwebhookconfigurations, or leave settings.Admission.Managed empty: %w", m.options.Name, err)
+		return fmt.Errorf("the operator is not allowed to manage its admission configuration %q: allow its service account to get, create and patch "+
+			"validatingwebhookconfigurations and mutatingwebhookconfigurations, or leave Settings.Admission.Managed empty: %w", m.options.Name, err)
 	}
 	if err != nil {
 		return fmt.Errorf("the admission configuration %q: %w", m.options.Name, err)
@@ -51,18 +52,18 @@ func (m *Manager) applyKind(ctx context.Context, kind func(string) configuration
 	return nil
 }
 
-// writeIfChanged writes the configuration if it differs from what is needed.
+// writeIfChanged writes the configuration if it differs from the webhooks.
 func (m *Manager) writeIfChanged(ctx context.Context, present configuration, absent bool, webhooks []admissionregistrationv1.ValidatingWebhook) error {
 	if isInjectedByCertManager(present.object().GetAnnotations()) {
 		keepCABundles(webhooks, present.webhooks())
 	}
-	wish := withDefaults(webhooks)
-	if !absent && isEqual(wish, withDefaults(present.webhooks())) {
-		m.contention.recordApplied(present, wish)
+	want := withDefaults(webhooks)
+	if !absent && isEqual(want, withDefaults(present.webhooks())) {
+		m.contention.recordApplied(present, want)
 		return nil
 	}
-	others := m.contention.isChangedByOthers(present.kind(), wish)
-	if others && !m.mayRestore(present, absent) {
+	restores := m.contention.isChangedByOthers(present.kind(), want)
+	if restores && !m.mayRestore(present, absent) {
 		return nil
 	}
 	write := m.update
@@ -72,8 +73,8 @@ func (m *Manager) writeIfChanged(ctx context.Context, present configuration, abs
 	if err := write(ctx, present, webhooks); err != nil {
 		return err
 	}
-	m.contention.recordApplied(present, wish)
-	if others {
+	m.contention.recordApplied(present, want)
+	if restores {
 		m.contention.restored = true
 	} else {
 		m.unreportedWrite, m.reported = true, false
@@ -81,7 +82,7 @@ func (m *Manager) writeIfChanged(ctx context.Context, present configuration, abs
 	return nil
 }
 
-// create makes the configuration. If somebody was faster, it is read again.
+// create creates the configuration. If it exists already, the caller reads it again.
 func (m *Manager) create(ctx context.Context, absent configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
 	absent.setWebhooks(webhooks)
 	err := m.client.Create(ctx, absent.object())
@@ -94,8 +95,30 @@ func (m *Manager) create(ctx context.Context, absent configuration, webhooks []a
 func (m *Manager) update(ctx context.Context, present configuration, webhooks []admissionregistrationv1.ValidatingWebhook) error {
 	before, ok := present.object().DeepCopyObject().(client.Object)
 	if !ok {
-		return errors.New("a copy of the configuration is none")
+		return errors.New("the copy of the configuration is not an object")
 	}
 	present.setWebhooks(webhooks)
 	return m.client.Patch(ctx, present.object(), client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// logApplied logs the numbers of webhooks that the cluster has and the address that it
+// calls, if they have changed.
+func (m *Manager) logApplied(forValidating, forMutating int, config admissionregistrationv1.WebhookClientConfig) {
+	if m.reported || forValidating+forMutating == 0 && !m.unreportedWrite {
+		return
+	}
+	m.reported, m.unreportedWrite = true, false
+	log := m.logger.WithValues("configuration", m.options.Name, "validating", forValidating, "mutating", forMutating)
+	if forValidating+forMutating == 0 {
+		log.Info("The cluster does not call the admission handlers anymore: the configurations have no webhooks.")
+		return
+	}
+	log.Info("The cluster calls the admission handlers.", clientConfigLogValues(config)...)
+}
+
+func clientConfigLogValues(config admissionregistrationv1.WebhookClientConfig) []any {
+	if config.Service == nil {
+		return []any{"url", ptr.Deref(config.URL, "")}
+	}
+	return []any{"service", config.Service.Namespace + "/" + config.Service.Name, "path", ptr.Deref(config.Service.Path, "")}
 }

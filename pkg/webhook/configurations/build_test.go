@@ -33,7 +33,7 @@ func TestHooksOfOneHandlerAreOneWebhook(t *testing.T) {
 	))
 }
 
-func TestWhatIsLeftOut(t *testing.T) {
+func TestExclusions(t *testing.T) {
 	lease := types.NamespacedName{Namespace: "operators", Name: "mine"}
 	deployed := settings.Settings{Admission: settings.Admission{Managed: "auto.kopf.dev"}}
 	including, scoped, elsewhere, patterns := deployed, deployed, deployed, deployed
@@ -42,34 +42,34 @@ func TestWhatIsLeftOut(t *testing.T) {
 	elsewhere.Scope.Namespaces = []string{"a", "b"}
 	patterns.Scope.Namespaces = []string{"a", "b-*"}
 	tests := map[string]struct {
-		options                      Options
-		resource                     selector.Resource
-		withoutNamespace, withoutOwn bool
+		options                          Options
+		resource                         selector.Resource
+		excludesNamespace, excludesLease bool
 	}{
-		"in the cluster":                       {OptionsFor(deployed, "operators", lease), examples, true, false},
-		"in the cluster, for leases":           {OptionsFor(deployed, "operators", lease), leases, true, false},
-		"with its namespace":                   {OptionsFor(including, "operators", lease), examples, false, false},
-		"with its namespace, for leases":       {OptionsFor(including, "operators", lease), leases, false, true},
-		"for its namespace":                    {OptionsFor(scoped, "operators", lease), leases, true, true},
-		"for other namespaces":                 {OptionsFor(elsewhere, "operators", lease), leases, true, false},
-		"for patterns":                         {OptionsFor(patterns, "", lease), examples, false, false},
-		"outside of the cluster":               {OptionsFor(deployed, "", lease), examples, false, false},
-		"outside of the cluster, for leases":   {OptionsFor(deployed, "", lease), leases, false, true},
-		"outside, without replicas":            {OptionsFor(deployed, "", types.NamespacedName{}), leases, false, false},
-		"a lease in a namespace of its own":    {OptionsFor(deployed, "other", lease), leases, true, true},
-		"the shape of the configurations only": {managed, leases, false, false},
+		"in the cluster":                      {OptionsFor(deployed, "operators", lease), examples, true, false},
+		"in the cluster, for leases":          {OptionsFor(deployed, "operators", lease), leases, true, false},
+		"including its namespace":             {OptionsFor(including, "operators", lease), examples, false, false},
+		"including its namespace, for leases": {OptionsFor(including, "operators", lease), leases, false, true},
+		"serving its namespace":               {OptionsFor(scoped, "operators", lease), leases, true, true},
+		"serving other namespaces":            {OptionsFor(elsewhere, "operators", lease), leases, true, false},
+		"serving patterns of namespaces":      {OptionsFor(patterns, "", lease), examples, false, false},
+		"outside of the cluster":              {OptionsFor(deployed, "", lease), examples, false, false},
+		"outside of the cluster, for leases":  {OptionsFor(deployed, "", lease), leases, false, true},
+		"outside, without a lease":            {OptionsFor(deployed, "", types.NamespacedName{}), leases, false, false},
+		"with a lease in another namespace":   {OptionsFor(deployed, "other", lease), leases, true, true},
+		"without options of an operator":      {managed, leases, false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			webhooks, _ := Build([]Hook{hook("a", func(h *Hook) { h.Resource = test.resource })}, at("https://h/"), test.options)
-			g.Expect(webhooks[0].NamespaceSelector != nil).To(gomega.Equal(test.withoutNamespace))
-			g.Expect(webhooks[0].MatchConditions).To(gomega.HaveLen(map[bool]int{false: 0, true: 1}[test.withoutOwn]))
+			g.Expect(webhooks[0].NamespaceSelector != nil).To(gomega.Equal(test.excludesNamespace))
+			g.Expect(webhooks[0].MatchConditions).To(gomega.HaveLen(map[bool]int{false: 0, true: 1}[test.excludesLease]))
 		})
 	}
 }
 
-func TestAnOperatorOfSomeNamespacesIsAskedAboutThese(t *testing.T) {
+func TestServedNamespacesAreSelected(t *testing.T) {
 	g := gomega.NewWithT(t)
 	s := settings.Settings{Scope: settings.Scope{Namespaces: []string{"b", "a"}}}
 	webhooks, _ := Build([]Hook{hook("a")}, at("https://h/"), OptionsFor(s, "operators", types.NamespacedName{}))
@@ -77,7 +77,7 @@ func TestAnOperatorOfSomeNamespacesIsAskedAboutThese(t *testing.T) {
 		metav1.LabelSelectorRequirement{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}}))
 }
 
-func TestHowLongAnAPIServerWaits(t *testing.T) {
+func TestTimeoutSeconds(t *testing.T) {
 	for timeout, want := range map[time.Duration]int32{0: 30, 5 * time.Second: 5} {
 		options := OptionsFor(settings.Settings{Admission: settings.Admission{Timeout: timeout}}, "", types.NamespacedName{})
 		webhooks, _ := Build([]Hook{hook("a")}, at("https://h/"), options)
@@ -85,13 +85,13 @@ func TestHowLongAnAPIServerWaits(t *testing.T) {
 	}
 }
 
-func TestRequestsOfServicesFindTheirHandlers(t *testing.T) {
+func TestRoutedRequestsReachTheirHandlers(t *testing.T) {
 	g, c := gomega.NewWithT(t), newCluster()
 	m := NewManager(c, managed, c.logger())
 	hooks := []Hook{hook("checkIt/spec.nodeName"), hook("check"), hook("check it")}
 	m.SetHooks(hooks)
-	var asked string
-	handler := m.Route(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r.URL.Path }))
+	var called string
+	handler := m.Route(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { called = r.URL.Path }))
 	for _, config := range []admissionregistrationv1.WebhookClientConfig{at("https://h"), {Service: &admissionregistrationv1.ServiceReference{Namespace: "ns", Name: "svc"}}} {
 		webhooks, _ := Build(hooks, config, managed)
 		for i, webhook := range webhooks {
@@ -100,7 +100,7 @@ func TestRequestsOfServicesFindTheirHandlers(t *testing.T) {
 				address = "https://svc.ns.svc" + *webhook.ClientConfig.Service.Path
 			}
 			handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, address, nil))
-			g.Expect(asked).To(gomega.Equal("/"+hooks[i].ID), address)
+			g.Expect(called).To(gomega.Equal("/"+hooks[i].ID), address)
 		}
 	}
 }

@@ -4,8 +4,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// isInjectedByCertManager tells that cert-manager puts the CA bundles into a configuration: each
-// of its annotations names another source of the CA.
+// isInjectedByCertManager reports whether cert-manager injects the CA bundles into a
+// configuration. Each of its annotations names another source of the CA.
 func isInjectedByCertManager(annotations map[string]string) bool {
 	for _, key := range []string{
 		"cert-manager.io/inject-ca-from",
@@ -19,8 +19,8 @@ func isInjectedByCertManager(annotations map[string]string) bool {
 	return false
 }
 
-// keepCABundles takes the CA bundles over from what is there. All of cert-manager's
-// are the same, so a new webhook gets that of any other.
+// keepCABundles sets the CA bundle that is present. All bundles of cert-manager are the
+// same, so a new webhook gets that of any other.
 func keepCABundles(webhooks, present []admissionregistrationv1.ValidatingWebhook) {
 	var bundle []byte
 	for _, webhook := range present {

@@ -6,16 +6,15 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
-// httpsPort is what the API server takes when a service has no port.
+// httpsPort is the default port of a service.
 const httpsPort = 443
 
 func isEqual(a, b any) bool { return apiequality.Semantic.DeepEqual(a, b) }
 
-// withDefaults is the webhook as the API server gives it back. What we always set
-// ourselves has no default here.
+// withDefaults returns the webhooks with the defaults of the API server, as far as Build
+// does not always set the fields.
 func withDefaults(webhooks []admissionregistrationv1.ValidatingWebhook) []admissionregistrationv1.ValidatingWebhook {
 	all := slices.Clone(webhooks)
 	for i := range all {
@@ -27,7 +26,7 @@ func withDefaults(webhooks []admissionregistrationv1.ValidatingWebhook) []admiss
 			all[i].ObjectSelector = &metav1.LabelSelector{}
 		}
 		if service := all[i].ClientConfig.Service; service != nil && service.Port == nil {
-			service.Port = ptr.To[int32](httpsPort)
+			service.Port = new(int32(httpsPort))
 		}
 	}
 	return all

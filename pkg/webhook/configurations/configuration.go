@@ -3,12 +3,11 @@ package configurations
 import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// configuration is one of the two objects. Their webhooks differ in one field,
-// which we do not use: hence both are read and written as validating ones.
+// configuration is a configuration of either kind. The webhooks of the two kinds differ
+// in one field, which is not used here: so both are read and written as validating ones.
 type configuration interface {
 	kind() string
 	object() client.Object
@@ -42,7 +41,7 @@ func newMutating(name string) configuration {
 	}}
 }
 
-// typeMeta is needed in manifests only.
+// typeMeta returns the type, which only manifests need.
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: kind}
 }
@@ -80,7 +79,7 @@ func (m *mutating) setWebhooks(webhooks []admissionregistrationv1.ValidatingWebh
 			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
 			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
 			TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
-			ReinvocationPolicy: ptr.To(admissionregistrationv1.NeverReinvocationPolicy),
+			ReinvocationPolicy: new(admissionregistrationv1.NeverReinvocationPolicy),
 		})
 	}
 }

@@ -11,24 +11,25 @@ import (
 )
 
 const (
-	// minCheckInterval is how often the configurations are compared without a reason: a
-	// person may have changed or removed them, or another operator. It costs two
-	// reads.
+	// minCheckInterval is how often the configurations are compared when nothing has
+	// changed: a person or another operator may have changed or deleted them. A
+	// comparison costs two reads.
 	minCheckInterval = time.Minute
-	// maxCheckInterval is the longest pause while somebody else changes them again and
-	// again: two operators must not storm.
+	// maxCheckInterval is the longest pause while another client changes them again
+	// and again: two operators must not flood the API server.
 	maxCheckInterval = 10 * time.Minute
-	// reportInterval is how often somebody else is mentioned in the log.
+	// reportInterval is how often changes by another client are logged.
 	reportInterval = 10 * time.Minute
 )
 
-// contention is what is known of others who change our webhooks. Manager.writing guards it.
+// contention tracks changes of our webhooks by other clients. Manager.writeMu guards it.
 type contention struct {
-	// applied is what the cluster had when all was well, by the kind of the configuration.
+	// applied is what the cluster had when it was last as it should be, by the kind of
+	// the configuration.
 	applied     map[string]appliedState
-	restored    bool          // something of others, in this comparison
-	delay       time.Duration // until they are looked for again
-	pausedUntil time.Time     // until then, nothing of theirs is undone
+	restored    bool          // this comparison has restored something
+	delay       time.Duration // until the next comparison
+	pausedUntil time.Time     // nothing is restored before
 	reportedAt  time.Time
 }
 
@@ -38,26 +39,26 @@ type appliedState struct {
 	managers []metav1.ManagedFieldsEntry
 }
 
-// checkInterval is how long to wait for the next comparison.
+// checkInterval returns the time until the next comparison.
 func (c *contention) checkInterval() time.Duration { return max(minCheckInterval, c.delay) }
 
-// isChangedByOthers tells whether it was somebody else who has made the difference: what we
-// wish is what we have wished before.
-func (c *contention) isChangedByOthers(kind string, wish []admissionregistrationv1.ValidatingWebhook) bool {
+// isChangedByOthers reports whether a difference from what the operator wants is a
+// change by another client: the operator itself still wants the same as before.
+func (c *contention) isChangedByOthers(kind string, want []admissionregistrationv1.ValidatingWebhook) bool {
 	before, known := c.applied[kind]
-	return known && isEqual(before.webhooks, wish)
+	return known && isEqual(before.webhooks, want)
 }
 
-// recordApplied takes note of what the cluster has now.
-func (c *contention) recordApplied(present configuration, wish []admissionregistrationv1.ValidatingWebhook) {
+// recordApplied records what the cluster has now.
+func (c *contention) recordApplied(present configuration, webhooks []admissionregistrationv1.ValidatingWebhook) {
 	if c.applied == nil {
 		c.applied = map[string]appliedState{}
 	}
-	c.applied[present.kind()] = appliedState{wish, present.object().GetManagedFields()}
+	c.applied[present.kind()] = appliedState{webhooks, present.object().GetManagedFields()}
 }
 
-// endComparison ends a comparison: the more often something was undone, the longer is the
-// pause until the next time.
+// endComparison computes the time until the next comparison: the more often something
+// was restored, the longer.
 func (c *contention) endComparison(now time.Time) {
 	switch {
 	case now.Before(c.pausedUntil):
@@ -71,8 +72,9 @@ func (c *contention) endComparison(now time.Time) {
 	c.restored = false
 }
 
-// mayRestore tells whether to write over what somebody else has left, and says so.
-func (m *Manager) mayRestore(present configuration, removed bool) bool {
+// mayRestore reports whether the change of another client may be overwritten now, and
+// logs the change.
+func (m *Manager) mayRestore(present configuration, deleted bool) bool {
 	now := time.Now()
 	if now.Before(m.contention.pausedUntil) {
 		return false
@@ -82,15 +84,15 @@ func (m *Manager) mayRestore(present configuration, removed bool) bool {
 	}
 	m.contention.reportedAt = now
 	log := m.logger.WithValues("configuration", m.options.Name, "kind", present.kind())
-	if removed {
-		log.Info("Somebody has removed the admission configuration of this operator. It is written again.")
+	if deleted {
+		log.Info("Another client has deleted the admission configuration of this operator. It is created again.")
 		return true
 	}
 	by, at := "unknown", (*metav1.Time)(nil)
 	if last := managedfields.LastWriter(present.object().GetManagedFields(), m.contention.applied[present.kind()].managers, object.Path{"webhooks"}); last != nil {
 		by, at = last.Manager, last.Time
 	}
-	log.Info("Somebody else has changed the webhooks of this operator. They are written again. "+
-		"If it was another operator, give each of the two its own name in settings.Admission.Managed.", "by", by, "at", at)
+	log.Info("Another client has changed the webhooks of this operator. They are restored. "+
+		"If the client is another operator, set another name in Settings.Admission.Managed of one of the two.", "by", by, "at", at)
 	return true
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// mentions counts the lines with the text.
-func (c *cluster) mentions(text string) int {
+// countLogged counts the log lines with the text.
+func (c *cluster) countLogged(text string) int {
 	return strings.Count(strings.Join(c.logged(), "\n"), text)
 }
 
 const (
-	changedByOthers = "Somebody else has changed the webhooks of this operator."
-	removedByOthers = "Somebody has removed the admission configuration of this operator."
+	changedByOthers = "Another client has changed the webhooks of this operator."
+	deletedByOthers = "Another client has deleted the admission configuration of this operator."
 )
 
-func TestTwoOperatorsOfOneNameSaySoAndDoNotStorm(t *testing.T) {
+func TestTwoOperatorsWithOneNameAreLoggedAndSlowedDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		for _, address := range []string{"https://a/", "https://b/"} {
@@ -30,59 +30,59 @@ func TestTwoOperatorsOfOneNameSaySoAndDoNotStorm(t *testing.T) {
 			g.Expect(m.Publish(t.Context(), at(address))).To(gomega.Succeed())
 			time.Sleep(minCheckInterval / 4)
 		}
-		g.Expect(c.mentions(changedByOthers)).To(gomega.BeZero())
+		g.Expect(c.countLogged(changedByOthers)).To(gomega.BeZero())
 		time.Sleep(minCheckInterval)
 		synctest.Wait()
-		g.Expect(c.mentions(changedByOthers)).To(gomega.BeNumerically(">=", 1), "%v", c.logged())
+		g.Expect(c.countLogged(changedByOthers)).To(gomega.BeNumerically(">=", 1), "%v", c.logged())
 
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		before, mentioned := c.written(), c.mentions(changedByOthers)
+		before, logged := c.written(), c.countLogged(changedByOthers)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		g.Expect(c.written() - before).To(gomega.And(gomega.BeNumerically(">", 0), gomega.BeNumerically("<=", 2*6+2)))
-		g.Expect(c.mentions(changedByOthers) - mentioned).To(gomega.BeNumerically("<=", 2*6+2))
-		g.Expect(c.mentions("The cluster asks the admission handlers.")).To(gomega.Equal(2), "what is written again is no news")
+		g.Expect(c.countLogged(changedByOthers) - logged).To(gomega.BeNumerically("<=", 2*6+2))
+		g.Expect(c.countLogged("The cluster calls the admission handlers.")).To(gomega.Equal(2), "restored webhooks are not logged as a change")
 	})
 }
 
-// A change of our own never waits, whatever others do.
-func TestOwnChangesAreWrittenAtOnceInADispute(t *testing.T) {
+// The operator's own changes never wait, whatever other clients do.
+func TestOwnChangesAreWrittenAtOnceDuringContention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		m := NewManager(c, managed, c.logger())
 		lead(t, m)
 		m.SetHooks([]Hook{hook("a")})
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
-		spoil := func() {
-			spoiled := c.validating(g)
-			spoiled.Webhooks[0].ClientConfig.URL = new("https://spoiled/")
-			g.Expect(c.Update(t.Context(), spoiled)).To(gomega.Succeed())
+		overwrite := func() {
+			overwritten := c.validating(g)
+			overwritten.Webhooks[0].ClientConfig.URL = new("https://overwritten/")
+			g.Expect(c.Update(t.Context(), overwritten)).To(gomega.Succeed())
 		}
-		spoil()
-		m.SetHooks([]Hook{hook("a")}) // wakes it, and is no change
+		overwrite()
+		m.SetHooks([]Hook{hook("a")}) // wakes the leader without a change
 		synctest.Wait()
 		g.Expect(c.written()).To(gomega.Equal(2), "the first time at once")
-		spoil()
+		overwrite()
 		m.SetHooks([]Hook{hook("a")})
 		synctest.Wait()
 		g.Expect(c.written()).To(gomega.Equal(2), "the second time after a pause")
 		g.Expect(m.Publish(t.Context(), at("https://other/"))).To(gomega.Succeed())
 		g.Expect(c.written()).To(gomega.Equal(3))
-		spoil()
+		overwrite()
 		time.Sleep(2*minCheckInterval + time.Second)
 		synctest.Wait()
 		g.Expect(c.written()).To(gomega.Equal(4))
-		g.Expect(c.mentions(changedByOthers)).To(gomega.Equal(1), "%v", c.logged())
+		g.Expect(c.countLogged(changedByOthers)).To(gomega.Equal(1), "%v", c.logged())
 		time.Sleep(reportInterval)
-		spoil()
+		overwrite()
 		time.Sleep(maxCheckInterval)
 		synctest.Wait()
-		g.Expect(c.mentions(changedByOthers)).To(gomega.Equal(2), "%v", c.logged())
+		g.Expect(c.countLogged(changedByOthers)).To(gomega.Equal(2), "%v", c.logged())
 	})
 }
 
-func TestARemovedConfigurationIsMentioned(t *testing.T) {
+func TestDeletedConfigurationIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		m := NewManager(c, managed, c.logger())
@@ -93,31 +93,31 @@ func TestARemovedConfigurationIsMentioned(t *testing.T) {
 		time.Sleep(minCheckInterval + time.Second)
 		synctest.Wait()
 		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1))
-		g.Expect(c.mentions(removedByOthers)).To(gomega.Equal(1), "%v", c.logged())
+		g.Expect(c.countLogged(deletedByOthers)).To(gomega.Equal(1), "%v", c.logged())
 	})
 }
 
-func TestTheLogSaysWhatTheClusterKnows(t *testing.T) {
+func TestAppliedWebhooksAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		m := NewManager(c, managed, c.logger())
 		lead(t, m)
 		m.SetHooks(nil)
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
-		g.Expect(c.logged()).To(gomega.BeEmpty(), "there is nothing to say")
+		g.Expect(c.logged()).To(gomega.BeEmpty(), "there are no webhooks")
 		m.SetHooks([]Hook{hook("a"), hook("b", func(h *Hook) { h.Validating = false })})
 		synctest.Wait()
 		time.Sleep(time.Hour)
 		g.Expect(m.Cleanup(t.Context())).To(gomega.Succeed())
 		g.Expect(c.logged()).To(gomega.HaveExactElements(
-			gomega.ContainSubstring(`"The cluster asks the admission handlers." "configuration"="auto.kopf.dev" "validating"=1 "mutating"=1 "url"="https://h/"`),
+			gomega.ContainSubstring(`"The cluster calls the admission handlers." "configuration"="auto.kopf.dev" "validating"=1 "mutating"=1 "url"="https://h/"`),
 			gomega.ContainSubstring("the configurations have no webhooks"),
 		))
 	})
 }
 
-// What could not be written is tried again as ever.
-func TestAFailureInADisputeIsNoPause(t *testing.T) {
+// A failed write is retried without the delay of the contention.
+func TestFailedRestoreIsRetriedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		m := NewManager(c, managed, c.logger())
@@ -125,10 +125,10 @@ func TestAFailureInADisputeIsNoPause(t *testing.T) {
 		m.SetHooks([]Hook{hook("a")})
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
 		g.Expect(c.Delete(t.Context(), c.validating(g))).To(gomega.Succeed())
-		c.refuses(errors.New("no cluster"))
+		c.rejectWith(errors.New("no cluster"))
 		time.Sleep(minCheckInterval)
 		synctest.Wait()
-		c.refuses(nil)
+		c.rejectWith(nil)
 		time.Sleep(minRetryDelay)
 		synctest.Wait()
 		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1))

@@ -1,22 +1,29 @@
-// Package configurations tells a cluster about admission handlers: it keeps a
-// validating and a mutating webhook configuration up to date.
+// Package configurations tells a cluster about admission handlers: it keeps a validating
+// and a mutating webhook configuration up to date.
 //
-// A Manager is given the Hooks, which change as resources come and go, and the
-// client configuration, which an admission server publishes and which changes with
-// its address and its CA. From both it builds the webhooks, one for each handler,
-// and writes them when they differ from what the cluster has.
+// A Manager gets the Hooks, which change as resources appear and disappear, and the
+// client configuration, which an admission server publishes and which changes with its
+// address and its CAs. From both it builds the webhooks, one for each handler, and
+// writes them when they differ from those of the cluster.
+//
+// The configurations are not written with server-side apply, because it removes only
+// webhooks that the same field manager has applied: webhooks of Kopf or of an older
+// version of the operator would survive and block requests. Instead, a patch with the
+// resource version that was read replaces the whole list.
+//
+// This package carries no compatibility promise.
 //
 // # Invariants
 //
-//   - Only the two configurations of the given name are written, of them only the
-//     webhooks, and only on top of the version that was read. All other
-//     configurations, and labels and annotations of these two, are other people's.
-//   - What differs from the cluster only by the API server's defaults is not written.
+//   - Only the two configurations of the given name are written, only their webhooks,
+//     and only on top of the version that was read. All other configurations, and the
+//     labels and annotations of these two, are left alone.
+//   - A difference that consists only of defaults of the API server is not written.
 //   - A configuration is created when there is a webhook for it, and never deleted:
-//     without webhooks it does no harm, and its annotations may be somebody's.
+//     without webhooks it has no effect, and its annotations may belong to others.
 //   - Where cert-manager injects the CA bundle, its bundle stays.
-//   - Webhooks do not match the operator's own lease and, by default, namespace.
-//     These configurations themselves Kubernetes asks no webhook about.
+//   - Webhooks do not match the operator's own lease and, by default, its namespace.
+//     Kubernetes calls no webhooks for webhook configurations.
 //
 // Specification: Admission control, "Webhook management".
 package configurations

@@ -8,31 +8,11 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// OptionsFor are those of an operator. The pod's namespace is empty for an operator
-// outside of a cluster; the lease is empty for an operator that runs once.
-func OptionsFor(s settings.Settings, podNamespace string, lease types.NamespacedName) Options {
-	options := Options{
-		Name: s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease,
-		Timeout: s.Admission.Timeout, ManifestFile: s.Admission.ManifestFile,
-	}
-	if s.Admission.IncludeOwnNamespace || slices.Contains(s.Scope.Namespaces, podNamespace) {
-		options.OwnNamespace = ""
-	}
-	if scope := selector.Namespaces(s.Scope.Namespaces); len(scope.Patterns()) == 0 {
-		options.Namespaces = scope.Names() // Kubernetes has no patterns
-	}
-	return options
-}
-
-// exclude keeps an operator from being asked about what is none of its business, and
-// about what it needs for being able to answer: nobody could repair that from inside
-// of the cluster.
+// exclude keeps the operator from being called for namespaces that it does not serve,
+// and for objects that it needs to be able to answer: a deadlock that nothing inside of
+// the cluster could resolve.
 func (o Options) exclude(webhook *admissionregistrationv1.ValidatingWebhook) {
 	switch {
 	case len(o.Namespaces) > 0:
@@ -45,7 +25,7 @@ func (o Options) exclude(webhook *admissionregistrationv1.ValidatingWebhook) {
 	}
 }
 
-// includesNamespace tells whether objects of the namespace come to the webhooks.
+// includesNamespace reports whether the webhooks are called for objects of the namespace.
 func (o Options) includesNamespace(namespace string) bool {
 	if len(o.Namespaces) > 0 {
 		return slices.Contains(o.Namespaces, namespace)
@@ -63,6 +43,7 @@ func matchesLeases(rule admissionregistrationv1.RuleWithOperations) bool {
 	return slices.Contains(rule.APIGroups, coordinationv1.GroupName) && slices.Contains(rule.Resources, "leases")
 }
 
+// leaseExclusion returns a condition that the lease of the operator does not match.
 func (o Options) leaseExclusion() admissionregistrationv1.MatchCondition {
 	return admissionregistrationv1.MatchCondition{
 		Name: "not-the-lease-of-the-operator",

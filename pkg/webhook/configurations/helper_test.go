@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -28,15 +27,15 @@ func hook(id string, adjust ...func(*Hook)) Hook {
 }
 
 func at(address string) admissionregistrationv1.WebhookClientConfig {
-	return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(address), CABundle: []byte("CA")}
+	return admissionregistrationv1.WebhookClientConfig{URL: new(address), CABundle: []byte("CA")}
 }
 
-// cluster counts the writes, and can refuse them.
+// cluster counts the writes, and can reject them.
 type cluster struct {
 	client.Client
 	mu     sync.Mutex
 	writes int
-	refuse error
+	reject error
 	log    []string
 }
 
@@ -63,7 +62,7 @@ func (c *cluster) write() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writes++
-	return c.refuse
+	return c.reject
 }
 
 func (c *cluster) written() int {
@@ -72,10 +71,10 @@ func (c *cluster) written() int {
 	return c.writes
 }
 
-func (c *cluster) refuses(err error) {
+func (c *cluster) rejectWith(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refuse = err
+	c.reject = err
 }
 
 func (c *cluster) logger() logr.Logger {
@@ -92,7 +91,7 @@ func (c *cluster) logged() []string {
 	return append([]string{}, c.log...)
 }
 
-// lead, in a bubble, makes a manager the leader until the end of the test, or an earlier stop.
+// lead, in a synctest bubble, makes a manager the leader until the end of the test or an earlier stop.
 func lead(t *testing.T, m *Manager) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -13,34 +13,36 @@ import (
 // Hook is an admission handler for one resource. Hooks of the same handler become
 // one webhook with a rule for each resource, if nothing else in them differs.
 type Hook struct {
-	// ID is that of the handler: "check/spec.field".
+	// ID is the id of the handler: "check/spec.field".
 	ID string
-	// Validating hooks go to one configuration, the others to the mutating one.
+	// Validating hooks belong to the validating configuration, others to the mutating
+	// one.
 	Validating bool
 	// Operations are "CREATE", "UPDATE", "DELETE", "CONNECT". Empty: all.
 	Operations []string
 	// Subresource is "status", or "*" for all of them. Empty: the resource itself.
 	Subresource string
-	// Resource is what the handler is for.
+	// Resource is the resource that the handler is declared for.
 	Resource selector.Resource
 	// Persistent hooks stay in the configuration when the operator exits.
 	Persistent bool
-	// SideEffects tells that the handler has some, though not in a dry run.
+	// SideEffects is set if the handler has side effects, which it must avoid in a dry
+	// run.
 	SideEffects bool
-	// IgnoreFailures admits objects as long as the operator cannot be asked.
+	// IgnoreFailures admits requests while the operator cannot be called.
 	IgnoreFailures bool
 	// LabelSelector restricts the hook to objects with these labels, before or after
-	// the change. Nil: all.
+	// the change. Nil: all objects.
 	LabelSelector *metav1.LabelSelector
 }
 
-// group are the hooks that are one webhook, with the resources of all of them.
+// group is a set of hooks that become one webhook, with the rules of all of them.
 type group struct {
 	Hook
 	rules []admissionregistrationv1.RuleWithOperations
 }
 
-// groupHooks puts together the hooks that differ in nothing but their rules.
+// groupHooks groups the hooks that differ only in their rules.
 func groupHooks(hooks []Hook) []*group {
 	var groups []*group
 	for _, hook := range hooks {

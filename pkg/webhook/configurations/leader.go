@@ -7,43 +7,43 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 )
 
-// The pauses after writes that have failed.
+// The delays before failed writes are retried.
 const minRetryDelay, maxRetryDelay = time.Second, time.Minute
 
-// RunLeader writes the configurations until the context is done: now, after every
-// change, and from time to time. Changes that come while it writes become one write.
+// RunLeader writes the configurations until the context is done: at once, after every
+// change, and periodically. Changes during a write are combined into one write.
 func (m *Manager) RunLeader(ctx context.Context) {
 	m.resetContention()
 	m.setLeading(true)
 	defer m.setLeading(false)
-	failure, failed := minRetryDelay, ""
+	delay, reported := minRetryDelay, ""
 	for ctx.Err() == nil {
 		err := m.reconcile(ctx)
 		switch {
 		case err == nil:
-			failure, failed = minRetryDelay, ""
+			delay, reported = minRetryDelay, ""
 			m.waitForChange(ctx, m.checkInterval(), m.wake)
 		case ctx.Err() != nil:
 		default:
-			if failed != err.Error() { // once, not a stream
-				m.logger.Error(err, "The cluster does not know yet where the admission handlers are; it will be tried again.")
+			if reported != err.Error() { // once, not a stream
+				m.logger.Error(err, "The cluster does not know the address of the admission handlers yet; it is tried again.")
 			}
-			failed = err.Error()
-			m.waitForChange(ctx, failure, nil)
-			failure = min(2*failure, maxRetryDelay)
+			reported = err.Error()
+			m.waitForChange(ctx, delay, nil)
+			delay = min(2*delay, maxRetryDelay)
 		}
 	}
 }
 
-// resetContention forgets what was written by a former lead: since then it was another
-// replica's turn.
+// resetContention forgets what this replica wrote when it led before: another replica
+// has led since.
 func (m *Manager) resetContention() {
 	m.writeMu.Lock()
 	defer m.writeMu.Unlock()
 	m.contention = contention{}
 }
 
-// checkInterval is how long to wait for the next look.
+// checkInterval returns the time until the next comparison.
 func (m *Manager) checkInterval() time.Duration {
 	m.writeMu.Lock()
 	defer m.writeMu.Unlock()
@@ -57,29 +57,30 @@ func (m *Manager) setLeading(leading bool) {
 	m.notifyWaiters()
 }
 
-// notifyWaiters wakes those who wait. The lock is held.
+// notifyWaiters wakes all callers of Publish. The caller must hold mu.
 func (m *Manager) notifyWaiters() {
 	close(m.stateChanged)
 	m.stateChanged = make(chan struct{})
 }
 
-// reconcile does what is wanted now.
+// reconcile writes the desired state.
 func (m *Manager) reconcile(ctx context.Context) error {
-	hooks, config, wanted := m.desired()
+	hooks, config, generation := m.desired()
 	if config == nil {
-		return nil // the server is not ready, or the cluster was not looked at
+		return nil // the server is not ready, or the resources of the cluster are not known
 	}
 	if err := m.applyOrPrint(ctx, hooks, *config); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.writtenGeneration = wanted
+	m.writtenGeneration = generation
 	m.notifyWaiters()
 	return nil
 }
 
-// desired is what is wanted. What was told until now need not wake anybody any more.
+// desired returns the desired state and its generation. Changes up to it need not wake
+// the leader anymore.
 func (m *Manager) desired() ([]Hook, *admissionregistrationv1.WebhookClientConfig, int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,4 +104,13 @@ func (m *Manager) applyOrPrint(ctx context.Context, hooks []Hook, config admissi
 		return m.printManifest(hooks, config)
 	}
 	return m.apply(ctx, hooks, config)
+}
+
+// waitForChange waits for the given time, or until something changes.
+func (m *Manager) waitForChange(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	select {
+	case <-time.After(d):
+	case <-wake:
+	case <-ctx.Done():
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -15,8 +14,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Manager keeps the configurations. Every replica of an operator has one; that of
-// the leader writes. Safe for concurrent use.
+// Manager manages the configurations. Every replica of an operator has one; only that
+// of the leader writes. It is safe for concurrent use.
 type Manager struct {
 	client  client.Client
 	options Options
@@ -24,41 +23,41 @@ type Manager struct {
 
 	mu         sync.Mutex
 	hooks      []Hook
-	hooksKnown bool              // the hooks
-	idsByPath  map[string]string // see altered
+	hooksKnown bool              // SetHooks was called
+	idsByPath  map[string]string // see idsByServicePath
 	config     *admissionregistrationv1.WebhookClientConfig
 	leading    bool
-	// generation counts the changes, and written says up to which of them the cluster
-	// knows. Whoever waits for it waits for the next value of changed.
+	// generation counts the changes; writtenGeneration is the last generation that the
+	// cluster has. stateChanged is closed and replaced when either of them changes.
 	generation, writtenGeneration int
 	stateChanged                  chan struct{}
 	wake                          chan struct{}
 
 	writeMu         sync.Mutex // one write at a time, and none after the cleanup
 	cleanedUp       bool
-	loggedManifest  string // the manifest in the log, where there is nothing to write
-	writtenManifest string // the manifest in the file
+	loggedManifest  string
+	writtenManifest string // the content of the file
 	contention      contention
-	// Whether something was written, and whether the log says what the cluster has.
+	// unreportedWrite and reported say whether the log is up to date: see logApplied.
 	unreportedWrite, reported bool
 }
 
-// NewManager makes a manager. The client must read live, and know the types of
-// admissionregistration.k8s.io/v1. It needs the permissions to get, create and patch
-// both kinds of configurations.
+// NewManager returns a manager. The client must not read from a cache, and must know the
+// types of admissionregistration.k8s.io/v1. It needs the permissions to get, create and
+// patch both kinds of configurations.
 func NewManager(c client.Client, options Options, logger logr.Logger) *Manager {
 	return &Manager{client: c, options: options, logger: logger, stateChanged: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// Endpoint completes what an admission server works with: its calls of Publish come
-// here, and requests for handlers reach the given handler under their ids.
+// Endpoint completes the endpoint for an admission server: Publish publishes to this
+// manager, and requests reach the handler at the ids of the admission handlers.
 func (m *Manager) Endpoint(handler http.Handler, cluster settings.AdmissionEndpoint) settings.AdmissionEndpoint {
 	cluster.Handler, cluster.Publish = m.Route(handler), m.Publish
 	return cluster
 }
 
-// SetHooks replaces the hooks. It returns at once. Nothing is written before the first
-// call: what an earlier process has left, persistent hooks among it, stays until then.
+// SetHooks replaces the hooks. It returns at once. Before the first call nothing is
+// written: what an earlier process has left stays until then, persistent hooks included.
 func (m *Manager) SetHooks(hooks []Hook) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,22 +65,22 @@ func (m *Manager) SetHooks(hooks []Hook) {
 	m.bumpGeneration()
 }
 
-// Publish tells where the server is. In the leader it returns when the cluster has
-// accepted that, for which it tries again until the context is done; in the others
-// at once, for they tell it when they become the leader.
+// Publish sets the address and the CAs of the server. In the leader it returns after the
+// cluster has accepted them, and retries until the context is done. In other replicas it
+// returns at once: they write when they become the leader.
 func (m *Manager) Publish(ctx context.Context, config admissionregistrationv1.WebhookClientConfig) error {
 	if config.URL != nil && !strings.HasPrefix(*config.URL, "https:") {
-		m.logger.Info("The cluster is not told about the admission server: it calls webhooks by HTTPS only.", "url", *config.URL)
+		m.logger.Info("The address of the admission server is not published to the cluster, which calls webhooks with HTTPS only.", "url", *config.URL)
 		return nil
 	}
 	m.mu.Lock()
 	m.config = config.DeepCopy()
 	m.bumpGeneration()
-	mine := m.generation
+	generation := m.generation
 	m.mu.Unlock()
 	for {
-		known, changed := m.isWritten(mine)
-		if known {
+		written, changed := m.isWritten(generation)
+		if written {
 			return nil
 		}
 		select {
@@ -92,14 +91,14 @@ func (m *Manager) Publish(ctx context.Context, config admissionregistrationv1.We
 	}
 }
 
-// isWritten tells whether nobody needs to wait for the change any longer.
-func (m *Manager) isWritten(change int) (bool, <-chan struct{}) {
+// isWritten reports whether Publish need not wait for the generation anymore.
+func (m *Manager) isWritten(generation int) (bool, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.leading || m.writtenGeneration >= change, m.stateChanged
+	return !m.leading || m.writtenGeneration >= generation, m.stateChanged
 }
 
-// bumpGeneration notes a change. The lock is held.
+// bumpGeneration records a change and wakes the leader. The caller must hold mu.
 func (m *Manager) bumpGeneration() {
 	m.generation++
 	select {
@@ -108,10 +107,10 @@ func (m *Manager) bumpGeneration() {
 	}
 }
 
-// Cleanup takes all hooks but the persistent ones out of the configurations, and
-// ends the writing for good. It is for the leader that exits in order, as long as
-// its server still answers: an operator that has lost its lease must leave the
-// configurations to the next leader.
+// Cleanup removes all hooks except the persistent ones from the configurations, and
+// prevents further writes. Call it in a leader that exits in order, while its server
+// still answers. A replica that has lost its lease must leave the configurations to the
+// next leader.
 //
 // Specification: Admission control, the option "persistent" of the handlers.
 func (m *Manager) Cleanup(ctx context.Context) error {
@@ -123,15 +122,4 @@ func (m *Manager) Cleanup(ctx context.Context) error {
 		return nil // nothing was written
 	}
 	return m.apply(ctx, Persistent(hooks), *config)
-}
-
-// waitForChange waits for the given time, or for a change.
-func (m *Manager) waitForChange(ctx context.Context, d time.Duration, wake <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-wake:
-	case <-ctx.Done():
-	}
 }

@@ -22,7 +22,7 @@ func (c *cluster) validating(g gomega.Gomega) *admissionregistrationv1.Validatin
 	return found
 }
 
-func TestAChangeThatIsNoneIsNotWritten(t *testing.T) {
+func TestNothingIsWrittenWithoutAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		m := NewManager(c, managed, c.logger())
@@ -42,8 +42,8 @@ func TestAChangeThatIsNoneIsNotWritten(t *testing.T) {
 	})
 }
 
-// The server can be ready before the cluster was looked at. What an earlier process has
-// left for the time in between must not be taken away then.
+// The server can be ready before the resources of the cluster are known. What an earlier
+// process has left for the time in between must not be removed then.
 func TestNothingIsWrittenBeforeTheHooksAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
@@ -68,7 +68,7 @@ func TestNothingIsWrittenBeforeTheHooksAreKnown(t *testing.T) {
 	})
 }
 
-func TestWhatSomebodyRemovedComesBack(t *testing.T) {
+func TestDeletedConfigurationIsCreatedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		m := NewManager(c, managed, c.logger())
@@ -82,15 +82,15 @@ func TestWhatSomebodyRemovedComesBack(t *testing.T) {
 	})
 }
 
-func TestALeaderWaitsForTheClusterAndOthersDoNot(t *testing.T) {
+func TestPublishWaitsForTheClusterInTheLeaderOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		m := NewManager(c, managed, c.logger())
 		m.SetHooks([]Hook{hook("a")})
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
-		g.Expect(c.written()).To(gomega.BeZero(), "a replica that stands by does not write")
+		g.Expect(c.written()).To(gomega.BeZero(), "only the leader writes")
 
-		c.refuses(errors.New("no cluster"))
+		c.rejectWith(errors.New("no cluster"))
 		stop := lead(t, m)
 		synctest.Wait()
 		var published atomic.Bool
@@ -98,18 +98,18 @@ func TestALeaderWaitsForTheClusterAndOthersDoNot(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		g.Expect(published.Load()).To(gomega.BeFalse())
-		g.Expect(c.logged()).To(gomega.HaveExactElements(gomega.ContainSubstring("does not know yet")), "it is said once")
-		c.refuses(nil)
+		g.Expect(c.logged()).To(gomega.HaveExactElements(gomega.ContainSubstring("does not know the address of the admission handlers yet")), "it is logged once")
+		c.rejectWith(nil)
 		time.Sleep(maxRetryDelay)
 		synctest.Wait()
 		g.Expect(published.Load()).To(gomega.BeTrue())
 
-		c.refuses(errors.New("no cluster"))
+		c.rejectWith(errors.New("no cluster"))
 		go func() { published.Store(m.Publish(t.Context(), at("https://third/")) != nil) }()
 		synctest.Wait()
 		stop()
 		synctest.Wait()
-		g.Expect(published.Load()).To(gomega.BeFalse(), "who does not lead any longer does not wait either")
+		g.Expect(published.Load()).To(gomega.BeFalse(), "a replica that does not lead anymore does not wait")
 	})
 }
 
@@ -124,11 +124,11 @@ func TestCleanup(t *testing.T) {
 		g.Expect(c.validating(g).Webhooks).To(gomega.HaveExactElements(gomega.HaveField("Name", "b.auto.kopf.dev")))
 		m.SetHooks([]Hook{hook("c")})
 		g.Expect(m.Publish(t.Context(), at("https://other/"))).To(gomega.Succeed())
-		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1), "it is over")
+		g.Expect(c.validating(g).Webhooks).To(gomega.HaveLen(1), "nothing is written after the cleanup")
 	})
 }
 
-func TestNothingIsCleanedThatWasNotWritten(t *testing.T) {
+func TestCleanupWritesNothingIfNothingWasWritten(t *testing.T) {
 	g, c := gomega.NewWithT(t), newCluster()
 	m := NewManager(c, managed, c.logger())
 	m.SetHooks([]Hook{hook("a")})
@@ -136,7 +136,7 @@ func TestNothingIsCleanedThatWasNotWritten(t *testing.T) {
 	g.Expect(c.written()).To(gomega.BeZero())
 }
 
-func TestBundlesOfCertManagerStay(t *testing.T) {
+func TestCABundlesOfCertManagerAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster(&admissionregistrationv1.ValidatingWebhookConfiguration{
 			ObjectMeta: metav1.ObjectMeta{Name: managed.Name, Annotations: map[string]string{"cert-manager.io/inject-ca-from": "ns/name"}},
@@ -155,7 +155,7 @@ func TestBundlesOfCertManagerStay(t *testing.T) {
 	})
 }
 
-func TestUnmanagedConfigurationsArePrinted(t *testing.T) {
+func TestUnmanagedConfigurationsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := gomega.NewWithT(t), newCluster()
 		m := NewManager(c, Options{}, c.logger())
@@ -169,12 +169,12 @@ func TestUnmanagedConfigurationsArePrinted(t *testing.T) {
 	})
 }
 
-func TestAnInsecureServerIsNotPublished(t *testing.T) {
+func TestInsecureServerIsNotPublished(t *testing.T) {
 	g, c := gomega.NewWithT(t), newCluster()
 	m := NewManager(c, managed, c.logger())
 	m.SetHooks([]Hook{hook("a")})
 	g.Expect(m.Publish(t.Context(), at("http://h/"))).To(gomega.Succeed())
-	g.Expect(c.logged()).To(gomega.HaveExactElements(gomega.ContainSubstring("by HTTPS only")))
+	g.Expect(c.logged()).To(gomega.HaveExactElements(gomega.ContainSubstring("with HTTPS only")))
 	g.Expect(m.Cleanup(t.Context())).To(gomega.Succeed())
 	g.Expect(c.written()).To(gomega.BeZero())
 }

@@ -2,16 +2,20 @@ package configurations
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
 )
 
-// unmanagedName is for manifests of configurations that have no name yet.
+// unmanagedName is the name of configurations that have no name.
 const unmanagedName = "auto.kopf.dev"
 
-// Manifest is what a person applies where configurations are not managed: both of
-// them, as far as they have webhooks, in YAML.
+// Manifest returns both configurations in YAML, without empty ones, for a person to
+// apply where configurations are not managed.
 func Manifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig, options Options) ([]byte, error) {
 	if options.Name == "" {
 		options.Name = unmanagedName
@@ -36,4 +40,60 @@ func Manifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig, 
 		documents = append(documents, document)
 	}
 	return bytes.Join(documents, []byte("---\n")), nil
+}
+
+// printManifest logs the manifest, and writes it to the file, when it changes.
+func (m *Manager) printManifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
+	text, err := Manifest(hooks, config, m.options)
+	if err != nil {
+		return err
+	}
+	manifest := string(text)
+	isNew := manifest != m.loggedManifest
+	if isNew {
+		m.loggedManifest = manifest
+		m.logger.Info("The admission configurations are not managed. The cluster needs this manifest: "+
+			"apply it, and apply it again when it changes, or set Settings.Admission.Managed.", m.manifestLogValues(config)...)
+	}
+	if m.options.ManifestFile == "" || manifest == m.writtenManifest {
+		return nil
+	}
+	switch err := writeFileAtomically(m.options.ManifestFile, text); {
+	case err == nil:
+		m.writtenManifest = manifest
+	case isNew: // it is tried again, but not logged again
+		m.logger.Error(err, "The manifest could not be written to Settings.Admission.ManifestFile.", "manifest", manifest)
+	}
+	return nil // a new certificate does not wait for the file
+}
+
+// manifestLogValues returns where the manifest is, and how long it is valid.
+func (m *Manager) manifestLogValues(config admissionregistrationv1.WebhookClientConfig) []any {
+	values := []any{"manifest", m.loggedManifest}
+	if m.options.ManifestFile != "" {
+		values = []any{"file", m.options.ManifestFile}
+	}
+	if len(config.CABundle) > 0 {
+		values = append(values, "note", "The CA in the manifest is valid as long as the certificate of the server. A certificate that is generated in memory "+
+			"changes with every start and every rotation: then API servers report \"certificate signed by unknown authority\". "+
+			"For a manifest that stays valid, set CertFile, KeyFile and CAFile of the server, or a Secret.")
+	}
+	return values
+}
+
+// writeFileAtomically replaces a file: a reader sees either the old or the new content.
+func writeFileAtomically(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Chmod(0o644), file.Close()) // manifests are not secret
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
 }

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// maxNameLength is how long names may be in Kubernetes, with room for a number.
+// maxNameLength is the maximum length of names in Kubernetes, less room for a number.
 const maxNameLength = validation.DNS1123SubdomainMaxLength - 4
 
-// webhookName is that of a webhook: it is for people, and for the answers of the API
-// server. Kubernetes wants three parts with lower-case letters, digits, dashes.
+// webhookName returns the name of a webhook, which people see in the answers of the API
+// server. Kubernetes requires at least three parts with lower-case letters, digits and
+// dashes.
 func webhookName(id, suffix string) string {
 	text := strings.ToLower(strings.NewReplacer("/", ".", "_", "-").Replace(id))
 	text = regexp.MustCompile(`[^a-z0-9.-]`).ReplaceAllStringFunc(text, func(char string) string { return hex.EncodeToString([]byte(char)) })
@@ -30,7 +31,7 @@ func webhookName(id, suffix string) string {
 	return strings.TrimRight(text, ".-") + "." + suffix
 }
 
-// nameSuffix is the end of the names of all webhooks of one operator.
+// nameSuffix returns the suffix of the names of all webhooks of one operator.
 func nameSuffix(managed string) string {
 	if !strings.Contains(managed, ".") {
 		return managed + ".kopf.dev"
@@ -38,7 +39,7 @@ func nameSuffix(managed string) string {
 	return managed
 }
 
-// uniqueName makes a name different from those that were taken before.
+// uniqueName returns a name that was not taken before, and takes it.
 func uniqueName(name string, taken map[string]bool) string {
 	candidate := name
 	for n := 2; taken[candidate]; n++ {
@@ -48,13 +49,13 @@ func uniqueName(name string, taken map[string]bool) string {
 	return candidate
 }
 
-// firstLabel is the first part of a name.
+// firstLabel returns the first part of a name.
 func firstLabel(name string) string {
 	part, _, _ := strings.Cut(name, ".")
 	return part
 }
 
-// urlPath is the path of a handler in URLs.
+// urlPath returns the path of a handler in URLs.
 func urlPath(id string) string {
 	var segments []string
 	for segment := range strings.SplitSeq(id, "/") {
@@ -63,9 +64,9 @@ func urlPath(id string) string {
 	return strings.Join(segments, "/")
 }
 
-// servicePath is the path of a handler in services, of which Kubernetes wants that every
-// segment is a lower-case name. What is none becomes similar to one, with a
-// checksum instead of what it lost: "checkIt" becomes "checkit-1b2c3d4e".
+// servicePath returns the path of a handler in services, where Kubernetes requires every
+// segment to be a lower-case name. Other segments are sanitized and get a checksum:
+// "checkIt" becomes "checkit-1b2c3d4e".
 func servicePath(id string) string {
 	var segments []string
 	for segment := range strings.SplitSeq(id, "/") {

@@ -2,8 +2,8 @@ package configurations
 
 import "net/http"
 
-// Route lets requests reach a handler by the id of the hook: what Kubernetes does
-// not accept in the path of a service is put back.
+// Route returns a handler that restores the ids of the hooks in the paths of requests:
+// a sanitized path of a service becomes the id again.
 func (m *Manager) Route(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if id, found := m.idAt(r.URL.Path); found {
@@ -14,7 +14,7 @@ func (m *Manager) Route(handler http.Handler) http.Handler {
 	})
 }
 
-// idAt is the hook with the path; false if it is reached by its id anyway.
+// idAt returns the id of the hook with a sanitized path, and whether there is one.
 func (m *Manager) idAt(path string) (string, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -22,7 +22,7 @@ func (m *Manager) idAt(path string) (string, bool) {
 	return id, found
 }
 
-// idsByServicePath are the ids by the paths that are not the ids themselves.
+// idsByServicePath returns the ids of the hooks whose paths in services are sanitized.
 func idsByServicePath(hooks []Hook) map[string]string {
 	ids := map[string]string{}
 	for _, hook := range hooks {

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Auto asks the cluster what it is, and is the server for it: K3d, Minikube or
-// DockerDesktop. For any other cluster it is the plain server.
+// Auto detects the kind of the cluster and serves as K3d, Minikube or DockerDesktop
+// does. For any other cluster it serves as the given server.
 //
 // Specification: the class WebhookAutoServer.
 func Auto(s Server) settings.AdmissionServer {
@@ -26,8 +26,9 @@ func Auto(s Server) settings.AdmissionServer {
 	})
 }
 
-// AutoTunnel is the Auto server if the cluster is one that it knows, and a tunnel
-// otherwise: whatever there is between the machine and the cluster.
+// AutoTunnel serves as Auto does if it knows the kind of the cluster. For any other
+// cluster it opens the tunnel, which works whatever is between this machine and the
+// cluster.
 //
 // Specification: the class WebhookAutoTunnel.
 func AutoTunnel(s Server, tunnel Ngrok) settings.AdmissionServer {
@@ -37,7 +38,7 @@ func AutoTunnel(s Server, tunnel Ngrok) settings.AdmissionServer {
 		case err != nil:
 			return err
 		case host == "":
-			logf.FromContext(ctx).Info("The cluster is none that could call this machine: admissions come through a tunnel.")
+			logf.FromContext(ctx).Info("The cluster is not known to run on this machine: admission reviews come through a tunnel.")
 			return tunnel.Serve(ctx, endpoint)
 		}
 		logf.FromContext(ctx).Info("The admission server was chosen for the cluster.", "host", host)

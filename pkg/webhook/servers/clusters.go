@@ -2,8 +2,8 @@ package servers
 
 import "github.com/kopf-go/kopf/pkg/settings"
 
-// The names by which the machine of a developer is called from a cluster that runs
-// on it, in containers or in a virtual machine.
+// The host names by which a cluster that runs on this machine, in containers or in a
+// virtual machine, calls this machine.
 //
 // Specification: the classes WebhookK3dServer, WebhookMinikubeServer.
 const (
@@ -12,17 +12,21 @@ const (
 	DockerDesktopHost = "host.docker.internal"
 )
 
-// K3d is a server for a cluster of K3d or K3s on the same machine. Like Minikube
-// and DockerDesktop, it listens on all addresses unless the server has one.
+// K3d returns a server for a K3d or K3s cluster on the same machine. Unless s sets
+// Host and Addr, the cluster calls K3dHost, and the server listens on all addresses.
 func K3d(s Server) settings.AdmissionServer { return s.withHost(K3dHost) }
 
-// Minikube is a server for a cluster of Minikube on the same machine.
+// Minikube returns a server for a Minikube cluster on the same machine. Unless s sets
+// Host and Addr, the cluster calls MinikubeHost, and the server listens on all
+// addresses.
 func Minikube(s Server) settings.AdmissionServer { return s.withHost(MinikubeHost) }
 
-// DockerDesktop is a server for the cluster of Docker Desktop on the same machine.
+// DockerDesktop returns a server for the cluster of Docker Desktop on the same machine.
+// Unless s sets Host and Addr, the cluster calls DockerDesktopHost, and the server
+// listens on all addresses.
 func DockerDesktop(s Server) settings.AdmissionServer { return s.withHost(DockerDesktopHost) }
 
-// withHost is the server under a name from outside, which its own name overrides.
+// withHost returns the server with the host name, unless it has one.
 func (s Server) withHost(host string) Server {
 	if s.Host == "" {
 		s.Host = host

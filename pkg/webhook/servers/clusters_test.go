@@ -26,7 +26,7 @@ func TestClustersAreRecognized(t *testing.T) {
 		"Minikube by its name":    {&x509.Certificate{Subject: pkix.Name{CommonName: "minikube"}}, "", MinikubeHost},
 		"Minikube by its CA":      {&x509.Certificate{Issuer: pkix.Name{CommonName: "minikubeCA"}}, "", MinikubeHost},
 		"Docker Desktop":          {&x509.Certificate{DNSNames: []string{"kubernetes", "kubernetes.docker.internal"}}, "", DockerDesktopHost},
-		"some other cluster":      {&x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}}, "v1.37.0", ""},
+		"another cluster":         {&x509.Certificate{Subject: pkix.Name{CommonName: "kube-apiserver"}}, "v1.37.0", ""},
 		"no certificate":          {nil, "v1.37.0", ""},
 	}
 	for name, test := range tests {
@@ -38,7 +38,7 @@ func TestClustersAreRecognized(t *testing.T) {
 	}
 }
 
-// cluster is an API server that only tells its version.
+// cluster returns the endpoint of an API server that serves only its version.
 func cluster(t *testing.T, version string) settings.AdmissionEndpoint {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func cluster(t *testing.T, version string) settings.AdmissionEndpoint {
 	return settings.AdmissionEndpoint{HTTP: server.Client(), URL: server.URL + "/"}
 }
 
-func TestTheServerIsChosenForTheCluster(t *testing.T) {
+func TestAutoServesForTheDetectedCluster(t *testing.T) {
 	g := gomega.NewWithT(t)
 	config := start(t, Auto(Server{Addr: "localhost", Port: freePort(t)}), cluster(t, `{"gitVersion": "v1.37.0+k3s1"}`)).address(t)
 	g.Expect(*config.URL).To(gomega.HavePrefix("https://" + K3dHost + ":"))
@@ -60,14 +60,14 @@ func TestTheServerIsChosenForTheCluster(t *testing.T) {
 	g.Expect(*config.URL).To(gomega.HavePrefix("https://" + K3dHost + ":"))
 }
 
-func TestAClusterThatCannotBeAsked(t *testing.T) {
+func TestUndetectableClusterIsAnError(t *testing.T) {
 	g := gomega.NewWithT(t)
 	for _, server := range []settings.AdmissionServer{Auto(Server{}), AutoTunnel(Server{}, Ngrok{})} {
-		g.Expect(server.Serve(t.Context(), cluster(t, "nothing"))).To(gomega.MatchError(gomega.ContainSubstring("the kind of the cluster is not known")))
+		g.Expect(server.Serve(t.Context(), cluster(t, "nothing"))).To(gomega.MatchError(gomega.ContainSubstring("the kind of the cluster cannot be detected")))
 	}
 }
 
-func TestTheNamesOfClustersGiveWay(t *testing.T) {
+func TestHostAndAddrOverrideThoseOfClusters(t *testing.T) {
 	g := gomega.NewWithT(t)
 	g.Expect(Minikube(Server{})).To(gomega.Equal(Server{Host: MinikubeHost, Addr: "0.0.0.0"}))
 	g.Expect(DockerDesktop(Server{})).To(gomega.Equal(Server{Host: DockerDesktopHost, Addr: "0.0.0.0"}))

@@ -15,11 +15,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// maxVersionSize is more than an API server has to say about itself.
+// maxVersionSize limits the answer of the API server to GET /version.
 const maxVersionSize = 1 << 20
 
-// detectHost finds out by which name a cluster that runs on this machine calls it.
-// Empty: it is no cluster that we know.
+// detectHost returns the host name by which a cluster on this machine calls this
+// machine, or "" for a cluster of an unknown kind.
 func detectHost(ctx context.Context, endpoint settings.AdmissionEndpoint) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(endpoint.URL, "/")+"/version", http.NoBody)
 	if err != nil {
@@ -27,12 +27,12 @@ func detectHost(ctx context.Context, endpoint settings.AdmissionEndpoint) (strin
 	}
 	response, err := endpoint.HTTP.Do(request)
 	if err != nil {
-		return "", fmt.Errorf("the kind of the cluster is not known: %w", err)
+		return "", fmt.Errorf("the kind of the cluster cannot be detected: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	var info version.Info
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxVersionSize)).Decode(&info); err != nil {
-		return "", fmt.Errorf("the kind of the cluster is not known: its answer to GET /version: %w", err)
+		return "", fmt.Errorf("the kind of the cluster cannot be detected: its answer to GET /version: %w", err)
 	}
 	var served *x509.Certificate
 	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
@@ -41,7 +41,7 @@ func detectHost(ctx context.Context, endpoint settings.AdmissionEndpoint) (strin
 	return clusterHost(served, info.GitVersion), nil
 }
 
-// clusterHost knows the clusters by what their certificates and versions are called.
+// clusterHost recognizes clusters by the names in their certificates and versions.
 func clusterHost(served *x509.Certificate, gitVersion string) string {
 	subject, organization, issuer := "", []string{}, ""
 	if served != nil {

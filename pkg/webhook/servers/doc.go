@@ -1,23 +1,29 @@
-// Package servers are the ways in which API servers reach the admission handlers.
+// Package servers contains the ways in which API servers reach the admission handlers
+// of an operator. Set one of them as Settings.Admission.Server:
 //
-//	settings.Admission.Server = servers.Server{Service: &…ServiceReference{…}}  // in the cluster
-//	settings.Admission.Server = servers.Server{}                  // on a developer's machine, the cluster beside it
-//	settings.Admission.Server = servers.K3d(servers.Server{})     // in K3d; Minikube and DockerDesktop are alike
-//	settings.Admission.Server = servers.Auto(servers.Server{})    // one of these, as the cluster says
-//	settings.Admission.Server = servers.Ngrok{}                   // through the internet
-//	settings.Admission.Server = servers.AutoTunnel(servers.Server{}, servers.Ngrok{})
-//	settings.Admission.Server = servers.Mounted{Server: mgr.GetWebhookServer(), …}  // beside other webhooks
+//	servers.Server{Service: &…ServiceReference{…}}    // the operator runs in the cluster, behind a Service
+//	servers.Mounted{Server: mgr.GetWebhookServer(), …} // on the webhook server of a controller-runtime manager
 //
-// Server is what all of them are made of, and what tunnels of one's own are made of,
-// too: run one, and publish another address than its own.
+//	servers.Server{}                    // for development: the cluster runs on the same machine
+//	servers.K3d(servers.Server{})       // for development: K3d or K3s on the same machine
+//	servers.Minikube(servers.Server{})  // for development: Minikube
+//	servers.DockerDesktop(servers.Server{})
+//	servers.Auto(servers.Server{})      // for development: detects which of them the cluster is
+//	servers.Ngrok{}                     // for development: any cluster, through the internet
+//	servers.AutoTunnel(servers.Server{}, servers.Ngrok{})
+//
+// All of them are made from Server. To write a tunnel, pass a Server and the tunnel to
+// Tunneled. To write a server, implement settings.AdmissionServer.
 //
 // # Invariants
 //
-//   - TLS 1.2 at least, HTTP/1.1 only: API servers use no other for webhooks, and
-//     what is not there cannot be attacked.
-//   - A request has a limit in size and in time, and ends when its client goes away.
-//   - An address is published after it listens, and a CA before it is used.
-//   - Serve returns when all that it has started has ended.
+//   - TLS 1.2 or newer, and HTTP/1.1 only: API servers use no other protocol for
+//     webhooks, and what is not served cannot be attacked.
+//   - Requests are limited in time, and end when their clients disconnect. Their size
+//     is limited by the handler that all servers serve.
+//   - An address is published after the server listens there, and a CA before a
+//     certificate needs it.
+//   - Serve returns when everything that it started has ended.
 //
 // Specification: Admission control, "Servers and tunnels", "Authenticate apiservers".
 package servers

@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// NewEndpoint is an endpoint in the cluster of the configuration, still without what
-// is to be served there. The client must not read from a cache.
+// NewEndpoint returns an endpoint for the cluster of the configuration. Handler and
+// Publish are missing. The client must not read from a cache.
 func NewEndpoint(config *rest.Config, c client.Client) (settings.AdmissionEndpoint, error) {
-	sender, err := rest.HTTPClientFor(config)
+	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return settings.AdmissionEndpoint{}, fmt.Errorf("the connection to the cluster: %w", err)
 	}
@@ -20,5 +20,5 @@ func NewEndpoint(config *rest.Config, c client.Client) (settings.AdmissionEndpoi
 	if err != nil {
 		return settings.AdmissionEndpoint{}, fmt.Errorf("the connection to the cluster: %w", err)
 	}
-	return settings.AdmissionEndpoint{Client: c, HTTP: sender, URL: url.String()}, nil
+	return settings.AdmissionEndpoint{Client: c, HTTP: httpClient, URL: url.String()}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
-// A tunnel of one's own: inlets, whose other end is a machine in the internet with
-// the name hooks.example.com and a certificate for it.
+// A tunnel with inlets, whose other end is a machine in the internet with the name
+// hooks.example.com and a certificate for it.
 func ExampleTunneled() {
 	local := servers.Server{Port: 9443, Insecure: true}
 	inlets := settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
@@ -32,11 +32,11 @@ func ExampleTunneled() {
 			cancel()
 			return errors.Join(err, client.Wait())
 		}
-		err := client.Wait() // it stays until the context is done
+		err := client.Wait() // until the context is done or the tunnel breaks
 		if ctx.Err() != nil {
 			return nil
 		}
-		return fmt.Errorf("the tunnel has ended: %w", err)
+		return fmt.Errorf("the tunnel has broken: %w", err)
 	})
 
 	var s settings.Settings

@@ -21,8 +21,8 @@ import (
 
 const patience = 20 * time.Second
 
-// freePort is one on which nothing listens. It is below those that the system gives
-// to clients, of which one could get it before the server does.
+// freePort returns a port on which no program listens. It is below the ports that the
+// system gives to clients, so that no client gets it before the server does.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -37,14 +37,14 @@ func freePort(t *testing.T) int {
 	return 0
 }
 
-// running is a server of a test.
+// running is a running server.
 type running struct {
 	published chan admissionregistrationv1.WebhookClientConfig
 	ended     chan error
 	stop      func() error // and wait
 }
 
-// start serves until the end of the test, or an earlier stop.
+// start serves until the end of the test or an earlier stop.
 func start(t *testing.T, server settings.AdmissionServer, endpoint settings.AdmissionEndpoint) *running {
 	t.Helper()
 	r := &running{published: make(chan admissionregistrationv1.WebhookClientConfig, 100), ended: make(chan error, 1)}
@@ -65,7 +65,7 @@ func start(t *testing.T, server settings.AdmissionServer, endpoint settings.Admi
 	return r
 }
 
-// address waits for what the server publishes first.
+// address waits for the first address that the server publishes.
 func (r *running) address(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	select {
@@ -79,7 +79,7 @@ func (r *running) address(t *testing.T) admissionregistrationv1.WebhookClientCon
 	return admissionregistrationv1.WebhookClientConfig{}
 }
 
-// caller is a client as an API server is one.
+// caller returns a client that verifies the server as an API server does.
 func caller(t *testing.T, bundle []byte, adjust ...func(*tls.Config)) *http.Client {
 	t.Helper()
 	config := &tls.Config{RootCAs: x509.NewCertPool()}
@@ -92,7 +92,7 @@ func caller(t *testing.T, bundle []byte, adjust ...func(*tls.Config)) *http.Clie
 	return &http.Client{Transport: transport, Timeout: patience}
 }
 
-// post returns the status and the text of the answer.
+// post sends a request and returns the status and the text of the answer.
 func post(c *http.Client, url, body string) (int, string, error) {
 	response, err := c.Post(url, "application/json", strings.NewReader(body))
 	if err != nil {

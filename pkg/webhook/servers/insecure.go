@@ -9,12 +9,11 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// idleTimeout is how long a connection without requests is kept.
+// idleTimeout is how long a connection without requests stays open.
 const idleTimeout = 90 * time.Second
 
 // serveInsecure serves without TLS.
@@ -30,11 +29,11 @@ func (s Server) serveInsecure(ctx context.Context, endpoint settings.AdmissionEn
 	}
 	serve := func(ctx context.Context) error { return s.serveUntil(ctx, server, listener) }
 	return s.run(ctx, serve, func(ctx context.Context) error {
-		return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: ptr.To(s.url("http"))})
+		return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: new(s.url("http"))})
 	})
 }
 
-// serveUntil serves until the context is done, and then what is still going on.
+// serveUntil serves until the context is done, and then finishes the running requests.
 func (s Server) serveUntil(ctx context.Context, server *http.Server, listener net.Listener) error {
 	down := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {

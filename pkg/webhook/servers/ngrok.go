@@ -12,33 +12,33 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Ngrok lets the API servers call through the internet, by the program ngrok, which
-// has to be installed. Who knows the address can ask the handlers: it is good for
-// development, and handlers without side effects. What goes on locally is plain
-// HTTP; the address outside has a certificate that clusters trust.
+// Ngrok is a tunnel through the internet, by the program ngrok, which must be
+// installed. Everyone who knows its address can call the handlers, so use it for
+// development and for handlers without side effects. The local end serves plain HTTP;
+// the public address has a certificate that clusters trust.
 //
 // Specification: the class WebhookNgrokTunnel.
 type Ngrok struct {
-	// Server is the local end. It is served by plain HTTP; Host, Service and the
-	// certificates are of no use here.
+	// Server is the local end of the tunnel. Host, Service and the certificates have
+	// no effect.
 	Server Server
 	// Binary is the program. Default: "ngrok" in the PATH.
 	Binary string
-	// Token is that of a subscription. Default: what ngrok is configured with.
+	// Token is the authentication token of an account. Default: the configuration of
+	// ngrok.
 	Token string
-	// Region is where ngrok's end of the tunnel is. Default: what ngrok chooses.
+	// Region is the location of ngrok's end of the tunnel. Default: ngrok's choice.
 	Region string
 }
 
 // stopTimeout is how long ngrok may take to stop.
 const stopTimeout = 5 * time.Second
 
-// Serve serves until the context is done. The end of ngrok is an error.
+// Serve serves until the context is done. It returns an error if ngrok exits.
 func (n Ngrok) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 	binary, err := n.findBinary()
 	if err != nil {
@@ -59,13 +59,13 @@ func (n Ngrok) findBinary() (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("the tunnel for admissions needs the program %q: install it from https://ngrok.com/download, "+
+		return "", fmt.Errorf("the tunnel for admission reviews needs the program %q: install it from https://ngrok.com/download, "+
 			"or choose a server that the cluster can call directly: %w", name, err)
 	}
 	return path, nil
 }
 
-// forward runs ngrok, and publishes what it says about where it listens.
+// forward runs ngrok and publishes the address that ngrok logs.
 func (n Ngrok) forward(ctx context.Context, binary string, local Server, endpoint settings.AdmissionEndpoint) error {
 	command := n.command(ctx, binary, local)
 	output, err := command.StdoutPipe()
@@ -76,13 +76,13 @@ func (n Ngrok) forward(ctx context.Context, binary string, local Server, endpoin
 		return fmt.Errorf("starting ngrok: %w", err)
 	}
 	failure := followLog(output, func(url string) error {
-		return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: ptr.To(url + withLeadingSlash(local.Path))})
+		return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: new(url + withLeadingSlash(local.Path))})
 	})
 	err = command.Wait()
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was asked to end
+		return nil //nolint:nilerr // it was asked to stop
 	}
-	return fmt.Errorf("ngrok has ended, and with it the tunnel for admissions: %w", errors.Join(failure, err))
+	return fmt.Errorf("ngrok has exited and closed the tunnel for admission reviews: %w", errors.Join(failure, err))
 }
 
 func (n Ngrok) command(ctx context.Context, binary string, local Server) *exec.Cmd {
@@ -93,13 +93,13 @@ func (n Ngrok) command(ctx context.Context, binary string, local Server) *exec.C
 	command := exec.CommandContext(ctx, binary, append(arguments, local.address())...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = stopTimeout
-	if n.Token != "" { // arguments are seen by everybody on the machine
+	if n.Token != "" { // every user of the machine can see arguments
 		command.Env = append(os.Environ(), "NGROK_AUTHTOKEN="+n.Token)
 	}
 	return command
 }
 
-// followLog follows the log until its end. The error is the last that ngrok told.
+// followLog reads the log until its end. It returns the last error that ngrok logs.
 func followLog(log io.Reader, started func(url string) error) error {
 	var failure error
 	lines := bufio.NewScanner(log)
@@ -115,6 +115,6 @@ func followLog(log io.Reader, started func(url string) error) error {
 			failure = errors.New(line.Err)
 		}
 	}
-	_, _ = io.Copy(io.Discard, log) // a line too long must not make ngrok wait
+	_, _ = io.Copy(io.Discard, log) // a line that is too long must not block ngrok
 	return failure
 }

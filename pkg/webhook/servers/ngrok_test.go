@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// fake is a program that behaves as ngrok does, as far as we look at it.
-func fake(t *testing.T, script string) string {
+// fakeNgrok returns the path of a program that logs what ngrok logs.
+func fakeNgrok(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ngrok")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
@@ -32,7 +32,7 @@ while :; do sleep 0.05; done
 `
 
 func TestNgrok(t *testing.T) {
-	g, binary := gomega.NewWithT(t), fake(t, tunnels)
+	g, binary := gomega.NewWithT(t), fakeNgrok(t, tunnels)
 	ngrok := Ngrok{Server: Server{Port: freePort(t), Path: "random"}, Binary: binary, Token: "token", Region: "eu"}
 	server := start(t, ngrok, settings.AdmissionEndpoint{})
 	config := server.address(t)
@@ -44,26 +44,26 @@ func TestNgrok(t *testing.T) {
 	g.Expect(string(called)).To(gomega.Equal("http --log=stdout --log-format=json --region=eu " + ngrok.Server.withDefaults().address() + " token\nstopped\n"))
 }
 
-func TestNgrokThatEnds(t *testing.T) {
-	binary := fake(t, `echo '{"lvl":"eror","msg":"session closed","err":"authentication failed: no account"}'; exit 1`)
+func TestNgrokThatExitsIsAnError(t *testing.T) {
+	binary := fakeNgrok(t, `echo '{"lvl":"eror","msg":"session closed","err":"authentication failed: no account"}'; exit 1`)
 	server := start(t, Ngrok{Server: Server{Port: freePort(t)}, Binary: binary}, settings.AdmissionEndpoint{})
 	gomega.NewWithT(t).Eventually(server.ended).WithTimeout(patience).Should(gomega.Receive(gomega.MatchError(gomega.And(
-		gomega.ContainSubstring("ngrok has ended"), gomega.ContainSubstring("authentication failed: no account"), gomega.ContainSubstring("exit status 1"),
+		gomega.ContainSubstring("ngrok has exited"), gomega.ContainSubstring("authentication failed: no account"), gomega.ContainSubstring("exit status 1"),
 	))))
 }
 
-func TestNgrokThatIsNotThere(t *testing.T) {
+func TestMissingNgrokIsAnError(t *testing.T) {
 	err := AutoTunnel(Server{}, Ngrok{Binary: "no-such-ngrok"}).Serve(t.Context(), cluster(t, `{"gitVersion": "v1.37.0"}`))
 	gomega.NewWithT(t).Expect(err).To(gomega.MatchError(gomega.And(
 		gomega.ContainSubstring(`needs the program "no-such-ngrok"`), gomega.ContainSubstring("https://ngrok.com/download"),
 	)))
 }
 
-func TestATunnelOfOnesOwn(t *testing.T) {
+func TestTunneledPublishesTheAddressOfTheTunnel(t *testing.T) {
 	g := gomega.NewWithT(t)
-	cleaned := false
+	closed := false
 	tunnel := settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
-		defer func() { cleaned = true }()
+		defer func() { closed = true }()
 		outside := "https://tunnel.example"
 		if err := endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: &outside}); err != nil {
 			return err
@@ -74,5 +74,5 @@ func TestATunnelOfOnesOwn(t *testing.T) {
 	server := start(t, Tunneled(Server{Port: freePort(t), Insecure: true}, tunnel), settings.AdmissionEndpoint{})
 	g.Expect(*server.address(t).URL).To(gomega.Equal("https://tunnel.example"))
 	g.Expect(server.stop()).To(gomega.Succeed())
-	g.Expect(cleaned).To(gomega.BeTrue())
+	g.Expect(closed).To(gomega.BeTrue())
 }

@@ -13,7 +13,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/utils/ptr"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -21,7 +20,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/certificates"
 )
 
-// Serve serves until the context is done. It logs to the logger in the context.
+// Serve serves until the context is done. It logs to the logger of the context.
 func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 	s = s.withDefaults()
 	if s.Insecure {
@@ -45,12 +44,12 @@ func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) 
 		if err := s.waitUntilListening(ctx, server.StartedChecker()); err != nil {
 			return err
 		}
-		return s.publish(ctx, endpoint, source, bundle)
+		return s.publishUntilDone(ctx, endpoint, source, bundle)
 	})
 }
 
-// run runs both until the context is done, or one of them fails. The server comes
-// down after everything else.
+// run runs both functions until the context is done or one of them fails. The server
+// stops last.
 func (s Server) run(ctx context.Context, serve, work func(context.Context) error) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -77,7 +76,7 @@ func (s Server) run(ctx context.Context, serve, work func(context.Context) error
 	return err
 }
 
-// pollInterval is how often to look whether the server listens.
+// pollInterval is how often to check whether the server listens.
 const pollInterval = 10 * time.Millisecond
 
 // waitUntilListening waits until the server accepts connections.
@@ -85,11 +84,11 @@ func (s Server) waitUntilListening(ctx context.Context, check func(*http.Request
 	return wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) { return check(nil) == nil, nil })
 }
 
-// publish tells the cluster about the server, and then about every new certificate.
-func (s Server) publish(ctx context.Context, endpoint settings.AdmissionEndpoint, source certificates.Source, bundle []byte) error {
+// publishUntilDone publishes the address of the server, and then the CAs of every new certificate.
+func (s Server) publishUntilDone(ctx context.Context, endpoint settings.AdmissionEndpoint, source certificates.Source, bundle []byte) error {
 	publish := func(ctx context.Context, bundle []byte) error {
 		if s.CADump != "" {
-			if err := os.WriteFile(s.CADump, bundle, 0o644); err != nil { // certificates are no secret
+			if err := os.WriteFile(s.CADump, bundle, 0o644); err != nil { // certificates are not secret
 				return fmt.Errorf("the CA of the admission server: %w", err)
 			}
 		}
@@ -102,21 +101,21 @@ func (s Server) publish(ctx context.Context, endpoint settings.AdmissionEndpoint
 	return nil
 }
 
-// clientConfig is how the API servers call this server.
+// clientConfig returns how the API servers call this server.
 func (s Server) clientConfig(bundle []byte) admissionregistrationv1.WebhookClientConfig {
 	config := admissionregistrationv1.WebhookClientConfig{CABundle: bundle}
 	if s.Service == nil {
-		config.URL = ptr.To(s.url("https"))
+		config.URL = new(s.url("https"))
 		return config
 	}
 	config.Service = s.Service.DeepCopy()
 	if s.Path != "" {
-		config.Service.Path = ptr.To(withLeadingSlash(s.Path))
+		config.Service.Path = new(withLeadingSlash(s.Path))
 	}
 	return config
 }
 
-// url is the address for clients.
+// url returns the address for clients.
 func (s Server) url(scheme string) string {
 	return scheme + "://" + net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) + withLeadingSlash(s.Path)
 }

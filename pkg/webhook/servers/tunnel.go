@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Tunneled is a local server that the API servers reach by another address than its
-// own. The tunnel is opened when the local end listens, publishes its own address
-// by the endpoint, and stays until the context is done. Its end, and that of the
-// local server, is the end of both.
+// Tunneled returns a server that serves locally and is called through a tunnel. The
+// tunnel starts when the local server listens, must publish its own address to the
+// endpoint, and must stay open until the context is done. When one of the two ends, the
+// other is stopped.
 //
 // Specification: Admission control, "Custom servers/tunnels".
 func Tunneled(local, tunnel settings.AdmissionServer) settings.AdmissionServer {
@@ -31,7 +31,7 @@ func Tunneled(local, tunnel settings.AdmissionServer) settings.AdmissionServer {
 		group.Go(func() error {
 			<-listens.Done()
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // it was asked to end, or the other one tells why
+				return nil //nolint:nilerr // it was asked to stop, or the local server has failed
 			}
 			return tunnel.Serve(ctx, endpoint)
 		})

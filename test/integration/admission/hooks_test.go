@@ -10,7 +10,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -78,7 +77,7 @@ func (o *operator) webhook(number int, h hook) admissionregistrationv1.Validatin
 	}
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         fmt.Sprintf("%s-%d.admission.kopf.dev", strings.ToLower(h.path), number),
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To(o.url + "/" + h.path), CABundle: o.ca},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new(o.url + "/" + h.path), CABundle: o.ca},
 		Rules: []admissionregistrationv1.RuleWithOperations{{Operations: operations, Rule: admissionregistrationv1.Rule{
 			APIGroups: path[:1], APIVersions: path[1:2], Resources: []string{strings.Join(path[2:], "/")},
 		}}},

@@ -9,7 +9,6 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -60,7 +59,7 @@ func newManager(t *testing.T, adjust ...func(*rest.Config)) (manager.Manager, en
 		change(config)
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: crconfig.Controller{SkipNameValidation: ptr.To(true)},
+		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: crconfig.Controller{SkipNameValidation: new(true)},
 		Logger: operators.Logger(),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil // the handlers' client reads live

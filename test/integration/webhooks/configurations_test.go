@@ -8,7 +8,6 @@ import (
 	"github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
@@ -85,7 +84,7 @@ func TestAServiceAsKubernetesWantsIt(t *testing.T) {
 	t.Cleanup(func() { remove(t, "service") })
 	lead(t, m)
 	g.Expect(m.Publish(t.Context(), admissionregistrationv1.WebhookClientConfig{
-		Service: &admissionregistrationv1.ServiceReference{Namespace: "operators", Name: "webhooks", Path: ptr.To("/base")},
+		Service: &admissionregistrationv1.ServiceReference{Namespace: "operators", Name: "webhooks", Path: new("/base")},
 	})).To(gomega.Succeed())
 	g.Eventually(names(t, "service")).Should(gomega.HaveLen(14))
 }
@@ -103,8 +102,8 @@ func TestWhatIsOtherPeoplesStays(t *testing.T) {
 	g, c := gomega.NewWithT(t), cluster.Client()
 	theirs := validating("theirs.kopf.dev")
 	theirs.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
-		Name: "one.theirs.kopf.dev", SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://localhost/")},
+		Name: "one.theirs.kopf.dev", SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://localhost/")},
 	}}
 	ours := validating("ours.kopf.dev")
 	ours.Labels, ours.Annotations = map[string]string{"team": "a"}, map[string]string{"note": "b"}

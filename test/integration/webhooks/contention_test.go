@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
@@ -16,16 +15,16 @@ func TestSomebodyElseIsNamed(t *testing.T) {
 	check := configurations.Hook{ID: "check", Validating: true, Resource: configMaps, IgnoreFailures: true}
 	o := run(t, cluster.Config(), local(t), managed("rivals.kopf.dev"), check)
 	g.Eventually(names(t, "rivals.kopf.dev")).Should(gomega.HaveLen(1))
-	g.Eventually(o.logged).Should(gomega.ContainElement(gomega.ContainSubstring(`The cluster asks the admission handlers." "configuration"="rivals.kopf.dev"`)))
+	g.Eventually(o.logged).Should(gomega.ContainElement(gomega.ContainSubstring(`The cluster calls the admission handlers." "configuration"="rivals.kopf.dev"`)))
 
 	object := validating("rivals.kopf.dev")
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(gomega.Succeed())
 	ours := *object.Webhooks[0].ClientConfig.URL
-	object.Webhooks[0].ClientConfig.URL = ptr.To("https://localhost:1/theirs")
+	object.Webhooks[0].ClientConfig.URL = new("https://localhost:1/theirs")
 	g.Expect(c.Update(t.Context(), object, client.FieldOwner("the-other"))).To(gomega.Succeed())
 	o.SetHooks([]configurations.Hook{check}) // it looks, and wishes nothing else
 	g.Eventually(o.logged).Should(gomega.ContainElement(gomega.MatchRegexp(
-		`Somebody else has changed the webhooks .*"configuration"="rivals.kopf.dev" "kind"="ValidatingWebhookConfiguration" "by"="the-other" "at"="2`)))
+		`Another client has changed the webhooks .*"configuration"="rivals.kopf.dev" "kind"="ValidatingWebhookConfiguration" "by"="the-other" "at"="2`)))
 	g.Eventually(func(g gomega.Gomega) {
 		g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(gomega.Succeed())
 		g.Expect(object.Webhooks[0].ClientConfig.URL).To(gomega.HaveValue(gomega.Equal(ours)))

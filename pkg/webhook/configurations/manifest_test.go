@@ -30,17 +30,17 @@ func TestManifestsAreWrittenToAFile(t *testing.T) {
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			g.Expect(string(text)).To(gomega.ContainSubstring("url: " + address + "a\n"))
 		}
-		about, err := os.Stat(file)
+		info, err := os.Stat(file)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(about.Mode().Perm()).To(gomega.Equal(os.FileMode(0o644)))
-		g.Expect(os.ReadDir(directory)).To(gomega.HaveLen(1), "nothing else is left there")
+		g.Expect(info.Mode().Perm()).To(gomega.Equal(os.FileMode(0o644)))
+		g.Expect(os.ReadDir(directory)).To(gomega.HaveLen(1), "no other file is left there")
 		g.Expect(c.logged()).To(gomega.HaveLen(2))
 		g.Expect(c.logged()).To(gomega.HaveEach(gomega.And(gomega.ContainSubstring(`"file"=`), gomega.ContainSubstring("certificate signed by unknown authority"))))
 	})
 }
 
-// A file that cannot be written holds nothing up, and is tried again.
-func TestAFileThatCannotBeWritten(t *testing.T) {
+// A file that cannot be written delays nothing, and is tried again.
+func TestUnwritableManifestFileIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c, directory := gomega.NewWithT(t), newCluster(), filepath.Join(t.TempDir(), "later")
 		m := NewManager(c, unmanaged(filepath.Join(directory, "admission.yaml")), c.logger())
@@ -48,7 +48,7 @@ func TestAFileThatCannotBeWritten(t *testing.T) {
 		m.SetHooks([]Hook{hook("a")})
 		g.Expect(m.Publish(t.Context(), at("https://h/"))).To(gomega.Succeed())
 		time.Sleep(time.Hour)
-		g.Expect(c.mentions("The manifest could not be written")).To(gomega.Equal(1))
+		g.Expect(c.countLogged("The manifest could not be written")).To(gomega.Equal(1))
 		g.Expect(os.Mkdir(directory, 0o755)).To(gomega.Succeed())
 		time.Sleep(minCheckInterval)
 		synctest.Wait()
