@@ -72,8 +72,8 @@ var guards = map[string]guard{
 	},
 	"a timeout: a write that may have been committed is not repeated below the protocol": {
 		file: "internal/kube/retry.go", plan: "resuming-once/k=3/timeout",
-		code:    "const attemptsOfClientGo = 0",
-		instead: "const attemptsOfClientGo = 10",
+		code:    "const clientGoRetries = 0",
+		instead: "const clientGoRetries = 10",
 	},
 	"a conflict after the status: that part is not written again": {
 		file: "write.go", plan: "patches/k=3/edit-labels",

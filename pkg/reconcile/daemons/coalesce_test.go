@@ -20,7 +20,7 @@ func TestAlarmsRingTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := New(Options{})
-				if got := test.delay + s.together(time.Now().Add(test.delay), test.delay); got != test.want {
+				if got := test.delay + s.coalesce(time.Now().Add(test.delay), test.delay); got != test.want {
 					t.Errorf("got %s, want %s", got, test.want)
 				}
 			})

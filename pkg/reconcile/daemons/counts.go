@@ -10,19 +10,19 @@ type Counts struct {
 }
 
 // tally counts the workers of one kind by their phase.
-type tally [ended + 1]int
+type phaseCounts [ended + 1]int
 
 // Counts tells how many daemons or timers there are. It costs the same for however
 // many.
 func (s *Supervisor) Count(kind handler.Kind) Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.tally(kind)
+	t := s.countsOf(kind)
 	return Counts{Waiting: t[waiting], Running: t[running], Abandoned: t[abandoned]}
 }
 
 // tally is that of a kind. The lock is held.
-func (s *Supervisor) tally(kind handler.Kind) *tally {
+func (s *Supervisor) countsOf(kind handler.Kind) *phaseCounts {
 	if kind == handler.OnDaemon {
 		return &s.daemons
 	}
@@ -30,8 +30,8 @@ func (s *Supervisor) tally(kind handler.Kind) *tally {
 }
 
 // enter changes the phase of the worker. The lock is held.
-func (w *worker) enter(next phase) {
-	t := w.group.supervisor.tally(w.handler.Kind)
+func (w *worker) setPhase(next phase) {
+	t := w.group.supervisor.countsOf(w.handler.Kind)
 	t[w.phase]--
 	t[next]++
 	w.phase = next

@@ -15,10 +15,10 @@ type Group struct {
 	host       Host
 
 	// The rest is guarded by the supervisor's lock.
-	workers []*worker
-	changed time.Time // of the object, last; zero: not seen yet
-	changes uint32    // how often
-	closed  bool
+	workers     []*worker
+	lastChange  time.Time // of the object, last; zero: not seen yet
+	changeCount uint32    // how often
+	closed      bool
 }
 
 // Sync says which handlers match the object now, and whether its essence has
@@ -31,33 +31,33 @@ type Group struct {
 //
 // Specification: Daemons, "Filtering"; Timers, "Idling".
 func (g *Group) Sync(wanted []*handler.Declaration, changed bool) {
-	g.enroll(wanted)
+	g.addWorkers(wanted)
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
 	if g.closed {
 		return
 	}
-	if changed || g.changed.IsZero() {
-		g.touch()
+	if changed || g.lastChange.IsZero() {
+		g.recordChange()
 	}
 	for _, w := range g.workers {
-		switch i := slices.IndexFunc(wanted, w.is); {
+		switch i := slices.IndexFunc(wanted, w.isFor); {
 		case i < 0:
-			w.halt(handler.StopMismatch)
-		case g.supervisor.open():
-			w.want(wanted[i])
+			w.requestStop(handler.StopMismatch)
+		case g.supervisor.canStart():
+			w.ensureStarted(wanted[i])
 		}
 	}
 }
 
 // enroll makes workers for handlers that match for the first time. Their initial
 // delays begin now, and only once.
-func (g *Group) enroll(wanted []*handler.Declaration) {
+func (g *Group) addWorkers(wanted []*handler.Declaration) {
 	for _, d := range wanted {
-		if !g.lacks(d) {
+		if !g.needsWorker(d) {
 			continue
 		}
-		w := &worker{group: g, handler: d, earliest: time.Now().Add(g.initialDelay(d))}
+		w := &worker{group: g, handler: d, notBefore: time.Now().Add(g.initialDelay(d))}
 		g.supervisor.mu.Lock()
 		g.workers = append(g.workers, w)
 		g.supervisor.groups[g] = struct{}{}
@@ -66,10 +66,10 @@ func (g *Group) enroll(wanted []*handler.Declaration) {
 }
 
 // lacks tells whether the handler may start, but has no worker yet.
-func (g *Group) lacks(d *handler.Declaration) bool {
+func (g *Group) needsWorker(d *handler.Declaration) bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
-	return !g.closed && g.supervisor.open() && g.find(d) == nil
+	return !g.closed && g.supervisor.canStart() && g.workerOf(d) == nil
 }
 
 // initialDelay asks the developer's function. If that panics, the handler waits
@@ -79,26 +79,26 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 		return 0
 	}
 	var delay time.Duration
-	ctx, subject := g.host.Prepare(g.supervisor.working, d)
+	ctx, subject := g.host.Prepare(g.supervisor.handlerCtx, d)
 	subject.Patch = &patch.Patch{}
 	err := handler.WithRecover(func() error {
 		delay = d.InitialDelay(handler.NewTick(subject, d.Param, handler.Attempt{}))
 		return nil
 	})
 	if err != nil {
-		delay = g.supervisor.backoff(d)
-		g.host.Report(ctx, d, failed(err, delay))
+		delay = g.supervisor.backoffOf(d)
+		g.host.Report(ctx, d, failedOutcome(err, delay))
 	}
 	return max(0, delay)
 }
 
 // touch notes a change of the object. The lock is held.
-func (g *Group) touch() {
-	g.changed = time.Now()
-	g.changes++
+func (g *Group) recordChange() {
+	g.lastChange = time.Now()
+	g.changeCount++
 	for _, w := range g.workers {
 		if w.phase == waiting && w.handler.Idle > 0 {
-			w.arm(later(w.due, g.changed.Add(w.handler.Idle)))
+			w.startTimer(latest(w.due, g.lastChange.Add(w.handler.Idle)))
 		}
 	}
 }

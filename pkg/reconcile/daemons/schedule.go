@@ -7,15 +7,15 @@ import (
 )
 
 // schedule decides when the handler is called next, if ever. The lock is held.
-func (w *worker) schedule(o execution.Outcome) {
-	at, again := w.next(o, time.Now())
+func (w *worker) scheduleNext(o execution.Outcome) {
+	at, again := w.nextCall(o, time.Now())
 	if !again {
-		w.enter(ended)
+		w.setPhase(ended)
 		return
 	}
-	w.enter(waiting)
+	w.setPhase(waiting)
 	if !at.IsZero() {
-		w.arm(at)
+		w.startTimer(at)
 	}
 }
 
@@ -23,29 +23,29 @@ func (w *worker) schedule(o execution.Outcome) {
 // the object. An error's delay overrides everything but the idle time.
 //
 // Specification: Daemons, "Restarting"; Timers.
-func (w *worker) next(o execution.Outcome, now time.Time) (at time.Time, again bool) {
+func (w *worker) nextCall(o execution.Outcome, now time.Time) (at time.Time, again bool) {
 	switch d := w.handler; {
 	case !o.Final:
 		at = now.Add(o.Delay)
-	case w.daemon() || o.Err != nil:
+	case w.isDaemon() || o.Err != nil:
 		return at, false
 	case d.Interval > 0 && d.Sharp:
 		// The grid is that of the time when the call was due: the small delays of
 		// the calls do not add up.
-		at = now.Add(d.Interval - now.Sub(w.began)%d.Interval)
+		at = now.Add(d.Interval - now.Sub(w.lastDue)%d.Interval)
 	case d.Interval > 0:
 		at = now.Add(d.Interval)
 	case d.Idle > 0:
-		if w.seen == w.group.changes {
+		if w.seenChanges == w.group.changeCount {
 			return at, true
 		}
 	default:
 		return at, false // it was to be called once
 	}
-	return later(at, w.stable()), true
+	return latest(at, w.idleSince()), true
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
 	}

@@ -10,7 +10,7 @@ import (
 // farewell is how long handlers may take to return and to deliver after all
 // contexts were cancelled at the end of the grace period: enough to return, not
 // enough to begin anything.
-const farewell = time.Second
+const returnPeriod = time.Second
 
 // Stop stops all daemons and timers for good, because the operator exits: each
 // daemon by its own stages, all at the same time. It returns when all of them
@@ -21,49 +21,49 @@ const farewell = time.Second
 //
 // Specification: Daemons, "Timeouts".
 func (s *Supervisor) Stop(ctx context.Context) {
-	defer s.giveUp()
-	defer s.cancel(errStopped)
-	s.close()
+	defer s.cancelWrites()
+	defer s.cancelHandlers(errStopped)
+	s.beginShutdown()
 	select {
-	case <-s.quiet:
+	case <-s.done:
 		return
 	case <-ctx.Done():
 	}
-	s.force()
-	timer := time.NewTimer(farewell)
+	s.cancelAll()
+	timer := time.NewTimer(returnPeriod)
 	defer timer.Stop()
 	select {
-	case <-s.quiet:
+	case <-s.done:
 	case <-timer.C:
-		s.abandon()
+		s.abandonAll()
 	}
 }
 
 // close lets nothing start any more, and asks everybody to stop.
-func (s *Supervisor) close() {
+func (s *Supervisor) beginShutdown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
 	s.closed = true
-	s.halt(handler.StopExiting)
-	s.hush()
+	s.requestStopAll(handler.StopExiting)
+	s.closeIfDone()
 }
 
 // force cancels all contexts.
-func (s *Supervisor) force() {
+func (s *Supervisor) cancelAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.workers() {
-		w.mark(handler.StopCancelled)
+		w.setStopReason(handler.StopCancelled)
 	}
-	s.cancel(errStopped)
+	s.cancelHandlers(errStopped)
 }
 
 // abandon gives up everybody who is left.
-func (s *Supervisor) abandon() {
-	left := map[*worker]notice{}
+func (s *Supervisor) abandonAll() {
+	left := map[*worker]warning{}
 	s.mu.Lock()
 	for w := range s.workers() {
 		if w.phase == running {
@@ -72,6 +72,6 @@ func (s *Supervisor) abandon() {
 	}
 	s.mu.Unlock()
 	for w, n := range left {
-		w.group.tell(n)
+		w.group.emit(n)
 	}
 }

@@ -14,15 +14,15 @@ func (g *Group) Stop(reason handler.StopReason) {
 	defer g.supervisor.mu.Unlock()
 	g.closed = true
 	for _, w := range g.workers {
-		w.halt(reason)
+		w.requestStop(reason)
 	}
-	g.leave()
+	g.forgetIfStopped()
 }
 
 // leave makes the supervisor forget a group that has nothing to stop and never
 // will. The lock is held.
-func (g *Group) leave() {
-	if g.closed && !slices.ContainsFunc(g.workers, (*worker).alive) {
+func (g *Group) forgetIfStopped() {
+	if g.closed && !slices.ContainsFunc(g.workers, (*worker).isActive) {
 		delete(g.supervisor.groups, g)
 	}
 }
@@ -35,7 +35,7 @@ func (g *Group) leave() {
 func (g *Group) HasRunningDaemons() bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
-	return slices.ContainsFunc(g.workers, func(w *worker) bool { return w.daemon() && w.phase == running })
+	return slices.ContainsFunc(g.workers, func(w *worker) bool { return w.isDaemon() && w.phase == running })
 }
 
 // NeedsFinalizer tells whether a handler that matches needs the finalizer on the object:
@@ -46,14 +46,14 @@ func (g *Group) NeedsFinalizer(d *handler.Declaration) bool {
 	if d.Kind != handler.OnDaemon || g.closed {
 		return false
 	}
-	w := g.find(d)
+	w := g.workerOf(d)
 	return w == nil || w.phase != ended
 }
 
 // find is the worker of a handler; nil if there is none. The lock is held.
-func (g *Group) find(d *handler.Declaration) *worker {
+func (g *Group) workerOf(d *handler.Declaration) *worker {
 	for _, w := range g.workers {
-		if w.is(d) {
+		if w.isFor(d) {
 			return w
 		}
 	}

@@ -18,28 +18,28 @@ var errStopped = errors.New("the handler is to stop")
 // it in the end.
 type Supervisor struct {
 	options Options
-	began   time.Time // alarms ring together at multiples of some time since then
+	started time.Time // alarms ring together at multiples of some time since then
 	// working is the context of all handlers, delivering that of all writes.
-	working, delivering context.Context
-	cancel              context.CancelCauseFunc // of working
-	giveUp              context.CancelFunc      // of delivering
+	handlerCtx, writeCtx context.Context
+	cancelHandlers       context.CancelCauseFunc // of working
+	cancelWrites         context.CancelFunc      // of delivering
 
-	mu      sync.Mutex
-	groups  map[*Group]struct{} // those with anything to stop
-	awaited int                 // how many workers run and are not abandoned
-	daemons tally
-	timers  tally
-	paused  bool
-	closed  bool
-	idle    chan struct{} // closed when nobody is awaited; nil: nobody wants to know
-	quiet   chan struct{} // closed when the supervisor is, and nobody is awaited
+	mu       sync.Mutex
+	groups   map[*Group]struct{} // those with anything to stop
+	awaited  int                 // how many workers run and are not abandoned
+	daemons  phaseCounts
+	timers   phaseCounts
+	paused   bool
+	closed   bool
+	returned chan struct{} // closed when nobody is awaited; nil: nobody wants to know
+	done     chan struct{} // closed when the supervisor is, and nobody is awaited
 }
 
 // New makes a supervisor.
 func New(options Options) *Supervisor {
-	s := &Supervisor{options: options.withDefaults(), began: time.Now(), groups: map[*Group]struct{}{}, quiet: make(chan struct{})}
-	s.working, s.cancel = context.WithCancelCause(context.Background())
-	s.delivering, s.giveUp = context.WithCancel(context.Background())
+	s := &Supervisor{options: options.withDefaults(), started: time.Now(), groups: map[*Group]struct{}{}, done: make(chan struct{})}
+	s.handlerCtx, s.cancelHandlers = context.WithCancelCause(context.Background())
+	s.writeCtx, s.cancelWrites = context.WithCancel(context.Background())
 	return s
 }
 
@@ -53,7 +53,7 @@ func (s *Supervisor) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused = true
-	s.halt(handler.StopPaused)
+	s.requestStopAll(handler.StopPaused)
 }
 
 // Wait waits until all that run have returned or were abandoned, or the context is
@@ -64,10 +64,10 @@ func (s *Supervisor) Wait(ctx context.Context) {
 		s.mu.Unlock()
 		return
 	}
-	if s.idle == nil {
-		s.idle = make(chan struct{})
+	if s.returned == nil {
+		s.returned = make(chan struct{})
 	}
-	idle := s.idle
+	idle := s.returned
 	s.mu.Unlock()
 	select {
 	case <-idle:
@@ -84,11 +84,11 @@ func (s *Supervisor) Resume() {
 }
 
 // open tells whether anything may start. The lock is held.
-func (s *Supervisor) open() bool { return !s.paused && !s.closed }
+func (s *Supervisor) canStart() bool { return !s.paused && !s.closed }
 
-func (s *Supervisor) halt(reason handler.StopReason) {
+func (s *Supervisor) requestStopAll(reason handler.StopReason) {
 	for w := range s.workers() {
-		w.halt(reason)
+		w.requestStop(reason)
 	}
 }
 
@@ -106,18 +106,18 @@ func (s *Supervisor) workers() iter.Seq[*worker] {
 }
 
 // release stops to wait for one worker. The lock is held.
-func (s *Supervisor) release() {
+func (s *Supervisor) decrementAwaited() {
 	s.awaited--
-	if s.awaited == 0 && s.idle != nil {
-		close(s.idle)
-		s.idle = nil
+	if s.awaited == 0 && s.returned != nil {
+		close(s.returned)
+		s.returned = nil
 	}
-	s.hush()
+	s.closeIfDone()
 }
 
 // hush says so when there is nobody left to wait for. The lock is held.
-func (s *Supervisor) hush() {
+func (s *Supervisor) closeIfDone() {
 	if s.closed && s.awaited == 0 {
-		close(s.quiet)
+		close(s.done)
 	}
 }

@@ -13,85 +13,85 @@ type stage uint8
 const (
 	signalled stage = iota // it was asked to stop
 	cancelled              // its context was cancelled
-	polled                 // it is waited for without end
+	polling                // it is waited for without end
 )
 
 // notice is what is to be told when the lock is not held any more.
 // The zero value is nothing.
-type notice struct {
+type warning struct {
 	handler         *handler.Declaration
 	reason, message string
-	ended           bool
+	requeue         bool
 }
 
-func (g *Group) tell(n notice) {
+func (g *Group) emit(n warning) {
 	if n.handler != nil {
 		g.host.Warn(n.handler, n.reason, n.message)
 	}
-	if n.ended {
+	if n.requeue {
 		g.host.Requeue()
 	}
 }
 
 // halt stops the worker: at once if it does not run, by its stages if it is a
 // running daemon, and after its call if it is a timer. The lock is held.
-func (w *worker) halt(reason handler.StopReason) {
-	w.mark(reason | handler.StopSignalled)
+func (w *worker) requestStop(reason handler.StopReason) {
+	w.setStopReason(reason | handler.StopSignalled)
 	switch {
 	case w.phase == waiting:
-		w.disarm()
-		w.enter(off)
-	case w.phase != running || w.told:
+		w.stopTimer()
+		w.setPhase(off)
+	case w.phase != running || w.stopRequested:
 		return
-	case w.daemon():
-		w.told = true
-		w.terminate()
+	case w.isDaemon():
+		w.stopRequested = true
+		w.beginTermination()
 	default:
-		w.told = true
+		w.stopRequested = true
 	}
 }
 
 // mark tells a daemon why it is to stop, and thereby that it is.
-func (w *worker) mark(reason handler.StopReason) {
-	if w.stop != nil {
-		w.stop.Stop(reason)
+func (w *worker) setStopReason(reason handler.StopReason) {
+	if w.stopper != nil {
+		w.stopper.Stop(reason)
 	}
 }
 
 // terminate begins with the stages. The lock is held.
 //
 // Specification: Daemons, "Timeouts".
-func (w *worker) terminate() {
+func (w *worker) beginTermination() {
 	if backoff := w.handler.CancellationBackoff; backoff > 0 {
-		w.arm(time.Now().Add(backoff))
+		w.startTimer(time.Now().Add(backoff))
 		return
 	}
 	w.escalate()
 }
 
 // escalate takes the next stage of the termination. The lock is held.
-func (w *worker) escalate() notice {
+func (w *worker) escalate() warning {
 	timeout := w.handler.CancellationTimeout
 	switch {
 	case timeout != nil && w.stage == signalled:
 		w.stage = cancelled
-		w.mark(handler.StopCancelled)
+		w.setStopReason(handler.StopCancelled)
 		w.cancel(errStopped)
-		w.arm(time.Now().Add(*timeout))
+		w.startTimer(time.Now().Add(*timeout))
 	case timeout != nil:
 		return w.abandon()
 	case w.stage == signalled:
-		w.stage = polled
-		w.arm(time.Now().Add(w.polling()))
+		w.stage = polling
+		w.startTimer(time.Now().Add(w.pollInterval()))
 	default:
-		w.arm(time.Now().Add(w.polling()))
-		return notice{handler: w.handler, reason: ReasonStopping, message: fmt.Sprintf(
+		w.startTimer(time.Now().Add(w.pollInterval()))
+		return warning{handler: w.handler, reason: ReasonStopping, message: fmt.Sprintf(
 			"The daemon %s was asked to stop, and is still running. The object is kept until it returns.", w.handler.ID)}
 	}
-	return notice{}
+	return warning{}
 }
 
-func (w *worker) polling() time.Duration {
+func (w *worker) pollInterval() time.Duration {
 	if w.handler.CancellationPolling > 0 {
 		return w.handler.CancellationPolling
 	}
@@ -99,11 +99,11 @@ func (w *worker) polling() time.Duration {
 }
 
 // abandon stops to wait for the worker. The lock is held.
-func (w *worker) abandon() notice {
-	w.disarm()
-	w.enter(abandoned)
-	w.mark(handler.StopAbandoned)
-	w.group.supervisor.release()
-	return notice{handler: w.handler, reason: ReasonAbandoned, ended: w.daemon(), message: fmt.Sprintf(
+func (w *worker) abandon() warning {
+	w.stopTimer()
+	w.setPhase(abandoned)
+	w.setStopReason(handler.StopAbandoned)
+	w.group.supervisor.decrementAwaited()
+	return warning{handler: w.handler, reason: ReasonAbandoned, requeue: w.isDaemon(), message: fmt.Sprintf(
 		"The %s %s has not returned in time, and is left to itself. It may still do something, and keeps its memory.", w.handler.Kind, w.handler.ID)}
 }

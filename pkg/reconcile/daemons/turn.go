@@ -11,7 +11,7 @@ import (
 
 // ring does what is due, unless that was put off or cancelled at the last
 // moment. It is a goroutine of its own.
-func (w *worker) ring() {
+func (w *worker) onTimer() {
 	w.group.supervisor.mu.Lock()
 	if w.due.IsZero() || time.Now().Before(w.due) {
 		w.group.supervisor.mu.Unlock()
@@ -19,62 +19,62 @@ func (w *worker) ring() {
 	}
 	switch w.phase {
 	case waiting:
-		visit := w.begin()
+		visit := w.beginRun()
 		w.group.supervisor.mu.Unlock()
 		// The runtime prefers what timers start: on one processor, a handler that
 		// is retried without a delay would keep everybody else from running.
 		runtime.Gosched()
-		visit.run()
+		visit.start()
 	case running:
 		notice := w.escalate()
 		w.group.supervisor.mu.Unlock()
-		w.group.tell(notice)
+		w.group.emit(notice)
 	default:
 		w.group.supervisor.mu.Unlock()
 	}
 }
 
 // begin makes the worker run. The lock is held.
-func (w *worker) begin() *visit {
+func (w *worker) beginRun() *run {
 	s := w.group.supervisor
-	w.enter(running)
-	w.stage, w.told = signalled, false
-	w.began, w.due, w.seen = w.due, time.Time{}, w.group.changes
+	w.setPhase(running)
+	w.stage, w.stopRequested = signalled, false
+	w.lastDue, w.due, w.seenChanges = w.due, time.Time{}, w.group.changeCount
 	s.awaited++
-	v := &visit{worker: w, working: s.working}
-	if w.daemon() {
-		v.working, w.cancel = context.WithCancelCause(s.working)
-		w.stop = handler.NewStopper()
-		v.stop = w.stop
+	v := &run{worker: w, workerCtx: s.handlerCtx}
+	if w.isDaemon() {
+		v.workerCtx, w.cancel = context.WithCancelCause(s.handlerCtx)
+		w.stopper = handler.NewStopper()
+		v.stopper = w.stopper
 	}
 	return v
 }
 
 // finish decides what becomes of the worker after an attempt.
-func (w *worker) finish(o execution.Outcome) {
-	if w.settle(o) {
+func (w *worker) endRun(o execution.Outcome) {
+	if w.applyOutcome(o) {
 		w.group.host.Requeue()
 	}
 }
 
 // settle is finish under the lock. It tells whether a pass is needed.
-func (w *worker) settle(o execution.Outcome) bool {
+func (w *worker) applyOutcome(o execution.Outcome) bool {
 	s := w.group.supervisor
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer w.group.leave()
+	defer w.group.forgetIfStopped()
 	if w.phase == running {
-		s.release()
+		s.decrementAwaited()
 	}
-	w.disarm()
-	if w.daemon() {
+	w.stopTimer()
+	if w.isDaemon() {
 		w.cancel(nil)
-		w.stop, w.cancel = nil, nil
+		w.stopper, w.cancel = nil, nil
 	}
-	if w.told {
-		w.enter(off)
-		return w.daemon() || !w.group.closed
+	if w.stopRequested {
+		w.setPhase(off)
+		return w.isDaemon() || !w.group.closed
 	}
-	w.schedule(o)
-	return w.daemon() && w.phase == ended
+	w.scheduleNext(o)
+	return w.isDaemon() && w.phase == ended
 }

@@ -26,10 +26,10 @@ var (
 // NameInformer follows which objects of a cluster-scoped resource there are, by their
 // metadata alone. It is safe for concurrent use.
 type NameInformer struct {
-	resource schema.GroupVersionResource
-	reviews  authorization.SelfSubjectAccessReviewInterface
-	informer cache.SharedIndexInformer
-	handling cache.ResourceEventHandlerRegistration
+	resource      schema.GroupVersionResource
+	accessReviews authorization.SelfSubjectAccessReviewInterface
+	informer      cache.SharedIndexInformer
+	registration  cache.ResourceEventHandlerRegistration
 }
 
 // NewNameInformer makes one, which has to be run. It calls changed for every object that
@@ -44,14 +44,14 @@ func NewNameInformer(config *rest.Config, client *http.Client, resource schema.G
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be watched: %w", resource.Resource, err)
 	}
-	n := &NameInformer{resource: resource, reviews: clients.AuthorizationV1().SelfSubjectAccessReviews()}
+	n := &NameInformer{resource: resource, accessReviews: clients.AuthorizationV1().SelfSubjectAccessReviews()}
 	n.informer = metadatainformer.NewFilteredMetadataInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
-	err = n.listen(changed, failed)
+	err = n.addHandlers(changed, failed)
 	return n, err
 }
 
-func (n *NameInformer) listen(changed func(), failed func(error)) error {
-	if err := n.informer.SetTransform(bare); err != nil {
+func (n *NameInformer) addHandlers(changed func(), failed func(error)) error {
+	if err := n.informer.SetTransform(stripToNames); err != nil {
 		return err
 	}
 	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { failed(err) }); err != nil {
@@ -62,12 +62,12 @@ func (n *NameInformer) listen(changed func(), failed func(error)) error {
 		UpdateFunc: func(any, any) { changed() },
 		DeleteFunc: func(any) { changed() },
 	})
-	n.handling = handling
+	n.registration = handling
 	return err
 }
 
 // bare leaves out of an object what nobody looks at.
-func bare(item any) (any, error) {
+func stripToNames(item any) (any, error) {
 	object, ok := item.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return item, nil
@@ -84,7 +84,7 @@ func (n *NameInformer) CheckAccess(ctx context.Context) (bool, error) {
 				Verb: verb, Group: n.resource.Group, Version: n.resource.Version, Resource: n.resource.Resource,
 			},
 		}}
-		answer, err := n.reviews.Create(ctx, review, metav1.CreateOptions{})
+		answer, err := n.accessReviews.Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
 			return false, fmt.Errorf("it is not known whether %s may be watched: %w", n.resource.Resource, err)
 		}
@@ -99,7 +99,7 @@ func (n *NameInformer) CheckAccess(ctx context.Context) (bool, error) {
 func (n *NameInformer) Run(ctx context.Context) { n.informer.RunWithContext(ctx) }
 
 // Synced is closed when all names are known that were there at the beginning.
-func (n *NameInformer) Synced() <-chan struct{} { return n.handling.HasSyncedChecker().Done() }
+func (n *NameInformer) Synced() <-chan struct{} { return n.registration.HasSyncedChecker().Done() }
 
 // List are the names, sorted.
 func (n *NameInformer) List() []string {

@@ -44,20 +44,20 @@ func Resolve(selectors []selector.Selector, in Snapshot) Resolution {
 			result.Resources = append(result.Resources, SelectedResource{Resource: r, Selectors: by})
 		}
 	}
-	result.Warnings = append(result.Warnings, result.doubled()...)
+	result.Warnings = append(result.Warnings, result.multipleVersions()...)
 	return result
 }
 
 // resolve finds the resources of one selector; the error is a warning about what
 // is missing, and can come along with resources.
 func (s Snapshot) resolve(sel selector.Selector) ([]selector.Resource, error) {
-	found, err := sel.Resolve(filter(s.Resources, watchable))
-	unseen := s.unseen(sel)
+	found, err := sel.Resolve(filter(s.Resources, isWatchable))
+	unseen := s.unavailableFor(sel)
 	var ambiguous *selector.AmbiguousError
 	if len(unseen) == 0 || errors.As(err, &ambiguous) {
 		return found, s.explain(sel, err)
 	}
-	certain := filter(found, func(r selector.Resource) bool { return !doubtful(r, sel, unseen) })
+	certain := filter(found, func(r selector.Resource) bool { return !isUncertainFor(r, sel, unseen) })
 	if sel.Specific() && len(certain) > 0 {
 		return certain, nil
 	}
@@ -67,7 +67,7 @@ func (s Snapshot) resolve(sel selector.Selector) ([]selector.Resource, error) {
 // doubtful tells whether a resource might not be the one that is meant once the
 // unseen versions are back: another version of it could be the preferred one, or
 // the core group could have one of that name, and win.
-func doubtful(r selector.Resource, sel selector.Selector, unseen []schema.GroupVersion) bool {
+func isUncertainFor(r selector.Resource, sel selector.Selector, unseen []schema.GroupVersion) bool {
 	return slices.ContainsFunc(unseen, func(gv schema.GroupVersion) bool {
 		return gv.Group == r.Group || sel.Specific() && gv.Group == ""
 	})
@@ -86,7 +86,7 @@ func (s Snapshot) explain(sel selector.Selector, err error) error {
 }
 
 // doubled finds the resources that are served in several versions.
-func (r Resolution) doubled() []error {
+func (r Resolution) multipleVersions() []error {
 	var warnings []error
 	served := r.Resources
 	for len(served) > 0 {
@@ -102,7 +102,7 @@ func (r Resolution) doubled() []error {
 	return warnings
 }
 
-func watchable(r selector.Resource) bool { return r.Can("list", "watch") }
+func isWatchable(r selector.Resource) bool { return r.Can("list", "watch") }
 
 func filter(resources []selector.Resource, test func(selector.Resource) bool) []selector.Resource {
 	return slices.DeleteFunc(slices.Clone(resources), func(r selector.Resource) bool { return !test(r) })

@@ -35,26 +35,26 @@ func Scan(ctx context.Context, client Client) (Snapshot, error) {
 	if err != nil && !partial {
 		return Snapshot{}, fmt.Errorf("the API server does not tell its resources: %w", err)
 	}
-	resources, err := collect(lists)
+	resources, err := toResources(lists)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	prefer(resources, groups)
-	return Snapshot{Resources: resources, Failed: reasons(failed)}, nil
+	markPreferred(resources, groups)
+	return Snapshot{Resources: resources, Failed: failures(failed)}, nil
 }
 
 // errSilent says what a stale API is: its name does not help a person.
-var errSilent = errors.New("the server behind its APIService does not answer")
+var errNoAnswer = errors.New("the server behind its APIService does not answer")
 
 // reasons are the group versions that are down. It leaves out those that were
 // removed while they were listed: these are gone.
-func reasons(failed map[schema.GroupVersion]error) map[schema.GroupVersion]error {
+func failures(failed map[schema.GroupVersion]error) map[schema.GroupVersion]error {
 	down := map[schema.GroupVersion]error{}
 	for gv, err := range failed {
 		var stale discovery.StaleGroupVersionError
 		switch {
 		case errors.As(err, &stale):
-			down[gv] = errSilent
+			down[gv] = errNoAnswer
 		case !apierrors.IsNotFound(err):
 			down[gv] = err
 		}
@@ -63,14 +63,14 @@ func reasons(failed map[schema.GroupVersion]error) map[schema.GroupVersion]error
 }
 
 // collect makes the resources, in order.
-func collect(lists []*metav1.APIResourceList) ([]selector.Resource, error) {
+func toResources(lists []*metav1.APIResourceList) ([]selector.Resource, error) {
 	var resources []selector.Resource
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return nil, fmt.Errorf("the API server has an API of an unknown form: %w", err)
 		}
-		resources = append(resources, collectVersion(gv, list.APIResources)...)
+		resources = append(resources, resourcesOf(gv, list.APIResources)...)
 	}
 	slices.SortFunc(resources, func(a, b selector.Resource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Plural, b.Plural), cmp.Compare(a.Version, b.Version))
@@ -81,7 +81,7 @@ func collect(lists []*metav1.APIResourceList) ([]selector.Resource, error) {
 // collectVersion makes the resources of one group version. Subresources come as
 // items of their own, named "pods/status"; those of unlisted resources, as some
 // metrics servers have them, are of no use.
-func collectVersion(gv schema.GroupVersion, items []metav1.APIResource) []selector.Resource {
+func resourcesOf(gv schema.GroupVersion, items []metav1.APIResource) []selector.Resource {
 	var resources []selector.Resource
 	subresources := map[string][]string{}
 	for _, item := range items {
@@ -115,8 +115,8 @@ func toResource(gv schema.GroupVersion, item metav1.APIResource) selector.Resour
 // prefer marks one version of every resource: the one that its group prefers,
 // or if that one lacks the resource, the first of those that have it. A group's
 // newest version often has few of its resources.
-func prefer(resources []selector.Resource, groups []*metav1.APIGroup) {
-	rank := ranks(groups)
+func markPreferred(resources []selector.Resource, groups []*metav1.APIGroup) {
+	rank := rankVersions(groups)
 	best := map[schema.GroupResource]int{}
 	for i, r := range resources {
 		key := r.GVR().GroupResource()
@@ -131,7 +131,7 @@ func prefer(resources []selector.Resource, groups []*metav1.APIGroup) {
 }
 
 // ranks orders the versions of each group by the server's preference.
-func ranks(groups []*metav1.APIGroup) map[schema.GroupVersion]int {
+func rankVersions(groups []*metav1.APIGroup) map[schema.GroupVersion]int {
 	rank := map[schema.GroupVersion]int{}
 	for _, group := range groups {
 		for i, v := range group.Versions {

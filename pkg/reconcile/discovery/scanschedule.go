@@ -16,23 +16,23 @@ type ScanSchedule struct {
 	// Polling: nothing tells when something happens.
 	Polling bool
 
-	pause time.Duration
-	next  time.Time
+	interval time.Duration
+	next     time.Time
 }
 
 // ScanSoon is for when something has happened.
 func (p *ScanSchedule) ScanSoon() {
-	p.pause = min(MinInterval, p.MaxInterval)
-	if at := time.Now().Add(p.pause); p.next.IsZero() || at.Before(p.next) {
+	p.interval = min(MinInterval, p.MaxInterval)
+	if at := time.Now().Add(p.interval); p.next.IsZero() || at.Before(p.next) {
 		p.next = at
 	}
 }
 
 // Scanned is for when somebody has looked; settled, if there is nothing to look for.
 func (p *ScanSchedule) Scanned(settled bool) {
-	p.pause = min(max(2*p.pause, MinInterval), p.MaxInterval)
-	p.next = time.Now().Add(p.pause)
-	if settled && !p.Polling && p.pause == p.MaxInterval {
+	p.interval = min(max(2*p.interval, MinInterval), p.MaxInterval)
+	p.next = time.Now().Add(p.interval)
+	if settled && !p.Polling && p.interval == p.MaxInterval {
 		p.next = time.Time{}
 	}
 }
@@ -40,7 +40,7 @@ func (p *ScanSchedule) Scanned(settled bool) {
 // FirstScanned makes the first look the last one, if it has found everything.
 func (p *ScanSchedule) FirstScanned(settled bool) {
 	if settled {
-		p.pause = p.MaxInterval / 2
+		p.interval = p.MaxInterval / 2
 	}
 	p.Scanned(settled)
 }

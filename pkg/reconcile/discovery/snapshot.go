@@ -50,7 +50,7 @@ func NewSource(config *rest.Config, client *http.Client) (Source, error) {
 
 // unseen are those failed group versions in which the selector could find
 // something, in order.
-func (s Snapshot) unseen(sel selector.Selector) []schema.GroupVersion {
+func (s Snapshot) unavailableFor(sel selector.Selector) []schema.GroupVersion {
 	all := slices.SortedFunc(maps.Keys(s.Failed), func(a, b schema.GroupVersion) int {
 		return strings.Compare(a.String(), b.String())
 	})

@@ -18,8 +18,8 @@ import (
 //
 // The zero value is ready to use; it is for one goroutine.
 type Tracker struct {
-	served []SelectedResource
-	missed map[schema.GroupVersionResource]struct{}
+	selected []SelectedResource
+	missing  map[schema.GroupVersionResource]struct{}
 }
 
 // Update takes a resolution, and the snapshot that it was made of. It returns what
@@ -27,11 +27,11 @@ type Tracker struct {
 // though nothing happens meanwhile.
 func (t *Tracker) Update(r Resolution, in Snapshot) (served []SelectedResource, settled bool) {
 	missed := map[schema.GroupVersionResource]struct{}{}
-	for _, before := range t.served {
-		if slices.ContainsFunc(r.Resources, before.same) {
+	for _, before := range t.selected {
+		if slices.ContainsFunc(r.Resources, before.isSame) {
 			continue
 		}
-		if _, again := t.missed[before.GVR()]; again && !in.doubts(before.Resource) {
+		if _, again := t.missing[before.GVR()]; again && !in.isUncertain(before.Resource) {
 			continue
 		}
 		missed[before.GVR()] = struct{}{}
@@ -39,21 +39,21 @@ func (t *Tracker) Update(r Resolution, in Snapshot) (served []SelectedResource, 
 	}
 	kept := len(served)
 	for _, found := range r.Resources {
-		if !slices.ContainsFunc(served[:kept], found.sibling) {
-			served = append(served, t.merged(found, in))
+		if !slices.ContainsFunc(served[:kept], found.isOtherVersion) {
+			served = append(served, t.keepSelectors(found, in))
 		}
 	}
-	t.served, t.missed = served, missed
-	return served, len(missed) == 0 && r.complete()
+	t.selected, t.missing = served, missed
+	return served, len(missed) == 0 && r.isComplete()
 }
 
 // merged keeps the selectors that cannot find anything for now.
-func (t *Tracker) merged(found SelectedResource, in Snapshot) SelectedResource {
+func (t *Tracker) keepSelectors(found SelectedResource, in Snapshot) SelectedResource {
 	if len(in.Failed) == 0 {
 		return found
 	}
-	for _, before := range t.served {
-		if !before.same(found) {
+	for _, before := range t.selected {
+		if !before.isSame(found) {
 			continue
 		}
 		for _, sel := range before.Selectors {
@@ -66,7 +66,7 @@ func (t *Tracker) merged(found SelectedResource, in Snapshot) SelectedResource {
 }
 
 // doubts tells whether it is not known whether a resource should be served.
-func (s Snapshot) doubts(r selector.Resource) bool {
+func (s Snapshot) isUncertain(r selector.Resource) bool {
 	if _, down := s.Failed[r.GroupVersion()]; down {
 		return true
 	}
@@ -74,7 +74,7 @@ func (s Snapshot) doubts(r selector.Resource) bool {
 }
 
 // complete tells whether all selectors have found what they mean.
-func (r Resolution) complete() bool {
+func (r Resolution) isComplete() bool {
 	return !slices.ContainsFunc(r.Warnings, func(warning error) bool {
 		switch warning.(type) { //nolint:errorlint // they are not wrapped
 		case *selector.NotFoundError, *IncompleteError:
@@ -85,9 +85,9 @@ func (r Resolution) complete() bool {
 	})
 }
 
-func (s SelectedResource) same(other SelectedResource) bool { return s.GVR() == other.GVR() }
+func (s SelectedResource) isSame(other SelectedResource) bool { return s.GVR() == other.GVR() }
 
 // sibling tells whether it is another version of the same resource.
-func (s SelectedResource) sibling(other SelectedResource) bool {
+func (s SelectedResource) isOtherVersion(other SelectedResource) bool {
 	return s.GVR() != other.GVR() && s.GVR().GroupResource() == other.GVR().GroupResource()
 }

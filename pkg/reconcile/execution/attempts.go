@@ -23,14 +23,14 @@ type Attempt struct {
 	// Args is for the arguments of the handler.
 	Args handler.Attempt
 
-	limits limits
-	over   error // the limit that does not allow it
-	cancel context.CancelFunc
+	limits   limits
+	limitErr error // the limit that does not allow it
+	cancel   context.CancelFunc
 }
 
 // Allowed tells whether the handler is to be called: whether none of its limits
 // is over already.
-func (t *Attempt) Allowed() bool { return t.over == nil }
+func (t *Attempt) Allowed() bool { return t.limitErr == nil }
 
 // Begin begins an attempt. The backoff is for handlers that have none of their
 // own. The context is for the handler: it ends with the handler's timeout. The
@@ -41,16 +41,16 @@ func (s *Attempts) Begin(ctx context.Context, d *handler.Declaration, backoff ti
 	if s.started.IsZero() {
 		s.started, t.Args.Started = t.Args.Now, t.Args.Now
 	}
-	ctx, t.cancel, t.over = t.limits.begin(ctx, t.Args)
+	ctx, t.cancel, t.limitErr = t.limits.withTimeout(ctx, t.Args)
 	return ctx, t
 }
 
 // End ends an attempt with what the handler has returned. The context is the one
 // of Begin.
 func (s *Attempts) End(ctx context.Context, t *Attempt, result any, err error) Outcome {
-	outcome := Outcome{Final: true, Err: t.over}
+	outcome := Outcome{Final: true, Err: t.limitErr}
 	if t.Allowed() {
-		outcome = t.limits.end(ctx, t.Args, result, err)
+		outcome = t.limits.evaluate(ctx, t.Args, result, err)
 		t.cancel()
 	}
 	s.retries++

@@ -53,18 +53,18 @@ func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
 }
 
 // attempt calls the handler once, unless a limit is over already.
-func (l limits) attempt(ctx context.Context, a handler.Attempt, call func(ctx context.Context) (any, error)) Outcome {
-	ctx, cancel, err := l.begin(ctx, a)
+func (l limits) call(ctx context.Context, a handler.Attempt, call func(ctx context.Context) (any, error)) Outcome {
+	ctx, cancel, err := l.withTimeout(ctx, a)
 	if err != nil {
 		return Outcome{Final: true, Err: err}
 	}
 	defer cancel()
 	result, err := call(ctx)
-	return l.end(ctx, a, result, err)
+	return l.evaluate(ctx, a, result, err)
 }
 
 // begin makes the context of one call. The error is the limit that is over.
-func (l limits) begin(ctx context.Context, a handler.Attempt) (context.Context, context.CancelFunc, error) {
+func (l limits) withTimeout(ctx context.Context, a handler.Attempt) (context.Context, context.CancelFunc, error) {
 	runtime := a.Now.Sub(a.Started)
 	if err := l.exceeded(a.Retry, runtime, nil); err != nil {
 		return ctx, nil, err
@@ -77,21 +77,21 @@ func (l limits) begin(ctx context.Context, a handler.Attempt) (context.Context, 
 }
 
 // end tells what the call has come to. The context is the one that it had.
-func (l limits) end(ctx context.Context, a handler.Attempt, result any, err error) Outcome {
+func (l limits) evaluate(ctx context.Context, a handler.Attempt, result any, err error) Outcome {
 	took := now().Sub(a.Now)
-	outcome := l.outcome(err)
+	outcome := l.classify(err)
 	outcome.Called = true
 	if outcome.Succeeded() {
 		outcome.Result = result
 	} else {
-		outcome = l.lookAhead(ctx, a, outcome)
+		outcome = l.failEarly(ctx, a, outcome)
 	}
 	outcome.Took = took
 	return outcome
 }
 
 // outcome tells by the error what is to happen next.
-func (l limits) outcome(err error) Outcome {
+func (l limits) classify(err error) Outcome {
 	var temporary *handler.TemporaryError
 	var children *handler.SubhandlersError
 	switch {
@@ -114,7 +114,7 @@ func (l limits) outcome(err error) Outcome {
 
 // lookAhead ends a handler at once if its next attempt would break a limit:
 // nobody gains by waiting for that.
-func (l limits) lookAhead(ctx context.Context, a handler.Attempt, o Outcome) Outcome {
+func (l limits) failEarly(ctx context.Context, a handler.Attempt, o Outcome) Outcome {
 	if o.Final {
 		return o
 	}
@@ -131,7 +131,7 @@ func (l limits) lookAhead(ctx context.Context, a handler.Attempt, o Outcome) Out
 // apply moves the record on by the outcome.
 func (s *State) apply(o Outcome) {
 	s.Retries++
-	s.touched, s.active = true, true
+	s.dirty, s.active = true, true
 	switch {
 	case o.Succeeded():
 		s.finish(true, "")

@@ -13,21 +13,21 @@ import (
 // State is how far one handler is within a cycle.
 type State struct {
 	storage.Record
-	stored  *storage.Record // what the storage holds; nil: nothing
-	touched bool            // whether the record differs from that
-	active  bool            // whether the handler takes part in the cycle
-	kept    bool            // whether the record was made for another purpose
+	stored      *storage.Record // what the storage holds; nil: nothing
+	dirty       bool            // whether the record differs from that
+	active      bool            // whether the handler takes part in the cycle
+	carriedOver bool            // whether the record was made for another purpose
 }
 
 // Stored is the record as the storage holds it; nil if there is none.
 func (s *State) Stored() *storage.Record { return s.stored }
 
 // refer makes the record point to that of a sub-handler.
-func (s *State) refer(id string) {
+func (s *State) addSubref(id string) {
 	if !slices.Contains(s.Subrefs, id) {
 		s.Subrefs = append(slices.Clone(s.Subrefs), id)
 		slices.Sort(s.Subrefs)
-		s.touched = true
+		s.dirty = true
 	}
 }
 
@@ -71,10 +71,10 @@ func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 	switch {
 	case state.Started.IsZero() || (!same && !keep):
 		state.Record = storage.Record{Started: now(), Purpose: purpose}
-		state.touched = true
+		state.dirty = true
 	case state.Purpose != purpose:
 		state.Purpose = purpose
-		state.touched, state.kept = true, true
+		state.dirty, state.carriedOver = true, true
 	}
 	state.active = true
 	return state
@@ -105,22 +105,22 @@ func (p *Progress) Superseded(purpose cause.Reason) map[cause.Reason]int {
 // HasOpen tells whether the storage holds any record of the purpose: whether an
 // earlier pass has left the cycle unfinished.
 func (p *Progress) HasOpen(purpose cause.Reason) bool {
-	return p.anyStored(func(r *storage.Record) bool { return r.Purpose == purpose })
+	return p.hasStored(func(r *storage.Record) bool { return r.Purpose == purpose })
 }
 
 // HasStartedBy tells whether the storage holds any record that was begun by then.
 func (p *Progress) HasStartedBy(then time.Time) bool {
-	return p.anyStored(func(r *storage.Record) bool { return !r.Started.After(then) })
+	return p.hasStored(func(r *storage.Record) bool { return !r.Started.After(then) })
 }
 
 // HasLeftovers tells whether the storage holds any record that belongs to no change
 // any more. Those of resuming handlers do not count: whoever keeps them is about
 // to finish them, such as another operator that has just started.
 func (p *Progress) HasLeftovers() bool {
-	return p.anyStored(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
+	return p.hasStored(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
 }
 
-func (p *Progress) anyStored(which func(*storage.Record) bool) bool {
+func (p *Progress) hasStored(which func(*storage.Record) bool) bool {
 	for _, state := range p.states {
 		if state.stored != nil && which(state.stored) {
 			return true
@@ -134,20 +134,20 @@ func (p *Progress) Done() bool { _, waiting := p.NextDelay(); return !waiting }
 
 // NextDelay is how long it takes until the next handler of the cycle is due; false
 // if there is none to wait for.
-func (p *Progress) NextDelay() (time.Duration, bool) { return p.wake(maps.Keys(p.states)) }
+func (p *Progress) NextDelay() (time.Duration, bool) { return p.nextDelayOf(maps.Keys(p.states)) }
 
 // wake is Wake of some of the handlers.
-func (p *Progress) wake(ids iter.Seq[string]) (wake time.Duration, waiting bool) {
+func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, waiting bool) {
 	for id := range ids {
 		state := p.states[id]
 		if !state.active || state.Finished() {
 			continue
 		}
-		if asleep := state.RemainingDelay(now()); !waiting || asleep < wake {
-			wake, waiting = asleep, true
+		if remaining := state.RemainingDelay(now()); !waiting || remaining < delay {
+			delay, waiting = remaining, true
 		}
 	}
-	return wake, waiting
+	return delay, waiting
 }
 
 // Counts are the numbers of succeeded and failed handlers of the cycle.
@@ -165,22 +165,22 @@ func (p *Progress) Counts() (succeeded, failed int) {
 
 // Dirty are the ids whose records are to be stored, sorted.
 func (p *Progress) Dirty() []string {
-	return p.ids(func(s *State) bool { return s.touched && s.active })
+	return p.idsWhere(func(s *State) bool { return s.dirty && s.active })
 }
 
 // Stored are the ids whose records the storage holds, sorted.
 func (p *Progress) Stored() []string {
-	return p.ids(func(s *State) bool { return s.stored != nil })
+	return p.idsWhere(func(s *State) bool { return s.stored != nil })
 }
 
 // IDs are all the ids that are known: those of the declared handlers, and of the
 // sub-handlers that have ever been seen. Sorted.
-func (p *Progress) IDs() []string { return p.ids(func(*State) bool { return true }) }
+func (p *Progress) IDs() []string { return p.idsWhere(func(*State) bool { return true }) }
 
 // Has tells whether there is a handler of the id.
 func (p *Progress) Has(id string) bool { _, known := p.states[id]; return known }
 
-func (p *Progress) ids(which func(*State) bool) []string {
+func (p *Progress) idsWhere(which func(*State) bool) []string {
 	ids := slices.Sorted(maps.Keys(p.states))
 	return slices.DeleteFunc(ids, func(id string) bool { return !which(p.states[id]) })
 }
@@ -188,9 +188,9 @@ func (p *Progress) ids(which func(*State) bool) []string {
 // MarkStored says that the storage now holds the records as they are.
 func (p *Progress) MarkStored() {
 	for _, state := range p.states {
-		if state.active && state.touched {
+		if state.active && state.dirty {
 			record := state.Record
-			state.stored, state.touched = &record, false
+			state.stored, state.dirty = &record, false
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (p *Progress) Fail(id string, err error) {
 func (s *State) finish(success bool, message string) {
 	s.Stopped, s.Delayed = now(), time.Time{}
 	s.Success, s.Failure, s.Message = success, !success, message
-	s.touched, s.active = true, true
+	s.dirty, s.active = true, true
 }
 
 // now is the time in the precision of the persisted records.

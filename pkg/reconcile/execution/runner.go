@@ -57,11 +57,11 @@ var ErrCancelled = errors.New("the handler was cancelled because the operator is
 // The handlers have entered the progress before.
 func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 	r.ctx = ctx
-	for _, due := range r.chosen(handlers) {
+	for _, due := range r.selectDue(handlers) {
 		if err := r.BeforeAttempt(r.ctx); err != nil {
 			return err
 		}
-		if err := r.attempt(ctx, due.Declaration, nil); err != nil {
+		if err := r.runHandler(ctx, due.Declaration, nil); err != nil {
 			return err
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 }
 
 // chosen are those of the due handlers that the lifecycle wants to be called now.
-func (r *Runner) chosen(handlers registry.Handlers) []handler.Due {
+func (r *Runner) selectDue(handlers registry.Handlers) []handler.Due {
 	due := r.due(handlers)
 	if len(due) == 0 {
 		return nil // there is nothing to choose from
@@ -90,20 +90,20 @@ func (r *Runner) due(handlers registry.Handlers) []handler.Due {
 
 // attempt calls one handler with its sub-handlers. The error is not the
 // handler's but that of the run.
-func (r *Runner) attempt(ctx context.Context, d *handler.Declaration, ancestors []*children) error {
+func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) error {
 	state := r.Progress.Load(d.ID)
 	callCtx, subject := r.Prepare(ctx, d)
 	subject.Patch = &patch.Patch{}
-	family := &children{runner: r, parent: d, ancestors: ancestors}
+	subs := &subhandlers{runner: r, parent: d, ancestors: ancestors}
 	attempt := handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
-	change := handler.NewChange(subject, d.Param, attempt, d.Transition(r.Cause), family)
+	change := handler.NewChange(subject, d.Param, attempt, d.Transition(r.Cause), subs)
 
-	outcome := limitsOf(d, r.Backoff).attempt(callCtx, attempt, func(ctx context.Context) (any, error) {
-		return family.call(ctx, change)
+	outcome := limitsOf(d, r.Backoff).call(callCtx, attempt, func(ctx context.Context) (any, error) {
+		return subs.callParent(ctx, change)
 	})
 	switch {
-	case family.interrupted != nil:
-		return family.interrupted
+	case subs.interrupted != nil:
+		return subs.interrupted
 	case r.ctx.Err() != nil && outcome.Err != nil:
 		return ErrCancelled
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // children are the sub-handlers that one call of a handler has registered.
-type children struct {
+type subhandlers struct {
 	runner    *Runner
 	parent    *handler.Declaration
-	ancestors []*children // those in whose calls this one happens
+	ancestors []*subhandlers // those in whose calls this one happens
 
 	handlers registry.Handlers
 	problems []error
@@ -22,10 +22,10 @@ type children struct {
 	interrupted error
 }
 
-var _ handler.Subhandlers = (*children)(nil)
+var _ handler.Subhandlers = (*subhandlers)(nil)
 
 // call calls the handler, and the sub-handlers that it has left to us.
-func (c *children) call(ctx context.Context, change *handler.Change) (any, error) {
+func (c *subhandlers) callParent(ctx context.Context, change *handler.Change) (any, error) {
 	if err := c.parent.Call(ctx, change); err != nil {
 		return nil, err
 	}
@@ -37,22 +37,22 @@ func (c *children) call(ctx context.Context, change *handler.Change) (any, error
 }
 
 // Register takes a sub-handler, or the reason why there is none.
-func (c *children) Register(d *handler.Declaration, err error) {
+func (c *subhandlers) Register(d *handler.Declaration, err error) {
 	if err != nil {
 		c.problems = append(c.problems, err)
 		return
 	}
-	child := d.Under(c.parent)
-	if slices.ContainsFunc(c.handlers, func(other *handler.Declaration) bool { return other.ID == child.ID }) {
-		c.problems = append(c.problems, fmt.Errorf("%s: two sub-handlers have the id %q: each needs its own", d.DeclaredAt, child.ID))
+	sub := d.Under(c.parent)
+	if slices.ContainsFunc(c.handlers, func(other *handler.Declaration) bool { return other.ID == sub.ID }) {
+		c.problems = append(c.problems, fmt.Errorf("%s: two sub-handlers have the id %q: each needs its own", d.DeclaredAt, sub.ID))
 		return
 	}
-	c.handlers = append(c.handlers, child)
+	c.handlers = append(c.handlers, sub)
 }
 
 // Execute runs the sub-handlers that are due. It returns nil when all of them
 // are done, and a SubhandlersError when some must be waited for.
-func (c *children) Execute(ctx context.Context) error {
+func (c *subhandlers) Execute(ctx context.Context) error {
 	switch {
 	case c.interrupted != nil:
 		return &handler.SubhandlersError{}
@@ -60,24 +60,24 @@ func (c *children) Execute(ctx context.Context) error {
 		return handler.Permanent(errors.Join(c.problems...))
 	}
 	selected := c.handlers.Selected(c.runner.Cause)
-	ids := c.enter(selected)
-	for _, due := range c.runner.chosen(selected) {
-		if err := c.run(ctx, due.Declaration); err != nil {
+	ids := c.include(selected)
+	for _, due := range c.runner.selectDue(selected) {
+		if err := c.runOne(ctx, due.Declaration); err != nil {
 			return err
 		}
 	}
-	if wake, waiting := c.runner.Progress.wake(slices.Values(ids)); waiting {
-		return &handler.SubhandlersError{Delay: wake}
+	if delay, waiting := c.runner.Progress.nextDelayOf(slices.Values(ids)); waiting {
+		return &handler.SubhandlersError{Delay: delay}
 	}
 	return nil
 }
 
 // enter makes the sub-handlers take part in the cycle.
-func (c *children) enter(selected registry.Handlers) (ids []string) {
-	kept := c.runner.Progress.Load(c.parent.ID).kept
+func (c *subhandlers) include(selected registry.Handlers) (ids []string) {
+	carriedOver := c.runner.Progress.Load(c.parent.ID).carriedOver
 	for _, d := range selected {
-		c.runner.Progress.Include(d.ID, c.runner.Cause.Reason, kept)
-		c.refer(d.ID)
+		c.runner.Progress.Include(d.ID, c.runner.Cause.Reason, carriedOver)
+		c.addReferences(d.ID)
 		ids = append(ids, d.ID)
 	}
 	return ids
@@ -85,19 +85,19 @@ func (c *children) enter(selected registry.Handlers) (ids []string) {
 
 // refer makes the parent's record, and those of its ancestors, point to the
 // sub-handler's one, so that it can be found and purged without being declared.
-func (c *children) refer(id string) {
+func (c *subhandlers) addReferences(id string) {
 	for _, above := range append(slices.Clone(c.ancestors), c) {
-		c.runner.Progress.Load(above.parent.ID).refer(id)
+		c.runner.Progress.Load(above.parent.ID).addSubref(id)
 	}
 }
 
-func (c *children) run(ctx context.Context, d *handler.Declaration) error {
+func (c *subhandlers) runOne(ctx context.Context, d *handler.Declaration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the parent's time is over
 	}
 	err := c.runner.BeforeAttempt(c.runner.ctx)
 	if err == nil {
-		err = c.runner.attempt(ctx, d, append(slices.Clone(c.ancestors), c))
+		err = c.runner.runHandler(ctx, d, append(slices.Clone(c.ancestors), c))
 	}
 	if err != nil {
 		c.interrupted = err

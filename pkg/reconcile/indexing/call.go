@@ -15,21 +15,21 @@ import (
 
 // shortestPause is for errors without a delay: a function that fails all the time
 // must not keep the watch waiting all the time.
-const shortestPause = 100 * time.Millisecond
+const minRetryDelay = 100 * time.Millisecond
 
 // index brings one object in one index up to date. The series is of the attempts
 // that have failed before.
-func (x *Indexer) index(ctx context.Context, at entry, body *object.Body, series execution.Attempts) {
-	outcome, matched := x.attempt(ctx, at, body, &series)
+func (x *Indexer) indexObject(ctx context.Context, at entry, body *object.Body, attempts execution.Attempts) {
+	outcome, matched := x.callWithFilters(ctx, at, body, &attempts)
 	switch {
 	case ctx.Err() != nil: // what it has come to says nothing of the object
 	case !matched:
 		at.handler.Table.Remove(at.owner)
 	case outcome.Err != nil:
 		at.handler.Table.Remove(at.owner)
-		known := &failure{uid: body.UID(), series: series}
+		known := &failure{uid: body.UID(), attempts: attempts}
 		if !outcome.Final {
-			known.timer = time.AfterFunc(max(outcome.Delay, shortestPause), func() { x.again(ctx, at, known) })
+			known.timer = time.AfterFunc(max(outcome.Delay, minRetryDelay), func() { x.retry(ctx, at, known) })
 		}
 		x.failing[at] = known
 	}
@@ -37,21 +37,21 @@ func (x *Indexer) index(ctx context.Context, at entry, body *object.Body, series
 
 // again indexes an object whose pause is over. It can be gone or replaced by now:
 // then the event that tells so is on its way.
-func (x *Indexer) again(ctx context.Context, at entry, known *failure) {
+func (x *Indexer) retry(ctx context.Context, at entry, known *failure) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.failing[at] != known || ctx.Err() != nil {
 		return
 	}
-	x.forget(at)
+	x.forgetFailure(at)
 	if body := x.Current(at.owner); body != nil && body.UID() == known.uid {
-		x.index(ctx, at, body, known.series)
+		x.indexObject(ctx, at, body, known.attempts)
 	}
 }
 
 // attempt calls the function, unless the object does not match its filters. A
 // filter that fails is an error of the function.
-func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, series *execution.Attempts) (outcome execution.Outcome, matched bool) {
+func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Body, attempts *execution.Attempts) (outcome execution.Outcome, matched bool) {
 	ctx, subject := x.Prepare(ctx, body, at.handler)
 	failed := handler.WithRecover(func() error {
 		matched = at.handler.InScope(&handler.Cause{CallContext: subject})
@@ -60,14 +60,14 @@ func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, seri
 	if !matched && failed == nil {
 		return execution.Outcome{}, false
 	}
-	outcome = series.Try(ctx, at.handler, x.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
+	outcome = attempts.Try(ctx, at.handler, x.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
 		if failed != nil {
 			return nil, failed
 		}
-		return nil, at.call(ctx, subject, a)
+		return nil, at.callAndStore(ctx, subject, a)
 	})
 	if ctx.Err() == nil {
-		report(handlerlog.LogOnly(subject.Logger), outcome)
+		logFailure(handlerlog.LogOnly(subject.Logger), outcome)
 		if x.Measure != nil {
 			x.Measure(at.handler, outcome)
 		}
@@ -76,7 +76,7 @@ func (x *Indexer) attempt(ctx context.Context, at entry, body *object.Body, seri
 }
 
 // call calls the function, and puts what it returns into the index.
-func (at entry) call(ctx context.Context, subject handler.CallContext, a handler.Attempt) error {
+func (at entry) callAndStore(ctx context.Context, subject handler.CallContext, a handler.Attempt) error {
 	values, err := at.handler.CallIndex(ctx, handler.NewIndexed(subject, at.handler.Param, a))
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (at entry) call(ctx context.Context, subject handler.CallContext, a handler
 
 // report logs what has come of an attempt that has failed. Successes are many, and
 // of no interest.
-func report(log logr.Logger, o execution.Outcome) {
+func logFailure(log logr.Logger, o execution.Outcome) {
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:

@@ -49,9 +49,9 @@ type entry struct {
 
 // failure is what is remembered of an entry whose function has failed.
 type failure struct {
-	uid    types.UID
-	series execution.Attempts
-	timer  *time.Timer // until the next attempt; nil: there is none
+	uid      types.UID
+	attempts execution.Attempts
+	timer    *time.Timer // until the next attempt; nil: there is none
 }
 
 // New makes an Indexer. It has no goroutine of its own.
@@ -78,8 +78,8 @@ func (x *Indexer) Update(ctx context.Context, owner object.Key, body *object.Bod
 		if known != nil && known.uid == body.UID() {
 			continue // excluded, for ever or until the pause is over
 		}
-		x.forget(at)
-		x.index(ctx, at, body, execution.Attempts{})
+		x.forgetFailure(at)
+		x.indexObject(ctx, at, body, execution.Attempts{})
 	}
 }
 
@@ -92,7 +92,7 @@ func (x *Indexer) Remove(owner object.Key) {
 		return
 	}
 	for _, d := range x.Handlers {
-		x.forget(entry{owner, d})
+		x.forgetFailure(entry{owner, d})
 		d.Table.Remove(owner)
 	}
 }
@@ -103,7 +103,7 @@ func (x *Indexer) RemoveFunc(gone func(owner object.Key) bool) {
 	defer x.mu.Unlock()
 	for at := range x.failing {
 		if gone(at.owner) {
-			x.forget(at)
+			x.forgetFailure(at)
 		}
 	}
 	for _, d := range x.Handlers {
@@ -119,12 +119,12 @@ func (x *Indexer) Close() {
 	defer x.mu.Unlock()
 	x.closed = true
 	for at := range x.failing {
-		x.forget(at)
+		x.forgetFailure(at)
 	}
 }
 
 // forget drops what is remembered of an entry.
-func (x *Indexer) forget(at entry) {
+func (x *Indexer) forgetFailure(at entry) {
 	if known := x.failing[at]; known != nil && known.timer != nil {
 		known.timer.Stop()
 	}

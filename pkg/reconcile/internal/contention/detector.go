@@ -20,9 +20,9 @@ const (
 type Detector[K comparable] struct {
 	delays []time.Duration
 
-	mu      sync.Mutex
-	objects map[K]*entry
-	sweeps  bool // a sweep is due
+	mu         sync.Mutex
+	objects    map[K]*entry
+	cleanupDue bool // a sweep is due
 }
 
 // New makes a table. The delays are the pauses in a dispute, the last of which
@@ -33,11 +33,11 @@ func New[K comparable](delays []time.Duration) *Detector[K] {
 
 // entry is about one object.
 type entry struct {
-	written marks     // what we have written last, field by field
-	at      time.Time // and when
-	undone  int       // how many times in a row
-	since   time.Time // the last of them
-	pause   time.Duration
+	hashes        fieldHashes // what we have written last, field by field
+	writtenAt     time.Time   // and when
+	overwrites    int         // how many times in a row
+	lastOverwrite time.Time   // the last of them
+	delay         time.Duration
 }
 
 // Finding is what a write is about to restore.
@@ -50,86 +50,86 @@ type Finding struct {
 
 // Check compares a merge patch, which is to be the smallest one for the body, with
 // what was written before.
-func (t *Detector[K]) Check(name K, body, merge map[string]any) Finding {
+func (t *Detector[K]) Check(key K, body, merge map[string]any) Finding {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := t.objects[name]
+	known := t.objects[key]
 	if known == nil {
 		return Finding{}
 	}
-	fields := known.written.restored(body, merge)
-	undone := known.undone
-	if known.calm() {
-		undone = 0
+	fields := known.hashes.overwritten(body, merge)
+	overwrites := known.overwrites
+	if known.isOver() {
+		overwrites = 0
 	}
-	return Finding{Fields: fields, Begins: len(fields) > 0 && undone+1 == Threshold}
+	return Finding{Fields: fields, Begins: len(fields) > 0 && overwrites+1 == Threshold}
 }
 
 // RecordWrite notes what was written, as far as the server has taken it, and tells for
 // how long the object is to be left alone.
-func (t *Detector[K]) RecordWrite(name K, merge map[string]any, taken func(object.Path, any) bool, found Finding) time.Duration {
+func (t *Detector[K]) RecordWrite(key K, merge map[string]any, taken func(object.Path, any) bool, finding Finding) time.Duration {
 	if len(t.delays) == 0 {
 		return 0
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := t.objects[name]
+	known := t.objects[key]
 	if known == nil {
 		known = &entry{}
-		t.objects[name] = known
-		t.sweep()
+		t.objects[key] = known
+		t.scheduleCleanup()
 	}
-	known.at = time.Now()
-	known.written = known.written.with(merge, taken)
-	if len(found.Fields) == 0 {
+	known.writtenAt = time.Now()
+	known.hashes = known.hashes.updated(merge, taken)
+	if len(finding.Fields) == 0 {
 		return 0
 	}
-	return known.undo(t.delays)
+	return known.countOverwrite(t.delays)
 }
 
 // undo counts, and tells the next pause.
-func (e *entry) undo(delays []time.Duration) time.Duration {
-	if e.calm() {
-		e.undone, e.pause = 0, 0
+func (e *entry) countOverwrite(delays []time.Duration) time.Duration {
+	if e.isOver() {
+		e.overwrites, e.delay = 0, 0
 	}
-	e.undone++
-	e.since = time.Now()
-	if over := e.undone - Threshold; over >= 0 {
-		e.pause = delays[min(over, len(delays)-1)]
+	e.overwrites++
+	e.lastOverwrite = time.Now()
+	if over := e.overwrites - Threshold; over >= 0 {
+		e.delay = delays[min(over, len(delays)-1)]
 	}
-	return e.pause
+	return e.delay
 }
 
 // Delay is for how long an object is still to be left alone.
-func (t *Detector[K]) Delay(name K) time.Duration {
+func (t *Detector[K]) Delay(key K) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.objects[name]; known != nil && known.pause > 0 {
-		return max(0, time.Until(known.since.Add(known.pause)))
+	if known := t.objects[key]; known != nil && known.delay > 0 {
+		return max(0, time.Until(known.lastOverwrite.Add(known.delay)))
 	}
 	return 0
 }
 
 // calm tells whether nothing was undone for so long that a dispute would be over.
-func (e *entry) calm() bool { return time.Since(e.since) > Window+2*e.pause }
+func (e *entry) isOver() bool { return time.Since(e.lastOverwrite) > Window+2*e.delay }
 
 // sweep forgets, soon, what is over.
-func (t *Detector[K]) sweep() {
-	if t.sweeps {
+func (t *Detector[K]) scheduleCleanup() {
+	if t.cleanupDue {
 		return
 	}
-	t.sweeps = true
+	t.cleanupDue = true
 	time.AfterFunc(Window, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.sweeps = false
-		for name, known := range t.objects {
-			if known.calm() && time.Since(known.at) >= Window {
-				delete(t.objects, name)
+		t.cleanupDue = false
+		for key, known := range t.objects {
+			if known.isOver() && time.Since(known.writtenAt) >= Window {
+				delete(t.objects, key)
 			}
 		}
 		if len(t.objects) > 0 {
-			t.sweep()
+			t.scheduleCleanup()
 		}
 	})
 }

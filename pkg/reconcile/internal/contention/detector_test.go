@@ -140,7 +140,7 @@ func TestNothingIsKeptOfObjectsAtRest(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(o.table.objects) != 0 || o.table.sweeps {
+		if len(o.table.objects) != 0 || o.table.cleanupDue {
 			t.Errorf("left: %v", o.table.objects)
 		}
 	})

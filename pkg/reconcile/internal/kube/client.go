@@ -54,7 +54,7 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 
 // Get reads one object, live. A temporary failure is repeated.
 func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Snapshot, error) {
-	return c.one(ctx, c.rest.Get(), key, "", temporary)
+	return c.requestObject(ctx, c.rest.Get(), key, "", isTemporary)
 }
 
 // Patch applies a merge patch to an object, or to one of its subresources, and
@@ -62,31 +62,31 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Sna
 // executed; after any other failure, it may have been. Fields that the resource does not have
 // are dropped: the server need not warn of them, for the caller sees that.
 func (c *Client) Patch(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) (*object.Snapshot, error) {
-	return c.one(ctx, c.merging(merge), key, subresource, unexecuted)
+	return c.requestObject(ctx, c.mergePatch(merge), key, subresource, isNotExecuted)
 }
 
 // DryRun asks the server what it would say to such a patch. Nothing is stored.
 func (c *Client) DryRun(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) error {
-	_, err := c.one(ctx, c.merging(merge).Param("dryRun", metav1.DryRunAll), key, subresource, temporary)
+	_, err := c.requestObject(ctx, c.mergePatch(merge).Param("dryRun", metav1.DryRunAll), key, subresource, isTemporary)
 	return err
 }
 
-func (c *Client) merging(merge []byte) *rest.Request {
+func (c *Client) mergePatch(merge []byte) *rest.Request {
 	return c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").Body(merge)
 }
 
-func (c *Client) one(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string, worth func(error) bool) (*object.Snapshot, error) {
-	request = c.scoped(request, key.Namespace).Name(key.Name)
+func (c *Client) requestObject(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string, isRetriable func(error) bool) (*object.Snapshot, error) {
+	request = c.withScope(request, key.Namespace).Name(key.Name)
 	if subresource != "" {
 		request = request.SubResource(subresource)
 	}
-	data, err := c.do(ctx, request, worth)
+	data, err := c.doWithRetry(ctx, request, isRetriable)
 	if err != nil {
 		return nil, err
 	}
 	return object.ParseSnapshot(data)
 }
 
-func (c *Client) scoped(request *rest.Request, namespace string) *rest.Request {
+func (c *Client) withScope(request *rest.Request, namespace string) *rest.Request {
 	return request.NamespaceIfScoped(namespace, namespace != "").Resource(c.resource.Plural)
 }

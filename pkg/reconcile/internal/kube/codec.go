@@ -32,7 +32,7 @@ func (c codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	return []runtime.SerializerInfo{{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
 		EncodesAsText: true, Serializer: c,
-		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: stream{c}, Framer: stream{c}},
+		StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: watchDecoder{c}, Framer: watchDecoder{c}},
 	}}
 }
 

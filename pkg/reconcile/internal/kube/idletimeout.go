@@ -9,46 +9,46 @@ import (
 // alarm ends a watch that brings nothing for too long: its connection may be dead,
 // with nobody to tell. The watch ends like one that the server has ended, so that
 // it is begun again where it was.
-type alarm struct {
-	answer io.Closer
-	idle   time.Duration
-	timer  *time.Timer // nil: it may be silent for ever
-	rung   atomic.Bool
+type idleTimeout struct {
+	body    io.Closer
+	limit   time.Duration
+	timer   *time.Timer // nil: it may be silent for ever
+	expired atomic.Bool
 }
 
-func newAlarm(idle time.Duration, answer io.Closer) *alarm {
-	a := &alarm{answer: answer, idle: idle}
+func newIdleTimeout(idle time.Duration, answer io.Closer) *idleTimeout {
+	a := &idleTimeout{body: answer, limit: idle}
 	if idle > 0 {
-		a.timer = time.AfterFunc(idle, a.ring)
+		a.timer = time.AfterFunc(idle, a.expire)
 	}
 	return a
 }
 
 // ring unblocks whoever reads.
-func (a *alarm) ring() {
-	a.rung.Store(true)
-	_ = a.answer.Close()
+func (a *idleTimeout) expire() {
+	a.expired.Store(true)
+	_ = a.body.Close()
 }
 
 // put puts the alarm off, since something has come.
-func (a *alarm) put() {
+func (a *idleTimeout) reset() {
 	if a.timer != nil {
-		a.timer.Reset(a.idle)
+		a.timer.Reset(a.limit)
 	}
 }
 
 // explain is why nothing can be read any more.
-func (a *alarm) explain(err error) error {
-	if a.rung.Load() {
+func (a *idleTimeout) eofIfExpired(err error) error {
+	if a.expired.Load() {
 		return io.EOF
 	}
 	return err
 }
 
 // Close ends the watch.
-func (a *alarm) Close() error {
+func (a *idleTimeout) Close() error {
 	if a.timer != nil {
 		a.timer.Stop()
 	}
-	return a.answer.Close()
+	return a.body.Close()
 }

@@ -60,13 +60,13 @@ func withKind(item gjson.Result, resource selector.Resource) []byte {
 
 // list reads the objects of a namespace, or a page of them; of all namespaces if it
 // is empty.
-func (c *Client) list(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
+func (c *Client) listPage(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
 	// Reflectors ask for "any version" (0) or "not older than what I had" to spare
 	// the server. After a restart that can be a state from before our own last
 	// writes, and handlers would run again: a list must be consistent.
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
-	request := c.scoped(c.rest.Get(), namespace)
-	data, err := c.attempt(ctx, request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion))
+	request := c.withScope(c.rest.Get(), namespace)
+	data, err := c.doOnce(ctx, request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion))
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func TestEachAttemptHasItsTimeAndPausesEndWithTheContext(t *testing.T) {
 			t.Errorf("got %v after %v", err, took)
 		}
 		failing := &replies{all: []reply{{code: 503}}}
-		if _, err := reach(t, failing, s).Get(ctx, one); code(err) != 503 || time.Since(failing.from) != 59*time.Second {
+		if _, err := reach(t, failing, s).Get(ctx, one); statusCode(err) != 503 || time.Since(failing.from) != 59*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(failing.from))
 		}
 	})

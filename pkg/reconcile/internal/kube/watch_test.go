@@ -114,7 +114,7 @@ func TestAWatchThatIsNotAnsweredIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, _ := io.Pipe()
 		begun, outcomes, err := follow(t.Context(), t, &replies{all: []reply{{}, {code: 200, stream: stream}}})
-		if err != nil || len(outcomes) != 2 || !errors.Is(outcomes[0], errSilent) {
+		if err != nil || len(outcomes) != 2 || !errors.Is(outcomes[0], errNoAnswer) {
 			t.Fatalf("got %v, and %v were told", err, outcomes)
 		}
 		begun.Stop()

@@ -17,23 +17,23 @@ import (
 // every frame four times before it comes to the object in it; for an operator
 // that is a third of what its watches cost. Here a frame is a line, and its two
 // fields are cut out of it.
-type stream struct{ codec } // which refuses to encode
+type watchDecoder struct{ codec } // which refuses to encode
 
 var (
-	_ runtime.Serializer = stream{}
-	_ runtime.Framer     = stream{}
+	_ runtime.Serializer = watchDecoder{}
+	_ runtime.Framer     = watchDecoder{}
 )
 
 // Identifier tells serializers apart.
-func (stream) Identifier() runtime.Identifier { return "kopf-watch" }
+func (watchDecoder) Identifier() runtime.Identifier { return "kopf-watch" }
 
 // Decode reads a watch event. The bytes of its object are those of the frame.
-func (stream) Decode(frame []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+func (watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if !ok {
 		return nil, nil, fmt.Errorf("a watch has events, and %T is none", into)
 	}
-	kind, object, ok := cut(frame)
+	kind, object, ok := splitEvent(frame)
 	if !ok {
 		return nil, nil, errors.New("an event of the watch is cut, or is no event")
 	}
@@ -43,7 +43,7 @@ func (stream) Decode(frame []byte, _ *schema.GroupVersionKind, into runtime.Obje
 
 // cut parts a frame. All API servers write its two fields in the order of the Go
 // type, which can be told without reading the object; the others are searched.
-func cut(frame []byte) (kind string, object []byte, ok bool) {
+func splitEvent(frame []byte) (kind string, object []byte, ok bool) {
 	rest, prefixed := bytes.CutPrefix(frame, []byte(`{"type":"`))
 	word, object, separated := bytes.Cut(rest, []byte(`","object":`))
 	object, closed := bytes.CutSuffix(object, []byte(`}`))
@@ -55,35 +55,35 @@ func cut(frame []byte) (kind string, object []byte, ok bool) {
 }
 
 // NewFrameReader parts the answer to a watch request into frames.
-func (s stream) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
-	return &frames{alarm: newAlarm(s.idle, answer), lines: bufio.NewReaderSize(answer, readAhead)}
+func (s watchDecoder) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
+	return &frameReader{idleTimeout: newIdleTimeout(s.idle, answer), buffer: bufio.NewReaderSize(answer, readBufferSize)}
 }
 
 // NewFrameWriter is asked for by nobody: the engine sends no streams.
-func (stream) NewFrameWriter(into io.Writer) io.Writer { return into }
+func (watchDecoder) NewFrameWriter(into io.Writer) io.Writer { return into }
 
 // readAhead is how much is read from the connection at once: a few objects.
-const readAhead = 16 << 10
+const readBufferSize = 16 << 10
 
 // maxFrame is the size from which on a frame is not read to its end. It is what
 // client-go allows; etcd allows much less.
 const maxFrame = 16 << 20
 
 // frames hands out one frame after another, as runtime.Framer asks for it.
-type frames struct {
-	*alarm
-	lines *bufio.Reader
-	frame []byte // reused
-	rest  []byte // of the frame, not handed out yet
+type frameReader struct {
+	*idleTimeout
+	buffer *bufio.Reader
+	frame  []byte // reused
+	rest   []byte // of the frame, not handed out yet
 }
 
 // Read hands out a frame, or with io.ErrShortBuffer a part of it.
-func (f *frames) Read(into []byte) (int, error) {
+func (f *frameReader) Read(into []byte) (int, error) {
 	if len(f.rest) == 0 {
-		if err := f.next(); err != nil {
-			return 0, f.explain(err)
+		if err := f.readFrame(); err != nil {
+			return 0, f.eofIfExpired(err)
 		}
-		f.put()
+		f.reset()
 	}
 	n := copy(into, f.rest)
 	if f.rest = f.rest[n:]; len(f.rest) > 0 {
@@ -94,10 +94,10 @@ func (f *frames) Read(into []byte) (int, error) {
 
 // next reads a frame: a line, as all API servers of Kubernetes write it; or
 // several ones, if somebody else has broken them.
-func (f *frames) next() error {
+func (f *frameReader) readFrame() error {
 	f.frame = f.frame[:0]
 	for len(f.frame) <= maxFrame {
-		part, err := f.lines.ReadSlice('\n')
+		part, err := f.buffer.ReadSlice('\n')
 		f.frame = append(f.frame, part...)
 		frame := bytes.TrimSpace(f.frame)
 		switch {
@@ -108,7 +108,7 @@ func (f *frames) next() error {
 			return io.ErrUnexpectedEOF
 		case err != nil:
 			return err
-		case !complete(frame):
+		case !isComplete(frame):
 			continue
 		}
 		f.rest = frame
@@ -120,7 +120,7 @@ func (f *frames) next() error {
 // complete tells whether the lines are a whole frame. That a single one is, shows
 // by its ends; whether it is valid, the reader of the object finds out. What does
 // not even begin like an event is handed out too, to fail.
-func complete(frame []byte) bool {
+func isComplete(frame []byte) bool {
 	switch {
 	case len(frame) == 0:
 		return false

@@ -24,7 +24,7 @@ func event(kind, name string, size int) string {
 
 // seen are the events of an answer as client-go gets them, and how it ended.
 func seen(answer io.Reader) (events []string, err error) {
-	framer := stream{}
+	framer := watchDecoder{}
 	decoder := restwatch.NewDecoder(streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(answer)), framer), codec{})
 	for {
 		kind, decoded, err := decoder.Decode()
@@ -107,7 +107,7 @@ func (endless) Read(into []byte) (int, error) {
 
 func BenchmarkWatchEvent(b *testing.B) {
 	text := event(string(watch.Modified), "a", 3000) + "\n"
-	framer := stream{}
+	framer := watchDecoder{}
 	decoder := restwatch.NewDecoder(streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(&repeated{text: text})), framer), codec{})
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
