@@ -55,15 +55,15 @@ func Decide(records map[string]Record, identity string, priority int, now time.T
 	}
 	switch {
 	case len(higher) > 0:
-		return d.pause(ReasonHigherPriority, higher, records, now)
+		return d.pausedBy(ReasonHigherPriority, higher, records, now)
 	case len(same) > 0:
-		return d.pause(ReasonSamePriority, same, records, now)
+		return d.pausedBy(ReasonSamePriority, same, records, now)
 	default:
 		return d
 	}
 }
 
-func (d Decision) pause(because Reason, peers []string, records map[string]Record, now time.Time) Decision {
+func (d Decision) pausedBy(because Reason, peers []string, records map[string]Record, now time.Time) Decision {
 	d.Paused, d.Reason, d.Peers = true, because, peers
 	for _, peer := range peers {
 		if deadline := records[peer].Deadline(now); d.Until.IsZero() || deadline.Before(d.Until) {
@@ -73,7 +73,7 @@ func (d Decision) pause(because Reason, peers []string, records map[string]Recor
 	return d
 }
 
-// same tells whether nothing has changed that a person would want to know.
-func (d Decision) same(other Decision) bool {
+// equal tells whether nothing has changed that a person would want to know.
+func (d Decision) equal(other Decision) bool {
 	return d.Paused == other.Paused && d.Reason == other.Reason && slices.Equal(d.Peers, other.Peers)
 }

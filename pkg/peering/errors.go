@@ -19,12 +19,12 @@ type NotFoundError struct {
 
 func (e *NotFoundError) Error() string {
 	if e.NoResource {
-		return fmt.Sprintf("the cluster does not have the resource of %s: install its definition (config/crd), then create %q%s", e.Kind, e.Name, e.place())
+		return fmt.Sprintf("the cluster does not have the resource of %s: install its definition (config/crd), then create %q%s", e.Kind, e.Name, e.inNamespace())
 	}
-	return fmt.Sprintf("there is no %s %q%s: create it with: echo '%s' | kubectl create -f -", e.Kind, e.Name, e.place(), e.manifest())
+	return fmt.Sprintf("there is no %s %q%s: create it with: echo '%s' | kubectl create -f -", e.Kind, e.Name, e.inNamespace(), e.manifest())
 }
 
-func (e *NotFoundError) place() string {
+func (e *NotFoundError) inNamespace() string {
 	if e.Namespace == "" {
 		return ""
 	}
@@ -47,5 +47,5 @@ func IsNotFound(err error) bool {
 	return errors.As(err, &absent)
 }
 
-// errConflict is what is wrong with peers of the same priority.
-var errConflict = errors.New("several operators have the same priority, and all of them are paused: give them distinct ones (--priority), or stop all but one")
+// errSamePriority is what is wrong with peers of the same priority.
+var errSamePriority = errors.New("several operators have the same priority, and all of them are paused: give them distinct ones (--priority), or stop all but one")

@@ -18,32 +18,32 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// meetingPoint is a peering object in memory, which behaves as one in a cluster.
-type meetingPoint struct {
-	mu      sync.Mutex
-	status  map[string]any // nil: it is not there
-	version int
-	changed chan struct{} // closed with the next change
-	patches []map[string]any
-	failure error // of every request
-	stuck   bool  // the watches show nothing, and do not fail
-	drops   bool  // entries are not kept
-	// meanwhile happens before the next write of the dead, once.
-	meanwhile func()
+// fakeObject is a peering object in memory, which behaves as one in a cluster.
+type fakeObject struct {
+	mu           sync.Mutex
+	status       map[string]any // nil: it is not there
+	version      int
+	changed      chan struct{} // closed with the next change
+	patches      []map[string]any
+	failure      error // of every request
+	stalled      bool  // the watches show nothing, and do not fail
+	dropsEntries bool  // entries are not kept
+	// beforePrune happens before the next write of the dead, once.
+	beforePrune func()
 }
 
-func newMeetingPoint() *meetingPoint {
-	return &meetingPoint{status: map[string]any{}, version: 1, changed: make(chan struct{})}
+func newFakeObject() *fakeObject {
+	return &fakeObject{status: map[string]any{}, version: 1, changed: make(chan struct{})}
 }
 
-func (p *meetingPoint) locate(context.Context, Target) (place, error) {
+func (p *fakeObject) find(context.Context, Target) (peeringAPI, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p, p.failure
 }
 
 // change changes the object, and whatever else is to be changed at once.
-func (p *meetingPoint) change(what func()) {
+func (p *fakeObject) change(what func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	what()
@@ -52,16 +52,16 @@ func (p *meetingPoint) change(what func()) {
 	p.changed = make(chan struct{})
 }
 
-func (p *meetingPoint) set(identity string, entry any) {
+func (p *fakeObject) set(identity string, entry any) {
 	p.change(func() { p.apply(map[string]any{identity: entry}) })
 }
 
-func (p *meetingPoint) remove() { p.change(func() { p.status = nil }) }
+func (p *fakeObject) remove() { p.change(func() { p.status = nil }) }
 
 // fail makes all requests fail, and the watches too; nil heals them.
-func (p *meetingPoint) fail(err error) { p.change(func() { p.failure = err }) }
+func (p *fakeObject) fail(err error) { p.change(func() { p.failure = err }) }
 
-func (p *meetingPoint) apply(entries map[string]any) {
+func (p *fakeObject) apply(entries map[string]any) {
 	p.status = maps.Clone(p.status)
 	for identity, entry := range entries {
 		if entry == nil {
@@ -72,14 +72,14 @@ func (p *meetingPoint) apply(entries map[string]any) {
 	}
 }
 
-func (p *meetingPoint) sight() sight {
-	return sight{status: p.status, version: strconv.Itoa(p.version)}
+func (p *fakeObject) state() peeringState {
+	return peeringState{status: p.status, version: strconv.Itoa(p.version)}
 }
 
-func (p *meetingPoint) watch(ctx context.Context, show func(sight)) error {
+func (p *fakeObject) watch(ctx context.Context, show func(peeringState)) error {
 	for {
 		p.mu.Lock()
-		s, failure, changed, stuck := p.sight(), p.failure, p.changed, p.stuck
+		s, failure, changed, stuck := p.state(), p.failure, p.changed, p.stalled
 		p.mu.Unlock()
 		if failure != nil {
 			return failure
@@ -95,41 +95,41 @@ func (p *meetingPoint) watch(ctx context.Context, show func(sight)) error {
 	}
 }
 
-func (p *meetingPoint) read(context.Context) (sight, error) {
+func (p *fakeObject) read(context.Context) (peeringState, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failure != nil {
-		return sight{}, p.failure
+		return peeringState{}, p.failure
 	}
 	if p.status == nil {
-		return sight{}, &NotFoundError{Kind: "KopfPeering", Name: "default"}
+		return peeringState{}, &NotFoundError{Kind: "KopfPeering", Name: "default"}
 	}
-	return p.sight(), nil
+	return p.state(), nil
 }
 
-func (p *meetingPoint) patch(ctx context.Context, version string, entries map[string]any) (sight, error) {
+func (p *fakeObject) patch(ctx context.Context, version string, entries map[string]any) (peeringState, error) {
 	if _, err := p.read(ctx); err != nil {
-		return sight{}, err
+		return peeringState{}, err
 	}
-	if meanwhile := p.meanwhile; len(entries) > 0 && slices.Contains(slices.Collect(maps.Values(entries)), nil) && meanwhile != nil {
-		p.meanwhile = nil
+	if meanwhile := p.beforePrune; len(entries) > 0 && slices.Contains(slices.Collect(maps.Values(entries)), nil) && meanwhile != nil {
+		p.beforePrune = nil
 		meanwhile()
 	}
 	if version != "" && version != strconv.Itoa(p.currentVersion()) {
-		return sight{}, apierrors.NewConflict(schema.GroupResource{}, "default", nil)
+		return peeringState{}, apierrors.NewConflict(schema.GroupResource{}, "default", nil)
 	}
 	p.change(func() {
 		p.patches = append(p.patches, entries)
-		if !p.drops {
+		if !p.dropsEntries {
 			p.apply(encoded(entries))
 		}
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sight(), nil
+	return p.state(), nil
 }
 
-func (p *meetingPoint) currentVersion() int {
+func (p *fakeObject) currentVersion() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.version
@@ -152,42 +152,42 @@ func encoded(entries map[string]any) map[string]any {
 }
 
 // identities are those that have entries.
-func (p *meetingPoint) identities() []string {
+func (p *fakeObject) identities() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Sorted(maps.Keys(p.status))
 }
 
 // records are the entries that are in order.
-func (p *meetingPoint) records() map[string]Record {
+func (p *fakeObject) records() map[string]Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	records, _ := Parse(p.status)
 	return records
 }
 
-func (p *meetingPoint) writes() int {
+func (p *fakeObject) writes() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.patches)
 }
 
-// operator is a peering in a test, and what it has told.
+// operator is a peering in a test, and what it has decisions.
 type operator struct {
 	*Peering
-	mu   sync.Mutex
-	told []bool
-	log  []string
-	stop func() // and wait until it has left
+	mu       sync.Mutex
+	notified []bool
+	log      []string
+	stop     func() // and wait until it has left
 }
 
-// join lets an operator take part. It is stopped with the test.
-func join(t *testing.T, locate func(context.Context, Target) (place, error), identity string, s settings.Peering, adjust ...func(*Options)) *operator {
+// runPeering lets an operator take part. It is stopped with the test.
+func runPeering(t *testing.T, locate func(context.Context, Target) (peeringAPI, error), identity string, s settings.Peering, adjust ...func(*Options)) *operator {
 	t.Helper()
 	o := &operator{}
 	options := Options{
 		Settings: s, Identity: identity,
-		Notify: func(paused bool) { o.note(func() { o.told = append(o.told, paused) }) },
+		Notify: func(paused bool) { o.note(func() { o.notified = append(o.notified, paused) }) },
 		Logger: logr.New(funcr.New(func(_, args string) { o.note(func() { o.log = append(o.log, args) }) }, funcr.Options{Verbosity: 1}).GetSink()),
 	}
 	for _, change := range adjust {
@@ -215,12 +215,12 @@ func (o *operator) note(what func()) {
 	what()
 }
 
-// history is what was told so far, as text: "active paused active".
+// history is what was decisions so far, as text: "active paused active".
 func (o *operator) history() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var words []string
-	for _, paused := range o.told {
+	for _, paused := range o.notified {
 		words = append(words, map[bool]string{true: "paused", false: "active"}[paused])
 	}
 	return words
@@ -237,8 +237,8 @@ func entry(priority int, lifetime time.Duration) map[string]any {
 	return encoded(map[string]any{"": Record{Priority: priority, LastSeen: time.Now(), Lifetime: lifetime}.encode()})[""].(map[string]any)
 }
 
-// after lets virtual time pass.
-func after(d time.Duration) {
+// advance lets virtual time pass.
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }

@@ -18,33 +18,33 @@ type member struct {
 	lease    string
 	target   Target
 	logger   logr.Logger
-	// locate finds the peering object.
-	locate func(ctx context.Context, target Target) (place, error)
-	// tell takes the decisions, those that change nothing included.
-	tell func(Decision)
+	// find finds the peering object.
+	find func(ctx context.Context, target Target) (peeringAPI, error)
+	// notify takes the decisions, those that change nothing included.
+	notify func(Decision)
 
-	places   chan place
-	sights   chan sight
-	place    place  // nil: not found yet
-	version  string // of the newest sight
-	present  bool   // the object is there
-	entered  bool   // there can be an entry of ours
-	decided  bool
-	decision Decision
-	said     map[string]string // what was complained of last, by subject
+	apis         chan peeringAPI
+	states       chan peeringState
+	api          peeringAPI // nil: not found yet
+	version      string     // of the newest sight
+	objectExists bool       // the object is there
+	mayHaveEntry bool       // there can be an entry of ours
+	decided      bool
+	decision     Decision
+	reported     map[string]string // what was complained of last, by subject
 
-	renewal alarm // when to give the next sign of life
-	expiry  alarm // when a peer that pauses us is dead
-	renewed time.Time
+	renewal     deadlineTimer // when to give the next sign of life
+	expiry      deadlineTimer // when a peer that pauses us is dead
+	lastRenewal time.Time
 }
 
-func newMember(target Target, options Options, locate func(context.Context, Target) (place, error), tell func(Decision)) *member {
+func newMember(target Target, options Options, locate func(context.Context, Target) (peeringAPI, error), tell func(Decision)) *member {
 	return &member{
 		settings: options.Settings, identity: options.Identity, lease: options.Lease, target: target,
 		logger: options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace),
-		locate: locate, tell: tell,
-		places: make(chan place), sights: make(chan sight), said: map[string]string{},
-		renewal: newAlarm(), expiry: newAlarm(),
+		find:   locate, notify: tell,
+		apis: make(chan peeringAPI), states: make(chan peeringState), reported: map[string]string{},
+		renewal: newDeadlineTimer(), expiry: newDeadlineTimer(),
 	}
 }
 
@@ -53,80 +53,80 @@ func (m *member) run(ctx context.Context) {
 	observed := make(chan struct{})
 	go func() {
 		defer close(observed)
-		m.observe(klog.NewContext(ctx, m.logger))
+		m.watchObject(klog.NewContext(ctx, m.logger))
 	}()
 	for ctx.Err() == nil {
 		select {
-		case m.place = <-m.places:
+		case m.api = <-m.apis:
 			m.version = "" // those of another group do not compare
-		case s := <-m.sights:
-			m.look(ctx, s)
+		case s := <-m.states:
+			m.handleState(ctx, s)
 		case <-m.renewal.C:
 			m.keepAlive(ctx)
 		case <-m.expiry.C:
-			m.reread(ctx)
+			m.refresh(ctx)
 		case <-ctx.Done():
 		}
 	}
 	<-observed
 	m.renewal.cancel()
 	m.expiry.cancel()
-	m.leave(ctx)
+	m.removeEntry(ctx)
 }
 
-// look takes note of what has been seen, unless something newer was seen before:
+// handleState takes note of what has been seen, unless something newer was seen before:
 // the answers to writes can be ahead of the watch.
-func (m *member) look(ctx context.Context, s sight) {
+func (m *member) handleState(ctx context.Context, s peeringState) {
 	switch {
 	case s.err != nil:
-		m.troubled(s.err)
-	case m.outdated(s.version):
+		m.handleError(s.err)
+	case m.isOutdated(s.version):
 	case s.status == nil:
 		m.version = s.version
-		m.missing(m.target.absent(false))
+		m.handleMissing(m.target.notFound(false))
 	default:
 		m.version = s.version
-		m.found(ctx, s)
+		m.handlePresent(ctx, s)
 	}
 }
 
-func (m *member) outdated(version string) bool {
+func (m *member) isOutdated(version string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, m.version)
 	return err == nil && order < 0
 }
 
-// found is when the object is there. Before the operator begins to work, it tells
+// handlePresent is when the object is there. Before the operator begins to work, it tells
 // the others that it is here.
-func (m *member) found(ctx context.Context, s sight) {
-	m.recovered(seeing)
-	m.recovered(checking)
-	m.recovered(meeting)
-	if !m.present {
-		m.present = true
-		if answer, ok := m.renew(ctx); ok {
+func (m *member) handlePresent(ctx context.Context, s peeringState) {
+	m.clearReport(topicWatch)
+	m.clearReport(topicExpiry)
+	m.clearReport(topicObject)
+	if !m.objectExists {
+		m.objectExists = true
+		if answer, ok := m.renewEntry(ctx); ok {
 			s, m.version = answer, answer.version
 		}
 	}
-	m.judge(ctx, s)
+	m.evaluate(ctx, s)
 }
 
-// judge decides by the entries, and sees to what follows from them.
-func (m *member) judge(ctx context.Context, s sight) {
+// evaluate decides by the entries, and sees to what follows from them.
+func (m *member) evaluate(ctx context.Context, s peeringState) {
 	now := time.Now()
 	records, broken := Parse(s.status)
-	m.complain(broken)
-	m.succeed(records, now)
+	m.reportInvalidEntries(broken)
+	m.expireFormerLeaders(records, now)
 	d := Decide(records, m.identity, m.settings.Priority, now)
-	m.conclude(d)
+	m.applyDecision(d)
 	m.expiry.set(d.Until)
 	if own, there := records[m.identity]; !there || own.IsDead(now) {
-		m.reenter()
+		m.renewSoon()
 	}
-	m.bury(ctx, s, d.Dead)
+	m.prune(ctx, s, d.Dead)
 }
 
-// succeed declares the former leaders of our own replicas dead.
-func (m *member) succeed(records map[string]Record, now time.Time) {
+// expireFormerLeaders declares the former leaders of our own replicas dead.
+func (m *member) expireFormerLeaders(records map[string]Record, now time.Time) {
 	for peer, record := range records {
 		if m.lease != "" && record.Lease == m.lease && peer != m.identity {
 			record.LastSeen, record.Lifetime = now, 0

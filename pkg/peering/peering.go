@@ -43,19 +43,19 @@ type Options struct {
 // Safe for concurrent use.
 type Peering struct {
 	options Options
-	locate  func(context.Context, Target) (place, error)
+	find    func(context.Context, Target) (peeringAPI, error)
 
-	mu      sync.Mutex
-	ctx     context.Context // of Run; nil: it does not run
-	running sync.WaitGroup
-	parts   map[string]*part // by namespace; "" is the cluster
-	told    bool
-	paused  bool
+	mu          sync.Mutex
+	ctx         context.Context // of Run; nil: it does not run
+	running     sync.WaitGroup
+	memberships map[string]*membership // by namespace; "" is the cluster
+	notified    bool
+	paused      bool
 }
 
-// part is one peering of an operator.
-type part struct {
-	stop     context.CancelFunc
+// membership is one peering of an operator.
+type membership struct {
+	leave    context.CancelFunc
 	decided  bool
 	decision Decision
 }
@@ -63,14 +63,14 @@ type part struct {
 // New prepares the peering of an operator; it does nothing yet. The client is
 // optional.
 func New(config *rest.Config, client *http.Client, options Options) (*Peering, error) {
-	found, err := newCluster(config, client)
+	found, err := newFinder(config, client)
 	if err != nil {
 		return nil, err
 	}
-	return newPeering(found.locate, options), nil
+	return newPeering(found.find, options), nil
 }
 
-func newPeering(locate func(context.Context, Target) (place, error), options Options) *Peering {
+func newPeering(locate func(context.Context, Target) (peeringAPI, error), options Options) *Peering {
 	defaults := settings.Settings{Peering: options.Settings}.WithDefaults()
 	options.Settings = defaults.Peering
 	if options.Identity == "" {
@@ -79,7 +79,7 @@ func newPeering(locate func(context.Context, Target) (place, error), options Opt
 	if !options.Namespaced {
 		options.Namespaces = []string{""}
 	}
-	return &Peering{options: options, locate: locate, parts: map[string]*part{}}
+	return &Peering{options: options, find: locate, memberships: map[string]*membership{}}
 }
 
 // Identity is the name of the operator among its peers.
@@ -91,8 +91,8 @@ func (p *Peering) Identity() string { return p.options.Identity }
 func (p *Peering) Run(ctx context.Context) {
 	p.mu.Lock()
 	p.ctx = ctx
-	p.adjust()
-	p.announce()
+	p.syncMemberships()
+	p.notifyIfChanged()
 	p.mu.Unlock()
 	<-ctx.Done()
 	p.mu.Lock()
@@ -127,8 +127,8 @@ func (p *Peering) SetNamespaces(namespaces []string) {
 		return
 	}
 	p.options.Namespaces = slices.Clone(namespaces)
-	p.adjust()
-	p.announce()
+	p.syncMemberships()
+	p.notifyIfChanged()
 }
 
 // State tells whether the operator is paused, and why, for people. Before it is
@@ -136,21 +136,21 @@ func (p *Peering) SetNamespaces(namespaces []string) {
 func (p *Peering) State() (paused bool, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.told {
+	if !p.notified {
 		return true, "the peering is not known yet"
 	}
 	var reasons []string
-	for namespace, part := range p.parts {
-		if part.decision.Paused {
-			reasons = append(reasons, part.decision.explain(Target{p.options.Settings.Name, namespace}))
+	for namespace, m := range p.memberships {
+		if m.decision.Paused {
+			reasons = append(reasons, m.decision.describe(Target{p.options.Settings.Name, namespace}))
 		}
 	}
 	slices.Sort(reasons)
 	return p.paused, strings.Join(reasons, "; ")
 }
 
-func (d Decision) explain(target Target) string {
-	where := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&NotFoundError{Namespace: target.Namespace}).place()
+func (d Decision) describe(target Target) string {
+	where := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&NotFoundError{Namespace: target.Namespace}).inNamespace()
 	if d.Reason == ReasonObjectMissing {
 		return where + " is missing"
 	}

@@ -2,87 +2,103 @@ package peering
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
+
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// watchBackoff are the pauses of a watch that cannot be begun. The longest is far
-// below a usual lifetime: a new peer is to be noticed in time.
-func watchBackoff() *wait.Backoff {
-	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
-}
+// mandatoryPollInterval is how often a resource that is needed and missing is looked
+// for. One that is not needed is looked for once a lifetime.
+const mandatoryPollInterval = 5 * time.Second
 
-func (o *object) watch(ctx context.Context, show func(sight)) error {
-	logger := klog.FromContext(ctx).V(2) // it is told what matters to us
-	reflector := cache.NewReflectorWithOptions(o.listWatch(), &unstructured.Unstructured{}, shown(show), cache.ReflectorOptions{
-		Logger: &logger, Name: "peering", TypeDescription: o.target.kind(), Backoff: watchBackoff(),
-	})
-	err := reflector.ListAndWatchWithContext(klog.NewContext(ctx, logger))
-	if apierrors.IsNotFound(err) {
-		return o.target.absent(true)
-	}
-	return err
-}
-
-// listWatch shows the one object and no others: more may be forbidden.
-func (o *object) listWatch() cache.ListerWatcher {
-	named := fields.OneTermEqualSelector(metav1.ObjectNameField, o.target.Name).String()
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = named
-			// The freshest there is: an old list could show a peer that is gone,
-			// or hide one that has come.
-			options.ResourceVersion, options.ResourceVersionMatch = "", ""
-			return o.api.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = named
-			return o.api.Watch(ctx, options)
-		},
+// watchObject finds the object and watches it, again and again until the context is
+// done. It runs beside everything else of the member, and talks to it by channels.
+func (m *member) watchObject(ctx context.Context) {
+	backoff := watchBackoff()
+	for ctx.Err() == nil {
+		found, err := m.find(ctx, m.target)
+		if err == nil {
+			*backoff = *watchBackoff()
+			send(ctx, m.apis, found)
+			err = found.watch(ctx, func(s peeringState) { send(ctx, m.states, s) })
+		}
+		if err != nil {
+			send(ctx, m.states, peeringState{err: err})
+		}
+		select {
+		case <-time.After(m.retryDelay(err, backoff)):
+		case <-ctx.Done():
+		}
 	}
 }
 
-// shown is a store for a reflector that keeps nothing: it tells the last state.
-type shown func(sight)
-
-// Add tells of an object that has come.
-func (s shown) Add(item any) error { return s.Update(item) }
-
-// Update tells of an object that has changed.
-func (s shown) Update(item any) error {
-	if found, ok := item.(*unstructured.Unstructured); ok {
-		s(sightOf(found))
+func send[T any](ctx context.Context, to chan<- T, what T) {
+	select {
+	case to <- what:
+	case <-ctx.Done():
 	}
-	return nil
 }
 
-// Delete tells that the object is gone.
-func (s shown) Delete(item any) error {
-	if last, ok := item.(*unstructured.Unstructured); ok {
-		s(sight{version: last.GetResourceVersion()})
+// retryDelay is how long to wait after an error. What is missing or forbidden will
+// stay so for a while.
+func (m *member) retryDelay(err error, backoff *wait.Backoff) time.Duration {
+	switch {
+	case !IsNotFound(err) && !apierrors.IsForbidden(err):
+		return backoff.Step()
+	case m.settings.Mandatory:
+		return min(mandatoryPollInterval, m.settings.Lifetime)
+	default:
+		return m.settings.Lifetime
 	}
-	return nil
 }
 
-// Replace tells of what there is when the watch begins.
-func (s shown) Replace(items []any, version string) error {
-	if len(items) == 0 {
-		s(sight{version: version})
+// handleError is when the object could not be looked at. Without a permission, it
+// is as if it was not there. After anything else what was decided holds.
+func (m *member) handleError(err error) {
+	switch {
+	case errors.Is(err, context.Canceled):
+	case IsNotFound(err), apierrors.IsForbidden(err):
+		m.handleMissing(err)
+	default:
+		m.reportOnce(topicWatch, err, "The peering cannot be looked at; it will be tried again.", "paused", m.decision.Paused, "decided", m.decided)
 	}
-	for _, item := range items {
-		_ = s.Update(item)
-	}
-	return nil
 }
 
-// Resync has nothing to repeat.
-func (s shown) Resync() error { return nil }
+// refresh looks at the object afresh: a peer that pauses us seems to be dead. If it
+// cannot be read, it is we who are cut off, and the peer may well be active.
+func (m *member) refresh(ctx context.Context) {
+	s, err := m.api.read(ctx)
+	switch {
+	case err == nil:
+		m.handleState(ctx, s)
+	case IsNotFound(err):
+		m.handleState(ctx, peeringState{})
+	default:
+		m.reportOnce(topicExpiry, err, "The peer is silent, but the peering cannot be read: still paused.", "peers", m.decision.Peers)
+		m.expiry.set(time.Now().Add(wait.Jitter(writeRetryDelay, 1)))
+	}
+}
+
+// handleMissing is when there is nobody to talk to: the operator goes on alone, or is
+// paused if it must not.
+func (m *member) handleMissing(err error) {
+	m.renewal.cancel()
+	m.expiry.cancel()
+	m.clearReport(topicWatch)
+	m.clearReport(topicExpiry)
+	m.reportMissing(err)
+	m.objectExists, m.lastRenewal = false, time.Time{}
+	m.applyDecision(decideAlone(m.settings))
+}
+
+// decideAlone is the decision where there is no peering object.
+func decideAlone(s settings.Peering) Decision {
+	if s.Mandatory {
+		return Decision{Paused: true, Reason: ReasonObjectMissing}
+	}
+	return Decision{}
+}

@@ -43,22 +43,22 @@ func Freeze(ctx context.Context, config *rest.Config, target Target, pause Freez
 	if pause.Message != "" {
 		entry["message"] = pause.Message
 	}
-	return write(ctx, config, target, pause.Identity, entry)
+	return patchEntry(ctx, config, target, pause.Identity, entry)
 }
 
 // Resume takes back what Freeze has done under the same identity; the default is
 // the same too. It is no error if there is nothing to be taken back.
 func Resume(ctx context.Context, config *rest.Config, target Target, identity string) error {
-	return write(ctx, config, target, identity, nil)
+	return patchEntry(ctx, config, target, identity, nil)
 }
 
-// write sets one entry of a peering, or removes it.
-func write(ctx context.Context, config *rest.Config, target Target, identity string, entry map[string]any) error {
-	c, err := newCluster(config, nil)
+// patchEntry sets one entry of a peering, or removes it.
+func patchEntry(ctx context.Context, config *rest.Config, target Target, identity string, entry map[string]any) error {
+	c, err := newFinder(config, nil)
 	if err != nil {
 		return err
 	}
-	found, err := c.locate(ctx, target)
+	found, err := c.find(ctx, target)
 	if err != nil {
 		return err
 	}

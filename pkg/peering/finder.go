@@ -22,13 +22,13 @@ const (
 	version  = "v1"
 )
 
-// cluster finds peering objects.
-type cluster struct {
+// finder finds peering objects.
+type finder struct {
 	discovery discovery.DiscoveryInterfaceWithContext
 	dynamic   dynamic.Interface
 }
 
-func newCluster(config *rest.Config, client *http.Client) (*cluster, error) {
+func newFinder(config *rest.Config, client *http.Client) (*finder, error) {
 	if client == nil {
 		var err error
 		if client, err = rest.HTTPClientFor(config); err != nil {
@@ -43,7 +43,7 @@ func newCluster(config *rest.Config, client *http.Client) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cluster of the peering cannot be reached: %w", err)
 	}
-	return &cluster{discovering, reading}, nil
+	return &finder{discovering, reading}, nil
 }
 
 // Target names a peering object.
@@ -67,17 +67,17 @@ func (t Target) plural() string {
 	return "kopfpeerings"
 }
 
-func (t Target) absent(undefined bool) error {
+func (t Target) notFound(undefined bool) error {
 	return &NotFoundError{Kind: t.kind(), Namespace: t.Namespace, Name: t.Name, NoResource: undefined}
 }
 
-// locate finds the resource of a peering object. The object itself need not be
+// find finds the resource of a peering object. The object itself need not be
 // there. If the cluster has the resource in both groups, it is the one in which
 // the object is.
-func (c *cluster) locate(ctx context.Context, target Target) (place, error) {
-	var candidates []*object
+func (c *finder) find(ctx context.Context, target Target) (peeringAPI, error) {
+	var candidates []*peeringObject
 	for _, group := range []string{group, oldGroup} {
-		found, err := c.resource(ctx, target, schema.GroupVersion{Group: group, Version: version})
+		found, err := c.findInGroup(ctx, target, schema.GroupVersion{Group: group, Version: version})
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("it is not known whether the cluster has the resource of %s: %w", target.kind(), err)
@@ -86,7 +86,7 @@ func (c *cluster) locate(ctx context.Context, target Target) (place, error) {
 		}
 	}
 	if len(candidates) == 0 {
-		return nil, target.absent(true)
+		return nil, target.notFound(true)
 	}
 	for _, candidate := range candidates[1:] {
 		if _, err := candidates[0].read(ctx); !IsNotFound(err) {
@@ -99,8 +99,8 @@ func (c *cluster) locate(ctx context.Context, target Target) (place, error) {
 	return candidates[0], nil
 }
 
-// resource is what the group has of it; nil if that has nothing.
-func (c *cluster) resource(ctx context.Context, target Target, gv schema.GroupVersion) (*object, error) {
+// findInGroup is what the group has of it; nil if that has nothing.
+func (c *finder) findInGroup(ctx context.Context, target Target, gv schema.GroupVersion) (*peeringObject, error) {
 	list, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // there is no such group, and that is no error
@@ -116,7 +116,7 @@ func (c *cluster) resource(ctx context.Context, target Target, gv schema.GroupVe
 	if !has(target.plural()) {
 		return nil, nil //nolint:nilnil // as above
 	}
-	found := &object{target: target, api: c.dynamic.Resource(gv.WithResource(target.plural())).Namespace(target.Namespace)}
+	found := &peeringObject{target: target, resource: c.dynamic.Resource(gv.WithResource(target.plural())).Namespace(target.Namespace)}
 	if has(target.plural() + "/status") {
 		found.subresources = []string{"status"}
 	}
