@@ -27,7 +27,7 @@ type Connection struct {
 
 // String tells where the connection leads to, and how long.
 func (c Connection) String() string {
-	text := fmt.Sprintf("connection to %s, priority %d", address(c.Config), c.Priority)
+	text := fmt.Sprintf("connection to %s, priority %d", describeServer(c.Config), c.Priority)
 	if !c.Expires.IsZero() {
 		text += ", expires " + c.Expires.UTC().Format(time.RFC3339)
 	}

@@ -62,8 +62,8 @@ func TestNoCredentialIsShown(t *testing.T) {
 				g.Expect(fmt.Sprintf(verb, value)).NotTo(gomega.ContainSubstring(secret))
 			}
 		}
-		g.Expect(o.lines()).NotTo(gomega.BeEmpty())
-		g.Expect(strings.Join(o.lines(), "\n")).NotTo(gomega.ContainSubstring(secret))
+		g.Expect(o.logLines()).NotTo(gomega.BeEmpty())
+		g.Expect(strings.Join(o.logLines(), "\n")).NotTo(gomega.ContainSubstring(secret))
 	})
 }
 
@@ -94,13 +94,13 @@ func TestUntilWhenAConnectionIsUsed(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			until, err := usable(now.Add(test.life), now)
+			until, err := usableUntil(now.Add(test.life), now)
 			if err != nil || until.Sub(now) != test.used {
 				t.Errorf("got %s, %v", until.Sub(now), err)
 			}
 		})
 	}
-	if _, err := usable(now, now); err == nil {
+	if _, err := usableUntil(now, now); err == nil {
 		t.Error("what has expired is not used")
 	}
 }

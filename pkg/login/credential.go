@@ -11,34 +11,34 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reserve is how long before its end a connection is not used any longer, so that
+// expiryMargin is how long before its end a connection is not used any longer, so that
 // a request does not come too late. It is at most a tenth of the remaining life.
-const reserve = 10 * time.Second
+const expiryMargin = 10 * time.Second
 
 // credential is a connection that was taken into the vault.
 type credential struct {
-	handler   string
-	priority  int
-	config    *rest.Config
-	until     time.Time // zero: for ever
-	print     uint64
-	base      *url.URL
-	transport http.RoundTripper
-	trial     shared // whether the API server accepts it
+	handler      string
+	priority     int
+	config       *rest.Config
+	usableUntil  time.Time // zero: for ever
+	fingerprint  uint64
+	serverURL    *url.URL
+	transport    http.RoundTripper
+	verification singleFlight // whether the API server accepts it
 }
 
 // newCredential prepares a connection for use. It sends nothing yet.
 func newCredential(seed maphash.Seed, handler string, c *Connection) (*credential, error) {
-	base, err := locate(c.Config)
+	base, err := serverURLOf(c.Config)
 	if err != nil {
 		return nil, err
 	}
-	until, err := usable(c.Expires, time.Now())
+	until, err := usableUntil(c.Expires, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	config := rest.CopyConfig(c.Config)
-	mark, err := fingerprint(seed, config)
+	hash, err := fingerprint(seed, config)
 	if err != nil {
 		return nil, err
 	}
@@ -47,13 +47,13 @@ func newCredential(seed maphash.Seed, handler string, c *Connection) (*credentia
 		return nil, err
 	}
 	return &credential{
-		handler: handler, priority: c.Priority, until: until, print: mark,
-		config: config, base: base, transport: transport,
+		handler: handler, priority: c.Priority, usableUntil: until, fingerprint: hash,
+		config: config, serverURL: base, transport: transport,
 	}, nil
 }
 
-// usable is until when a connection is used.
-func usable(expires, now time.Time) (time.Time, error) {
+// usableUntil is until when a connection is used.
+func usableUntil(expires, now time.Time) (time.Time, error) {
 	left := expires.Sub(now)
 	switch {
 	case expires.IsZero():
@@ -61,14 +61,16 @@ func usable(expires, now time.Time) (time.Time, error) {
 	case left <= 0:
 		return expires, fmt.Errorf("it has expired at %s", expires.UTC().Format(time.RFC3339))
 	default:
-		return expires.Add(-min(reserve, left/10)), nil
+		return expires.Add(-min(expiryMargin, left/10)), nil
 	}
 }
 
-func (c *credential) validAt(now time.Time) bool { return c.until.IsZero() || now.Before(c.until) }
+func (c *credential) isUsableAt(now time.Time) bool {
+	return c.usableUntil.IsZero() || now.Before(c.usableUntil)
+}
 
-// before tells whether the credential is preferred to the other one, if there is one.
-func (c *credential) before(other *credential) bool {
+// isPreferredTo tells whether the credential is preferred to the other one, if there is one.
+func (c *credential) isPreferredTo(other *credential) bool {
 	switch {
 	case other == nil:
 		return true
@@ -79,7 +81,7 @@ func (c *credential) before(other *credential) bool {
 	}
 }
 
-// retire closes what is open and not in use; streams go on until they break. Other
+// closeIdle closes what is open and not in use; streams go on until they break. Other
 // connections of the process to the same server can be among it: they are opened
 // again when needed.
-func (c *credential) retire() { utilnet.CloseIdleConnectionsFor(c.transport) }
+func (c *credential) closeIdle() { utilnet.CloseIdleConnectionsFor(c.transport) }

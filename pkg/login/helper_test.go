@@ -19,13 +19,13 @@ import (
 
 // server is an API server without a network. It answers at once, or after a while.
 type server struct {
-	mu     sync.Mutex
-	tokens []string // that it accepts
-	seen   []string // "method path token body", without the questions of judges
-	trials int
-	closed int // how often idle connections were
-	delay  time.Duration
-	answer func(*http.Request) int // a status, for who is accepted; zero: 200
+	mu            sync.Mutex
+	tokens        []string // that it accepts
+	seen          []string // "method path token body", without the questions of judges
+	verifications int
+	closed        int // how often idle connections were
+	delay         time.Duration
+	answer        func(*http.Request) int // a status, for who is accepted; zero: 200
 }
 
 func newServer(tokens ...string) *server { return &server{tokens: tokens} }
@@ -41,7 +41,7 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	defer s.mu.Unlock()
 	token := strings.TrimPrefix(request.Header.Get("Authorization"), "Bearer ")
 	if request.URL.Path == "/api" {
-		s.trials++
+		s.verifications++
 	} else {
 		s.seen = append(s.seen, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", request.Method, request.URL.Path, token, content)))
 	}
@@ -125,13 +125,13 @@ type operator struct {
 func start(t *testing.T, offers ...offer) *operator {
 	t.Helper()
 	o := &operator{handlers: &handlers{offers: offers}}
-	vault, err := New(t.Context(), Options{Login: o.handlers.login, Logger: o.logger()})
+	credentials, err := New(t.Context(), Options{Login: o.handlers.login, Logger: o.logger()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(vault.Close)
-	o.Credentials = vault
-	if o.client, err = rest.HTTPClientFor(vault.Config()); err != nil {
+	t.Cleanup(credentials.Close)
+	o.Credentials = credentials
+	if o.client, err = rest.HTTPClientFor(credentials.Config()); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -146,7 +146,7 @@ func (o *operator) logger() logr.Logger {
 	}, funcr.Options{Verbosity: 9})
 }
 
-func (o *operator) lines() []string {
+func (o *operator) logLines() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.log)

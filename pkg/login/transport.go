@@ -7,65 +7,65 @@ import (
 
 // transport sends the requests of the operator by the connection that is the right
 // one at that time.
-type transport struct{ vault *Credentials }
+type transport struct{ credentials *Credentials }
 
 // RoundTrip sends a request, and repeats it after a new login if the credentials
 // were not accepted. A request that brings credentials of its own is not judged.
-func (t transport) RoundTrip(sent *http.Request) (*http.Response, error) {
-	letter, err := newLetter(sent)
+func (t transport) RoundTrip(original *http.Request) (*http.Response, error) {
+	replayable, err := newReplayableRequest(original)
 	if err != nil {
 		return nil, err
 	}
 	for {
-		c, err := t.vault.current(sent.Context())
+		c, err := t.credentials.current(original.Context())
 		if err != nil {
 			return nil, err
 		}
-		answer, err := t.send(letter, c)
-		if err != nil || answer.StatusCode != http.StatusUnauthorized || letter.signed() {
+		answer, err := t.send(replayable, c)
+		if err != nil || answer.StatusCode != http.StatusUnauthorized || replayable.hasCredentials() {
 			return answer, err
 		}
-		discard(answer)
-		valid, err := t.vault.judge(sent.Context(), c)
+		drain(answer)
+		valid, err := t.credentials.verify(original.Context(), c)
 		switch {
 		case err != nil:
 			return nil, err
 		case valid: // perhaps refreshed by client-go; else it is for the caller to know
-			return t.send(letter, c)
+			return t.send(replayable, c)
 		}
 	}
 }
 
-func (t transport) send(letter *letter, c *credential) (*http.Response, error) {
-	request, err := letter.copy()
+func (t transport) send(replayable *replayableRequest, c *credential) (*http.Response, error) {
+	request, err := replayable.clone()
 	if err != nil {
 		return nil, err
 	}
-	if err := move(request, t.vault.base, c.base); err != nil {
+	if err := retarget(request, t.credentials.serverURL, c.serverURL); err != nil {
 		return nil, err
 	}
 	answer, err := c.transport.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
-	if accepted(answer) && !letter.signed() {
-		t.vault.accept(c)
+	if isAuthenticated(answer) && !replayable.hasCredentials() {
+		t.credentials.markAccepted(c)
 	}
-	answer.Request = letter.sent // the other one has the credentials
+	answer.Request = replayable.original // the other one has the credentials
 	return answer, nil
 }
 
 // CloseIdleConnections closes what is open and not in use.
 func (t transport) CloseIdleConnections() {
-	t.vault.mu.Lock()
-	defer t.vault.mu.Unlock()
-	for _, c := range t.vault.known {
-		c.retire()
+	t.credentials.mu.Lock()
+	defer t.credentials.mu.Unlock()
+	for _, c := range t.credentials.byHandler {
+		c.closeIdle()
 	}
 }
 
-// discard makes the connection free for the next request, if the rest is short.
-func discard(answer *http.Response) {
+// drain makes the connection free for the next request, if the rest is short.
+func drain(answer *http.Response) {
 	const short = 4096
 	_, _ = io.CopyN(io.Discard, answer.Body, short)
 	_ = answer.Body.Close()

@@ -9,41 +9,41 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// errAddress does not say what is wrong, because it would quote passwords.
-var errAddress = errors.New("Config.Host is neither host:port nor a URL")
+// errInvalidHost does not say what is wrong, because it would quote passwords.
+var errInvalidHost = errors.New("Config.Host is neither host:port nor a URL")
 
-// locate finds the URL that all paths of the API begin with.
-func locate(config *rest.Config) (*url.URL, error) {
+// serverURLOf finds the URL that all paths of the API begin with.
+func serverURLOf(config *rest.Config) (*url.URL, error) {
 	if config == nil {
 		return nil, errors.New("Config is missing")
 	}
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil || base.Host == "" {
-		return nil, errAddress
+		return nil, errInvalidHost
 	}
 	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), strings.TrimRight(base.RawPath, "/")
 	return base, nil
 }
 
-// address is where a configuration leads to, for people.
-func address(config *rest.Config) string {
-	base, err := locate(config)
+// describeServer is where a configuration leads to, for people.
+func describeServer(config *rest.Config) string {
+	base, err := serverURLOf(config)
 	if err != nil {
 		return "nowhere"
 	}
-	return public(base).String()
+	return withoutUserinfo(base).String()
 }
 
-// public is the URL without a user and a password.
-func public(base *url.URL) *url.URL {
+// withoutUserinfo is the URL without a user and a password.
+func withoutUserinfo(base *url.URL) *url.URL {
 	shown := *base
 	shown.User = nil
 	return &shown
 }
 
-// move sends a request for one API server to another one. Only the two are
+// retarget sends a request for one API server to another one. Only the two are
 // possible: a redirection elsewhere must not take the credentials along.
-func move(request *http.Request, from, to *url.URL) error {
+func retarget(request *http.Request, from, to *url.URL) error {
 	old := *request.URL
 	switch old.Host {
 	case from.Host:

@@ -34,13 +34,13 @@ func TestMove(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
-			from, err := locate(&rest.Config{Host: test.from})
+			from, err := serverURLOf(&rest.Config{Host: test.from})
 			g.Expect(err).NotTo(gomega.HaveOccurred())
-			to, err := locate(&rest.Config{Host: test.to})
+			to, err := serverURLOf(&rest.Config{Host: test.to})
 			g.Expect(err).NotTo(gomega.HaveOccurred())
 			request, err := http.NewRequest(http.MethodGet, test.request, http.NoBody)
 			g.Expect(err).NotTo(gomega.HaveOccurred())
-			if err := move(request, from, to); test.want == "" {
+			if err := retarget(request, from, to); test.want == "" {
 				g.Expect(err).To(gomega.HaveOccurred())
 				return
 			}
@@ -52,12 +52,12 @@ func TestMove(t *testing.T) {
 
 func TestLocate(t *testing.T) {
 	g := gomega.NewWithT(t)
-	base, err := locate(&rest.Config{Host: "10.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	base, err := serverURLOf(&rest.Config{Host: "10.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(base).To(gomega.Equal(&url.URL{Scheme: "https", Host: "10.0.0.1:6443"}))
 	for _, host := range []string{"https://user:pass@host:x", "a/b", "https://"} {
-		_, err = locate(&rest.Config{Host: host})
-		g.Expect(err).To(gomega.Equal(errAddress), host)
+		_, err = serverURLOf(&rest.Config{Host: host})
+		g.Expect(err).To(gomega.Equal(errInvalidHost), host)
 	}
 }
 

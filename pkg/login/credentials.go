@@ -29,46 +29,46 @@ type Options struct {
 //
 // Specification: Authentication, Credentials lifecycle.
 type Credentials struct {
-	options Options
-	ctx     context.Context
-	close   context.CancelFunc
-	seed    maphash.Seed
-	base    *url.URL // that all requests come with
-	config  *rest.Config
+	options   Options
+	ctx       context.Context
+	cancel    context.CancelFunc
+	seed      maphash.Seed
+	serverURL *url.URL // that all requests come with
+	config    *rest.Config
 
-	mu       sync.Mutex
-	known    map[string]*credential // by handler
-	rejected map[uint64]time.Time   // since when, by fingerprint
-	login    shared
-	proven   bool // something of the last login was accepted
-	failure  *Error
-	told     bool // of a failure
-	delays   wait.Backoff
+	mu                sync.Mutex
+	byHandler         map[string]*credential // by handler
+	rejected          map[uint64]time.Time   // since when, by fingerprint
+	loginCall         singleFlight
+	lastLoginAccepted bool // something of the last login was accepted
+	failure           *Error
+	failureLogged     bool // of a failure
+	backoff           wait.Backoff
 }
 
 // New logs in for the first time, which takes as long as the login handlers do. It
 // returns an Error if they fail or return nothing of use, or that of the context.
 func New(ctx context.Context, options Options) (*Credentials, error) {
-	v := &Credentials{
-		options: options, seed: maphash.MakeSeed(), delays: newDelays(),
-		known: map[string]*credential{}, rejected: map[uint64]time.Time{},
+	cs := &Credentials{
+		options: options, seed: maphash.MakeSeed(), backoff: newBackoff(),
+		byHandler: map[string]*credential{}, rejected: map[uint64]time.Time{},
 	}
-	v.ctx, v.close = context.WithCancel(context.WithoutCancel(ctx))
-	first, err := v.current(ctx)
+	cs.ctx, cs.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	first, err := cs.current(ctx)
 	if err != nil {
-		v.Close()
+		cs.Close()
 		return nil, err
 	}
-	v.base = first.base
-	v.config = shell(first)
-	v.config.Transport = transport{v}
-	return v, nil
+	cs.serverURL = first.serverURL
+	cs.config = sharedConfig(first)
+	cs.config.Transport = transport{cs}
+	return cs, nil
 }
 
-// shell is what of the first connection remains for all of them.
-func shell(first *credential) *rest.Config {
+// sharedConfig is what of the first connection remains for all of them.
+func sharedConfig(first *credential) *rest.Config {
 	config := rest.AnonymousClientConfig(first.config)
-	config.Host = public(first.base).String()
+	config.Host = withoutUserinfo(first.serverURL).String()
 	config.TLSClientConfig = rest.TLSClientConfig{}
 	config.Dial, config.Proxy = nil, nil
 	return config
@@ -78,26 +78,26 @@ func shell(first *credential) *rest.Config {
 // change it. It has no credentials: they are added on the way. The configuration
 // that a TLS dialler would need, for instance to execute commands in pods, is not
 // in it: such clients are made from a Connection of their own.
-func (v *Credentials) Config() *rest.Config { return rest.CopyConfig(v.config) }
+func (cs *Credentials) Config() *rest.Config { return rest.CopyConfig(cs.config) }
 
 // Check returns why the operator is not logged in; nil if it is, or if nobody has
 // found out yet that it is not.
-func (v *Credentials) Check() error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.failure == nil {
+func (cs *Credentials) Check() error {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.failure == nil {
 		return nil
 	}
-	return v.failure
+	return cs.failure
 }
 
 // Close ends a login that is going on, and forgets all credentials. Requests fail
 // from now on, so that it comes after everything else.
-func (v *Credentials) Close() {
-	v.close()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.forget()
+func (cs *Credentials) Close() {
+	cs.cancel()
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	cs.dropAll()
 }
 
 // errClosed is for requests that come too late.

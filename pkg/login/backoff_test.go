@@ -67,7 +67,7 @@ func TestLoginsThatAreOfNoUseBecomeRare(t *testing.T) {
 
 func failures(o *operator) []string {
 	var found []string
-	for _, line := range o.lines() {
+	for _, line := range o.logLines() {
 		if strings.Contains(line, `"error"=`) {
 			found = append(found, line)
 		}
@@ -83,10 +83,10 @@ func TestAnAPIServerThatWasWrongIsBelievedAgain(t *testing.T) {
 		s.accept()
 		o.outage(t, g, time.Hour)
 		s.accept("same")
-		time.Sleep(2 * longestPause)
+		time.Sleep(2 * maxDelay)
 		o.served(g, "/")
 		g.Expect(o.Check()).To(gomega.Succeed())
-		g.Expect(o.lines()).To(gomega.ContainElement(gomega.ContainSubstring("logged in to the cluster again")))
+		g.Expect(o.logLines()).To(gomega.ContainElement(gomega.ContainSubstring("logged in to the cluster again")))
 
 		s.accept()
 		before := o.handlers.logins()
@@ -182,7 +182,7 @@ func TestARequestWithItsOwnCredentialsIsNotJudged(t *testing.T) {
 		}
 		g.Expect(send()).To(gomega.Equal(http.StatusUnauthorized))
 		g.Expect(s.requests()).To(gomega.Equal([]string{"GET / somebody"}))
-		g.Expect(s.trials).To(gomega.BeZero())
+		g.Expect(s.verifications).To(gomega.BeZero())
 		s.accept("somebody")
 		g.Expect(send()).To(gomega.Equal(http.StatusOK))
 		o.outage(t, g, time.Second/2)

@@ -38,7 +38,7 @@ func TestARejectedRequestIsRepeatedAfterANewLogin(t *testing.T) {
 					"GET /first old", "PATCH /second old content", "PATCH /second new content", "GET /third new",
 				}))
 				g.Expect(o.handlers.logins()).To(gomega.Equal(2))
-				g.Expect(s.trials).To(gomega.Equal(1))
+				g.Expect(s.verifications).To(gomega.Equal(1))
 			})
 		})
 	}
@@ -60,7 +60,7 @@ func TestConcurrentRequestsLogInOnce(t *testing.T) {
 		}
 		group.Wait()
 		g.Expect(o.handlers.logins()).To(gomega.Equal(2))
-		g.Expect(s.trials).To(gomega.BeNumerically("<=", 2))
+		g.Expect(s.verifications).To(gomega.BeNumerically("<=", 2))
 	})
 }
 
@@ -90,7 +90,7 @@ func TestAnExpiredConnectionIsNotUsed(t *testing.T) {
 		first, second := s.grant("first"), s.grant("second")
 		first.Expires = time.Now().Add(time.Hour)
 		o := start(t, one(first), one(second))
-		time.Sleep(time.Hour - reserve - time.Second)
+		time.Sleep(time.Hour - expiryMargin - time.Second)
 		o.served(g, "/before")
 		time.Sleep(time.Second)
 		o.served(g, "/after")
@@ -169,7 +169,7 @@ func TestOneOfSeveralConnectionsIsEnough(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("good")
 		o := start(t, offer{map[string]*Connection{"a": {}, "b": s.grant("good")}, errors.New("another handler has failed")})
 		o.served(g, "/")
-		g.Expect(o.lines()).To(gomega.ContainElement(gomega.ContainSubstring("Config is missing")))
+		g.Expect(o.logLines()).To(gomega.ContainElement(gomega.ContainSubstring("Config is missing")))
 	})
 }
 

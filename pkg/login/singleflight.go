@@ -2,12 +2,12 @@ package login
 
 import "sync"
 
-// shared is work that is done once for all who want it at the same time.
-type shared struct{ done chan struct{} }
+// singleFlight is work that is done once for all who want it at the same time.
+type singleFlight struct{ done chan struct{} }
 
 // start starts the work, unless it is going on already. The returned channel is
 // closed when it has ended. The lock must be held; the work is done without it.
-func (s *shared) start(lock sync.Locker, work func()) <-chan struct{} {
+func (s *singleFlight) start(lock sync.Locker, work func()) <-chan struct{} {
 	if s.done == nil {
 		s.done = make(chan struct{})
 		go func() {

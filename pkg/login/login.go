@@ -1,0 +1,90 @@
+package login
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// How long after a login without use the next one is possible: 1 s, 2 s, 4 s, up to
+// a minute; and how long rejected credentials are not taken again. It could be the
+// API server that was wrong, as they are sometimes while they start; when the pause
+// has become a minute, each login gives the same credentials another chance.
+const (
+	firstDelay   = time.Second
+	maxDelay     = time.Minute
+	rejectionTTL = time.Minute
+)
+
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Duration: firstDelay, Factor: 2, Jitter: 0.1, Steps: 10, Cap: maxDelay}
+}
+
+// logIn logs in.
+func (cs *Credentials) logIn() {
+	connections, err := cs.options.Login(cs.ctx)
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.ctx.Err() != nil {
+		return
+	}
+	cs.dropAll()
+	mistakes := cs.add(connections)
+	if len(cs.byHandler) == 0 {
+		cs.setFailure(errors.Join(append(mistakes, err)...))
+		return
+	}
+	for _, mistake := range mistakes {
+		cs.options.Logger.Error(mistake, "One of the connections cannot be used; there are others.")
+	}
+	cs.lastLoginAccepted, cs.failure = false, nil
+	cs.options.Logger.V(1).Info("The operator has logged in.", "handlers", slices.Sorted(maps.Keys(cs.byHandler)))
+}
+
+// add keeps the connections that can be used, and says why others cannot.
+func (cs *Credentials) add(connections map[string]*Connection) []error {
+	maps.DeleteFunc(cs.rejected, func(_ uint64, since time.Time) bool { return time.Since(since) >= rejectionTTL })
+	var mistakes []error
+	for _, handler := range slices.Sorted(maps.Keys(connections)) {
+		if connections[handler] == nil {
+			continue
+		}
+		c, err := newCredential(cs.seed, handler, connections[handler])
+		switch {
+		case err != nil:
+			mistakes = append(mistakes, fmt.Errorf("the connection of the login handler %q cannot be used: %w", handler, err))
+		case !cs.rejected[c.fingerprint].IsZero():
+			mistakes = append(mistakes, fmt.Errorf("the login handler %q has returned the credentials again that the API server has rejected (401)", handler))
+		default:
+			cs.byHandler[handler] = c
+		}
+	}
+	return mistakes
+}
+
+// setFailure lets all requests fail for a while. The log has it as an error once, until
+// there is a success again.
+func (cs *Credentials) setFailure(cause error) {
+	if cause == nil {
+		cause = errors.New("no login handler has returned a connection")
+	}
+	pause := cs.backoff.Step()
+	cs.failure = &Error{Next: time.Now().Add(pause), cause: cause}
+	if cs.failureLogged || cs.serverURL == nil { // New returns it
+		cs.options.Logger.V(1).Info("The operator is still not logged in.", "reason", cause.Error(), "pause", pause.String())
+		return
+	}
+	cs.failureLogged = true
+	cs.options.Logger.Error(cause, "The operator is not logged in to the cluster; its requests fail until the login handlers succeed.")
+}
+
+func (cs *Credentials) dropAll() {
+	for _, c := range cs.byHandler {
+		c.closeIdle()
+	}
+	clear(cs.byHandler)
+}
