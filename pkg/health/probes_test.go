@@ -19,13 +19,13 @@ import (
 
 const secret = "hunter2"
 
-func newServer(probes Probes) *Server {
+func newTestServer(probes Probes) *Server {
 	s := settings.Settings{}.WithDefaults().Health
 	return New(Options{Settings: s, Probes: probes, Operator: &fake{}, Logger: logr.Discard()})
 }
 
-// get is the answer to a request.
-func get(s *Server, path string) (status int, body string) {
+// request is the answer to a request.
+func request(s *Server, path string) (status int, body string) {
 	recorder := httptest.NewRecorder()
 	s.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 	return recorder.Code, recorder.Body.String()
@@ -54,7 +54,7 @@ func TestTheResultsOfProbesAreShownByTheirIDs(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if status, body := get(newServer(test.probes), "/healthz"); status != test.status || body != test.body {
+			if status, body := request(newTestServer(test.probes), "/healthz"); status != test.status || body != test.body {
 				t.Errorf("got %d %s", status, body)
 			}
 		})
@@ -73,10 +73,10 @@ func TestManyWhoAskAtOnceMakeTheProbesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		var asking sync.WaitGroup
-		s := newServer(counting(&calls))
+		s := newTestServer(counting(&calls))
 		for range 100 {
 			asking.Go(func() {
-				if status, body := get(s, "/healthz"); status != http.StatusOK || body != "{\"calls\":1}\n" {
+				if status, body := request(s, "/healthz"); status != http.StatusOK || body != "{\"calls\":1}\n" {
 					t.Errorf("got %d %s", status, body)
 				}
 			})
@@ -88,13 +88,13 @@ func TestManyWhoAskAtOnceMakeTheProbesOnce(t *testing.T) {
 func TestAnAnswerIsKeptForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
-		s := newServer(counting(&calls))
+		s := newTestServer(counting(&calls))
 		for _, step := range []struct {
 			after time.Duration // the answer before
 			want  string
 		}{{0, "1"}, {9 * time.Second, "1"}, {time.Second, "2"}, {time.Hour, "3"}, {0, "3"}} {
 			time.Sleep(step.after)
-			if _, body := get(s, "/healthz"); !strings.Contains(body, step.want) {
+			if _, body := request(s, "/healthz"); !strings.Contains(body, step.want) {
 				t.Errorf("%s later: got %s", step.after, body)
 			}
 		}
@@ -104,14 +104,14 @@ func TestAnAnswerIsKeptForAWhile(t *testing.T) {
 func TestProbesThatDoNotReturnAreNotWaitedForWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		released, calls := make(chan struct{}), atomic.Int32{}
-		s := newServer(func(context.Context) (map[string]any, map[string]error) {
+		s := newTestServer(func(context.Context) (map[string]any, map[string]error) {
 			calls.Add(1)
 			<-released
 			return map[string]any{"late": true}, nil
 		})
 		began := time.Now()
 		for range 2 {
-			if status, body := get(s, "/healthz"); status != http.StatusInternalServerError || !strings.Contains(body, "not returned in time") {
+			if status, body := request(s, "/healthz"); status != http.StatusInternalServerError || !strings.Contains(body, "not returned in time") {
 				t.Errorf("got %d %s", status, body)
 			}
 		}
@@ -120,7 +120,7 @@ func TestProbesThatDoNotReturnAreNotWaitedForWithoutEnd(t *testing.T) {
 		}
 		close(released)
 		synctest.Wait()
-		if status, body := get(s, "/healthz"); status != http.StatusOK || calls.Load() != 1 {
+		if status, body := request(s, "/healthz"); status != http.StatusOK || calls.Load() != 1 {
 			t.Errorf("got %d %s", status, body)
 		}
 	})
@@ -129,13 +129,13 @@ func TestProbesThatDoNotReturnAreNotWaitedForWithoutEnd(t *testing.T) {
 func TestWhoDoesNotWaitDoesNotSpoilItForTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
-		s := newServer(counting(&calls))
+		s := newTestServer(counting(&calls))
 		hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := s.prober.ask(hasty); err == nil {
+		if _, err := s.prober.get(hasty); err == nil {
 			t.Error("it was not that quick")
 		}
-		if status, body := get(s, "/healthz"); status != http.StatusOK || calls.Load() != 1 {
+		if status, body := request(s, "/healthz"); status != http.StatusOK || calls.Load() != 1 {
 			t.Errorf("got %d %s", status, body)
 		}
 	})
@@ -143,13 +143,13 @@ func TestWhoDoesNotWaitDoesNotSpoilItForTheOthers(t *testing.T) {
 
 func TestProbesAreToldWhenTheirTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(func(ctx context.Context) (map[string]any, map[string]error) {
+		s := newTestServer(func(ctx context.Context) (map[string]any, map[string]error) {
 			<-ctx.Done()
 			return nil, map[string]error{"slow": context.Cause(ctx)}
 		})
-		get(s, "/healthz")
+		request(s, "/healthz")
 		synctest.Wait()
-		if status, body := get(s, "/healthz"); status != http.StatusInternalServerError || !strings.Contains(body, "slow") {
+		if status, body := request(s, "/healthz"); status != http.StatusInternalServerError || !strings.Contains(body, "slow") {
 			t.Errorf("got %d %s", status, body)
 		}
 	})

@@ -11,64 +11,64 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
-// check is one line of the readiness.
-type check struct {
-	what    string
+// checkResult is one line of the readiness.
+type checkResult struct {
+	name    string
 	problem string // empty: there is none
-	remark  string // of what is as it should be
+	note  string // of what is as it should be
 }
 
 // String is the line, as those of the API server's own endpoint.
-func (c check) String() string {
+func (c checkResult) String() string {
 	switch {
 	case c.problem != "":
-		return fmt.Sprintf("[-]%s %s", c.what, c.problem)
-	case c.remark != "":
-		return fmt.Sprintf("[+]%s ok: %s", c.what, c.remark)
+		return fmt.Sprintf("[-]%s %s", c.name, c.problem)
+	case c.note != "":
+		return fmt.Sprintf("[+]%s ok: %s", c.name, c.note)
 	default:
-		return fmt.Sprintf("[+]%s ok", c.what)
+		return fmt.Sprintf("[+]%s ok", c.name)
 	}
 }
 
-// checks looks at everything that an operator needs to do its work.
-func checks(o Operator, stall time.Duration) []check {
+// runChecks looks at everything that an operator needs to do its work.
+func runChecks(o Operator, stall time.Duration) []checkResult {
 	state, watching := o.State(), o.Watching()
-	var all []check
+	var all []checkResult
 	for _, w := range watching {
-		all = append(all, ofWatch(w))
+		all = append(all, checkWatch(w))
 	}
 	if asked, ok := o.(AdmissionOperator); ok {
-		all = append(all, check{what: "admission", problem: asked.AdmissionProblem()})
+		all = append(all, checkResult{name: "admission", problem: asked.AdmissionProblem()})
 	}
-	return append(all, ofStart(state), ofQueue(state.Queue, stall), ofHandling(state))
+	return append(all, checkStart(state), checkQueue(state.Queue, stall), checkHandling(state))
 }
 
-func ofWatch(w reconcile.Watching) check {
-	c := check{what: w.Resource}
+func checkWatch(w reconcile.Watching) checkResult {
+	c := checkResult{name: w.Resource}
 	if w.Namespace != "" {
-		c.what += " in " + w.Namespace
+		c.name += " in " + w.Namespace
 	}
 	switch {
 	case !w.Listed && w.Err != nil:
-		c.problem = "not listed yet: " + explained(w.Err)
+		c.problem = "not listed yet: " + describeError(w.Err)
 	case !w.Listed:
 		c.problem = "not listed yet"
 	case w.Err != nil:
-		c.problem = "not watched now: " + explained(w.Err)
+		c.problem = "not watched now: " + describeError(w.Err)
 	}
 	return c
 }
 
-func ofStart(state metrics.State) check {
-	c := check{what: "start"}
+func checkStart(state metrics.State) checkResult {
+	c := checkResult{name: "start"}
 	if !state.Ready {
 		c.problem = "not all objects are known that were there at the beginning"
 	}
 	return c
 }
 
-func ofQueue(q metrics.Queue, stall time.Duration) check {
-	c := check{what: "queue"}
+func checkQueue(q metrics.Queue, stall time.Duration) checkResult {
+	c := checkResult{name: "queue"}
 	if q.Oldest > stall {
 		c.problem = fmt.Sprintf("stands still: %d objects wait, the first of them for %s; %d of %d workers are busy",
 			q.Depth, q.Oldest.Round(time.Second), q.Busy, q.Workers)
@@ -76,13 +76,13 @@ func ofQueue(q metrics.Queue, stall time.Duration) check {
 	return c
 }
 
-func ofHandling(state metrics.State) check {
-	c := check{what: "handling"}
+func checkHandling(state metrics.State) checkResult {
+	c := checkResult{name: "handling"}
 	switch {
 	case !state.Leading:
-		c.remark = "this replica stands by"
+		c.note = "this replica stands by"
 	case state.Paused:
-		c.remark = "paused, for another operator handles the objects"
+		c.note = "paused, for another operator handles the objects"
 	}
 	return c
 }
@@ -93,23 +93,23 @@ func ofHandling(state metrics.State) check {
 func ReadyCheck(o Operator, stall time.Duration) func(*http.Request) error {
 	return func(*http.Request) error {
 		var problems []error
-		for _, c := range checks(o, stall) {
+		for _, c := range runChecks(o, stall) {
 			if c.problem != "" {
-				problems = append(problems, errors.New(c.what+" "+c.problem))
+				problems = append(problems, errors.New(c.name+" "+c.problem))
 			}
 		}
 		return errors.Join(problems...)
 	}
 }
 
-// readiness is the answer of the endpoint.
-func readiness(o Operator, stall time.Duration) answer {
+// readinessResponse is the answer of the endpoint.
+func readinessResponse(o Operator, stall time.Duration) response {
 	status, verdict := http.StatusOK, "ready"
 	var lines []string
-	for _, c := range checks(o, stall) {
+	for _, c := range runChecks(o, stall) {
 		if lines = append(lines, c.String()); c.problem != "" {
 			status, verdict = http.StatusServiceUnavailable, "not ready"
 		}
 	}
-	return text(status, strings.Join(append(lines, verdict), "\n"))
+	return textResponse(status, strings.Join(append(lines, verdict), "\n"))
 }

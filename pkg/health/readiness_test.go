@@ -61,9 +61,9 @@ func TestReadiness(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			o := working(test.change)
-			s := newServer(nil)
+			s := newTestServer(nil)
 			s.options.Operator, s.options.Settings.MaxQueueAge = o, time.Minute
-			status, body := get(s, "/readyz")
+			status, body := request(s, "/readyz")
 			checkLines(t, body, test.lines)
 			ready := !strings.Contains(body, "[-]")
 			if ready != (status == http.StatusOK) || !ready && status != http.StatusServiceUnavailable || ready == strings.HasSuffix(body, "not ready\n") {
@@ -106,7 +106,7 @@ func TestErrorsAreExplainedInOurOwnWords(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := explained(test.err); !strings.Contains(got, test.want) || strings.Contains(got, secret) {
+			if got := describeError(test.err); !strings.Contains(got, test.want) || strings.Contains(got, secret) {
 				t.Errorf("got %q", got)
 			}
 		})

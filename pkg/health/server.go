@@ -15,7 +15,7 @@ const (
 	writeTimeout   = 5 * time.Second  // beside the time for the probes
 	idleTimeout    = 90 * time.Second // longer than the kubelet's pauses
 	maxHeaderBytes = 16 << 10
-	farewell       = 5 * time.Second // for the answers that are under way at the end
+	shutdownTimeout       = 5 * time.Second // for the answers that are under way at the end
 )
 
 // Server is the HTTP server, as a Runnable of a manager.
@@ -26,7 +26,7 @@ type Server struct {
 
 // New makes a server; it does not listen yet.
 func New(o Options) *Server {
-	return &Server{o, &prober{call: o.Probes, age: o.Settings.ProbeCacheTTL, log: o.Logger}}
+	return &Server{o, &prober{probes: o.Probes, ttl: o.Settings.ProbeCacheTTL, log: o.Logger}}
 }
 
 // NeedLeaderElection tells the manager that every replica has an endpoint.
@@ -54,7 +54,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 	closed := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(closed)
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		if server.Shutdown(ending) != nil {
 			_ = server.Close() // whoever still asks gets no answer
@@ -69,27 +69,27 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 
 // ServeHTTP answers the requests.
 func (s *Server) ServeHTTP(into http.ResponseWriter, request *http.Request) {
-	s.answer(request).write(into)
+	s.respond(request).write(into)
 }
 
-func (s *Server) answer(request *http.Request) answer {
+func (s *Server) respond(request *http.Request) response {
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
-		return text(http.StatusMethodNotAllowed, "GET and HEAD are all that is answered")
+		return textResponse(http.StatusMethodNotAllowed, "GET and HEAD are all that is answered")
 	}
 	switch request.URL.Path {
 	case s.options.Settings.LivenessPath:
 		return s.liveness(request.Context())
 	case s.options.Settings.ReadinessPath:
-		return readiness(s.options.Operator, s.options.Settings.MaxQueueAge)
+		return readinessResponse(s.options.Operator, s.options.Settings.MaxQueueAge)
 	default:
-		return text(http.StatusNotFound, "there are "+s.options.Settings.LivenessPath+" and "+s.options.Settings.ReadinessPath)
+		return textResponse(http.StatusNotFound, "there are "+s.options.Settings.LivenessPath+" and "+s.options.Settings.ReadinessPath)
 	}
 }
 
-func (s *Server) liveness(ctx context.Context) answer {
-	current, err := s.prober.ask(ctx)
+func (s *Server) liveness(ctx context.Context) response {
+	current, err := s.prober.get(ctx)
 	if err != nil {
-		return failure(errLate.Error())
+		return errorResponse(errProbeTimeout.Error())
 	}
 	return current
 }

@@ -19,18 +19,18 @@ func TestOnlyReadingIsAnswered(t *testing.T) {
 		http.MethodPost: http.StatusMethodNotAllowed, http.MethodDelete: http.StatusMethodNotAllowed, "TRACE": http.StatusMethodNotAllowed,
 	} {
 		recorder := httptest.NewRecorder()
-		newServer(nil).ServeHTTP(recorder, httptest.NewRequest(method, "/healthz", strings.NewReader("x")))
+		newTestServer(nil).ServeHTTP(recorder, httptest.NewRequest(method, "/healthz", strings.NewReader("x")))
 		if recorder.Code != want || want == http.StatusMethodNotAllowed && recorder.Header().Get("Allow") == "" {
 			t.Errorf("%s: got %d %v", method, recorder.Code, recorder.Header())
 		}
 	}
-	if status, body := get(newServer(nil), "/debug/pprof/"); status != http.StatusNotFound || !strings.Contains(body, "/readyz") {
+	if status, body := request(newTestServer(nil), "/debug/pprof/"); status != http.StatusNotFound || !strings.Contains(body, "/readyz") {
 		t.Errorf("got %d %s", status, body)
 	}
 }
 
-// start runs a server, and tells where it listens.
-func start(t *testing.T, s *Server) (address string, stop func() error) {
+// startServer runs a server, and tells where it listens.
+func startServer(t *testing.T, s *Server) (address string, stop func() error) {
 	t.Helper()
 	listening := make(chan string, 1)
 	s.options.Settings.Address = "127.0.0.1:0"
@@ -56,12 +56,12 @@ func start(t *testing.T, s *Server) (address string, stop func() error) {
 
 func TestTheServerAnswersUntilItIsStopped(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
-	s := newServer(func(context.Context) (map[string]any, map[string]error) {
+	s := newTestServer(func(context.Context) (map[string]any, map[string]error) {
 		close(began)
 		<-proceed
 		return map[string]any{"a": 1}, nil
 	})
-	address, stop := start(t, s)
+	address, stop := startServer(t, s)
 	answered := make(chan string, 1)
 	go func() {
 		response, err := http.Get("http://" + address + "/healthz")
@@ -92,8 +92,8 @@ func TestTheServerAnswersUntilItIsStopped(t *testing.T) {
 }
 
 func TestAnAddressThatIsTakenIsAnErrorThatSaysSo(t *testing.T) {
-	address, stop := start(t, newServer(nil))
-	second := newServer(nil)
+	address, stop := startServer(t, newTestServer(nil))
+	second := newTestServer(nil)
 	second.options.Settings.Address = address
 	err := second.Start(t.Context())
 	for _, word := range []string{address, "settings.Health.Address", "in use"} {
@@ -107,7 +107,7 @@ func TestAnAddressThatIsTakenIsAnErrorThatSaysSo(t *testing.T) {
 }
 
 func TestTheServerHasLimits(t *testing.T) {
-	address, stop := start(t, newServer(nil))
+	address, stop := startServer(t, newTestServer(nil))
 	defer func() { _ = stop() }()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/healthz", nil)
 	if err != nil {

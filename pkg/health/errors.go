@@ -8,9 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// explained says what kind of an error of the API it is. Its own words may quote
+// describeError says what kind of an error of the API it is. Its own words may quote
 // what was sent, and this is read by whoever reaches the port.
-func explained(err error) string {
+func describeError(err error) string {
 	var network net.Error
 	switch {
 	case apierrors.IsForbidden(err):

@@ -16,14 +16,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// timeout limits the questions about one request.
-const timeout = 10 * time.Second
+// reviewTimeout limits the questions about one request.
+const reviewTimeout = 10 * time.Second
 
 // Filter decides who may read. It is safe for concurrent use.
 type Filter struct {
 	tokens   authentication.TokenReviewInterface
 	accesses authorization.SubjectAccessReviewInterface
-	verdicts verdicts
+	cache decisionCache
 }
 
 // New makes a guard. Its questions have a rate limit of their own: whoever keeps it
@@ -41,9 +41,9 @@ func New(config *rest.Config, httpClient *http.Client) (*Filter, error) {
 }
 
 // Wrap answers those who are not permitted, and lets the others through.
-func (g *Filter) Wrap(log logr.Logger, next http.Handler) http.Handler {
+func (f *Filter) Wrap(log logr.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {
-		switch status, err := g.judge(request); {
+		switch status, err := f.authorize(request); {
 		case err != nil:
 			log.Error(err, "It is not known who may read this.", "path", request.URL.Path)
 			http.Error(into, "the cluster does not tell who may read this", status)
@@ -58,44 +58,44 @@ func (g *Filter) Wrap(log logr.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// judge is the status to answer with: OK for whom it is permitted.
-func (g *Filter) judge(request *http.Request) (status int, err error) {
-	token, ok := bearer(request)
+// authorize is the status to answer with: OK for whom it is permitted.
+func (f *Filter) authorize(request *http.Request) (status int, err error) {
+	token, ok := bearerToken(request)
 	if !ok {
 		return http.StatusUnauthorized, nil
 	}
-	question := questionOf(token, request)
-	if status, known := g.verdicts.get(question); known {
+	key := cacheKeyOf(token, request)
+	if status, known := f.cache.get(key); known {
 		return status, nil
 	}
-	ctx, cancel := context.WithTimeout(request.Context(), timeout)
+	ctx, cancel := context.WithTimeout(request.Context(), reviewTimeout)
 	defer cancel()
-	status, err = g.ask(ctx, token, request)
+	status, err = f.review(ctx, token, request)
 	if err != nil {
 		return http.StatusInternalServerError, err
 	}
-	g.verdicts.put(question, status)
+	f.cache.put(key, status)
 	return status, nil
 }
 
-// bearer is the token of a request.
-func bearer(request *http.Request) (token string, ok bool) {
+// bearerToken is the token of a request.
+func bearerToken(request *http.Request) (token string, ok bool) {
 	scheme, token, found := strings.Cut(request.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	return token, found && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// ask asks the cluster.
-func (g *Filter) ask(ctx context.Context, token string, request *http.Request) (status int, err error) {
+// review asks the cluster.
+func (f *Filter) review(ctx context.Context, token string, request *http.Request) (status int, err error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	who, err := g.tokens.Create(ctx, review, metav1.CreateOptions{})
+	who, err := f.tokens.Create(ctx, review, metav1.CreateOptions{})
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("the token cannot be reviewed; permit to create tokenreviews.authentication.k8s.io: %w", err)
 	case !who.Status.Authenticated:
 		return http.StatusUnauthorized, nil
 	}
-	what, err := g.accesses.Create(ctx, accessOf(who.Status.User, request), metav1.CreateOptions{})
+	what, err := f.accesses.Create(ctx, accessReview(who.Status.User, request), metav1.CreateOptions{})
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("the access cannot be reviewed; permit to create subjectaccessreviews.authorization.k8s.io: %w", err)
@@ -105,8 +105,8 @@ func (g *Filter) ask(ctx context.Context, token string, request *http.Request) (
 	return http.StatusOK, nil
 }
 
-// accessOf is what a user wants to do.
-func accessOf(user authenticationv1.UserInfo, request *http.Request) *authorizationv1.SubjectAccessReview {
+// accessReview is what a user wants to do.
+func accessReview(user authenticationv1.UserInfo, request *http.Request) *authorizationv1.SubjectAccessReview {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, values := range user.Extra {
 		extra[key] = authorizationv1.ExtraValue(values)

@@ -49,8 +49,8 @@ func (c *cluster) ServeHTTP(into http.ResponseWriter, request *http.Request) {
 	_ = json.NewEncoder(into).Encode(review)
 }
 
-// guarded is an endpoint that asks the cluster.
-func guarded(t *testing.T, c *cluster, log logr.Logger) http.Handler {
+// newEndpoint is an endpoint that asks the cluster.
+func newEndpoint(t *testing.T, c *cluster, log logr.Logger) http.Handler {
 	t.Helper()
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
@@ -62,7 +62,7 @@ func guarded(t *testing.T, c *cluster, log logr.Logger) http.Handler {
 	return guard.Wrap(log, http.HandlerFunc(func(into http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(into, "kopf_paused 0") }))
 }
 
-func ask(endpoint http.Handler, method, path, authorization string) *httptest.ResponseRecorder {
+func request(endpoint http.Handler, method, path, authorization string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(method, path, nil)
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
@@ -89,7 +89,7 @@ func TestWhoMayRead(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := ask(guarded(t, &cluster{}, logr.Discard()), test.method, test.path, test.authorization)
+			got := request(newEndpoint(t, &cluster{}, logr.Discard()), test.method, test.path, test.authorization)
 			if got.Code != test.want || (got.Body.String() == "kopf_paused 0") != (test.want == http.StatusOK) {
 				t.Errorf("got %d %s", got.Code, got.Body)
 			}
@@ -99,10 +99,10 @@ func TestWhoMayRead(t *testing.T) {
 
 func TestTheClusterIsNotAskedForEveryRequest(t *testing.T) {
 	c := &cluster{}
-	endpoint := guarded(t, c, logr.Discard())
+	endpoint := newEndpoint(t, c, logr.Discard())
 	for range 5 {
-		ask(endpoint, "GET", "/metrics", "Bearer secret-of-ann")
-		ask(endpoint, "GET", "/metrics", "Bearer secret-of-eve")
+		request(endpoint, "GET", "/metrics", "Bearer secret-of-ann")
+		request(endpoint, "GET", "/metrics", "Bearer secret-of-eve")
 	}
 	if asked := c.asked.Load(); asked != 3 {
 		t.Errorf("asked %d times", asked)
@@ -112,9 +112,9 @@ func TestTheClusterIsNotAskedForEveryRequest(t *testing.T) {
 func TestNobodyReadsWhileTheClusterIsIll(t *testing.T) {
 	c := &cluster{}
 	var log strings.Builder
-	endpoint := guarded(t, c, funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}))
+	endpoint := newEndpoint(t, c, funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}))
 	c.ill.Store(true)
-	got := ask(endpoint, "GET", "/metrics", "Bearer secret-of-ann")
+	got := request(endpoint, "GET", "/metrics", "Bearer secret-of-ann")
 	if got.Code != http.StatusInternalServerError || !strings.Contains(log.String(), "tokenreviews") {
 		t.Errorf("got %d %s, %s", got.Code, got.Body, log.String())
 	}
@@ -122,20 +122,20 @@ func TestNobodyReadsWhileTheClusterIsIll(t *testing.T) {
 		t.Errorf("the token is in %s", text)
 	}
 	c.ill.Store(false)
-	if got := ask(endpoint, "GET", "/metrics", "Bearer secret-of-ann"); got.Code != http.StatusOK {
+	if got := request(endpoint, "GET", "/metrics", "Bearer secret-of-ann"); got.Code != http.StatusOK {
 		t.Errorf("got %d %s", got.Code, got.Body)
 	}
 }
 
 func TestTokensThatAreTriedDoNotFillTheMemory(t *testing.T) {
 	c := &cluster{}
-	endpoint := guarded(t, c, logr.Discard())
+	endpoint := newEndpoint(t, c, logr.Discard())
 	for i := range 600 {
-		if got := ask(endpoint, "GET", "/metrics", fmt.Sprintf("Bearer guess-%d", i)); got.Code != http.StatusUnauthorized {
+		if got := request(endpoint, "GET", "/metrics", fmt.Sprintf("Bearer guess-%d", i)); got.Code != http.StatusUnauthorized {
 			t.Fatalf("got %d", got.Code)
 		}
 	}
-	if got := ask(endpoint, "GET", "/metrics", "Bearer secret-of-ann"); got.Code != http.StatusOK {
+	if got := request(endpoint, "GET", "/metrics", "Bearer secret-of-ann"); got.Code != http.StatusOK {
 		t.Errorf("got %d", got.Code)
 	}
 }
