@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// reachTimeout is enough for a cluster on another continent that is busy.
-const reachTimeout = 15 * time.Second
+// connectTimeout is enough for a cluster on another continent that is busy.
+const connectTimeout = 15 * time.Second
 
 // connection are the flags that say which cluster it is.
 type connection struct {
@@ -40,38 +40,38 @@ func (in Invocation) Connect(ctx context.Context) (*rest.Config, error) {
 }
 
 func (c connection) connect(ctx context.Context) (*rest.Config, error) {
-	config, err := c.config()
+	config, err := c.restConfig()
 	if err != nil {
 		return nil, err
 	}
-	return config, reach(ctx, config)
+	return config, checkReachable(ctx, config)
 }
 
 // Named tells that the command line says which cluster it is.
 func (in Invocation) Named() bool { return in.connection != connection{} }
 
-// loading is how kubectl finds the cluster.
-func (c connection) loading() clientcmd.ClientConfig {
+// clientConfig is how kubectl finds the cluster.
+func (c connection) clientConfig() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.context}
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// place puts the lease into the namespace of the kubeconfig, or of the pod, unless it
+// setLeaseNamespace puts the lease into the namespace of the kubeconfig, or of the pod, unless it
 // has one. What is wrong with the kubeconfig is told by whoever connects.
-func (c connection) place(r *settings.Replicas) {
+func (c connection) setLeaseNamespace(r *settings.Replicas) {
 	if r.LeaseNamespace != "" {
 		return
 	}
-	if namespace, _, err := c.loading().Namespace(); err == nil {
+	if namespace, _, err := c.clientConfig().Namespace(); err == nil {
 		r.LeaseNamespace = namespace
 	}
 }
 
-// config finds the cluster without talking to it.
-func (c connection) config() (*rest.Config, error) {
-	config, err := c.loading().ClientConfig()
+// restConfig finds the cluster without talking to it.
+func (c connection) restConfig() (*rest.Config, error) {
+	config, err := c.clientConfig().ClientConfig()
 	switch {
 	case err == nil:
 		return config, nil
@@ -82,11 +82,11 @@ func (c connection) config() (*rest.Config, error) {
 	}
 }
 
-// reach tells what keeps us from talking to the cluster. One that does not tell its
+// checkReachable tells what keeps us from talking to the cluster. One that does not tell its
 // version is reached all the same.
-func reach(ctx context.Context, config *rest.Config) error {
+func checkReachable(ctx context.Context, config *rest.Config) error {
 	short := rest.CopyConfig(config)
-	short.Timeout = reachTimeout
+	short.Timeout = connectTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(short)
 	if err != nil {
 		return fmt.Errorf("the configuration of the cluster at %s cannot be used: %w", config.Host, err)
@@ -98,13 +98,13 @@ func reach(ctx context.Context, config *rest.Config) error {
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the cluster at %s does not accept the credentials: log in again, or correct the kubeconfig (%s)", config.Host, apierrors.ReasonForError(err))
 	default:
-		return unreachable(config.Host, err)
+		return describeUnreachable(config.Host, err)
 	}
 }
 
-// unreachable explains the failure of a request. The address and the method of the
+// describeUnreachable explains the failure of a request. The address and the method of the
 // request, which these errors have, are left out.
-func unreachable(host string, err error) error {
+func describeUnreachable(host string, err error) error {
 	var timeout net.Error
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -118,7 +118,7 @@ func unreachable(host string, err error) error {
 	case errors.As(err, &certificate):
 		return fmt.Errorf("the cluster at %s cannot be trusted: is its certificate authority in the kubeconfig? (%w)", host, certificate.Err)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("the cluster at %s does not answer within %s: is there a way from here to there? (%w)", host, reachTimeout, err)
+		return fmt.Errorf("the cluster at %s does not answer within %s: is there a way from here to there? (%w)", host, connectTimeout, err)
 	default:
 		return fmt.Errorf("the cluster at %s cannot be reached: %w", host, err)
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 func TestConfig(t *testing.T) {
-	nowhere(t)
-	path := kubeconfig(t, "https://here.example.com")
+	hideCluster(t)
+	path := writeKubeconfig(t, "https://here.example.com")
 	tests := map[string]struct {
 		connection  connection
 		environment string
@@ -29,7 +29,7 @@ func TestConfig(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", test.environment)
-			config, err := test.connection.config()
+			config, err := test.connection.restConfig()
 			if err != nil || config.Host != test.want || config.BearerToken != "t0k3n" {
 				t.Errorf("got %+v, %v", config, err)
 			}
@@ -38,14 +38,14 @@ func TestConfig(t *testing.T) {
 }
 
 func TestNoConfig(t *testing.T) {
-	nowhere(t)
+	hideCluster(t)
 	tests := map[string]struct {
 		connection connection
 		want       string
 	}{
 		"nothing anywhere":         {connection{}, "set KUBECONFIG or use --kubeconfig: invalid configuration: no configuration has been provided"},
 		"a file that is not there": {connection{kubeconfig: "/nonsense"}, "/nonsense"},
-		"a context that is none":   {connection{kubeconfig: kubeconfig(t, "https://a"), context: "other"}, `context "other" does not exist`},
+		"a context that is none":   {connection{kubeconfig: writeKubeconfig(t, "https://a"), context: "other"}, `context "other" does not exist`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +57,8 @@ func TestNoConfig(t *testing.T) {
 	}
 }
 
-// answering is a server that answers everything with a code.
-func answering(t *testing.T, code int, start func(http.Handler) *httptest.Server) string {
+// startServer is a server that answers everything with a code.
+func startServer(t *testing.T, code int, start func(http.Handler) *httptest.Server) string {
 	t.Helper()
 	server := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -86,17 +86,17 @@ func TestReaching(t *testing.T) {
 		host string
 		want string // empty: it is reached
 	}{
-		"a cluster":                      {answering(t, http.StatusOK, httptest.NewServer), ""},
-		"one that does not tell":         {answering(t, http.StatusForbidden, httptest.NewServer), ""},
-		"one that does not know us":      {answering(t, http.StatusUnauthorized, httptest.NewServer), "does not accept the credentials: log in again"},
+		"a cluster":                      {startServer(t, http.StatusOK, httptest.NewServer), ""},
+		"one that does not tell":         {startServer(t, http.StatusForbidden, httptest.NewServer), ""},
+		"one that does not know us":      {startServer(t, http.StatusUnauthorized, httptest.NewServer), "does not accept the credentials: log in again"},
 		"one that is down":               {closedPort(t), "cannot be reached, nothing listens there: is it running, and is this the right kubeconfig? (connection refused)"},
-		"one that nobody has vouched of": {answering(t, http.StatusOK, httptest.NewTLSServer), "cannot be trusted: is its certificate authority in the kubeconfig? (x509: "},
+		"one that nobody has vouched of": {startServer(t, http.StatusOK, httptest.NewTLSServer), "cannot be trusted: is its certificate authority in the kubeconfig? (x509: "},
 		"one of no known name":           {"https://nowhere.invalid", "cannot be reached, there is no host of this name"},
-		"one that is broken":             {answering(t, http.StatusBadGateway, httptest.NewServer), "cannot be reached: "},
+		"one that is broken":             {startServer(t, http.StatusBadGateway, httptest.NewServer), "cannot be reached: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := reach(t.Context(), &rest.Config{Host: test.host})
+			err := checkReachable(t.Context(), &rest.Config{Host: test.host})
 			if test.want == "" && err != nil {
 				t.Errorf("got %v", err)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// row is what the documents say of a flag, besides its meaning.
-var row = regexp.MustCompile("(?m)^\\| `--([a-z-]+)`(?:, `-(.)`)? \\| `(\\w+)` \\| .")
+// flagRow is what the documents say of a flag, besides its meaning.
+var flagRow = regexp.MustCompile("(?m)^\\| `--([a-z-]+)`(?:, `-(.)`)? \\| `(\\w+)` \\| .")
 
 func TestTheDocumentsHaveAllFlags(t *testing.T) {
 	text, err := os.ReadFile("../../docs/command-line.md")
@@ -20,16 +20,16 @@ func TestTheDocumentsHaveAllFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	for title, command := range map[string]*cobra.Command{
-		"Flags": newOperator("operator", nil), "kopf freeze": newFreeze(), "kopf resume": newResume(),
+		"Flags": newOperatorCommand("operator", nil), "kopf freeze": newFreezeCommand(), "kopf resume": newResumeCommand(),
 	} {
 		_, section, _ := strings.Cut(string(text), "# "+title+"\n")
 		section, _, _ = strings.Cut(section, "\n#")
 		var documented, defined []string
-		for _, found := range row.FindAllStringSubmatch(section, -1) {
+		for _, found := range flagRow.FindAllStringSubmatch(section, -1) {
 			documented = append(documented, strings.Join(found[1:], " "))
 		}
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
-			defined = append(defined, flag.Name+" "+flag.Shorthand+" "+variable(flag))
+			defined = append(defined, flag.Name+" "+flag.Shorthand+" "+environmentVariable(flag))
 		})
 		if !slices.Equal(documented, defined) {
 			t.Errorf("%s: docs/command-line.md has\n%q, there are\n%q", title, documented, defined)

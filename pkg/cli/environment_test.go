@@ -38,7 +38,7 @@ func TestTheEnvironment(t *testing.T) {
 			for variable, value := range test.variables {
 				t.Setenv(variable, value)
 			}
-			in, r := operator(t, strings.Fields(test.arguments)...)
+			in, r := runOperator(t, strings.Fields(test.arguments)...)
 			if r.code != ExitOK || !test.want(in) {
 				t.Errorf("got %+v, %+v", in.Settings, r)
 			}
@@ -63,7 +63,7 @@ func TestRefusedVariables(t *testing.T) {
 			for variable, value := range test.variables {
 				t.Setenv(variable, value)
 			}
-			if _, r := operator(t); r.code != ExitUsage || !strings.Contains(r.log, test.want) {
+			if _, r := runOperator(t); r.code != ExitUsage || !strings.Contains(r.log, test.want) {
 				t.Errorf("got %+v", r)
 			}
 		})
@@ -72,8 +72,8 @@ func TestRefusedVariables(t *testing.T) {
 
 func TestNoTwoFlagsHaveOneVariable(t *testing.T) {
 	seen := map[string]string{}
-	newOperator("operator", nil).Flags().VisitAll(func(flag *pflag.Flag) {
-		if name := variable(flag); seen[name] != "" {
+	newOperatorCommand("operator", nil).Flags().VisitAll(func(flag *pflag.Flag) {
+		if name := environmentVariable(flag); seen[name] != "" {
 			t.Errorf("%s is for --%s and --%s", name, flag.Name, seen[name])
 		} else {
 			seen[name] = flag.Name

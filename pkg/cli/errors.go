@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/login"
 )
 
-// explained adds what to do about an error, where that is known. The connection to
+// withAdvice adds what to do about an error, where that is known. The connection to
 // the cluster explains its own errors: what looks like one of them can be about
 // something else that a handler has called.
-func explained(err error) error {
+func withAdvice(err error) error {
 	var vault *login.Error
 	switch {
 	case errors.As(err, &vault): // says what the login handlers have to do with it

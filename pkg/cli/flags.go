@@ -21,13 +21,13 @@ func newFlags() *flags { return &flags{settings: settings.Default()} }
 // define declares the flags, in the order of the help.
 func (f *flags) define(set *pflag.FlagSet) {
 	set.SortFlags = false
-	inGroup(set, "Which objects", f.scope.define)
-	inGroup(set, "Beside other operators", f.definePeering)
-	inGroup(set, "In several replicas", f.defineReplicas)
-	inGroup(set, "Health and metrics", f.defineServing)
-	inGroup(set, "Work", f.defineWork)
-	inGroup(set, "Log", f.logging.define)
-	inGroup(set, "Connection", f.connection.define)
+	defineGroup(set, "Which objects", f.scope.define)
+	defineGroup(set, "Beside other operators", f.definePeering)
+	defineGroup(set, "In several replicas", f.defineReplicas)
+	defineGroup(set, "Health and metrics", f.defineServing)
+	defineGroup(set, "Work", f.defineWork)
+	defineGroup(set, "Log", f.logging.define)
+	defineGroup(set, "Connection", f.connection.define)
 }
 
 func (f *flags) definePeering(set *pflag.FlagSet) {
@@ -46,8 +46,8 @@ func (f *flags) defineReplicas(set *pflag.FlagSet) {
 }
 
 func (f *flags) defineServing(set *pflag.FlagSet) {
-	set.Var(&endpoint{to: &f.settings.Health}, "liveness", "where to serve the probes, such as http://0.0.0.0:8080/healthz or 0.0.0.0:8080 (default: nowhere)")
-	set.Var((*address)(&f.settings.Metrics.Address), "metrics", "where to serve metrics for Prometheus, such as 0.0.0.0:9090 (default: nowhere)")
+	set.Var(&livenessFlag{health: &f.settings.Health}, "liveness", "where to serve the probes, such as http://0.0.0.0:8080/healthz or 0.0.0.0:8080 (default: nowhere)")
+	set.Var((*listenAddress)(&f.settings.Metrics.Address), "metrics", "where to serve metrics for Prometheus, such as 0.0.0.0:9090 (default: nowhere)")
 	set.BoolVar(&f.settings.Metrics.Secure, "metrics-secure", false, "serve the metrics by HTTPS, and only to whom the cluster allows it")
 }
 
@@ -60,10 +60,10 @@ func (f *flags) defineWork(set *pflag.FlagSet) {
 // complete makes settings of the parsed flags and of the environment, and finds the
 // mistakes in them.
 func (f *flags) complete(set *pflag.FlagSet, lookup func(string) string) error {
-	if err := completed(set, lookup); err != nil {
+	if err := applyEnvironment(set, lookup); err != nil {
 		return err
 	}
-	f.settings.Scope.Namespaces = separated(f.scope.namespaces)
+	f.settings.Scope.Namespaces = splitNamespaces(f.scope.namespaces)
 	f.settings.Peering.Mandatory = set.Changed("peering")
 	if f.dev {
 		f.settings.Peering.Priority = settings.DevelopmentPriority

@@ -40,7 +40,7 @@ func TestWhatFlagsSay(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			in, r := operator(t, strings.Fields(test.arguments)...)
+			in, r := runOperator(t, strings.Fields(test.arguments)...)
 			want := settings.Default()
 			test.want(&want)
 			in.Settings.Execution.Lifecycle, want.Execution.Lifecycle = nil, nil // functions do not compare
@@ -86,7 +86,7 @@ func TestRefusedCommandLines(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, r := operator(t, test.arguments...)
+			_, r := runOperator(t, test.arguments...)
 			if r.code != ExitUsage || !strings.HasPrefix(r.log, "operator: ") || !strings.Contains(r.log, test.want) ||
 				!strings.HasSuffix(r.log, "\nTry operator --help.\n") || r.out != "" {
 				t.Errorf("got %+v, want %q in it", r, test.want)

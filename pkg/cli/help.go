@@ -9,53 +9,53 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// width of the help, in characters.
-const width = 100
+// helpWidth of the help, in characters.
+const helpWidth = 100
 
-// style makes a command, and those below, look and fail as ours do. It is to know
+// prepareCommand makes a command, and those below, look and fail as ours do. It is to know
 // already where to write.
-func style(command *cobra.Command) {
+func prepareCommand(command *cobra.Command) {
 	command.SilenceErrors, command.SilenceUsage = true, true
-	command.SetUsageFunc(usage)
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misspelt(err) })
+	command.SetUsageFunc(writeUsage)
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	command.InitDefaultCompletionCmd()
 	for _, parent := range append(command.Commands(), command) {
 		if parent.HasSubCommands() {
-			parent.Args, parent.RunE = unknown, func(parent *cobra.Command, _ []string) error { return parent.Help() }
+			parent.Args, parent.RunE = rejectUnknownCommand, func(parent *cobra.Command, _ []string) error { return parent.Help() }
 		}
 	}
 }
 
-// groupKey is the annotation of a flag with the title of its group.
-const groupKey = "group"
+// groupAnnotation is the annotation of a flag with the title of its group.
+const groupAnnotation = "group"
 
-// inGroup defines flags that the help shows together.
-func inGroup(set *pflag.FlagSet, title string, define func(*pflag.FlagSet)) {
+// defineGroup defines flags that the help shows together.
+func defineGroup(set *pflag.FlagSet, title string, define func(*pflag.FlagSet)) {
 	group := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	group.SortFlags = false
 	define(group)
 	group.VisitAll(func(flag *pflag.Flag) {
-		flag.Annotations = map[string][]string{groupKey: {title}}
+		flag.Annotations = map[string][]string{groupAnnotation: {title}}
 		set.AddFlag(flag)
 	})
 }
 
-// usage writes how a command is called, what is below it, and its flags by groups,
+// writeUsage writes how a command is called, what is below it, and its flags by groups,
 // each with its variable of the environment.
-func usage(command *cobra.Command) error {
+func writeUsage(command *cobra.Command) error {
 	out := command.OutOrStderr()
 	text := "Usage:\n  " + command.UseLine() + "\n"
 	if command.HasAvailableSubCommands() {
-		text = "Usage:\n  " + command.CommandPath() + " COMMAND\n\nCommands:\n" + commands(command)
+		text = "Usage:\n  " + command.CommandPath() + " COMMAND\n\nCommands:\n" + formatCommands(command)
 	}
 	if command.Example != "" {
 		text += "\nExamples:\n" + command.Example + "\n"
 	}
-	_, err := io.WriteString(out, text+flagUsages(command.Flags()))
+	_, err := io.WriteString(out, text+formatFlagGroups(command.Flags()))
 	return err
 }
 
-func commands(command *cobra.Command) string {
+func formatCommands(command *cobra.Command) string {
 	var b strings.Builder
 	for _, below := range command.Commands() {
 		if below.IsAvailableCommand() {
@@ -65,11 +65,11 @@ func commands(command *cobra.Command) string {
 	return b.String()
 }
 
-func flagUsages(set *pflag.FlagSet) string {
+func formatFlagGroups(set *pflag.FlagSet) string {
 	var groups []*pflag.FlagSet
 	set.VisitAll(func(flag *pflag.Flag) {
 		title := "Others"
-		if given := flag.Annotations[groupKey]; len(given) > 0 {
+		if given := flag.Annotations[groupAnnotation]; len(given) > 0 {
 			title = given[0]
 		}
 		if len(groups) == 0 || groups[len(groups)-1].Name() != title {
@@ -77,11 +77,11 @@ func flagUsages(set *pflag.FlagSet) string {
 			next.SortFlags = false
 			groups = append(groups, next)
 		}
-		groups[len(groups)-1].AddFlag(withVariable(flag))
+		groups[len(groups)-1].AddFlag(withVariableInUsage(flag))
 	})
 	var b strings.Builder
 	for _, group := range groups {
-		fmt.Fprintf(&b, "\n%s:\n%s", group.Name(), group.FlagUsagesWrapped(width))
+		fmt.Fprintf(&b, "\n%s:\n%s", group.Name(), group.FlagUsagesWrapped(helpWidth))
 	}
 	if len(groups) > 1 {
 		b.WriteString("\nThe variable of the environment that is named with a flag does the same; the flag wins.\n")
@@ -89,10 +89,10 @@ func flagUsages(set *pflag.FlagSet) string {
 	return b.String()
 }
 
-// withVariable is the flag with its variable in the help.
-func withVariable(flag *pflag.Flag) *pflag.Flag {
+// withVariableInUsage is the flag with its variable in the help.
+func withVariableInUsage(flag *pflag.Flag) *pflag.Flag {
 	shown := *flag
-	if name := variable(flag); name != "" {
+	if name := environmentVariable(flag); name != "" {
 		shown.Usage += " [" + name + "]"
 	}
 	return &shown

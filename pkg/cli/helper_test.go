@@ -17,8 +17,8 @@ type result struct {
 	out, log string
 }
 
-// called executes a command with arguments.
-func called(t *testing.T, command *cobra.Command, arguments ...string) result {
+// run executes a command with arguments.
+func run(t *testing.T, command *cobra.Command, arguments ...string) result {
 	t.Helper()
 	t.Cleanup(func() { // of the loggers of the libraries
 		klog.ClearLogger()
@@ -31,20 +31,20 @@ func called(t *testing.T, command *cobra.Command, arguments ...string) result {
 	return result{code, out.String(), log.String()}
 }
 
-// operator calls an operator that does nothing but to note what it is to do.
-func operator(t *testing.T, arguments ...string) (Invocation, result) {
+// runOperator calls an operator that does nothing but to note what it is to do.
+func runOperator(t *testing.T, arguments ...string) (Invocation, result) {
 	t.Helper()
 	var invocation Invocation
-	command := newOperator("operator", func(_ context.Context, in Invocation) error {
+	command := newOperatorCommand("operator", func(_ context.Context, in Invocation) error {
 		invocation = in
 		return nil
 	})
-	r := called(t, command, arguments...)
+	r := run(t, command, arguments...)
 	return invocation, r
 }
 
-// kubeconfig writes one with two contexts, of which "this" is the current one.
-func kubeconfig(t *testing.T, server string) string {
+// writeKubeconfig writes one with two contexts, of which "this" is the current one.
+func writeKubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
 	text := `
@@ -66,8 +66,8 @@ contexts:
 	return path
 }
 
-// nowhere makes sure that no cluster of the machine is found.
-func nowhere(t *testing.T) {
+// hideCluster makes sure that no cluster of the machine is found.
+func hideCluster(t *testing.T) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")

@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli/logformat"
 )
 
-// requests is the verbosity at which client-go logs its requests. From 8 on it
+// requestVerbosity is the verbosity at which client-go logs its requests. From 8 on it
 // logs their bodies too, and with them Secrets.
-const requests = 6
+const requestVerbosity = 6
 
 // logFlags say what is logged, and how.
 type logFlags struct {
@@ -40,7 +40,7 @@ func (f *logFlags) define(set *pflag.FlagSet) {
 // complete decides what depends on what was said.
 func (f *logFlags) complete(set *pflag.FlagSet) error {
 	if !slices.Contains(logformat.Formats(), logformat.Format(f.format)) {
-		return misused("--log-format is %q: use full, plain or json", f.format)
+		return usageErrorf("--log-format is %q: use full, plain or json", f.format)
 	}
 	if !set.Changed("log-prefix") { // lines of json have the object in another place
 		f.prefix = !f.noPrefix && logformat.Format(f.format) != logformat.JSON
@@ -51,7 +51,7 @@ func (f *logFlags) complete(set *pflag.FlagSet) error {
 func (f *logFlags) verbosity() int {
 	switch {
 	case f.debug:
-		return requests
+		return requestVerbosity
 	case f.verbose:
 		return 1
 	case f.quiet:
@@ -61,27 +61,27 @@ func (f *logFlags) verbosity() int {
 	}
 }
 
-// logger writes lines as the flags say.
-func (f *logFlags) logger(out io.Writer) logr.Logger {
+// newLogger writes lines as the flags say.
+func (f *logFlags) newLogger(out io.Writer) logr.Logger {
 	return logformat.New(out, logformat.Options{
 		Format: logformat.Format(f.format), Verbosity: f.verbosity(), ReferenceKey: f.referenceKey,
 		Prefix: f.prefix,
-		Colors: colourful(out),
+		Colors: supportsColor(out),
 	})
 }
 
-// colourful tells whether there is somebody to see colours, and to like them.
-func colourful(out io.Writer) bool {
+// supportsColor tells whether there is somebody to see colours, and to like them.
+func supportsColor(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// share makes the libraries log as the operator does.
-func (f *logFlags) share(logger logr.Logger) {
+// installLogger makes the libraries log as the operator does.
+func (f *logFlags) installLogger(logger logr.Logger) {
 	log.SetLogger(logger)
 	klog.SetLogger(logger.WithName("client"))
 	if f.debug {
 		var verbosity klog.Level
-		_ = verbosity.Set(strconv.Itoa(requests)) // of klog as a whole; a number is no error
+		_ = verbosity.Set(strconv.Itoa(requestVerbosity)) // of klog as a whole; a number is no error
 	}
 }

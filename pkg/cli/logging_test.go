@@ -27,7 +27,7 @@ func TestWhatIsLogged(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := called(t, newOperator("operator", func(_ context.Context, in Invocation) error {
+			r := run(t, newOperatorCommand("operator", func(_ context.Context, in Invocation) error {
 				logger := in.Logger.WithValues("object", "a/b")
 				logger.V(8).Info("body")
 				logger.V(6).Info("request")
@@ -55,7 +55,7 @@ func TestJSON(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := called(t, newOperator("operator", func(_ context.Context, in Invocation) error {
+			r := run(t, newOperatorCommand("operator", func(_ context.Context, in Invocation) error {
 				in.Logger.Info("here", "object", "a/b")
 				return nil
 			}), append(strings.Fields(test.arguments), "--log-format=json")...)
@@ -74,7 +74,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	if colourful(file) || colourful(io.Discard) {
+	if supportsColor(file) || supportsColor(io.Discard) {
 		t.Error("a file would have colours")
 	}
 }
@@ -92,7 +92,7 @@ func TestRequestsAreLoggedWithoutTheirContent(t *testing.T) {
 		logged int
 	}{"with --debug": {"--debug", 2}, "with --verbose": {"--verbose", 0}} {
 		t.Run(name, func(t *testing.T) {
-			r := called(t, newOperator("operator", createSecrets), test.flag, "--kubeconfig", kubeconfig(t, server.URL))
+			r := run(t, newOperatorCommand("operator", createSecrets), test.flag, "--kubeconfig", writeKubeconfig(t, server.URL))
 			if got := strings.Count(r.log, "/api/v1/namespaces/ns/secrets"); r.code != ExitOK || got != test.logged {
 				t.Errorf("got %d requests in the log, want %d:\n%s", got, test.logged, r.log)
 			}

@@ -26,22 +26,22 @@ const (
 // until it is interrupted. The first signal stops it gracefully; another one, a second
 // or more later, ends it at once. The result is the exit code.
 func Main(run func(context.Context, Invocation) error) int {
-	return program(newOperator(filepath.Base(os.Args[0]), run))
+	return runProcess(newOperatorCommand(filepath.Base(os.Args[0]), run))
 }
 
 // KopfMain runs the command kopf. The result is the exit code.
-func KopfMain() int { return program(newTool()) }
+func KopfMain() int { return runProcess(newKopfCommand()) }
 
-// echo is how long another signal is taken for the same one.
-const echo = time.Second
+// repeatedSignalWindow is how long another signal is taken for the same one.
+const repeatedSignalWindow = time.Second
 
-// program runs a command as the process.
-func program(command *cobra.Command) int {
+// runProcess runs a command as the process.
+func runProcess(command *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// Once the first signal has come, the next one has its usual effect. One that comes
 	// right behind is the same: some send it to a process and to its group.
-	context.AfterFunc(ctx, func() { time.AfterFunc(echo, stop) })
+	context.AfterFunc(ctx, func() { time.AfterFunc(repeatedSignalWindow, stop) })
 	command.SetArgs(os.Args[1:])
 	return execute(ctx, command, os.Stdout, os.Stderr)
 }
@@ -51,7 +51,7 @@ func program(command *cobra.Command) int {
 func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) int {
 	command.SetOut(out)
 	command.SetErr(log)
-	style(command)
+	prepareCommand(command)
 	called, err := command.ExecuteContextC(ctx)
 	var logged *loggedError
 	var usage *usageError
@@ -60,7 +60,7 @@ func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) in
 	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled): // interrupted before it has begun
 		return ExitOK
 	case errors.As(err, &logged):
-		logged.logger.Error(explained(logged.error), "The operator has ended.")
+		logged.logger.Error(withAdvice(logged.error), "The operator has ended.")
 		return ExitError
 	case errors.As(err, &ended): // has told its own story
 		return ended.code
@@ -68,19 +68,19 @@ func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) in
 		_, _ = fmt.Fprintf(log, "%s: %v\nTry %s --help.\n", command.Name(), err, called.CommandPath())
 		return ExitUsage
 	default:
-		_, _ = fmt.Fprintf(log, "%s: %v\n", command.Name(), explained(err))
+		_, _ = fmt.Fprintf(log, "%s: %v\n", command.Name(), withAdvice(err))
 		return ExitError
 	}
 }
 
 // usageError is a mistake in the command line.
-type usageError struct{ mistake error }
+type usageError struct{ err error }
 
-func (e *usageError) Error() string { return e.mistake.Error() }
-func (e *usageError) Unwrap() error { return e.mistake }
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
 
-// misused makes a usageError.
-func misused(format string, values ...any) error {
+// usageErrorf makes a usageError.
+func usageErrorf(format string, values ...any) error {
 	return &usageError{fmt.Errorf(format, values...)}
 }
 

@@ -29,7 +29,7 @@ func TestExitCodes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := called(t, newOperator("operator", func(context.Context, Invocation) error { return test.run }), test.arguments...)
+			got := run(t, newOperatorCommand("operator", func(context.Context, Invocation) error { return test.run }), test.arguments...)
 			if got != test.want {
 				t.Errorf("got  %+v\nwant %+v", got, test.want)
 			}
@@ -40,7 +40,7 @@ func TestExitCodes(t *testing.T) {
 func TestAnInterruptedStartIsNoFailure(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	command := newOperator("operator", func(ctx context.Context, _ Invocation) error { return fmt.Errorf("asking: %w", ctx.Err()) })
+	command := newOperatorCommand("operator", func(ctx context.Context, _ Invocation) error { return fmt.Errorf("asking: %w", ctx.Err()) })
 	command.SetArgs(nil)
 	var log strings.Builder
 	if code := execute(ctx, command, &log, &log); code != ExitOK || log.Len() > 0 {

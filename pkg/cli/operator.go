@@ -20,20 +20,20 @@ type Invocation struct {
 	connection connection
 }
 
-// newOperator is the command of an operator's program.
-func newOperator(name string, run func(context.Context, Invocation) error) *cobra.Command {
+// newOperatorCommand is the command of an operator's program.
+func newOperatorCommand(name string, run func(context.Context, Invocation) error) *cobra.Command {
 	flags := newFlags()
 	command := &cobra.Command{
 		Use:   name + " [flags]",
 		Short: name + " is a Kubernetes operator. It runs until it is interrupted.",
-		Args:  noArguments,
+		Args:  rejectArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := flags.complete(command.Flags(), environment); err != nil {
 				return err
 			}
-			logger := flags.logging.logger(command.ErrOrStderr())
-			flags.logging.share(logger)
-			flags.connection.place(&flags.settings.Replicas)
+			logger := flags.logging.newLogger(command.ErrOrStderr())
+			flags.logging.installLogger(logger)
+			flags.connection.setLeaseNamespace(&flags.settings.Replicas)
 			err := run(command.Context(), Invocation{flags.settings, logger, flags.connection})
 			if err != nil && logformat.Format(flags.logging.format) == logformat.JSON {
 				return &loggedError{err, logger}
@@ -46,10 +46,10 @@ func newOperator(name string, run func(context.Context, Invocation) error) *cobr
 	return command
 }
 
-// noArguments refuses arguments, and names the first one.
-func noArguments(_ *cobra.Command, arguments []string) error {
+// rejectArguments refuses arguments, and names the first one.
+func rejectArguments(_ *cobra.Command, arguments []string) error {
 	if len(arguments) > 0 {
-		return misused("unexpected argument %q: this command takes flags only", arguments[0])
+		return usageErrorf("unexpected argument %q: this command takes flags only", arguments[0])
 	}
 	return nil
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
-// newRun is the command that builds packages and runs them as an operator. It has
+// newRunCommand is the command that builds packages and runs them as an operator. It has
 // the flags of an operator, so that mistakes are found before anything is built.
-func newRun() *cobra.Command {
+func newRunCommand() *cobra.Command {
 	flags := newFlags()
 	command := &cobra.Command{
 		Use:   "run PACKAGE... [flags] [-- further flags]",
@@ -30,13 +30,13 @@ func newRun() *cobra.Command {
 			arguments, further = arguments[:dash], arguments[dash:]
 		}
 		if len(arguments) == 0 {
-			return misused("no package is given: kopf run ./handlers")
+			return usageErrorf("no package is given: kopf run ./handlers")
 		}
 		return nil
 	}
 	command.RunE = func(_ *cobra.Command, arguments []string) error {
 		packages := arguments[:len(arguments)-len(further)]
-		given := append(spelt(command.Flags()), further...) // the environment it finds itself
+		given := append(formatFlags(command.Flags()), further...) // the environment it finds itself
 		if err := flags.complete(command.Flags(), environment); err != nil {
 			return err
 		}
@@ -64,8 +64,8 @@ func buildAndRun(command *cobra.Command, packages, arguments []string) error {
 	return err
 }
 
-// spelt are the flags of the command line as arguments of another one.
-func spelt(set *pflag.FlagSet) []string {
+// formatFlags are the flags of the command line as arguments of another one.
+func formatFlags(set *pflag.FlagSet) []string {
 	var arguments []string
 	set.Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}

@@ -19,9 +19,9 @@ func (s *scope) define(set *pflag.FlagSet) {
 	set.BoolVarP(&s.all, "all-namespaces", "A", false, "serve all namespaces (the default)")
 }
 
-// separated are the names of which several were given at once. In a pattern the
+// splitNamespaces are the names of which several were given at once. In a pattern the
 // comma has a meaning of its own.
-func separated(given []string) []string {
+func splitNamespaces(given []string) []string {
 	var namespaces []string
 	for _, value := range given {
 		if selector.IsPattern(strings.ReplaceAll(value, ",", "")) {

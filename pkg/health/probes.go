@@ -18,13 +18,13 @@ var errProbeTimeout = errors.New("the probe handlers have not returned in time")
 // safe for concurrent use.
 type prober struct {
 	probes Probes
-	ttl  time.Duration // for which an answer is kept, and for which it is waited
-	log  logr.Logger
+	ttl    time.Duration // for which an answer is kept, and for which it is waited
+	log    logr.Logger
 
-	mu      sync.Mutex
-	last    response
-	lastTime      time.Time     // zero: never
-	running chan struct{} // closed when the handlers have returned; nil: nobody calls them
+	mu       sync.Mutex
+	last     response
+	lastTime time.Time     // zero: never
+	running  chan struct{} // closed when the handlers have returned; nil: nobody calls them
 }
 
 // get returns the last answer, or calls the handlers if that is too old: once,

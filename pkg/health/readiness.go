@@ -15,7 +15,7 @@ import (
 type checkResult struct {
 	name    string
 	problem string // empty: there is none
-	note  string // of what is as it should be
+	note    string // of what is as it should be
 }
 
 // String is the line, as those of the API server's own endpoint.

@@ -7,16 +7,18 @@ import (
 
 // response is what an endpoint says.
 type response struct {
-	status int
-	contentType   string // of the body
-	body   []byte
+	status      int
+	contentType string // of the body
+	body        []byte
 }
 
 func textResponse(status int, body string) response {
 	return response{status, "text/plain; charset=utf-8", []byte(body + "\n")}
 }
 
-func errorResponse(message string) response { return textResponse(http.StatusInternalServerError, message) }
+func errorResponse(message string) response {
+	return textResponse(http.StatusInternalServerError, message)
+}
 
 // probeError stands for the result of a probe that has none. Its error can have
 // anything in it, and is for the log.

@@ -11,11 +11,11 @@ import (
 
 // Limits of the server. Requests are tiny, and so are the answers.
 const (
-	readTimeout    = 5 * time.Second
-	writeTimeout   = 5 * time.Second  // beside the time for the probes
-	idleTimeout    = 90 * time.Second // longer than the kubelet's pauses
-	maxHeaderBytes = 16 << 10
-	shutdownTimeout       = 5 * time.Second // for the answers that are under way at the end
+	readTimeout     = 5 * time.Second
+	writeTimeout    = 5 * time.Second  // beside the time for the probes
+	idleTimeout     = 90 * time.Second // longer than the kubelet's pauses
+	maxHeaderBytes  = 16 << 10
+	shutdownTimeout = 5 * time.Second // for the answers that are under way at the end
 )
 
 // Server is the HTTP server, as a Runnable of a manager.

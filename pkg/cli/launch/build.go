@@ -18,7 +18,7 @@ import (
 // directory of the caller's, which must be empty, and returns its path. What the
 // compiler says goes to log.
 func Build(ctx context.Context, packages []string, dir string, log io.Writer) (string, error) {
-	listed, err := find(ctx, packages)
+	listed, err := findPackages(ctx, packages)
 	if err != nil {
 		return "", err
 	}
@@ -27,7 +27,7 @@ func Build(ctx context.Context, packages []string, dir string, log io.Writer) (s
 	if listed[0].isProgram() {
 		arguments = append(arguments, "--", packages[0])
 	} else {
-		overlay, main, err := surround(listed, dir)
+		overlay, main, err := writeOverlay(listed, dir)
 		if err != nil {
 			return "", err
 		}
@@ -42,15 +42,15 @@ func Build(ctx context.Context, packages []string, dir string, log io.Writer) (s
 }
 
 // programName is that of the program: how it speaks of itself.
-func programName(of found, given string) string {
+func programName(of goPackage, given string) string {
 	if of.Module == nil || of.ImportPath == "command-line-arguments" {
 		return strings.TrimSuffix(filepath.Base(given), ".go")
 	}
 	return path.Base(of.ImportPath)
 }
 
-// main is the program around packages of handlers.
-const main = `package main
+// mainTemplate is the program around packages of handlers.
+const mainTemplate = `package main
 
 import (
 	operator "` + facade + `"
@@ -60,45 +60,45 @@ import (
 func main() { operator.Main() }
 `
 
-// surround makes a program that is nowhere but in an overlay over the user's
+// writeOverlay makes a program that is nowhere but in an overlay over the user's
 // module: below the first of the packages, so that it may import what is internal
 // there. It returns the overlay, and where the program is.
-func surround(packages []found, dir string) (overlay, place string, err error) {
+func writeOverlay(packages []goPackage, dir string) (overlay, place string, err error) {
 	var imports strings.Builder
 	for _, p := range packages {
 		fmt.Fprintf(&imports, "\t_ %q\n", p.ImportPath)
 	}
 	source := filepath.Join(dir, "main.go")
-	place = filepath.Join(home(packages), "zz_"+filepath.Base(dir))
+	place = filepath.Join(overlayDir(packages), "zz_"+filepath.Base(dir))
 	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(place, "main.go"): source}})
 	if err != nil {
 		return "", "", err
 	}
 	overlay = filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(source, fmt.Appendf(nil, main, imports.String()), 0o600); err != nil {
+	if err := os.WriteFile(source, fmt.Appendf(nil, mainTemplate, imports.String()), 0o600); err != nil {
 		return "", "", err
 	}
 	return overlay, place, os.WriteFile(overlay, text, 0o600)
 }
 
-// home is a directory of the user's own module from where all packages may be
+// overlayDir is a directory of the user's own module from where all packages may be
 // imported, if there is one.
-func home(packages []found) string {
+func overlayDir(packages []goPackage) string {
 	place := "."
 	for _, p := range packages {
 		if !p.Module.Main {
 			continue
 		}
-		if place = p.Dir; !slices.ContainsFunc(packages, func(other found) bool { return hidden(p.ImportPath, other.ImportPath) }) {
+		if place = p.Dir; !slices.ContainsFunc(packages, func(other goPackage) bool { return isInternalTo(p.ImportPath, other.ImportPath) }) {
 			break
 		}
 	}
 	return place
 }
 
-// hidden tells whether one package may not import the other because that is
+// isInternalTo tells whether one package may not import the other because that is
 // internal.
-func hidden(importer, imported string) bool {
+func isInternalTo(importer, imported string) bool {
 	imported += "/"
 	at := strings.LastIndex(imported, "/internal/")
 	return at >= 0 && !strings.HasPrefix(importer+"/", imported[:at+1])

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// of makes what the go command would say of a package.
-func of(path, dir string, main bool) found {
-	p := found{ImportPath: path, Dir: dir}
+// newPackage makes what the go command would say of a package.
+func newPackage(path, dir string, main bool) goPackage {
+	p := goPackage{ImportPath: path, Dir: dir}
 	p.Module = &struct {
 		Main bool
 		Dir  string
@@ -21,7 +21,7 @@ func of(path, dir string, main bool) found {
 
 func TestTheProgramAroundPackages(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
-	overlay, place, err := surround([]found{of("example.com/a", home, true), of("example.com/b", "/b", true)}, dir)
+	overlay, place, err := writeOverlay([]goPackage{newPackage("example.com/a", home, true), newPackage("example.com/b", "/b", true)}, dir)
 	if err != nil || filepath.Dir(place) != home {
 		t.Fatalf("got %s, %v", place, err)
 	}
@@ -43,25 +43,25 @@ func TestTheProgramAroundPackages(t *testing.T) {
 }
 
 func TestHome(t *testing.T) {
-	a, b := of("m/a", "/a", true), of("m/b", "/b", true)
-	inner, innermost := of("m/b/internal/c", "/c", true), of("m/b/internal", "/i", true)
-	foreign := of("x/y", "/y", false)
+	a, b := newPackage("m/a", "/a", true), newPackage("m/b", "/b", true)
+	inner, innermost := newPackage("m/b/internal/c", "/c", true), newPackage("m/b/internal", "/i", true)
+	foreign := newPackage("x/y", "/y", false)
 	tests := map[string]struct {
-		packages []found
+		packages []goPackage
 		want     string
 	}{
-		"one":                              {[]found{b}, "/b"},
-		"the first":                        {[]found{a, b}, "/a"},
-		"where the internal one is seen":   {[]found{a, inner}, "/c"},
-		"in the parent of the internal":    {[]found{a, b, innermost}, "/b"},
-		"in the user's own module":         {[]found{foreign, a}, "/a"},
-		"anywhere, if there is no such":    {[]found{foreign}, "."},
-		"internal of a module of its own":  {[]found{of("internal/c", "/c", true)}, "/c"},
-		"internal only in its name's part": {[]found{a, of("m/internals/d", "/d", true)}, "/a"},
+		"one":                              {[]goPackage{b}, "/b"},
+		"the first":                        {[]goPackage{a, b}, "/a"},
+		"where the internal one is seen":   {[]goPackage{a, inner}, "/c"},
+		"in the parent of the internal":    {[]goPackage{a, b, innermost}, "/b"},
+		"in the user's own module":         {[]goPackage{foreign, a}, "/a"},
+		"anywhere, if there is no such":    {[]goPackage{foreign}, "."},
+		"internal of a module of its own":  {[]goPackage{newPackage("internal/c", "/c", true)}, "/c"},
+		"internal only in its name's part": {[]goPackage{a, newPackage("m/internals/d", "/d", true)}, "/a"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := home(test.packages); got != test.want {
+			if got := overlayDir(test.packages); got != test.want {
 				t.Errorf("got %s", got)
 			}
 		})
@@ -70,13 +70,13 @@ func TestHome(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	tests := map[string]struct {
-		of    found
+		of    goPackage
 		given string
 		want  string
 	}{
-		"a package":              {of("example.com/a/handlers", "", true), "./x", "handlers"},
-		"a file":                 {of("command-line-arguments", "", true), "dir/handlers.go", "handlers"},
-		"a package of no module": {found{ImportPath: "a"}, "./handlers", "handlers"},
+		"a package":              {newPackage("example.com/a/handlers", "", true), "./x", "handlers"},
+		"a file":                 {newPackage("command-line-arguments", "", true), "dir/handlers.go", "handlers"},
+		"a package of no module": {goPackage{ImportPath: "a"}, "./handlers", "handlers"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,5 +4,5 @@ package launch
 
 import "os/exec"
 
-// separate does nothing: there are no process groups here.
-func separate(*exec.Cmd) {}
+// setProcessGroup does nothing: there are no process groups here.
+func setProcessGroup(*exec.Cmd) {}

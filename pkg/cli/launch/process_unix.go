@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// separate gives the command a process group of its own. Ctrl-C in a terminal
+// setProcessGroup gives the command a process group of its own. Ctrl-C in a terminal
 // reaches a whole group, and two signals would end the operator at once.
-func separate(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func setProcessGroup(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

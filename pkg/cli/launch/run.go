@@ -18,7 +18,7 @@ func Run(program string, arguments []string, out, log io.Writer) (int, error) {
 	defer signal.Stop(signals)
 	command := exec.Command(program, arguments...)
 	command.Stdout, command.Stderr = out, log
-	separate(command)
+	setProcessGroup(command)
 	if err := command.Start(); err != nil {
 		return 0, fmt.Errorf("the operator cannot be started: %w", err)
 	}

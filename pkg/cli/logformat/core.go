@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// stack is the value with the place of a panic.
-const stack = "stack"
+// stackKey is the value with the place of a panic.
+const stackKey = "stack"
 
 // core makes lines of a format out of messages and values. The values of a logger
 // are encoded with each of its lines, so that what is written of an object does
@@ -39,28 +39,28 @@ func (c core) Write(line zapcore.Entry, values []zapcore.Field) error {
 	if c.options.Format != JSON {
 		line.Stack, values = takeStack(values)
 	}
-	line.LoggerName = escape(line.LoggerName, control)
-	line.Message = escape(line.Message, control)
-	return c.Core.Write(c.identify(line, values))
+	line.LoggerName = escape(line.LoggerName, isControl)
+	line.Message = escape(line.Message, isControl)
+	return c.Core.Write(c.addObject(line, values))
 }
 
-// identify tells which object a line is about.
-func (c core) identify(line zapcore.Entry, values []zapcore.Field) (zapcore.Entry, []zapcore.Field) {
+// addObject tells which object a line is about.
+func (c core) addObject(line zapcore.Entry, values []zapcore.Field) (zapcore.Entry, []zapcore.Field) {
 	for i, value := range values {
-		object, known := objectIn(value)
+		object, known := objectOf(value)
 		if !known {
 			continue
 		}
 		if c.options.Prefix {
-			line.Message = "[" + escape(object.String(), control) + "] " + line.Message
+			line.Message = "[" + escape(object.String(), isControl) + "] " + line.Message
 		}
 		switch {
 		case c.options.Format == JSON:
-			values[i] = object.field(cmp.Or(c.options.ReferenceKey, DefaultReferenceKey))
+			values[i] = object.objectField(cmp.Or(c.options.ReferenceKey, DefaultReferenceKey))
 		case c.options.Prefix:
 			values = slices.Delete(values, i, i+1)
 		default:
-			values[i] = object.name(value.Key)
+			values[i] = object.nameField(value.Key)
 		}
 		break // the others are values like any other
 	}
@@ -70,10 +70,10 @@ func (c core) identify(line zapcore.Entry, values []zapcore.Field) (zapcore.Entr
 // takeStack takes the first stack out of the values, for lines of its own.
 func takeStack(values []zapcore.Field) (string, []zapcore.Field) {
 	i := slices.IndexFunc(values, func(value zapcore.Field) bool {
-		return value.Key == stack && value.Type == zapcore.StringType
+		return value.Key == stackKey && value.Type == zapcore.StringType
 	})
 	if i < 0 {
 		return "", values
 	}
-	return escape(values[i].String, controlInLines), slices.Delete(values, i, i+1)
+	return escape(values[i].String, isControlInText), slices.Delete(values, i, i+1)
 }

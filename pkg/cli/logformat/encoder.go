@@ -15,7 +15,7 @@ const (
 func (o Options) encoder() zapcore.Encoder {
 	config := zapcore.EncoderConfig{
 		MessageKey: "message", LevelKey: "severity", TimeKey: "timestamp", NameKey: "logger", StacktraceKey: "stack",
-		EncodeLevel:    o.level,
+		EncodeLevel:    o.encodeLevel,
 		EncodeTime:     zapcore.TimeEncoderOfLayout(fullTime),
 		EncodeDuration: zapcore.StringDurationEncoder,
 	}
@@ -30,9 +30,9 @@ func (o Options) encoder() zapcore.Encoder {
 	return zapcore.NewConsoleEncoder(config)
 }
 
-// level writes a level. All that is less than news is for debugging, however
+// encodeLevel writes a level. All that is less than news is for debugging, however
 // little it is.
-func (o Options) level(level zapcore.Level, line zapcore.PrimitiveArrayEncoder) {
+func (o Options) encodeLevel(level zapcore.Level, line zapcore.PrimitiveArrayEncoder) {
 	level = max(level, zapcore.DebugLevel)
 	switch {
 	case o.Format == JSON:

@@ -53,6 +53,6 @@ func New(out io.Writer, options Options) logr.Logger {
 	if options.Verbosity <= Errors {
 		level = zapcore.ErrorLevel
 	}
-	lines := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(harmless{out})), level)
+	lines := zapcore.NewCore(encoder, zapcore.Lock(zapcore.AddSync(sanitizer{out})), level)
 	return zapr.NewLoggerWithOptions(zap.New(core{Core: lines, options: options}), zapr.DPanicOnBugs(false))
 }

@@ -14,14 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// times are those of lines; a test does not know them.
-var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(Z|[+-]\d\d:?\d\d)`)
+// timestamps are those of lines; a test does not know them.
+var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(Z|[+-]\d\d:?\d\d)`)
 
-// logged is what comes of the calls, with TIME in the place of times.
-func logged(options Options, calls func(logr.Logger)) string {
+// capture is what comes of the calls, with TIME in the place of times.
+func capture(options Options, calls func(logr.Logger)) string {
 	var out bytes.Buffer
 	calls(New(&out, options))
-	return times.ReplaceAllString(out.String(), "TIME")
+	return timestamps.ReplaceAllString(out.String(), "TIME")
 }
 
 // example is the object of the tests.
@@ -71,7 +71,7 @@ func TestFormats(t *testing.T) {
 		for call, want := range test.want {
 			t.Run(name+"/"+call, func(t *testing.T) {
 				test.options.Verbosity = 6
-				if got := logged(test.options, calls[call]); got != want {
+				if got := capture(test.options, calls[call]); got != want {
 					t.Errorf("got  %q\nwant %q", got, want)
 				}
 			})
@@ -91,7 +91,7 @@ func TestVerbosities(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := logged(Options{Format: Plain, Verbosity: test.verbosity}, func(l logr.Logger) {
+			got := capture(Options{Format: Plain, Verbosity: test.verbosity}, func(l logr.Logger) {
 				l.V(8).Info("body")
 				l.V(6).Info("request")
 				l.V(1).Info("decision")
@@ -106,7 +106,7 @@ func TestVerbosities(t *testing.T) {
 }
 
 func TestOneObjectOfALine(t *testing.T) {
-	got := logged(Options{Format: Plain, Prefix: true}, func(l logr.Logger) {
+	got := capture(Options{Format: Plain, Prefix: true}, func(l logr.Logger) {
 		l = l.WithValues("object", "ns/a")
 		l.Info("compared", "object", "ns/b")
 		l.Info("counted", "objects", 3)
@@ -116,7 +116,7 @@ func TestOneObjectOfALine(t *testing.T) {
 	if got != want {
 		t.Errorf("got %q", got)
 	}
-	if got := logged(Options{Format: Plain, Prefix: true}, func(l logr.Logger) { l.Info("five", "object", 5) }); got != "five {\"object\": 5}\n" {
+	if got := capture(Options{Format: Plain, Prefix: true}, func(l logr.Logger) { l.Info("five", "object", 5) }); got != "five {\"object\": 5}\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -125,10 +125,10 @@ func TestThePlaceOfAPanic(t *testing.T) {
 	call := func(l logr.Logger) {
 		l.Error(io.EOF, "It failed.", "stack", "goroutine 1:\n\tmain.go:1\x1b[0m", "delay", "1s")
 	}
-	if got := logged(Options{Format: Plain}, call); got != "It failed. {\"delay\": \"1s\", \"error\": \"EOF\"}\ngoroutine 1:\n\tmain.go:1\\u001b[0m\n" {
+	if got := capture(Options{Format: Plain}, call); got != "It failed. {\"delay\": \"1s\", \"error\": \"EOF\"}\ngoroutine 1:\n\tmain.go:1\\u001b[0m\n" {
 		t.Errorf("got %q", got)
 	}
-	if got := logged(Options{Format: JSON}, call); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"stack":"goroutine 1:\n\tmain.go:1\u001b[0m"`) {
+	if got := capture(Options{Format: JSON}, call); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"stack":"goroutine 1:\n\tmain.go:1\u001b[0m"`) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -138,7 +138,7 @@ func TestHarmfulTexts(t *testing.T) {
 	harmful := "a\nb\r\t\x1b[2J\x7f\u009b1A\u2028\u202e\x9bz"
 	for _, format := range Formats() {
 		t.Run(string(format), func(t *testing.T) {
-			got := logged(Options{Format: format, Prefix: true}, func(l logr.Logger) {
+			got := capture(Options{Format: format, Prefix: true}, func(l logr.Logger) {
 				l.WithName(harmful).WithValues("object", harmful).Info(harmful, harmful, harmful, "error", errors.New(harmful))
 			})
 			if strings.Count(got, "\n") != 1 || strings.ContainsAny(got, "\r\x1b\x7f\u009b\u2028\u202e") || strings.Contains(got, "\x9b") {
@@ -149,7 +149,7 @@ func TestHarmfulTexts(t *testing.T) {
 			}
 		})
 	}
-	if got := logged(Options{Format: Plain}, func(l logr.Logger) { l.Info("größer — ✓\ttab") }); got != "größer — ✓\\ttab\n" {
+	if got := capture(Options{Format: Plain}, func(l logr.Logger) { l.Info("größer — ✓\ttab") }); got != "größer — ✓\\ttab\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -158,7 +158,7 @@ func TestHarmfulTexts(t *testing.T) {
 func TestObjectsAmongTheValues(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}, StringData: map[string]string{"key": "canary"}}
 	for _, format := range Formats() {
-		got := logged(Options{Format: format}, func(l logr.Logger) {
+		got := capture(Options{Format: format}, func(l logr.Logger) {
 			l.Info("here", "secret", secret)
 			l.WithValues("secret", secret).Info("there")
 		})
@@ -170,7 +170,7 @@ func TestObjectsAmongTheValues(t *testing.T) {
 
 // Thousands of objects have the same things happen to them in a second.
 func TestEveryLineIsWritten(t *testing.T) {
-	got := logged(Options{}, func(l logr.Logger) {
+	got := capture(Options{}, func(l logr.Logger) {
 		for range 1000 {
 			l.Info("The handler succeeded.")
 		}

@@ -16,8 +16,8 @@ const Object = "object"
 // reference is what is known of an object.
 type reference corev1.ObjectReference
 
-// objectIn is the object that a value stands for, if it does.
-func objectIn(value zapcore.Field) (reference, bool) {
+// objectOf is the object that a value stands for, if it does.
+func objectOf(value zapcore.Field) (reference, bool) {
 	if value.Key != Object {
 		return reference{}, false
 	}
@@ -42,9 +42,9 @@ func (r reference) String() string {
 	return r.Namespace + "/" + r.Name
 }
 
-func (r reference) name(key string) zapcore.Field { return zap.String(key, r.String()) }
+func (r reference) nameField(key string) zapcore.Field { return zap.String(key, r.String()) }
 
-func (r reference) field(key string) zapcore.Field { return zap.Object(key, r) }
+func (r reference) objectField(key string) zapcore.Field { return zap.Object(key, r) }
 
 // MarshalLogObject writes what is known, in the order of Kopf.
 func (r reference) MarshalLogObject(line zapcore.ObjectEncoder) error {

@@ -23,7 +23,7 @@ const reviewTimeout = 10 * time.Second
 type Filter struct {
 	tokens   authentication.TokenReviewInterface
 	accesses authorization.SubjectAccessReviewInterface
-	cache decisionCache
+	cache    decisionCache
 }
 
 // New makes a guard. Its questions have a rate limit of their own: whoever keeps it

@@ -31,8 +31,8 @@ type decisionCache struct {
 }
 
 type decision struct {
-	status int
-	expires  time.Time
+	status  int
+	expires time.Time
 }
 
 func (c *decisionCache) get(q cacheKey) (status int, known bool) {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestRefusedCommands(t *testing.T) {
-	nowhere(t)
+	hideCluster(t)
 	tests := map[string]struct {
 		arguments string
 		code      int
@@ -33,7 +33,7 @@ func TestRefusedCommands(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := called(t, newTool(), strings.Fields(test.arguments)...)
+			got := run(t, newKopfCommand(), strings.Fields(test.arguments)...)
 			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" {
 				t.Errorf("got %+v, want %q", got, test.want)
 			}
@@ -42,7 +42,7 @@ func TestRefusedCommands(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	got := called(t, newTool(), "version")
+	got := run(t, newKopfCommand(), "version")
 	if got.code != ExitOK || !regexp.MustCompile(`^kopf \S+ go1\.\S+ \w+/\w+\n$`).MatchString(got.out) {
 		t.Errorf("got %+v", got)
 	}
@@ -50,23 +50,23 @@ func TestVersion(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := called(t, newTool(), "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "kopf") {
+		if got := run(t, newKopfCommand(), "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "kopf") {
 			t.Errorf("%s: got %+v", shell, got)
 		}
 	}
-	if got := called(t, newTool(), "__complete", "fr"); !strings.HasPrefix(got.out, "freeze\t") {
+	if got := run(t, newKopfCommand(), "__complete", "fr"); !strings.HasPrefix(got.out, "freeze\t") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestTheFlagsOfARunAreThoseOfTheOperator(t *testing.T) {
 	t.Setenv("KOPF_PRIORITY", "5")
-	run := newRun()
+	run := newRunCommand()
 	if err := run.ParseFlags([]string{"./handlers", "-n", "a,b", "-n", "c", "--dev=false", "--liveness", ":8080", "--log-format=json", "-v"}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"--namespace=a,b", "--namespace=c", "--dev=false", "--liveness=:8080", "--log-format=json", "--verbose=true"}
-	if got := spelt(run.Flags()); !slices.Equal(got, want) {
+	if got := formatFlags(run.Flags()); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 }

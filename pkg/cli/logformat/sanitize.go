@@ -9,16 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// control are the characters that end a line, or move the cursor.
-func control(r rune) bool { return r < ' ' }
+// isControl are the characters that end a line, or move the cursor.
+func isControl(r rune) bool { return r < ' ' }
 
-// controlInLines are those in a text of several lines.
-func controlInLines(r rune) bool { return control(r) && r != '\n' && r != '\t' }
+// isControlInText are those in a text of several lines.
+func isControlInText(r rune) bool { return isControl(r) && r != '\n' && r != '\t' }
 
-// deceptive are those that JSON leaves as they are, though terminals and editors
+// isDeceptive are those that JSON leaves as they are, though terminals and editors
 // obey them: the other control characters, separators of lines, and what reverses
 // the direction of writing.
-func deceptive(r rune) bool {
+func isDeceptive(r rune) bool {
 	return r >= 0x7f && (unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control))
 }
 
@@ -43,16 +43,16 @@ func escape(text string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// harmless writes lines that control nothing but the colour of their level.
-type harmless struct{ out io.Writer }
+// sanitizer writes lines that control nothing but the colour of their level.
+type sanitizer struct{ out io.Writer }
 
 // Write writes a line, and counts it as it was given.
-func (h harmless) Write(line []byte) (int, error) {
+func (s sanitizer) Write(line []byte) (int, error) {
 	clean := line
-	if !utf8.Valid(line) || bytes.IndexFunc(line, deceptive) >= 0 {
-		clean = []byte(escape(strings.ToValidUTF8(string(line), string(utf8.RuneError)), deceptive))
+	if !utf8.Valid(line) || bytes.IndexFunc(line, isDeceptive) >= 0 {
+		clean = []byte(escape(strings.ToValidUTF8(string(line), string(utf8.RuneError)), isDeceptive))
 	}
-	if _, err := h.out.Write(clean); err != nil {
+	if _, err := s.out.Write(clean); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -15,8 +15,8 @@ import (
 // facade is what declares handlers, and runs them.
 const facade = "github.com/kopf-go/kopf/pkg/kopf"
 
-// found is what the go command knows of a package.
-type found struct {
+// goPackage is what the go command knows of a package.
+type goPackage struct {
 	ImportPath, Name, Dir string
 	Deps                  []string
 	Module                *struct {
@@ -26,11 +26,11 @@ type found struct {
 }
 
 // isProgram tells whether the package can be run as it is.
-func (p found) isProgram() bool { return p.Name == "main" }
+func (p goPackage) isProgram() bool { return p.Name == "main" }
 
-// find looks for the packages, and for what makes them useless.
-func find(ctx context.Context, packages []string) ([]found, error) {
-	listed, err := list(ctx, packages)
+// findPackages looks for the packages, and for what makes them useless.
+func findPackages(ctx context.Context, packages []string) ([]goPackage, error) {
+	listed, err := goList(ctx, packages)
 	if err != nil {
 		return nil, err
 	}
@@ -47,15 +47,15 @@ func find(ctx context.Context, packages []string) ([]found, error) {
 	return listed, nil
 }
 
-func list(ctx context.Context, packages []string) ([]found, error) {
+func goList(ctx context.Context, packages []string) ([]goPackage, error) {
 	arguments := append([]string{"list", "-json=ImportPath,Name,Dir,Deps,Module", "--"}, packages...)
 	output, err := exec.CommandContext(ctx, "go", arguments...).Output()
 	if err != nil {
-		return nil, unlisted(packages, err)
+		return nil, listError(packages, err)
 	}
-	var listed []found
+	var listed []goPackage
 	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
-		var next found
+		var next goPackage
 		switch err := decoder.Decode(&next); {
 		case errors.Is(err, io.EOF) && len(listed) == 0:
 			return nil, fmt.Errorf("there is no package in %s", strings.Join(packages, " "))
@@ -68,8 +68,8 @@ func list(ctx context.Context, packages []string) ([]found, error) {
 	}
 }
 
-// unlisted explains why there is no list.
-func unlisted(packages []string, err error) error {
+// listError explains why there is no list.
+func listError(packages []string, err error) error {
 	var failed *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
