@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// console puts whole lines of several writers on one terminal. Safe for
+// console writes whole lines of several writers to one terminal. It is safe for
 // concurrent use.
 type console struct {
 	mu  sync.Mutex
@@ -16,7 +16,7 @@ type console struct {
 
 func newConsole(out io.Writer) *console { return &console{out: out} }
 
-// say writes a line of our own.
+// say writes a line of this program.
 func (c *console) say(format string, args ...any) { c.line("dev", fmt.Sprintf(format, args...)) }
 
 func (c *console) line(who, text string) {
@@ -25,7 +25,7 @@ func (c *console) line(who, text string) {
 	_, _ = fmt.Fprintf(c.out, "[%s] %s\n", who, text)
 }
 
-// Write takes the progress lines of others, as they are.
+// Write copies the progress lines of other programs unchanged.
 func (c *console) Write(piece []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *console) prefixed(name string) *prefixer {
 	return &prefixer{console: c, name: name, spoken: make(chan struct{})}
 }
 
-// prefixer cuts a stream into lines. It has one writer: the process behind it.
+// prefixer splits a stream into lines. Only the process behind it writes to it.
 type prefixer struct {
 	console *console
 	name    string
@@ -59,7 +59,7 @@ func (p *prefixer) Write(piece []byte) (int, error) {
 	}
 }
 
-// flush writes what the process left without an end of line.
+// flush writes the last line if the process did not end it.
 func (p *prefixer) flush() {
 	if len(p.rest) > 0 {
 		_, _ = p.Write([]byte("\n"))

@@ -5,16 +5,16 @@ import (
 	"testing"
 )
 
-func TestLinesOfAProcessAreMarked(t *testing.T) {
+func TestConsolePrefixesTheLinesOfAProcess(t *testing.T) {
 	tests := map[string]struct {
 		pieces []string
 		want   string
 	}{
-		"whole lines":                {[]string{"one\ntwo\n"}, "[op] one\n[op] two\n"},
-		"a line in pieces":           {[]string{"o", "ne\nt", "wo\n"}, "[op] one\n[op] two\n"},
-		"an unfinished line":         {[]string{"one\ntwo"}, "[op] one\n[op] two\n"},
-		"an empty line is one":       {[]string{"\n"}, "[op] \n"},
-		"silence is no line, at all": {nil, ""},
+		"whole lines":        {[]string{"one\ntwo\n"}, "[op] one\n[op] two\n"},
+		"a line in pieces":   {[]string{"o", "ne\nt", "wo\n"}, "[op] one\n[op] two\n"},
+		"an unfinished line": {[]string{"one\ntwo"}, "[op] one\n[op] two\n"},
+		"an empty line":      {[]string{"\n"}, "[op] \n"},
+		"no output":          {nil, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

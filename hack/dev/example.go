@@ -18,17 +18,18 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/guard"
 )
 
-// fieldManager is who the API server says has created the sample.
+// fieldManager is the field manager of the sample objects.
 const fieldManager = "kopf-go-dev"
 
 // example is a folder with the main package of an operator.
 type example struct {
 	name string
-	root string // of all examples
+	root string // the folder of all examples
 	dir  string
 }
 
-// findExample takes a folder of examples/ by its name, or any other by its path.
+// findExample finds a folder of examples/ by its name, or any other folder by its
+// path.
 func findExample(name string) (example, error) {
 	root, err := assets.Root()
 	if err != nil {
@@ -53,9 +54,9 @@ func exampleNames(root string) []string {
 	return sources
 }
 
-// build compiles the operator, and returns the command that runs it guarded.
+// build compiles the operator and returns a command that runs it under the guard.
 func (e example) build(ctx context.Context, watch *guard.Guard, out *console) (string, error) {
-	out.say("Building the operator of %s.", e.dir)
+	out.say("Building the operator in %s.", e.dir)
 	binary := filepath.Join(watch.Dir(), "operator")
 	command := exec.CommandContext(ctx, "go", "build", "-o", binary, ".")
 	command.Dir = e.dir
@@ -66,7 +67,7 @@ func (e example) build(ctx context.Context, watch *guard.Guard, out *console) (s
 	return watch.Wrap(binary)
 }
 
-// install brings the definitions of all examples, and those of this one, into the
+// install creates the definitions of all examples, and those of this example, in the
 // cluster.
 func (e example) install(target *target, out *console) error {
 	paths, err := filepath.Glob(filepath.Join(e.dir, "crd*"))
@@ -74,13 +75,13 @@ func (e example) install(target *target, out *console) error {
 		return err
 	}
 	paths = append([]string{filepath.Join(e.root, "crd")}, paths...)
-	out.say("Installing the resource definitions in %s.", strings.Join(paths, ", "))
+	out.say("Installing the resource definitions from %s.", strings.Join(paths, ", "))
 	_, err = envtest.InstallCRDs(target.config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
 	return err
 }
 
-// apply creates the sample object, or brings an existing one back to its file,
-// and returns it; nil where the example has none.
+// apply creates the sample object, or resets an existing one to its file, and returns
+// it. It returns nil if the example has no sample object.
 func (e example) apply(ctx context.Context, target *target, out *console) (*unstructured.Unstructured, error) {
 	path := filepath.Join(e.dir, "obj.yaml")
 	content, err := os.ReadFile(path)
@@ -89,7 +90,7 @@ func (e example) apply(ctx context.Context, target *target, out *console) (*unst
 		content, err = os.ReadFile(path)
 	}
 	if errors.Is(err, os.ErrNotExist) {
-		out.say("This example has no obj.yaml: create an object yourself to see it work.")
+		out.say("This example has no obj.yaml: create an object to see the operator work.")
 		return nil, nil
 	}
 	if err != nil {
@@ -97,9 +98,9 @@ func (e example) apply(ctx context.Context, target *target, out *console) (*unst
 	}
 	sample, err := decode(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s must hold one object: %w", path, err)
+		return nil, fmt.Errorf("%s must contain exactly one object: %w", path, err)
 	}
-	out.say("Creating the sample object of %s.", path)
+	out.say("Creating the sample object from %s.", path)
 	return sample, target.apply(ctx, sample)
 }
 

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// follow tells on the console what happens to the object, and what events are
-// posted for it. The channel is closed when the object has been handled. The
-// returned function ends it, and waits for that.
+// follow reports on the console what happens to the object, and which events are
+// posted for it. It closes the channel when the object is handled. The returned
+// function stops the report and waits for its end.
 func follow(ctx context.Context, target *target, sample *unstructured.Unstructured, out *console) (<-chan struct{}, func(), error) {
 	handled := make(chan struct{})
 	if sample == nil {
@@ -58,7 +58,8 @@ func informer(api dynamic.Interface, resource schema.GroupVersionResource, names
 	}).Informer()
 }
 
-// listen passes each state on, and nil when the object is gone.
+// listen calls the function with each state of the object, and with nil after its
+// deletion.
 func listen(informer cache.SharedIndexInformer, state func(*unstructured.Unstructured)) {
 	pass := func(object any) {
 		if current, ok := object.(*unstructured.Unstructured); ok {
@@ -84,8 +85,8 @@ func start(ctx context.Context, informers ...cache.SharedIndexInformer) func() {
 	}
 }
 
-// teller puts the story of one object on the console. It has one caller at a
-// time: an informer.
+// teller writes the story of one object to the console. Only one informer calls it,
+// so it needs no lock.
 type teller struct {
 	name    string
 	out     *console

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// reachTimeout is enough for a cluster on another continent, and bearable before
-// a control plane starts.
+// reachTimeout is long enough for a remote cluster, and short enough to wait for
+// before a control plane starts.
 const reachTimeout = 5 * time.Second
 
-// found is a cluster that answers.
+// found describes a cluster that answers.
 type found struct {
 	config                      *rest.Config
 	context, namespace, version string
@@ -31,8 +31,8 @@ func (e *unreachableError) Error() string { return e.reason.Error() }
 func (e *unreachableError) Unwrap() error { return e.reason }
 
 // reach asks the cluster of a kubeconfig file, or of the default rules, for its
-// version. A cluster that refuses to answer is an error of another kind: somebody
-// wanted to use it.
+// version. A cluster that refuses to answer is an error of another type, because the
+// user wants to use that cluster.
 func reach(path string) (found, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
@@ -41,9 +41,9 @@ func reach(path string) (found, error) {
 		return found{}, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	if len(raw.Clusters) == 0 {
-		return found{}, &unreachableError{errors.New("it names no cluster")}
+		return found{}, &unreachableError{errors.New("it contains no cluster")}
 	}
-	// Not the deferred loader: that one falls back to the cluster around this pod.
+	// The deferred loader would fall back to the cluster that this pod runs in.
 	loader := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{})
 	config, err := loader.ClientConfig()
 	if err != nil {
@@ -69,16 +69,16 @@ func askVersion(config *rest.Config) (string, error) {
 	case err == nil:
 		return version.GitVersion, nil
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
-		return "", fmt.Errorf("the cluster of your kubeconfig, %s, refuses you: %w; "+
-			"log in, or set KUBECONFIG=/dev/null for a control plane of your own", config.Host, err)
+		return "", fmt.Errorf("the cluster of your kubeconfig, %s, denies access: %w; "+
+			"log in, or set KUBECONFIG=/dev/null to use a temporary control plane", config.Host, err)
 	default:
 		return "", &unreachableError{err}
 	}
 }
 
-// writeKubeconfig writes a file that only this user can read, and returns its
-// path. Runs of one example at the same time get different files; a file that
-// reaches nothing was left by a run that was killed, and is replaced.
+// writeKubeconfig writes a file that only the current user can read, and returns its
+// path. Concurrent runs of one example get different files. A file whose cluster does
+// not answer is a leftover of a killed run and is replaced.
 func writeKubeconfig(example string, content []byte) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -47,12 +47,12 @@ func TestReach(t *testing.T) {
 		version            string
 		unreachable, fatal bool
 	}{
-		"a cluster that answers":      {path: kubeconfigFor(t, serve(t, 200)), version: "v1.2.3"},
-		"a cluster that is not there": {path: kubeconfigFor(t, closed.URL), unreachable: true},
-		"something that is none":      {path: kubeconfigFor(t, serve(t, 500)), unreachable: true},
-		"an empty file":               {path: os.DevNull, unreachable: true},
-		"a cluster that refuses":      {path: kubeconfigFor(t, serve(t, 401)), fatal: true},
-		"a file that does not exist":  {path: filepath.Join(t.TempDir(), "none"), fatal: true},
+		"a cluster that answers":     {path: kubeconfigFor(t, serve(t, 200)), version: "v1.2.3"},
+		"a server that is down":      {path: kubeconfigFor(t, closed.URL), unreachable: true},
+		"a server that fails":        {path: kubeconfigFor(t, serve(t, 500)), unreachable: true},
+		"an empty file":              {path: os.DevNull, unreachable: true},
+		"a cluster that refuses":     {path: kubeconfigFor(t, serve(t, 401)), fatal: true},
+		"a file that does not exist": {path: filepath.Join(t.TempDir(), "none"), fatal: true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-func TestAKubeconfigIsPrivateAndReplacesOnlyDeadOnes(t *testing.T) {
+func TestKubeconfigIsPrivateAndReplacesOnlyLeftovers(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", home)
@@ -91,7 +91,7 @@ func TestAKubeconfigIsPrivateAndReplacesOnlyDeadOnes(t *testing.T) {
 	}
 }
 
-func TestAnUnknownExampleNamesTheKnownOnes(t *testing.T) {
+func TestErrorForAnUnknownExampleNamesTheVariable(t *testing.T) {
 	for _, name := range []string{"", "no-such-example"} {
 		_, err := findExample(name)
 		if err == nil || !strings.Contains(err.Error(), "EXAMPLE") {

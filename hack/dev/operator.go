@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// grace is how long the operator may take to stop before it is killed: more than
-// its own default for the last patches.
+// grace is the time that the operator gets to stop before it is killed. It is longer
+// than the operator's default for the last patches.
 const grace = 15 * time.Second
 
 // operator is the running child process.
 type operator struct {
 	command *exec.Cmd
 	output  *prefixer
-	done    chan struct{} // closed when the process has ended
-	err     error         // how; to be read after done
+	done    chan struct{} // closed when the process ends
+	err     error         // how the process ended; read it after done
 }
 
-// startOperator starts the operator in a process group of its own: Ctrl-C in a
-// terminal reaches a whole group, and the operator is to get one signal, from us.
+// startOperator starts the operator in a separate process group: Ctrl-C in a terminal
+// reaches a whole group, but the operator must get one signal, from this process.
 func startOperator(binary string, arguments []string, target *target, output *prefixer) (*operator, error) {
 	command := exec.Command(binary, arguments...)
 	command.Stdout, command.Stderr = output, output
@@ -44,8 +44,8 @@ func startOperator(binary string, arguments []string, target *target, output *pr
 	return started, nil
 }
 
-// settle waits for the first words of the operator, but not long: an operator may
-// be silent.
+// settle waits for the first output of the operator, for a limited time, because an
+// operator may be silent.
 func (o *operator) settle(ctx context.Context, atMost time.Duration) error {
 	select {
 	case <-o.done:
@@ -58,16 +58,16 @@ func (o *operator) settle(ctx context.Context, atMost time.Duration) error {
 	return nil
 }
 
-// ended is the error of an operator that was expected to run on.
+// ended returns the error for an operator that stopped unexpectedly.
 func (o *operator) ended() error {
 	if o.err != nil {
-		return fmt.Errorf("the operator has ended: %w", o.err)
+		return fmt.Errorf("the operator exited: %w", o.err)
 	}
-	return errors.New("the operator has ended by itself")
+	return errors.New("the operator exited unexpectedly")
 }
 
-// stop asks the operator to end, and kills it if it does not. Nothing happens to
-// one that has ended.
+// stop asks the operator to exit, and kills it if it does not. It does nothing if the
+// operator has exited already.
 func (o *operator) stop(out *console) {
 	select {
 	case <-o.done:
@@ -79,7 +79,7 @@ func (o *operator) stop(out *console) {
 	select {
 	case <-o.done:
 	case <-time.After(grace):
-		out.say("It has not stopped within %s, and is killed.", grace)
+		out.say("The operator did not stop within %s. Killing it.", grace)
 		kill(o.command.Process)
 		<-o.done
 	}

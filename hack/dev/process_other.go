@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// Without process groups and SIGTERM a child can only be killed.
+// Without process groups and SIGTERM, a child process can only be killed.
 
 func separate(*exec.Cmd) {}
 

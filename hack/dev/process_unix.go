@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// separate gives a command a process group of its own, whose id is its own.
+// separate starts a command in a new process group, which has the id of the command.
 func separate(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// terminate asks the process to end; its children are its own business.
+// terminate asks the process to exit. The process stops its own children.
 func terminate(process *os.Process) { _ = process.Signal(syscall.SIGTERM) }
 
-// kill ends the whole group.
+// kill kills the whole group.
 func kill(process *os.Process) { _ = syscall.Kill(-process.Pid, syscall.SIGKILL) }

@@ -10,13 +10,12 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/guard"
 )
 
-// settle is how long the operator may take to say its first words before the
-// sample is created all the same: it only makes the output easier to follow.
+// settle is how long to wait for the first output of the operator before the sample
+// is created. It only makes the output easier to follow.
 const settle = 5 * time.Second
 
-// run does everything from the build to the clean-up, and returns when the
-// context is cancelled, when the operator ends, or with -once when the sample is
-// handled.
+// run builds the operator, runs it, and cleans up. It returns when the context is
+// canceled, when the operator exits, or with -once when the sample is handled.
 func run(ctx context.Context, opts options, out *console) (err error) {
 	example, err := findExample(opts.example)
 	if err != nil {
@@ -41,8 +40,8 @@ func run(ctx context.Context, opts options, out *console) (err error) {
 	return ignoreCancelled(ctx, show(ctx, opts, example, binary, target, out))
 }
 
-// show installs the definitions, starts the operator, creates the sample and
-// follows it.
+// show installs the definitions, starts the operator, creates the sample, and follows
+// it.
 func show(ctx context.Context, opts options, example example, binary string, target *target, out *console) error {
 	if err := example.install(target, out); err != nil {
 		return err
@@ -60,10 +59,10 @@ func show(ctx context.Context, opts options, example example, binary string, tar
 		return err
 	}
 	if sample == nil && opts.once {
-		return errors.New("-once waits for a sample object, and there is none")
+		return errors.New("-once needs a sample object, but the example has none")
 	}
 	if target.own != nil && sample != nil {
-		out.say("To look at it: kubectl get %s %s -o yaml", strings.ToLower(sample.GetKind()), sample.GetName())
+		out.say("To see the object: kubectl get %s %s -o yaml", strings.ToLower(sample.GetKind()), sample.GetName())
 	}
 	out.say("Press Ctrl-C to stop.")
 	handled, stop, err := follow(ctx, target, sample, out)
@@ -74,7 +73,8 @@ func show(ctx context.Context, opts options, example example, binary string, tar
 	return wait(ctx, opts, operator, handled)
 }
 
-// wait returns nil when the user has seen enough, or -once has.
+// wait returns nil when the user presses Ctrl-C, or with -once when the object is
+// handled.
 func wait(ctx context.Context, opts options, operator *operator, handled <-chan struct{}) error {
 	var late <-chan time.Time
 	if opts.once {
@@ -94,7 +94,7 @@ func wait(ctx context.Context, opts options, operator *operator, handled <-chan 
 	}
 }
 
-// ignoreCancelled makes a success of what Ctrl-C has interrupted.
+// ignoreCancelled returns nil for an error that Ctrl-C caused.
 func ignoreCancelled(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

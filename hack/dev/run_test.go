@@ -28,9 +28,9 @@ const patience = 90 * time.Second
 
 const stub = "./testdata/stub"
 
-// isolate keeps a test away from the clusters and the files of the user, except
-// for kube-apiserver, etcd and what is compiled already. It returns the pattern of
-// the kubeconfig files.
+// isolate keeps a test away from the clusters and files of the user, except for
+// kube-apiserver, etcd, and the build cache. It returns the pattern of the kubeconfig
+// files.
 func isolate(t *testing.T) string {
 	t.Helper()
 	binaries, err := assets.Find()
@@ -60,7 +60,7 @@ func TestOnceEndsWhenTheSampleIsHandled(t *testing.T) {
 	for _, line := range []string{
 		"[dev] Your kubeconfig reaches no cluster",
 		"kubectl get kopfexample stub -o yaml",
-		"kopfexample/stub: is there",
+		"kopfexample/stub: exists",
 		"kopfexample/stub: event Normal Logging: Handler createFn succeeded.",
 		"handler createFn (create): succeeded",
 		`status.createFn = {"message":"hello"}`,
@@ -76,12 +76,12 @@ func TestOnceEndsWhenTheSampleIsHandled(t *testing.T) {
 func TestASignalStopsEverything(t *testing.T) {
 	g := gomega.NewWithT(t)
 	binary := filepath.Join(t.TempDir(), "dev")
-	const suddenDeath = "a kill that cannot be caught"
+	const suddenDeath = "SIGKILL"
 	g.Expect(exec.Command("go", "build", "-o", binary, ".").Run()).To(gomega.Succeed())
 	for name, send := range map[string]func(pid int) error{
-		"a kill of the process":     func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) },
-		"Ctrl-C, for a whole group": func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) },
-		suddenDeath:                 func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) },
+		"SIGTERM":            func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) },
+		"Ctrl-C for a group": func(pid int) error { return syscall.Kill(-pid, syscall.SIGINT) },
+		suddenDeath:          func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
@@ -105,18 +105,18 @@ func TestASignalStopsEverything(t *testing.T) {
 	}
 }
 
-// nothingIsLeft finds the operator, the API server and the kubeconfig in the
-// output of a run that has ended, and looks for them.
+// nothingIsLeft checks that the operator and the API server of a run have stopped. It
+// finds them in the output of the run.
 func nothingIsLeft(g *gomega.WithT, output string) {
 	g.Eventually(func(g gomega.Gomega) {
 		pid, err := strconv.Atoi(find(output, `pid (\d+)`))
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)).To(gomega.BeTrue(), "the operator runs on")
+		g.Expect(errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)).To(gomega.BeTrue(), "the operator still runs")
 
-		server, err := url.Parse(find(output, `It serves at (\S+)\.`))
+		server, err := url.Parse(find(output, `The control plane is at (\S+)\.`))
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		_, err = net.Dial("tcp", server.Host)
-		g.Expect(err).To(gomega.HaveOccurred(), "the API server runs on")
+		g.Expect(err).To(gomega.HaveOccurred(), "the API server still runs")
 	}, patience).Should(gomega.Succeed())
 }
 
@@ -128,7 +128,7 @@ func find(output, pattern string) string {
 	return match[1]
 }
 
-// terminal is a buffer that can be read while it is written to.
+// terminal is a buffer that is safe for concurrent use.
 type terminal struct {
 	mu  sync.Mutex
 	out bytes.Buffer

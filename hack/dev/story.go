@@ -10,40 +10,41 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What an operator leaves on an object, by its default settings.
+// The annotations that an operator with default settings writes.
 const (
 	baseAnnotation = "kopf.zalando.org/last-handled-configuration"
 	prefix         = "kopf.zalando.org/"
-	// startAnnotation has the state with which an open cycle has begun; it is no
-	// handler's record.
+	// startAnnotation contains the state at the start of an open cycle. It is not the
+	// record of a handler.
 	startAnnotation = baseAnnotation + "-started"
 )
 
-// maxValue bounds what is shown of a value, in bytes.
+// maxValue is the number of bytes of a value that are shown.
 const maxValue = 200
 
-// fact is something about an object that is worth a sentence when it becomes
-// true or changes, and another when it is no more.
+// fact is a property of an object. It has a sentence for when it becomes true or
+// changes, and another one for when it is no longer true.
 type fact struct {
 	value, said, unsaid string
 }
 
-// story turns the states of one object, one after the other, into sentences.
+// story turns the successive states of one object into sentences.
 type story struct {
-	facts map[string]fact // nil: there is no object
+	facts map[string]fact // nil: the object does not exist
 }
 
-// next tells what has changed; nil is an object that is gone.
+// next returns sentences about the changes since the previous state. A nil state
+// stands for a deleted object.
 func (s *story) next(current *unstructured.Unstructured) []string {
 	if current == nil {
 		s.facts = nil
-		return []string{"is gone"}
+		return []string{"is deleted"}
 	}
 	var told []string
 	before := s.facts
 	s.facts = factsOf(current)
 	if before == nil {
-		told = append(told, "is there")
+		told = append(told, "exists")
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.facts)) {
 		if was, known := before[key]; !known || was.value != s.facts[key].value {
@@ -58,18 +59,18 @@ func (s *story) next(current *unstructured.Unstructured) []string {
 	return slices.DeleteFunc(told, func(sentence string) bool { return sentence == "" })
 }
 
-// factsOf collects the facts under keys that sort as they happen: the finalizer
-// first, the results before the baseline.
+// factsOf collects the facts under keys that sort in the order of events: the
+// finalizer first, the results before the diff base.
 func factsOf(object *unstructured.Unstructured) map[string]fact {
 	facts := map[string]fact{}
 	for _, name := range object.GetFinalizers() {
-		facts["1 "+name] = fact{name, "has the finalizer " + name + ": it stays until its deletion is handled", "is free of the finalizer " + name}
+		facts["1 "+name] = fact{name, "has the finalizer " + name + ": the object stays until its deletion is handled", "no longer has the finalizer " + name}
 	}
 	if generation := object.GetGeneration(); generation > 1 && object.GetDeletionTimestamp() == nil {
-		facts["2"] = fact{fmt.Sprint(generation), fmt.Sprintf("was changed: generation %d", generation), ""}
+		facts["2"] = fact{fmt.Sprint(generation), fmt.Sprintf("changed: generation %d", generation), ""}
 	}
 	if object.GetDeletionTimestamp() != nil {
-		facts["3"] = fact{"", "is marked for deletion, and waits for its finalizers", ""}
+		facts["3"] = fact{"", "is marked for deletion and waits for its finalizers", ""}
 	}
 	for key, value := range object.GetAnnotations() {
 		if handler, found := strings.CutPrefix(key, prefix); found && key != baseAnnotation && key != startAnnotation {
@@ -79,15 +80,15 @@ func factsOf(object *unstructured.Unstructured) map[string]fact {
 	status, _, _ := unstructured.NestedMap(object.Object, "status")
 	for key, value := range status {
 		text := compact(value)
-		facts["5 "+key] = fact{text, "status." + key + " = " + text, "status." + key + " is gone"}
+		facts["5 "+key] = fact{text, "status." + key + " = " + text, "status." + key + " is removed"}
 	}
 	if base, found := object.GetAnnotations()[baseAnnotation]; found {
-		facts["6"] = fact{base, "IS HANDLED: the operator remembers this state in the annotation " + baseAnnotation, ""}
+		facts["6"] = fact{base, "IS HANDLED: the operator stored this state in the annotation " + baseAnnotation, ""}
 	}
 	return facts
 }
 
-// progress is what is shown of a handler's record.
+// progress holds the fields of a handler's record that are shown.
 type progress struct {
 	Purpose, Message, Delayed string
 	Retries                   int
@@ -104,16 +105,16 @@ func progressFact(handler, record string) fact {
 	case p.Success:
 		said += "succeeded"
 	case p.Failure:
-		said += "failed for good: " + p.Message
+		said += "failed permanently: " + p.Message
 	case p.Retries > 0:
-		said += fmt.Sprintf("attempt %d failed: %s; the next one is due at %s", p.Retries, p.Message, p.Delayed)
+		said += fmt.Sprintf("attempt %d failed: %s; the next attempt is due at %s", p.Retries, p.Message, p.Delayed)
 	default:
-		said += "is under way"
+		said += "is running"
 	}
-	return fact{record, said, "handler " + handler + ": its record is cleared, the cycle is over"}
+	return fact{record, said, "handler " + handler + ": the cycle is finished, and its record is removed"}
 }
 
-// isHandled tells whether an operator has handled the object at least once.
+// isHandled reports whether an operator has handled the object at least once.
 func isHandled(object *unstructured.Unstructured) bool {
 	if object == nil {
 		return false

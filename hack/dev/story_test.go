@@ -11,45 +11,45 @@ import (
 func TestStory(t *testing.T) {
 	const plain = "metadata: {name: one}"
 	tests := map[string]struct {
-		states []string // as YAML; empty: the object is gone
-		want   []string // of the last state
+		states []string // as YAML; empty: the object is deleted
+		want   []string // for the last state
 	}{
-		"the object appears": {[]string{plain}, []string{"is there"}},
-		"nothing changes":    {[]string{plain, plain}, nil},
-		"the object is gone": {[]string{plain, ""}, []string{"is gone"}},
-		"it comes back":      {[]string{plain, "", plain}, []string{"is there"}},
-		"a finalizer is put on it": {
+		"the object appears":    {[]string{plain}, []string{"exists"}},
+		"nothing changes":       {[]string{plain, plain}, nil},
+		"the object is deleted": {[]string{plain, ""}, []string{"is deleted"}},
+		"it is created again":   {[]string{plain, "", plain}, []string{"exists"}},
+		"a finalizer is added": {
 			[]string{plain, "metadata: {finalizers: [f]}"},
-			[]string{"has the finalizer f: it stays until its deletion is handled"},
+			[]string{"has the finalizer f: the object stays until its deletion is handled"},
 		},
 		"a finalizer is removed": {
 			[]string{"metadata: {finalizers: [f, g]}", "metadata: {finalizers: [g]}"},
-			[]string{"is free of the finalizer f"},
+			[]string{"no longer has the finalizer f"},
 		},
 		"it is deleted": {
 			[]string{"metadata: {generation: 1}", `metadata: {generation: 2, deletionTimestamp: "2026-01-01T00:00:00Z"}`},
-			[]string{"is marked for deletion, and waits for its finalizers"},
+			[]string{"is marked for deletion and waits for its finalizers"},
 		},
 		"its spec changes": {
 			[]string{"metadata: {generation: 1}", "metadata: {generation: 2}"},
-			[]string{"was changed: generation 2"},
+			[]string{"changed: generation 2"},
 		},
-		"a handler fails for now": {
+		"a handler fails temporarily": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/fn: '{"purpose":"update","retries":2,"message":"oops","delayed":"soon"}'}}`},
-			[]string{"handler fn (update): attempt 2 failed: oops; the next one is due at soon"},
+			[]string{"handler fn (update): attempt 2 failed: oops; the next attempt is due at soon"},
 		},
-		"a handler fails for ever": {
+		"a handler fails permanently": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/fn: '{"purpose":"create","retries":1,"failure":true,"message":"oops"}'}}`},
-			[]string{"handler fn (create): failed for good: oops"},
+			[]string{"handler fn (create): failed permanently: oops"},
 		},
 		"a cycle stays open": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/last-handled-configuration-started: "{}"}}`}, nil,
 		},
 		"a handler begins": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/fn: '{"purpose":"create"}'}}`},
-			[]string{"handler fn (create): is under way"},
+			[]string{"handler fn (create): is running"},
 		},
-		"a record is no record": {
+		"an annotation that is not a record": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/kopf-managed: "yes"}}`},
 			[]string{"annotation kopf.zalando.org/kopf-managed = yes"},
 		},
@@ -59,13 +59,13 @@ func TestStory(t *testing.T) {
 				"metadata: {annotations: {kopf.zalando.org/last-handled-configuration: '{}'}}",
 			},
 			[]string{
-				"IS HANDLED: the operator remembers this state in the annotation kopf.zalando.org/last-handled-configuration",
-				"handler fn: its record is cleared, the cycle is over",
+				"IS HANDLED: the operator stored this state in the annotation kopf.zalando.org/last-handled-configuration",
+				"handler fn: the cycle is finished, and its record is removed",
 			},
 		},
-		"results come and go": {
+		"results change and are removed": {
 			[]string{"status: {a: 1, b: {c: d}}", "status: {b: {c: e}}"},
-			[]string{`status.b = {"c":"e"}`, "status.a is gone"},
+			[]string{`status.b = {"c":"e"}`, "status.a is removed"},
 		},
 		"a long value is cut": {
 			[]string{plain, "status: {a: " + strings.Repeat("x", 1000) + "}"},

@@ -1,7 +1,7 @@
-// Command envtest provides the kube-apiserver and the etcd of the tests and of
-// `make run`, and prints the directory that holds them.
+// Command envtest provides kube-apiserver and etcd for the tests and for `make run`,
+// and prints the directory that contains them.
 //
-// Progress goes to standard error, so that the answer can be used directly:
+// Progress goes to standard error, so that you can use the output directly:
 //
 //	KUBEBUILDER_ASSETS=$(go run ./hack/envtest --print) go test ./...
 package main
@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	quiet := flag.Bool("print", false, "print nothing but the directory")
+	quiet := flag.Bool("print", false, "print only the directory")
 	flag.Parse()
 	if err := run(*quiet); err != nil {
 		fmt.Fprintln(os.Stderr, "envtest-assets:", err)

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// binary is one program of the control plane, and how to link it.
+// binary describes one program of the control plane, and how to link it.
 type binary struct {
 	name, pkg, version, ldflags, cost string
 }
 
-// binaries lists what a control plane needs. The release is linked into
-// kube-apiserver, because it reports v0.0.0 otherwise, and clients look at it.
+// binaries returns the programs of a control plane. The release is linked into
+// kube-apiserver, which would otherwise report v0.0.0 to clients.
 func binaries(pinned versions) []binary {
 	const strip = "-s -w"
 	return []binary{
@@ -29,9 +29,9 @@ func binaries(pinned versions) []binary {
 	}
 }
 
-// build compiles the binary from the module in source into the folder out.
+// build compiles the binary from the module in source to the folder out.
 func (b binary) build(ctx context.Context, source, out string, progress io.Writer) error {
-	say(progress, "building %s %s from source, once for this release (%s)", b.name, b.version, b.cost)
+	say(progress, "building %s %s from source, once per release (%s)", b.name, b.version, b.cost)
 	began := time.Now()
 	log := &buildLog{}
 	done := make(chan error, 1)
@@ -56,8 +56,8 @@ func (b binary) build(ctx context.Context, source, out string, progress io.Write
 	}
 }
 
-// command is the call of the go command. GOFLAGS of the user apply, except
-// for what would make a module that is not theirs fail or crawl.
+// command returns the call of the go command. The user's GOFLAGS apply, except for
+// flags that would break or slow down the build of this module.
 func (b binary) command(ctx context.Context, source, out string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-race=false",
 		"-ldflags", b.ldflags, "-o", filepath.Join(out, b.name), b.pkg)

@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// maxComplaints bounds what is kept of a failing build's output, in lines.
+// maxComplaints is the number of lines that are kept of the output of a failed build.
 const maxComplaints = 40
 
-// buildLog turns the output of `go build -v` into figures: the go command names
-// each module it downloads and each package it compiles. Other lines are kept
-// for the message of a failed build. Safe for concurrent use.
+// buildLog counts what `go build -v` prints: the modules that it downloads and the
+// packages that it compiles. It keeps other lines for the message of a failed build.
+// It is safe for concurrent use.
 type buildLog struct {
 	mu                   sync.Mutex
 	rest                 []byte
@@ -22,7 +22,7 @@ type buildLog struct {
 	other                []string
 }
 
-// Write takes the next piece of output, which need not end with a line.
+// Write adds a piece of output. It need not end with a complete line.
 func (l *buildLog) Write(piece []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *buildLog) add(line string) {
 	l.other = l.other[max(0, len(l.other)-maxComplaints):]
 }
 
-// String sums up the progress so far.
+// String summarizes the progress.
 func (l *buildLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *buildLog) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// complaints returns what the go command said besides its progress.
+// complaints returns what the go command printed apart from its progress.
 func (l *buildLog) complaints() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,11 +7,11 @@ func TestBuildLog(t *testing.T) {
 		pieces         []string
 		sum, complaint string
 	}{
-		"nothing yet":              {nil, "0 packages compiled", ""},
-		"packages are counted":     {[]string{"runtime\nfmt\n"}, "2 packages compiled, now fmt", ""},
-		"lines may come in pieces": {[]string{"runt", "ime\nf", "mt\n"}, "2 packages compiled, now fmt", ""},
-		"downloads are counted":    {[]string{"go: downloading example.com/a v1.0.0\n"}, "1 modules downloaded, 0 packages compiled, now example.com/a v1.0.0", ""},
-		"errors are kept, and unfinished lines too": {
+		"no output":             {nil, "0 packages compiled", ""},
+		"packages are counted":  {[]string{"runtime\nfmt\n"}, "2 packages compiled, now fmt", ""},
+		"lines in pieces":       {[]string{"runt", "ime\nf", "mt\n"}, "2 packages compiled, now fmt", ""},
+		"downloads are counted": {[]string{"go: downloading example.com/a v1.0.0\n"}, "1 modules downloaded, 0 packages compiled, now example.com/a v1.0.0", ""},
+		"errors and unfinished lines are kept": {
 			[]string{"fmt\n# example.com/a\na.go:1:2: no such thing\nexit"},
 			"1 packages compiled, now fmt", "# example.com/a\na.go:1:2: no such thing\nexit",
 		},
@@ -31,7 +31,7 @@ func TestBuildLog(t *testing.T) {
 	}
 }
 
-func TestBuildLogKeepsTheEndOfALongOutput(t *testing.T) {
+func TestBuildLogKeepsTheEndOfLongOutput(t *testing.T) {
 	log := &buildLog{}
 	for range 3 * maxComplaints {
 		_, _ = log.Write([]byte("a line\n"))

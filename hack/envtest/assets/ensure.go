@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// tick is how often progress is written while something takes its time.
+// tick is the interval of progress reports.
 const tick = 5 * time.Second
 
-// Ensure returns the directory that holds both binaries, and builds the missing
-// ones first: minutes on a cold machine, which is why it tells on progress what
-// it is doing, every few seconds. Cancelling the context stops the build and
-// leaves nothing half done.
+// Ensure returns the directory that contains both binaries, and builds missing ones
+// first. As this takes minutes on a new machine, it writes a line to progress every
+// few seconds. Canceling the context stops the build and leaves no incomplete files.
 func Ensure(ctx context.Context, progress io.Writer) (string, error) {
 	dir, err := Find()
 	if !errors.Is(err, ErrMissing) {
@@ -27,7 +26,7 @@ func Ensure(ctx context.Context, progress io.Writer) (string, error) {
 		return "", err
 	}
 	if named := os.Getenv(Variable); named != "" {
-		say(progress, "%s=%s lacks kube-apiserver or etcd, using %s", Variable, named, dir)
+		say(progress, "%s=%s does not contain kube-apiserver and etcd, using %s", Variable, named, dir)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
@@ -40,8 +39,8 @@ func Ensure(ctx context.Context, progress io.Writer) (string, error) {
 	return dir, buildMissing(ctx, dir, binaries(pinned), progress)
 }
 
-// buildMissing builds what is not in dir. Whoever waited for the lock finds the
-// work done.
+// buildMissing builds the binaries that are not in dir. After waiting for the lock,
+// there may be nothing left to build.
 func buildMissing(ctx context.Context, dir string, wanted []binary, progress io.Writer) error {
 	root, err := Root()
 	if err != nil {
@@ -67,7 +66,7 @@ func buildMissing(ctx context.Context, dir string, wanted []binary, progress io.
 	return nil
 }
 
-// lock waits for its turn to build, and says so.
+// lock waits until this run may build, and reports that it waits.
 func lock(ctx context.Context, path string, progress io.Writer) (func(), error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -76,7 +75,7 @@ func lock(ctx context.Context, path string, progress io.Writer) (func(), error) 
 	began := time.Now()
 	for next := tick; !tryLock(file); {
 		if waited := time.Since(began); waited >= next {
-			say(progress, "another run is building, waiting for it: %s", seconds(waited))
+			say(progress, "waiting for another run that is building: %s", seconds(waited))
 			next += tick
 		}
 		select {

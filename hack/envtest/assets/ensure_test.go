@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// fakeGo stands in for the go command: it notes its arguments in $CALLS and
-// writes the file named after -o.
+// fakeGo replaces the go command: it appends its arguments to $CALLS and writes the
+// file named after -o.
 const fakeGo = `#!/bin/sh
 echo "$@" >>"$CALLS"
 while [ "$1" != -o ]; do shift; done
@@ -26,8 +26,8 @@ echo "a.go:1:2: no such thing" >&2
 exit 1
 `
 
-// sandbox gives a test a cache of its own and a go command, and returns the file
-// with the calls of the latter.
+// sandbox gives a test a separate cache and a fake go command, and returns the file
+// with the calls of that command.
 func sandbox(t *testing.T, goCommand string) string {
 	t.Helper()
 	bin, home := t.TempDir(), t.TempDir()
@@ -43,7 +43,7 @@ func sandbox(t *testing.T, goCommand string) string {
 	return calls
 }
 
-func TestRunsAtTheSameTimeBuildOnce(t *testing.T) {
+func TestConcurrentRunsBuildOnce(t *testing.T) {
 	calls := sandbox(t, fakeGo)
 	var group sync.WaitGroup
 	for range 4 {
@@ -57,14 +57,14 @@ func TestRunsAtTheSameTimeBuildOnce(t *testing.T) {
 	group.Wait()
 	made, err := os.ReadFile(calls)
 	if err != nil || bytes.Count(made, []byte("\n")) != 2 {
-		t.Errorf("each binary is to be built once, got %v:\n%s", err, made)
+		t.Errorf("each binary must be built once, got %v:\n%s", err, made)
 	}
 	if !bytes.Contains(made, []byte("version.gitVersion=v1.")) {
 		t.Errorf("kube-apiserver must know its release:\n%s", made)
 	}
 }
 
-func TestOnlyTheMissingBinaryIsBuilt(t *testing.T) {
+func TestEnsureBuildsOnlyMissingBinaries(t *testing.T) {
 	calls := sandbox(t, fakeGo)
 	dir, _, err := cache()
 	if err != nil {
@@ -75,15 +75,15 @@ func TestOnlyTheMissingBinaryIsBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made, _ := os.ReadFile(calls); bytes.Contains(made, []byte(etcdModule)) {
-		t.Errorf("etcd was there already:\n%s", made)
+		t.Errorf("etcd existed already:\n%s", made)
 	}
 }
 
-func TestAFailedBuildSaysWhyAndLeavesNothing(t *testing.T) {
+func TestFailedBuildReportsTheReasonAndLeavesNoFiles(t *testing.T) {
 	sandbox(t, brokenGo)
 	_, err := Ensure(context.Background(), &bytes.Buffer{})
 	if err == nil || !strings.Contains(err.Error(), "no such thing") {
-		t.Errorf("the error must hold the words of the go command: %v", err)
+		t.Errorf("the error must contain the output of the go command: %v", err)
 	}
 	dir, _, _ := cache()
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), ".build-*"))
@@ -97,10 +97,10 @@ func TestFind(t *testing.T) {
 		named, cached []string
 		want          string
 	}{
-		"nothing anywhere":                           {nil, nil, ""},
-		"the directory named by the environment":     {[]string{Etcd, APIServer}, []string{Etcd, APIServer}, "named"},
-		"the cache where that one is incomplete":     {[]string{Etcd}, []string{Etcd, APIServer}, "cached"},
-		"an incomplete cache is the same as nothing": {nil, []string{APIServer}, ""},
+		"no binaries":                               {nil, nil, ""},
+		"the directory named by the environment":    {[]string{Etcd, APIServer}, []string{Etcd, APIServer}, "named"},
+		"the cache if that directory is incomplete": {[]string{Etcd}, []string{Etcd, APIServer}, "cached"},
+		"an incomplete cache":                       {nil, []string{APIServer}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -7,22 +7,22 @@ import (
 	"path/filepath"
 )
 
-// The names of the binaries, in the order they are built: the quick one first.
+// The names of the binaries, in the order of their builds: the quick one first.
 const (
 	Etcd      = "etcd"
 	APIServer = "kube-apiserver"
 )
 
-// Variable is the environment variable of controller-runtime's envtest that
-// names a directory with the binaries. It wins over the cache.
+// Variable is the environment variable of controller-runtime's envtest for a directory
+// with the binaries. It takes precedence over the cache.
 const Variable = "KUBEBUILDER_ASSETS"
 
-// ErrMissing says that the binaries are neither in KUBEBUILDER_ASSETS nor in the
+// ErrMissing is returned if the binaries are neither in KUBEBUILDER_ASSETS nor in the
 // cache.
 var ErrMissing = errors.New("kube-apiserver and etcd are not built yet: run `make envtest-assets`")
 
-// Find returns the directory that holds both binaries, without building them.
-// It fails with ErrMissing where there is none.
+// Find returns the directory that contains both binaries, without building them. It
+// returns ErrMissing if there is none.
 func Find() (string, error) {
 	if dir := os.Getenv(Variable); dir != "" && complete(dir) {
 		return dir, nil
@@ -37,7 +37,7 @@ func Find() (string, error) {
 	return dir, nil
 }
 
-// cache returns the directory of the pinned releases, which need not exist.
+// cache returns the directory for the pinned releases, which may not exist.
 func cache() (string, versions, error) {
 	root, err := Root()
 	if err != nil {

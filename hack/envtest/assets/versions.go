@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// The modules whose versions name the cache directory.
+// The modules whose versions determine the cache directory.
 const (
 	kubernetesModule = "k8s.io/kubernetes"
 	etcdModule       = "go.etcd.io/etcd/server/v3"
@@ -23,10 +23,10 @@ type versions struct {
 	kubernetes, etcd string
 }
 
-// dir names the folder of the cache for this pair of releases.
+// dir returns the name of the cache folder for this pair of releases.
 func (v versions) dir() string { return v.kubernetes + "-etcd-" + v.etcd }
 
-// readVersions reads the pinned releases out of a go.mod file.
+// readVersions reads the pinned releases from a go.mod file.
 func readVersions(goMod string) (versions, error) {
 	content, err := os.ReadFile(goMod)
 	if err != nil {
@@ -42,8 +42,8 @@ func readVersions(goMod string) (versions, error) {
 	return found, nil
 }
 
-// requiredVersion finds the version of a module in the text of a go.mod file.
-// The go command could answer too, but tests must not depend on one at run time.
+// requiredVersion finds the version of a module in the text of a go.mod file. It does
+// not ask the go command, because tests must not need one at run time.
 func requiredVersion(goMod, module string) string {
 	for line := range strings.Lines(goMod) {
 		fields := strings.Fields(strings.TrimPrefix(line, "require"))
@@ -54,8 +54,8 @@ func requiredVersion(goMod, module string) string {
 	return ""
 }
 
-// Root finds the root of the repository from the working directory upwards. The
-// working directory of a test is its package, that of `make` is the root itself.
+// Root returns the root of the repository, which is the working directory or a parent
+// of it: the working directory of a test is its package.
 func Root() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 
 func TestRequiredVersion(t *testing.T) {
 	tests := map[string]struct{ goMod, want string }{
-		"in a block":                    {"require (\n\tk8s.io/kubernetes v1.37.0 // indirect\n)", "v1.37.0"},
-		"on a line of its own":          {"require k8s.io/kubernetes v1.38.1", "v1.38.1"},
-		"a tool is not a requirement":   {"tool k8s.io/kubernetes/cmd/kube-apiserver", ""},
-		"a replacement is not either":   {"replace k8s.io/kubernetes => ../kubernetes v1.0.0", ""},
-		"another module with its name":  {"require k8s.io/kubernetes/extra v1.2.3", ""},
-		"no requirement at all is told": {"module example.com", ""},
+		"in a block":       {"require (\n\tk8s.io/kubernetes v1.37.0 // indirect\n)", "v1.37.0"},
+		"on a single line": {"require k8s.io/kubernetes v1.38.1", "v1.38.1"},
+		"a tool":           {"tool k8s.io/kubernetes/cmd/kube-apiserver", ""},
+		"a replacement":    {"replace k8s.io/kubernetes => ../kubernetes v1.0.0", ""},
+		"another module that has the name as a prefix": {"require k8s.io/kubernetes/extra v1.2.3", ""},
+		"no requirement": {"module example.com", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestRequiredVersion(t *testing.T) {
 	}
 }
 
-func TestTheRepositoryPinsBothReleases(t *testing.T) {
+func TestRepositoryPinsBothReleases(t *testing.T) {
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestTheRepositoryPinsBothReleases(t *testing.T) {
 	}
 }
 
-func TestAGoModWithoutTheReleasesIsAnError(t *testing.T) {
+func TestReadVersionsFailsWithoutTheReleases(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "go.mod")
 	if err := os.WriteFile(path, []byte("module example.com\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -15,20 +15,20 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/guard"
 )
 
-// Timeouts of each of the two processes. Both are far from what a machine under
-// load needs: a start takes five seconds on two idle cores.
+// Timeouts of each of the two processes. A start takes five seconds on two idle cores;
+// the timeouts allow for a busy machine.
 const (
 	startTimeout = 90 * time.Second
 	stopTimeout  = 30 * time.Second
 )
 
-// Options adjust a control plane. The zero value is right for most callers.
+// Options configures a control plane. The zero value suits most callers.
 type Options struct {
-	// Flags are added to those of kube-apiserver, without dashes, replacing
+	// Flags are added to the flags of kube-apiserver, without dashes. They replace
 	// defaults of the same name.
 	Flags map[string]string
-	// Log receives what both processes write. By default only the end of it is
-	// kept, for the error of a failed start.
+	// Log receives the output of both processes. By default, only the end of the
+	// output is kept, for the error of a failed start.
 	Log io.Writer
 }
 
@@ -38,8 +38,8 @@ type ControlPlane struct {
 	guard *guard.Guard
 }
 
-// Start starts a control plane and waits until it serves. It fails with
-// assets.ErrMissing where the binaries are not built. The caller must Stop it.
+// Start starts a control plane and waits until it serves. It returns
+// assets.ErrMissing if the binaries are not built. The caller must call Stop.
 func Start(options Options) (*ControlPlane, error) {
 	binaries, err := assets.Find()
 	if err != nil {
@@ -74,8 +74,7 @@ func (p *ControlPlane) start(binaries string, options Options) error {
 	return err
 }
 
-// placeFiles makes both processes guarded, with their files in the directory of
-// the guard.
+// placeFiles runs both processes under the guard, with their files in its directory.
 func (p *ControlPlane) placeFiles(binaries string) error {
 	server, err := p.guard.Wrap(filepath.Join(binaries, assets.APIServer))
 	if err != nil {
@@ -93,7 +92,7 @@ func (p *ControlPlane) placeFiles(binaries string) error {
 	)
 }
 
-// Config returns a configuration of an administrator, the caller's own copy.
+// Config returns a copy of the configuration of an administrator.
 func (p *ControlPlane) Config() *rest.Config { return rest.CopyConfig(p.env.Config) }
 
 // KubeConfig returns the content of a kubeconfig file of an administrator.

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 )
 
-func TestAControlPlaneServesTheRelease(t *testing.T) {
+func TestControlPlaneServesTheRelease(t *testing.T) {
 	binaries, err := assets.Find()
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestAControlPlaneServesTheRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if os.Getenv(assets.Variable) == "" && !strings.Contains(binaries, version.GitVersion+"-etcd") {
-		t.Errorf("%s says that it is %s", binaries, version.GitVersion)
+		t.Errorf("%s reports the version %s", binaries, version.GitVersion)
 	}
 	canListNamespaces(t, plane.KubeConfig())
 
@@ -61,12 +61,12 @@ func canListNamespaces(t *testing.T, kubeconfig []byte) {
 	}
 }
 
-func TestAFlagThatDoesNotExistIsAnErrorAndLeavesNothing(t *testing.T) {
+func TestUnknownFlagIsAnErrorAndLeavesNoFiles(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	_, err := Start(Options{Flags: map[string]string{"no-such-flag": "1"}})
 	if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
-		t.Errorf("the error must show what kube-apiserver said: %v", err)
+		t.Errorf("the error must contain the output of kube-apiserver: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// tailSize is how much of the output a failed start shows, in bytes.
+// tailSize is the number of bytes of the output that the error of a failed start shows.
 const tailSize = 4096
 
-// tail is a writer that remembers the end of what it got. Safe for concurrent
-// use, as two processes write to it.
+// tail is a writer that keeps the end of its input. It is safe for concurrent use,
+// because two processes write to it.
 type tail struct {
 	mu  sync.Mutex
 	end []byte
@@ -25,7 +25,7 @@ func (t *tail) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// String returns the last lines, whole ones unless a line alone is too long.
+// String returns the last lines. They are complete unless a single line is too long.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

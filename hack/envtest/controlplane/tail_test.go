@@ -11,8 +11,8 @@ func TestTail(t *testing.T) {
 		written string
 		want    int
 	}{
-		"a short output is whole":        {"one\ntwo\n", len("one\ntwo\n")},
-		"a long one begins with a line":  {strings.Repeat(line, 1000), tailSize / 100 * 100},
+		"short output is complete":       {"one\ntwo\n", len("one\ntwo\n")},
+		"long output begins with a line": {strings.Repeat(line, 1000), tailSize / 100 * 100},
 		"a line that is too long is cut": {strings.Repeat("x", 10*tailSize), tailSize},
 	}
 	for name, test := range tests {

@@ -1,13 +1,13 @@
-// Package guard keeps processes from outliving the one that started them.
+// Package guard prevents processes from outliving the process that started them.
 //
-// A test that runs into its timeout, a panic in a goroutine or a kill -9 ends a
-// process without any clean-up, and a control plane left behind eats half a
-// gigabyte until the next reboot. So a watchdog, a shell blocked on a pipe that
-// only this process holds open, stops every guarded process and removes the
-// working directory when the pipe closes, whatever closed it.
+// A test timeout, a panic in a goroutine, or kill -9 ends a process without cleanup,
+// and a leftover control plane uses half a gigabyte of memory until the next reboot.
+// Therefore a watchdog, a shell that blocks on a pipe which only this process holds
+// open, stops every guarded process and removes the working directory as soon as the
+// pipe closes, for whatever reason.
 //
-// Invariant: the directory exists for as long as something may have to be
-// stopped. Release removes it, so the watchdog of an orderly end does nothing.
+// Invariant: the directory exists as long as there may be a process to stop. Release
+// removes it, so that the watchdog then does nothing.
 package guard
 
 import (
@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// watchdog waits for the end of its input. The process groups get ten seconds
-// to stop, as a control plane needs some to close its files.
+// watchdog waits for the end of its input. It gives the process groups ten seconds to
+// stop, because a control plane needs some time to close its files.
 const watchdog = `trap '' INT TERM HUP
 dir=$1
 signal() { # sends a signal to every guarded process group, and fails if there is none
@@ -43,7 +43,7 @@ signal -KILL
 rm -rf "$dir"
 `
 
-// Guard is a working directory and the watchdog over the processes started
+// Guard is a working directory with a watchdog for the processes that are started
 // through it.
 type Guard struct {
 	dir   string
@@ -51,7 +51,7 @@ type Guard struct {
 	leash io.Closer
 }
 
-// New starts a watchdog with a fresh working directory.
+// New starts a watchdog with a new working directory.
 func New() (*Guard, error) {
 	dir, err := os.MkdirTemp("", "kopf-go-")
 	if err != nil {
@@ -63,25 +63,25 @@ func New() (*Guard, error) {
 		err = shell.Start()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("starting the watchdog over child processes: %w", err)
+		return nil, fmt.Errorf("starting the watchdog for child processes: %w", err)
 	}
 	return &Guard{dir: dir, shell: shell, leash: leash}, nil
 }
 
-// Dir is the working directory. It vanishes with the guard.
+// Dir returns the working directory. It is removed with the guard.
 func (g *Guard) Dir() string { return g.dir }
 
-// Wrap returns the path of a script to start instead of the binary. The script
-// notes its process id and becomes the binary, so arguments, signals and exit
-// status are the binary's. One script serves one process at a time, which should
-// be the leader of a process group.
+// Wrap returns the path of a script to start instead of the binary. The script writes
+// its process id to a file and then executes the binary in its place, so that
+// arguments, signals, and the exit status are those of the binary. Use one script for
+// one process at a time, which should be the leader of a process group.
 func (g *Guard) Wrap(binary string) (string, error) {
 	name := filepath.Join(g.dir, filepath.Base(binary))
 	script := fmt.Sprintf("#!/bin/sh\necho $$ >%s\nexec %s \"$@\"\n", quote(name+".pid"), quote(binary))
 	return name + ".sh", os.WriteFile(name+".sh", []byte(script), 0o700)
 }
 
-// Release ends the watch: the caller has stopped its processes.
+// Release stops the watchdog. Call it when the processes have stopped.
 func (g *Guard) Release() error {
 	if err := os.RemoveAll(g.dir); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (g *Guard) Release() error {
 	return g.shell.Wait()
 }
 
-// quote makes one word of the text for a shell.
+// quote returns the text as one word for a shell.
 func quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

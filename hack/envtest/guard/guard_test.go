@@ -13,7 +13,8 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// orphanage makes this test binary the process that dies without a clean-up.
+// orphanage is the environment variable that makes this test binary the process that
+// dies without cleanup.
 const orphanage = "GUARD_TEST_ORPHANAGE"
 
 func TestMain(m *testing.M) {
@@ -23,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// dieWithAChild starts a guarded child that inherits the standard output, says
-// so, and ends with nothing stopped once its standard input is closed.
+// dieWithAChild starts a guarded child that inherits the standard output, reports
+// that, and exits without stopping the child once its standard input is closed.
 func dieWithAChild() {
 	guard, err := New()
 	if err != nil {
@@ -43,7 +44,7 @@ func dieWithAChild() {
 	os.Exit(3)
 }
 
-func TestChildrenDieWithAProcessThatDidNotStopThem(t *testing.T) {
+func TestChildrenStopWhenTheParentDies(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), orphanage+"=yes")
 	stdin, err := parent.StdinPipe()
@@ -60,22 +61,22 @@ func TestChildrenDieWithAProcessThatDidNotStopThem(t *testing.T) {
 	out := bufio.NewReader(stdout)
 	line, err := out.ReadString('\n')
 	if err != nil {
-		t.Fatal("the child has not started: ", err)
+		t.Fatal("the child did not start: ", err)
 	}
 	if err := stdin.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The child writes for ever: its output ends when it is stopped, not before.
+	// The child writes endlessly: its output ends only when it is stopped.
 	if _, err := io.Copy(io.Discard, out); err != nil {
 		t.Fatal(err)
 	}
 	if err := parent.Wait(); err == nil {
-		t.Error("the parent was to die")
+		t.Error("the parent should have failed")
 	}
 	gomega.NewWithT(t).Eventually(strings.TrimSpace(line), "20s").ShouldNot(gomega.BeADirectory())
 }
 
-func TestReleaseLeavesOthersAlone(t *testing.T) {
+func TestReleaseDoesNotStopRunningProcesses(t *testing.T) {
 	guard, err := New()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func echo(t *testing.T, stdin io.Writer, stdout io.Reader) {
 	}
 }
 
-func TestWrapPassesArgumentsAndStatusThrough(t *testing.T) {
+func TestWrapPreservesArgumentsAndStatus(t *testing.T) {
 	guard, err := New()
 	if err != nil {
 		t.Fatal(err)

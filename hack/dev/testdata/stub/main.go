@@ -1,6 +1,6 @@
-// Command stub does to a sample object what an operator does: it leaves a
-// finalizer, the record of a handler, a result and the baseline, and posts an
-// event. It lets the tests of `make run` do without an operator.
+// Command stub writes to a sample object what an operator writes: a finalizer, the
+// record of a handler, a result, and the diff base. It also posts an event. It
+// replaces the operator in the tests of `make run`.
 package main
 
 import (
