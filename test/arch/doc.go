@@ -1,7 +1,8 @@
-// Package arch holds the rules of this repository that no compiler knows: which
-// package may import which, and what no file may contain.
+// Package arch checks the rules of this repository that the compiler does not know:
+// which packages may import which, which types the promised API may mention, and what
+// no file may contain.
 //
-// Imports point downward only. The layers are listed from top to bottom in
-// layers_test.go; a package that fits none of them is a violation too, so that
-// a new one gets its place on purpose.
+// Imports point downward only. layers_test.go lists the layers from top to bottom. A
+// package without a layer is a violation, so that a new package gets its place on
+// purpose.
 package arch

@@ -12,19 +12,19 @@ import (
 )
 
 var (
-	// listing is one of code, in which nothing is a link or a heading.
+	// listing matches a code block, which contains no links or headings.
 	listing = regexp.MustCompile("(?s)```.*?```")
-	// code is some in a line.
+	// code matches code within a line.
 	code = regexp.MustCompile("`[^`]*`")
-	// link is the target of one, or of an image.
+	// link matches a link or an image; the group is the target.
 	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	// heading is the text of one.
+	// heading matches a heading; the group is the text.
 	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
-	// unspeakable is what does not get into the anchor of a heading.
-	unspeakable = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+	// notInAnchor matches the characters that anchors of headings omit.
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
 )
 
-// documents are all texts of the repository, by their paths below its root.
+// documents returns all Markdown files, by their paths below the root.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	root, err := assets.Root()
@@ -52,7 +52,7 @@ func documents(t *testing.T) map[string]string {
 	return found
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksHaveTargets(t *testing.T) {
 	root, err := assets.Root()
 	if err != nil {
 		t.Fatal(err)
@@ -64,13 +64,13 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	for name := range all {
 		for _, target := range broken(name, all, exists) {
-			t.Errorf("%s: the link %s leads nowhere", name, target)
+			t.Errorf("%s: the target of the link %s does not exist", name, target)
 		}
 	}
 }
 
-// broken are the links of a document to what is not there: files, or headings of
-// documents. Links to other places are not followed.
+// broken returns the links of a document to files or headings that do not exist. It
+// does not follow links to other sites.
 func broken(name string, all map[string]string, exists func(path string) bool) []string {
 	var targets []string
 	for _, found := range link.FindAllStringSubmatch(code.ReplaceAllString(listing.ReplaceAllString(all[name], ""), ""), -1) {
@@ -90,11 +90,11 @@ func broken(name string, all map[string]string, exists func(path string) bool) [
 	return targets
 }
 
-// anchors are what the headings of a document are linked by.
+// anchors returns the anchors of the headings of a document.
 func anchors(document string) map[string]bool {
 	found := map[string]bool{}
 	for _, text := range heading.FindAllStringSubmatch(listing.ReplaceAllString(document, ""), -1) {
-		anchor := unspeakable.ReplaceAllString(strings.ToLower(text[1]), "")
+		anchor := notInAnchor.ReplaceAllString(strings.ToLower(text[1]), "")
 		found[strings.ReplaceAll(anchor, " ", "-")] = true
 	}
 	return found
@@ -105,16 +105,16 @@ func TestBroken(t *testing.T) {
 		text string
 		want string
 	}{
-		"a document beside it":       {"see [b](b.md)", ""},
-		"a heading of it":            {"see [b](b.md#how-it-stops-c)", ""},
-		"a heading of its own":       {"# Here\n[up](#here)", ""},
-		"a place of its own":         {"[root](../README.md)", ""},
-		"the world":                  {"[there](https://example.com/a#b)", ""},
-		"a listing":                  {"```go\nx := [1](y)\n```\n", ""},
-		"code in a line":             {"`m[1](nowhere)`", ""},
-		"no such document":           {"see [c](c.md)", "c.md"},
-		"no such heading":            {"see [b](b.md#nothing)", "b.md#nothing"},
-		"a heading that is a remark": {"```sh\n# Here\n```\n[up](#here)", "#here"},
+		"a document in the folder":  {"see [b](b.md)", ""},
+		"its heading":               {"see [b](b.md#how-it-stops-c)", ""},
+		"a heading here":            {"# Here\n[up](#here)", ""},
+		"the parent folder":         {"[root](../README.md)", ""},
+		"another site":              {"[there](https://example.com/a#b)", ""},
+		"a code block":              {"```go\nx := [1](y)\n```\n", ""},
+		"code in a line":            {"`m[1](nowhere)`", ""},
+		"a missing document":        {"see [c](c.md)", "c.md"},
+		"a missing heading":         {"see [b](b.md#nothing)", "b.md#nothing"},
+		"a comment in a code block": {"```sh\n# Here\n```\n[up](#here)", "#here"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -127,13 +127,13 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-func TestTheIndexListsAllGuides(t *testing.T) {
+func TestIndexListsAllGuides(t *testing.T) {
 	all := documents(t)
 	const index = "docs/README.md"
 	for name := range all {
 		guide, found := strings.CutPrefix(name, "docs/")
 		if found && name != index && strings.Count(all[index], "]("+guide+")") != 1 {
-			t.Errorf("%s must list %s, once", index, guide)
+			t.Errorf("%s must list %s exactly once", index, guide)
 		}
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// unfinished finds the marks of work that was left for later.
+// unfinished matches the marks of work that was left for later.
 var unfinished = regexp.MustCompile(`\b(TODO|FIXME|XXX)\b`)
 
-// synctest is the import of bubbles of virtual time.
+// synctest is the import of the package for bubbles of virtual time.
 const synctest = `"testing/synctest"`
 
-func TestSourcesAreFinishedAndTestsHonest(t *testing.T) {
+func TestSourcesHaveNoForbiddenParts(t *testing.T) {
 	for _, pkg := range list(t) {
 		described, bubbles := false, slices.ContainsFunc(pkg.files(), func(path string) bool { return mentions(t, path, synctest) })
 		for _, path := range pkg.files() {
@@ -33,12 +33,12 @@ func TestSourcesAreFinishedAndTestsHonest(t *testing.T) {
 			}
 		}
 		if !described {
-			t.Errorf("%s has no package comment: say in doc.go what it is for", pkg.ImportPath)
+			t.Errorf("%s has no package comment: describe its purpose in doc.go", pkg.ImportPath)
 		}
 	}
 }
 
-// mentions tells whether the file has the text.
+// mentions reports whether the file contains the text.
 func mentions(t *testing.T, path, text string) bool {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -47,14 +47,14 @@ func mentions(t *testing.T, path, text string) bool {
 	return strings.Contains(string(content), text)
 }
 
-// finding is something that no file may contain.
+// finding is a part of a file that is not allowed.
 type finding struct {
 	pos  token.Pos
 	text string
 }
 
-// findings looks at one file. In a package whose tests use bubbles of virtual time,
-// sleeping is how that time passes, also in helpers of other files.
+// findings checks one file. In a package whose tests use bubbles of virtual time,
+// sleeping makes that time pass, also in helpers in other files.
 func findings(file *ast.File, isTest, bubbles bool) []finding {
 	var found []finding
 	for _, group := range file.Comments {
@@ -64,12 +64,12 @@ func findings(file *ast.File, isTest, bubbles bool) []finding {
 	}
 	fuzzing := declaresFuzzTarget(file)
 	for _, declared := range file.Decls {
-		// A fuzz target, or its helper, skips inputs and not tests.
+		// A fuzz target, or its helper, skips inputs, not tests.
 		honest := !isTest || fuzzing && !isTestFunction(declared)
 		ast.Inspect(declared, func(node ast.Node) bool {
 			switch {
 			case isCall(node, []string{"time"}, "Sleep") && !(isTest && bubbles):
-				found = append(found, finding{node.Pos(), "time.Sleep: wait for a condition, or step the time of a synctest bubble"})
+				found = append(found, finding{node.Pos(), "time.Sleep: wait for a condition, or use a synctest bubble"})
 			case isCall(node, []string{"t", "b", "tb", "f", "ginkgo"}, "Skip", "Skipf", "SkipNow") && !honest:
 				found = append(found, finding{node.Pos(), "a skipped test proves nothing: make it run, or delete it"})
 			}
@@ -96,7 +96,7 @@ func isNamed(declared ast.Decl, prefixes ...string) bool {
 	})
 }
 
-// isCall tells whether the node is a call of one of the functions or methods.
+// isCall reports whether the node is a call of one of the functions or methods.
 func isCall(node ast.Node, of []string, names ...string) bool {
 	call, ok := node.(*ast.CallExpr)
 	if !ok {

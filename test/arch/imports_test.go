@@ -17,8 +17,7 @@ func TestImportsPointDownward(t *testing.T) {
 	}
 }
 
-// violation names the rule that an import breaks; it is empty for an import that
-// is all right.
+// violation returns the rule that an import breaks; it is empty for an allowed import.
 func violation(importer, imported string) string {
 	from, known := locate(importer)
 	if !known {
@@ -36,17 +35,17 @@ func violation(importer, imported string) string {
 	case from.folder == to.folder:
 		return ""
 	case from.layer == to.layer:
-		return fmt.Sprintf("%s and %s are in the layer %q side by side, and do not know each other", from.folder, to.folder, upper.name)
+		return fmt.Sprintf("%s and %s are both in the layer %q and must not know each other", from.folder, to.folder, upper.name)
 	case from.layer > to.layer:
 		return fmt.Sprintf("imports point downward only, and the layer %q is above %q", lower.name, upper.name)
 	case upper.only != nil && !slices.Contains(upper.only, to.folder):
-		return fmt.Sprintf("the layer %q sees only %s, as users do", upper.name, strings.Join(upper.only, ", "))
+		return fmt.Sprintf("the layer %q may import only %s, like users", upper.name, strings.Join(upper.only, ", "))
 	default:
 		return ""
 	}
 }
 
-// impurity is the rule for imports from outside of the repository.
+// impurity returns the rule that an import from another module breaks.
 func impurity(from place, imported string) string {
 	if from.layer < layerNamed(vocabulary) || slices.Contains(exempt, imported) {
 		return ""
@@ -79,25 +78,25 @@ func TestViolation(t *testing.T) {
 	tests := map[string]struct{ importer, imported, want string }{
 		"downward":                              {"pkg/reconcile", "pkg/model/object", ""},
 		"within the same folder":                {"pkg/reconcile/execution", "pkg/reconcile/internal/kube", ""},
-		"an example of the facade":              {"examples/01-minimal", "pkg/kopf", ""},
-		"an example with types of its own":      {"examples/12-typed", "examples/12-typed/api/v1", ""},
-		"a test of everything":                  {"test/integration/posting", "pkg/events", ""},
+		"an example that imports the facade":    {"examples/01-minimal", "pkg/kopf", ""},
+		"an example with API types":             {"examples/12-typed", "examples/12-typed/api/v1", ""},
+		"a test of a package":                   {"test/integration/posting", "pkg/events", ""},
 		"the facade above the command line":     {"pkg/kopf", "pkg/cli", ""},
 		"the standard library":                  {"pkg/model/object", "net/http", ""},
 		"the engine as a client":                {"pkg/reconcile", "k8s.io/client-go/rest", ""},
-		"the client that handlers are given":    {"pkg/model/handler", "sigs.k8s.io/controller-runtime/pkg/client", ""},
+		"the client of handlers":                {"pkg/model/handler", "sigs.k8s.io/controller-runtime/pkg/client", ""},
 		"upward to the facade":                  {"pkg/reconcile", "pkg/kopf", `"facade" is above "engine"`},
 		"upward in the vocabulary":              {"pkg/model/diff", "pkg/model/patch", `"patch" is above "diff"`},
 		"upward to tests":                       {"pkg/model/object", "test/testenv", `"tests" is above "object"`},
 		"upward to tools":                       {"pkg/kopf", "hack/envtest/assets", `"development tools" is above "facade"`},
-		"sideways":                              {"pkg/webhook", "pkg/peering", "do not know each other"},
-		"an example of the engine":              {"examples/01-minimal", "pkg/reconcile", "as users do"},
-		"a command of the vocabulary":           {"cmd/kopf", "pkg/model/object", "as users do"},
+		"sideways":                              {"pkg/webhook", "pkg/peering", "must not know each other"},
+		"an example that imports the engine":    {"examples/01-minimal", "pkg/reconcile", "like users"},
+		"a command that imports the vocabulary": {"cmd/kopf", "pkg/model/object", "like users"},
 		"API calls in the vocabulary":           {"pkg/model/registry", "k8s.io/client-go/rest", "makes no API calls"},
 		"a manager in the vocabulary":           {"pkg/model/handler", "sigs.k8s.io/controller-runtime/pkg/manager", "makes no API calls"},
-		"a new package beside the others":       {"pkg/model/novelty", "pkg/model/object", "the importer has no place"},
+		"a new package":                         {"pkg/model/novelty", "pkg/model/object", "the importer has no place"},
 		"an import of a new package":            {"pkg/kopf", "pkg/model/novelty", "the imported package has no place"},
-		"a name that only begins like a folder": {"pkg/kopfish", "pkg/model/object", "the importer has no place"},
+		"a name with the prefix of a folder":    {"pkg/kopfish", "pkg/model/object", "the importer has no place"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -5,17 +5,18 @@ import "strings"
 // module is the import path of the repository's root.
 const module = "github.com/kopf-go/kopf/"
 
-// layer is a set of packages at the same height. A folder is one package; one that
-// ends in "/..." is a package with everything below it.
+// layer is a set of packages at the same height. A folder stands for one package; with
+// "/..." at the end, it includes all packages below.
 type layer struct {
 	name    string
 	folders []string
-	// only, when set, are all the folders it may import from, besides its own.
+	// only lists the folders that the layer may import from, besides its own. Nil means
+	// all lower layers.
 	only []string
 }
 
-// layers are listed from the top to the bottom: a package may import from the
-// layers below its own, and from its own folder.
+// layers lists all layers from top to bottom. A package may import from the layers
+// below its own, and from its own folder.
 var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
@@ -45,13 +46,12 @@ var layers = []layer{
 	{name: "sleep", folders: []string{"pkg/internal/sleep"}},
 }
 
-// vocabulary is the first layer of those that make no API calls: all from here
-// to the bottom.
+// vocabulary is the top layer of those that make no API calls.
 const vocabulary = "settings"
 
-// impure are the modules that talk to a cluster. Exempt is what they offer as
-// mere types, or as functions of types: the client that handlers are given, the
-// kind of a typed object, and the types of Kubernetes itself.
+// impure lists the modules that call the API. exempt lists packages of them that only
+// have types, or functions of types: the client of handlers, the kind of a typed
+// object, and the types of Kubernetes.
 var (
 	impure = []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"}
 	exempt = []string{
@@ -61,13 +61,13 @@ var (
 	}
 )
 
-// place is where a package is in the layers.
+// place is the place of a package in the layers.
 type place struct {
 	layer  int
 	folder string
 }
 
-// locate finds the place of a package, which is the first one: there is no second
+// locate returns the place of a package. There is only one
 // (TestEveryPackageHasOnePlace).
 func locate(path string) (place, bool) {
 	path = strings.TrimPrefix(path, module)

@@ -11,15 +11,14 @@ import (
 	"testing"
 )
 
-// pkg is what the go command knows of a package; the names of its fields are
-// those of `go list -json`.
+// pkg describes a package. Its fields are named as in `go list -json`.
 type pkg struct {
 	ImportPath, Dir                                              string
 	Imports, TestImports, XTestImports                           []string
 	GoFiles, IgnoredGoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
 }
 
-// imports are those of the package and of its tests.
+// imports returns the imports of the package and of its tests.
 func (p pkg) imports() []string {
 	all := slices.Concat(p.Imports, p.TestImports, p.XTestImports)
 	all = slices.DeleteFunc(all, func(path string) bool { return path == p.ImportPath })
@@ -27,7 +26,7 @@ func (p pkg) imports() []string {
 	return slices.Compact(all)
 }
 
-// files are the paths of all sources of the package, its tests included.
+// files returns the paths of all sources of the package, including tests.
 func (p pkg) files() []string {
 	names := slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.CgoFiles, p.TestGoFiles, p.XTestGoFiles)
 	for i, name := range names {

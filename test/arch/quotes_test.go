@@ -8,35 +8,35 @@ import (
 )
 
 var (
-	// quote is a line of the log, or an error, in docs/troubleshooting.md: at the
-	// beginning of a paragraph or of a table's line.
+	// quote matches a log line or an error in docs/troubleshooting.md, at the beginning
+	// of a paragraph or of a table row.
 	quote = regexp.MustCompile("(?:\\*\\*|\n\\| )`([^`]+)`")
-	// seam is where a text goes on in the next line of the source.
+	// seam matches the joint of two string literals.
 	seam = regexp.MustCompile(`"\s*\+\s*"`)
 )
 
-// spoken are quotes of what others say.
+// spoken lists messages of other libraries.
 var spoken = []string{"leader election lost", "connection refused"}
 
-// Who looks for a line of the log in the documentation looks for the very words.
+// Users search the documentation for the exact words of the log.
 func TestTroubleshootingQuotesTheCode(t *testing.T) {
 	said := sources(t)
 	quotes := quote.FindAllStringSubmatch(documents(t)["docs/troubleshooting.md"], -1)
 	if len(quotes) < 10 {
-		t.Errorf("there are only %d quotes", len(quotes))
+		t.Errorf("found only %d quotes", len(quotes))
 	}
 	for _, found := range quotes {
 		text := strings.Join(strings.Fields(found[1]), " ")
 		for _, piece := range strings.Split(text, "…") { // for values
 			if !strings.Contains(said, strings.TrimSpace(piece)) {
-				t.Errorf("the code does not say %q, as in %q", piece, text)
+				t.Errorf("the code does not contain %q of %q", piece, text)
 			}
 		}
 	}
 }
 
-// sources are those of the packages, as far as they are executed by users, and what
-// the libraries say.
+// sources returns the sources of all packages under pkg, without tests, and the
+// messages of other libraries.
 func sources(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

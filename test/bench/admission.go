@@ -23,28 +23,28 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook"
 )
 
-// admission is what an empty validation costs, here and with controller-runtime
-// alone, over TLS on loopback: of both, calls one after another, by turns, and then
-// as many as the clients can make.
+// admission holds the cost of an empty validation, with this project and with
+// controller-runtime alone, over TLS on loopback. First the calls to both webhooks
+// alternate, one after another; then the clients make as many calls as they can.
 type admission struct {
 	Calls  int       `json:"calls"`
 	Ours   Latencies `json:"ours"`
 	Theirs Latencies `json:"theirs"`
-	// Time is that of all calls one after another, over that of controller-runtime.
+	// Time is the total time of sequential calls, relative to controller-runtime.
 	Time float64 `json:"timeRatio"`
 }
 
-// Latencies are those of one webhook.
+// Latencies holds the latencies of one webhook.
 type Latencies struct {
 	Median         time.Duration `json:"medianNanoseconds"`
 	P99            time.Duration `json:"p99Nanoseconds"`
 	CallsPerSecond float64       `json:"callsPerSecond"` // with all clients at the same time
 }
 
-// goalAdmission is the time of a call over that of controller-runtime alone.
+// goalAdmission is the maximum time of a call, relative to controller-runtime.
 const goalAdmission = 1.15
 
-// measureAdmission asks both webhooks.
+// measureAdmission measures both webhooks.
 func measureAdmission(ctx context.Context, o options) (*admission, error) {
 	body, err := newReview(o.size)
 	if err != nil {
@@ -81,13 +81,13 @@ func measureAdmission(ctx context.Context, o options) (*admission, error) {
 	return a, nil
 }
 
-// emptyValidation is a webhook of this project that admits everything.
+// emptyValidation returns a webhook of this project that admits everything.
 func emptyValidation() http.Handler {
 	kex := selector.New("kopf.dev", "v1", "kopfexamples")
 	empty := handler.Function{Admission: func(context.Context, *handler.Admission) error { return nil }}
 	declaration, err := handler.Validate(kex, empty, handler.ID("review"))
 	if err != nil {
-		return http.NotFoundHandler() // and the first call says so
+		return http.NotFoundHandler() // the first call reports that
 	}
 	resource := selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Preferred: true}
 	return webhook.New(webhook.Options{
@@ -96,7 +96,7 @@ func emptyValidation() http.Handler {
 	})
 }
 
-// newReview is a review of an example of a size.
+// newReview returns a review of an example with so many bytes.
 func newReview(size int) ([]byte, error) {
 	object, err := newExample(1, size)
 	if err != nil {
@@ -113,7 +113,7 @@ func newReview(size int) ([]byte, error) {
 	})
 }
 
-// asker calls a webhook as an API server does: over connections that stay.
+// asker calls a webhook over persistent connections, like an API server.
 type asker struct {
 	server *httptest.Server
 	client *http.Client
@@ -135,7 +135,7 @@ func newAsker(served http.Handler, body []byte) (*asker, error) {
 
 func (a *asker) close() { a.server.Close() }
 
-// ask makes one call, and expects that everything is admitted.
+// ask makes one call, and returns an error unless the object is admitted.
 func (a *asker) ask(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL+"/review?timeout=10s", bytes.NewReader(a.body))
 	if err != nil {
@@ -152,13 +152,13 @@ func (a *asker) ask(ctx context.Context) error {
 		return err
 	}
 	if answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte(`"allowed":true`)) {
-		return fmt.Errorf("the webhook has answered %s: %s", answer.Status, text)
+		return fmt.Errorf("the webhook answered %s: %s", answer.Status, text)
 	}
 	return nil
 }
 
-// byTurns calls both, one after another, so that what the machine does besides hits
-// both. The first tenth is to warm up.
+// byTurns calls both in turns, so that other load on the machine affects both. The
+// first tenth of the calls is for warming up.
 func byTurns(ctx context.Context, both [2]*asker, calls int) (times [2][]time.Duration, err error) {
 	for n := -calls / 10; n < calls; n++ {
 		for turn := range both {
@@ -175,7 +175,7 @@ func byTurns(ctx context.Context, both [2]*asker, calls int) (times [2][]time.Du
 	return times, nil
 }
 
-// together is how many calls a second the clients can make at the same time.
+// together returns the number of calls per second of concurrent clients.
 func (a *asker) together(ctx context.Context, calls, clients int) (float64, error) {
 	var asking sync.WaitGroup
 	failures := make(chan error, clients)
@@ -207,14 +207,14 @@ func sum(times []time.Duration) (total time.Duration) {
 	return total
 }
 
-// print writes the figures for people.
+// print writes the figures as text.
 func (a *admission) print(out io.Writer) {
-	_, _ = fmt.Fprintf(out, "\n%d calls of an empty validation over TLS, here and with controller-runtime alone:\n", a.Calls)
+	_, _ = fmt.Fprintf(out, "\n%d calls of an empty validation over TLS, with this project and with controller-runtime alone:\n", a.Calls)
 	for _, line := range []struct {
 		name string
 		Latencies
-	}{{"here", a.Ours}, {"controller-runtime", a.Theirs}} {
+	}{{"this project", a.Ours}, {"controller-runtime", a.Theirs}} {
 		_, _ = fmt.Fprintf(out, "  %s: p50 %d µs, p99 %d µs, %.0f calls/s\n", line.name, line.Median.Microseconds(), line.P99.Microseconds(), line.CallsPerSecond)
 	}
-	_, _ = fmt.Fprintf(out, "  time over that of controller-runtime: %.2f (goal: %.2f)\n", a.Time, goalAdmission)
+	_, _ = fmt.Fprintf(out, "  time relative to controller-runtime: %.2f (goal: %.2f)\n", a.Time, goalAdmission)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAdmissionIsMeasured(t *testing.T) {
+func TestRunMeasuresAdmission(t *testing.T) {
 	var out, log bytes.Buffer
 	if err := run(t.Context(), []string{"-admission", "-calls", "40", "-clients", "4", "-json"}, &out, &log); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ const (
 	resource = "kopfexamples"
 )
 
-// Example is the Go type of the measured resource, as a kubebuilder project has it.
+// Example is the Go type of the measured resource, as in a kubebuilder project.
 type Example struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -25,7 +25,7 @@ type Example struct {
 	Status ExampleStatus `json:"status,omitempty"`
 }
 
-// ExampleSpec is what users want.
+// ExampleSpec is the desired state.
 type ExampleSpec struct {
 	Host        string            `json:"host,omitempty"`
 	Image       string            `json:"image,omitempty"`
@@ -43,14 +43,14 @@ type Volume struct {
 	Size string `json:"size"`
 }
 
-// ExampleStatus is what the operator tells.
+// ExampleStatus is the observed state.
 type ExampleStatus struct {
 	URL      string `json:"url,omitempty"`
 	Ready    bool   `json:"ready,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 }
 
-// ExampleList is a list of them.
+// ExampleList is a list of examples.
 type ExampleList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -64,7 +64,7 @@ func addToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// outcome is what all subjects write to the status.
+// outcome returns the status that all subjects write.
 func outcome(spec ExampleSpec) ExampleStatus {
 	return ExampleStatus{URL: url(spec.Host), Ready: true, Revision: spec.Revision}
 }
@@ -74,7 +74,7 @@ func url(host string) string { return "https://" + host + "/" }
 // DeepCopyObject implements runtime.Object.
 func (e *Example) DeepCopyObject() runtime.Object { return e.DeepCopy() }
 
-// DeepCopy is what controller-gen would generate.
+// DeepCopy copies an example, like the code that controller-gen generates.
 func (e *Example) DeepCopy() *Example {
 	copied := *e
 	e.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Counts again, of few objects: the figures of many are for people.
-func TestBackgroundHandlersWriteNothingButTheFinalizer(t *testing.T) {
+// The test checks counts only, with few objects.
+func TestBackgroundHandlersWriteOnlyTheFinalizer(t *testing.T) {
 	const objects = 20
 	chosen := []string{timers, timersDaemons}
 	var out bytes.Buffer
@@ -22,7 +22,7 @@ func TestBackgroundHandlersWriteNothingButTheFinalizer(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	for i, c := range measured.Background {
-		has, finalizers := subjects[chosen[i]].company, 0.0
+		has, finalizers := subjects[chosen[i]].background, 0.0
 		if has.daemon {
 			finalizers = 1
 		}
@@ -38,13 +38,13 @@ func TestBackgroundHandlersWriteNothingButTheFinalizer(t *testing.T) {
 			}
 		}
 		if has.timer != (c.CallsPerSecond > 0) || c.Loaded.Resident <= 0 || c.Left.Resident <= 0 || c.Goroutines <= 0 {
-			t.Errorf("%s: something was not measured: %+v", c.Subject, c)
+			t.Errorf("%s: a figure is missing: %+v", c.Subject, c)
 		}
 	}
 }
 
 func TestBackgroundFiguresAreComparedWithTheGoals(t *testing.T) {
-	measured := report{Objects: 10, Background: []company{
+	measured := report{Objects: 10, Background: []backgroundFigures{
 		{Subject: without, BytesPerObject: Memory{3000, 2000}, Load: 0.01},
 		{Subject: timers, BytesPerObject: Memory{3700, 2600}, Load: 0.03, CallsPerSecond: 500},
 		{Subject: daemons, BytesPerObject: Memory{8000, 4000}, Load: 0.01},
@@ -54,9 +54,9 @@ func TestBackgroundFiguresAreComparedWithTheGoals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"memory per timer: 700 B (goal: 1024), of it Go heap: 600 B",
-		"memory per daemon: 5000 B (goal: 8192), of it Go heap: 2000 B",
-		"CPU for 1,000 timer calls a second, timers: 4.00 % of a core (goal: 4)",
+		"memory per timer: 700 B (goal: 1024), of which Go heap: 600 B",
+		"memory per daemon: 5000 B (goal: 8192), of which Go heap: 2000 B",
+		"CPU for 1,000 timer calls per second, timers: 4.00 % of a core (goal: 4)",
 	} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("%q is missing in\n%s", line, &out)

@@ -11,12 +11,12 @@ import (
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
-		os.Exit(operate(role)) // as in main: the tests start themselves as operators
+		os.Exit(operate(role)) // the tests start this binary as operators
 	}
 	os.Exit(m.Run())
 }
 
-// shared takes what the operators write, too: all of them are processes.
+// shared is a buffer for the output of the test and of the operator processes.
 type shared struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -34,8 +34,8 @@ func (s *shared) String() string {
 	return s.text.String()
 }
 
-// The test is about counts alone: times are those of the machine.
-func TestBothOperatorsWriteTheSameAndNothingAtRest(t *testing.T) {
+// The test checks counts only: times depend on the machine.
+func TestOperatorsWriteEquallyOftenAndNothingAtRest(t *testing.T) {
 	var out bytes.Buffer
 	var log shared
 	subjects := []string{ours, theirs}
@@ -61,7 +61,7 @@ func TestBothOperatorsWriteTheSameAndNothingAtRest(t *testing.T) {
 			}
 		}
 		if f.Create.CPUPerObject <= 0 || f.Create.ObjectsPerSecond <= 0 || f.Loaded.Resident <= 0 || f.Restart.Ready <= 0 {
-			t.Errorf("%s: something was not measured: %+v", f.Subject, f)
+			t.Errorf("%s: a figure is missing: %+v", f.Subject, f)
 		}
 	}
 	if err := measured.print(&out); err != nil || !strings.Contains(out.String(), "goal: 0.8") {
@@ -69,16 +69,16 @@ func TestBothOperatorsWriteTheSameAndNothingAtRest(t *testing.T) {
 	}
 }
 
-func TestTheCommandLineIsChecked(t *testing.T) {
+func TestRunChecksTheCommandLine(t *testing.T) {
 	var out, log bytes.Buffer
-	for _, arguments := range [][]string{{"-n", "x"}, {"-subjects", "nobody"}, {"-nonsense"}} {
+	for _, arguments := range [][]string{{"-n", "x"}, {"-subjects", "unknown"}, {"-nonsense"}} {
 		if err := run(t.Context(), arguments, &out, &log); err == nil {
 			t.Errorf("%v: no error", arguments)
 		}
 	}
 }
 
-func TestExamplesHaveTheSizeThatIsAskedFor(t *testing.T) {
+func TestNewExampleHasTheGivenSize(t *testing.T) {
 	least, err := newExample(7, 0)
 	if err != nil {
 		t.Fatal(err)

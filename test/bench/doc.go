@@ -1,38 +1,37 @@
-// Command bench measures what handling objects costs: one operator of this
-// project beside a hand-written controller-runtime reconciler that keeps the same
-// books, one after another, each on a control plane of its own.
+// Command bench measures the cost of handling objects. It compares an operator of this
+// project with a hand-written controller-runtime reconciler that does the same
+// bookkeeping, one after the other, each on a separate control plane.
 //
-//	go run ./test/bench            # 5,000 objects of 1 KB: some minutes on two cores
-//	go run ./test/bench -n 500     # a quick look
-//	go run ./test/bench -background # daemons and timers alone
-//	go run ./test/bench -admission  # admission webhooks alone: some seconds
-//	go run ./test/bench -json      # the figures for machines
-//	go run ./test/bench -profile d # pprof files of every phase, in the directory d
+//	go run ./test/bench            # 5,000 objects of 1 KB: several minutes on two cores
+//	go run ./test/bench -n 500     # a quick run
+//	go run ./test/bench -background # only daemons and timers
+//	go run ./test/bench -admission  # only admission webhooks: a few seconds
+//	go run ./test/bench -json      # print JSON
+//	go run ./test/bench -profile d # write pprof files of every phase to the directory d
 //
-// Then what daemons and timers cost: the same operator with neither, with one
-// timer for every object, with one daemon that waits, and with both. Their figures
-// are what they have above the first one, at rest: the memory of each, and the CPU
-// time of so many empty calls a second.
+// Then it measures the cost of daemons and timers, with the same operator with neither,
+// with one timer for every object, with one waiting daemon for every object, and with
+// both. Their figures are the differences to the first operator at rest: the memory of
+// each, and the CPU time of empty calls.
 //
-// At last what an admission handler costs that admits everything: the time of a call
-// over TLS, beside that of the same webhook with controller-runtime alone. These two
-// are in the program itself, and are called by turns.
+// Finally it measures an admission handler that admits everything: the time of a call
+// over TLS, compared with the same webhook of controller-runtime alone. Both webhooks
+// run in this process and are called in turns.
 //
 // # How it measures
 //
-// The operator is a child process: the same program, started again with a role in
-// its environment. So its CPU time and memory are its own, and include neither
-// the API server nor the load. The parent makes the load, watches the objects'
-// metadata to see when they are handled, and asks the child for samples through
-// a pipe: CPU time by getrusage, resident memory by /proc, requests by a counting
-// transport.
+// The operator is a child process: the same program, started with a role in its
+// environment. Therefore its CPU time and memory include neither the API server nor the
+// load. The parent generates the load, watches the metadata of the objects to see when
+// they are handled, and asks the child for samples through a pipe: CPU time from
+// getrusage, resident memory from /proc, requests from a counting transport.
 //
-// Both operators get the same: an unlimited connection, the same number of
-// workers, a structured log into the null device, and a first hundred objects to
-// warm up with, which are gone before anything is measured.
+// Both operators get the same environment: a connection without rate limits, the same
+// number of workers, a structured log to the null device, and a hundred objects to warm
+// up, which are deleted before anything is measured.
 //
 // # Invariant
 //
-// Nothing here fails because of a time: on a busy machine the figures are worse,
-// and the run is as good as ever. Counts are another matter, see the test.
+// Times never make a run fail: on a busy machine, only the figures are worse. The tests
+// check counts.
 package main

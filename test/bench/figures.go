@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// figures are what was measured of one subject.
+// figures holds the figures of one subject.
 type figures struct {
 	Subject     string `json:"subject"`
 	Description string `json:"description"`
@@ -45,10 +45,10 @@ func newPhase(objects int, took time.Duration, before, after sample) Phase {
 	}
 }
 
-// Memory is of an operator at rest, in bytes, after a garbage collection.
+// Memory is the memory of an operator at rest, in bytes, after a garbage collection.
 type Memory struct {
-	Resident int64 `json:"residentBytes"` // held by the process, its program file apart
-	Heap     int64 `json:"heapBytes"`     // of that, Go objects
+	Resident int64 `json:"residentBytes"` // of the process, without its program file
+	Heap     int64 `json:"heapBytes"`     // of which Go objects
 }
 
 func memoryOf(s sample) Memory { return Memory{s.Resident, s.Heap} }
@@ -61,17 +61,17 @@ func (m Memory) over(objects int) Memory {
 	return Memory{m.Resident / int64(objects), m.Heap / int64(objects)}
 }
 
-// Rest is what an operator does while nothing happens.
+// Rest holds the activity of an operator while objects do not change.
 type Rest struct {
 	Seconds  float64       `json:"seconds"`
 	CPU      time.Duration `json:"cpuNanoseconds"`
 	Requests requests      `json:"requests"`
 }
 
-// Restart is what it takes an operator to find out that everything is handled.
+// Restart holds the cost of a restart with objects that are all handled.
 type Restart struct {
-	Ready    time.Duration `json:"readyNanoseconds"` // from the start of the process
-	CPU      time.Duration `json:"cpuNanoseconds"`   // of all, until it is at rest
+	Ready    time.Duration `json:"readyNanoseconds"` // since the start of the process
+	CPU      time.Duration `json:"cpuNanoseconds"`   // in total, until it is at rest
 	Requests requests      `json:"requests"`
 	Memory   Memory        `json:"memory"`
 }

@@ -20,10 +20,10 @@ import (
 
 const theirFinalizer = "bench.kopf.dev/finalizer"
 
-// handwritten is the same operator as a good engineer writes it with kubebuilder:
-// typed objects; a cache without managedFields; no passes for its own writes,
-// thanks to the generation; a finalizer; the handled spec in an annotation, so
-// that an update can be told from a creation and a restart repeats nothing.
+// handwritten is the same operator as a good engineer writes it with kubebuilder: typed
+// objects; a cache without managedFields; no reconciliation after its own writes, by
+// the generation; a finalizer; the handled spec in an annotation, to distinguish
+// updates from creations and to repeat nothing after a restart.
 type handwritten struct{ events bool }
 
 func (h handwritten) run(ctx context.Context, env environment) error {
@@ -53,7 +53,7 @@ func (h handwritten) run(ctx context.Context, env environment) error {
 		return err
 	}
 	go func() {
-		if _, err := mgr.GetCache().GetInformer(ctx, &Example{}); err == nil { // which waits for the list
+		if _, err := mgr.GetCache().GetInformer(ctx, &Example{}); err == nil { // waits for the list
 			env.ready()
 		}
 	}()
@@ -73,8 +73,8 @@ func (r *reconciler) setup(mgr ctrl.Manager, workers int) error {
 		Complete(r)
 }
 
-// Reconcile brings one object to where its spec wants it: three writes for a
-// creation, two for an update, one for a deletion.
+// Reconcile handles one object: three writes for a creation, two for an update, one for
+// a deletion.
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	example := &Example{}
 	if err := r.Get(ctx, request.NamespacedName, example); err != nil {
@@ -91,7 +91,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, r.apply(ctx, example)
 }
 
-// apply handles a spec that was not handled yet.
+// apply handles a spec that is not handled yet.
 func (r *reconciler) apply(ctx context.Context, example *Example) error {
 	text, err := json.Marshal(example.Spec)
 	if err != nil {
@@ -112,12 +112,12 @@ func (r *reconciler) apply(ctx context.Context, example *Example) error {
 	if err := r.Update(ctx, example); err != nil {
 		return err
 	}
-	r.tell(ctx, example, before)
+	r.report(ctx, example, before)
 	return nil
 }
 
-// tell logs and reports what was handled.
-func (r *reconciler) tell(ctx context.Context, example *Example, before string) {
+// report logs the change and posts an event.
+func (r *reconciler) report(ctx context.Context, example *Example, before string) {
 	what := "created"
 	if before != "" {
 		what = "updated"

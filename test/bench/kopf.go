@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// kopfOperator is the operator of this project: a handler of creations and one of
-// updates, each with a result, and one of deletions, which brings the finalizer.
+// kopfOperator is the operator of this project: handlers for creation and update, which
+// return results, and one for deletion, which needs the finalizer.
 type kopfOperator struct{ events, typed bool }
 
 func (k kopfOperator) run(ctx context.Context, env environment) error {

@@ -16,7 +16,7 @@ import (
 
 const namespace = "bench"
 
-// load makes, changes and deletes objects, as fast as the API server takes it.
+// load creates, updates, and deletes objects, as fast as the API server allows.
 type load struct {
 	api     rest.Interface
 	objects int
@@ -53,7 +53,7 @@ func (l *load) about(request *rest.Request) *rest.Request {
 	return request.Namespace(namespace).Resource(resource)
 }
 
-// each does something for every object, several at a time, until the first error.
+// each calls the function for every object, several at a time, until the first error.
 func (l *load) each(ctx context.Context, objects int, do func(ctx context.Context, number int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -80,7 +80,7 @@ const (
 	secondRevision = 2
 )
 
-// newExample is an object as its user would write it, of so many bytes in all.
+// newExample returns an object as users write it, padded to the size in bytes.
 func newExample(number, size int) ([]byte, error) {
 	example := Example{
 		TypeMeta:   metav1.TypeMeta{APIVersion: groupVersion.String(), Kind: kind},

@@ -28,11 +28,11 @@ func main() {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
 		_, _ = fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1) //nolint:gocritic // the context of a process that ends needs no end of its own
+		os.Exit(1) //nolint:gocritic // the process exits, so the deferred function need not run
 	}
 }
 
-// options are what the command line asks for.
+// options holds the flags of the command line.
 type options struct {
 	objects  int
 	size     int
@@ -41,9 +41,9 @@ type options struct {
 	window   time.Duration
 	interval time.Duration
 	profiles string
-	// background: the background handlers alone, unless subjects are named.
+	// background measures only background handlers, unless there are subjects.
 	background bool
-	admission  bool // admission alone
+	admission  bool // measure only admission
 	calls      int
 	subjects   string
 	asJSON     bool
@@ -54,21 +54,21 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.IntVar(&o.objects, "n", 5000, "number of objects")
-	flags.IntVar(&o.size, "size", 1024, "size of an object as it is created, in bytes of JSON")
-	flags.IntVar(&o.workers, "workers", 100, "how many objects an operator handles at the same time")
-	flags.IntVar(&o.clients, "clients", 16, "how many requests the load consists of at the same time")
-	flags.DurationVar(&o.window, "window", 10*time.Second, "how long to look at the operators at rest")
-	flags.DurationVar(&o.interval, "interval", 5*time.Second, "how often a timer is called for an object")
-	flags.BoolVar(&o.background, "background", false, "measure daemons and timers alone: the subjects "+strings.Join(backgroundSubjects, ", "))
-	flags.BoolVar(&o.admission, "admission", false, "measure admission webhooks alone")
+	flags.IntVar(&o.size, "size", 1024, "size of a new object, in bytes of JSON")
+	flags.IntVar(&o.workers, "workers", 100, "number of objects that an operator handles concurrently")
+	flags.IntVar(&o.clients, "clients", 16, "number of concurrent requests of the load")
+	flags.DurationVar(&o.window, "window", 10*time.Second, "how long to measure the operators at rest")
+	flags.DurationVar(&o.interval, "interval", 5*time.Second, "interval of the timers")
+	flags.BoolVar(&o.background, "background", false, "measure only daemons and timers: the subjects "+strings.Join(backgroundSubjects, ", "))
+	flags.BoolVar(&o.admission, "admission", false, "measure only admission webhooks")
 	flags.IntVar(&o.calls, "calls", 20_000, "number of calls of each admission webhook")
-	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators; none by default")
-	flags.StringVar(&o.subjects, "subjects", "", "what to measure, in this order; of "+strings.Join(subjectNames(), ", ")+"; all but "+oursTyped+" by default")
+	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")
+	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+")")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
 	return o, flags.Parse(arguments)
 }
 
-// chosen are the subjects to be measured.
+// chosen returns the subjects to measure.
 func (o options) chosen() []string {
 	switch {
 	case o.admission:
@@ -82,7 +82,7 @@ func (o options) chosen() []string {
 	}
 }
 
-// run measures all subjects and prints what came of it. Progress goes to the log.
+// run measures all subjects and prints the figures. Progress goes to the log.
 func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 	options, err := parse(arguments, log)
 	if err != nil {
@@ -92,7 +92,7 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 	report := report{Objects: options.objects, Size: options.size, Workers: options.workers, Interval: options.interval, Machine: machine()}
 	for _, name := range options.chosen() {
 		if _, known := subjects[name]; !known {
-			return fmt.Errorf("there is no subject %q: choose of %s", name, strings.Join(subjectNames(), ", "))
+			return fmt.Errorf("unknown subject %q: use some of %s", name, strings.Join(subjectNames(), ", "))
 		}
 		_, _ = fmt.Fprintf(log, "%s: %d objects\n", name, options.objects)
 		if err := report.add(ctx, name, options, log); err != nil {

@@ -19,24 +19,24 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/controlplane"
 )
 
-// warmUp is how many objects an operator handles before it is measured, so that
-// its connections are open and its code is loaded.
+// warmUp is the number of objects that an operator handles before it is measured, so
+// that its connections are open and its code is loaded.
 const warmUp = 100
 
-// measurement is the measuring of one subject, on a control plane of its own.
+// measurement measures one subject on a separate control plane.
 type measurement struct {
 	options
-	log      io.Writer
-	subject  subject
-	role     role
-	load     *load
-	observer *observer
-	operator *process
-	figures  figures
-	company  company
+	log               io.Writer
+	subject           subject
+	role              role
+	load              *load
+	observer          *observer
+	operator          *process
+	figures           figures
+	backgroundFigures backgroundFigures
 }
 
-// step is a part of what happens to an operator.
+// step is one step of a measurement.
 type step struct {
 	name string
 	do   func(context.Context) error
@@ -56,7 +56,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	m = &measurement{options: o, log: log, subject: subjects[subject]}
 	m.figures = figures{Subject: subject, Description: m.subject.description}
-	m.company = company{Subject: subject, Description: m.subject.description}
+	m.backgroundFigures = backgroundFigures{Subject: subject, Description: m.subject.description}
 	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval}
 	if err := os.WriteFile(m.role.KubeConfig, plane.KubeConfig(), 0o600); err != nil {
 		return nil, err
@@ -65,11 +65,11 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 		return nil, err
 	}
 	defer m.observer.stop()
-	err = m.tell(ctx, m.subject.story(m))
+	err = m.runSteps(ctx, m.subject.steps(m))
 	return m, err
 }
 
-// prepare fills the control plane with what the measuring needs.
+// prepare creates what the measurement needs in the control plane.
 func (m *measurement) prepare(ctx context.Context, config *rest.Config) error {
 	root, err := assets.Root()
 	if err != nil {
@@ -95,8 +95,8 @@ func (m *measurement) prepare(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// handling is the story of an operator that handles changes.
-func handling(m *measurement) []step {
+// changeSteps returns the steps for an operator that handles changes.
+func changeSteps(m *measurement) []step {
 	return []step{
 		{"start", m.start},
 		{"warm up", m.warm},
@@ -108,8 +108,8 @@ func handling(m *measurement) []step {
 	}
 }
 
-// tell lets all steps happen to the operator.
-func (m *measurement) tell(ctx context.Context, steps []step) error {
+// runSteps runs all steps and stops the operator.
+func (m *measurement) runSteps(ctx context.Context, steps []step) error {
 	for _, step := range steps {
 		began := time.Now()
 		if err := step.do(ctx); err != nil {
@@ -125,11 +125,11 @@ func (m *measurement) start(ctx context.Context) (err error) {
 	return err
 }
 
-// warm handles some objects and lets them go, and takes the memory of the
-// operator that has no objects.
+// warm creates and deletes some objects, and measures the memory of the operator
+// without objects.
 func (m *measurement) warm(ctx context.Context) error {
-	for _, storm := range []storm{m.creation(warmUp), m.deletion(warmUp)} {
-		if err := m.blow(ctx, storm); err != nil {
+	for _, burst := range []burst{m.creation(warmUp), m.deletion(warmUp)} {
+		if err := m.runBurst(ctx, burst); err != nil {
 			return err
 		}
 		if _, err := m.operator.quiet(ctx); err != nil {
@@ -147,7 +147,7 @@ func (m *measurement) create(ctx context.Context) (err error) {
 }
 
 func (m *measurement) update(ctx context.Context) (err error) {
-	m.figures.Update, err = m.phase(ctx, "update", storm{m.objects, m.load.update, func() { m.observer.expectHandled(m.objects, secondRevision) }})
+	m.figures.Update, err = m.phase(ctx, "update", burst{m.objects, m.load.update, func() { m.observer.expectHandled(m.objects, secondRevision) }})
 	return err
 }
 
@@ -156,7 +156,7 @@ func (m *measurement) remove(ctx context.Context) (err error) {
 	return err
 }
 
-// rest looks at the operator while nothing happens to its objects.
+// rest measures the operator while its objects do not change.
 func (m *measurement) rest(ctx context.Context) error {
 	before, err := m.operator.ask(commandRest)
 	if err != nil {
@@ -174,7 +174,7 @@ func (m *measurement) rest(ctx context.Context) error {
 	return err
 }
 
-// restart replaces the operator by another one, which finds everything handled.
+// restart replaces the operator with a new one, which finds everything handled.
 func (m *measurement) restart(ctx context.Context) error {
 	if err := m.operator.stop(); err != nil {
 		return err

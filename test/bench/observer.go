@@ -15,8 +15,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// observer watches the objects' metadata, to see from outside when the operator
-// has handled them.
+// observer watches the metadata of the objects, to see when the operator has handled
+// them.
 type observer struct {
 	watch      watch.Interface
 	annotation string // the annotation of handled objects
@@ -37,12 +37,12 @@ func observe(ctx context.Context, config *rest.Config, annotation string) (*obse
 	objects := client.Resource(groupVersion.WithResource(resource)).Namespace(namespace)
 	list, err := objects.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("the objects cannot be listed: %w", err)
+		return nil, fmt.Errorf("listing the objects: %w", err)
 	}
-	// The API server ends the watches of a definition that was just installed.
+	// The API server ends the watches of a definition that is new.
 	watching, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: objects.Watch})
 	if err != nil {
-		return nil, fmt.Errorf("the objects cannot be watched: %w", err)
+		return nil, fmt.Errorf("watching the objects: %w", err)
 	}
 	o := &observer{watch: watching, annotation: annotation, ended: make(chan struct{})}
 	go o.look()
@@ -72,7 +72,7 @@ func (o *observer) see(event watch.EventType, object *metav1.PartialObjectMetada
 	}
 }
 
-// expect begins to look for so many objects for which the condition comes true.
+// expect starts to wait for so many objects that meet the condition.
 func (o *observer) expect(objects int, condition func(watch.EventType, *metav1.PartialObjectMetadata) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,7 +80,7 @@ func (o *observer) expect(objects int, condition func(watch.EventType, *metav1.P
 	o.seen, o.done = make(map[string]struct{}, objects), make(chan struct{})
 }
 
-// expectHandled looks for objects of which a revision was handled.
+// expectHandled waits for objects whose revision is handled.
 func (o *observer) expectHandled(objects, revision int) {
 	text := fmt.Sprintf(`"revision":%d`, revision)
 	o.expect(objects, func(_ watch.EventType, object *metav1.PartialObjectMetadata) bool {
@@ -88,18 +88,18 @@ func (o *observer) expectHandled(objects, revision int) {
 	})
 }
 
-// expectGone looks for objects that are deleted.
+// expectGone waits for deleted objects.
 func (o *observer) expectGone(objects int) {
 	o.expect(objects, func(event watch.EventType, _ *metav1.PartialObjectMetadata) bool { return event == watch.Deleted })
 }
 
-// wait returns when all that was expected has been seen.
+// wait returns when all expected objects have been seen.
 func (o *observer) wait(ctx context.Context) error {
 	select {
 	case <-o.done:
 		return nil
 	case <-o.ended:
-		return errors.New("the watch of the objects has ended early")
+		return errors.New("the watch of the objects ended early")
 	case <-ctx.Done():
 		o.mu.Lock()
 		defer o.mu.Unlock()

@@ -21,10 +21,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// roleVariable makes the program an operator. Its value is a role as JSON.
+// roleVariable is the environment variable that makes the program an operator. Its
+// value is a role as JSON.
 const roleVariable = "KOPF_BENCH_ROLE"
 
-// role is what the parent tells its child to be.
+// role configures the child process.
 type role struct {
 	Subject    string
 	KubeConfig string // path of the file
@@ -32,23 +33,23 @@ type role struct {
 	Interval   time.Duration // of timers
 }
 
-// The commands of the parent, on the child's standard input, one a line. Each is
-// answered by one line of JSON; the first line of all says that it is ready.
+// The commands of the parent on the child's standard input, one per line. The child
+// answers each with one line of JSON. The first line reports that it is ready.
 const (
-	commandSample  = "sample"  // measure
-	commandRest    = "rest"    // collect garbage, give memory back, and measure
-	commandProfile = "profile" // begin a CPU profile; the argument is its path
-	commandEnd     = "end"     // end it, and write a heap profile beside it
+	commandSample  = "sample"  // take a sample
+	commandRest    = "rest"    // collect garbage, return memory, and take a sample
+	commandProfile = "profile" // start a CPU profile; the argument is its path
+	commandEnd     = "end"     // end the profile, and write a heap profile next to it
 )
 
-// answer is what the child says.
+// answer is a line of the child.
 type answer struct {
 	Sample sample
 	Error  string `json:",omitempty"`
 }
 
-// operate is the child's main function: it runs an operator until the parent
-// closes the pipe, which it also does by dying.
+// operate is the child's main function: it runs an operator until the pipe closes, which
+// also happens when the parent dies.
 func operate(text string) int {
 	operator := operator{answers: json.NewEncoder(os.Stdout)}
 	if err := operator.run(text); err != nil {
@@ -75,7 +76,7 @@ func (o *operator) run(text string) error {
 		return err
 	}
 	config.Wrap(o.counter.wrap)
-	// A real device, so that writing a line of log costs what it costs.
+	// A real device, so that the cost of writing log lines is included.
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -83,7 +84,7 @@ func (o *operator) run(text string) error {
 	logger := zap.New(zap.WriteTo(null), zap.Level(zapcore.InfoLevel))
 	klog.SetLogger(logger)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	ready := func() { go func() { cancel(o.obey(os.Stdin)) }() }
+	ready := func() { go func() { cancel(o.serveCommands(os.Stdin)) }() }
 	err = subjects[r.Subject].run(ctx, environment{config: config, logger: logger, workers: r.Workers, interval: r.Interval, tally: &o.tally, ready: ready})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, io.EOF) {
 		return errors.Join(err, cause)
@@ -91,8 +92,8 @@ func (o *operator) run(text string) error {
 	return err
 }
 
-// obey answers until there are no more commands: io.EOF.
-func (o *operator) obey(commands io.Reader) error {
+// serveCommands answers commands until their end, and then returns io.EOF.
+func (o *operator) serveCommands(commands io.Reader) error {
 	if err := o.reply(commandSample, ""); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (o *operator) reply(command, argument string) error {
 func (o *operator) do(command, argument string) (err error) {
 	switch command {
 	case commandRest:
-		runtime.GC() // finalizers and pools need a second round
+		runtime.GC() // finalizers and pools need a second collection
 		debug.FreeOSMemory()
 	case commandProfile:
 		if o.profile, err = os.Create(filepath.Clean(argument)); err == nil {

@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// process is an operator in a process of its own, as its parent sees it.
+// process is the child process of an operator.
 type process struct {
 	command *exec.Cmd
 	input   io.WriteCloser
 	output  *bufio.Scanner
 }
 
-// start starts an operator, and returns when it is ready, with the time that this
-// took.
+// start starts an operator. It returns when the operator is ready, with the time that
+// this took.
 func start(ctx context.Context, r role, log io.Writer) (*process, time.Duration, error) {
 	began := time.Now()
 	p, err := spawn(ctx, r, log)
 	if err != nil {
-		return nil, 0, fmt.Errorf("the operator cannot be started: %w", err)
+		return nil, 0, fmt.Errorf("starting the operator: %w", err)
 	}
 	if _, err := p.answer(); err != nil {
-		return nil, 0, errors.Join(fmt.Errorf("the operator did not get ready: %w", err), p.stop())
+		return nil, 0, errors.Join(fmt.Errorf("the operator did not become ready: %w", err), p.stop())
 	}
 	return p, time.Since(began), nil
 }
@@ -56,21 +56,21 @@ func spawn(ctx context.Context, r role, log io.Writer) (*process, error) {
 	return &process{command: command, input: input, output: bufio.NewScanner(output)}, command.Start()
 }
 
-// ask sends a command and waits for what was measured after it.
+// ask sends a command and returns the sample that follows.
 func (p *process) ask(command string) (sample, error) {
 	if _, err := fmt.Fprintln(p.input, command); err != nil {
-		return sample{}, fmt.Errorf("the operator does not listen: %w", err)
+		return sample{}, fmt.Errorf("sending a command to the operator: %w", err)
 	}
 	return p.answer()
 }
 
 func (p *process) answer() (sample, error) {
 	if !p.output.Scan() {
-		return sample{}, errors.Join(errors.New("the operator has ended"), p.output.Err())
+		return sample{}, errors.Join(errors.New("the operator exited"), p.output.Err())
 	}
 	var a answer
 	if err := json.Unmarshal(p.output.Bytes(), &a); err != nil {
-		return sample{}, fmt.Errorf("the operator says %q: %w", p.output.Text(), err)
+		return sample{}, fmt.Errorf("the operator printed %q: %w", p.output.Text(), err)
 	}
 	if a.Error != "" {
 		return sample{}, errors.New(a.Error)
@@ -84,13 +84,13 @@ func (p *process) stop() error { return errors.Join(p.input.Close(), p.command.W
 const (
 	quietStep  = 200 * time.Millisecond
 	quietSteps = 5 // a second without work
-	// quietLoad is the share of a core below which nothing is going on: watches
-	// and clocks go on for ever.
+	// quietLoad is the share of a core below which the operator counts as idle:
+	// watches and timers never stop.
 	quietLoad = 0.02
 )
 
-// quiet waits until the operator has nothing to do any more: it sends nothing and
-// uses next to no CPU for a while.
+// quiet waits until the operator is idle: it sends no requests and uses almost no CPU
+// for a while.
 func (p *process) quiet(ctx context.Context) (sample, error) {
 	before, err := p.ask(commandSample)
 	for calm := 0; err == nil && calm < quietSteps; {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// report is the outcome of a run.
+// report holds the figures of a run.
 type report struct {
 	Machine  string    `json:"machine"`
 	Objects  int       `json:"objects"`
-	Size     int       `json:"size"` // of an object as it is created, in bytes
+	Size     int       `json:"size"` // of a new object, in bytes
 	Workers  int       `json:"workers"`
 	Subjects []figures `json:"subjects,omitempty"`
 
-	Interval   time.Duration `json:"intervalNanoseconds"` // of timers
-	Background []company     `json:"background,omitempty"`
+	Interval   time.Duration       `json:"intervalNanoseconds"` // of timers
+	Background []backgroundFigures `json:"background,omitempty"`
 
 	Admission *admission `json:"admission,omitempty"`
 }
@@ -30,7 +30,7 @@ func (r *report) add(ctx context.Context, subject string, o options, log io.Writ
 	case err != nil:
 		return err
 	case slices.Contains(backgroundSubjects, subject):
-		r.Background = append(r.Background, m.company)
+		r.Background = append(r.Background, m.backgroundFigures)
 	default:
 		r.Subjects = append(r.Subjects, m.figures)
 	}
@@ -39,11 +39,11 @@ func (r *report) add(ctx context.Context, subject string, o options, log io.Writ
 
 // The goals of this project.
 const (
-	goalCPU    = 0.8  // of the CPU time of the hand-written operator
+	goalCPU    = 0.8  // relative to the hand-written operator
 	goalMemory = 4096 // bytes per object of 1 KB at rest
 )
 
-// print writes tables for people.
+// print writes the figures as tables.
 func (r report) print(out io.Writer) error {
 	_, _ = fmt.Fprintf(out, "\n%d objects of %d bytes, %d workers, on %s\n\n", r.Objects, r.Size, r.Workers, r.Machine)
 	if r.Admission != nil {
@@ -72,7 +72,7 @@ func (r report) print(out io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	return r.verdict(out)
+	return r.compareWithGoals(out)
 }
 
 func (r report) line(out io.Writer, name string, of func(figures) string) {
@@ -95,9 +95,9 @@ func (r report) phase(out io.Writer, name string, of func(figures) Phase) {
 
 func (r report) atRest(out io.Writer) {
 	r.line(out, "at rest: memory per object", func(f figures) string { return fmt.Sprintf("%d B", f.BytesPerObject.Resident) })
-	r.line(out, "of it, Go heap", func(f figures) string { return fmt.Sprintf("%d B", f.BytesPerObject.Heap) })
+	r.line(out, "of which Go heap", func(f figures) string { return fmt.Sprintf("%d B", f.BytesPerObject.Heap) })
 	r.line(out, "memory without objects", func(f figures) string { return mega(f.Empty.Resident) })
-	r.line(out, "memory with all", func(f figures) string { return mega(f.Loaded.Resident) })
+	r.line(out, "memory with all objects", func(f figures) string { return mega(f.Loaded.Resident) })
 	r.line(out, "writes", func(f figures) string { return fmt.Sprintf("%d in %.0fs", f.Rest.Requests.Writes, f.Rest.Seconds) })
 	r.line(out, "CPU", func(f figures) string { return milli(f.Rest.CPU) })
 }
@@ -106,11 +106,11 @@ func (r report) restarted(out io.Writer) {
 	r.line(out, "restart: ready after", func(f figures) string { return milli(f.Restart.Ready) })
 	r.line(out, "CPU until at rest", func(f figures) string { return milli(f.Restart.CPU) })
 	r.line(out, "writes", func(f figures) string { return fmt.Sprint(f.Restart.Requests.Writes) })
-	r.line(out, "memory with all", func(f figures) string { return mega(f.Restart.Memory.Resident) })
+	r.line(out, "memory with all objects", func(f figures) string { return mega(f.Restart.Memory.Resident) })
 }
 
-// verdict compares with the goals, as far as the subjects allow.
-func (r report) verdict(out io.Writer) error {
+// compareWithGoals compares the figures with the goals, as far as the subjects allow.
+func (r report) compareWithGoals(out io.Writer) error {
 	bySubject := map[string]figures{}
 	for _, f := range r.Subjects {
 		bySubject[f.Subject] = f
@@ -123,7 +123,7 @@ func (r report) verdict(out io.Writer) error {
 		}
 		_, _ = fmt.Fprintf(out, "\n%s:\n", pair[0])
 		if paired {
-			_, _ = fmt.Fprintf(out, "  CPU per object over that of %s: create %.2f, update %.2f, delete %.2f (goal: %.1f)\n", pair[1],
+			_, _ = fmt.Fprintf(out, "  CPU per object relative to %s: create %.2f, update %.2f, delete %.2f (goal: %.1f)\n", pair[1],
 				ratio(mine.Create, other.Create), ratio(mine.Update, other.Update), ratio(mine.Delete, other.Delete), goalCPU)
 		}
 		_, _ = fmt.Fprintf(out, "  memory per object at rest: %d B (goal: %d)\n", mine.BytesPerObject.Resident, goalMemory)

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// requests counts what an operator has asked of the API server.
+// requests counts the requests of an operator to the API server.
 type requests struct {
-	Writes    int `json:"writes"`    // PATCH and PUT of the measured objects and their statuses
-	Conflicts int `json:"conflicts"` // of these, refused because the version was old
+	Writes    int `json:"writes"`    // PATCH and PUT of the measured objects and their status
+	Conflicts int `json:"conflicts"` // of these, rejected because of an old version
 	Reads     int `json:"reads"`     // GET of one of the objects
 	Events    int `json:"events"`    // POST and PATCH of Kubernetes events
 }
@@ -18,8 +18,8 @@ func (r requests) minus(other requests) requests {
 	return requests{r.Writes - other.Writes, r.Conflicts - other.Conflicts, r.Reads - other.Reads, r.Events - other.Events}
 }
 
-// counter is a transport that counts. It keeps nothing else of the requests, not
-// to disturb what is measured.
+// counter is a transport that counts requests. It stores nothing else, to keep its
+// effect on the figures small.
 type counter struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -31,7 +31,7 @@ func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
 	return c
 }
 
-// RoundTrip counts a request when it is answered.
+// RoundTrip sends a request and counts it.
 func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := c.next.RoundTrip(request)
 	c.mu.Lock()

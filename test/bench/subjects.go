@@ -10,31 +10,30 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// environment is what an operator under measurement gets.
+// environment configures an operator under measurement.
 type environment struct {
 	config  *rest.Config
 	logger  logr.Logger
 	workers int
-	// interval is that of timers; tally is where background handlers count.
+	// interval is the interval of timers; tally counts the calls of background handlers.
 	interval time.Duration
 	tally    *tally
-	// ready is to be called when all objects are known and handled from now on.
+	// ready must be called when all objects are known and are handled from now on.
 	ready func()
 }
 
 // subject is an operator under measurement.
 type subject struct {
-	// description is for the report.
+	// description explains the subject in the report.
 	description string
-	// handled is the annotation by which a handled object is known; it has the
-	// text of the spec that was handled.
+	// handled is the annotation of handled objects. It contains the handled spec.
 	handled string
 	// run runs the operator until the context is done.
 	run func(ctx context.Context, env environment) error
-	// story is what happens to it.
-	story func(m *measurement) []step
-	// company is what objects have in the background.
-	company attended
+	// steps returns the steps of the measurement.
+	steps func(m *measurement) []step
+	// background says which background handlers the objects have.
+	background backgroundOperator
 }
 
 // The subjects by name.
@@ -58,16 +57,16 @@ var (
 )
 
 var subjects = map[string]subject{
-	ours:         {"this project, without Kubernetes events", handledByUs, kopfOperator{}.run, handling, attended{}},
-	oursEvents:   {"this project, as it is by default", handledByUs, kopfOperator{events: true}.run, handling, attended{}},
-	oursTyped:    {"this project with typed handlers, without Kubernetes events", handledByUs, kopfOperator{typed: true}.run, handling, attended{}},
-	theirs:       {"hand-written on controller-runtime, without Kubernetes events", handledByThem, handwritten{}.run, handling, attended{}},
-	theirsEvents: {"hand-written on controller-runtime, with one event a handled change", handledByThem, handwritten{events: true}.run, handling, attended{}},
+	ours:         {"this project, without Kubernetes events", handledByUs, kopfOperator{}.run, changeSteps, backgroundOperator{}},
+	oursEvents:   {"this project, with default settings", handledByUs, kopfOperator{events: true}.run, changeSteps, backgroundOperator{}},
+	oursTyped:    {"this project with typed handlers, without Kubernetes events", handledByUs, kopfOperator{typed: true}.run, changeSteps, backgroundOperator{}},
+	theirs:       {"hand-written on controller-runtime, without Kubernetes events", handledByThem, handwritten{}.run, changeSteps, backgroundOperator{}},
+	theirsEvents: {"hand-written on controller-runtime, with one event per handled change", handledByThem, handwritten{events: true}.run, changeSteps, backgroundOperator{}},
 
-	without:       {"this project, with nothing in the background", "", attended{}.run, attending, attended{}},
-	timers:        {"the same, with a timer for every object", "", attended{timer: true}.run, attending, attended{timer: true}},
-	daemons:       {"the same, with a daemon for every object", "", attended{daemon: true}.run, attending, attended{daemon: true}},
-	timersDaemons: {"the same, with both", "", attended{timer: true, daemon: true}.run, attending, attended{timer: true, daemon: true}},
+	without:       {"this project, without timers and daemons", "", backgroundOperator{}.run, backgroundSteps, backgroundOperator{}},
+	timers:        {"the same, with a timer for every object", "", backgroundOperator{timer: true}.run, backgroundSteps, backgroundOperator{timer: true}},
+	daemons:       {"the same, with a daemon for every object", "", backgroundOperator{daemon: true}.run, backgroundSteps, backgroundOperator{daemon: true}},
+	timersDaemons: {"the same, with a timer and a daemon for every object", "", backgroundOperator{timer: true, daemon: true}.run, backgroundSteps, backgroundOperator{timer: true, daemon: true}},
 }
 
 func subjectNames() []string { return slices.Sorted(maps.Keys(subjects)) }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// sample is what an operator's process has used until now, and has asked of the
-// API server.
+// sample holds the resources that the process of an operator has used so far, and its
+// requests to the API server.
 type sample struct {
-	CPU        time.Duration // of all threads, in user and in kernel mode
-	Resident   int64         // bytes in memory that belong to the process alone
-	Heap       int64         // bytes of live and not yet collected Go objects
+	CPU        time.Duration // of all threads, in user and kernel mode
+	Resident   int64         // bytes of private memory
+	Heap       int64         // bytes of Go objects, including uncollected garbage
 	Goroutines int
 	Requests   requests
 	Tallied    tallied
@@ -35,7 +35,7 @@ func take(counter *counter, tally *tally) (sample, error) {
 	}, nil
 }
 
-// machine describes where the figures come from.
+// machine describes the machine.
 func machine() string {
 	return fmt.Sprintf("%d cores, %s/%s, %s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-var errNotHere = errors.New("this benchmark measures processes on Linux only")
+var errUnsupported = errors.New("the benchmark supports Linux only")
 
-func cpuTime() (time.Duration, error) { return 0, errNotHere }
+func cpuTime() (time.Duration, error) { return 0, errUnsupported }
 
-func residentMemory() (int64, error) { return 0, errNotHere }
+func residentMemory() (int64, error) { return 0, errUnsupported }

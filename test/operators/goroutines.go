@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// pooled are the goroutines of a connection that waits for its next client.
+// pooled matches the goroutines of idle connections.
 var pooled = regexp.MustCompile(`net/http\.\(\*(persistConn|http2ClientConn)\)|http2\.\(\*clientConnReadLoop\)`)
 
-// Goroutines are the stacks of all goroutines by their numbers, but those of
+// Goroutines returns the stacks of all goroutines by their numbers, except for those of
 // connections, which are pooled for the next client of the process.
 func Goroutines() map[string]string {
 	buffer := make([]byte, 1<<26)

@@ -1,4 +1,4 @@
-// Package operators runs operators inside of tests.
+// Package operators runs operators in tests.
 package operators
 
 import (
@@ -24,8 +24,8 @@ type Operator struct {
 // stopPatience is how long a test waits for an operator to stop.
 const stopPatience = 30 * time.Second
 
-// Start runs an operator of one namespace, and returns when it is ready. It is
-// stopped with the test, if not before.
+// Start runs an operator in one namespace, and returns when it is ready. The operator
+// is stopped at the end of the test, if not earlier.
 func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.Registry, adjust ...func(*kopf.Options)) *Operator {
 	t.Helper()
 	options := kopf.Options{Registry: registry, Config: config, Logger: Logger()}
@@ -50,13 +50,13 @@ func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.R
 	return o
 }
 
-// Stop stops the operator and waits until nothing of it is left.
+// Stop stops the operator and waits until it has returned.
 func (o *Operator) Stop() {
 	o.t.Helper()
 	o.cancel()
 	select {
 	case err := <-o.done:
-		o.done <- nil // another Stop has nothing to wait for
+		o.done <- nil // for another call of Stop
 		if err != nil {
 			o.t.Errorf("the operator failed: %v", err)
 		}
@@ -65,7 +65,7 @@ func (o *Operator) Stop() {
 	}
 }
 
-// Logger logs what operators log, if KOPF_TEST_LOG is set.
+// Logger returns a logger for operators. It writes only if KOPF_TEST_LOG is set.
 func Logger() logr.Logger {
 	if os.Getenv("KOPF_TEST_LOG") == "" {
 		return logr.Discard()

@@ -11,8 +11,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// Calls are what handlers have noted, in the order of time. The zero value is ready;
-// safe for concurrent use.
+// Calls collects notes of handlers in chronological order. The zero value is ready to
+// use. It is safe for concurrent use.
 type Calls struct {
 	mu    sync.Mutex
 	notes []string
@@ -25,25 +25,27 @@ func (c *Calls) Note(format string, args ...any) {
 	c.notes = append(c.notes, fmt.Sprintf(format, args...))
 }
 
-// All are the notes until now; never nil.
+// All returns the notes so far. It is never nil.
 func (c *Calls) All() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string{}, c.notes...)
 }
 
-// Of are the notes that begin with the word.
+// Of returns the notes that begin with the word.
 func (c *Calls) Of(word string) []string {
 	return slices.DeleteFunc(c.All(), func(note string) bool { return !strings.HasPrefix(note, word+" ") })
 }
 
-// Journal is the log of operators. The zero value is ready; safe for concurrent use.
+// Journal collects the log lines of operators. The zero value is ready to use. It is
+// safe for concurrent use.
 type Journal struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// Logger writes to the journal, and shows the lines too if KOPF_TEST_LOG is set.
+// Logger returns a logger that writes to the journal, and also to standard error if
+// KOPF_TEST_LOG is set.
 func (j *Journal) Logger() logr.Logger {
 	return funcr.New(func(_, line string) {
 		j.mu.Lock()
@@ -55,7 +57,7 @@ func (j *Journal) Logger() logr.Logger {
 	}, funcr.Options{LogTimestamp: true})
 }
 
-// With are the lines that have all of the texts.
+// With returns the lines that contain all texts.
 func (j *Journal) With(texts ...string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -64,5 +66,5 @@ func (j *Journal) With(texts ...string) []string {
 	})
 }
 
-// String is the whole log, for the message of a failed test.
+// String returns the whole log, for the message of a failed test.
 func (j *Journal) String() string { return strings.Join(j.With(), "\n") }

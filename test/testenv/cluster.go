@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/controlplane"
 )
 
-// How long and how often Eventually looks, by default. The patience only costs
-// time when a test fails, so it suits a slow machine under the race detector.
+// The default timeout and polling interval of Eventually. The timeout costs time only
+// when a test fails, so it suits a slow machine under the race detector.
 const (
 	Patience = 30 * time.Second
 	Polling  = 20 * time.Millisecond
@@ -30,27 +30,27 @@ const (
 	FixtureCRDs = "test/testenv/crd"
 )
 
-// Options adjust a cluster. The zero value is right for most tests.
+// Options configures a cluster. The zero value suits most tests.
 type Options struct {
-	// CRDs are the directories of the definitions to install, relative to the
-	// root of the repository. Default: ExampleCRDs and FixtureCRDs.
+	// CRDs lists the directories of the definitions to install, relative to the root
+	// of the repository. Default: ExampleCRDs and FixtureCRDs.
 	CRDs []string
-	// Flags are added to those of kube-apiserver, without dashes.
+	// Flags are added to the flags of kube-apiserver, without dashes.
 	Flags map[string]string
 }
 
-// Cluster is the control plane of a test binary. Safe for concurrent use.
+// Cluster is the control plane of a test binary. It is safe for concurrent use.
 type Cluster struct {
 	plane  *controlplane.ControlPlane
 	client client.WithWatch
 }
 
-// Main is the TestMain of a package: it runs the tests with one control plane,
-// which is in *cluster before the first test starts.
+// Main implements TestMain: it runs the tests of a package with one control plane,
+// which is stored in *cluster before the first test starts.
 func Main(m *testing.M, cluster **Cluster, options Options) {
 	started, err := start(options)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "no Kubernetes to test with:", err)
+		fmt.Fprintln(os.Stderr, "starting the control plane of the tests:", err)
 		os.Exit(1)
 	}
 	*cluster = started
@@ -62,14 +62,14 @@ func Main(m *testing.M, cluster **Cluster, options Options) {
 	os.Exit(code)
 }
 
-// Start runs a control plane for one test, or for a whole ginkgo suite when it is
-// called in BeforeSuite with GinkgoTB(). Prefer Main in all other cases: a start
-// takes five seconds.
+// Start runs a control plane for one test, or for a whole ginkgo suite if you call it
+// in BeforeSuite with GinkgoTB(). Prefer Main in all other cases, because a start takes
+// five seconds.
 func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	cluster, err := start(options)
 	if err != nil {
-		t.Fatal("no Kubernetes to test with: ", err)
+		t.Fatal("starting the control plane of the tests: ", err)
 	}
 	t.Cleanup(func() {
 		if err := cluster.plane.Stop(); err != nil {
@@ -113,16 +113,16 @@ func (c *Cluster) prepare(crds []string) error {
 	return err
 }
 
-// Config returns the test's own copy of an administrator's configuration, without
-// a limit on the rate of requests.
+// Config returns a copy of the configuration of an administrator, without a rate
+// limit.
 func (c *Cluster) Config() *rest.Config {
 	config := c.plane.Config()
 	config.QPS, config.Burst = -1, 0
 	return config
 }
 
-// Client returns a client that reads from the API server, never from a cache, and
-// that no CountingTransport counts.
+// Client returns a client that reads from the API server, never from a cache. No
+// CountingTransport counts its requests.
 func (c *Cluster) Client() client.WithWatch { return c.client }
 
 // KubeConfig returns the content of a kubeconfig file, for child processes.

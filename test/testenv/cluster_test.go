@@ -17,7 +17,7 @@ var cluster *Cluster
 
 func TestMain(m *testing.M) { Main(m, &cluster, Options{}) }
 
-func TestAllDefinitionsAreAcceptedWithoutComplaints(t *testing.T) {
+func TestDefinitionsAreAcceptedWithoutWarnings(t *testing.T) {
 	g := gomega.NewWithT(t)
 	types := scheme.Scheme
 	g.Expect(apiextensionsv1.AddToScheme(types)).To(gomega.Succeed())
@@ -40,18 +40,18 @@ func TestAllDefinitionsAreAcceptedWithoutComplaints(t *testing.T) {
 	}).Should(gomega.Succeed())
 }
 
-func TestHowTheResourcesTreatWhatIsWrittenToThem(t *testing.T) {
+func TestResourcesKeepOrDropFields(t *testing.T) {
 	tests := map[string]struct {
 		kind             string
 		spec             any
 		statusByMainPath any
 		statusByItsPath  any
 	}{
-		"KopfExample keeps everything":                {"KopfExample", "kept", nil, "kept"},
-		"EphemeralVolumeClaim keeps everything":       {"EphemeralVolumeClaim", "kept", nil, "kept"},
-		"KopfNoStatus takes the status with the rest": {"KopfNoStatus", "kept", "kept", nil},
-		"KopfPruned drops what its schema lacks":      {"KopfPruned", nil, nil, nil},
-		"KopfCluster keeps everything":                {"KopfCluster", "kept", nil, "kept"},
+		"KopfExample keeps everything":           {"KopfExample", "kept", nil, "kept"},
+		"EphemeralVolumeClaim keeps everything":  {"EphemeralVolumeClaim", "kept", nil, "kept"},
+		"KopfNoStatus has no status subresource": {"KopfNoStatus", "kept", "kept", nil},
+		"KopfPruned drops unknown fields":        {"KopfPruned", nil, nil, nil},
+		"KopfCluster keeps everything":           {"KopfCluster", "kept", nil, "kept"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestHowTheResourcesTreatWhatIsWrittenToThem(t *testing.T) {
 	}
 }
 
-func TestAWatchCanBeginWithTheList(t *testing.T) {
+func TestWatchCanStartWithInitialEvents(t *testing.T) {
 	g := gomega.NewWithT(t)
 	object := NewObject("KopfExample", cluster.Namespace(t), "one", nil)
 	g.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
@@ -94,20 +94,20 @@ func TestAWatchCanBeginWithTheList(t *testing.T) {
 	g.Expect(string((<-watch.ResultChan()).Type)).To(gomega.Equal("BOOKMARK"))
 }
 
-func TestNamespacesAreNamedAfterTheTestAndUnique(t *testing.T) {
+func TestNamespaceIsNamedAfterTheTestAndUnique(t *testing.T) {
 	g := gomega.NewWithT(t)
 	first, second := cluster.Namespace(t), cluster.Namespace(t)
-	g.Expect(first).To(gomega.HavePrefix("testnamespacesarenamedafterthetestandunique-"))
+	g.Expect(first).To(gomega.HavePrefix("testnamespaceisnamedafterthetestandunique-"))
 	g.Expect(second).NotTo(gomega.Equal(first))
 }
 
 func TestPrefix(t *testing.T) {
 	tests := map[string]struct{ test, want string }{
-		"a plain name":            {"TestOne", "testone-"},
-		"a subtest with words":    {"TestOne/a_case,_or_two", "testone-a-case-or-two-"},
-		"nothing usable":          {"«»", "test-"},
-		"a long one is cut":       {strings.Repeat("x", 99), strings.Repeat("x", maxPrefix) + "-"},
-		"no dash is left by that": {strings.Repeat("x", maxPrefix-1) + "/y", strings.Repeat("x", maxPrefix-1) + "-"},
+		"a plain name":         {"TestOne", "testone-"},
+		"a subtest with words": {"TestOne/a_case,_or_two", "testone-a-case-or-two-"},
+		"no valid letters":     {"«»", "test-"},
+		"a long name is cut":   {strings.Repeat("x", 99), strings.Repeat("x", maxPrefix) + "-"},
+		"a cut before a dash":  {strings.Repeat("x", maxPrefix-1) + "/y", strings.Repeat("x", maxPrefix-1) + "-"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

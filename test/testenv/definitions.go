@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Definition is that of a namespaced resource that takes everything, for a group of
-// the test's own. The first version is stored.
+// Definition returns the definition of a namespaced resource that accepts all fields,
+// for a group that only one test uses. The first version is the storage version.
 func Definition(group, plural, kind string, versions ...string) *apiextensionsv1.CustomResourceDefinition {
 	preserve := true
 	d := &apiextensionsv1.CustomResourceDefinition{

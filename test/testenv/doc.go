@@ -1,6 +1,5 @@
-// Package testenv is the Kubernetes of every test that needs one: a control
-// plane per test binary, a namespace per test, a count of the requests, and
-// matchers to wait with.
+// Package testenv provides Kubernetes to tests: a control plane per test binary, a
+// namespace per test, a count of the requests, and matchers to wait with.
 //
 //	var cluster *testenv.Cluster
 //
@@ -16,10 +15,10 @@
 //		g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(2), "%s", requests)
 //	}
 //
-// The API server is a real one with its default behaviour, list, watch and
-// resource versions included. There is no controller manager: namespaces never
-// vanish, owned objects are not collected, pods do not run.
+// The API server is a real one with its default behavior, including lists, watches, and
+// resource versions. There is no controller manager: namespaces are never finalized,
+// owned objects are not collected, and pods do not run.
 //
-// Nothing here sleeps. Tests wait for a condition with Eventually, whose patience
-// is set by Start, and for the absence of one with Consistently.
+// Nothing here sleeps. Tests wait for a condition with Eventually, whose timeout is set
+// by Main and Start, and for its absence with Consistently.
 package testenv

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Events are the Kubernetes events about the object, as "Warning HandlerFailed: the
-// message", each time it is polled:
+// Events reads the Kubernetes events about the object each time it is polled, as
+// "Warning HandlerFailed: the message":
 //
 //	g.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Normal HandlerSucceeded: Handler fn succeeded."))
 func (c *Cluster) Events(about client.Object) func() ([]string, error) {

@@ -13,28 +13,29 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fault is what becomes of a request in place of what should.
+// Fault replaces the execution of a request.
 type Fault func(sent *http.Request, next http.RoundTripper) (*http.Response, error)
 
-// Faults stand between the clients of one configuration and the API server, and
-// break what they are told to. Safe for concurrent use.
+// Faults is a transport between the clients of one configuration and the API server,
+// which can make requests fail. It is safe for concurrent use.
 type Faults struct {
 	mu      sync.Mutex
-	fault   Fault // nil: everything works
+	fault   Fault // nil: all requests succeed
 	hits    func(Request) bool
 	streams map[*stream]struct{}
 }
 
-// Strike puts faults into a configuration, before any client is made from it. Who
-// counts the requests, and does so after this, counts those that are hit.
+// Strike adds faults to a configuration. Call it before any client is created from the
+// configuration. A CountingTransport that is added afterwards also counts the requests
+// that fail.
 func Strike(config *rest.Config) *Faults {
 	faults := &Faults{streams: map[*stream]struct{}{}}
 	config.Wrap(faults.Wrap)
 	return faults
 }
 
-// Begin breaks the requests that are hit, from now on, and ends the watches that
-// are: whoever is cut off has to ask again.
+// Begin makes the requests fail that are hit, from now on, and ends the watches that
+// are hit, so that their clients send requests again.
 func (f *Faults) Begin(fault Fault, hits func(Request) bool) {
 	f.mu.Lock()
 	f.fault, f.hits = fault, hits
@@ -42,7 +43,7 @@ func (f *Faults) Begin(fault Fault, hits func(Request) bool) {
 	f.Cut(hits)
 }
 
-// Heal ends what Begin has begun.
+// Heal ends the fault that Begin started.
 func (f *Faults) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -60,8 +61,8 @@ func (f *Faults) Cut(hits func(Request) bool) {
 	}
 }
 
-// Wrap returns a transport that breaks what it is told to, and else sends through
-// the given one.
+// Wrap returns a transport that applies the fault to the requests that are hit, and
+// sends the others through the given transport.
 func (f *Faults) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(sent *http.Request) (*http.Response, error) {
 		request := newRequest(sent)
@@ -109,8 +110,8 @@ func (s *stream) Close() error {
 	return s.body.Close()
 }
 
-// Answer is a failure that the API server tells. With a pause, it also tells when
-// to come again, in seconds.
+// Answer returns a fault in which the API server answers with an error. With a pause,
+// the answer has a Retry-After header with so many seconds.
 func Answer(code int, reason string, pause int) Fault {
 	return func(sent *http.Request, _ http.RoundTripper) (*http.Response, error) {
 		details := ""
@@ -129,22 +130,22 @@ func Answer(code int, reason string, pause int) Fault {
 	}
 }
 
-// Refuse is an API server that is not there.
+// Refuse is a fault in which the API server cannot be reached.
 func Refuse(*http.Request, http.RoundTripper) (*http.Response, error) {
 	return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 }
 
-// Reset is a connection that breaks before the request is executed.
+// Reset is a fault in which the connection breaks before the request is executed.
 func Reset(*http.Request, http.RoundTripper) (*http.Response, error) {
 	return nil, &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 }
 
-// Lose is a connection that breaks after the request is executed.
+// Lose is a fault in which the connection breaks after the request is executed.
 func Lose(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
 	return After(Reset)(sent, next)
 }
 
-// After executes the request, and then answers with the fault.
+// After returns a fault that executes the request and then fails.
 func After(fault Fault) Fault {
 	return func(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
 		answer, err := next.RoundTrip(sent)
@@ -155,7 +156,7 @@ func After(fault Fault) Fault {
 	}
 }
 
-// Close is a watch that ends as soon as it has begun.
+// Close is a fault in which a watch ends as soon as it starts.
 func Close(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
 	answer, err := next.RoundTrip(sent)
 	if err == nil {

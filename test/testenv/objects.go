@@ -11,16 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// APIVersion is that of all resources that tests and examples define.
+// APIVersion is the API version of all resources that tests and examples define.
 const APIVersion = "kopf.dev/v1"
 
-// maxPrefix keeps a namespace's name below 63 characters, with room for the
-// suffix that makes it unique.
+// maxPrefix keeps the name of a namespace below 63 characters, including the suffix
+// that makes it unique.
 const maxPrefix = 50
 
-// Namespace creates a namespace for one test, named after it. It is left behind,
-// to be looked at: namespaces are not finalized here, and the control plane ends
-// with the tests.
+// Namespace creates a namespace for one test, named after it. It is not deleted:
+// namespaces are not finalized here, and the control plane stops after the tests.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix(t.Name())}}
@@ -30,7 +29,7 @@ func (c *Cluster) Namespace(t testing.TB) string {
 	return namespace.Name
 }
 
-// prefix turns the name of a test into the beginning of a namespace's.
+// prefix turns the name of a test into the prefix of the name of a namespace.
 func prefix(test string) string {
 	name := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(test), "-")
 	name = strings.Trim(name[:min(len(name), maxPrefix)], "-")
@@ -40,9 +39,8 @@ func prefix(test string) string {
 	return name + "-"
 }
 
-// NewObject makes an object of one of the resources in APIVersion, to be created
-// or to be looked up. The namespace of a KopfCluster is empty; a nil spec is
-// left out.
+// NewObject returns an object of one of the resources in APIVersion, for creation or
+// for lookup. The namespace of a KopfCluster is empty; a nil spec is omitted.
 func NewObject(kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(APIVersion, kind))

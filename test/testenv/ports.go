@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FreePort finds a port of this machine that nobody uses. It is below those that the
-// system gives to clients, of which one could get it before the server does.
+// FreePort returns a port of this machine that is not in use. It is below the range
+// that the system assigns to clients, which could take it before the server does.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	for range 100 {

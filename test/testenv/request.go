@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// Methods of requests that HTTP calls GET, and Kubernetes does not.
+// Methods of requests that are GET in HTTP, but have other names in Kubernetes.
 const (
 	MethodList  = "LIST"
 	MethodWatch = "WATCH"
 )
 
-// Request is what a client asked of the API server.
+// Request is a request of a client to the API server.
 type Request struct {
-	// Method is that of HTTP, but LIST and WATCH for a GET of many objects.
+	// Method is the HTTP method, except for LIST and WATCH.
 	Method string
-	// Group, Resource, Subresource, Namespace and Name say of what. All are empty
-	// for discovery and other requests that concern no resource.
+	// Group, Resource, Subresource, Namespace, and Name identify the target. All are
+	// empty for discovery and other requests without a resource.
 	Group, Resource, Subresource, Namespace, Name string
-	// URI is the path with its query.
+	// URI is the path with the query.
 	URI string
-	// Body is what was sent; nil where nothing was.
+	// Body is the body of the request; nil if there is none.
 	Body []byte
-	// Status is the code of the answer; 0 if there was none.
+	// Status is the status code of the response; 0 if there is none.
 	Status int
 }
 
-// String is the request on one line, for the message of a failed test.
+// String returns the request on one line, for the message of a failed test.
 func (r Request) String() string {
 	answer := fmt.Sprint(r.Status)
 	if r.Status == 0 {
@@ -52,7 +52,7 @@ func newRequest(sent *http.Request) Request {
 	return request
 }
 
-// body reads a copy of what is sent; the clients of Kubernetes always offer one.
+// body reads a copy of the body. The clients of Kubernetes always offer a copy.
 func body(sent *http.Request) []byte {
 	if sent.GetBody == nil {
 		return nil
@@ -66,8 +66,8 @@ func body(sent *http.Request) []byte {
 	return content
 }
 
-// locate takes the path apart: /api/v1/… and /apis/<group>/<version>/…, then
-// namespaces/<namespace>/ for what is in one, then resource, name, subresource.
+// locate splits the path: /api/v1/… or /apis/<group>/<version>/…, then
+// namespaces/<namespace>/ for namespaced objects, then resource, name, subresource.
 func (r *Request) locate(path string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

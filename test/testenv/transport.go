@@ -11,22 +11,24 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CountingTransport counts the requests of every client that is made from one
-// configuration. Events and leases are counted apart: their number follows the
-// clock, not the handlers. Safe for concurrent use.
+// CountingTransport counts the requests of all clients of one configuration. It counts
+// events and leases separately, because their number depends on the clock and not on
+// the handlers. It is safe for concurrent use.
 type CountingTransport struct {
 	mu       sync.Mutex
 	requests []Request
 }
 
-// Count makes the configuration count, before any client is made from it.
+// Count adds a CountingTransport to the configuration. Call it before any client is
+// created from the configuration.
 func Count(config *rest.Config) *CountingTransport {
 	counter := &CountingTransport{}
 	config.Wrap(counter.Wrap)
 	return counter
 }
 
-// Wrap returns a transport that counts, and sends through the given one.
+// Wrap returns a transport that counts requests and sends them through the given
+// transport.
 func (c *CountingTransport) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(sent *http.Request) (*http.Response, error) {
 		request := newRequest(sent)
@@ -45,16 +47,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { return f(sent) }
 
-// Requests returns what was asked since the last Reset, in the order of the
-// answers, without events and leases.
+// Requests returns the requests since the last Reset, in the order of the responses,
+// without events and leases.
 func (c *CountingTransport) Requests() []Request {
 	return slices.DeleteFunc(c.all(), isApart)
 }
 
-// Snapshot counts what was asked since the last Reset, without events and leases.
+// Snapshot counts the requests since the last Reset, without events and leases.
 func (c *CountingTransport) Snapshot() Snapshot { return count(c.Requests()) }
 
-// Apart counts the requests for events and leases alone.
+// Apart counts only the requests for events and leases.
 func (c *CountingTransport) Apart() Snapshot {
 	return count(slices.DeleteFunc(c.all(), func(r Request) bool { return !isApart(r) }))
 }
@@ -66,7 +68,7 @@ func (c *CountingTransport) Reset() {
 	c.requests = nil
 }
 
-// String lists the requests, one a line, for the message of a failed test.
+// String lists the requests, one per line, for the message of a failed test.
 func (c *CountingTransport) String() string {
 	var lines strings.Builder
 	for _, request := range c.Requests() {
@@ -102,8 +104,8 @@ func count(requests []Request) Snapshot {
 	return counts
 }
 
-// Writes counts the PATCH and PUT requests for objects of the resource and for
-// their subresources: the writes that handling an object costs.
+// Writes counts the PATCH and PUT requests for objects of the resource and for their
+// subresources, which are the writes of handling an object.
 func (s Snapshot) Writes(resource string) int {
 	total := 0
 	for key, number := range s {

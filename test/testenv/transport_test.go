@@ -14,23 +14,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestRequestsAreLocated(t *testing.T) {
+func TestNewRequestFindsTheTarget(t *testing.T) {
 	tests := map[string]struct {
 		method, url string
 		want        Request
 	}{
-		"an object":              {"PATCH", "/apis/kopf.dev/v1/namespaces/ns/kopfexamples/one", Request{Method: "PATCH", Group: "kopf.dev", Resource: "kopfexamples", Namespace: "ns", Name: "one"}},
-		"its subresource":        {"PATCH", "/apis/kopf.dev/v1/namespaces/ns/kopfexamples/one/status?x=y", Request{Method: "PATCH", Group: "kopf.dev", Resource: "kopfexamples", Subresource: "status", Namespace: "ns", Name: "one"}},
-		"a cluster-wide object":  {"PUT", "/apis/kopf.dev/v1/kopfclusters/one", Request{Method: "PUT", Group: "kopf.dev", Resource: "kopfclusters", Name: "one"}},
-		"a core object":          {"GET", "/api/v1/namespaces/ns/pods/one", Request{Method: "GET", Resource: "pods", Namespace: "ns", Name: "one"}},
-		"a list":                 {"GET", "/api/v1/namespaces/ns/pods?limit=500", Request{Method: "LIST", Resource: "pods", Namespace: "ns"}},
-		"a list of everywhere":   {"GET", "/api/v1/pods", Request{Method: "LIST", Resource: "pods"}},
-		"a watch":                {"GET", "/api/v1/pods?watch=true", Request{Method: "WATCH", Resource: "pods"}},
-		"a namespace":            {"GET", "/api/v1/namespaces/ns", Request{Method: "GET", Resource: "namespaces", Name: "ns"}},
-		"a namespace's status":   {"PUT", "/api/v1/namespaces/ns/status", Request{Method: "PUT", Resource: "namespaces", Name: "ns", Subresource: "status"}},
-		"the list of namespaces": {"GET", "/api/v1/namespaces", Request{Method: "LIST", Resource: "namespaces"}},
-		"discovery":              {"GET", "/apis/kopf.dev/v1", Request{Method: "GET"}},
-		"the version":            {"GET", "/version", Request{Method: "GET"}},
+		"an object":                {"PATCH", "/apis/kopf.dev/v1/namespaces/ns/kopfexamples/one", Request{Method: "PATCH", Group: "kopf.dev", Resource: "kopfexamples", Namespace: "ns", Name: "one"}},
+		"its subresource":          {"PATCH", "/apis/kopf.dev/v1/namespaces/ns/kopfexamples/one/status?x=y", Request{Method: "PATCH", Group: "kopf.dev", Resource: "kopfexamples", Subresource: "status", Namespace: "ns", Name: "one"}},
+		"a cluster-wide object":    {"PUT", "/apis/kopf.dev/v1/kopfclusters/one", Request{Method: "PUT", Group: "kopf.dev", Resource: "kopfclusters", Name: "one"}},
+		"a core object":            {"GET", "/api/v1/namespaces/ns/pods/one", Request{Method: "GET", Resource: "pods", Namespace: "ns", Name: "one"}},
+		"a list":                   {"GET", "/api/v1/namespaces/ns/pods?limit=500", Request{Method: "LIST", Resource: "pods", Namespace: "ns"}},
+		"a list in all namespaces": {"GET", "/api/v1/pods", Request{Method: "LIST", Resource: "pods"}},
+		"a watch":                  {"GET", "/api/v1/pods?watch=true", Request{Method: "WATCH", Resource: "pods"}},
+		"a namespace":              {"GET", "/api/v1/namespaces/ns", Request{Method: "GET", Resource: "namespaces", Name: "ns"}},
+		"a namespace's status":     {"PUT", "/api/v1/namespaces/ns/status", Request{Method: "PUT", Resource: "namespaces", Name: "ns", Subresource: "status"}},
+		"the list of namespaces":   {"GET", "/api/v1/namespaces", Request{Method: "LIST", Resource: "namespaces"}},
+		"discovery":                {"GET", "/apis/kopf.dev/v1", Request{Method: "GET"}},
+		"the version":              {"GET", "/version", Request{Method: "GET"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestRequestsAreLocated(t *testing.T) {
 	}
 }
 
-func TestWhatAClientAsksIsCounted(t *testing.T) {
+func TestRequestsAreCounted(t *testing.T) {
 	g, ctx := gomega.NewWithT(t), t.Context()
 	config := cluster.Config()
 	requests := Count(config)
@@ -83,14 +83,14 @@ func TestWhatAClientAsksIsCounted(t *testing.T) {
 	g.Expect(requests.Snapshot()).To(gomega.BeEmpty())
 }
 
-func TestARequestWithoutAnAnswerIsCountedToo(t *testing.T) {
+func TestRequestsWithoutAResponseAreCounted(t *testing.T) {
 	g := gomega.NewWithT(t)
 	requests := &CountingTransport{}
 	broken := errors.New("broken")
 	transport := requests.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken }))
 	sent, err := http.NewRequest(http.MethodPatch, "https://server/api/v1/namespaces/ns/pods/one", strings.NewReader("{}"))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	_, err = transport.RoundTrip(sent) //nolint:bodyclose // there is no answer
+	_, err = transport.RoundTrip(sent) //nolint:bodyclose // there is no response
 	g.Expect(err).To(gomega.MatchError(broken))
 	g.Expect(requests.String()).To(gomega.Equal("PATCH /api/v1/namespaces/ns/pods/one no answer {}\n"))
 	g.Expect(requests.Snapshot().String()).To(gomega.Equal("1 PATCH pods"))

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Current reads the object again each time it is polled:
+// Current reads the object each time it is polled:
 //
 //	g.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.createFn", "done"))
 //
-// Only the identity of the given object is used; it is not changed.
+// It uses only the identity of the given object, and does not change it.
 func (c *Cluster) Current(object *unstructured.Unstructured) func() (*unstructured.Unstructured, error) {
 	kind, key := object.GroupVersionKind(), client.ObjectKeyFromObject(object)
 	return func() (*unstructured.Unstructured, error) {
@@ -31,7 +31,7 @@ func (c *Cluster) Current(object *unstructured.Unstructured) func() (*unstructur
 	}
 }
 
-// Exists tells each time it is polled whether the object is still there:
+// Exists reports each time it is polled whether the object still exists:
 //
 //	g.Eventually(cluster.Exists(obj)).Should(gomega.BeFalse())
 func (c *Cluster) Exists(object *unstructured.Unstructured) func() (bool, error) {
@@ -42,25 +42,25 @@ func (c *Cluster) Exists(object *unstructured.Unstructured) func() (bool, error)
 	}
 }
 
-// IsNotFound matches the error of a read of an object that is gone.
+// IsNotFound matches the error of reading an object that does not exist.
 func IsNotFound() types.GomegaMatcher {
 	return gomega.WithTransform(apierrors.IsNotFound, gomega.BeTrue())
 }
 
-// HavePath matches an object by the value at a dotted path, as in "status.field";
-// nil is a value that is not there. The expectation is a value or a matcher.
+// HavePath matches an object by the value at a dotted path, such as "status.field". The
+// expectation is a value, a matcher, or nil for a missing value.
 func HavePath(path string, expected any) types.GomegaMatcher {
 	return gomega.WithTransform(func(object *unstructured.Unstructured) (any, error) {
 		if object == nil {
-			return nil, fmt.Errorf("no object to look for %s in", path)
+			return nil, fmt.Errorf("no object in which to find %s", path)
 		}
 		value, _, err := unstructured.NestedFieldNoCopy(object.Object, strings.Split(path, ".")...)
 		return value, err
 	}, matcher(expected))
 }
 
-// HaveAnnotation matches an object by one of its annotations. The expectation is
-// a value, a matcher of a string, or nil for an annotation that is not there.
+// HaveAnnotation matches an object by one of its annotations. The expectation is a
+// value, a matcher for a string, or nil for a missing annotation.
 func HaveAnnotation(key string, expected any) types.GomegaMatcher {
 	return gomega.WithTransform(func(object *unstructured.Unstructured) any {
 		if value, found := object.GetAnnotations()[key]; found {
@@ -70,7 +70,7 @@ func HaveAnnotation(key string, expected any) types.GomegaMatcher {
 	}, matcher(expected))
 }
 
-// HaveFinalizer matches an object that has the finalizer, among others or not.
+// HaveFinalizer matches an object that has the finalizer, and possibly others.
 func HaveFinalizer(name string) types.GomegaMatcher {
 	return gomega.WithTransform((*unstructured.Unstructured).GetFinalizers, gomega.ContainElement(name))
 }

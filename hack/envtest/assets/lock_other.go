@@ -4,6 +4,6 @@ package assets
 
 import "os"
 
-// tryLock always succeeds: without locks two runs both build, and the second
-// rename replaces a binary by an equal one.
+// tryLock always succeeds: without locks, concurrent runs all build, and the second
+// rename replaces a binary with an equal one.
 func tryLock(*os.File) bool { return true }

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// tryLock takes the lock on a file that is released when the file is closed, by
-// the death of the process at the latest.
+// tryLock takes the lock on a file. The lock is released when the file is closed, at
+// the latest when the process exits.
 func tryLock(file *os.File) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }

@@ -10,13 +10,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// attended is an operator of this project with a timer, or a daemon, or both, for
-// every object. An event handler, which all of them have, makes passes over the
-// objects and writes nothing: without it an operator with neither would not even
-// know its objects.
-type attended struct{ timer, daemon bool }
+// backgroundOperator is an operator of this project with a timer, a daemon, or both, for
+// every object. It always has an event handler, which makes passes over the objects and
+// writes nothing: without it, an operator with neither would not watch the objects.
+type backgroundOperator struct{ timer, daemon bool }
 
-func (a attended) run(ctx context.Context, env environment) error {
+func (a backgroundOperator) run(ctx context.Context, env environment) error {
 	registry, examples := kopf.NewRegistry(), kopf.Resource("kopfexamples")
 	registry.OnEvent(examples, env.tally.event, kopf.ID("event"))
 	if a.timer {
@@ -28,15 +27,15 @@ func (a attended) run(ctx context.Context, env environment) error {
 	return operateKopf(ctx, env, registry, false)
 }
 
-// tally counts what background handlers do. They do nothing else, so that the
-// figures are the framework's.
+// tally counts the calls of background handlers. The handlers do nothing else, so that
+// the figures are those of the framework.
 type tally struct{ present, daemons, calls atomic.Int64 }
 
-// tallied is a tally at one moment.
+// tallied is a snapshot of a tally.
 type tallied struct {
-	Present int64 // objects, as far as event handlers have heard
-	Daemons int64 // that run
-	Calls   int64 // of timers, ever
+	Present int64 // objects known to event handlers
+	Daemons int64 // running
+	Calls   int64 // of timers, in total
 }
 
 func (t *tally) snapshot() tallied {
@@ -58,12 +57,12 @@ func (t *tally) timer(context.Context, *kopf.Tick) error {
 	return nil
 }
 
-// daemon waits until it has to stop, as most daemons do most of the time.
+// daemon waits until it must stop, like most daemons most of the time.
 func (t *tally) daemon(_ context.Context, task *kopf.Task) error {
 	t.daemons.Add(1)
 	defer t.daemons.Add(-1)
 	for !task.Wait(time.Hour) {
-		task.Logger().Info("An hour has passed.")
+		task.Logger().Info("Waiting for another hour.")
 	}
 	return nil
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// company is what was measured of an operator with timers or daemons.
-type company struct {
+// backgroundFigures holds the figures of an operator with timers or daemons.
+type backgroundFigures struct {
 	Subject     string `json:"subject"`
 	Description string `json:"description"`
 
-	// Empty, Loaded and Left are the memory without objects, with all, and when
-	// all of them are gone again.
+	// Empty, Loaded, and Left are the memory without objects, with all objects, and
+	// after their deletion.
 	Empty          Memory `json:"empty"`
 	Loaded         Memory `json:"loaded"`
 	Left           Memory `json:"left"`
@@ -23,63 +23,63 @@ type company struct {
 	CreateWrites   float64 `json:"createWritesPerObject"`
 	DeleteWrites   float64 `json:"deleteWritesPerObject"`
 	Rest           Rest    `json:"rest"`
-	// CallsPerSecond and Load are of the time at rest; the load is in cores.
+	// CallsPerSecond and Load are measured at rest. Load is in cores.
 	CallsPerSecond float64 `json:"callsPerSecond"`
 	Load           float64 `json:"load"`
 }
 
-// attending is the story of an operator with timers or daemons.
-func attending(m *measurement) []step {
+// backgroundSteps returns the steps for an operator with timers or daemons.
+func backgroundSteps(m *measurement) []step {
 	return []step{
 		{"start", m.start},
-		{"warm up", m.warmCompany},
-		{"create", m.gather},
-		{"rest", m.attend},
-		{"delete", m.disperse},
+		{"warm up", m.warmBackground},
+		{"create", m.createBackground},
+		{"rest", m.restBackground},
+		{"delete", m.deleteBackground},
 	}
 }
 
-func (m *measurement) warmCompany(ctx context.Context) error {
-	if _, err := m.appear(ctx, warmUp); err != nil {
+func (m *measurement) warmBackground(ctx context.Context) error {
+	if _, err := m.createAndSettle(ctx, warmUp); err != nil {
 		return err
 	}
-	_, err := m.vanish(ctx, warmUp)
+	_, err := m.deleteAndSettle(ctx, warmUp)
 	if err == nil {
-		m.company.Empty, err = m.least()
+		m.backgroundFigures.Empty, err = m.leastMemory()
 	}
 	return err
 }
 
-// gather makes the objects, which brings them their timers and daemons.
-func (m *measurement) gather(ctx context.Context) error {
+// createBackground creates the objects, which starts their timers and daemons.
+func (m *measurement) createBackground(ctx context.Context) error {
 	before, err := m.operator.ask(commandSample)
 	if err != nil {
 		return err
 	}
-	after, err := m.appear(ctx, m.objects)
-	m.company.CreateWrites = float64(after.Requests.minus(before.Requests).Writes) / float64(m.objects)
-	m.company.Daemons, m.company.Goroutines = after.Tallied.Daemons, after.Goroutines
+	after, err := m.createAndSettle(ctx, m.objects)
+	m.backgroundFigures.CreateWrites = float64(after.Requests.minus(before.Requests).Writes) / float64(m.objects)
+	m.backgroundFigures.Daemons, m.backgroundFigures.Goroutines = after.Tallied.Daemons, after.Goroutines
 	return err
 }
 
-// attend looks at the operator while nothing but its timers works.
-func (m *measurement) attend(ctx context.Context) (err error) {
-	if m.company.Loaded, err = m.least(); err != nil {
+// restBackground measures the operator while only its timers work.
+func (m *measurement) restBackground(ctx context.Context) (err error) {
+	if m.backgroundFigures.Loaded, err = m.leastMemory(); err != nil {
 		return err
 	}
-	m.company.BytesPerObject = m.company.Loaded.minus(m.company.Empty).over(m.objects)
+	m.backgroundFigures.BytesPerObject = m.backgroundFigures.Loaded.minus(m.backgroundFigures.Empty).over(m.objects)
 	end, err := m.profile("rest")
 	if err != nil {
 		return err
 	}
-	if err := m.look(ctx); err != nil {
+	if err := m.observeRest(ctx); err != nil {
 		return err
 	}
 	return end()
 }
 
-// look lets some time pass, and takes what was done in it.
-func (m *measurement) look(ctx context.Context) error {
+// observeRest measures the calls and the load during the window.
+func (m *measurement) observeRest(ctx context.Context) error {
 	before, err := m.operator.ask(commandSample)
 	if err != nil {
 		return err
@@ -89,32 +89,32 @@ func (m *measurement) look(ctx context.Context) error {
 		return err
 	}
 	after, err := m.operator.ask(commandSample)
-	took, c := time.Since(began).Seconds(), &m.company
+	took, c := time.Since(began).Seconds(), &m.backgroundFigures
 	c.Rest = Rest{Seconds: took, CPU: after.CPU - before.CPU, Requests: after.Requests.minus(before.Requests)}
 	c.CallsPerSecond = float64(after.Tallied.Calls-before.Tallied.Calls) / took
 	c.Load = c.Rest.CPU.Seconds() / took
 	return err
 }
 
-// disperse deletes the objects, and looks at what is left of them.
-func (m *measurement) disperse(ctx context.Context) error {
+// deleteBackground deletes the objects, and measures what remains.
+func (m *measurement) deleteBackground(ctx context.Context) error {
 	before, err := m.operator.ask(commandSample)
 	if err != nil {
 		return err
 	}
-	after, err := m.vanish(ctx, m.objects)
+	after, err := m.deleteAndSettle(ctx, m.objects)
 	if err != nil {
 		return err
 	}
-	m.company.DeleteWrites = float64(after.Requests.minus(before.Requests).Writes) / float64(m.objects)
-	m.company.GoroutinesLeft = after.Goroutines
-	m.company.Left, err = m.least()
+	m.backgroundFigures.DeleteWrites = float64(after.Requests.minus(before.Requests).Writes) / float64(m.objects)
+	m.backgroundFigures.GoroutinesLeft = after.Goroutines
+	m.backgroundFigures.Left, err = m.leastMemory()
 	return err
 }
 
-// appear makes objects, and returns when all of them have what they should have,
-// and every timer was called.
-func (m *measurement) appear(ctx context.Context, objects int) (sample, error) {
+// createAndSettle creates objects, and returns when all of them have their daemons and
+// every timer was called.
+func (m *measurement) createAndSettle(ctx context.Context, objects int) (sample, error) {
 	before, err := m.operator.ask(commandSample)
 	if err != nil {
 		return before, err
@@ -122,7 +122,7 @@ func (m *measurement) appear(ctx context.Context, objects int) (sample, error) {
 	if err := m.load.each(ctx, objects, m.load.create); err != nil {
 		return before, err
 	}
-	want := m.subject.company
+	want := m.subject.background
 	return m.settled(ctx, func(now sample) bool {
 		return now.Tallied.Present == int64(objects) &&
 			(!want.daemon || now.Tallied.Daemons == int64(objects)) &&
@@ -130,15 +130,15 @@ func (m *measurement) appear(ctx context.Context, objects int) (sample, error) {
 	})
 }
 
-// vanish deletes the objects, and returns when the operator has let go of them.
-func (m *measurement) vanish(ctx context.Context, objects int) (sample, error) {
-	if err := m.blow(ctx, m.deletion(objects)); err != nil {
+// deleteAndSettle deletes the objects, and returns when the operator has forgotten them.
+func (m *measurement) deleteAndSettle(ctx context.Context, objects int) (sample, error) {
+	if err := m.runBurst(ctx, m.deletion(objects)); err != nil {
 		return sample{}, err
 	}
 	return m.settled(ctx, func(now sample) bool { return now.Tallied.Present == 0 && now.Tallied.Daemons == 0 })
 }
 
-// settled waits until the condition is true and no request was made for a while.
+// settled waits until the condition is true and there are no requests for a while.
 func (m *measurement) settled(ctx context.Context, condition func(sample) bool) (now sample, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -159,9 +159,9 @@ func (m *measurement) settled(ctx context.Context, condition func(sample) bool) 
 	return now, nil
 }
 
-// least is the memory of the operator with as little garbage as can be: timers
-// make some at any time.
-func (m *measurement) least() (Memory, error) {
+// leastMemory returns the lowest memory of several samples, because timers create
+// garbage all the time.
+func (m *measurement) leastMemory() (Memory, error) {
 	least, err := m.operator.ask(commandRest)
 	for range 4 {
 		if err != nil {

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// storm is a load on many objects.
-type storm struct {
+// burst is an operation on many objects.
+type burst struct {
 	objects int
 	do      func(ctx context.Context, number int) error
 	// expect tells the observer what to look for.
 	expect func()
 }
 
-func (m *measurement) creation(objects int) storm {
-	return storm{objects, m.load.create, func() { m.observer.expectHandled(objects, firstRevision) }}
+func (m *measurement) creation(objects int) burst {
+	return burst{objects, m.load.create, func() { m.observer.expectHandled(objects, firstRevision) }}
 }
 
-func (m *measurement) deletion(objects int) storm {
-	return storm{objects, m.load.delete, func() { m.observer.expectGone(objects) }}
+func (m *measurement) deletion(objects int) burst {
+	return burst{objects, m.load.delete, func() { m.observer.expectGone(objects) }}
 }
 
-// patience is how long a storm may take: for runs on slow machines.
+// patience is how long a burst may take. It allows for slow machines.
 const patience = 20 * time.Minute
 
-// blow makes the load and waits until everything is handled.
-func (m *measurement) blow(ctx context.Context, s storm) error {
+// runBurst runs the operation on all objects and waits until they are handled.
+func (m *measurement) runBurst(ctx context.Context, s burst) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s.expect()
@@ -36,8 +36,8 @@ func (m *measurement) blow(ctx context.Context, s storm) error {
 	return m.observer.wait(ctx)
 }
 
-// phase is a storm with its figures.
-func (m *measurement) phase(ctx context.Context, name string, s storm) (Phase, error) {
+// phase runs a burst and returns its figures.
+func (m *measurement) phase(ctx context.Context, name string, s burst) (Phase, error) {
 	profile, err := m.profile(name)
 	if err != nil {
 		return Phase{}, err
@@ -47,18 +47,18 @@ func (m *measurement) phase(ctx context.Context, name string, s storm) (Phase, e
 		return Phase{}, err
 	}
 	began := time.Now()
-	if err := m.blow(ctx, s); err != nil {
+	if err := m.runBurst(ctx, s); err != nil {
 		return Phase{}, err
 	}
 	took := time.Since(began)
-	after, err := m.operator.quiet(ctx) // events may still have to be posted
+	after, err := m.operator.quiet(ctx) // the operator may still be posting events
 	if err != nil {
 		return Phase{}, err
 	}
 	return newPhase(s.objects, took, before, after), profile()
 }
 
-// profile makes the operator profile itself until the returned function is called.
+// profile makes the operator write profiles until the returned function is called.
 func (m *measurement) profile(name string) (end func() error, err error) {
 	if m.profiles == "" {
 		return func() error { return nil }, nil
