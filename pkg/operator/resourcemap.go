@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile"
@@ -27,8 +28,8 @@ func newWebhook(engine *reconcile.Engine, handlers registry.Handlers, served *ca
 	return webhook.New(webhook.Options{
 		Handlers: handlers, Resources: served.find,
 		Logger: engine.Logger.WithName("admission"), Client: engine.Client,
-		Context: func(ctx context.Context, about webhook.CallContext) context.Context {
-			return engine.Context(ctx, reconcile.About(about))
+		Context: func(ctx context.Context, call handler.CallContext) context.Context {
+			return engine.Context(ctx, reconcile.About{Body: func() *object.Body { return call.Body }, Resource: *call.Resource, Logger: call.Logger})
 		},
 		Memo: engine.Memo,
 		CheckReady: func(context.Context) error {

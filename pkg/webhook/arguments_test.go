@@ -128,8 +128,8 @@ type contextKey struct{}
 
 func TestHandlerGetsTheContextOfTheOperator(t *testing.T) {
 	with := func(o *webhook.Options) {
-		o.Context = func(ctx context.Context, call webhook.CallContext) context.Context {
-			return context.WithValue(ctx, contextKey{}, call.Resource.Plural+" "+call.Body().Name())
+		o.Context = func(ctx context.Context, call handler.CallContext) context.Context {
+			return context.WithValue(ctx, contextKey{}, call.Resource.Plural+" "+call.Body.Name())
 		}
 	}
 	inspect(t, review(example(nil)), func(ctx context.Context, _ *handler.Admission) {

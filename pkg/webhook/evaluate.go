@@ -50,10 +50,10 @@ func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration)
 	if slices.ContainsFunc(e.called, d.IsSame) {
 		return
 	}
-	subject := e.subjectFor(d)
+	call := e.callContext(d)
 	selected := false
 	err := handler.WithRecover(func() error {
-		selected = d.Selects(&handler.Cause{CallContext: subject, Review: e.review})
+		selected = d.Selects(&handler.Cause{CallContext: call, Review: e.review})
 		return nil
 	})
 	if err == nil && !selected {
@@ -61,24 +61,24 @@ func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration)
 	}
 	e.called = append(e.called, d)
 	if err == nil {
-		err = e.callHandler(ctx, d, subject)
+		err = e.callHandler(ctx, d, call)
 	}
-	e.recordOutcome(d, subject.Logger, err)
+	e.recordOutcome(d, call.Logger, err)
 }
 
-// subjectFor returns the object with the changes of the earlier mutating handlers, and
+// callContext returns the object with the changes of the earlier mutating handlers, and
 // what else the handler sees.
-func (e *evaluation) subjectFor(d *handler.Declaration) handler.CallContext {
+func (e *evaluation) callContext(d *handler.Declaration) handler.CallContext {
 	body := e.review.Body()
-	s := handler.CallContext{
+	call := handler.CallContext{
 		Body: body, Patch: &patch.Patch{}, Resource: &e.request.resource,
 		Logger: e.log.WithValues("handler", d.ID), Client: e.Client,
 	}
 	if e.Memo != nil {
 		name := types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}
-		s.Memo = func() *memo.Values { return e.Memo(e.request.resource, name, e.memoUID(body)) }
+		call.Memo = func() *memo.Values { return e.Memo(e.request.resource, name, e.memoUID(body)) }
 	}
-	return s
+	return call
 }
 
 // memoUID returns the uid of an object that exists, and nothing for an object that is
@@ -91,21 +91,20 @@ func (e *evaluation) memoUID(body *object.Body) types.UID {
 }
 
 // callHandler calls the handler and applies its patch to the review.
-func (e *evaluation) callHandler(ctx context.Context, d *handler.Declaration, s handler.CallContext) error {
+func (e *evaluation) callHandler(ctx context.Context, d *handler.Declaration, call handler.CallContext) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("no time was left to call the handler %s", d.ID)
 	}
-	call := CallContext{Body: func() *object.Body { return s.Body }, Resource: *s.Resource, Logger: s.Logger}
-	err := d.CallAdmission(e.Context(ctx, call), handler.NewAdmission(s, d, e.review))
+	err := d.CallAdmission(e.Context(ctx, call), handler.NewAdmission(call, d, e.review))
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return fmt.Errorf("the handler %s did not answer in time: %w", d.ID, err)
-	case err != nil || s.Patch.Empty():
+	case err != nil || call.Patch.Empty():
 		return err
 	case d.Kind != handler.OnMutate:
 		return fmt.Errorf("the handler %s changes the object, but is declared with OnValidate: declare it with OnMutate", d.ID)
 	}
-	changed, err := s.Patch.Applied(s.Body.Raw())
+	changed, err := call.Patch.Applied(call.Body.Raw())
 	if err == nil {
 		e.review = e.review.With(object.NewBody(changed))
 	}

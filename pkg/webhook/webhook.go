@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
-	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -37,20 +37,13 @@ type Options struct {
 	Client client.Client
 	// Context returns the context for the call of a handler. Default: the context of
 	// the request.
-	Context func(ctx context.Context, call CallContext) context.Context
+	Context func(ctx context.Context, call handler.CallContext) context.Context
 	// Memo returns the memo of an object. The uid is empty for an object that is being
 	// created: nothing of it may be kept. Default: no memos.
 	Memo func(resource selector.Resource, name types.NamespacedName, uid types.UID) *memo.Values
 	// CheckReady is called before each review. It returns an error that says why the
 	// operator is not ready, and must not wait. Default: always ready.
 	CheckReady func(ctx context.Context) error
-}
-
-// CallContext is what the context for the call of a handler is made from.
-type CallContext struct {
-	Body     func() *object.Body
-	Resource selector.Resource
-	Logger   logr.Logger
 }
 
 // webhook is the http.Handler.
@@ -63,7 +56,7 @@ type webhook struct {
 // holds nothing that must be closed.
 func New(options Options) http.Handler {
 	if options.Context == nil {
-		options.Context = func(ctx context.Context, _ CallContext) context.Context { return ctx }
+		options.Context = func(ctx context.Context, _ handler.CallContext) context.Context { return ctx }
 	}
 	if options.CheckReady == nil {
 		options.CheckReady = func(context.Context) error { return nil }
