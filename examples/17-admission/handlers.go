@@ -8,7 +8,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// A mutation changes the object by its patch, before it is checked and stored.
+// A mutating handler changes the object with its patch, before it is validated and
+// stored.
 func defaultNumbers(_ context.Context, a *kopf.Admission) error {
 	if !a.Spec().Has("numbers") {
 		a.Patch().Set([]any{1, 2, 3}, "spec", "numbers")
@@ -16,8 +17,8 @@ func defaultNumbers(_ context.Context, a *kopf.Admission) error {
 	return nil
 }
 
-// Texts are understood, too. What no number can be made of is left for the check,
-// which has something to say about it.
+// Strings are converted to numbers. Values that cannot be converted are left to the
+// validation, which rejects them with a message.
 func convertNumbers(_ context.Context, a *kopf.Admission) error {
 	numbers, _ := a.Spec().List("numbers")
 	for i, number := range numbers {
@@ -33,8 +34,8 @@ func convertNumbers(_ context.Context, a *kopf.Admission) error {
 	return nil
 }
 
-// A validation admits the object, or rejects it with a message and a code. It must
-// not count on other checks having been made: Kubernetes makes all of them at once.
+// A validating handler admits the object, or rejects it with a message and a code. It
+// must not rely on other validating handlers: Kubernetes calls all of them at once.
 func checkNumbers(_ context.Context, a *kopf.Admission) error {
 	numbers, isList := a.Spec().List("numbers")
 	if !isList {
@@ -58,16 +59,16 @@ func tooLarge(text string) bool {
 	return err != nil || number < 0 || number > 100
 }
 
-// On deletions, the body is what is going to be deleted. This one is called only for
-// objects with a label: Kubernetes does not even ask about others.
+// For a deletion, the body is the object that will be deleted. This handler is called
+// only for objects with the label: Kubernetes sends no reviews for others.
 func keepLocked(_ context.Context, a *kopf.Admission) error {
 	return kopf.Reject(fmt.Sprintf("%s is locked. Remove the label first, %s.", a.Name(), a.UserInfo().Username), 423)
 }
 
-// The status is a subresource: only handlers that ask for it see its changes.
+// The status is a subresource: only handlers that are declared for it see its changes.
 func checkPhase(_ context.Context, a *kopf.Admission) error {
 	if phase, known := a.Status().String("phase"); known && phase != "Ready" && phase != "Pending" {
-		return kopf.Reject(fmt.Sprintf("There is no phase %q.", phase), 422)
+		return kopf.Reject(fmt.Sprintf("The phase %q does not exist.", phase), 422)
 	}
 	return nil
 }

@@ -1,11 +1,14 @@
-// Admission handlers: objects are changed, and checked, before they are stored.
+// Admission handlers: objects are changed and validated before they are stored.
 //
-// The API server asks the operator, so it has to know where that is: the operator
-// listens, with a certificate that it generates, and tells the cluster of itself. When
-// it stops, it takes that back.
+// The API server calls the operator, so it must know the operator's address: the
+// operator listens, with a certificate that it generates, and writes its address into
+// webhook configurations. When it stops, it removes its webhooks again.
 package main
 
-import "github.com/kopf-go/kopf/pkg/kopf"
+import (
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
+)
 
 func main() {
 	kex := kopf.Resource("kopfexamples")
@@ -17,7 +20,7 @@ func main() {
 	kopf.OnValidate(kex, checkPhase, kopf.Operations("UPDATE"), kopf.Subresource("status"))
 
 	kopf.Main(func(s *kopf.Settings) {
-		s.Admission.Server = kopf.AutoServer(kopf.WebhookServer{}) // for a cluster on this machine
+		s.Admission.Server = servers.Auto(servers.Server{}) // for a cluster on this machine
 		s.Admission.Managed = "admission.kopf.dev"
 	})
 }

@@ -20,7 +20,7 @@ type layer struct {
 var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
-	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/kopf", "pkg/kopftest", "pkg/model/object", "pkg/storage/..."}},
+	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/kopf", "pkg/kopftest", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
 	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/kopf", "pkg/cli/..."}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "facade", folders: []string{"pkg/kopf"}},

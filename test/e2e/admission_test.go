@@ -27,7 +27,7 @@ func testAdmission(t *testing.T, e *example) {
 	g.Expect(tryMerge(t, sample, `{"spec":{"numbers":5}}`)).To(gomega.MatchError(gomega.ContainSubstring("The numbers must be a list.")))
 
 	status := client.RawPatch(client.Merge.Type(), []byte(`{"status":{"phase":"Lost"}}`))
-	g.Expect(cluster.Client().Status().Patch(t.Context(), sample, status)).To(gomega.MatchError(gomega.ContainSubstring(`There is no phase "Lost".`)))
+	g.Expect(cluster.Client().Status().Patch(t.Context(), sample, status)).To(gomega.MatchError(gomega.ContainSubstring(`The phase "Lost" does not exist.`)))
 	g.Expect(cluster.Current(sample)()).To(gomega.SatisfyAll(testenv.HavePath("status", nil), haveNoTraces()))
 
 	merge(t, sample, `{"metadata":{"labels":{"locked":"yes"}}}`)
