@@ -8,17 +8,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// The keys of the two states, beside those of the handlers' records.
+// The keys of the two essences; the keys of the handlers' records are others.
 const (
 	baseKey  = "base"
 	firstKey = "first"
 )
 
-// fileDiffBase keeps the state of every object that was handled last, and the
-// one with which an unfinished handling has begun: what is changed meanwhile, also
-// while no operator is running, is the next change.
+// fileDiffBase keeps two essences of every object: the last handled one, and the one
+// with which an unfinished cycle began. A change made meanwhile, also while no
+// operator is running, then leads to the next cycle.
 //
-// It leaves the patches alone, so that nothing of it is on the objects.
+// It does not use the patches, so the objects themselves hold no state.
 type fileDiffBase struct{ file }
 
 var (
@@ -57,13 +57,13 @@ func (s fileDiffBase) fetch(ctx context.Context, body *kopf.Body, key string) (o
 	}
 	essence, err := storage.DecodeBase(body, string(text))
 	if err != nil {
-		return nil, &storage.BrokenError{What: key + " state", Where: s.place(body.UID(), key), Err: err}
+		return nil, &storage.BrokenError{What: key + " state", Where: s.location(body.UID(), key), Err: err}
 	}
 	return essence, nil
 }
 
 func (s fileDiffBase) store(ctx context.Context, body *kopf.Body, key string, essence object.Essence) error {
-	// Of the data of Secrets, the text has only hashes.
+	// The text has only hashes of the data of Secrets.
 	text, _, err := storage.EncodeBase(body, essence, 0)
 	if err != nil {
 		return err

@@ -9,27 +9,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// file is a small embedded store: a bucket for every object, named by its uid,
-// so that an object which is created anew does not inherit anything. It is safe
-// for concurrent use. What is written is on the disk when the method returns, so
-// that the file need not be closed in order.
+// file is a small embedded database with a bucket for every object, named by its
+// uid, so that a recreated object does not inherit anything. It is safe for
+// concurrent use. Data is on the disk when a method returns, so the file need not
+// be closed.
 //
-// A local file is quick: the contexts are only asked before an access. A client
-// of a database would pass them on.
+// Access to a local file is fast: the contexts are only checked before it. A client
+// of a remote database would pass them on.
 type file struct{ db *bbolt.DB }
 
-// openFile waits for another operator that has the file and is about to stop.
+// openFile waits while another operator, which is about to stop, has the file open.
 func openFile(path string) (file, error) {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 30 * time.Second})
 	return file{db}, err
 }
 
-// place tells people where something is.
-func (f file) place(uid types.UID, key string) string {
+// location describes in messages where a value is stored.
+func (f file) location(uid types.UID, key string) string {
 	return fmt.Sprintf("file %s, bucket %s, key %q", f.db.Path(), uid, key)
 }
 
-// get is the value of an object's key; nil if there is none.
+// get returns the value of an object's key, or nil if there is none.
 func (f file) get(ctx context.Context, uid types.UID, key string) (value []byte, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (f file) put(ctx context.Context, uid types.UID, key string, value []byte) 
 	})
 }
 
-// remove writes nothing if there is nothing to remove, which is the usual case.
+// remove deletes a key. It writes nothing if the key does not exist, the usual case.
 func (f file) remove(ctx context.Context, uid types.UID, key string) error {
 	if value, err := f.get(ctx, uid, key); value == nil || err != nil {
 		return err
@@ -70,7 +70,7 @@ func (f file) remove(ctx context.Context, uid types.UID, key string) error {
 	})
 }
 
-// forget drops everything of an object.
+// forget deletes all data of an object.
 func (f file) forget(ctx context.Context, uid types.UID) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -1,8 +1,8 @@
-// The state of the operator in a file instead of annotations: for objects that
-// nobody wants annotated, or whose annotations are full.
+// This example keeps the state of the operator in a file instead of annotations:
+// for objects that must not be annotated, or whose annotations are full.
 //
-// The file is $STATE_FILE. Whoever starts the operator again with the same file
-// goes on where the last one has stopped.
+// The file is $STATE_FILE. An operator that starts with the file of an earlier one
+// continues where that one stopped.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 
 func createFn(_ context.Context, c *kopf.Change) error {
 	if c.Retry() == 0 {
-		return kopf.Temporary(errors.New("restart the operator now: it will know"), 3*time.Second)
+		return kopf.Temporary(errors.New("restart the operator now: it will continue"), 3*time.Second)
 	}
 	c.Logger().Info("The object is created.", "retry", c.Retry())
 	return nil
@@ -41,8 +41,8 @@ func main() {
 	kex := kopf.Resource("kopfexamples")
 	kopf.OnCreate(kex, createFn)
 	kopf.OnUpdate(kex, updateFn)
-	// What annotations do by themselves: they go with their object. (What is deleted
-	// while no operator is running stays in the file.)
+	// Annotations are deleted with their object; entries of the file are not. (Those of
+	// objects deleted while no operator is running stay in the file.)
 	kopf.OnEvent(kex, func(ctx context.Context, e *kopf.WatchEvent) error {
 		if e.Type() != watch.Deleted {
 			return nil

@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// recordKey begins the keys of the records; the id of the handler follows.
+// recordKey is the prefix of the keys of the records; the id of the handler follows.
 const recordKey = "handler/"
 
-// fileProgress keeps how far the handlers are, while the handling is under way.
+// fileProgress keeps the progress of the handlers while a cycle is open.
 type fileProgress struct{ file }
 
 var _ storage.Progress = fileProgress{}
@@ -25,7 +25,7 @@ func (s fileProgress) Fetch(ctx context.Context, body *kopf.Body, handlerID stri
 	}
 	record := &storage.Record{}
 	if err := json.Unmarshal(text, record); err != nil {
-		return nil, &storage.BrokenError{What: "progress of handler " + handlerID, Where: s.place(body.UID(), key), Err: err}
+		return nil, &storage.BrokenError{What: "progress of handler " + handlerID, Where: s.location(body.UID(), key), Err: err}
 	}
 	return record, nil
 }
@@ -42,5 +42,5 @@ func (s fileProgress) Purge(ctx context.Context, body *kopf.Body, _ storage.Patc
 	return s.remove(ctx, body.UID(), recordKey+handlerID)
 }
 
-// Clear has nothing to leave out: there are no traces on the objects.
+// Clear has nothing to remove: the objects hold no state.
 func (s fileProgress) Clear(essence object.Essence) object.Essence { return essence }
