@@ -7,68 +7,68 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// Attempts counts the attempts of a handler that keeps no record on the object: a
-// daemon, a timer, an index. It begins with the first attempt, and ends when one
-// of them is final; the next attempt then begins another one. The zero value has
-// not begun. It is for one goroutine at a time.
+// Attempts counts the attempts of a handler that has no record on the object, such
+// as a daemon, a timer, or an indexing function. After a final attempt, the count
+// starts again. The zero value is ready to use. Attempts is not safe for concurrent
+// use.
 //
 // Specification: Error handling; Timers, "Errors in timers".
 type Attempts struct {
-	started time.Time // the first attempt; zero: none yet
+	started time.Time // of the first attempt; zero before it
 	retries int
 }
 
-// Attempt is one attempt of a series, from Begin to End.
+// Attempt is one attempt of a handler, from Begin to End.
 type Attempt struct {
-	// Args is for the arguments of the handler.
+	// Args becomes a part of the handler's arguments.
 	Args handler.Attempt
 
 	limits   limits
-	limitErr error // the limit that does not allow it
+	limitErr error // the exceeded limit; nil if the attempt is allowed
 	cancel   context.CancelFunc
 }
 
-// Allowed tells whether the handler is to be called: whether none of its limits
-// is over already.
+// Allowed reports whether the handler may be called: none of its limits is exceeded
+// yet.
 func (t *Attempt) Allowed() bool { return t.limitErr == nil }
 
-// Begin begins an attempt. The backoff is for handlers that have none of their
-// own. The context is for the handler: it ends with the handler's timeout. The
-// caller calls the handler if that is Allowed, and calls End in any case.
-func (s *Attempts) Begin(ctx context.Context, d *handler.Declaration, backoff time.Duration) (context.Context, Attempt) {
+// Begin begins an attempt. The backoff applies to handlers that declare none. The
+// returned context is for the handler: it ends with the handler's timeout. The
+// caller calls the handler if the attempt is Allowed, and calls End in any case.
+func (a *Attempts) Begin(ctx context.Context, d *handler.Declaration, backoff time.Duration) (context.Context, Attempt) {
 	t := Attempt{limits: limitsOf(d, backoff)}
-	t.Args = handler.Attempt{Retry: s.retries, Started: s.started, Now: now()}
-	if s.started.IsZero() {
-		s.started, t.Args.Started = t.Args.Now, t.Args.Now
+	t.Args = handler.Attempt{Retry: a.retries, Started: a.started, Now: now()}
+	if a.started.IsZero() {
+		a.started, t.Args.Started = t.Args.Now, t.Args.Now
 	}
 	ctx, t.cancel, t.limitErr = t.limits.withTimeout(ctx, t.Args)
 	return ctx, t
 }
 
-// End ends an attempt with what the handler has returned. The context is the one
-// of Begin.
-func (s *Attempts) End(ctx context.Context, t *Attempt, result any, err error) Outcome {
+// End ends an attempt with what the handler returned. The context is the one that
+// Begin returned.
+func (a *Attempts) End(ctx context.Context, t *Attempt, result any, err error) Outcome {
 	outcome := Outcome{Final: true, Err: t.limitErr}
 	if t.Allowed() {
 		outcome = t.limits.evaluate(ctx, t.Args, result, err)
 		t.cancel()
 	}
-	s.retries++
+	a.retries++
 	if outcome.Final {
-		*s = Attempts{}
+		*a = Attempts{}
 	}
 	return outcome
 }
 
-// Try is Begin, the call, and End in one.
-func (s *Attempts) Try(ctx context.Context, d *handler.Declaration, backoff time.Duration,
-	call func(ctx context.Context, a handler.Attempt) (any, error),
+// Try makes one attempt: it calls Begin, the handler if allowed, and End.
+func (a *Attempts) Try(ctx context.Context, d *handler.Declaration, backoff time.Duration,
+	call func(ctx context.Context, args handler.Attempt) (any, error),
 ) Outcome {
-	ctx, trial := s.Begin(ctx, d, backoff)
+	ctx, attempt := a.Begin(ctx, d, backoff)
 	var result any
 	var err error
-	if trial.Allowed() {
-		result, err = call(ctx, trial.Args)
+	if attempt.Allowed() {
+		result, err = call(ctx, attempt.Args)
 	}
-	return s.End(ctx, &trial, result, err)
+	return a.End(ctx, &attempt, result, err)
 }

@@ -1,17 +1,17 @@
-// Package execution calls the handlers of one object and keeps count of it.
+// Package execution calls the handlers of one object and records their progress.
 //
-// Progress is how far each handler is: loaded from the storage, moved on by
-// every attempt, and persisted by the engine. A Runner makes the attempts that
-// are due, each with its limits; the sub-handlers of a handler run inside of its
-// attempt, in the same way. What the handlers want to be written comes out as
-// one Edit each, so that a write that the API server refuses can be
-// traced to its author.
+// Progress holds the record of every handler: loaded from the storage, updated by
+// every attempt, and persisted by the engine. A Runner makes the attempts that are
+// due, each within the limits of its handler; the sub-handlers of a handler run
+// within its attempt, in the same way. The Runner collects what the handlers want
+// to write as one Edit per handler, so that a write that the API server rejects can
+// be traced to the handler that asked for it.
 //
-// Attempts counts the attempts of handlers of which nothing is persisted: it has
-// the same limits and outcomes, and keeps count in memory only.
+// Attempts counts the attempts of handlers whose progress is not persisted: they
+// have the same limits and outcomes, but the count is kept in memory only.
 //
-// Nothing here talks to the API server, and nothing here decides which handlers
-// there are: that is the business of the engine.
+// This package neither talks to the API server nor decides which handlers exist:
+// the engine does both. This package carries no compatibility promise.
 //
 // Specification: Error handling; Handlers, "Sub-handlers"; Idempotence.
 package execution

@@ -8,23 +8,22 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// Outcome is what one attempt of a handler has come to.
+// Outcome is the outcome of one attempt of a handler.
 type Outcome struct {
-	Called  bool          // false if a limit was over before the attempt
-	Final   bool          // whether there will be no other attempt
-	Delay   time.Duration // until the next one
-	Err     error         // nil if it succeeded, or if the error was ignored
+	Called  bool          // false if a limit was exceeded before the attempt
+	Final   bool          // no other attempt follows
+	Delay   time.Duration // until the next attempt
+	Err     error         // nil if the handler succeeded, or if its error is ignored
 	Ignored error         // an error that does not count
 	Result  any
-	Took    time.Duration // the call, if it was called
-	// HasEdit: there is something of it to be written to the object.
-	HasEdit bool
+	Took    time.Duration // how long the call took, if Called
+	HasEdit bool          // the attempt left an Edit to be written to the object
 }
 
-// Succeeded tells whether the handler is done with success.
+// Succeeded reports whether the handler is done, and succeeded.
 func (o Outcome) Succeeded() bool { return o.Final && o.Err == nil }
 
-// limits are what an attempt must stay within.
+// limits restrict the attempts of a handler, and say what follows a failed one.
 type limits struct {
 	id      string
 	mode    handler.ErrorsMode
@@ -33,6 +32,8 @@ type limits struct {
 	backoff time.Duration
 }
 
+// limitsOf returns the limits of a handler. The backoff applies if the handler
+// declares none.
 func limitsOf(d *handler.Declaration, backoff time.Duration) limits {
 	if d.Backoff != nil {
 		backoff = *d.Backoff
@@ -40,8 +41,8 @@ func limitsOf(d *handler.Declaration, backoff time.Duration) limits {
 	return limits{d.ID, d.Errors, d.Timeout, d.Retries, backoff}
 }
 
-// exceeded tells which limit does not allow an attempt: after so many earlier
-// ones, and so long after the first of them.
+// exceeded returns an error if a limit rules out another attempt, after this many
+// earlier attempts and this much time since the first of them.
 func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
 	switch {
 	case l.timeout > 0 && runtime >= l.timeout:
@@ -52,7 +53,7 @@ func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
 	return nil
 }
 
-// attempt calls the handler once, unless a limit is over already.
+// call calls the handler once, unless a limit is exceeded already.
 func (l limits) call(ctx context.Context, a handler.Attempt, call func(ctx context.Context) (any, error)) Outcome {
 	ctx, cancel, err := l.withTimeout(ctx, a)
 	if err != nil {
@@ -63,7 +64,7 @@ func (l limits) call(ctx context.Context, a handler.Attempt, call func(ctx conte
 	return l.evaluate(ctx, a, result, err)
 }
 
-// begin makes the context of one call. The error is the limit that is over.
+// withTimeout returns the context of one call, or an error if a limit is exceeded.
 func (l limits) withTimeout(ctx context.Context, a handler.Attempt) (context.Context, context.CancelFunc, error) {
 	runtime := a.Now.Sub(a.Started)
 	if err := l.exceeded(a.Retry, runtime, nil); err != nil {
@@ -76,7 +77,7 @@ func (l limits) withTimeout(ctx context.Context, a handler.Attempt) (context.Con
 	return ctx, cancel, nil
 }
 
-// end tells what the call has come to. The context is the one that it had.
+// evaluate returns the outcome of a call that was made with the context.
 func (l limits) evaluate(ctx context.Context, a handler.Attempt, result any, err error) Outcome {
 	took := now().Sub(a.Now)
 	outcome := l.classify(err)
@@ -90,7 +91,7 @@ func (l limits) evaluate(ctx context.Context, a handler.Attempt, result any, err
 	return outcome
 }
 
-// outcome tells by the error what is to happen next.
+// classify decides by the error of a call what happens next.
 func (l limits) classify(err error) Outcome {
 	var temporary *handler.TemporaryError
 	var children *handler.SubhandlersError
@@ -112,8 +113,8 @@ func (l limits) classify(err error) Outcome {
 	}
 }
 
-// lookAhead ends a handler at once if its next attempt would break a limit:
-// nobody gains by waiting for that.
+// failEarly fails a handler at once if its next attempt would exceed a limit: waiting
+// for that attempt would gain nothing.
 func (l limits) failEarly(ctx context.Context, a handler.Attempt, o Outcome) Outcome {
 	if o.Final {
 		return o
@@ -128,7 +129,7 @@ func (l limits) failEarly(ctx context.Context, a handler.Attempt, o Outcome) Out
 	return o
 }
 
-// apply moves the record on by the outcome.
+// apply updates the record by the outcome of an attempt.
 func (s *State) apply(o Outcome) {
 	s.Retries++
 	s.dirty, s.active = true, true

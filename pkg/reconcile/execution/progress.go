@@ -10,19 +10,19 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// State is how far one handler is within a cycle.
+// State is the progress of one handler within a cycle.
 type State struct {
 	storage.Record
-	stored      *storage.Record // what the storage holds; nil: nothing
-	dirty       bool            // whether the record differs from that
-	active      bool            // whether the handler takes part in the cycle
-	carriedOver bool            // whether the record was made for another purpose
+	stored      *storage.Record // what the storage holds; nil if nothing
+	dirty       bool            // the record differs from the stored one
+	active      bool            // the handler takes part in the cycle
+	carriedOver bool            // the record was made for another purpose
 }
 
-// Stored is the record as the storage holds it; nil if there is none.
+// Stored returns the record as the storage holds it, or nil if it holds none.
 func (s *State) Stored() *storage.Record { return s.stored }
 
-// refer makes the record point to that of a sub-handler.
+// addSubref makes the record refer to the record of a sub-handler.
 func (s *State) addSubref(id string) {
 	if !slices.Contains(s.Subrefs, id) {
 		s.Subrefs = append(slices.Clone(s.Subrefs), id)
@@ -31,22 +31,24 @@ func (s *State) addSubref(id string) {
 	}
 }
 
-// RemainingDelay is how long the handler still has to wait for its next attempt.
+// RemainingDelay returns how long the handler must wait for its next attempt.
 func (s *State) RemainingDelay(now time.Time) time.Duration { return max(0, s.Delayed.Sub(now)) }
 
-// Progress is how far the handlers of one object are. It belongs to one pass.
+// Progress is the progress of the handlers of one object. It belongs to one pass,
+// and is not safe for concurrent use.
 type Progress struct {
 	load   func(id string) *storage.Record
 	states map[string]*State
 }
 
-// NewProgress starts with what the storage has. The function loads a record;
-// nil if there is none.
+// NewProgress returns the progress that the storage holds. The function loads the
+// record of a handler, or returns nil if there is none.
 func NewProgress(load func(id string) *storage.Record) *Progress {
 	return &Progress{load: load, states: map[string]*State{}}
 }
 
-// Load looks a record up, with those of the sub-handlers that it refers to.
+// Load returns the state of a handler, after loading its record and the records of
+// the sub-handlers that it refers to.
 func (p *Progress) Load(id string) *State {
 	if state, known := p.states[id]; known {
 		return state
@@ -62,9 +64,9 @@ func (p *Progress) Load(id string) *State {
 	return state
 }
 
-// Include makes a handler take part in the cycle. It goes on from its record if
-// that was made for the same purpose or is to be kept in spite of another one,
-// and starts from scratch otherwise.
+// Include adds a handler to the cycle. The handler continues from its record if that
+// was made for the same purpose, or if keep is set, and starts from scratch
+// otherwise.
 func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 	state := p.Load(id)
 	same := state.Purpose == purpose || state.Purpose == ""
@@ -80,8 +82,8 @@ func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 	return state
 }
 
-// abandon stops to wait for the sub-handlers of a handler that has finished
-// without them: nobody would call them any more.
+// abandon stops waiting for the sub-handlers of a handler that has finished without
+// them: they will not be called again.
 func (p *Progress) abandon(ids []string) {
 	for _, id := range ids {
 		if state := p.Load(id); !state.Finished() {
@@ -90,8 +92,8 @@ func (p *Progress) abandon(ids []string) {
 	}
 }
 
-// Superseded are the purposes of records that were made for another one, with
-// the number of their handlers.
+// Superseded returns the purposes of stored records that were made for another
+// purpose than this one, each with its number of handlers.
 func (p *Progress) Superseded(purpose cause.Reason) map[cause.Reason]int {
 	others := map[cause.Reason]int{}
 	for _, state := range p.states {
@@ -102,41 +104,43 @@ func (p *Progress) Superseded(purpose cause.Reason) map[cause.Reason]int {
 	return others
 }
 
-// HasOpen tells whether the storage holds any record of the purpose: whether an
-// earlier pass has left the cycle unfinished.
+// HasOpen reports whether the storage holds a record of the purpose, that is, an
+// earlier pass left the cycle unfinished.
 func (p *Progress) HasOpen(purpose cause.Reason) bool {
 	return p.hasStored(func(r *storage.Record) bool { return r.Purpose == purpose })
 }
 
-// HasStartedBy tells whether the storage holds any record that was begun by then.
+// HasStartedBy reports whether the storage holds a record that was started at the
+// given time or before.
 func (p *Progress) HasStartedBy(then time.Time) bool {
 	return p.hasStored(func(r *storage.Record) bool { return !r.Started.After(then) })
 }
 
-// HasLeftovers tells whether the storage holds any record that belongs to no change
-// any more. Those of resuming handlers do not count: whoever keeps them is about
-// to finish them, such as another operator that has just started.
+// HasLeftovers reports whether the storage holds a record that belongs to no change
+// any more. Records of resuming handlers do not count: their owner, such as another
+// operator that has just started, is about to finish them.
 func (p *Progress) HasLeftovers() bool {
 	return p.hasStored(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
 }
 
-func (p *Progress) hasStored(which func(*storage.Record) bool) bool {
+// hasStored reports whether a stored record passes the test.
+func (p *Progress) hasStored(test func(*storage.Record) bool) bool {
 	for _, state := range p.states {
-		if state.stored != nil && which(state.stored) {
+		if state.stored != nil && test(state.stored) {
 			return true
 		}
 	}
 	return false
 }
 
-// Done tells whether all handlers of the cycle have finished.
+// Done reports whether all handlers of the cycle have finished.
 func (p *Progress) Done() bool { _, waiting := p.NextDelay(); return !waiting }
 
-// NextDelay is how long it takes until the next handler of the cycle is due; false
-// if there is none to wait for.
+// NextDelay returns the time until the next handler of the cycle is due. It reports
+// false if all handlers have finished.
 func (p *Progress) NextDelay() (time.Duration, bool) { return p.nextDelayOf(maps.Keys(p.states)) }
 
-// wake is Wake of some of the handlers.
+// nextDelayOf is NextDelay for some of the handlers.
 func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, waiting bool) {
 	for id := range ids {
 		state := p.states[id]
@@ -150,7 +154,7 @@ func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, waiti
 	return delay, waiting
 }
 
-// Counts are the numbers of succeeded and failed handlers of the cycle.
+// Counts returns the numbers of succeeded and failed handlers of the cycle.
 func (p *Progress) Counts() (succeeded, failed int) {
 	for _, state := range p.states {
 		switch {
@@ -163,29 +167,30 @@ func (p *Progress) Counts() (succeeded, failed int) {
 	return succeeded, failed
 }
 
-// Dirty are the ids whose records are to be stored, sorted.
+// Dirty returns the sorted ids of the handlers whose records must be stored.
 func (p *Progress) Dirty() []string {
 	return p.idsWhere(func(s *State) bool { return s.dirty && s.active })
 }
 
-// Stored are the ids whose records the storage holds, sorted.
+// Stored returns the sorted ids of the handlers whose records the storage holds.
 func (p *Progress) Stored() []string {
 	return p.idsWhere(func(s *State) bool { return s.stored != nil })
 }
 
-// IDs are all the ids that are known: those of the declared handlers, and of the
-// sub-handlers that have ever been seen. Sorted.
+// IDs returns the sorted ids of all handlers in the progress: the declared ones, and
+// the sub-handlers that have a record.
 func (p *Progress) IDs() []string { return p.idsWhere(func(*State) bool { return true }) }
 
-// Has tells whether there is a handler of the id.
+// Has reports whether there is a handler with the id.
 func (p *Progress) Has(id string) bool { _, known := p.states[id]; return known }
 
-func (p *Progress) idsWhere(which func(*State) bool) []string {
+// idsWhere returns the sorted ids of the handlers whose state passes the test.
+func (p *Progress) idsWhere(test func(*State) bool) []string {
 	ids := slices.Sorted(maps.Keys(p.states))
-	return slices.DeleteFunc(ids, func(id string) bool { return !which(p.states[id]) })
+	return slices.DeleteFunc(ids, func(id string) bool { return !test(p.states[id]) })
 }
 
-// MarkStored says that the storage now holds the records as they are.
+// MarkStored notes that the storage now holds all records as they are.
 func (p *Progress) MarkStored() {
 	for _, state := range p.states {
 		if state.active && state.dirty {
@@ -195,18 +200,19 @@ func (p *Progress) MarkStored() {
 	}
 }
 
-// Fail ends a handler that has run, for a reason found later: what it wanted to
-// be written was refused.
+// Fail fails a handler that has run, for a reason found later: the API server
+// rejected its edit.
 func (p *Progress) Fail(id string, err error) {
 	state := p.Load(id)
 	state.finish(false, err.Error())
 }
 
+// finish ends the handler for good.
 func (s *State) finish(success bool, message string) {
 	s.Stopped, s.Delayed = now(), time.Time{}
 	s.Success, s.Failure, s.Message = success, !success, message
 	s.dirty, s.active = true, true
 }
 
-// now is the time in the precision of the persisted records.
+// now returns the current time with the precision of persisted records.
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -12,14 +12,14 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
-// Edit is what one handler wants to be written to the object.
+// Edit is what one attempt of a handler wants to write to the object.
 type Edit struct {
-	ID     string
-	Result any          // under status.<id>, as decoded JSON; nil: nothing
+	ID     string       // of the handler
+	Result any          // stored under status.<id>, as decoded JSON; nil if there is none
 	Patch  *patch.Patch // never nil
-	// StatusWritten: the part of it that goes to the status is written already.
+	// StatusWritten is set once the part that goes to the status is written.
 	StatusWritten bool
-	// BestEffort: no handler wants it, and none fails if it is refused.
+	// BestEffort marks an edit that belongs to no handler: none fails if it is rejected.
 	BestEffort bool
 }
 
@@ -28,33 +28,32 @@ type Runner struct {
 	Cause     *handler.Cause
 	Progress  *Progress
 	Lifecycle handler.Lifecycle
-	Backoff   time.Duration // where a handler has none of its own
+	Backoff   time.Duration // of handlers that declare none
 
-	// BeforeAttempt is called before every attempt, with the context of the run, and
-	// with what the handlers have contributed until then still in Edits.
-	// An error ends the run.
+	// BeforeAttempt is called before every attempt with the context of the run, while
+	// Edits holds the edits of all earlier attempts. An error ends the run.
 	BeforeAttempt func(ctx context.Context) error
-	// Prepare prepares the context and the subject of one call.
+	// Prepare returns the context and the subject of one call.
 	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)
-	// AfterAttempt is told what has come of every attempt.
+	// AfterAttempt is called with the outcome of every attempt.
 	AfterAttempt func(ctx context.Context, d *handler.Declaration, o Outcome)
 
-	// Edits are what the handlers want to be written, in their order.
+	// Edits are the edits of the handlers, in the order of the calls.
 	Edits []Edit
-	// Attempts is how many there were.
+	// Attempts is the number of attempts.
 	Attempts int
 
-	// ctx is of the run. Handlers may call their sub-handlers with another one,
-	// which says nothing of the run when it is cancelled.
+	// ctx is the context of the run. Handlers may execute their sub-handlers with
+	// another one; its cancellation does not end the run.
 	ctx context.Context
 }
 
-// ErrCancelled ends a run whose context was cancelled while a handler was
-// running. That attempt does not count: it will be made again.
+// ErrCancelled ends a run whose context is cancelled while a handler is running.
+// That attempt does not count: it is made again later.
 var ErrCancelled = errors.New("the handler was cancelled because the operator is stopping")
 
-// Run calls those of the handlers that are due, in the order of the lifecycle.
-// The handlers have entered the progress before.
+// Run calls the handlers that are due, in the order of the lifecycle. All of them
+// must be included in the progress.
 func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 	r.ctx = ctx
 	for _, due := range r.selectDue(handlers) {
@@ -68,15 +67,16 @@ func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 	return nil
 }
 
-// chosen are those of the due handlers that the lifecycle wants to be called now.
+// selectDue returns the due handlers that the lifecycle wants to be called now.
 func (r *Runner) selectDue(handlers registry.Handlers) []handler.Due {
 	due := r.due(handlers)
 	if len(due) == 0 {
-		return nil // there is nothing to choose from
+		return nil
 	}
 	return r.Lifecycle(due)
 }
 
+// due returns the unfinished handlers that need not wait.
 func (r *Runner) due(handlers registry.Handlers) []handler.Due {
 	var due []handler.Due
 	for _, d := range handlers {
@@ -88,8 +88,8 @@ func (r *Runner) due(handlers registry.Handlers) []handler.Due {
 	return due
 }
 
-// attempt calls one handler with its sub-handlers. The error is not the
-// handler's but that of the run.
+// runHandler makes one attempt of a handler, with its sub-handlers. The error is not
+// the handler's: it ends the run.
 func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) error {
 	state := r.Progress.Load(d.ID)
 	callCtx, subject := r.Prepare(ctx, d)
@@ -119,8 +119,8 @@ func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancesto
 	return nil
 }
 
-// NormalizeResult turns what a handler has set as its result into what the status can
-// keep. The error is permanent: the handler would do the same again.
+// NormalizeResult converts the result of a handler into what a status can hold. The
+// error is permanent: the handler would return the same result again.
 func NormalizeResult(value any) (any, error) {
 	result, err := object.Normalize(value)
 	if err != nil {
