@@ -2,18 +2,18 @@ package daemons
 
 import "github.com/kopf-go/kopf/pkg/model/handler"
 
-// Counts is how many handlers of a kind are in which phase, over all objects.
+// Counts are the numbers of handlers of one kind by what they are doing, over all
+// objects.
 type Counts struct {
 	Waiting   int // for their next call, or for a change of their object
-	Running   int
-	Abandoned int // they run, and nobody waits for them
+	Running   int // and waited for when they must stop
+	Abandoned int // running, but no longer waited for
 }
 
-// tally counts the workers of one kind by their phase.
+// phaseCounts are the numbers of workers of one kind by their phase.
 type phaseCounts [ended + 1]int
 
-// Counts tells how many daemons or timers there are. It costs the same for however
-// many.
+// Count returns the counts of daemons or timers. It takes constant time.
 func (s *Supervisor) Count(kind handler.Kind) Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -21,7 +21,7 @@ func (s *Supervisor) Count(kind handler.Kind) Counts {
 	return Counts{Waiting: t[waiting], Running: t[running], Abandoned: t[abandoned]}
 }
 
-// tally is that of a kind. The lock is held.
+// countsOf returns the counts of a kind. The lock is held.
 func (s *Supervisor) countsOf(kind handler.Kind) *phaseCounts {
 	if kind == handler.OnDaemon {
 		return &s.daemons
@@ -29,7 +29,7 @@ func (s *Supervisor) countsOf(kind handler.Kind) *phaseCounts {
 	return &s.timers
 }
 
-// enter changes the phase of the worker. The lock is held.
+// setPhase changes the phase of the worker, and the counts. The lock is held.
 func (w *worker) setPhase(next phase) {
 	t := w.group.supervisor.countsOf(w.handler.Kind)
 	t[w.phase]--

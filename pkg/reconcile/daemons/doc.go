@@ -1,32 +1,34 @@
 // Package daemons runs the handlers that accompany objects in the background:
-// daemons, which run as long as they like, and timers, which are called again
-// and again.
+// daemons, which run for as long as they like, and timers, which are called
+// repeatedly.
 //
-// A Supervisor has all of them. Every object has a Group in it, and every
-// handler that has ever matched the object a worker in the group. A worker is
-// either off, or waits for its time, or runs, or has ended for ever. Waiting
-// costs a timer of the runtime and no goroutine; this is true also of a daemon
-// before its first attempt and between two of them. A worker never runs twice at
-// the same time, whatever happens to its object meanwhile.
+// A Supervisor runs all of them. Every object has a Group in it, and every handler
+// that has ever matched the object has a worker in the group. A worker is off, waits
+// for its time, runs, or has ended for good. A waiting worker costs a runtime timer
+// and no goroutine; this includes a daemon before its first attempt and between two
+// attempts. A worker never runs twice at the same time, whatever happens to its
+// object.
 //
-// The engine tells a group at every pass over the object which handlers match
-// now (Match), and when the object goes (Stop). A daemon that is to stop goes
-// through the stages of its declaration:
+// In every pass over the object, the engine tells the group which handlers match now
+// (Sync), and when the object is deleted (Stop). A daemon that must stop goes through
+// the stages that its declaration defines:
 //
-//   - it is asked to stop: Task.Stopped is closed;
-//   - after its cancellation backoff, its context is cancelled, if it has a
-//     cancellation timeout;
-//   - after the cancellation timeout, it is abandoned: nobody waits for it any
-//     longer, but no other one starts in its place until it has returned;
-//   - without a cancellation timeout it is waited for without end, and a warning
-//     tells so from time to time.
+//   - The daemon is asked to stop: Task.Stopped is closed.
+//   - After the cancellation backoff, its context is cancelled, if it has a
+//     cancellation timeout.
+//   - After the cancellation timeout, the daemon is abandoned: it is no longer waited
+//     for, but it does not start again until it has returned.
+//   - Without a cancellation timeout, the daemon is waited for without a limit, and a
+//     warning is logged from time to time.
 //
-// A timer has no such stages: it is just not called again. A call that is
-// running then goes on, and nobody waits for its end.
+// A timer has no such stages: it is not called again, and a call that is running
+// continues without being waited for.
 //
-// Nothing here talks to the API server; a Host does that for every object. One
-// lock guards the states of all workers: it is held for some assignments at a
-// time, and never while anything of a Host or of a handler is called.
+// This package does not talk to the API server; a Host does that for every object.
+// One lock guards the state of all workers. It is held for a few assignments only,
+// and never while a method of a Host or a handler is called.
+//
+// This package carries no compatibility promise.
 //
 // Specification: Daemons; Timers.
 package daemons

@@ -8,26 +8,27 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-// Group is the daemons and timers of one object. Match and Stop are for one
-// goroutine at a time: the one that makes a pass over the object.
+// Group runs the daemons and timers of one object. Sync and Stop must not be called
+// concurrently: both belong to the pass over the object.
 type Group struct {
 	supervisor *Supervisor
 	host       Host
 
-	// The rest is guarded by the supervisor's lock.
+	// The supervisor's lock guards the rest.
 	workers     []*worker
-	lastChange  time.Time // of the object, last; zero: not seen yet
-	changeCount uint32    // how often
+	lastChange  time.Time // of the object; zero if it was not seen yet
+	changeCount uint32    // of the object
 	closed      bool
 }
 
-// Sync says which handlers match the object now, and whether its essence has
-// changed since the last call; the first call counts as a change.
+// Sync starts the handlers that match the object now, and stops those that do not
+// match any more. The flag says whether the essence of the object has changed since
+// the last call; the first call counts as a change, and a change postpones timers that
+// wait for the object to be idle.
 //
-// What matches and is off, starts; what does not match any longer, stops. Who
-// has ended by himself or failed permanently does not start again, and who is
-// still about to stop starts when he has returned: the Host is asked for another
-// pass then. A change puts off timers that wait for the object to be idle.
+// Handlers that have ended by themselves or failed permanently do not start again.
+// Handlers that are still stopping start when they have returned: the Host is asked
+// for another pass then.
 //
 // Specification: Daemons, "Filtering"; Timers, "Idling".
 func (g *Group) Sync(wanted []*handler.Declaration, changed bool) {
@@ -50,7 +51,7 @@ func (g *Group) Sync(wanted []*handler.Declaration, changed bool) {
 	}
 }
 
-// enroll makes workers for handlers that match for the first time. Their initial
+// addWorkers adds workers for handlers that match for the first time. Their initial
 // delays begin now, and only once.
 func (g *Group) addWorkers(wanted []*handler.Declaration) {
 	for _, d := range wanted {
@@ -65,15 +66,15 @@ func (g *Group) addWorkers(wanted []*handler.Declaration) {
 	}
 }
 
-// lacks tells whether the handler may start, but has no worker yet.
+// needsWorker reports whether the handler may start, but has no worker yet.
 func (g *Group) needsWorker(d *handler.Declaration) bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
 	return !g.closed && g.supervisor.canStart() && g.workerOf(d) == nil
 }
 
-// initialDelay asks the developer's function. If that panics, the handler waits
-// as after any other error.
+// initialDelay calls the function that declares the initial delay. If it panics, the
+// handler waits as after any other error.
 func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 	if d.InitialDelay == nil {
 		return 0
@@ -92,7 +93,7 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 	return max(0, delay)
 }
 
-// touch notes a change of the object. The lock is held.
+// recordChange notes a change of the object. The lock is held.
 func (g *Group) recordChange() {
 	g.lastChange = time.Now()
 	g.changeCount++

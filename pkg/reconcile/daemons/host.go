@@ -10,47 +10,48 @@ import (
 )
 
 // Host is the engine's side of one object. Its methods are called from many
-// goroutines, and never under a lock: they may block, and may call the Group.
+// goroutines, and never with a lock held: they may block, and may call the Group.
 type Host interface {
-	// Prepare makes the context and the subject of one call of a handler. The
-	// subject is live, and its patch is not used.
+	// Prepare returns the context and the subject of one call of a handler. The
+	// subject is live; its patch is not used.
 	Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)
-	// WriteEdit has written what a handler wants. It returns when that is done, or
-	// nobody is there any more to write it to (nil), when it was refused (the
-	// error), or when the context is done. The handler is not called again until
-	// then, so that calls cannot pile up while the API server is away.
+	// WriteEdit writes what a handler wants to write. It returns when the edit is
+	// written, when the object is gone (nil), when the edit is rejected (the error),
+	// or when the context is done. The handler is not called again before that, so
+	// that calls do not pile up while the API server is unavailable.
 	WriteEdit(ctx context.Context, c execution.Edit) error
-	// Report tells what has come of an attempt: of every one that has failed,
-	// and of a daemon that has ended by itself. The context is of the attempt.
+	// Report reports the outcome of an attempt: of every failed one, and of a daemon
+	// that has ended by itself. The context is the attempt's.
 	Report(ctx context.Context, d *handler.Declaration, o execution.Outcome)
-	// Measure is told what has come of every attempt, before it has an effect.
+	// Measure counts the outcome of every attempt, before the outcome takes effect.
 	Measure(d *handler.Declaration, o execution.Outcome)
-	// Warn tells of something unusual, in the log and as an event: one of the
-	// reasons below.
+	// Warn reports something unusual in the log and as an event. The reason is one of
+	// the constants below.
 	Warn(d *handler.Declaration, reason, message string)
-	// Requeue asks for a pass over the object: a handler that was waited for has
-	// ended or was abandoned, or one that matches again can start now.
+	// Requeue requests a pass over the object: a daemon that was waited for has ended
+	// or was abandoned, or a handler that matches again can start now.
 	Requeue()
 }
 
-// The reasons of warnings.
+// Reasons of warnings.
 const (
-	// ReasonAbandoned is a handler that has not returned in time and is not waited for
-	// any longer.
+	// ReasonAbandoned is for a handler that has not returned in time and is no longer
+	// waited for.
 	ReasonAbandoned = "Abandoned"
-	// ReasonStopping is a daemon that was asked to stop, and is still waited for.
+	// ReasonStopping is for a daemon that was asked to stop and is still waited for.
 	ReasonStopping = "Stopping"
-	// ReasonWriteRejected is a handler whose changes of the object were not accepted.
+	// ReasonWriteRejected is for a handler whose edit was rejected.
 	ReasonWriteRejected = "WriteRejected"
 )
 
 // Options configure a Supervisor.
 type Options struct {
-	// Backoff is the pause after a regular error of a handler that has none of
-	// its own. Default: settings.DefaultBackoff.
+	// Backoff is the delay after a regular error of a handler that declares none. The
+	// default is settings.DefaultBackoff.
 	Backoff time.Duration
-	// CancellationPolling is the pause between two warnings about a daemon that does not
-	// stop, if the daemon has none of its own. Default: settings.DefaultCancellationPolling.
+	// CancellationPolling is the interval between two warnings about a daemon that
+	// does not stop, if the daemon declares none. The default is
+	// settings.DefaultCancellationPolling.
 	CancellationPolling time.Duration
 }
 

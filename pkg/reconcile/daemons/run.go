@@ -11,160 +11,157 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// visit is one attempt of a worker's handler. It keeps what is needed while the
-// handler runs: daemons spend their lives in there, each of them with a stack of
-// its own, which must not be deep.
+// run is one attempt of a worker's handler. It holds what is needed while the handler
+// runs: a daemon spends its life in it, and each daemon has its own stack, which must
+// stay shallow.
 type run struct {
-	*worker
-	workerCtx context.Context // of the worker
-	ctx       context.Context // of the handler
+	worker    *worker
+	workerCtx context.Context // cancelled when the worker must stop
+	ctx       context.Context // the handler's
 	attempt   execution.Attempt
 	patch     *patch.Patch
 	stopper   *handler.Stopper
 
-	// One of them, as the kind of the handler is.
+	// One of them, depending on the kind of the handler.
 	task *handler.Task
 	tick *handler.Tick
 }
 
-// run makes one attempt, reports it, has written what the handler wants, and
-// decides what becomes of the worker.
-func (v *run) start() {
-	err := v.prepare()
+// start prepares the arguments and makes the attempt.
+func (r *run) start() {
+	err := r.prepare()
 	switch {
 	case err != nil:
-		v.endRun(v.reportPanic(err))
-	case v.stopper == nil:
-		v.execute()
+		r.worker.endRun(r.reportPanic(err))
+	case r.stopper == nil:
+		r.execute()
 	default:
-		// The stack of this goroutine has grown over the preparations. A daemon
-		// gets a small one for its life.
-		go v.execute()
+		// The preparations have grown the stack of this goroutine. A daemon gets a
+		// goroutine with a small stack for its life.
+		go r.execute()
 	}
 }
 
-func (v *run) execute() { v.finish(v.call()) }
+// execute makes the attempt.
+func (r *run) execute() { r.finish(r.call()) }
 
-func (v *run) finish(failure error) {
+// finish processes what the call returned, and hands the outcome to the worker.
+func (r *run) finish(failure error) {
 	var outcome execution.Outcome
-	if err := handler.WithRecover(func() error { outcome = v.processResult(failure); return nil }); err != nil {
-		outcome = v.reportPanic(err)
+	if err := handler.WithRecover(func() error { outcome = r.processResult(failure); return nil }); err != nil {
+		outcome = r.reportPanic(err)
 	}
-	v.endRun(outcome)
+	r.worker.endRun(outcome)
 }
 
-// broken makes an error of the handler of a panic outside of it, such as one of
-// the engine: it must not take the operator down.
-func (v *run) reportPanic(err error) execution.Outcome {
-	outcome := failedOutcome(err, v.group.supervisor.backoffOf(v.handler))
-	v.group.host.Report(v.workerCtx, v.handler, outcome)
+// reportPanic turns a panic outside of the handler, such as one of the engine, into a
+// failure of the handler. It must not take the operator down.
+func (r *run) reportPanic(err error) execution.Outcome {
+	outcome := failedOutcome(err, r.worker.group.supervisor.backoffOf(r.worker.handler))
+	r.worker.group.host.Report(r.workerCtx, r.worker.handler, outcome)
 	return outcome
 }
 
-// prepare makes the context and the arguments.
-func (v *run) prepare() error {
+// prepare makes the context and the arguments of the call.
+func (r *run) prepare() error {
 	return handler.WithRecover(func() error {
-		ctx, subject := v.group.host.Prepare(v.workerCtx, v.handler)
-		v.patch = &patch.Patch{}
-		subject.Patch = v.patch
-		v.ctx, v.attempt = v.attempts.Begin(ctx, v.handler, v.group.supervisor.options.Backoff)
-		if v.stopper == nil {
-			v.tick = handler.NewTick(subject, v.handler.Param, v.attempt.Args)
+		ctx, subject := r.worker.group.host.Prepare(r.workerCtx, r.worker.handler)
+		r.patch = &patch.Patch{}
+		subject.Patch = r.patch
+		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
+		if r.stopper == nil {
+			r.tick = handler.NewTick(subject, r.worker.handler.Param, r.attempt.Args)
 		} else {
-			v.task = handler.NewTask(subject, v.handler.Param, v.attempt.Args, v.stopper)
+			r.task = handler.NewTask(subject, r.worker.handler.Param, r.attempt.Args, r.stopper)
 		}
 		return nil
 	})
 }
 
-// call calls the handler, unless one of its limits is over.
-func (v *run) call() error {
+// call calls the handler, unless one of its limits is exceeded.
+func (r *run) call() error {
 	switch {
-	case !v.attempt.Allowed():
+	case !r.attempt.Allowed():
 		return nil
-	case v.tick != nil:
-		return v.handler.CallTimer(v.ctx, v.tick)
+	case r.tick != nil:
+		return r.worker.handler.CallTimer(r.ctx, r.tick)
 	default:
-		return v.handler.CallDaemon(v.ctx, v.task)
+		return r.worker.handler.CallDaemon(r.ctx, r.task)
 	}
 }
 
-// conclude counts what has come of the call, and has written what is to be
-// written. Failures are reported before that, which can take long, and a success
-// after it.
-func (v *run) processResult(failure error) execution.Outcome {
+// processResult counts the outcome of the call, writes the handler's edit, and reports
+// the outcome. Failures are reported before the edit is written, which can take long;
+// the success of a daemon is reported after that.
+func (r *run) processResult(failure error) execution.Outcome {
 	var result any
 	if failure == nil {
-		result, failure = execution.NormalizeResult(v.result())
+		result, failure = execution.NormalizeResult(r.result())
 	}
-	outcome := v.attempts.End(v.ctx, &v.attempt, result, failure)
-	reported := v.adjust(&outcome)
-	v.count(outcome, reported)
+	outcome := r.worker.attempts.End(r.ctx, &r.attempt, result, failure)
+	reported := r.adjust(&outcome)
+	r.count(outcome, reported)
 	if reported {
-		v.group.host.Report(v.ctx, v.handler, outcome)
+		r.worker.group.host.Report(r.ctx, r.worker.handler, outcome)
 	}
-	accepted := v.writeEdit(outcome.Result)
-	if v.stopper != nil && outcome.Succeeded() && outcome.Ignored == nil && accepted && !v.hasStopReason() {
-		v.group.host.Report(v.ctx, v.handler, outcome)
+	accepted := r.writeEdit(outcome.Result)
+	if r.stopper != nil && outcome.Succeeded() && outcome.Ignored == nil && accepted && !r.hasStopReason() {
+		r.worker.group.host.Report(r.ctx, r.worker.handler, outcome)
 	}
 	return outcome
 }
 
-func (v *run) result() any {
-	if v.tick != nil {
-		return v.tick.Result()
+// result returns the result that the handler set.
+func (r *run) result() any {
+	if r.tick != nil {
+		return r.tick.Result()
 	}
-	return v.task.Result()
+	return r.task.Result()
 }
 
-func (v *run) hasStopReason() bool { return v.stopper != nil && v.stopper.Reason() != 0 }
+// hasStopReason reports whether the handler is a daemon that was asked to stop.
+func (r *run) hasStopReason() bool { return r.stopper != nil && r.stopper.Reason() != 0 }
 
-// correct tells whether the outcome is an error to be reported, and puts it
-// right for that: a handler that was cancelled has not failed, and a daemon that
-// was asked to stop will not be retried.
-func (v *run) adjust(o *execution.Outcome) bool {
+// adjust reports whether the outcome is an error to be reported, and corrects it: a
+// handler that was cancelled has not failed, and a daemon that was asked to stop is
+// not retried.
+func (r *run) adjust(o *execution.Outcome) bool {
 	switch {
 	case o.Err == nil:
 		return o.Ignored != nil
-	case v.workerCtx.Err() != nil && (errors.Is(o.Err, context.Canceled) || errors.Is(o.Err, errStopped)):
+	case r.workerCtx.Err() != nil && (errors.Is(o.Err, context.Canceled) || errors.Is(o.Err, errStopped)):
 		return false
-	case v.hasStopReason():
+	case r.hasStopReason():
 		o.Final, o.Delay = true, 0
 	}
 	return true
 }
 
-// measure has the outcome counted. A handler that was cancelled has done what it was
-// told to do.
-func (v *run) count(o execution.Outcome, reported bool) {
+// count passes the outcome to the metrics. A handler that was cancelled did what it
+// was told to do.
+func (r *run) count(o execution.Outcome, reported bool) {
 	if o.Err != nil && !reported {
 		o.Err, o.Final = nil, true
 	}
-	v.group.host.Measure(v.handler, o)
+	r.worker.group.host.Measure(r.worker.handler, o)
 }
 
-// deliver has written what the handler wants, and tells whether that was
-// accepted. What is refused is lost, and changes nothing in the life of the
-// handler.
-func (v *run) writeEdit(result any) bool {
-	if result == nil && v.patch.Empty() {
+// writeEdit writes what the handler wants to write, and reports whether that was
+// accepted. A rejected edit is lost, and does not affect the schedule of the handler.
+func (r *run) writeEdit(result any) bool {
+	if result == nil && r.patch.Empty() {
 		return true
 	}
-	ctx := v.group.supervisor.writeCtx
-	err := v.group.host.WriteEdit(ctx, execution.Edit{ID: v.handler.ID, Result: result, Patch: v.patch})
+	ctx := r.worker.group.supervisor.writeCtx
+	err := r.worker.group.host.WriteEdit(ctx, execution.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
 	if err != nil && ctx.Err() == nil {
-		v.group.host.Warn(v.handler, ReasonWriteRejected, fmt.Sprintf("What the handler %s wants to be written to the object was refused: %s", v.handler.ID, err))
+		r.worker.group.host.Warn(r.worker.handler, ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", r.worker.handler.ID, err))
 	}
 	return err == nil
 }
 
-func (s *Supervisor) backoffOf(d *handler.Declaration) time.Duration {
-	if d.Backoff != nil {
-		return *d.Backoff
-	}
-	return s.options.Backoff
-}
-
+// failedOutcome returns the outcome of an attempt that failed and is retried after the
+// delay.
 func failedOutcome(err error, delay time.Duration) execution.Outcome {
 	return execution.Outcome{Called: true, Err: err, Delay: delay}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// schedule decides when the handler is called next, if ever. The lock is held.
+// scheduleNext decides when the handler is called next, if ever. The lock is held.
 func (w *worker) scheduleNext(o execution.Outcome) {
 	at, again := w.nextCall(o, time.Now())
 	if !again {
@@ -19,8 +19,9 @@ func (w *worker) scheduleNext(o execution.Outcome) {
 	}
 }
 
-// next is the time of the next call; zero if it depends on the next change of
-// the object. An error's delay overrides everything but the idle time.
+// nextCall returns the time of the next call, or zero if that depends on the next
+// change of the object. It reports false if there is no next call. The delay of an
+// error overrides everything but the idle time.
 //
 // Specification: Daemons, "Restarting"; Timers.
 func (w *worker) nextCall(o execution.Outcome, now time.Time) (at time.Time, again bool) {
@@ -30,8 +31,8 @@ func (w *worker) nextCall(o execution.Outcome, now time.Time) (at time.Time, aga
 	case w.isDaemon() || o.Err != nil:
 		return at, false
 	case d.Interval > 0 && d.Sharp:
-		// The grid is that of the time when the call was due: the small delays of
-		// the calls do not add up.
+		// The grid begins when the call was due, so that small delays of calls do
+		// not add up.
 		at = now.Add(d.Interval - now.Sub(w.lastDue)%d.Interval)
 	case d.Interval > 0:
 		at = now.Add(d.Interval)
@@ -40,11 +41,53 @@ func (w *worker) nextCall(o execution.Outcome, now time.Time) (at time.Time, aga
 			return at, true
 		}
 	default:
-		return at, false // it was to be called once
+		return at, false // a single call was requested
 	}
-	return latest(at, w.idleSince()), true
+	return latest(at, w.idleFrom()), true
 }
 
+// idleFrom returns the time from which the object counts as idle for this handler.
+func (w *worker) idleFrom() time.Time { return w.group.lastChange.Add(w.handler.Idle) }
+
+// startTimer sets the time when the worker is due. The timer fires slightly later than
+// it could, together with others: waking an idle processor for each timer costs ten
+// times as much as a call. The lock is held.
+func (w *worker) startTimer(at time.Time) {
+	w.due = at
+	delay := time.Until(at)
+	delay += w.group.supervisor.coalesce(at, delay)
+	if w.timer == nil {
+		w.timer = time.AfterFunc(delay, w.onTimer)
+		return
+	}
+	w.timer.Reset(delay)
+}
+
+// coalesce returns by how much a timer is postponed to fire with others: by a
+// hundredth of its delay at most, and never noticeably.
+func (s *Supervisor) coalesce(at time.Time, delay time.Duration) time.Duration {
+	slack := 10 * time.Millisecond
+	switch {
+	case delay < 100*time.Millisecond:
+		return 0
+	case delay < time.Second:
+		slack = time.Millisecond
+	}
+	if over := at.Sub(s.started) % slack; over > 0 {
+		return slack - over
+	}
+	return 0
+}
+
+// stopTimer makes nothing due. The lock is held.
+func (w *worker) stopTimer() {
+	w.due = time.Time{}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// latest returns the later one of two times.
 func latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

@@ -7,17 +7,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// farewell is how long handlers may take to return and to deliver after all
-// contexts were cancelled at the end of the grace period: enough to return, not
-// enough to begin anything.
+// returnPeriod is how long handlers may take to return and to write their edits after
+// all contexts were cancelled at the end of the shutdown timeout: enough to return,
+// but not enough to begin anything.
 const returnPeriod = time.Second
 
-// Stop stops all daemons and timers for good, because the operator exits: each
-// daemon by its own stages, all at the same time. It returns when all of them
-// have returned or were abandoned. When the context is done, which is the end of
-// the grace period, the contexts of all that are left are cancelled, whatever
-// their stages say; who has not returned a second later is abandoned with a
-// warning.
+// Stop stops all daemons and timers for good, because the operator exits: all at the
+// same time, each daemon by its own stages. It returns when all of them have returned
+// or were abandoned. When the context is done, which is the end of the shutdown
+// timeout, the contexts of all remaining handlers are cancelled, whatever their
+// stages. Handlers that have not returned a second later are abandoned with a warning.
 //
 // Specification: Daemons, "Timeouts".
 func (s *Supervisor) Stop(ctx context.Context) {
@@ -39,7 +38,7 @@ func (s *Supervisor) Stop(ctx context.Context) {
 	}
 }
 
-// close lets nothing start any more, and asks everybody to stop.
+// beginShutdown lets nothing start any more, and asks all workers to stop.
 func (s *Supervisor) beginShutdown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +50,7 @@ func (s *Supervisor) beginShutdown() {
 	s.closeIfDone()
 }
 
-// force cancels all contexts.
+// cancelAll cancels the contexts of all handlers.
 func (s *Supervisor) cancelAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,17 +60,17 @@ func (s *Supervisor) cancelAll() {
 	s.cancelHandlers(errStopped)
 }
 
-// abandon gives up everybody who is left.
+// abandonAll abandons all workers that still run.
 func (s *Supervisor) abandonAll() {
-	left := map[*worker]warning{}
+	warnings := map[*worker]warning{}
 	s.mu.Lock()
 	for w := range s.workers() {
 		if w.phase == running {
-			left[w] = w.abandon()
+			warnings[w] = w.abandon()
 		}
 	}
 	s.mu.Unlock()
-	for w, n := range left {
-		w.group.emit(n)
+	for w, warning := range warnings {
+		w.group.emit(warning)
 	}
 }

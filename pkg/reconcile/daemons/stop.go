@@ -6,9 +6,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// Stop stops everything for good: the object is being deleted, or is gone. It
-// does not wait; Holds tells whether there is anything to wait for. It may be
-// called again, with other reasons.
+// Stop stops all handlers for good, because the object is being deleted or is gone. It
+// does not wait; HasRunningDaemons reports whether there is anything to wait for. It
+// may be called again, with other reasons.
 func (g *Group) Stop(reason handler.StopReason) {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
@@ -19,17 +19,17 @@ func (g *Group) Stop(reason handler.StopReason) {
 	g.forgetIfStopped()
 }
 
-// leave makes the supervisor forget a group that has nothing to stop and never
-// will. The lock is held.
+// forgetIfStopped makes the supervisor forget a group that has nothing to stop and
+// will start nothing. The lock is held.
 func (g *Group) forgetIfStopped() {
 	if g.closed && !slices.ContainsFunc(g.workers, (*worker).isActive) {
 		delete(g.supervisor.groups, g)
 	}
 }
 
-// HasRunningDaemons tells whether a daemon is running whose end must be awaited. Timers,
-// abandoned daemons, and daemons that wait for their next attempt do not hold an
-// object.
+// HasRunningDaemons reports whether a daemon is running that must return before the
+// object may be released. Timers, abandoned daemons, and daemons that wait for their
+// next attempt do not count.
 //
 // Specification: Daemons, "Deletion prevention".
 func (g *Group) HasRunningDaemons() bool {
@@ -38,8 +38,8 @@ func (g *Group) HasRunningDaemons() bool {
 	return slices.ContainsFunc(g.workers, func(w *worker) bool { return w.isDaemon() && w.phase == running })
 }
 
-// NeedsFinalizer tells whether a handler that matches needs the finalizer on the object:
-// whether it is a daemon that runs or is to run.
+// NeedsFinalizer reports whether a handler that matches needs the finalizer on the
+// object, because it is a daemon that runs or is about to run.
 func (g *Group) NeedsFinalizer(d *handler.Declaration) bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
@@ -50,7 +50,7 @@ func (g *Group) NeedsFinalizer(d *handler.Declaration) bool {
 	return w == nil || w.phase != ended
 }
 
-// find is the worker of a handler; nil if there is none. The lock is held.
+// workerOf returns the worker of a handler, or nil if there is none. The lock is held.
 func (g *Group) workerOf(d *handler.Declaration) *worker {
 	for _, w := range g.workers {
 		if w.isFor(d) {

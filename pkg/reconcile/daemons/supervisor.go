@@ -10,32 +10,31 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// errStopped is why the context of a handler was cancelled.
-var errStopped = errors.New("the handler is to stop")
+// errStopped is the cause of the cancellation of a handler's context.
+var errStopped = errors.New("the handler must stop")
 
-// Supervisor runs the daemons and timers of one operator. It is safe for
-// concurrent use, and has no goroutine of its own. Whoever makes one has to stop
-// it in the end.
+// Supervisor runs the daemons and timers of one operator. It is safe for concurrent
+// use, and has no goroutine of its own. Stop must be called in the end.
 type Supervisor struct {
 	options Options
-	started time.Time // alarms ring together at multiples of some time since then
-	// working is the context of all handlers, delivering that of all writes.
+	started time.Time // timers fire together at multiples of some time since then
+	// handlerCtx is the context of all handlers, writeCtx of all writes.
 	handlerCtx, writeCtx context.Context
-	cancelHandlers       context.CancelCauseFunc // of working
-	cancelWrites         context.CancelFunc      // of delivering
+	cancelHandlers       context.CancelCauseFunc // cancels handlerCtx
+	cancelWrites         context.CancelFunc      // cancels writeCtx
 
 	mu       sync.Mutex
 	groups   map[*Group]struct{} // those with anything to stop
-	awaited  int                 // how many workers run and are not abandoned
+	awaited  int                 // the number of workers that run and are not abandoned
 	daemons  phaseCounts
 	timers   phaseCounts
 	paused   bool
 	closed   bool
-	returned chan struct{} // closed when nobody is awaited; nil: nobody wants to know
-	done     chan struct{} // closed when the supervisor is, and nobody is awaited
+	returned chan struct{} // closed when awaited is zero; nil if not waited for
+	done     chan struct{} // closed when the supervisor is closed and awaited is zero
 }
 
-// New makes a supervisor.
+// New returns a Supervisor.
 func New(options Options) *Supervisor {
 	s := &Supervisor{options: options.withDefaults(), started: time.Now(), groups: map[*Group]struct{}{}, done: make(chan struct{})}
 	s.handlerCtx, s.cancelHandlers = context.WithCancelCause(context.Background())
@@ -43,12 +42,12 @@ func New(options Options) *Supervisor {
 	return s
 }
 
-// NewGroup makes the group of one object. It costs next to nothing until something
-// matches; then it must be stopped when the object goes.
+// NewGroup returns the group of one object. It costs next to nothing until a handler
+// matches; from then on, it must be stopped when the object is gone.
 func (s *Supervisor) NewGroup(h Host) *Group { return &Group{supervisor: s, host: h} }
 
-// Pause stops all daemons and timers, as they stop when they match no longer.
-// Nothing starts until Resume. It does not wait for them.
+// Pause stops all daemons and timers, in the same way as if they did not match any
+// more. Nothing starts until Resume. Pause does not wait.
 func (s *Supervisor) Pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +55,8 @@ func (s *Supervisor) Pause() {
 	s.requestStopAll(handler.StopPaused)
 }
 
-// Wait waits until all that run have returned or were abandoned, or the context is
-// done.
+// Wait returns when all running handlers have returned or were abandoned, or when the
+// context is done.
 func (s *Supervisor) Wait(ctx context.Context) {
 	s.mu.Lock()
 	if s.awaited == 0 {
@@ -75,24 +74,25 @@ func (s *Supervisor) Wait(ctx context.Context) {
 	}
 }
 
-// Resume allows again to start what matches. The next Match of every group does;
-// the caller has to see to it that there is one.
+// Resume allows handlers to start again. They start with the next Sync of their group,
+// which the caller must arrange.
 func (s *Supervisor) Resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused = false
 }
 
-// open tells whether anything may start. The lock is held.
+// canStart reports whether a handler may start. The lock is held.
 func (s *Supervisor) canStart() bool { return !s.paused && !s.closed }
 
+// requestStopAll requests all workers to stop. The lock is held.
 func (s *Supervisor) requestStopAll(reason handler.StopReason) {
 	for w := range s.workers() {
 		w.requestStop(reason)
 	}
 }
 
-// workers are those of all groups. The lock is held.
+// workers returns the workers of all groups. The lock is held.
 func (s *Supervisor) workers() iter.Seq[*worker] {
 	return func(yield func(*worker) bool) {
 		for g := range s.groups {
@@ -105,7 +105,7 @@ func (s *Supervisor) workers() iter.Seq[*worker] {
 	}
 }
 
-// release stops to wait for one worker. The lock is held.
+// decrementAwaited stops waiting for one worker. The lock is held.
 func (s *Supervisor) decrementAwaited() {
 	s.awaited--
 	if s.awaited == 0 && s.returned != nil {
@@ -115,9 +115,18 @@ func (s *Supervisor) decrementAwaited() {
 	s.closeIfDone()
 }
 
-// hush says so when there is nobody left to wait for. The lock is held.
+// closeIfDone signals the end of the shutdown when no worker is left to wait for. The
+// lock is held.
 func (s *Supervisor) closeIfDone() {
 	if s.closed && s.awaited == 0 {
 		close(s.done)
 	}
+}
+
+// backoffOf returns the delay after a regular error of the handler.
+func (s *Supervisor) backoffOf(d *handler.Declaration) time.Duration {
+	if d.Backoff != nil {
+		return *d.Backoff
+	}
+	return s.options.Backoff
 }

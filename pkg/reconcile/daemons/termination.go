@@ -7,33 +7,34 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// stage is how far the termination of a daemon is.
+// stage is the progress of the termination of a daemon.
 type stage uint8
 
 const (
-	signalled stage = iota // it was asked to stop
+	signalled stage = iota // the daemon was asked to stop
 	cancelled              // its context was cancelled
-	polling                // it is waited for without end
+	polling                // it is waited for without a limit
 )
 
-// notice is what is to be told when the lock is not held any more.
-// The zero value is nothing.
+// warning is what remains to be reported when the lock is released. The zero value
+// reports nothing.
 type warning struct {
 	handler         *handler.Declaration
 	reason, message string
 	requeue         bool
 }
 
-func (g *Group) emit(n warning) {
-	if n.handler != nil {
-		g.host.Warn(n.handler, n.reason, n.message)
+// emit reports a warning. The lock is not held.
+func (g *Group) emit(w warning) {
+	if w.handler != nil {
+		g.host.Warn(w.handler, w.reason, w.message)
 	}
-	if n.requeue {
+	if w.requeue {
 		g.host.Requeue()
 	}
 }
 
-// halt stops the worker: at once if it does not run, by its stages if it is a
+// requestStop stops the worker: at once if it does not run, by its stages if it is a
 // running daemon, and after its call if it is a timer. The lock is held.
 func (w *worker) requestStop(reason handler.StopReason) {
 	w.setStopReason(reason | handler.StopSignalled)
@@ -51,14 +52,14 @@ func (w *worker) requestStop(reason handler.StopReason) {
 	}
 }
 
-// mark tells a daemon why it is to stop, and thereby that it is.
+// setStopReason asks a daemon to stop, for a reason.
 func (w *worker) setStopReason(reason handler.StopReason) {
 	if w.stopper != nil {
 		w.stopper.Stop(reason)
 	}
 }
 
-// terminate begins with the stages. The lock is held.
+// beginTermination starts the stages of a daemon's termination. The lock is held.
 //
 // Specification: Daemons, "Timeouts".
 func (w *worker) beginTermination() {
@@ -69,7 +70,7 @@ func (w *worker) beginTermination() {
 	w.escalate()
 }
 
-// escalate takes the next stage of the termination. The lock is held.
+// escalate proceeds to the next stage of the termination. The lock is held.
 func (w *worker) escalate() warning {
 	timeout := w.handler.CancellationTimeout
 	switch {
@@ -86,11 +87,12 @@ func (w *worker) escalate() warning {
 	default:
 		w.startTimer(time.Now().Add(w.pollInterval()))
 		return warning{handler: w.handler, reason: ReasonStopping, message: fmt.Sprintf(
-			"The daemon %s was asked to stop, and is still running. The object is kept until it returns.", w.handler.ID)}
+			"The daemon %s was asked to stop and is still running. The object is kept until it returns.", w.handler.ID)}
 	}
 	return warning{}
 }
 
+// pollInterval returns the interval between two warnings.
 func (w *worker) pollInterval() time.Duration {
 	if w.handler.CancellationPolling > 0 {
 		return w.handler.CancellationPolling
@@ -98,12 +100,12 @@ func (w *worker) pollInterval() time.Duration {
 	return w.group.supervisor.options.CancellationPolling
 }
 
-// abandon stops to wait for the worker. The lock is held.
+// abandon stops waiting for the worker. The lock is held.
 func (w *worker) abandon() warning {
 	w.stopTimer()
 	w.setPhase(abandoned)
 	w.setStopReason(handler.StopAbandoned)
 	w.group.supervisor.decrementAwaited()
 	return warning{handler: w.handler, reason: ReasonAbandoned, requeue: w.isDaemon(), message: fmt.Sprintf(
-		"The %s %s has not returned in time, and is left to itself. It may still do something, and keeps its memory.", w.handler.Kind, w.handler.ID)}
+		"The %s %s has not returned in time and is abandoned. It may still act, and its memory is not freed.", w.handler.Kind, w.handler.ID)}
 }

@@ -2,6 +2,7 @@ package daemons
 
 import (
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -13,52 +14,54 @@ type phase uint8
 
 const (
 	off       phase = iota // it may start when its handler matches
-	waiting                // for its time; or for the next change, if it has none
-	running                // its goroutine is there, and is awaited
-	abandoned              // its goroutine is there, and is not awaited
-	ended                  // for ever
+	waiting                // for its next call, or for the next change of the object
+	running                // its goroutine exists, and is waited for
+	abandoned              // its goroutine exists, and is not waited for
+	ended                  // for good
 )
 
-// worker is one handler of one object. There is one for every pair of them:
-// every field must be worth its bytes. It is guarded by the supervisor's lock,
-// but for the series, which belongs to the goroutine while there is one.
+// worker is one handler of one object. Every such pair has one, so every field must be
+// worth its bytes. The supervisor's lock guards it, except for attempts, which belongs
+// to the goroutine while there is one.
 type worker struct {
 	group *Group
 	// handler changes only while the worker is off.
 	handler  *handler.Declaration
 	attempts execution.Attempts
 
-	// alarm rings when the worker is due: to be called, or to be stopped with
-	// more force. nil: it was never armed.
+	// timer fires when the worker is due: to be called, or to proceed to the next
+	// stage of its termination. It is nil before its first use.
 	timer *time.Timer
-	due   time.Time // zero: nothing is due
+	due   time.Time // zero if nothing is due
 
 	notBefore   time.Time // the end of the initial delay
 	lastDue     time.Time // when the last call was due: the grid of a sharp timer
-	seenChanges uint32    // the changes of the object that the last call has seen
+	seenChanges uint32    // changeCount of the group at the last call
 
 	phase         phase
 	stage         stage
-	stopRequested bool // to stop
+	stopRequested bool // since the last call began
 
-	// Of a daemon while its goroutine is there.
+	// Set while the goroutine of a daemon exists.
 	stopper *handler.Stopper
 	cancel  context.CancelCauseFunc
 }
 
-// is tells whether the worker is for the handler. A function that is declared
-// several times with one id is one handler.
+// isFor reports whether the worker runs the handler. Several declarations of one
+// function with one id are one handler.
 func (w *worker) isFor(d *handler.Declaration) bool { return w.handler.ID == d.ID }
 
+// isDaemon reports whether the handler is a daemon; otherwise it is a timer.
 func (w *worker) isDaemon() bool { return w.handler.Kind == handler.OnDaemon }
 
-// alive tells whether there is anything to stop.
+// isActive reports whether there is anything to stop.
 func (w *worker) isActive() bool {
 	return w.phase == waiting || w.phase == running || w.phase == abandoned
 }
 
-// want starts the worker if it is off. One that runs for another declaration of
-// the handler, with other parameters, has to stop before.
+// ensureStarted starts the worker if it is off. A worker that runs for another
+// declaration of the handler, with other parameters, must stop first. The lock is
+// held.
 func (w *worker) ensureStarted(d *handler.Declaration) {
 	if w.handler != d {
 		w.requestStop(handler.StopMismatch)
@@ -67,47 +70,78 @@ func (w *worker) ensureStarted(d *handler.Declaration) {
 	case w.phase == off:
 		w.handler, w.attempts = d, execution.Attempts{}
 		w.setPhase(waiting)
-		w.startTimer(latest(latest(time.Now(), w.notBefore), w.idleSince()))
+		w.startTimer(latest(latest(time.Now(), w.notBefore), w.idleFrom()))
 	case w.phase == running && w.handler == d && !w.isDaemon():
-		w.stopRequested = false // the call goes on, and so does the schedule after it
+		w.stopRequested = false // the call continues, and the schedule after it
 	}
 }
 
-// stable is when the object has been idle for as long as the handler wants.
-func (w *worker) idleSince() time.Time { return w.group.lastChange.Add(w.handler.Idle) }
-
-// arm sets the alarm. It rings a little later than it could, together with others:
-// to wake an idle processor for each of them costs ten times what a call does.
-func (w *worker) startTimer(at time.Time) {
-	w.due = at
-	delay := time.Until(at)
-	delay += w.group.supervisor.coalesce(at, delay)
-	if w.timer == nil {
-		w.timer = time.AfterFunc(delay, w.onTimer)
+// onTimer does what is due, unless that was postponed or cancelled at the last moment.
+// It runs in its own goroutine.
+func (w *worker) onTimer() {
+	w.group.supervisor.mu.Lock()
+	if w.due.IsZero() || time.Now().Before(w.due) {
+		w.group.supervisor.mu.Unlock()
 		return
 	}
-	w.timer.Reset(delay)
+	switch w.phase {
+	case waiting:
+		run := w.beginRun()
+		w.group.supervisor.mu.Unlock()
+		// The runtime prefers goroutines that timers start: on one processor, a
+		// handler that is retried without a delay would starve all others.
+		runtime.Gosched()
+		run.start()
+	case running:
+		warning := w.escalate()
+		w.group.supervisor.mu.Unlock()
+		w.group.emit(warning)
+	default:
+		w.group.supervisor.mu.Unlock()
+	}
 }
 
-// together is how long an alarm is put off to ring with others: a hundredth of its
-// delay at most, and never longer than anybody would notice.
-func (s *Supervisor) coalesce(at time.Time, delay time.Duration) time.Duration {
-	slack := 10 * time.Millisecond
-	switch {
-	case delay < 100*time.Millisecond:
-		return 0
-	case delay < time.Second:
-		slack = time.Millisecond
+// beginRun puts the worker into the phase running. The lock is held.
+func (w *worker) beginRun() *run {
+	s := w.group.supervisor
+	w.setPhase(running)
+	w.stage, w.stopRequested = signalled, false
+	w.lastDue, w.due, w.seenChanges = w.due, time.Time{}, w.group.changeCount
+	s.awaited++
+	r := &run{worker: w, workerCtx: s.handlerCtx}
+	if w.isDaemon() {
+		r.workerCtx, w.cancel = context.WithCancelCause(s.handlerCtx)
+		w.stopper = handler.NewStopper()
+		r.stopper = w.stopper
 	}
-	if over := at.Sub(s.started) % slack; over > 0 {
-		return slack - over
-	}
-	return 0
+	return r
 }
 
-func (w *worker) stopTimer() {
-	w.due = time.Time{}
-	if w.timer != nil {
-		w.timer.Stop()
+// endRun decides what the worker does after an attempt.
+func (w *worker) endRun(o execution.Outcome) {
+	if w.applyOutcome(o) {
+		w.group.host.Requeue()
 	}
+}
+
+// applyOutcome is endRun under the lock. It reports whether a pass is needed.
+func (w *worker) applyOutcome(o execution.Outcome) bool {
+	s := w.group.supervisor
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer w.group.forgetIfStopped()
+	if w.phase == running {
+		s.decrementAwaited()
+	}
+	w.stopTimer()
+	if w.isDaemon() {
+		w.cancel(nil)
+		w.stopper, w.cancel = nil, nil
+	}
+	if w.stopRequested {
+		w.setPhase(off)
+		return w.isDaemon() || !w.group.closed
+	}
+	w.scheduleNext(o)
+	return w.isDaemon() && w.phase == ended
 }

@@ -124,7 +124,7 @@ func TestADaemonThatBlocksForEverHoldsItsObject(t *testing.T) {
 	bad, good := b.troubled(func(context.Context, *kopf.Task) error { g.pass(); return nil }, kopf.CancellationPolling(brief))
 	b.remove(bad)
 	said := func() []string {
-		return b.logs.With("The daemon trouble was asked to stop, and is still running", `"name"="bad"`)
+		return b.logs.With("The daemon trouble was asked to stop and is still running", `"name"="bad"`)
 	}
 	b.Eventually(said).ShouldNot(gomega.BeEmpty())
 	b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement(gomega.HavePrefix("Warning Stopping: The daemon trouble was asked to stop")))
