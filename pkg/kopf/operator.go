@@ -47,10 +47,25 @@ type Options struct {
 //
 // Specification: Embedding.
 func Run(ctx context.Context, options Options) error {
-	return operator.Run(ctx, operator.Options{
+	o, err := operator.NewOperator(operator.Options{
 		Registry: options.Registry.declared(), Settings: options.Settings, Config: options.Config, Connect: options.Connect,
-		Logger: options.Logger, Scheme: options.Scheme, Ready: options.Ready,
+		Logger: options.Logger, Scheme: options.Scheme,
 	})
+	if err != nil {
+		return err
+	}
+	if options.Ready != nil {
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			select {
+			case <-o.Ready():
+				close(options.Ready)
+			case <-ended:
+			}
+		}()
+	}
+	return o.Run(ctx)
 }
 
 // Add makes the handlers of a registry a part of a manager that is there
@@ -62,7 +77,8 @@ func Run(ctx context.Context, options Options) error {
 // A nil registry is the default one. The mistakes in the declarations and the
 // settings, and what only an operator of its own can have, are errors at once.
 func Add(mgr manager.Manager, r *Registry, s Settings) error {
-	return operator.Add(mgr, operator.Options{Registry: r.declared(), Settings: s, Logger: mgr.GetLogger().WithName("kopf")})
+	_, err := operator.Add(mgr, operator.Options{Registry: r.declared(), Settings: s, Logger: mgr.GetLogger().WithName("kopf")})
+	return err
 }
 
 // ClientFrom returns the operator's client from the context of a handler, for

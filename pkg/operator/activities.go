@@ -4,26 +4,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-go/kopf/pkg/login"
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/operator/activities"
 )
 
-// logIn calls the login handlers, all at the same time. They have no client: they
-// are there to make it possible.
-func (o *operator) logIn(ctx context.Context, handlers registry.Handlers) (map[string]*login.Connection, error) {
-	runner := o.runner()
-	runner.Prepare = func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator) {
-		return log.IntoContext(ctx, logger), handler.Operator{Logger: logger, Memo: o.memos}
+// activityHandlers calls the handlers of the operator as a whole that need a client:
+// startup handlers (startUp), probes, and cleanup handlers (cleanUp).
+type activityHandlers struct {
+	operator  *Operator
+	client    func() client.Client
+	started   bool // the startup handlers have succeeded
+	cleanedUp sync.Once
+}
+
+func (o *Operator) newActivityHandlers(c func() client.Client) *activityHandlers {
+	return &activityHandlers{operator: o, client: c}
+}
+
+func (a *activityHandlers) runner() activities.Runner { return a.operator.activityRunner(a.client) }
+
+// probe calls the probe handlers. It returns what they have returned, or their errors,
+// by their ids.
+func (a *activityHandlers) probe(ctx context.Context) (results map[string]any, failures map[string]error) {
+	results, failures = map[string]any{}, map[string]error{}
+	for _, result := range a.runner().Once(ctx, a.operator.activities.Of(handler.OnProbe)) {
+		if result.Err != nil {
+			failures[result.ID] = result.Err
+			continue
+		}
+		results[result.ID] = result.Value
 	}
+	return results, failures
+}
+
+// logIn calls the login handlers, all at the same time. They have no client, because
+// they make it possible.
+func (o *Operator) logIn(ctx context.Context) (map[string]*login.Connection, error) {
 	connections := map[string]*login.Connection{}
 	var problems []error
-	for _, result := range runner.Together(ctx, handlers) {
+	for _, result := range o.activityRunner(nil).Together(ctx, o.activities.Of(handler.OnLogin)) {
 		if connection, ok := result.Value.(*login.Connection); ok && connection != nil {
 			connections[result.ID] = connection
 		}
@@ -34,12 +60,12 @@ func (o *operator) logIn(ctx context.Context, handlers registry.Handlers) (map[s
 	return connections, errors.Join(problems...)
 }
 
-// runner calls the handlers of activities.
-func (o *operator) runner() activities.Runner {
+// activityRunner calls the handlers of the operator as a whole. A nil function means no client.
+func (o *Operator) activityRunner(c func() client.Client) activities.Runner {
 	return activities.Runner{
 		Logger: o.options.Logger, Backoff: o.settings.WithDefaults().Execution.Backoff,
 		Prepare: func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator) {
-			return log.IntoContext(ctx, logger), handler.Operator{Logger: logger, Client: o.client, Memo: o.memos}
+			return log.IntoContext(ctx, logger), handler.Operator{Logger: logger, Client: c, Memo: o.memos}
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -13,42 +14,61 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Add makes an operator a part of a manager of somebody else, with the connection,
-// the scheme, the client and the leader election of that.
-func Add(mgr manager.Manager, options Options) error {
-	o, err := newOperator(options.withDefaults(), mgr.GetScheme())
+// Add makes an operator a part of the manager of another program, with the manager's
+// connection, scheme, client and leader election. The operator runs when the manager
+// does.
+func Add(mgr manager.Manager, options Options) (*Operator, error) {
+	options.Scheme = mgr.GetScheme()
+	o, err := NewOperator(options)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o.added = true
-	if err := errors.Join(o.alien(), loggedIn(o.activities)); err != nil {
-		return err
+	o.claimed.Store(true)
+	if err := errors.Join(unsupportedInManager(o.settings), unsupportedLogin(o.activities)); err != nil {
+		return nil, err
 	}
-	o.client = mgr.GetClient
-	if len(o.handlers.Admission()) > 0 && options.Settings.Admission.Server == nil {
-		if options.Settings.Admission.Managed != "" {
-			return errors.New("settings.Admission.Managed needs settings.Admission.Server, by which the API servers reach the admission handlers: " +
-				"kopf.MountedServer for the webhook server of the manager, kopf.WebhookServer for one of its own")
-		}
-		if err := mount(mgr, &o.reviews); err != nil {
-			return err
-		}
-		o.mounted = true
+	if err := errors.Join(o.mount(mgr), o.addReadyzCheck(mgr)); err != nil {
+		return nil, err
 	}
-	return errors.Join(o.addReadyzCheck(mgr), o.join(mgr))
+	activities := o.newActivityHandlers(mgr.GetClient)
+	return o, addTo(mgr,
+		everyReplica(func(ctx context.Context) error { return o.runIn(ctx, mgr, activities) }),
+		everyReplica(o.whenStarted(func(r *replica) phase { return r.monitor.serveHealth })),
+		leaderOnly(o.whenStarted(func(r *replica) phase { return r.runLeader })),
+	)
 }
 
-// alien finds settings of what a manager decides, in an operator that was added to
-// one.
-func (o *operator) alien() error {
-	if !o.added {
+// runIn starts the operator in a manager that runs already, and runs it until the
+// context is done.
+func (o *Operator) runIn(ctx context.Context, mgr manager.Manager, activities *activityHandlers) error {
+	defer activities.cleanUp(ctx)
+	if err := errors.Join(o.startUp(ctx, activities), unsupportedInManager(o.settings)); err != nil {
+		return ignoreStop(ctx, err)
+	}
+	r, err := o.newReplica(mgr, activities)
+	if err != nil {
+		return ignoreStop(ctx, err)
+	}
+	return r.run(ctx)
+}
+
+// whenStarted returns a phase of the replica that begins as soon as there is a replica.
+func (o *Operator) whenStarted(of func(*replica) phase) phase {
+	return func(ctx context.Context) error {
+		if r, started := o.replica.wait(ctx); started {
+			return of(r)(ctx)
+		}
 		return nil
 	}
-	s, defaults := o.settings.WithDefaults(), settings.Default()
-	var set []string
+}
+
+// unsupportedInManager returns an error that names the settings that are the manager's.
+func unsupportedInManager(s settings.Settings) error {
+	s, defaults := s.WithDefaults(), settings.Default()
+	var unsupported []string
 	for _, group := range []struct {
 		name  string
-		given bool
+		isSet bool
 	}{
 		{"Replicas", s.Replicas != defaults.Replicas},
 		{"Metrics.Address", s.Metrics.Address != defaults.Metrics.Address},
@@ -56,38 +76,57 @@ func (o *operator) alien() error {
 		{"Networking.QPS", s.Networking.QPS != defaults.Networking.QPS},
 		{"Networking.Burst", s.Networking.Burst != defaults.Networking.Burst},
 	} {
-		if group.given {
-			set = append(set, "settings."+group.name)
+		if group.isSet {
+			unsupported = append(unsupported, "settings."+group.name)
 		}
 	}
-	if len(set) == 0 {
+	if len(unsupported) == 0 {
 		return nil
 	}
-	return fmt.Errorf("an operator in a manager cannot have %s: give it to the manager by its options", strings.Join(set, ", "))
+	return fmt.Errorf("an operator in a manager cannot have %s: give it to the manager by its options", strings.Join(unsupported, ", "))
 }
 
-// loggedIn refuses login handlers: a manager is connected already.
-func loggedIn(activities registry.Handlers) error {
+// unsupportedLogin refuses login handlers: a manager is connected already.
+func unsupportedLogin(activities registry.Handlers) error {
 	for _, d := range activities.Of(handler.OnLogin) {
 		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which has a connection: give it the Config of a login.Credentials, or use kopf.Run", d.DeclaredAt, d.ID)
 	}
 	return nil
 }
 
-// runnable is a part of the operator for the manager to run.
-type runnable struct {
-	run     func(context.Context) error
-	leading bool
+// reviewsPath is where the webhook server of a manager receives the reviews, beside
+// its other webhooks.
+const reviewsPath = "/kopf"
+
+// mount makes the webhook server of the manager receive the reviews, unless the settings
+// have a server.
+func (o *Operator) mount(mgr manager.Manager) error {
+	a := o.settings.Admission
+	switch {
+	case len(o.handlers.Admission()) == 0 || a.Server != nil:
+		return nil
+	case a.Managed != "":
+		return errors.New("settings.Admission.Managed needs settings.Admission.Server, by which the API servers reach the admission handlers: " +
+			"kopf.MountedServer for the webhook server of the manager, kopf.WebhookServer for one of its own")
+	}
+	err := handler.WithRecover(func() error { // the server panics if the path is taken
+		mgr.GetWebhookServer().Register(reviewsPath+"/", http.StripPrefix(reviewsPath, http.HandlerFunc(o.serveMounted)))
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("the admission handlers cannot be served at %s by the webhook server of the manager, "+
+			"most likely because another operator is: give one of them a Settings.Admission.Server: %w", reviewsPath, err)
+	}
+	o.mounted = true
+	return nil
 }
 
-// everywhere runs a part on every replica.
-func everywhere(run func(context.Context) error) runnable { return runnable{run, false} }
-
-// leading runs a part on the leader only.
-func leading(run func(context.Context) error) runnable { return runnable{run, true} }
-
-// Start runs the part until the context is done.
-func (r runnable) Start(ctx context.Context) error { return r.run(ctx) }
-
-// NeedLeaderElection tells the manager whether to wait for the leadership.
-func (r runnable) NeedLeaderElection() bool { return r.leading }
+// serveMounted answers reviews when the operator has started. A review that comes
+// earlier is refused; the API server then does what the webhook says about failures.
+func (o *Operator) serveMounted(w http.ResponseWriter, request *http.Request) {
+	if r, started := o.replica.get(); started {
+		r.reviews.ServeHTTP(w, request)
+		return
+	}
+	http.Error(w, "the operator has yet to start", http.StatusServiceUnavailable)
+}

@@ -13,13 +13,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
-func TestTheContextOfAHandler(t *testing.T) {
+func TestContextOfAHandler(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	pod := object.NewBody(map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "one", "namespace": "ns", "uid": "u"},
 	})
-	ctx := (&surroundings{}).context(t.Context(), reconcile.About{Body: func() *object.Body { return pod }, Logger: logger})
+	ctx := (&callContext{}).add(t.Context(), reconcile.About{Body: func() *object.Body { return pod }, Logger: logger})
 
 	child := &corev1.ConfigMap{}
 	if err := hierarchy.Adopt(ctx, child); err != nil || child.Namespace != "ns" || len(child.OwnerReferences) != 1 || child.OwnerReferences[0].Name != "one" {
@@ -28,19 +28,19 @@ func TestTheContextOfAHandler(t *testing.T) {
 	if owner, ok := hierarchy.OwnerFrom(ctx); !ok || owner.Kind != "Pod" {
 		t.Errorf("got %+v", owner)
 	}
-	// There is no recorder: nothing happens.
+	// Without a recorder, events are dropped.
 	if err := events.Info(ctx, nil, "Resized", "The volume is larger now."); err != nil || len(lines) != 0 {
 		t.Errorf("got %v, %q", err, lines)
 	}
 	if ClientFrom(t.Context()) != nil || SettingsFrom(t.Context()) != nil {
-		t.Error("there is something outside of handlers")
+		t.Error("a context that is not of a handler has a client or settings")
 	}
 }
 
 // Decoding the object would cost more than the rest of most calls.
-func TestTheObjectIsNotLookedAtForAContext(t *testing.T) {
-	(&surroundings{}).context(t.Context(), reconcile.About{Logger: logr.Discard(), Body: func() *object.Body {
-		t.Error("the object is looked at, though nobody asks for an owner")
+func TestContextDoesNotDecodeTheObject(t *testing.T) {
+	(&callContext{}).add(t.Context(), reconcile.About{Logger: logr.Discard(), Body: func() *object.Body {
+		t.Error("the object is decoded, though nothing asks for an owner")
 		return object.NewBody(nil)
 	}})
 }

@@ -14,29 +14,29 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// nobody is an API server that does not answer.
-func nobody() *rest.Config { return &rest.Config{Host: "http://127.0.0.1:1"} }
+// unreachable is an API server that does not answer.
+func unreachable() *rest.Config { return &rest.Config{Host: "http://127.0.0.1:1"} }
 
 func TestDefaultsOfOptions(t *testing.T) {
-	options := Options{Config: nobody()}.withDefaults()
+	options := Options{Config: unreachable()}.withDefaults()
 	if options.Scheme != scheme.Scheme || options.Logger.GetSink() == nil {
 		t.Errorf("got %+v", options)
 	}
-	c, err := newConnection(t.Context(), &operator{options: options}).config()
-	if err != nil || c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != nobody().Host {
+	c, err := newConnection(t.Context(), &Operator{options: options}).config()
+	if err != nil || c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != unreachable().Host {
 		t.Fatalf("got %+v, %v", c, err)
 	}
 	if c.Dial != nil {
-		t.Error("client-go's own way to connect is the default: clients share their connections then")
+		t.Error("clients share connections only if they dial as client-go does")
 	}
 }
 
 // The configuration belongs to the developer, who may use it for other things.
-func TestOptionsAreLeftAsTheyAre(t *testing.T) {
+func TestOptionsAreNotChanged(t *testing.T) {
 	given := &rest.Config{Host: "http://a", QPS: 1, UserAgent: "mine"}
 	var s settings.Settings
 	s.Networking.QPS, s.Networking.ConnectTimeout = -1, time.Second
-	c, err := newConnection(t.Context(), &operator{options: Options{Config: given}, settings: s}).config()
+	c, err := newConnection(t.Context(), &Operator{options: Options{Config: given}, settings: s}).config()
 	if err != nil || given.QPS != 1 || given.Burst != 0 {
 		t.Errorf("got %+v, %v", given, err)
 	}
@@ -45,23 +45,22 @@ func TestOptionsAreLeftAsTheyAre(t *testing.T) {
 	}
 }
 
-// The configuration of a login handler is the one that is used.
-func TestALoginHandlerConnectsTheOperator(t *testing.T) {
+func TestLoginHandlerConnectsTheOperator(t *testing.T) {
 	call := func(_ context.Context, a *handler.Activity) (any, error) {
 		if a.Client() != nil {
 			t.Error("there is a client before the login")
 		}
-		return &login.Connection{Config: nobody()}, nil
+		return &login.Connection{Config: unreachable()}, nil
 	}
 	var r registry.Registry
 	r.Add(handler.ForOperator(handler.OnLogin, handler.Function{Activity: call}, handler.ID("login")))
-	o, err := newOperator(Options{Registry: &r}.withDefaults(), scheme.Scheme)
+	o, err := NewOperator(Options{Registry: &r})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := newConnection(t.Context(), o)
 	defer c.close()
-	if config, err := c.config(); err != nil || config.Host != nobody().Host || config.QPS != settings.DefaultQPS {
+	if config, err := c.config(); err != nil || config.Host != unreachable().Host || config.QPS != settings.DefaultQPS {
 		t.Errorf("got %v, %v", config, err)
 	}
 }

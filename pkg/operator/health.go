@@ -6,85 +6,90 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/health"
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// serveHealth answers the kubelet, if that is asked for, until the context is done.
+// monitor shows the state of the operator to others: to the kubelet, to the readiness of
+// a manager, and in the metrics.
 //
 // Specification: Health-checks.
-func (o *operator) serveHealth(ctx context.Context) error {
-	select {
-	case <-o.begun:
-	case <-ctx.Done():
-		return nil
+type monitor struct {
+	settings settings.Health
+	operator health.Operator
+	probes   health.Probes
+	metrics  *metrics.Metrics
+	logger   logr.Logger
+}
+
+// newMonitor makes the monitor of an engine, and of the admission beside it.
+func newMonitor(engine *reconcile.Engine, a *admission, probes health.Probes, logger logr.Logger) *monitor {
+	engine.Metrics.Observe(engine.State)
+	return &monitor{
+		settings: engine.Settings.Health, operator: healthOf(engine, a),
+		probes: probes, metrics: engine.Metrics, logger: logger.WithName("health"),
 	}
-	s := o.settings.WithDefaults().Health
-	if s.Address == "" {
+}
+
+// serveHealth answers the kubelet until the context is done, if there is an address.
+func (m *monitor) serveHealth(ctx context.Context) error {
+	if m.settings.Address == "" {
 		return nil
 	}
 	return health.New(health.Options{
-		Settings: s, Probes: o.probe, Operator: o.visible(), Logger: o.options.Logger.WithName("health"),
+		Settings: m.settings, Probes: m.probes, Operator: m.operator, Logger: m.logger,
 	}).Start(ctx)
 }
 
-// asked is an engine with admission handlers beside it.
-type asked struct {
+// check returns an error that says why the operator is not ready.
+func (m *monitor) check(request *http.Request) error {
+	return health.ReadyCheck(m.operator, m.settings.MaxQueueAge)(request)
+}
+
+// healthOf returns what the health of the operator depends on.
+func healthOf(engine *reconcile.Engine, a *admission) health.Operator {
+	if a == nil {
+		return engine
+	}
+	return engineWithAdmission{engine, a}
+}
+
+// engineWithAdmission is an engine with admission handlers, whose readiness depends on
+// both.
+type engineWithAdmission struct {
 	*reconcile.Engine
-	admissions *admissions
+	admission *admission
 }
 
-// AdmissionProblem is why the API servers cannot ask the handlers yet.
-func (a asked) AdmissionProblem() string {
-	select {
-	case <-a.admissions.reachable:
+// AdmissionProblem returns why the API servers cannot call the handlers yet; empty if they can.
+func (e engineWithAdmission) AdmissionProblem() string {
+	if e.admission.isPublished() {
 		return ""
-	default:
-		return "the API servers do not know yet where to ask"
 	}
+	return "the API servers do not know yet where to ask"
 }
 
-// visible is what the health of the operator depends on.
-func (o *operator) visible() health.Operator {
-	if o.admissions == nil {
-		return o.engine
-	}
-	return asked{o.engine, o.admissions}
-}
-
-// probe calls the probe handlers.
-func (o *operator) probe(ctx context.Context) (results map[string]any, failures map[string]error) {
-	results, failures = map[string]any{}, map[string]error{}
-	for _, result := range o.runner().Once(ctx, o.activities.Of(handler.OnProbe)) {
-		if result.Err != nil {
-			failures[result.ID] = result.Err
-			continue
-		}
-		results[result.ID] = result.Value
-	}
-	return results, failures
-}
-
-// addReadyzCheck makes the readiness of the operator a part of that of the manager,
-// if that is asked for.
-func (o *operator) addReadyzCheck(mgr manager.Manager) error {
-	s := o.options.Settings.WithDefaults().Health
-	if s.ManagerCheck == "" {
+// addReadyzCheck adds the readiness of the operator to that of the manager, if the
+// settings name a check.
+func (o *Operator) addReadyzCheck(mgr manager.Manager) error {
+	name := o.options.Settings.Health.ManagerCheck
+	if name == "" {
 		return nil
 	}
-	err := mgr.AddReadyzCheck(s.ManagerCheck, func(request *http.Request) error {
-		select {
-		case <-o.begun:
-			return health.ReadyCheck(o.visible(), s.MaxQueueAge)(request)
-		default:
+	err := mgr.AddReadyzCheck(name, func(request *http.Request) error {
+		r, started := o.replica.get()
+		if !started {
 			return errors.New("the operator has yet to start")
 		}
+		return r.monitor.check(request)
 	})
 	if err != nil {
-		return fmt.Errorf("the check %q (settings.Health.ManagerCheck) cannot be added to the manager: %w", s.ManagerCheck, err)
+		return fmt.Errorf("the check %q (settings.Health.ManagerCheck) cannot be added to the manager: %w", name, err)
 	}
 	return nil
 }

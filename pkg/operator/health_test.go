@@ -7,18 +7,18 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
-// An operator is not ready before the API servers can ask its admission handlers.
-func TestTheHealthOfAdmissions(t *testing.T) {
-	o := &operator{parts: &parts{engine: reconcile.New(reconcile.Config{})}}
-	if _, is := o.visible().(health.AdmissionOperator); is {
+// An operator is not ready before the API servers can call its admission handlers.
+func TestHealthDependsOnAdmission(t *testing.T) {
+	engine := reconcile.New(reconcile.Config{})
+	if _, is := healthOf(engine, nil).(health.AdmissionOperator); is {
 		t.Error("there are no admission handlers")
 	}
-	o.admissions = &admissions{reachable: make(chan struct{})}
-	seen, is := o.visible().(health.AdmissionOperator)
+	a := &admission{server: &admissionServer{published: make(chan struct{})}}
+	seen, is := healthOf(engine, a).(health.AdmissionOperator)
 	if !is || seen.AdmissionProblem() == "" {
-		t.Error("nobody knows of the admission handlers")
+		t.Error("the cluster does not know the server yet")
 	}
-	close(o.admissions.reachable)
+	close(a.server.published)
 	if problem := seen.AdmissionProblem(); problem != "" {
 		t.Errorf("got %q", problem)
 	}

@@ -1,8 +1,13 @@
 package operator
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"os"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -11,24 +16,23 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// manager is what runs the operator, and nothing else.
-func (c *connection) manager() (manager.Manager, error) {
+// newManager makes the manager that runs the operator and nothing else.
+func (c *connection) newManager() (manager.Manager, error) {
 	config, err := c.config()
 	if err != nil {
 		return nil, err
 	}
-	s := c.settings.WithDefaults()
-	logger := murmur(c.options.Logger.WithName("manager"))
+	s, logger := c.operator.settings.WithDefaults(), c.operator.options.Logger
 	options := manager.Options{
-		Scheme:                  c.options.Scheme,
-		Logger:                  logger,
+		Scheme:                  c.operator.options.Scheme,
+		Logger:                  quiet(logger.WithName("manager")),
 		Metrics:                 metricsOptions(s.Metrics),
 		HealthProbeBindAddress:  "0",
 		GracefulShutdownTimeout: ptr.To(s.Execution.ShutdownTimeout),
 		Controller:              crconfig.Controller{SkipNameValidation: ptr.To(true)},
-		NewClient:               liveClient(c.options.Logger.WithName("client")),
+		NewClient:               liveClient(logger.WithName("client")),
 	}
-	elect(&options, s.Replicas)
+	setElection(&options, s.Replicas)
 	mgr, err := ctrl.NewManager(config, options)
 	switch {
 	case err == nil:
@@ -40,8 +44,8 @@ func (c *connection) manager() (manager.Manager, error) {
 	}
 }
 
-// elect makes the manager take part in an election, if there is one.
-func elect(options *manager.Options, r settings.Replicas) {
+// setElection makes the manager take part in the election, if there is one.
+func setElection(options *manager.Options, r settings.Replicas) {
 	if !r.LeaderElection {
 		return
 	}
@@ -50,4 +54,63 @@ func elect(options *manager.Options, r settings.Replicas) {
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &r.LeaseDuration, &r.RenewDeadline, &r.RetryPeriod
 	// The next leader need not wait; nothing of this one works by then.
 	options.LeaderElectionReleaseOnCancel = true
+}
+
+// addTo adds runnables to a manager.
+func addTo(mgr manager.Manager, runnables ...runnable) error {
+	for _, r := range runnables {
+		if err := mgr.Add(r); err != nil {
+			return fmt.Errorf("the operator cannot be added to the manager: %w", err)
+		}
+	}
+	return nil
+}
+
+// phase is a part of an operator's life. It returns when the context is done and
+// nothing of it runs any longer, or when it cannot go on.
+type phase = func(context.Context) error
+
+// runnable is a phase for a manager to run.
+type runnable struct {
+	phase
+	leaderOnly bool
+}
+
+// everyReplica makes a runnable for every replica.
+func everyReplica(p phase) runnable { return runnable{p, false} }
+
+// leaderOnly makes a runnable for the leader.
+func leaderOnly(p phase) runnable { return runnable{p, true} }
+
+// Start runs the phase.
+func (r runnable) Start(ctx context.Context) error { return r.phase(ctx) }
+
+// NeedLeaderElection tells the manager whether to wait for the leadership.
+func (r runnable) NeedLeaderElection() bool { return r.leaderOnly }
+
+// leaseOf returns the lease by which replicas elect their leader; empty if there is no
+// election.
+func leaseOf(r settings.Replicas) types.NamespacedName {
+	if !r.LeaderElection {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: cmp.Or(r.LeaseNamespace, podNamespace()), Name: r.LeaseName}
+}
+
+// leaseName returns the lease as people write it; empty if there is no election.
+func leaseName(r settings.Replicas) string {
+	if !r.LeaderElection {
+		return ""
+	}
+	return leaseOf(r).String()
+}
+
+// podNamespace returns the namespace in which the operator runs; empty outside of a
+// cluster.
+func podNamespace() string {
+	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }

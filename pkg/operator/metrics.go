@@ -15,37 +15,38 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// newMetrics makes the metrics of an operator, beside those of controller-runtime:
-// whoever serves the ones serves the others.
+// newMetrics makes the metrics of an operator in the registry of controller-runtime:
+// every server of the one serves the other.
 func newMetrics(s settings.Settings) (*metrics.Metrics, error) {
 	return metrics.New(crmetrics.Registry, cmp.Or(s.Name, settings.DefaultName))
 }
 
-// metricsOptions are how the manager of an operator serves all of them.
+// metricsOptions returns how the operator's own manager serves the metrics.
 func metricsOptions(m settings.Metrics) metricsserver.Options {
 	if m.Address == "" {
-		return metricsserver.Options{BindAddress: "0"} // which is nowhere
+		return metricsserver.Options{BindAddress: "0"} // nowhere
 	}
 	options := metricsserver.Options{BindAddress: m.Address, SecureServing: m.Secure}
 	if m.Secure {
-		options.FilterProvider = permitted
-		options.TLSOpts = []func(*tls.Config){strict}
+		options.FilterProvider = authorize
+		options.TLSOpts = []func(*tls.Config){restrictTLS}
 	}
 	return options
 }
 
-// strict allows no old versions of TLS, and no HTTP/2: one reader asks now and then,
-// which is not worth the attacks that many streams in one connection make possible.
-func strict(c *tls.Config) {
+// restrictTLS permits neither old versions of TLS nor HTTP/2: with one reader that
+// asks now and then, many streams in one connection are only a means of attack.
+func restrictTLS(c *tls.Config) {
 	c.MinVersion = tls.VersionTLS12
 	c.NextProtos = []string{"http/1.1"}
 }
 
-// permitted lets those read whom the cluster permits it.
-func permitted(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
-	guard, err := access.New(config, httpClient)
+// authorize serves the metrics to readers that the cluster permits to read them.
+// Package access says why this is not the filter of controller-runtime.
+func authorize(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
+	filter, err := access.New(config, httpClient)
 	if err != nil {
 		return nil, err
 	}
-	return func(log logr.Logger, next http.Handler) (http.Handler, error) { return guard.Wrap(log, next), nil }, nil
+	return func(log logr.Logger, next http.Handler) (http.Handler, error) { return filter.Wrap(log, next), nil }, nil
 }

@@ -8,54 +8,47 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// peers are the other operators of the same objects; nil: nobody looks for them.
-type peers struct {
+// peeringMember is the operator among other operators of the same objects, in one
+// peering for the cluster or in one for each of its namespaces. Nil: it runs standalone.
+type peeringMember struct {
 	*peering.Peering
-	notify func(paused bool)
+	namespaced bool
 }
 
-// newPeers finds the place where the operator meets its peers: one for the whole
-// cluster, or one in each of its namespaces.
-func newPeers(mgr manager.Manager, o *operator) (*peers, error) {
-	s := o.settings.WithDefaults()
+// newPeeringMember prepares the peering. It calls notify when the peers pause the
+// operator or let it go on.
+func newPeeringMember(mgr manager.Manager, o *Operator, s settings.Settings, notify func(paused bool)) (*peeringMember, error) {
 	if s.Peering.Standalone {
-		return nil, nil //nolint:nilnil // nil is nobody
+		return nil, nil //nolint:nilnil // nil is an operator without peers
 	}
-	p := &peers{}
-	var err error
-	p.Peering, err = peering.New(mgr.GetConfig(), mgr.GetHTTPClient(), peering.Options{
+	namespaced := len(s.Scope.Namespaces) > 0
+	member, err := peering.New(mgr.GetConfig(), mgr.GetHTTPClient(), peering.Options{
 		Settings: s.Peering, Logger: o.options.Logger.WithName("peering"),
-		Namespaced: len(s.Scope.Namespaces) > 0, Namespaces: selector.Namespaces(s.Scope.Namespaces).Names(),
-		Lease:  nameOf(leaseOf(s.Replicas)),
-		Notify: func(paused bool) { p.notify(paused) },
+		Namespaced: namespaced, Namespaces: selector.Namespaces(s.Scope.Namespaces).Names(),
+		Lease:  leaseName(s.Replicas),
+		Notify: notify,
 	})
-	return p, err
+	return &peeringMember{member, namespaced}, err
 }
 
-// join prepares an engine for its peers: it begins paused, until they have been
-// looked at.
-func (p *peers) join(config *reconcile.Config) {
+// startPaused makes the engine start paused, until the peers are known, and report its
+// namespaces to the peering.
+func (p *peeringMember) startPaused(engine *reconcile.Config) {
 	if p == nil {
 		return
 	}
-	config.Paused = true
-	if len(config.Settings.Scope.Namespaces) > 0 {
-		config.Scoped = p.SetNamespaces
+	engine.Paused = true
+	if p.namespaced {
+		engine.Scoped = p.SetNamespaces
 	}
 }
 
-// pause makes the engine pause when the peers demand it.
-func (p *peers) pause(engine *reconcile.Engine) {
-	if p != nil {
-		p.notify = engine.SetPaused
-	}
-}
-
-// around is the work of the operator, with an entry among the peers as long as it
-// lasts.
-func (p *peers) around(ctx context.Context, work func(context.Context) error) error {
+// during does the work of a leader, which has an entry among the peers until the work
+// has ended.
+func (p *peeringMember) during(ctx context.Context, work func(context.Context) error) error {
 	if p == nil {
 		return work(ctx)
 	}

@@ -2,30 +2,31 @@ package operator
 
 import "github.com/go-logr/logr"
 
-// hushed is the log of a manager that nobody but the operator knows of. Its comings and
-// goings are of no interest. What it takes for errors it also returns; the rest is the
-// unrest of an orderly end.
-type hushed struct{ logr.LogSink }
+// quietSink is the log of a manager that only the operator knows. Its routine is of
+// no interest. It returns what it logs as errors; the rest is the noise of an orderly
+// shutdown.
+type quietSink struct{ logr.LogSink }
 
-// hush is how far down the manager's lines are.
-const hush = 2
+// quietLevel is the verbosity of the manager's lines.
+const quietLevel = 2
 
-func murmur(logger logr.Logger) logr.Logger {
+// quiet returns a logger whose lines, errors included, are written at quietLevel.
+func quiet(logger logr.Logger) logr.Logger {
 	if logger.GetSink() == nil {
 		return logger
 	}
-	return logr.New(hushed{logger.GetSink()}).V(hush)
+	return logr.New(quietSink{logger.GetSink()}).V(quietLevel)
 }
 
-// Error makes a line like any other.
-func (h hushed) Error(err error, message string, values ...any) {
-	h.Info(hush, message, append(values, "error", err)...)
+// Error writes the error as a line at quietLevel.
+func (q quietSink) Error(err error, message string, values ...any) {
+	q.Info(quietLevel, message, append(values, "error", err)...)
 }
 
-// WithValues keeps the lines down.
-func (h hushed) WithValues(values ...any) logr.LogSink {
-	return hushed{h.LogSink.WithValues(values...)}
+// WithValues returns a quiet sink with the values.
+func (q quietSink) WithValues(values ...any) logr.LogSink {
+	return quietSink{q.LogSink.WithValues(values...)}
 }
 
-// WithName keeps the lines down.
-func (h hushed) WithName(name string) logr.LogSink { return hushed{h.LogSink.WithName(name)} }
+// WithName returns a quiet sink with the name.
+func (q quietSink) WithName(name string) logr.LogSink { return quietSink{q.LogSink.WithName(name)} }

@@ -10,13 +10,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
-func TestTheCatalogueKeepsWhatCannotBeSeenNow(t *testing.T) {
+func TestResourceMapKeepsGroupsThatCannotBeAsked(t *testing.T) {
 	resource := func(group, plural string) selector.Resource {
 		return selector.Resource{Group: group, Version: "v1", Plural: plural}
 	}
-	served := &catalogue{}
-	served.update(discovery.Snapshot{Resources: []selector.Resource{resource("a", "as"), resource("b", "bs"), resource("c", "cs")}})
-	served.update(discovery.Snapshot{
+	known := &resourceMap{}
+	known.update(discovery.Snapshot{Resources: []selector.Resource{resource("a", "as"), resource("b", "bs"), resource("c", "cs")}})
+	known.update(discovery.Snapshot{
 		Resources: []selector.Resource{resource("a", "others")},
 		Failed:    map[schema.GroupVersion]error{{Group: "b", Version: "v1"}: errors.New("it is down")},
 	})
@@ -26,11 +26,11 @@ func TestTheCatalogueKeepsWhatCannotBeSeenNow(t *testing.T) {
 		{Group: "b", Version: "v1", Resource: "bs"}:     true,
 		{Group: "c", Version: "v1", Resource: "cs"}:     false,
 	} {
-		if _, found := served.find(gvr); found != want {
+		if _, found := known.find(gvr); found != want {
 			t.Errorf("%s: found %v", gvr, found)
 		}
 	}
-	if all := served.all(); len(all) != 2 || all[0].Plural != "bs" || all[1].Plural != "others" {
+	if all := known.all(); len(all) != 2 || all[0].Plural != "bs" || all[1].Plural != "others" {
 		t.Errorf("got %v", all)
 	}
 }

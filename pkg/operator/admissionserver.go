@@ -1,0 +1,142 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/webhook/configurations"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
+)
+
+// admissionServer is the server of the settings (Admission.Server), with the
+// configurations by which the cluster finds it.
+type admissionServer struct {
+	server         settings.AdmissionServer
+	endpoint       settings.AdmissionEndpoint // of the cluster; without handler
+	configurations *configurations.Manager
+	logger         logr.Logger
+
+	publishOnce sync.Once
+	published   chan struct{} // closed when the cluster knows the address
+}
+
+func newAdmissionServer(server settings.AdmissionServer, mgr manager.Manager, s settings.Settings, logger logr.Logger) (*admissionServer, error) {
+	// A client of its own, because the scheme of the operator need not know the types.
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient()})
+	if err != nil {
+		return nil, fmt.Errorf("the cluster cannot be told about the admission handlers: %w", err)
+	}
+	endpoint, err := servers.NewEndpoint(mgr.GetConfig(), live)
+	if err != nil {
+		return nil, err
+	}
+	return &admissionServer{
+		server: server, endpoint: endpoint, logger: logger, published: make(chan struct{}),
+		configurations: configurations.NewManager(live, configurations.OptionsFor(s, podNamespace(), leaseOf(s.Replicas)), logger),
+	}, nil
+}
+
+// serve serves reviews until the context is done.
+func (a *admission) serve(ctx context.Context, reviews http.Handler) error {
+	if a == nil || a.server == nil {
+		return nil
+	}
+	return a.server.receive(ctx, reviews)
+}
+
+// receive runs the server. When the context is done, it cancels the reviews that are
+// not answered after the reserve.
+func (s *admissionServer) receive(ctx context.Context, reviews http.Handler) error {
+	answering, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(reserve, abandon) })()
+	endpoint := s.configurations.Endpoint(cancelWith(answering, reviews), s.endpoint)
+	publish := endpoint.Publish
+	endpoint.Publish = func(ctx context.Context, config admissionregistrationv1.WebhookClientConfig) error {
+		err := publish(ctx, config)
+		if err == nil {
+			s.publishOnce.Do(func() { close(s.published) })
+		}
+		return err
+	}
+	if err := s.server.Serve(log.IntoContext(ctx, s.logger), endpoint); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the admission server (Settings.Admission.Server) has failed: %w", err)
+	}
+	return nil
+}
+
+// cancelWith cancels the requests that are not answered yet when the context is done.
+func cancelWith(answering context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(answering, cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// isPublished reports whether the API servers can reach the admission handlers.
+func (a *admission) isPublished() bool {
+	if a == nil || a.server == nil {
+		return true
+	}
+	select {
+	case <-a.server.published:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitPublished waits until the API servers can reach the admission handlers. It
+// returns false if the context is done first.
+func (a *admission) waitPublished(ctx context.Context) bool {
+	if a == nil || a.server == nil {
+		return true
+	}
+	select {
+	case <-a.server.published:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// unpublishTimeout is how long the cluster may take to forget the admission handlers.
+const unpublishTimeout = 10 * time.Second
+
+// maintain keeps the configurations up to date during the work of a leader. They are
+// cleaned up after it, unless the leadership is lost: the next leader keeps them then.
+func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(context.Context) error) error {
+	if a == nil || a.server == nil {
+		return work(ctx)
+	}
+	leading, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var maintaining sync.WaitGroup
+	maintaining.Go(func() { a.server.configurations.RunLeader(leading) })
+	err := work(ctx)
+	if !isLost() {
+		a.server.unpublish(ctx)
+	}
+	stop()
+	maintaining.Wait()
+	return err
+}
+
+func (s *admissionServer) unpublish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unpublishTimeout)
+	defer cancel()
+	if err := s.configurations.Cleanup(ctx); err != nil {
+		s.logger.Error(err, "The configurations of the admission handlers are left in the cluster.")
+	}
+}

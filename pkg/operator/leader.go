@@ -1,0 +1,85 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// runLeader handles the objects until the context is done and no handler is running any
+// longer. What ends after it, in this order: the configurations of the admission
+// handlers, the cleanup handlers, the entry among the peers, and the lease, which is the
+// manager's.
+func (r *replica) runLeader(ctx context.Context) (err error) {
+	if r.settings.Replicas.LeaderElection {
+		r.logger.Info("This replica leads: it handles the objects.")
+	}
+	ctx, resign := r.leadership.begin(ctx)
+	defer func() { resign(err) }()
+	return r.peering.during(ctx, func(ctx context.Context) error {
+		defer r.activities.cleanUp(ctx)
+		return r.admission.maintain(ctx, r.engine.Aborted, r.work)
+	})
+}
+
+// work handles the objects. Handlers that do not return when they are cancelled are
+// abandoned: nothing can stop them, and the others must not wait for them.
+func (r *replica) work(ctx context.Context) error {
+	grace := r.settings.Execution.GracePeriod
+	done := make(chan error, 1)
+	go func() { done <- r.engine.Work(ctx) }()
+	late := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(grace+reserve, func() { close(late) })
+	})()
+	select {
+	case err := <-done:
+		return err
+	case <-late:
+		return fmt.Errorf("some handlers have not returned after the grace period of %s, although they were cancelled: they are left behind", grace)
+	}
+}
+
+// leadership is the time in which a replica leads: never, or once. The zero value is
+// ready to use.
+type leadership struct {
+	mu     sync.Mutex
+	ended  bool
+	cancel context.CancelFunc // asks the leader to stop; nil: there was none
+	over   chan struct{}      // closed when the leader has stopped
+	err    error              // of the leader, when it is over
+}
+
+// begin begins the leadership. The context ends with the given one, or with a call of
+// end, which may have been made before. The leader calls resign when it has stopped.
+func (l *leadership) begin(ctx context.Context) (leading context.Context, resign func(error)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	if l.ended {
+		cancel()
+	}
+	over := make(chan struct{})
+	l.cancel, l.over = cancel, over
+	return ctx, func(err error) {
+		cancel()
+		l.err = err
+		close(over)
+	}
+}
+
+// end asks the leader to stop, and waits until it has. No other leadership can begin
+// after that. It returns the error of the leader; nil if there was none.
+func (l *leadership) end() error {
+	l.mu.Lock()
+	l.ended = true
+	cancel, over := l.cancel, l.over
+	l.mu.Unlock()
+	if cancel == nil {
+		return nil
+	}
+	cancel()
+	<-over
+	return l.err
+}

@@ -1,0 +1,47 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+func TestNoLeadershipBeginsAfterTheEnd(t *testing.T) {
+	var leadership leadership
+	if err := leadership.end(); err != nil {
+		t.Errorf("got %v", err)
+	}
+	ctx, resign := leadership.begin(t.Context())
+	if ctx.Err() == nil {
+		t.Error("a leadership has begun")
+	}
+	resign(nil)
+}
+
+func TestEndOfALeadershipWaitsForTheLeader(t *testing.T) {
+	var leadership leadership
+	ctx, resign := leadership.begin(t.Context())
+	failed, stopped := errors.New("no"), false
+	go func() {
+		<-ctx.Done()
+		stopped = true // a data race unless end waits
+		resign(failed)
+	}()
+	for range 2 {
+		if err := leadership.end(); !errors.Is(err, failed) || !stopped {
+			t.Errorf("got %v, %v", err, stopped)
+		}
+	}
+}
+
+func TestLeadershipEndsWithItsContext(t *testing.T) {
+	var leadership leadership
+	ctx, cancel := context.WithCancel(t.Context())
+	leading, resign := leadership.begin(ctx)
+	cancel()
+	<-leading.Done()
+	resign(nil)
+	if err := leadership.end(); err != nil {
+		t.Errorf("got %v", err)
+	}
+}
