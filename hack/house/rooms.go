@@ -11,24 +11,22 @@ import (
 // enginePackage holds the engine.
 const enginePackage = "pkg/reconcile"
 
-// rooms assigns the engine's files to rooms. A room that has become a package has the
-// path of the package, below the engine's; its files need no entry. The files are
-// those of today, and of the time before the engine was divided into packages.
+// rooms assigns the engine's files to rooms. A room that is a package by now has the
+// path of the package, below the engine's; its files need no entry. The table names the
+// files of today, and those of the time before the engine was divided into packages.
 var rooms = map[string]string{
-	"engine":     "doc engine health measure",
-	"workers":    "work pause",
+	"engine":     "doc engine health measure resource",
+	"workers":    "work workers pause",
 	"queue":      "internal/queue queue key line",
-	"indexing":   "index listen",
-	"watching":   "internal/watch orchestrate follow leave served stream warn watch gate",
-	"unwatching": "depart",
-	"failover":   "catchup",
-	"memory":     "memory memo",
-	"pass":       "pass observe record report mention",
-	"events":     "deliver",
-	"detection":  "internal/record cycle first",
-	"execution":  "execute",
-	"background": "attend background",
-	"writing":    "internal/write write attempt intent held",
+	"indexing":   "index listen consumer",
+	"watching":   "internal/watch orchestrate follow leave depart served stream warn watch gate",
+	"failover":   "catchup failover",
+	"state":      "memory memo objectstate",
+	"pass":       "pass observe record deliver attend held execute mention objectref eventhandler detect update outcome backgroundsync condition",
+	"reporting":  "internal/report report",
+	"cycle":      "internal/record cycle first",
+	"background": "background",
+	"writing":    "internal/write write attempt intent",
 	"conflicts":  "refuse dispute concede",
 }
 
