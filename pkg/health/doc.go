@@ -1,17 +1,24 @@
-// Package health tells the kubelet, over HTTP, how an operator does.
+// Package health serves the liveness and readiness endpoints of an operator.
 //
-// The liveness endpoint shows the results of the probe handlers: whether the
-// process should be killed and started again. The readiness endpoint shows every
-// watch, the queue, and whether the operator handles objects at all: whether a
-// person should look at it. docs/health.md has examples.
+// The liveness endpoint returns the results of the probe handlers: they decide
+// whether the kubelet restarts the process. The readiness endpoint reports every
+// watch, the queue, and whether the operator handles objects: it shows whether the
+// operator needs attention. See docs/health.md for examples.
+//
+// Readiness does not use controller-runtime's healthz handler, because that handler
+// withholds the reason of a failed check: here the reason is the point. Responses
+// can be public nevertheless, because this package writes the reasons itself.
 //
 // # Invariants
 //
-//   - Answers have only words of ours and what probe handlers return: no errors of
-//     handlers or of the API server, which may quote objects. Those are in the log.
-//   - However many ask, the probe handlers are called once in a while.
-//   - A replica that stands by and an operator that is paused are ready: they could
-//     work at once.
+//   - Responses contain only text of this package and the results of probe handlers.
+//     They never contain errors of handlers or of the API server, which may quote
+//     objects; these errors are logged.
+//   - The probe handlers run at most once per TTL, however many requests arrive.
+//   - A standby replica and a paused operator are ready: they can start to work at
+//     any moment.
+//
+// This package carries no compatibility promise.
 //
 // Specification: Health-checks.
 package health

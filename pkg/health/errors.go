@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// describeError says what kind of an error of the API it is. Its own words may quote
-// what was sent, and this is read by whoever reaches the port.
+// describeError describes the kind of an error of the API. The message of the error
+// may quote the request, and anybody who reaches the port can read the response.
 func describeError(err error) string {
 	var network net.Error
 	switch {
@@ -18,12 +18,12 @@ func describeError(err error) string {
 	case apierrors.IsUnauthorized(err):
 		return "the API server does not accept the operator's credentials"
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		return "the API server does not have it"
+		return "the API server does not serve it"
 	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err):
-		return "the API server is overloaded or not available"
+		return "the API server is overloaded or unavailable"
 	case errors.As(err, &network), errors.Is(err, context.DeadlineExceeded):
 		return "the API server cannot be reached"
 	default:
-		return "the log tells why"
+		return "see the log for the reason"
 	}
 }

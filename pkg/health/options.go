@@ -10,29 +10,29 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Operator is whom the readiness is asked of: a reconcile.Engine. Its methods are
-// called from many goroutines, and must be quick.
+// Operator reports what readiness depends on; reconcile.Engine implements it. Its
+// methods are called concurrently and must return quickly.
 type Operator interface {
 	Watching() []reconcile.Watching
 	State() metrics.State
 }
 
-// AdmissionOperator is an Operator that API servers ask about objects.
+// AdmissionOperator is an Operator that serves admission reviews.
 type AdmissionOperator interface {
-	// AdmissionProblem is why they cannot ask yet; empty: they can.
+	// AdmissionProblem returns why API servers cannot send reviews yet, or "" if they
+	// can.
 	AdmissionProblem() string
 }
 
-// Probes calls all probe handlers, and returns what they have returned, and which
-// of them have failed, each by its id. Who has failed is in the second one only.
-// The handlers' errors are for the log, which is the business of the function.
+// Probes calls all probe handlers. It returns the results of those that succeeded and
+// the errors of those that failed, by handler ID. The function itself logs the errors.
 type Probes func(ctx context.Context) (results map[string]any, failures map[string]error)
 
-// Options are what a Server needs.
+// Options configure a Server.
 type Options struct {
-	// Settings are complete: with an address, and with the defaults of the rest.
+	// Settings must have an address, and the defaults filled in.
 	Settings settings.Health
-	// Probes calls the probe handlers; nil: there are none.
+	// Probes calls the probe handlers; nil means there are none.
 	Probes Probes
 	// Operator is asked for the readiness.
 	Operator Operator

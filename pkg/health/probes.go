@@ -11,25 +11,24 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// errProbeTimeout is all that there is to say of handlers that have not returned.
-var errProbeTimeout = errors.New("the probe handlers have not returned in time")
+// errProbeTimeout reports handlers that have not returned.
+var errProbeTimeout = errors.New("the probe handlers did not return in time")
 
-// prober calls the probe handlers, and keeps what they return for a while. It is
-// safe for concurrent use.
+// prober calls the probe handlers, and caches their results. It is safe for
+// concurrent use.
 type prober struct {
 	probes Probes
-	ttl    time.Duration // for which an answer is kept, and for which it is waited
+	ttl    time.Duration // of a cached response, and the time limit of a call
 	log    logr.Logger
 
 	mu       sync.Mutex
 	last     response
 	lastTime time.Time     // zero: never
-	running  chan struct{} // closed when the handlers have returned; nil: nobody calls them
+	running  chan struct{} // closed when the handlers have returned; nil: no call is running
 }
 
-// get returns the last answer, or calls the handlers if that is too old: once,
-// however many ask meanwhile. Nobody waits longer than he wants to, or than the
-// handlers should take.
+// get returns the cached response, or calls the handlers if it has expired: once for
+// all concurrent requests. It returns early when the context or the TTL ends.
 func (p *prober) get(ctx context.Context) (response, error) {
 	last, running := p.cached()
 	if running == nil {
@@ -47,7 +46,8 @@ func (p *prober) get(ctx context.Context) (response, error) {
 	}
 }
 
-// cached is the last answer, or nothing and when there is a new one.
+// cached returns the cached response, or a channel that is closed when there is a new
+// one.
 func (p *prober) cached() (last response, running <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,8 +62,8 @@ func (p *prober) cached() (last response, running <-chan struct{}) {
 	return response{}, p.running
 }
 
-// refresh calls the handlers. It belongs to no request: who has asked first may be
-// gone before they return.
+// refresh calls the handlers. It does not use the context of a request: the client
+// that came first may disconnect before the handlers return.
 func (p *prober) refresh() {
 	current := p.callProbes()
 	p.mu.Lock()
@@ -85,8 +85,8 @@ func (p *prober) callProbes() response {
 		return nil
 	})
 	if err != nil {
-		p.log.Error(err, "The probes cannot be made.", handler.StackValues(err)...)
-		return errorResponse("the probes cannot be made; the log tells why")
+		p.log.Error(err, "The probe handlers cannot be called.", handler.StackValues(err)...)
+		return errorResponse("the probe handlers cannot be called; see the log for the reason")
 	}
 	return current
 }

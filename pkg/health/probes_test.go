@@ -24,32 +24,32 @@ func newTestServer(probes Probes) *Server {
 	return New(Options{Settings: s, Probes: probes, Operator: &fake{}, Logger: logr.Discard()})
 }
 
-// request is the answer to a request.
+// request returns the response to a request.
 func request(s *Server, path string) (status int, body string) {
 	recorder := httptest.NewRecorder()
 	s.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
 	return recorder.Code, recorder.Body.String()
 }
 
-func TestTheResultsOfProbesAreShownByTheirIDs(t *testing.T) {
+func TestLivenessShowsProbeResultsByID(t *testing.T) {
 	tests := map[string]struct {
 		probes Probes
 		status int
 		body   string
 	}{
-		"there are none": {nil, http.StatusOK, "{}\n"},
-		"all succeed": {func(context.Context) (map[string]any, map[string]error) {
+		"no probes": {nil, http.StatusOK, "{}\n"},
+		"all probes succeed": {func(context.Context) (map[string]any, map[string]error) {
 			return map[string]any{"now": "2019-11-07T18:03:52Z", "random": 765846, "nothing": nil}, nil
 		}, http.StatusOK, `{"nothing":null,"now":"2019-11-07T18:03:52Z","random":765846}` + "\n"},
-		"one fails": {func(context.Context) (map[string]any, map[string]error) {
+		"one probe fails": {func(context.Context) (map[string]any, map[string]error) {
 			return map[string]any{"now": 1}, map[string]error{"db": errors.New(secret)}
-		}, http.StatusInternalServerError, `{"db":{"error":"the probe has failed; the log tells why"},"now":1}` + "\n"},
-		"one returns what is no JSON": {func(context.Context) (map[string]any, map[string]error) {
+		}, http.StatusInternalServerError, `{"db":{"error":"the probe failed; see the log for the reason"},"now":1}` + "\n"},
+		"one returns a value that JSON cannot encode": {func(context.Context) (map[string]any, map[string]error) {
 			return map[string]any{"channel": make(chan int), "now": 1}, nil
-		}, http.StatusInternalServerError, `{"channel":{"error":"the result is no JSON"},"now":1}` + "\n"},
-		"they panic": {
+		}, http.StatusInternalServerError, `{"channel":{"error":"the result cannot be encoded as JSON"},"now":1}` + "\n"},
+		"the probes panic": {
 			func(context.Context) (map[string]any, map[string]error) { panic(secret) },
-			http.StatusInternalServerError, "the probes cannot be made; the log tells why\n",
+			http.StatusInternalServerError, "the probe handlers cannot be called; see the log for the reason\n",
 		},
 	}
 	for name, test := range tests {
@@ -61,7 +61,7 @@ func TestTheResultsOfProbesAreShownByTheirIDs(t *testing.T) {
 	}
 }
 
-// counting are probes that take a second, and count how often they are made.
+// counting returns probes that take a second and count their calls.
 func counting(calls *atomic.Int32) Probes {
 	return func(context.Context) (map[string]any, map[string]error) {
 		time.Sleep(time.Second)
@@ -69,7 +69,7 @@ func counting(calls *atomic.Int32) Probes {
 	}
 }
 
-func TestManyWhoAskAtOnceMakeTheProbesOnce(t *testing.T) {
+func TestConcurrentRequestsCallTheProbesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		var asking sync.WaitGroup
@@ -85,23 +85,23 @@ func TestManyWhoAskAtOnceMakeTheProbesOnce(t *testing.T) {
 	})
 }
 
-func TestAnAnswerIsKeptForAWhile(t *testing.T) {
+func TestProbeResultsAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		s := newTestServer(counting(&calls))
 		for _, step := range []struct {
-			after time.Duration // the answer before
+			after time.Duration // the previous response
 			want  string
 		}{{0, "1"}, {9 * time.Second, "1"}, {time.Second, "2"}, {time.Hour, "3"}, {0, "3"}} {
 			time.Sleep(step.after)
 			if _, body := request(s, "/healthz"); !strings.Contains(body, step.want) {
-				t.Errorf("%s later: got %s", step.after, body)
+				t.Errorf("after %s: got %s", step.after, body)
 			}
 		}
 	})
 }
 
-func TestProbesThatDoNotReturnAreNotWaitedForWithoutEnd(t *testing.T) {
+func TestHangingProbesTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		released, calls := make(chan struct{}), atomic.Int32{}
 		s := newTestServer(func(context.Context) (map[string]any, map[string]error) {
@@ -111,12 +111,12 @@ func TestProbesThatDoNotReturnAreNotWaitedForWithoutEnd(t *testing.T) {
 		})
 		began := time.Now()
 		for range 2 {
-			if status, body := request(s, "/healthz"); status != http.StatusInternalServerError || !strings.Contains(body, "not returned in time") {
+			if status, body := request(s, "/healthz"); status != http.StatusInternalServerError || !strings.Contains(body, "did not return in time") {
 				t.Errorf("got %d %s", status, body)
 			}
 		}
 		if took := time.Since(began); took != 2*settings.DefaultProbeCacheTTL || calls.Load() != 1 {
-			t.Errorf("it took %s and %d calls", took, calls.Load())
+			t.Errorf("took %s and %d calls", took, calls.Load())
 		}
 		close(released)
 		synctest.Wait()
@@ -126,14 +126,14 @@ func TestProbesThatDoNotReturnAreNotWaitedForWithoutEnd(t *testing.T) {
 	})
 }
 
-func TestWhoDoesNotWaitDoesNotSpoilItForTheOthers(t *testing.T) {
+func TestACanceledRequestDoesNotCancelTheProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		s := newTestServer(counting(&calls))
 		hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if _, err := s.prober.get(hasty); err == nil {
-			t.Error("it was not that quick")
+			t.Error("got a response before the probes returned")
 		}
 		if status, body := request(s, "/healthz"); status != http.StatusOK || calls.Load() != 1 {
 			t.Errorf("got %d %s", status, body)
@@ -141,7 +141,7 @@ func TestWhoDoesNotWaitDoesNotSpoilItForTheOthers(t *testing.T) {
 	})
 }
 
-func TestProbesAreToldWhenTheirTimeIsOver(t *testing.T) {
+func TestTheContextOfProbesTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestServer(func(ctx context.Context) (map[string]any, map[string]error) {
 			<-ctx.Done()

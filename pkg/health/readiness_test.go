@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
-// fake is an operator in any state.
+// fake is an operator with a given state.
 type fake struct {
 	watching []reconcile.Watching
 	state    metrics.State
@@ -31,8 +31,8 @@ func (f *fake) State() metrics.State           { return f.state }
 
 const kex = "kopfexamples.v1.kopf.dev"
 
-// working is an operator that is well, but for what is changed in it.
-func working(change func(f *fake)) *fake {
+// newFake returns a ready operator with a change.
+func newFake(change func(f *fake)) *fake {
 	f := &fake{
 		watching: []reconcile.Watching{{Resource: kex, Namespace: "ns", Listed: true}, {Resource: "pods.v1", Listed: true}},
 		state:    metrics.State{Ready: true, Leading: true, Queue: metrics.Queue{Workers: 100}},
@@ -45,22 +45,22 @@ func TestReadiness(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "kopfexamples"}, "", errors.New(secret))
 	tests := map[string]struct {
 		change func(f *fake)
-		lines  []string // the others are well
+		lines  []string // all other checks pass
 	}{
-		"all is well":                       {func(*fake) {}, nil},
-		"the objects are being listed":      {func(f *fake) { f.watching[0].Listed = false }, []string{"[-]" + kex + " in ns not listed yet"}},
-		"the objects cannot be listed":      {func(f *fake) { f.watching[0].Listed, f.watching[0].Err = false, forbidden }, []string{"[-]" + kex + " in ns not listed yet: the operator is not permitted to list and watch it"}},
-		"a watch is dead":                   {func(f *fake) { f.watching[1].Err = errors.New(secret) }, []string{"[-]pods.v1 not watched now: the log tells why"}},
-		"it has just been started":          {func(f *fake) { f.watching, f.state = nil, metrics.State{Leading: true} }, []string{"[-]start not all objects are known that were there at the beginning"}},
-		"objects wait, but not for long":    {func(f *fake) { f.state.Queue.Oldest = time.Minute }, nil},
-		"objects wait for long":             {func(f *fake) { f.state.Queue = metrics.Queue{Depth: 3, Oldest: 90 * time.Second, Busy: 5, Workers: 5} }, []string{"[-]queue stands still: 3 objects wait, the first of them for 1m30s; 5 of 5 workers are busy"}},
-		"another replica is the leader":     {func(f *fake) { f.state.Leading = false }, []string{"[+]handling ok: this replica stands by"}},
-		"another operator has the objects":  {func(f *fake) { f.state.Paused = true }, []string{"[+]handling ok: paused, for another operator handles the objects"}},
-		"a standby whose watch is dead too": {func(f *fake) { f.state.Leading, f.watching[1].Err = false, errors.New(secret) }, []string{"[-]pods.v1 not watched now: the log tells why", "[+]handling ok: this replica stands by"}},
+		"everything is ready":                   {func(*fake) {}, nil},
+		"objects are being listed":              {func(f *fake) { f.watching[0].Listed = false }, []string{"[-]" + kex + "/ns not listed yet"}},
+		"objects cannot be listed":              {func(f *fake) { f.watching[0].Listed, f.watching[0].Err = false, forbidden }, []string{"[-]" + kex + "/ns not listed yet: the operator is not permitted to list and watch it"}},
+		"a watch failed":                        {func(f *fake) { f.watching[1].Err = errors.New(secret) }, []string{"[-]pods.v1 not watched now: see the log for the reason"}},
+		"the operator has just started":         {func(f *fake) { f.watching, f.state = nil, metrics.State{Leading: true} }, []string{"[-]start not all existing objects are listed yet"}},
+		"objects wait for a short time":         {func(f *fake) { f.state.Queue.Oldest = time.Minute }, nil},
+		"objects wait for a long time":          {func(f *fake) { f.state.Queue = metrics.Queue{Depth: 3, Oldest: 90 * time.Second, Busy: 5, Workers: 5} }, []string{"[-]queue stalled: 3 objects are waiting, the oldest for 1m30s; 5 of 5 workers are busy"}},
+		"another replica is the leader":         {func(f *fake) { f.state.Leading = false }, []string{"[+]handling ok: this replica is on standby"}},
+		"another operator pauses this one":      {func(f *fake) { f.state.Paused = true }, []string{"[+]handling ok: paused: another operator handles the objects"}},
+		"a standby replica with a failed watch": {func(f *fake) { f.state.Leading, f.watching[1].Err = false, errors.New(secret) }, []string{"[-]pods.v1 not watched now: see the log for the reason", "[+]handling ok: this replica is on standby"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := working(test.change)
+			o := newFake(test.change)
 			s := newTestServer(nil)
 			s.options.Operator, s.options.Settings.MaxQueueAge = o, time.Minute
 			status, body := request(s, "/readyz")
@@ -71,38 +71,38 @@ func TestReadiness(t *testing.T) {
 			}
 			var check healthz.Checker = ReadyCheck(o, time.Minute)
 			if err := check(nil); (err == nil) != ready || err != nil && strings.Contains(err.Error(), secret) {
-				t.Errorf("the check: %v", err)
+				t.Errorf("got the error %v from the check", err)
 			}
 		})
 	}
 }
 
-// checkLines expects these lines, and of all others that they are well.
+// checkLines expects these lines, and that all other checks pass.
 func checkLines(t *testing.T, body string, want []string) {
 	t.Helper()
 	for _, line := range want {
 		if !strings.Contains(body, line+"\n") {
-			t.Errorf("%q is missing in:\n%s", line, body)
+			t.Errorf("%q is not in:\n%s", line, body)
 		}
 	}
 	if bad := strings.Count(body, "[-]"); bad != strings.Count(strings.Join(want, ""), "[-]") || strings.Contains(body, secret) {
-		t.Errorf("%d lines are bad in:\n%s", bad, body)
+		t.Errorf("%d checks failed in:\n%s", bad, body)
 	}
 }
 
-func TestErrorsAreExplainedInOurOwnWords(t *testing.T) {
+func TestDescribeErrorQuotesNothing(t *testing.T) {
 	kind := schema.GroupResource{Resource: "kopfexamples"}
 	tests := map[string]struct {
 		err  error
 		want string
 	}{
-		"no permission":        {apierrors.NewForbidden(kind, "", errors.New(secret)), "not permitted"},
-		"wrong credentials":    {apierrors.NewUnauthorized(secret), "credentials"},
-		"no such resource":     {apierrors.NewNotFound(kind, secret), "does not have it"},
-		"too many requests":    {apierrors.NewTooManyRequests(secret, 1), "overloaded"},
-		"nobody listens":       {fmt.Errorf("%s: %w", secret, &net.OpError{Op: "dial", Err: errors.New("refused")}), "cannot be reached"},
-		"no answer comes":      {context.DeadlineExceeded, "cannot be reached"},
-		"anything else at all": {errors.New(secret), "the log"},
+		"forbidden":          {apierrors.NewForbidden(kind, "", errors.New(secret)), "not permitted"},
+		"unauthorized":       {apierrors.NewUnauthorized(secret), "credentials"},
+		"not found":          {apierrors.NewNotFound(kind, secret), "does not serve it"},
+		"too many requests":  {apierrors.NewTooManyRequests(secret, 1), "overloaded"},
+		"connection refused": {fmt.Errorf("%s: %w", secret, &net.OpError{Op: "dial", Err: errors.New("refused")}), "cannot be reached"},
+		"timeout":            {context.DeadlineExceeded, "cannot be reached"},
+		"any other error":    {errors.New(secret), "see the log"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,5 +110,54 @@ func TestErrorsAreExplainedInOurOwnWords(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+// list is what the endpoint reports about an operator with a stalled queue.
+const list = `[+]` + kex + `/ns ok
+[+]pods.v1 ok
+[+]start ok
+[-]queue stalled: 1 objects are waiting, the oldest for 1h0m0s; 1 of 1 workers are busy
+[+]handling ok
+not ready
+`
+
+func TestReadinessChecksAsInTheAPIServer(t *testing.T) {
+	tests := map[string]struct {
+		path   string
+		status int
+		body   string
+	}{
+		"all checks":                {"/readyz", http.StatusServiceUnavailable, list},
+		"all checks with verbose":   {"/readyz?verbose", http.StatusServiceUnavailable, list},
+		"a check that passed":       {"/readyz/handling", http.StatusOK, "[+]handling ok\n"},
+		"a check that failed":       {"/readyz/queue?verbose", http.StatusServiceUnavailable, "[-]queue stalled: 1 objects are waiting, the oldest for 1h0m0s; 1 of 1 workers are busy\n"},
+		"a watch":                   {"/readyz/pods.v1", http.StatusOK, "[+]pods.v1 ok\n"},
+		"a watch in a namespace":    {"/readyz/" + kex + "/ns", http.StatusOK, "[+]" + kex + "/ns ok\n"},
+		"an unknown check":          {"/readyz/nonsense", http.StatusNotFound, `there is no check "nonsense"; the checks are: ` + kex + "/ns, pods.v1, start, queue, handling\n"},
+		"no check":                  {"/readyz/", http.StatusNotFound, `there is no check ""; the checks are: ` + kex + "/ns, pods.v1, start, queue, handling\n"},
+		"an excluded check":         {"/readyz?exclude=queue", http.StatusOK, "[+]" + kex + "/ns ok\n[+]pods.v1 ok\n[+]start ok\n[+]queue excluded: ok\n[+]handling ok\nready\n"},
+		"several excluded checks":   {"/readyz?exclude=queue&exclude=pods.v1&verbose", http.StatusOK, "[+]" + kex + "/ns ok\n[+]pods.v1 excluded: ok\n[+]start ok\n[+]queue excluded: ok\n[+]handling ok\nready\n"},
+		"an unknown excluded one":   {"/readyz?exclude=nonsense", http.StatusServiceUnavailable, strings.Replace(list, "not ready", "warn: some health checks cannot be excluded: no matches for [\"nonsense\"]\nnot ready", 1)},
+		"a path with only a prefix": {"/readyzz", http.StatusNotFound, "not found; the endpoints are /healthz and /readyz\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newTestServer(nil)
+			s.options.Operator = newFake(func(f *fake) { f.state.Queue = metrics.Queue{Depth: 1, Oldest: time.Hour, Busy: 1, Workers: 1} })
+			if status, body := request(s, test.path); status != test.status || body != test.body {
+				t.Errorf("got %d %s", status, body)
+			}
+		})
+	}
+}
+
+func TestReadinessChecksBelowTheRoot(t *testing.T) {
+	s := newTestServer(nil)
+	s.options.Settings.ReadinessPath, s.options.Operator = "/", newFake(func(*fake) {})
+	for path, want := range map[string]string{"/": "ready\n", "/queue": "[+]queue ok\n", "/healthz": "{}\n"} {
+		if status, body := request(s, path); status != http.StatusOK || !strings.HasSuffix(body, want) {
+			t.Errorf("%s: got %d %s", path, status, body)
+		}
 	}
 }

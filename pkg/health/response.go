@@ -5,10 +5,10 @@ import (
 	"net/http"
 )
 
-// response is what an endpoint says.
+// response is what an endpoint sends.
 type response struct {
 	status      int
-	contentType string // of the body
+	contentType string
 	body        []byte
 }
 
@@ -20,37 +20,36 @@ func errorResponse(message string) response {
 	return textResponse(http.StatusInternalServerError, message)
 }
 
-// probeError stands for the result of a probe that has none. Its error can have
-// anything in it, and is for the log.
+// probeError replaces the result of a failed probe. It does not contain the error of
+// the handler, which is logged: the error can contain anything.
 type probeError struct {
 	Error string `json:"error"`
 }
 
-// probeResponse shows the results by the ids of the probes.
+// probeResponse returns the results as a JSON object, by handler ID.
 func probeResponse(results map[string]any, failures map[string]error) response {
-	shown := response{http.StatusOK, "application/json", nil}
+	r := response{http.StatusOK, "application/json", nil}
 	members := map[string]any{}
 	for id, result := range results {
 		encoded, err := json.Marshal(result)
 		if members[id] = json.RawMessage(encoded); err != nil {
-			members[id] = probeError{"the result is no JSON"}
-			shown.status = http.StatusInternalServerError
+			members[id] = probeError{"the result cannot be encoded as JSON"}
+			r.status = http.StatusInternalServerError
 		}
 	}
 	for id := range failures {
-		members[id] = probeError{"the probe has failed; the log tells why"}
-		shown.status = http.StatusInternalServerError
+		members[id] = probeError{"the probe failed; see the log for the reason"}
+		r.status = http.StatusInternalServerError
 	}
 	body, err := json.Marshal(members)
 	if err != nil { // never: all members are encoded already
-		return errorResponse("the results of the probes are no JSON")
+		return errorResponse("the results of the probes cannot be encoded as JSON")
 	}
-	body = append(body, '\n')
-	shown.body = body
-	return shown
+	r.body = append(body, '\n')
+	return r
 }
 
-// write sends the answer. Who has gone does not need it.
+// write sends the response. It ignores clients that have disconnected.
 func (r response) write(into http.ResponseWriter) {
 	header := into.Header()
 	header.Set("Content-Type", r.contentType)

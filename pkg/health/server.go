@@ -2,87 +2,88 @@ package health
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Limits of the server. Requests are tiny, and so are the answers.
+// Limits of the server. Requests and responses are small.
 const (
 	readTimeout     = 5 * time.Second
-	writeTimeout    = 5 * time.Second  // beside the time for the probes
-	idleTimeout     = 90 * time.Second // longer than the kubelet's pauses
+	writeTimeout    = 5 * time.Second  // in addition to the time limit of the probes
+	idleTimeout     = 90 * time.Second // longer than the interval of the kubelet's requests
 	maxHeaderBytes  = 16 << 10
-	shutdownTimeout = 5 * time.Second // for the answers that are under way at the end
+	shutdownTimeout = 5 * time.Second // for requests in flight
 )
 
-// Server is the HTTP server, as a Runnable of a manager.
+// Server is an HTTP server, and a Runnable for a manager.
 type Server struct {
-	options Options
-	prober  *prober
+	options         Options
+	prober          *prober
+	shutdownTimeout time.Duration
 }
 
-// New makes a server; it does not listen yet.
+// New returns a server. It does not listen before Start.
 func New(o Options) *Server {
-	return &Server{o, &prober{probes: o.Probes, ttl: o.Settings.ProbeCacheTTL, log: o.Logger}}
+	return &Server{o, &prober{probes: o.Probes, ttl: o.Settings.ProbeCacheTTL, log: o.Logger}, shutdownTimeout}
 }
 
-// NeedLeaderElection tells the manager that every replica has an endpoint.
+// NeedLeaderElection returns false: every replica has its endpoints.
 func (*Server) NeedLeaderElection() bool { return false }
 
-// Start listens and answers until the context is done. It returns an error if it
+// Start listens and serves until the context is done. It returns an error if it
 // cannot listen.
 func (s *Server) Start(ctx context.Context) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.Settings.Address)
+	address := s.options.Settings.Address
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("the health endpoint cannot listen on %q; choose another settings.Health.Address: %w", s.options.Settings.Address, err)
+		return fmt.Errorf("the health endpoint cannot listen on %q; choose another settings.Health.Address: %w", address, err)
 	}
-	s.options.Logger.Info("The health endpoint listens.", "address", listener.Addr().String(),
+	s.options.Logger.Info("The health endpoint is listening.", "address", listener.Addr().String(),
 		"liveness", s.options.Settings.LivenessPath, "readiness", s.options.Settings.ReadinessPath)
-	return s.serve(ctx, listener)
+	server := s.newHTTPServer()
+	defer func() { _ = server.Close() }() // a graceful shutdown leaves connections open when it times out
+	running := manager.Server{Name: "health", Server: server, Listener: listener, ShutdownTimeout: &s.shutdownTimeout}
+	if err := running.Start(log.IntoContext(ctx, s.options.Logger.V(1))); err != nil {
+		return fmt.Errorf("the health endpoint failed: %w", err)
+	}
+	return nil
 }
 
-func (s *Server) serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{
+func (s *Server) newHTTPServer() *http.Server {
+	return &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: s.options.Settings.ProbeCacheTTL + writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 	}
-	closed := make(chan struct{})
-	defer context.AfterFunc(ctx, func() {
-		defer close(closed)
-		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-		defer cancel()
-		if server.Shutdown(ending) != nil {
-			_ = server.Close() // whoever still asks gets no answer
-		}
-	})()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("the health endpoint has failed: %w", err)
-	}
-	<-closed
-	return nil
 }
 
-// ServeHTTP answers the requests.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(into http.ResponseWriter, request *http.Request) {
 	s.respond(request).write(into)
 }
 
 func (s *Server) respond(request *http.Request) response {
 	if request.Method != http.MethodGet && request.Method != http.MethodHead {
-		return textResponse(http.StatusMethodNotAllowed, "GET and HEAD are all that is answered")
+		return textResponse(http.StatusMethodNotAllowed, "only GET and HEAD are supported")
 	}
-	switch request.URL.Path {
-	case s.options.Settings.LivenessPath:
+	o := s.options.Settings
+	check, isCheck := strings.CutPrefix(request.URL.Path, strings.TrimSuffix(o.ReadinessPath, "/")+"/")
+	switch {
+	case request.URL.Path == o.LivenessPath:
 		return s.liveness(request.Context())
-	case s.options.Settings.ReadinessPath:
-		return readinessResponse(s.options.Operator, s.options.Settings.MaxQueueAge)
+	case request.URL.Path == o.ReadinessPath:
+		return readinessResponse(runChecks(s.options.Operator, o.MaxQueueAge), request.URL.Query()["exclude"])
+	case isCheck:
+		return checkResponse(runChecks(s.options.Operator, o.MaxQueueAge), check)
 	default:
-		return textResponse(http.StatusNotFound, "there are "+s.options.Settings.LivenessPath+" and "+s.options.Settings.ReadinessPath)
+		return textResponse(http.StatusNotFound, "not found; the endpoints are "+o.LivenessPath+" and "+o.ReadinessPath)
 	}
 }
 

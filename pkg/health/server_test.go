@@ -9,11 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 )
 
-func TestOnlyReadingIsAnswered(t *testing.T) {
+func TestOnlyGETAndHEADAreSupported(t *testing.T) {
 	for method, want := range map[string]int{
 		http.MethodGet: http.StatusOK, http.MethodHead: http.StatusOK,
 		http.MethodPost: http.StatusMethodNotAllowed, http.MethodDelete: http.StatusMethodNotAllowed, "TRACE": http.StatusMethodNotAllowed,
@@ -29,7 +30,7 @@ func TestOnlyReadingIsAnswered(t *testing.T) {
 	}
 }
 
-// startServer runs a server, and tells where it listens.
+// startServer runs a server and returns its address.
 func startServer(t *testing.T, s *Server) (address string, stop func() error) {
 	t.Helper()
 	listening := make(chan string, 1)
@@ -54,7 +55,7 @@ func startServer(t *testing.T, s *Server) (address string, stop func() error) {
 	}
 }
 
-func TestTheServerAnswersUntilItIsStopped(t *testing.T) {
+func TestTheServerFinishesRequestsAtShutdown(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
 	s := newTestServer(func(context.Context) (map[string]any, map[string]error) {
 		close(began)
@@ -84,14 +85,14 @@ func TestTheServerAnswersUntilItIsStopped(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := net.Dial("tcp", address); err == nil {
-		t.Error("it still listens")
+		t.Error("the server still listens")
 	}
 	if s.NeedLeaderElection() {
-		t.Error("replicas that stand by have an endpoint, too")
+		t.Error("standby replicas must have an endpoint")
 	}
 }
 
-func TestAnAddressThatIsTakenIsAnErrorThatSaysSo(t *testing.T) {
+func TestAnAddressInUseIsAClearError(t *testing.T) {
 	address, stop := startServer(t, newTestServer(nil))
 	second := newTestServer(nil)
 	second.options.Settings.Address = address
@@ -106,7 +107,7 @@ func TestAnAddressThatIsTakenIsAnErrorThatSaysSo(t *testing.T) {
 	}
 }
 
-func TestTheServerHasLimits(t *testing.T) {
+func TestTheServerLimitsHeaders(t *testing.T) {
 	address, stop := startServer(t, newTestServer(nil))
 	defer func() { _ = stop() }()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/healthz", nil)
@@ -123,5 +124,33 @@ func TestTheServerHasLimits(t *testing.T) {
 		if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("got %s", response.Status)
 		}
+	}
+}
+
+// A graceful shutdown alone would leave the connection open, and its goroutine behind.
+func TestTheServerClosesRequestsThatOutlastTheShutdown(t *testing.T) {
+	began, proceed := make(chan struct{}), make(chan struct{})
+	defer close(proceed)
+	s := newTestServer(func(context.Context) (map[string]any, map[string]error) {
+		close(began)
+		<-proceed
+		return nil, nil
+	})
+	s.shutdownTimeout = time.Millisecond
+	address, stop := startServer(t, s)
+	failed := make(chan error, 1)
+	go func() {
+		response, err := http.Get("http://" + address + "/healthz")
+		if err == nil {
+			err = response.Body.Close()
+		}
+		failed <- err
+	}()
+	<-began
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; err == nil {
+		t.Error("got a response after the end of the server")
 	}
 }

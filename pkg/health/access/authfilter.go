@@ -16,49 +16,49 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reviewTimeout limits the questions about one request.
+// reviewTimeout limits the reviews of one request.
 const reviewTimeout = 10 * time.Second
 
-// Filter decides who may read. It is safe for concurrent use.
+// Filter authenticates and authorizes clients. It is safe for concurrent use.
 type Filter struct {
 	tokens   authentication.TokenReviewInterface
 	accesses authorization.SubjectAccessReviewInterface
 	cache    decisionCache
 }
 
-// New makes a guard. Its questions have a rate limit of their own: whoever keeps it
-// busy does not keep the operator from its work.
+// New returns a filter. Its clients have a separate rate limit, so that a flood of
+// requests to the endpoint does not slow down the operator.
 func New(config *rest.Config, httpClient *http.Client) (*Filter, error) {
-	who, err := authentication.NewForConfigAndClient(config, httpClient)
+	authenticator, err := authentication.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("nobody can be authenticated: %w", err)
+		return nil, fmt.Errorf("cannot create the client for token reviews: %w", err)
 	}
-	what, err := authorization.NewForConfigAndClient(config, httpClient)
+	authorizer, err := authorization.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("nobody can be authorized: %w", err)
+		return nil, fmt.Errorf("cannot create the client for access reviews: %w", err)
 	}
-	return &Filter{tokens: who.TokenReviews(), accesses: what.SubjectAccessReviews()}, nil
+	return &Filter{tokens: authenticator.TokenReviews(), accesses: authorizer.SubjectAccessReviews()}, nil
 }
 
-// Wrap answers those who are not permitted, and lets the others through.
+// Wrap returns a handler that rejects unauthorized requests and passes the others on.
 func (f *Filter) Wrap(log logr.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {
 		switch status, err := f.authorize(request); {
 		case err != nil:
-			log.Error(err, "It is not known who may read this.", "path", request.URL.Path)
-			http.Error(into, "the cluster does not tell who may read this", status)
+			log.Error(err, "A request cannot be authorized.", "path", request.URL.Path)
+			http.Error(into, "the request cannot be authorized now", status)
 		case status == http.StatusUnauthorized:
 			into.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(into, "a token of the cluster is needed", status)
+			http.Error(into, "a bearer token of the cluster is required", status)
 		case status == http.StatusForbidden:
-			http.Error(into, "the cluster does not permit to read this", status)
+			http.Error(into, "the cluster does not permit this request", status)
 		default:
 			next.ServeHTTP(into, request)
 		}
 	})
 }
 
-// authorize is the status to answer with: OK for whom it is permitted.
+// authorize returns the status to respond with: OK if the request is permitted.
 func (f *Filter) authorize(request *http.Request) (status int, err error) {
 	token, ok := bearerToken(request)
 	if !ok {
@@ -78,34 +78,34 @@ func (f *Filter) authorize(request *http.Request) (status int, err error) {
 	return status, nil
 }
 
-// bearerToken is the token of a request.
+// bearerToken returns the bearer token of a request.
 func bearerToken(request *http.Request) (token string, ok bool) {
 	scheme, token, found := strings.Cut(request.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	return token, found && strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// review asks the cluster.
+// review asks the cluster whether the request is permitted.
 func (f *Filter) review(ctx context.Context, token string, request *http.Request) (status int, err error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-	who, err := f.tokens.Create(ctx, review, metav1.CreateOptions{})
+	user, err := f.tokens.Create(ctx, review, metav1.CreateOptions{})
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("the token cannot be reviewed; permit to create tokenreviews.authentication.k8s.io: %w", err)
-	case !who.Status.Authenticated:
+		return 0, fmt.Errorf("the token cannot be reviewed; grant the operator the verb create of tokenreviews.authentication.k8s.io: %w", err)
+	case !user.Status.Authenticated:
 		return http.StatusUnauthorized, nil
 	}
-	what, err := f.accesses.Create(ctx, accessReview(who.Status.User, request), metav1.CreateOptions{})
+	access, err := f.accesses.Create(ctx, accessReview(user.Status.User, request), metav1.CreateOptions{})
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("the access cannot be reviewed; permit to create subjectaccessreviews.authorization.k8s.io: %w", err)
-	case !what.Status.Allowed || what.Status.Denied:
+		return 0, fmt.Errorf("the access cannot be reviewed; grant the operator the verb create of subjectaccessreviews.authorization.k8s.io: %w", err)
+	case !access.Status.Allowed || access.Status.Denied:
 		return http.StatusForbidden, nil
 	}
 	return http.StatusOK, nil
 }
 
-// accessReview is what a user wants to do.
+// accessReview describes the request of a user.
 func accessReview(user authenticationv1.UserInfo, request *http.Request) *authorizationv1.SubjectAccessReview {
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, values := range user.Extra {

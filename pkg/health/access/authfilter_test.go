@@ -18,19 +18,19 @@ import (
 	"github.com/kopf-go/kopf/pkg/health/access"
 )
 
-// cluster knows two users, of whom one may read the metrics. It counts what it is
-// asked, and is ill when told so.
+// cluster knows two users, one of which may read the metrics. It counts its requests,
+// and fails on demand.
 type cluster struct {
-	ill   atomic.Bool
-	asked atomic.Int32
+	failing  atomic.Bool
+	requests atomic.Int32
 }
 
 var users = map[string]string{"secret-of-ann": "ann", "secret-of-bob": "bob"}
 
 func (c *cluster) ServeHTTP(into http.ResponseWriter, request *http.Request) {
-	c.asked.Add(1)
-	if c.ill.Load() {
-		http.Error(into, "ill", http.StatusInternalServerError)
+	c.requests.Add(1)
+	if c.failing.Load() {
+		http.Error(into, "failing", http.StatusInternalServerError)
 		return
 	}
 	into.Header().Set("Content-Type", "application/json")
@@ -49,17 +49,17 @@ func (c *cluster) ServeHTTP(into http.ResponseWriter, request *http.Request) {
 	_ = json.NewEncoder(into).Encode(review)
 }
 
-// newEndpoint is an endpoint that asks the cluster.
+// newEndpoint returns an endpoint behind a filter.
 func newEndpoint(t *testing.T, c *cluster, log logr.Logger) http.Handler {
 	t.Helper()
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	config := &rest.Config{Host: server.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
-	guard, err := access.New(config, server.Client())
+	filter, err := access.New(config, server.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return guard.Wrap(log, http.HandlerFunc(func(into http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(into, "kopf_paused 0") }))
+	return filter.Wrap(log, http.HandlerFunc(func(into http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(into, "kopf_paused 0") }))
 }
 
 func request(endpoint http.Handler, method, path, authorization string) *httptest.ResponseRecorder {
@@ -72,20 +72,20 @@ func request(endpoint http.Handler, method, path, authorization string) *httptes
 	return recorder
 }
 
-func TestWhoMayRead(t *testing.T) {
+func TestTheClusterAuthorizesRequests(t *testing.T) {
 	tests := map[string]struct {
 		method, path, authorization string
 		want                        int
 	}{
-		"who is permitted":                {"GET", "/metrics", "Bearer secret-of-ann", http.StatusOK},
-		"the scheme in another case":      {"GET", "/metrics", "bearer secret-of-ann", http.StatusOK},
-		"somebody without a name":         {"GET", "/metrics", "", http.StatusUnauthorized},
-		"somebody with an empty name":     {"GET", "/metrics", "Bearer ", http.StatusUnauthorized},
-		"a token that is none":            {"GET", "/metrics", "Bearer secret-of-eve", http.StatusUnauthorized},
-		"a password":                      {"GET", "/metrics", "Basic secret-of-ann", http.StatusUnauthorized},
-		"a user without the permission":   {"GET", "/metrics", "Bearer secret-of-bob", http.StatusForbidden},
-		"a permission for something else": {"GET", "/other", "Bearer secret-of-ann", http.StatusForbidden},
-		"a permission to do else":         {"POST", "/metrics", "Bearer secret-of-ann", http.StatusForbidden},
+		"permitted":               {"GET", "/metrics", "Bearer secret-of-ann", http.StatusOK},
+		"lower-case scheme":       {"GET", "/metrics", "bearer secret-of-ann", http.StatusOK},
+		"no header":               {"GET", "/metrics", "", http.StatusUnauthorized},
+		"empty token":             {"GET", "/metrics", "Bearer ", http.StatusUnauthorized},
+		"unknown token":           {"GET", "/metrics", "Bearer secret-of-eve", http.StatusUnauthorized},
+		"basic authentication":    {"GET", "/metrics", "Basic secret-of-ann", http.StatusUnauthorized},
+		"user without permission": {"GET", "/metrics", "Bearer secret-of-bob", http.StatusForbidden},
+		"other path":              {"GET", "/other", "Bearer secret-of-ann", http.StatusForbidden},
+		"other method":            {"POST", "/metrics", "Bearer secret-of-ann", http.StatusForbidden},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,37 +97,37 @@ func TestWhoMayRead(t *testing.T) {
 	}
 }
 
-func TestTheClusterIsNotAskedForEveryRequest(t *testing.T) {
+func TestDecisionsAreCached(t *testing.T) {
 	c := &cluster{}
 	endpoint := newEndpoint(t, c, logr.Discard())
 	for range 5 {
 		request(endpoint, "GET", "/metrics", "Bearer secret-of-ann")
 		request(endpoint, "GET", "/metrics", "Bearer secret-of-eve")
 	}
-	if asked := c.asked.Load(); asked != 3 {
-		t.Errorf("asked %d times", asked)
+	if requests := c.requests.Load(); requests != 3 {
+		t.Errorf("got %d requests", requests)
 	}
 }
 
-func TestNobodyReadsWhileTheClusterIsIll(t *testing.T) {
+func TestRequestsFailWhileTheClusterDoes(t *testing.T) {
 	c := &cluster{}
 	var log strings.Builder
 	endpoint := newEndpoint(t, c, funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}))
-	c.ill.Store(true)
+	c.failing.Store(true)
 	got := request(endpoint, "GET", "/metrics", "Bearer secret-of-ann")
 	if got.Code != http.StatusInternalServerError || !strings.Contains(log.String(), "tokenreviews") {
 		t.Errorf("got %d %s, %s", got.Code, got.Body, log.String())
 	}
 	if text := log.String() + got.Body.String(); strings.Contains(text, "secret") {
-		t.Errorf("the token is in %s", text)
+		t.Errorf("got the token in %s", text)
 	}
-	c.ill.Store(false)
+	c.failing.Store(false)
 	if got := request(endpoint, "GET", "/metrics", "Bearer secret-of-ann"); got.Code != http.StatusOK {
 		t.Errorf("got %d %s", got.Code, got.Body)
 	}
 }
 
-func TestTokensThatAreTriedDoNotFillTheMemory(t *testing.T) {
+func TestGuessedTokensDoNotFillTheMemory(t *testing.T) {
 	c := &cluster{}
 	endpoint := newEndpoint(t, c, logr.Discard())
 	for i := range 600 {

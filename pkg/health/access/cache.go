@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// cacheTTL is for how long a verdict is believed: a permission that is taken away
-	// ends as soon.
+	// cacheTTL is how long a decision is valid. A revoked permission ends as soon.
 	cacheTTL = time.Minute
-	// maxCached is how many verdicts are kept. There are few readers; more than this are
-	// somebody who tries tokens.
+	// maxCached limits the decisions in memory. There are few legitimate clients; more
+	// decisions than this mean that somebody is guessing tokens.
 	maxCached = 256
 )
 
-// cacheKey is who wants to do what. The token is not kept.
+// cacheKey identifies a client and its request. It is a hash, so that no token stays in
+// memory.
 type cacheKey [sha256.Size]byte
 
 func cacheKeyOf(token string, request *http.Request) cacheKey {
 	return sha256.Sum256([]byte(request.Method + "\x00" + request.URL.Path + "\x00" + token))
 }
 
-// decisionCache are those of the last minute. The zero value has none. It is safe for
+// decisionCache holds the recent decisions. The zero value is empty. It is safe for
 // concurrent use.
 type decisionCache struct {
 	mu    sync.Mutex
@@ -35,18 +35,18 @@ type decision struct {
 	expires time.Time
 }
 
-func (c *decisionCache) get(q cacheKey) (status int, known bool) {
+func (c *decisionCache) get(key cacheKey) (status int, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found, known := c.byKey[q]
+	found, known := c.byKey[key]
 	return found.status, known && time.Now().Before(found.expires)
 }
 
-func (c *decisionCache) put(q cacheKey, status int) {
+func (c *decisionCache) put(key cacheKey, status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.byKey) >= maxCached || c.byKey == nil {
 		c.byKey = map[cacheKey]decision{}
 	}
-	c.byKey[q] = decision{status, time.Now().Add(cacheTTL)}
+	c.byKey[key] = decision{status, time.Now().Add(cacheTTL)}
 }

@@ -1,9 +1,10 @@
-// Package access lets those read an endpoint of the operator whom the cluster
-// permits it: who they are, a TokenReview tells, and what they may, a
-// SubjectAccessReview.
+// Package access restricts an endpoint of the operator to clients that the cluster
+// permits: a TokenReview authenticates a client, a SubjectAccessReview authorizes it.
 //
-// It does what a filter of controller-runtime does, with the client that every
-// operator has anyway. That one brings the libraries of the API server along: they
-// made the program twice as large, and cost an operator 12 MB of memory, with secure
+// The filter of controller-runtime does the same but depends on the libraries of the
+// API server, among them CEL, OpenTelemetry and gRPC. With it the binary of an operator
+// doubled, from 49 to 92 MB, and every operator took 12 MB more memory, with secure
 // metrics or without.
+//
+// This package carries no compatibility promise.
 package access

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/test/operators"
 )
 
-// token makes a service account, and is its token.
+// token creates a service account and returns a token for it.
 func token(t *testing.T, g *gomega.WithT, namespace, name string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -26,7 +26,7 @@ func token(t *testing.T, g *gomega.WithT, namespace, name string) string {
 	return request.Status.Token
 }
 
-// permit lets a service account read the metrics.
+// permit permits a service account to read the metrics.
 func permit(t *testing.T, g *gomega.WithT, namespace, account string) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: namespace + "-reader"}
@@ -39,7 +39,7 @@ func permit(t *testing.T, g *gomega.WithT, namespace, account string) {
 	})).To(gomega.Succeed())
 }
 
-func TestSecureMetricsAreForThoseWhomTheClusterPermits(t *testing.T) {
+func TestSecureMetricsNeedPermission(t *testing.T) {
 	t.Parallel()
 	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
@@ -48,7 +48,7 @@ func TestSecureMetricsAreForThoseWhomTheClusterPermits(t *testing.T) {
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
 		o.Settings.Metrics.Address, o.Settings.Metrics.Secure, o.Settings.Name = address, true, t.Name()
 	})
-	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // for the certificate is self-signed
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the certificate is self-signed
 	t.Cleanup(insecure.CloseIdleConnections)
 	asked := func(token string) func() answer {
 		return func() answer { return ask(insecure, "https://"+address+"/metrics", token) }
@@ -60,10 +60,10 @@ func TestSecureMetricsAreForThoseWhomTheClusterPermits(t *testing.T) {
 		g.Expect(asked(secret)().Body).NotTo(gomega.ContainSubstring("kopf_"))
 	}
 	g.Eventually(asked(reader)).Should(says(http.StatusOK, "kopf_ready{", t.Name()))
-	g.Expect(ask(http.DefaultClient, "http://"+address+"/metrics", reader).Status).NotTo(gomega.Equal(http.StatusOK), "not without TLS")
+	g.Expect(ask(http.DefaultClient, "http://"+address+"/metrics", reader).Status).NotTo(gomega.Equal(http.StatusOK), "plain HTTP must fail")
 }
 
-func TestOldVersionsOfTLSAreRefused(t *testing.T) {
+func TestOldVersionsOfTLSAreRejected(t *testing.T) {
 	t.Parallel()
 	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
@@ -71,7 +71,7 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 		o.Settings.Metrics.Address, o.Settings.Metrics.Secure, o.Settings.Name = address, true, t.Name()
 	})
 	dial := func(config *tls.Config) func() error {
-		config.InsecureSkipVerify = true // for the certificate is self-signed
+		config.InsecureSkipVerify = true // the certificate is self-signed
 		return func() error {
 			connection, err := tls.Dial("tcp", address, config)
 			if err == nil {
@@ -84,7 +84,7 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	g.Expect(dial(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})()).NotTo(gomega.Succeed())
 }
 
-func TestAnAddressThatIsTakenEndsTheOperator(t *testing.T) {
+func TestAnAddressInUseStopsTheOperator(t *testing.T) {
 	t.Parallel()
 	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))

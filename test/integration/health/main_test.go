@@ -1,5 +1,5 @@
-// Package health shows on a real API server what an operator tells the kubelet and
-// Prometheus.
+// Package health tests with a real API server what an operator reports to the kubelet and
+// to Prometheus.
 package health
 
 import (
@@ -34,7 +34,7 @@ const resource = "kopfexamples.v1.kopf.dev"
 
 func succeed(context.Context, *kopf.Change) error { return nil }
 
-// freeAddress is one where nobody listens.
+// freeAddress returns an address at which no program listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,13 +45,13 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// answer is what an endpoint has answered; 0: nothing.
+// answer is the response of an endpoint; a status of 0 means that there was none.
 type answer struct {
 	Status int
 	Body   string
 }
 
-// asking asks the endpoint each time it is polled.
+// asking returns a function that requests an endpoint.
 func asking(address, path string) func() answer {
 	return func() answer { return ask(http.DefaultClient, "http://"+address+path, "") }
 }
@@ -82,8 +82,8 @@ func says(status int, parts ...string) gomega.OmegaMatcher {
 	return gomega.And(matchers...)
 }
 
-// outage makes the API server refuse to list and watch the examples of one
-// configuration, and breaks the watches that there are.
+// outage makes the lists and watches of the example resource fail for one
+// configuration, and breaks the existing watches.
 type outage struct {
 	on atomic.Bool
 
@@ -112,7 +112,7 @@ func (o *outage) of(config *rest.Config) *rest.Config {
 	return config
 }
 
-// begin begins the outage.
+// begin starts the outage.
 func (o *outage) begin() {
 	o.on.Store(true)
 	o.mu.Lock()
@@ -131,10 +131,10 @@ func isCollection(path string) bool {
 	return len(path) > len(end) && path[len(path)-len(end):] == end
 }
 
-// canary is in objects, in errors and in the network, and must be nowhere else.
+// canary is in objects and in errors, and must not appear elsewhere.
 const canary = "s3cr3t-canary"
 
-// background runs an operator that may never be ready. It is stopped with the test.
+// background runs an operator until the test ends. The operator may never become ready.
 func background(t *testing.T, options kopf.Options) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-go/kopf/test/operators"
 )
 
-// manage runs the manager of another program, which the operator is added to.
+// manage runs a manager with an operator added to it.
 func manage(t *testing.T, g *gomega.WithT, connection *rest.Config, options ctrl.Options, settings kopf.Settings) {
 	t.Helper()
 	registry := kopf.NewRegistry()
@@ -42,7 +42,7 @@ func manage(t *testing.T, g *gomega.WithT, connection *rest.Config, options ctrl
 	})
 }
 
-func TestTheReadinessOfAManagerHasTheOperatorInIt(t *testing.T) {
+func TestTheReadinessOfAManagerIncludesTheOperator(t *testing.T) {
 	t.Parallel()
 	g, o, address := gomega.NewWithT(t), &outage{}, freeAddress(t)
 	var settings kopf.Settings
@@ -54,7 +54,7 @@ func TestTheReadinessOfAManagerHasTheOperatorInIt(t *testing.T) {
 	g.Eventually(asking(address, "/readyz?verbose")).Should(says(http.StatusInternalServerError, "[-]kopf failed", "[+]ping ok"))
 }
 
-func TestAReplicaThatStandsByIsReady(t *testing.T) {
+func TestAStandbyReplicaIsReady(t *testing.T) {
 	t.Parallel()
 	g, address, namespace := gomega.NewWithT(t), freeAddress(t), cluster.Namespace(t)
 	var settings kopf.Settings
@@ -71,6 +71,6 @@ func TestAReplicaThatStandsByIsReady(t *testing.T) {
 		HealthProbeBindAddress: "0", LeaderElection: true, LeaderElectionID: "leader", LeaderElectionNamespace: namespace,
 		LeaseDuration: ptr.To(time.Hour), RenewDeadline: ptr.To(time.Minute),
 	}, settings)
-	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK, "[+]"+resource, "[+]handling ok: this replica stands by\nready\n"))
+	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK, "[+]"+resource, "[+]handling ok: this replica is on standby\nready\n"))
 	g.Expect(series(t.Name())()).To(gomega.And(gomega.HaveKeyWithValue("kopf_leading", 0.0), gomega.HaveKeyWithValue("kopf_ready", 1.0)))
 }

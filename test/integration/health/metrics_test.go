@@ -17,8 +17,8 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// declareAll declares one handler of each kind. Two of them fail at first, and one
-// for ever, all with the canary in their errors.
+// declareAll declares one handler of each kind. Some of them fail, with the canary in
+// their errors.
 func declareAll(registry *kopf.Registry) (calls *atomic.Int32) {
 	calls = &atomic.Int32{}
 	failure := errors.New("the password is " + canary)
@@ -51,7 +51,7 @@ func declareAll(registry *kopf.Registry) (calls *atomic.Int32) {
 	return calls
 }
 
-// live lets an object live from its creation to its end.
+// live creates an object, waits until it is handled, and deletes it.
 func live(t *testing.T, g *gomega.WithT, namespace, name string, alive func()) {
 	object := testenv.NewObject("KopfExample", namespace, name, map[string]any{"field": canary})
 	g.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
@@ -61,7 +61,7 @@ func live(t *testing.T, g *gomega.WithT, namespace, name string, alive func()) {
 	g.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
 }
 
-func TestWhatHandlersDoIsCounted(t *testing.T) {
+func TestMetricsCountHandlerCalls(t *testing.T) {
 	t.Parallel()
 	g, registry, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
 	calls := declareAll(registry)
@@ -101,8 +101,8 @@ func TestWhatHandlersDoIsCounted(t *testing.T) {
 	nothingSecret(t, g, asking(counted, "/metrics")(), asking(health, "/readyz")(), asking(health, "/healthz")())
 }
 
-// nothingSecret expects that neither the canary nor the name of an object, of a
-// sub-handler, or of the namespace is in the labels of ours, or in an answer.
+// nothingSecret expects that no label of our metrics contains the name of an object or of a
+// sub-handler, and that no response contains the canary.
 func nothingSecret(t *testing.T, g *gomega.WithT, metrics answer, others ...answer) {
 	t.Helper()
 	g.Expect(metrics).To(says(http.StatusOK, "kopf_handler_attempts_total{", "workqueue_depth{", "process_resident_memory_bytes"))
@@ -117,8 +117,8 @@ func nothingSecret(t *testing.T, g *gomega.WithT, metrics answer, others ...answ
 	}
 }
 
-// What the metrics say of the writes is what the API server was asked for.
-func TestWritesAreCountedByWhatTheyAreFor(t *testing.T) {
+// The metrics count the writes that the API server receives.
+func TestMetricsCountWritesByReason(t *testing.T) {
 	t.Parallel()
 	g, registry, namespace, config := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t), cluster.Config()
 	requests := testenv.Count(config)
@@ -137,7 +137,7 @@ func TestWritesAreCountedByWhatTheyAreFor(t *testing.T) {
 	}
 }
 
-func TestToBeAskedCostsTheClusterNothing(t *testing.T) {
+func TestRequestsToTheEndpointsCauseNoWrites(t *testing.T) {
 	t.Parallel()
 	g, registry, namespace, config := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t), cluster.Config()
 	requests := testenv.Count(config)
@@ -160,7 +160,7 @@ func TestToBeAskedCostsTheClusterNothing(t *testing.T) {
 	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), requests.String())
 }
 
-func TestOfTwoOperatorsOneStops(t *testing.T) {
+func TestMetricsOfAStoppedOperatorDisappear(t *testing.T) {
 	t.Parallel()
 	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
 	start := func() *operators.Operator {

@@ -26,14 +26,14 @@ func TestAnOperatorIsReadyWhenItsObjectsAreListed(t *testing.T) {
 	background(t, options)
 
 	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusServiceUnavailable,
-		"[-]"+resource+" in "+options.Settings.Scope.Namespaces[0]+" not listed yet: ", "[-]start", "not ready\n"))
+		"[-]"+resource+"/"+options.Settings.Scope.Namespaces[0]+" not listed yet: ", "[-]start", "not ready\n"))
 	g.Expect(asking(address, "/readyz")().Body).NotTo(gomega.ContainSubstring(canary))
-	g.Expect(asking(address, "/healthz")()).To(says(http.StatusOK, "{}"), "it lives")
+	g.Expect(asking(address, "/healthz")()).To(says(http.StatusOK, "{}"), "the process is alive")
 	o.on.Store(false)
 	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK, "[+]"+resource, "[+]queue ok", "[+]handling ok\nready\n"))
 }
 
-func TestAWatchThatDiesIsSeenUntilItHasHealed(t *testing.T) {
+func TestReadinessReportsAFailedWatchUntilItRecovers(t *testing.T) {
 	t.Parallel()
 	g, o := gomega.NewWithT(t), &outage{}
 	registry, address, namespace := kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
@@ -43,10 +43,15 @@ func TestAWatchThatDiesIsSeenUntilItHasHealed(t *testing.T) {
 		options.Settings.Name = t.Name()
 	})
 	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK))
+	watch := "/readyz/" + resource + "/" + namespace
+	g.Expect(asking(address, watch)()).To(says(http.StatusOK, "[+]"+resource+"/"+namespace+" ok\n"))
 
 	o.begin()
-	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusServiceUnavailable, "[-]"+resource+" in "+namespace+" not watched now: "))
+	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusServiceUnavailable, "[-]"+resource+"/"+namespace+" not watched now: "))
 	g.Expect(asking(address, "/readyz")().Body).NotTo(gomega.ContainSubstring(canary))
+	g.Expect(asking(address, watch)()).To(says(http.StatusServiceUnavailable, "not watched now: "))
+	g.Expect(asking(address, "/readyz/queue")()).To(says(http.StatusOK))
+	g.Expect(asking(address, "/readyz?verbose&exclude="+resource+"/"+namespace)()).To(says(http.StatusOK, " excluded: ok"))
 	g.Eventually(series(t.Name())).Should(gomega.HaveKeyWithValue("kopf_watches resource="+resource+" state=failing", 1.0))
 	g.Expect(sum(t.Name(), "kopf_watch_restarts_total")).To(gomega.BeNumerically(">", 0))
 
@@ -56,7 +61,7 @@ func TestAWatchThatDiesIsSeenUntilItHasHealed(t *testing.T) {
 	g.Eventually(series(t.Name())).Should(gomega.HaveKeyWithValue("kopf_watches resource="+resource+" state=alive", 1.0))
 }
 
-func TestAQueueThatStandsStillIsSeenUntilItMoves(t *testing.T) {
+func TestReadinessReportsAStalledQueueUntilItMoves(t *testing.T) {
 	t.Parallel()
 	g, release := gomega.NewWithT(t), make(chan struct{})
 	registry, address, namespace := kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
@@ -71,10 +76,10 @@ func TestAQueueThatStandsStillIsSeenUntilItMoves(t *testing.T) {
 	})
 	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())
 	g.Eventually(series(t.Name())).Should(gomega.HaveKeyWithValue("kopf_workers_busy", 1.0))
-	g.Consistently(asking(address, "/readyz"), 300*time.Millisecond).Should(says(http.StatusOK), "what is being handled does not wait")
+	g.Consistently(asking(address, "/readyz"), 300*time.Millisecond).Should(says(http.StatusOK), "objects that are being handled do not wait")
 
 	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "two", nil))).To(gomega.Succeed())
-	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusServiceUnavailable, "[-]queue stands still: 1 objects wait", "1 of 1 workers are busy"))
+	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusServiceUnavailable, "[-]queue stalled: 1 objects are waiting", "1 of 1 workers are busy"))
 	g.Expect(series(t.Name())()).To(gomega.And(
 		gomega.HaveKeyWithValue("kopf_queue_depth", 1.0), gomega.HaveKeyWithValue("kopf_workers", 1.0),
 		gomega.HaveKeyWithValue("kopf_queue_oldest_seconds", gomega.BeNumerically(">", 0.1))))
@@ -84,12 +89,12 @@ func TestAQueueThatStandsStillIsSeenUntilItMoves(t *testing.T) {
 		gomega.HaveKeyWithValue("kopf_queue_depth", 0.0), gomega.HaveKeyWithValue("kopf_workers_busy", 0.0)))
 }
 
-func TestAnOperatorThatIsPausedIsReady(t *testing.T) {
+func TestAPausedOperatorIsReady(t *testing.T) {
 	t.Parallel()
 	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	peering := testenv.NewObject("KopfPeering", namespace, "default", nil)
-	peering.Object["status"] = map[string]any{"somebody": map[string]any{
+	peering.Object["status"] = map[string]any{"other-operator": map[string]any{
 		"priority": int64(1000), "lifetime": int64(3600), "lastseen": metav1.Now().UTC().Format(time.RFC3339),
 	}}
 	g.Expect(cluster.Client().Create(t.Context(), peering)).To(gomega.Succeed())
@@ -97,6 +102,6 @@ func TestAnOperatorThatIsPausedIsReady(t *testing.T) {
 		options.Settings.Health.Address = address
 		options.Settings.Name = t.Name()
 	})
-	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK, "[+]handling ok: paused, for another operator handles the objects"))
+	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK, "[+]handling ok: paused: another operator handles the objects"))
 	g.Expect(series(t.Name())()).To(gomega.And(gomega.HaveKeyWithValue("kopf_paused", 1.0), gomega.HaveKeyWithValue("kopf_leading", 1.0)))
 }

@@ -7,9 +7,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// series are those of an operator, each time they are asked for: their values by
-// "name label=value…", without the label of the operator. Of a histogram it is how
-// many there were.
+// series returns a function that reads the metrics of an operator: the values by
+// "name label=value…", without the label of the operator. The value of a histogram is its
+// sample count.
 func series(operator string) func() (map[string]float64, error) {
 	return func() (map[string]float64, error) {
 		families, err := metrics.Registry.Gather()
@@ -37,7 +37,7 @@ func described(name string, metric *dto.Metric, operator string) (text string, o
 	return text, ours
 }
 
-// sum is of all series of a metric.
+// sum returns the sum of all series of a metric.
 func sum(operator, name string) (total float64) {
 	found, _ := series(operator)()
 	for text, value := range found {

@@ -1,0 +1,86 @@
+package health
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+)
+
+// checkResult is the result of one readiness check.
+type checkResult struct {
+	name    string
+	problem string // empty: the check passed
+	note    string // additional information if it passed
+}
+
+// String formats the result as the API server does in its own endpoint.
+func (c checkResult) String() string {
+	switch {
+	case c.problem != "":
+		return fmt.Sprintf("[-]%s %s", c.name, c.problem)
+	case c.note != "":
+		return fmt.Sprintf("[+]%s ok: %s", c.name, c.note)
+	default:
+		return fmt.Sprintf("[+]%s ok", c.name)
+	}
+}
+
+// runChecks checks everything that an operator needs to do its work.
+func runChecks(o Operator, maxQueueAge time.Duration) []checkResult {
+	state, watching := o.State(), o.Watching()
+	var all []checkResult
+	for _, w := range watching {
+		all = append(all, checkWatch(w))
+	}
+	if a, ok := o.(AdmissionOperator); ok {
+		all = append(all, checkResult{name: "admission", problem: a.AdmissionProblem()})
+	}
+	return append(all, checkStart(state), checkQueue(state.Queue, maxQueueAge), checkHandling(state))
+}
+
+// checkWatch names the check so that it can be a part of a path.
+func checkWatch(w reconcile.Watching) checkResult {
+	c := checkResult{name: w.Resource}
+	if w.Namespace != "" {
+		c.name += "/" + w.Namespace
+	}
+	switch {
+	case !w.Listed && w.Err != nil:
+		c.problem = "not listed yet: " + describeError(w.Err)
+	case !w.Listed:
+		c.problem = "not listed yet"
+	case w.Err != nil:
+		c.problem = "not watched now: " + describeError(w.Err)
+	}
+	return c
+}
+
+func checkStart(state metrics.State) checkResult {
+	c := checkResult{name: "start"}
+	if !state.Ready {
+		c.problem = "not all existing objects are listed yet"
+	}
+	return c
+}
+
+func checkQueue(q metrics.Queue, maxAge time.Duration) checkResult {
+	c := checkResult{name: "queue"}
+	if q.Oldest > maxAge {
+		c.problem = fmt.Sprintf("stalled: %d objects are waiting, the oldest for %s; %d of %d workers are busy",
+			q.Depth, q.Oldest.Round(time.Second), q.Busy, q.Workers)
+	}
+	return c
+}
+
+func checkHandling(state metrics.State) checkResult {
+	c := checkResult{name: "handling"}
+	switch {
+	case !state.Leading:
+		c.note = "this replica is on standby"
+	case state.Paused:
+		c.note = "paused: another operator handles the objects"
+	}
+	return c
+}
