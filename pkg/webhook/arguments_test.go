@@ -20,7 +20,7 @@ import (
 )
 
 // inspect sends a review to a handler that looks at its arguments.
-func inspect(t *testing.T, asked m, look func(ctx context.Context, a *handler.Admission), adjust ...func(*webhook.Options)) {
+func inspect(t *testing.T, request m, look func(ctx context.Context, a *handler.Admission), adjust ...func(*webhook.Options)) {
 	t.Helper()
 	h := &handlers{t: t}
 	called := false
@@ -29,16 +29,16 @@ func inspect(t *testing.T, asked m, look func(ctx context.Context, a *handler.Ad
 		look(ctx, a)
 		return nil
 	}, handler.Param("param"), handler.Subresource("*"))
-	if got := ask(t, h.serve(adjust...), "/a", asked); !got.Allowed || !called {
+	if got := ask(t, h.serve(adjust...), "/a", request); !got.Allowed || !called {
 		t.Errorf("called: %v, got %+v", called, got)
 	}
 }
 
 func TestArgumentsOfAnUpdate(t *testing.T) {
-	asked := review(example(m{"size": 2}), m{
+	request := review(example(m{"size": 2}), m{
 		"operation": "UPDATE", "oldObject": example(m{"size": 1}), "dryRun": true, "subResource": "status",
 	})
-	inspect(t, asked, func(_ context.Context, a *handler.Admission) {
+	inspect(t, request, func(_ context.Context, a *handler.Admission) {
 		size, _ := a.Spec().Int64("size")
 		before, _ := a.Old().View().Int64("spec", "size")
 		if size != 2 || before != 1 || !a.New().Exists() || a.Diff().String() != "change spec.size: 1 -> 2" {
@@ -68,8 +68,8 @@ func TestArgumentsOfACreation(t *testing.T) {
 }
 
 func TestBodyOfADeletionIsTheDeletedObject(t *testing.T) {
-	asked := review(nil, m{"operation": "DELETE", "oldObject": example(m{"size": 1})})
-	inspect(t, asked, func(_ context.Context, a *handler.Admission) {
+	request := review(nil, m{"operation": "DELETE", "oldObject": example(m{"size": 1})})
+	inspect(t, request, func(_ context.Context, a *handler.Admission) {
 		if size, _ := a.Spec().Int64("size"); size != 1 || a.New().Exists() || !a.Old().Exists() || a.Reason() != "delete" {
 			t.Errorf("got %v, %v, %v", a.Spec(), a.Old(), a.New())
 		}
@@ -111,11 +111,11 @@ func TestMemoIsThatOfTheObjectUnlessItIsBeingCreated(t *testing.T) {
 	}
 	update := review(example(nil), m{"operation": "UPDATE", "oldObject": example(nil)})
 	for name, test := range map[string]struct {
-		asked m
+		request m
 		kept  bool
 	}{"an update": {update, true}, "a creation": {review(example(nil)), false}} {
 		t.Run(name, func(t *testing.T) {
-			inspect(t, test.asked, func(_ context.Context, a *handler.Admission) {
+			inspect(t, test.request, func(_ context.Context, a *handler.Admission) {
 				if (a.Memo() == known) != test.kept {
 					t.Errorf("kept: %v", a.Memo() == known)
 				}

@@ -37,10 +37,10 @@ func FuzzReviews(f *testing.F) {
 	}, handler.Subresource("*"), handler.Field("spec"))
 	w := h.serve()
 	f.Fuzz(func(t *testing.T, body, path, query string) {
-		asked := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
-		asked.URL = &url.URL{Path: path, RawQuery: query}
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body))
+		request.URL = &url.URL{Path: path, RawQuery: query}
 		recorder := httptest.NewRecorder()
-		w.ServeHTTP(recorder, asked)
+		w.ServeHTTP(recorder, request)
 		text := recorder.Body.Bytes()
 		switch recorder.Code {
 		case http.StatusBadRequest, http.StatusNotFound:

@@ -95,9 +95,9 @@ func post(t testing.TB, to http.Handler, path, body string) *httptest.ResponseRe
 }
 
 // ask sends a review and returns the response.
-func ask(t testing.TB, to http.Handler, path string, asked any) *admissionv1.AdmissionResponse {
+func ask(t testing.TB, to http.Handler, path string, sent any) *admissionv1.AdmissionResponse {
 	t.Helper()
-	answer := post(t, to, path, encode(t, asked))
+	answer := post(t, to, path, encode(t, sent))
 	text := answer.Body.Bytes()
 	if answer.Code != http.StatusOK {
 		t.Fatalf("status %d: %s", answer.Code, text)

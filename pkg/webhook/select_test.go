@@ -149,15 +149,15 @@ func TestNewHooks(t *testing.T) {
 func TestResourceIsLookedUpByItsName(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", admit)
-	var asked []schema.GroupVersionResource
+	var lookups []schema.GroupVersionResource
 	w := h.serve(func(o *webhook.Options) {
 		o.Resources = func(gvr schema.GroupVersionResource) (selector.Resource, bool) {
-			asked = append(asked, gvr)
+			lookups = append(lookups, gvr)
 			return resource, true
 		}
 	})
 	ask(t, w, "/a", review(example(nil)))
-	if !slices.Equal(asked, []schema.GroupVersionResource{resource.GVR()}) {
-		t.Errorf("asked for %v", asked)
+	if !slices.Equal(lookups, []schema.GroupVersionResource{resource.GVR()}) {
+		t.Errorf("looked up %v", lookups)
 	}
 }

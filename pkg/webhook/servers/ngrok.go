@@ -80,7 +80,7 @@ func (n Ngrok) forward(ctx context.Context, binary string, local Server, endpoin
 	})
 	err = command.Wait()
 	if ctx.Err() != nil {
-		return nil //nolint:nilerr // it was asked to stop
+		return nil //nolint:nilerr // the context is done
 	}
 	return fmt.Errorf("ngrok has exited and closed the tunnel for admission reviews: %w", errors.Join(failure, err))
 }

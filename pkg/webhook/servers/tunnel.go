@@ -31,7 +31,7 @@ func Tunneled(local, tunnel settings.AdmissionServer) settings.AdmissionServer {
 		group.Go(func() error {
 			<-listens.Done()
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // it was asked to stop, or the local server has failed
+				return nil //nolint:nilerr // the context is done, or the local server has failed
 			}
 			return tunnel.Serve(ctx, endpoint)
 		})

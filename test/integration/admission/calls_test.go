@@ -22,7 +22,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestWhatDoesNotHaveTheLabelsIsNotEvenAskedAbout(t *testing.T) {
+func TestObjectsWithoutTheLabelsAreNotReviewed(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	filter := handler.Labels(kopf.Filters{"tier": kopf.Equal("gold"), "test": kopf.Absent(), "owner": kopf.Present()})
@@ -35,7 +35,7 @@ func TestWhatDoesNotHaveTheLabelsIsNotEvenAskedAbout(t *testing.T) {
 	o.validating(t, hook{path: "look", selector: d.LabelSelector(), operations: []operation{"CREATE"}})
 	for name, labels := range map[string]map[string]string{
 		"none": nil, "silver": {"tier": "silver", "owner": "me"}, "gold": {"tier": "gold", "owner": "me"},
-		"tested": {"tier": "gold", "owner": "me", "test": "yes"}, "nobodys": {"tier": "gold"},
+		"tested": {"tier": "gold", "owner": "me", "test": "yes"}, "unowned": {"tier": "gold"},
 	} {
 		object := o.object(name, nil)
 		object.SetLabels(labels)
@@ -44,7 +44,7 @@ func TestWhatDoesNotHaveTheLabelsIsNotEvenAskedAbout(t *testing.T) {
 	g.Expect(seen.all()).To(gomega.Equal([]string{"gold"}))
 }
 
-func TestMemosAreSharedWithTheOtherHandlersOnceTheObjectIsKnown(t *testing.T) {
+func TestMemosAreSharedWithOtherHandlersOnceTheObjectIsKnown(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	visits := kopf.NewMemo(nil, func(*atomic.Int64) *atomic.Int64 { return new(atomic.Int64) })
@@ -62,7 +62,7 @@ func TestMemosAreSharedWithTheOtherHandlersOnceTheObjectIsKnown(t *testing.T) {
 	o := start(t, registry)
 	o.validating(t, hook{path: "count"})
 	g.Expect(cluster.Client().Create(t.Context(), o.object("other", nil))).To(gomega.Succeed())
-	c, warnings := warned(t)
+	c, warnings := newClientWithWarnings(t)
 	object := o.object("one", nil)
 	g.Expect(c.Create(t.Context(), object)).To(gomega.Succeed())
 	g.Eventually(cluster.Current(object)).Should(testenv.HaveAnnotation("kopf.zalando.org/last-handled-configuration", gomega.Not(gomega.BeEmpty())))
@@ -80,12 +80,12 @@ func TestMemosAreSharedWithTheOtherHandlersOnceTheObjectIsKnown(t *testing.T) {
 	label("c")
 	all := warnings.all()
 	g.Expect(all[0]).To(gomega.Equal("CREATE 1"))
-	// The operator's own writes are reviewed, too, so that more than these are counted.
+	// The operator's own writes are also reviewed and counted.
 	g.Expect(all[1:]).To(gomega.HaveEach(gomega.MatchRegexp(`^UPDATE 1\d$`)))
 	g.Expect(all[1:]).To(gomega.Satisfy(slices.IsSorted[[]string]))
 }
 
-func TestNothingIsWatchedForAdmissionAlone(t *testing.T) {
+func TestAdmissionHandlersAloneWatchNothing(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	var counter *testenv.CountingTransport
@@ -99,20 +99,20 @@ func TestNothingIsWatchedForAdmissionAlone(t *testing.T) {
 	}
 }
 
-func TestTheAPIServerAsksAgainUntilTheOperatorIsReady(t *testing.T) {
+func TestAPIServerRetriesUntilTheOperatorIsReady(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	probe, err := handler.Validate(examples, handler.Function{Admission: rejectProbe}, handler.Labels(kopf.Filters{probeLabel: kopf.Present()}))
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	var asked, closed atomic.Int64
+	var refused, refusals atomic.Int64
 	server := httptest.NewTLSServer(webhook.New(webhook.Options{
 		Handlers: registry.Handlers{probe},
 		Resources: func(gvr schema.GroupVersionResource) (selector.Resource, bool) {
 			return selector.Resource{Group: gvr.Group, Version: gvr.Version, Plural: gvr.Resource, Preferred: true}, true
 		},
 		CheckReady: func(context.Context) error {
-			if closed.Add(-1) >= 0 {
-				asked.Add(1)
+			if refusals.Add(-1) >= 0 {
+				refused.Add(1)
 				return errors.New("a moment")
 			}
 			return nil
@@ -122,9 +122,9 @@ func TestTheAPIServerAsksAgainUntilTheOperatorIsReady(t *testing.T) {
 	o := &operator{url: server.URL, namespace: cluster.Namespace(t), ca: pem.EncodeToMemory(
 		&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
 	o.validating(t)
-	closed.Store(1)
+	refusals.Store(1)
 	g.Expect(cluster.Client().Create(t.Context(), o.object("one", nil))).To(gomega.Succeed())
-	g.Expect(asked.Load()).To(gomega.Equal(int64(1)))
+	g.Expect(refused.Load()).To(gomega.Equal(int64(1)))
 }
 
 func TestTwoOperatorsCannotServeAtOnePath(t *testing.T) {

@@ -16,15 +16,15 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// hook is one webhook of a configuration that somebody has written by hand.
+// hook is one webhook of a configuration that is written by hand.
 type hook struct {
 	path      string // below the operator's URL: the id of a handler
-	resources string // "apps/v1/deployments/scale"; examples by default
-	// operations are all but CONNECT, if there are none: most resources have no other.
-	operations []admissionregistrationv1.OperationType
-	selector   *metav1.LabelSelector
-	ignore     bool
-	effects    bool
+	resources string // "apps/v1/deployments/scale"; default: the examples
+	// operations are all except CONNECT by default, which few resources have.
+	operations  []admissionregistrationv1.OperationType
+	selector    *metav1.LabelSelector
+	ignore      bool
+	sideEffects bool
 }
 
 const (
@@ -32,10 +32,10 @@ const (
 	probePath  = "rejectProbe"
 )
 
-// rejectProbe tells that the API server has taken notice of a configuration.
+// rejectProbe rejects probes, which shows that the API server uses a configuration.
 func rejectProbe(context.Context, *kopf.Admission) error { return kopf.Reject("this is a probe", 418) }
 
-// validating tells the API server of validations, and waits until it knows.
+// validating installs validating webhooks, and waits until the API server uses them.
 func (o *operator) validating(t *testing.T, hooks ...hook) {
 	t.Helper()
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: o.namespace}}
@@ -45,7 +45,7 @@ func (o *operator) validating(t *testing.T, hooks ...hook) {
 	o.install(t, configuration)
 }
 
-// mutating tells the API server of mutations, and waits until it knows.
+// mutating installs mutating webhooks, and waits until the API server uses them.
 func (o *operator) mutating(t *testing.T, hooks ...hook) {
 	t.Helper()
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: o.namespace}}
@@ -72,7 +72,7 @@ func (o *operator) webhook(number int, h hook) admissionregistrationv1.Validatin
 	if h.ignore {
 		failure = admissionregistrationv1.Ignore
 	}
-	if h.effects {
+	if h.sideEffects {
 		effects = admissionregistrationv1.SideEffectClassNoneOnDryRun
 	}
 	return admissionregistrationv1.ValidatingWebhook{
@@ -100,7 +100,7 @@ func (o *operator) install(t *testing.T, configuration client.Object) {
 	g.Expect(cluster.Exists(o.object("probe", nil))()).To(gomega.BeFalse())
 }
 
-// object makes an example in the namespace of the operator.
+// object returns an example in the namespace of the operator.
 func (o *operator) object(name string, spec map[string]any) *unstructuredObject {
 	return testenv.NewObject("KopfExample", o.namespace, name, spec)
 }

@@ -28,7 +28,7 @@ func haveCode(code int32, message string) types.GomegaMatcher {
 		gomega.MatchError(gomega.ContainSubstring(message)))
 }
 
-// notes are what handlers have seen. They are safe for concurrent use.
+// notes record what handlers have seen. They are safe for concurrent use.
 type notes struct {
 	mu    sync.Mutex
 	lines []string
@@ -46,11 +46,11 @@ func (n *notes) all() []string {
 	return append([]string{}, n.lines...)
 }
 
-// HandleWarningHeader takes the warnings of the API server.
+// HandleWarningHeader records the warnings of the API server.
 func (n *notes) HandleWarningHeader(_ int, _ string, text string) { n.add(text) }
 
-// warned is a client, and the warnings that it gets.
-func warned(t *testing.T) (client.Client, *notes) {
+// newClientWithWarnings returns a client and the warnings that it gets.
+func newClientWithWarnings(t *testing.T) (client.Client, *notes) {
 	t.Helper()
 	warnings := &notes{}
 	config := rest.CopyConfig(cluster.Config())

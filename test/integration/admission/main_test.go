@@ -1,5 +1,5 @@
-// Package admission shows on a real API server what becomes of requests that
-// admission handlers are asked about: one file a subject.
+// Package admission tests the outcome of requests that admission handlers review, on a
+// real API server.
 package admission
 
 import (
@@ -16,7 +16,7 @@ import (
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	// The tests wait more than they compute. The command line still wins.
+	// The tests wait more than they compute. A flag on the command line takes precedence.
 	_ = flag.Set("test.parallel", "12")
 	ctrl.SetLogger(operators.Logger())
 	testenv.Main(m, &cluster, testenv.Options{})

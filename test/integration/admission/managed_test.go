@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// managed lets an operator of the namespace listen, and tell the cluster of itself.
+// managed lets an operator of the namespace listen and manage its configurations.
 func managed(t *testing.T, namespace string) func(*kopf.Options) {
 	t.Helper()
 	server := kopf.WebhookServer{Port: testenv.FreePort(t), Secret: namespace + "/webhooks"}
@@ -27,16 +27,16 @@ func managed(t *testing.T, namespace string) func(*kopf.Options) {
 	}
 }
 
-// no rejects whatever it is asked about.
+// no rejects every request.
 func no(_ context.Context, a *kopf.Admission) error { return kopf.Reject("no "+a.Name(), 418) }
 
-// tried is what becomes of an object that is not really created.
-func tried(t *testing.T, object *unstructured.Unstructured) func() error {
+// dryRun returns a function that creates the object in a dry run.
+func dryRun(t *testing.T, object *unstructured.Unstructured) func() error {
 	t.Helper()
 	return func() error { return cluster.Client().Create(t.Context(), object.DeepCopy(), client.DryRunAll) }
 }
 
-// webhooks counts those of an operator.
+// webhooks returns a function that counts the webhooks of an operator.
 func webhooks(t *testing.T, namespace string) func() int {
 	t.Helper()
 	return func() int {
@@ -49,15 +49,15 @@ func webhooks(t *testing.T, namespace string) func() int {
 	}
 }
 
-// What is installed while the operator runs is admitted by it as soon as it is there.
-func TestAResourceThatComesLater(t *testing.T) {
+// A resource that is installed while the operator runs is reviewed as soon as it exists.
+func TestResourceInstalledLaterIsReviewed(t *testing.T) {
 	t.Parallel()
 	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
 	group := namespace + ".example.com"
 	r.OnValidate(examples, no, kopf.ID("examples"))
 	r.OnValidate(kopf.Resource(group, "lates"), no, kopf.ID("lates"))
 	operator := operators.Start(t, cluster.Config(), namespace, r, managed(t, namespace))
-	g.Eventually(tried(t, testenv.NewObject("KopfExample", namespace, "one", nil))).Should(gomega.MatchError(gomega.ContainSubstring("no one")))
+	g.Eventually(dryRun(t, testenv.NewObject("KopfExample", namespace, "one", nil))).Should(gomega.MatchError(gomega.ContainSubstring("no one")))
 	g.Expect(webhooks(t, namespace)()).To(gomega.Equal(1))
 
 	crd := testenv.Definition(group, "lates", "Late", "v1")
@@ -68,18 +68,18 @@ func TestAResourceThatComesLater(t *testing.T) {
 	g.Expect(admin.Create(t.Context(), crd)).To(gomega.Succeed())
 	late := testenv.NewObject("Late", namespace, "two", nil)
 	late.SetAPIVersion(group + "/v1")
-	g.Eventually(tried(t, late)).Should(gomega.MatchError(gomega.ContainSubstring("no two")))
+	g.Eventually(dryRun(t, late)).Should(gomega.MatchError(gomega.ContainSubstring("no two")))
 	g.Expect(webhooks(t, namespace)()).To(gomega.Equal(2))
 
 	g.Expect(admin.Delete(t.Context(), crd)).To(gomega.Succeed())
 	g.Eventually(webhooks(t, namespace)).Should(gomega.Equal(1))
 	operator.Stop()
 	g.Expect(webhooks(t, namespace)()).To(gomega.BeZero())
-	g.Expect(tried(t, testenv.NewObject("KopfExample", namespace, "one", nil))()).To(gomega.Succeed())
+	g.Expect(dryRun(t, testenv.NewObject("KopfExample", namespace, "one", nil))()).To(gomega.Succeed())
 }
 
-// Every replica answers, by one certificate; the leader tells the cluster which.
-func TestReplicasOfAnAdmissionServer(t *testing.T) {
+// Every replica answers, with one certificate; the leader publishes its CA to the cluster.
+func TestReplicasTakeOverTheAdmissionServer(t *testing.T) {
 	t.Parallel()
 	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
 	replica := func(name string) *operators.Operator {
@@ -93,16 +93,16 @@ func TestReplicasOfAnAdmissionServer(t *testing.T) {
 	}
 	object := testenv.NewObject("KopfExample", namespace, "one", nil)
 	first := replica("first")
-	g.Eventually(tried(t, object)).Should(gomega.MatchError(gomega.ContainSubstring("by first")))
+	g.Eventually(dryRun(t, object)).Should(gomega.MatchError(gomega.ContainSubstring("by first")))
 	second := replica("second")
-	g.Consistently(tried(t, object), "1s").Should(gomega.MatchError(gomega.ContainSubstring("by first")))
+	g.Consistently(dryRun(t, object), "1s").Should(gomega.MatchError(gomega.ContainSubstring("by first")))
 	first.Stop()
-	g.Eventually(tried(t, object)).Should(gomega.MatchError(gomega.ContainSubstring("by second")))
+	g.Eventually(dryRun(t, object)).Should(gomega.MatchError(gomega.ContainSubstring("by second")))
 	second.Stop()
 	g.Expect(webhooks(t, namespace)()).To(gomega.BeZero())
 }
 
-func TestReplicasNeedOneCertificate(t *testing.T) {
+func TestReplicasMustShareOneCertificate(t *testing.T) {
 	t.Parallel()
 	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
 	r.OnValidate(examples, no, kopf.ID("check"))
@@ -110,11 +110,11 @@ func TestReplicasNeedOneCertificate(t *testing.T) {
 	s.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(t)}
 	s.Replicas.LeaderElection, s.Replicas.LeaseNamespace = true, namespace
 	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})).
-		To(gomega.MatchError(gomega.ContainSubstring("name a Secret for all of them")))
+		To(gomega.MatchError(gomega.ContainSubstring("to share one certificate")))
 }
 
-// A server that cannot listen would be a gap that nobody sees.
-func TestAnAdmissionServerThatFailsEndsTheOperator(t *testing.T) {
+// An operator without its admission server must not look healthy.
+func TestFailedAdmissionServerStopsTheOperator(t *testing.T) {
 	t.Parallel()
 	g, r := gomega.NewWithT(t), kopf.NewRegistry()
 	r.OnValidate(examples, no, kopf.ID("check"))
@@ -124,9 +124,9 @@ func TestAnAdmissionServerThatFailsEndsTheOperator(t *testing.T) {
 		To(gomega.MatchError(gomega.ContainSubstring("the admission server (Settings.Admission.Server) has failed: context deadline exceeded")))
 }
 
-// An operator that has no admission handlers any longer takes out what an earlier
-// version has left, though nobody had the time to clean up.
-func TestWhatAnEarlierVersionHasLeft(t *testing.T) {
+// An operator that has no admission handlers anymore removes the webhooks of an earlier
+// version that did not clean up.
+func TestWebhooksOfAnEarlierVersionAreRemoved(t *testing.T) {
 	t.Parallel()
 	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
 	left := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -143,8 +143,8 @@ func TestWhatAnEarlierVersionHasLeft(t *testing.T) {
 	g.Eventually(webhooks(t, namespace)).Should(gomega.BeZero())
 }
 
-// Whoever is told that an operator is ready can rely on it.
-func TestAnOperatorIsReadyWhenItCanBeAsked(t *testing.T) {
+// When an operator reports that it is ready, the cluster knows its webhooks.
+func TestReadyOperatorHasItsWebhooks(t *testing.T) {
 	t.Parallel()
 	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
 	r.OnValidate(examples, no, kopf.ID("check"))
@@ -152,8 +152,8 @@ func TestAnOperatorIsReadyWhenItCanBeAsked(t *testing.T) {
 	g.Expect(webhooks(t, namespace)()).To(gomega.Equal(1))
 }
 
-// The end of an operator does not wait for a review that does not end.
-func TestAReviewThatDoesNotEndIsCancelled(t *testing.T) {
+// The shutdown of an operator does not wait for a review that does not end.
+func TestEndlessReviewIsCanceledAtShutdown(t *testing.T) {
 	t.Parallel()
 	g, r, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
 	entered, left := make(chan struct{}, 10), make(chan struct{}, 10)
@@ -167,8 +167,8 @@ func TestAReviewThatDoesNotEndIsCancelled(t *testing.T) {
 	rejected := make(chan error, 1)
 	object := testenv.NewObject("KopfExample", namespace, "one", nil)
 	go func() {
-		for len(entered) == 0 && t.Context().Err() == nil { // until the API server has taken notice
-			rejected <- tried(t, object)()
+		for len(entered) == 0 && t.Context().Err() == nil { // until the API server uses the webhook
+			rejected <- dryRun(t, object)()
 			if len(entered) == 0 {
 				<-rejected
 			}
@@ -179,7 +179,7 @@ func TestAReviewThatDoesNotEndIsCancelled(t *testing.T) {
 	g.Expect(left).To(gomega.Receive())
 }
 
-func TestAManagerCannotTellTheClusterWithoutAnAddress(t *testing.T) {
+func TestManagedConfigurationsNeedAServer(t *testing.T) {
 	t.Parallel()
 	g, r := gomega.NewWithT(t), kopf.NewRegistry()
 	r.OnValidate(examples, no, kopf.ID("check"))

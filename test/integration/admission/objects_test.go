@@ -26,20 +26,20 @@ func checkSize(_ context.Context, a *kopf.Admission) error {
 	}
 }
 
-func TestValidationsAcceptRejectAndWarn(t *testing.T) {
+func TestValidatingHandlersAdmitRejectAndWarn(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()
 	registry.OnValidate(examples, checkSize)
 	registry.OnValidate(examples, func(_ context.Context, a *kopf.Admission) error {
 		if _, wanted := a.Spec().String("panic"); wanted {
-			panic("what nobody should read")
+			panic("the secret of the operator")
 		}
 		return nil
-	}, kopf.ID("panicky"))
+	}, kopf.ID("panicking"))
 	o := start(t, registry)
-	o.validating(t, hook{path: "checkSize"}, hook{path: "panicky"})
-	c, warnings := warned(t)
+	o.validating(t, hook{path: "checkSize"}, hook{path: "panicking"})
+	c, warnings := newClientWithWarnings(t)
 
 	g.Expect(c.Create(t.Context(), o.object("small", map[string]any{"size": int64(1)}))).To(gomega.Succeed())
 	g.Expect(warnings.all()).To(gomega.BeEmpty())
@@ -49,12 +49,12 @@ func TestValidationsAcceptRejectAndWarn(t *testing.T) {
 		`admission webhook "checksize-0.admission.kopf.dev" denied the request: The size 101 is too large.`))
 
 	err := c.Create(t.Context(), o.object("panicking", map[string]any{"panic": "please"}))
-	g.Expect(err).To(haveCode(500, "the handler panicky has panicked"))
-	g.Expect(err).NotTo(gomega.MatchError(gomega.ContainSubstring("nobody should read")))
+	g.Expect(err).To(haveCode(500, "the handler panicking panicked"))
+	g.Expect(err).NotTo(gomega.MatchError(gomega.ContainSubstring("secret of the operator")))
 	g.Expect(c.Create(t.Context(), o.object("after", map[string]any{"size": int64(1)}))).To(gomega.Succeed())
 }
 
-func TestMutationsChangeTheObject(t *testing.T) {
+func TestMutatingHandlersChangeTheObject(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()
@@ -87,11 +87,10 @@ func TestMutationsChangeTheObject(t *testing.T) {
 		testenv.HavePath("spec", map[string]any{
 			"list": []any{"c", "a", "last"}, "map/s": map[string]any{"b": int64(2), "c": "kept"}, "number": int64(9007199254740993),
 		})))
-	// An update of what is right already needs no patch, and is none.
 	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
 }
 
-func TestADryRunIsKnownToTheHandler(t *testing.T) {
+func TestHandlerKnowsADryRun(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	var seen notes
@@ -101,7 +100,7 @@ func TestADryRunIsKnownToTheHandler(t *testing.T) {
 		return nil
 	}, kopf.ID("look"), kopf.SideEffects(), kopf.Operations("CREATE", "UPDATE"))
 	o := start(t, registry)
-	o.validating(t, hook{path: "look", effects: true})
+	o.validating(t, hook{path: "look", sideEffects: true})
 	probes := len(seen.all())
 	object := o.object("one", nil)
 	g.Expect(cluster.Client().Create(t.Context(), object.DeepCopy(), client.DryRunAll)).To(gomega.Succeed())
@@ -111,7 +110,7 @@ func TestADryRunIsKnownToTheHandler(t *testing.T) {
 		gomega.HavePrefix("CREATE true "), gomega.MatchRegexp("CREATE false .+")))
 }
 
-func TestDeletionsAreReviewedToo(t *testing.T) {
+func TestDeletionsAreReviewed(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()
@@ -122,7 +121,7 @@ func TestDeletionsAreReviewedToo(t *testing.T) {
 		return nil
 	}, kopf.ID("keep"), kopf.Operations("DELETE"))
 	registry.OnMutate(examples, func(context.Context, *kopf.Admission) error {
-		return kopf.Reject("A mutation is asked about a deletion.", 400)
+		return kopf.Reject("A mutating handler was called for a deletion.", 400)
 	}, kopf.ID("uninvited"))
 	o := start(t, registry)
 	o.validating(t, hook{path: "keep"})
@@ -147,12 +146,12 @@ func TestFailuresCanBeIgnored(t *testing.T) {
 		kopf.ID("lenient"), kopf.IgnoreFailures())
 	o := start(t, registry)
 	o.validating(t, hook{path: "lenient", ignore: true}, hook{path: "unknown", ignore: true})
-	c, warnings := warned(t)
+	c, warnings := newClientWithWarnings(t)
 	g.Expect(c.Create(t.Context(), o.object("one", nil))).To(gomega.Succeed())
 	g.Expect(warnings.all()).To(gomega.Equal([]string{"ignored: no"}))
 }
 
-func TestAPathThatNobodyServesRejects(t *testing.T) {
+func TestUnknownPathRejects(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	o := start(t, kopf.NewRegistry())

@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-go/kopf/test/operators"
 )
 
-// operator is an operator in a manager, whose webhook server listens on loopback.
+// operator is an operator in a manager whose webhook server listens on loopback.
 type operator struct {
 	url       string // of its handlers
 	ca        []byte
@@ -46,7 +46,7 @@ func start(t *testing.T, registry *kopf.Registry, adjust ...func(*rest.Config)) 
 	return o
 }
 
-// newManager makes a manager, and the certificate of its webhook server.
+// newManager returns a manager, and the certificate of its webhook server.
 func newManager(t *testing.T, adjust ...func(*rest.Config)) (manager.Manager, envtest.WebhookInstallOptions) {
 	t.Helper()
 	serving := envtest.WebhookInstallOptions{}
@@ -62,7 +62,7 @@ func newManager(t *testing.T, adjust ...func(*rest.Config)) (manager.Manager, en
 		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: crconfig.Controller{SkipNameValidation: new(true)},
 		Logger: operators.Logger(),
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
-			options.Cache = nil // the handlers' client reads live
+			options.Cache = nil // the client of the handlers does not read from a cache
 			return client.New(config, options)
 		},
 		WebhookServer: crwebhook.NewServer(crwebhook.Options{
@@ -75,7 +75,7 @@ func newManager(t *testing.T, adjust ...func(*rest.Config)) (manager.Manager, en
 	return mgr, serving
 }
 
-// run runs something until the end of the test.
+// run runs a function until the end of the test.
 func run(t *testing.T, serve func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

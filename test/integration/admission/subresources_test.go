@@ -21,7 +21,7 @@ import (
 
 type operation = admissionregistrationv1.OperationType
 
-func TestTheStatusIsReviewedByItsOwnHandlers(t *testing.T) {
+func TestStatusIsReviewedByItsHandlers(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	var seen notes
@@ -37,7 +37,7 @@ func TestTheStatusIsReviewedByItsOwnHandlers(t *testing.T) {
 	registry.OnValidate(examples, look("object"), kopf.ID("object"), updates)
 	registry.OnValidate(examples, look("all"), kopf.ID("all"), kopf.Subresource("*"), updates)
 	registry.OnMutate(examples, func(_ context.Context, a *kopf.Admission) error {
-		a.Patch().Set("by the mutation", "status", "by")
+		a.Patch().Set("by the mutating handler", "status", "by")
 		return nil
 	}, kopf.ID("status"), kopf.Subresource("status"))
 	o := start(t, registry)
@@ -48,7 +48,7 @@ func TestTheStatusIsReviewedByItsOwnHandlers(t *testing.T) {
 	g.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
 	object.Object["status"] = map[string]any{"phase": "Ready"}
 	g.Expect(cluster.Client().Status().Update(t.Context(), object)).To(gomega.Succeed())
-	g.Expect(cluster.Current(object)()).To(testenv.HavePath("status", map[string]any{"phase": "Ready", "by": "by the mutation"}))
+	g.Expect(cluster.Current(object)()).To(testenv.HavePath("status", map[string]any{"phase": "Ready", "by": "by the mutating handler"}))
 	g.Expect(seen.all()).To(gomega.ConsistOf(`all: "status" Ready`))
 	object.SetLabels(map[string]string{"a": "b"})
 	g.Expect(cluster.Client().Update(t.Context(), object)).To(gomega.Succeed())
@@ -69,7 +69,7 @@ func deployment(namespace string) *appsv1.Deployment {
 	}
 }
 
-func TestTheScaleIsAnObjectOfItsOwn(t *testing.T) {
+func TestScaleIsAnotherObject(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()
@@ -103,7 +103,7 @@ func TestTheScaleIsAnObjectOfItsOwn(t *testing.T) {
 	g.Expect(scale(4)).To(haveCode(422, "deployments/one cannot grow from 3 to 4"))
 }
 
-func TestConnectionsAreReviewed(t *testing.T) {
+func TestConnectIsReviewed(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()
@@ -132,6 +132,6 @@ func TestConnectionsAreReviewed(t *testing.T) {
 			VersionedParams(&corev1.PodExecOptions{Command: []string{"sh"}, Stdout: true}, clientgoscheme.ParameterCodec).Do(t.Context()).Error()
 	}
 	g.Expect(connected("exec")).To(haveCode(403, "CONNECT: PodExecOptions [sh] in exec of one"))
-	// Where it is admitted, it comes to nothing for want of a node.
+	// The admitted request fails later, because the pod has no node.
 	g.Expect(connected("proxy")).To(gomega.MatchError(gomega.Not(gomega.ContainSubstring("webhook"))))
 }

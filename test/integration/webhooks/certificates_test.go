@@ -29,7 +29,7 @@ func bundleOf(t *testing.T) []byte {
 	return pair.Chain
 }
 
-// How much a rotation has to stand.
+// The load during rotations.
 const (
 	callsASecond = 200
 	duration     = 20 * time.Second
@@ -37,7 +37,7 @@ const (
 	callers      = 20
 )
 
-func TestNoCallFailsWhileCertificatesRotate(t *testing.T) {
+func TestNoCallFailsDuringRotations(t *testing.T) {
 	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
 	server := local(t)
 	server.Rotation = rotation
@@ -47,16 +47,16 @@ func TestNoCallFailsWhileCertificatesRotate(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), duration)
 	defer stop()
 	served := handshakes(ctx, t, *locate(t, "rotating.kopf.dev").URL)
-	before := o.asked.Load()
+	before := o.reviews.Load()
 	calls, failures := load(ctx, t, namespace)
-	t.Logf("%d calls, of which the handler was asked %d times, and %d certificates", calls, o.asked.Load()-before, served())
+	t.Logf("%d calls, %d reviews, %d certificates", calls, o.reviews.Load()-before, served())
 	g.Expect(failures).To(gomega.BeEmpty())
-	g.Expect(o.asked.Load()-before).To(gomega.BeNumerically(">=", calls), "the calls were answered without the operator")
+	g.Expect(o.reviews.Load()-before).To(gomega.BeNumerically(">=", calls), "calls were admitted without a review")
 	g.Expect(served()).To(gomega.BeNumerically(">=", int(duration/rotation)-2), "certificates")
 	g.Expect(o.logged()).NotTo(gomega.ContainElement(gomega.ContainSubstring("not renewed")))
 }
 
-// load calls the API server at the rate for as long as the context lives.
+// load calls the API server at the rate until the context is done.
 func load(ctx context.Context, t *testing.T, namespace string) (int64, []error) {
 	t.Helper()
 	limiter := rate.NewLimiter(callsASecond, callers)
@@ -81,9 +81,8 @@ func load(ctx context.Context, t *testing.T, namespace string) (int64, []error) 
 	return calls.Load(), failures
 }
 
-// handshakes connects to the server again and again, with the bundle that the
-// cluster has at the time, as an API server does that was just started. It counts
-// the certificates.
+// handshakes connects to the server again and again, with the current bundle of the
+// cluster, as an API server does that has just started. It counts the certificates.
 func handshakes(ctx context.Context, t *testing.T, address string) (count func() int) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -126,8 +125,8 @@ func TestReplicasShareOneCertificateInASecret(t *testing.T) {
 	}
 }
 
-// An operator with a certificate in files that comes back finds what it has written.
-func TestARestartWithTheSameCertificateWritesNothing(t *testing.T) {
+// A restarted operator with a certificate in files finds what it has written.
+func TestRestartWithTheSameCertificateWritesNothing(t *testing.T) {
 	g, config, dir := gomega.NewWithT(t), cluster.Config(), t.TempDir()
 	requests := testenv.Count(config)
 	pair, err := certificates.Generate([]string{"localhost"}, time.Hour)

@@ -32,7 +32,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
-// locate is what the cluster knows about the server of a validating webhook.
+// locate returns how the cluster calls the server of a validating webhook.
 func locate(t *testing.T, name string) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	configuration := validating(name)
@@ -70,11 +70,11 @@ const review = `{
   }
 }`
 
-// The walk-through of the specification: a certificate that signs itself is both
-// that of the client and the CA of it.
+// The walk-through of the specification: a self-signed certificate is both the
+// certificate of the client and its CA.
 //
 // Specification: Admission control, "Authenticate apiservers", "Debugging with SSL".
-func TestAClientWithACertificate(t *testing.T) {
+func TestClientWithACertificate(t *testing.T) {
 	g, dir := gomega.NewWithT(t), t.TempDir()
 	certificate, key := clientCertificate(t, dir)
 	payload := filepath.Join(dir, "review.json")
@@ -94,15 +94,15 @@ func TestAClientWithACertificate(t *testing.T) {
 	g.Expect(unknown.Response.Warnings).To(gomega.Equal([]string{"The user is ussser."}))
 }
 
-// A server that demands a certificate does not talk to others, and not to API
-// servers that have none: then the failure policy decides.
-func TestAServerThatDemandsACertificate(t *testing.T) {
+// A server that requires a certificate rejects clients without one, including API
+// servers: then the failure policy decides.
+func TestServerThatRequiresACertificate(t *testing.T) {
 	g, dir, namespace := gomega.NewWithT(t), t.TempDir(), cluster.Namespace(t)
 	certificate, key := clientCertificate(t, dir)
 	server := local(t)
 	server.ClientCAFile, server.ClientAuth = certificate, tls.RequireAndVerifyClientCert
-	run(t, cluster.Config(), server, managed("demanding.kopf.dev"), configurations.Hook{ID: "a", Validating: true, Resource: configMaps})
-	g.Eventually(names(t, "demanding.kopf.dev")).Should(gomega.HaveLen(1))
+	run(t, cluster.Config(), server, managed("requiring.kopf.dev"), configurations.Hook{ID: "a", Validating: true, Resource: configMaps})
+	g.Eventually(names(t, "requiring.kopf.dev")).Should(gomega.HaveLen(1))
 	g.Eventually(func() error { return try(t.Context(), namespace, "a") }).Should(gomega.MatchError(gomega.ContainSubstring("certificate required")))
 	payload := filepath.Join(dir, "review.json")
 	g.Expect(os.WriteFile(payload, []byte(review), 0o600)).To(gomega.Succeed())
@@ -110,7 +110,7 @@ func TestAServerThatDemandsACertificate(t *testing.T) {
 	g.Expect(answer.Response.Warnings).To(gomega.Equal([]string{"SSL peer is Example Common Name."}))
 }
 
-// clientCertificate makes what "openssl req -x509" makes.
+// clientCertificate writes the files that "openssl req -x509" writes.
 func clientCertificate(t *testing.T, dir string) (certificateFile, keyFile string) {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -131,20 +131,20 @@ func clientCertificate(t *testing.T, dir string) (certificateFile, keyFile strin
 	return certificateFile, keyFile
 }
 
-// call sends the payload by curl, or where there is no curl by a client that does
-// the same.
+// call sends the payload with a client in Go, and with curl if it is installed. Both must
+// get the same answer.
 func call(t *testing.T, address, payload string, options ...string) admissionv1.AdmissionReview {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	answer, err := ask(ctx, address, payload, options)
+	answer, err := post(ctx, address, payload, options)
 	if program, missing := exec.LookPath("curl"); missing == nil {
 		command := exec.CommandContext(ctx, program, append([]string{"--silent", "--show-error", "--noproxy", "*", address, "-d", "@" + payload}, options...)...)
 		byCurl, failure := command.CombinedOutput()
 		g.Expect(failure).NotTo(gomega.HaveOccurred(), "%s", byCurl)
 		g.Expect(err).NotTo(gomega.HaveOccurred())
-		g.Expect(byCurl).To(gomega.Equal(answer), "curl, and the client without curl")
+		g.Expect(byCurl).To(gomega.Equal(answer), "curl and the client in Go")
 	}
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	var result admissionv1.AdmissionReview
@@ -153,8 +153,8 @@ func call(t *testing.T, address, payload string, options ...string) admissionv1.
 	return result
 }
 
-// ask understands the options of curl that are used here.
-func ask(ctx context.Context, address, payload string, options []string) ([]byte, error) {
+// post is a client in Go that understands the options of curl that are used here.
+func post(ctx context.Context, address, payload string, options []string) ([]byte, error) {
 	config, given := &tls.Config{}, map[string]string{}
 	for i := 0; i < len(options); i++ {
 		if options[i] == "--insecure" {

@@ -22,18 +22,18 @@ func creations(s testenv.Snapshot) int {
 		s[testenv.Key{Method: http.MethodPost, Target: "mutatingwebhookconfigurations"}]
 }
 
-// reads counts the looks at them.
+// reads counts the reads of configurations.
 func reads(s testenv.Snapshot) int {
 	return s[testenv.Key{Method: http.MethodGet, Target: "validatingwebhookconfigurations"}] +
 		s[testenv.Key{Method: http.MethodGet, Target: "mutatingwebhookconfigurations"}]
 }
 
-// changes counts those that were changed.
+// changes counts the changes of configurations.
 func changes(s testenv.Snapshot) int {
 	return s.Writes("validatingwebhookconfigurations") + s.Writes("mutatingwebhookconfigurations")
 }
 
-func TestBothConfigurationsAreCreatedKeptAndCleaned(t *testing.T) {
+func TestConfigurationsAreCreatedUpdatedAndCleanedUp(t *testing.T) {
 	g, config := gomega.NewWithT(t), cluster.Config()
 	requests := testenv.Count(config)
 	namespace := cluster.Namespace(t)
@@ -51,13 +51,13 @@ func TestBothConfigurationsAreCreatedKeptAndCleaned(t *testing.T) {
 		gomega.MatchError(gomega.ContainSubstring(`admission webhook`)))
 	g.Expect(try(t.Context(), namespace, "fine")).To(gomega.Succeed())
 
-	// Nothing is written that says the same.
+	// The same hooks are not written again.
 	read := reads(requests.Snapshot())
 	o.SetHooks([]configurations.Hook{check, relabel, always})
 	g.Eventually(func() int { return reads(requests.Snapshot()) }).Should(gomega.Equal(read + 2))
 	g.Expect(changes(requests.Snapshot())).To(gomega.BeZero(), "%s", requests)
 
-	// A resource has come, a handler has gone: one write each.
+	// A new resource and a removed handler are one write each.
 	o.SetHooks([]configurations.Hook{relabel, always, {ID: "relabel", Resource: leases, Operations: []string{"CREATE"}}})
 	g.Eventually(names(t, "both.kopf.dev")).Should(gomega.ConsistOf("mutating relabel.both.kopf.dev", "mutating always.both.kopf.dev"))
 	g.Eventually(func() int { return changes(requests.Snapshot()) }).Should(gomega.Equal(2), "%s", requests)
@@ -67,11 +67,11 @@ func TestBothConfigurationsAreCreatedKeptAndCleaned(t *testing.T) {
 	o.stop()
 	g.Expect(names(t, "both.kopf.dev")()).To(gomega.ConsistOf("mutating always.both.kopf.dev"))
 	g.Expect(changes(requests.Snapshot())).To(gomega.Equal(6))
-	g.Expect(try(t.Context(), namespace, "denied")).To(gomega.Succeed(), "nobody asks any longer")
+	g.Expect(try(t.Context(), namespace, "denied")).To(gomega.Succeed(), "the webhook is removed")
 }
 
 // The paths and names of all ids are accepted, for services too.
-func TestAServiceAsKubernetesWantsIt(t *testing.T) {
+func TestKubernetesAcceptsThePathsOfServices(t *testing.T) {
 	g, c := gomega.NewWithT(t), cluster.Client()
 	var hooks []configurations.Hook
 	for _, id := range []string{"checkIt", "check_it", "check it", "_a/-b", "checkIt/spec.nodeName", "я", "CHECKIT"} {
@@ -89,7 +89,7 @@ func TestAServiceAsKubernetesWantsIt(t *testing.T) {
 	g.Eventually(names(t, "service")).Should(gomega.HaveLen(14))
 }
 
-// lead lets a manager without a server write.
+// lead makes a manager without a server the leader until the end of the test.
 func lead(t *testing.T, m *configurations.Manager) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -98,7 +98,7 @@ func lead(t *testing.T, m *configurations.Manager) {
 	t.Cleanup(func() { stop(); <-led })
 }
 
-func TestWhatIsOtherPeoplesStays(t *testing.T) {
+func TestOtherConfigurationsAndMetadataAreLeftAlone(t *testing.T) {
 	g, c := gomega.NewWithT(t), cluster.Client()
 	theirs := validating("theirs.kopf.dev")
 	theirs.Webhooks = []admissionregistrationv1.ValidatingWebhook{{
@@ -124,7 +124,7 @@ func TestWhatIsOtherPeoplesStays(t *testing.T) {
 	g.Expect(ours.Annotations).To(gomega.Equal(map[string]string{"note": "b"}))
 }
 
-func TestTheBundleOfCertManagerStays(t *testing.T) {
+func TestCABundleOfCertManagerIsKept(t *testing.T) {
 	g, c, config := gomega.NewWithT(t), cluster.Client(), cluster.Config()
 	requests := testenv.Count(config)
 	object := mutating("injected.kopf.dev")
@@ -133,9 +133,9 @@ func TestTheBundleOfCertManagerStays(t *testing.T) {
 	o := run(t, config, local(t), managed("injected.kopf.dev"), configurations.Hook{ID: "a", Resource: configMaps, IgnoreFailures: true})
 	g.Eventually(names(t, "injected.kopf.dev")).Should(gomega.HaveLen(1))
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(gomega.Succeed())
-	g.Expect(object.Webhooks[0].ClientConfig.CABundle).To(gomega.BeEmpty(), "what the operator has is not written")
+	g.Expect(object.Webhooks[0].ClientConfig.CABundle).To(gomega.BeEmpty(), "the operator's bundle is not written")
 
-	bundle := bundleOf(t) // cert-manager comes
+	bundle := bundleOf(t) // cert-manager injects it
 	object.Webhooks[0].ClientConfig.CABundle = bundle
 	g.Expect(c.Update(t.Context(), object)).To(gomega.Succeed())
 	o.SetHooks([]configurations.Hook{{ID: "a", Resource: configMaps, IgnoreFailures: true}, {ID: "b", Resource: configMaps, IgnoreFailures: true}})
@@ -147,10 +147,10 @@ func TestTheBundleOfCertManagerStays(t *testing.T) {
 	g.Expect(changes(requests.Snapshot())).To(gomega.Equal(2), "%s", requests)
 }
 
-func TestWithoutPermissionTheRemedyIsSaidOnce(t *testing.T) {
+func TestMissingPermissionIsExplained(t *testing.T) {
 	g, config := gomega.NewWithT(t), cluster.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
 	o := run(t, config, local(t), managed("forbidden.kopf.dev"), configurations.Hook{ID: "a", Validating: true, Resource: configMaps})
-	g.Eventually(o.logged).Should(gomega.ContainElement(gomega.ContainSubstring("permit its service account to get, create and patch validatingwebhookconfigurations")))
+	g.Eventually(o.logged).Should(gomega.ContainElement(gomega.ContainSubstring("allow its service account to get, create and patch validatingwebhookconfigurations")))
 	g.Expect(names(t, "forbidden.kopf.dev")()).To(gomega.BeEmpty())
 }

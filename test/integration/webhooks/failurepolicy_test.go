@@ -13,21 +13,21 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
-// Whoever kills an operator leaves its webhooks: what then is admitted, the
-// handlers have said before.
-func TestWhatIsAdmittedWhileTheOperatorIsDown(t *testing.T) {
+// A killed operator leaves its webhooks: the failure policy of the handlers decides
+// what is admitted.
+func TestFailurePolicyWhileTheOperatorIsDown(t *testing.T) {
 	tests := map[string]struct {
-		ignoring bool
-		matcher  gomega.OmegaMatcher
+		ignoreFailures bool
+		matcher        gomega.OmegaMatcher
 	}{
-		"nothing, for that is the default":      {false, gomega.MatchError(gomega.ContainSubstring("failed calling webhook"))},
-		"everything, when failures are ignored": {true, gomega.Succeed()},
+		"nothing, by default":                 {false, gomega.MatchError(gomega.ContainSubstring("failed calling webhook"))},
+		"everything, if failures are ignored": {true, gomega.Succeed()},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
 			o := run(t, cluster.Config(), local(t), managed("down.kopf.dev"), configurations.Hook{
-				ID: "a", Validating: true, Resource: configMaps, IgnoreFailures: test.ignoring,
+				ID: "a", Validating: true, Resource: configMaps, IgnoreFailures: test.ignoreFailures,
 				LabelSelector: nil,
 			})
 			g.Eventually(names(t, "down.kopf.dev")).Should(gomega.HaveLen(1))
@@ -39,9 +39,9 @@ func TestWhatIsAdmittedWhileTheOperatorIsDown(t *testing.T) {
 	}
 }
 
-// An operator that has gone without a trace of order can be started again: nothing
-// that this takes is asked about, whatever the handlers are for.
-func TestAnOperatorDoesNotLockItselfOut(t *testing.T) {
+// A killed operator can be started again: it is not called for what it needs for that,
+// whatever its handlers are declared for.
+func TestOperatorDoesNotLockItselfOut(t *testing.T) {
 	g, c := gomega.NewWithT(t), cluster.Client()
 	own, other := cluster.Namespace(t), cluster.Namespace(t)
 	lease := types.NamespacedName{Namespace: other, Name: "mine"}

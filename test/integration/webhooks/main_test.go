@@ -1,5 +1,5 @@
-// Package webhooks shows admission servers and their configurations with a real
-// API server, which calls them by HTTPS on the loopback interface.
+// Package webhooks tests admission servers and their configurations with a real API
+// server, which calls them with HTTPS on the loopback interface.
 package webhooks
 
 import (
@@ -38,17 +38,17 @@ var (
 	leases     = selector.Resource{Group: "coordination.k8s.io", Version: "v1", Plural: "leases", Namespaced: true}
 )
 
-// operator is as much of one as has to do with admissions.
+// operator is the part of an operator that serves admission reviews.
 type operator struct {
 	*configurations.Manager
-	asked atomic.Int64 // reviews
-	mu    sync.Mutex
-	log   []string
-	stop  func() // in order, with the cleanup
-	kill  func() // the process has gone
+	reviews atomic.Int64
+	mu      sync.Mutex
+	log     []string
+	stop    func() // exits in order, with the cleanup
+	kill    func() // exits without the cleanup
 }
 
-// run runs an operator until the end of the test, unless it ends before.
+// run runs an operator until the end of the test, unless it is stopped before.
 func run(t *testing.T, config *rest.Config, server settings.AdmissionServer, options configurations.Options, hooks ...configurations.Hook) *operator {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -86,9 +86,9 @@ func run(t *testing.T, config *rest.Config, server settings.AdmissionServer, opt
 	return o
 }
 
-// review admits what is not called "denied".
+// review admits all objects whose names do not begin with "denied".
 func (o *operator) review(w http.ResponseWriter, r *http.Request) {
-	o.asked.Add(1)
+	o.reviews.Add(1)
 	review := admissionv1.AdmissionReview{}
 	if err := json.NewDecoder(r.Body).Decode(&review); err != nil || review.Request == nil {
 		http.Error(w, "no review", http.StatusBadRequest)
@@ -119,7 +119,7 @@ func (o *operator) logged() []string {
 	return append([]string{}, o.log...)
 }
 
-// remove leaves nothing behind for the other tests.
+// remove deletes the configurations, for other tests.
 func remove(t *testing.T, name string) {
 	t.Helper()
 	for _, object := range []client.Object{validating(name), mutating(name)} {
@@ -137,7 +137,7 @@ func mutating(name string) *admissionregistrationv1.MutatingWebhookConfiguration
 	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// names are those of the webhooks in both configurations.
+// names returns a function that returns the names of the webhooks in both configurations.
 func names(t *testing.T, name string) func() ([]string, error) {
 	return func() ([]string, error) {
 		v, m := validating(name), mutating(name)
@@ -158,10 +158,10 @@ func names(t *testing.T, name string) func() ([]string, error) {
 	}
 }
 
-// try creates a config map, but not really.
+// try creates a config map in a dry run.
 func try(ctx context.Context, namespace, name string) error {
 	return cluster.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, client.DryRunAll)
 }
 
-// local is a server on a port that nobody uses.
+// local returns a server on a free port.
 func local(t *testing.T) servers.Server { return servers.Server{Port: testenv.FreePort(t)} }
