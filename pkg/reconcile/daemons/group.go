@@ -80,10 +80,10 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 		return 0
 	}
 	var delay time.Duration
-	ctx, subject := g.host.Prepare(g.supervisor.handlerCtx, d)
-	subject.Patch = &patch.Patch{}
+	ctx, call := g.host.Prepare(g.supervisor.handlerCtx, d)
+	call.Patch = &patch.Patch{}
 	err := handler.WithRecover(func() error {
-		delay = d.InitialDelay(handler.NewTick(subject, d.Param, handler.Attempt{}))
+		delay = d.InitialDelay(handler.NewTick(call, d.Param, handler.Attempt{}))
 		return nil
 	})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // Host is the engine's side of one object. Its methods are called from many
 // goroutines, and never with a lock held: they may block, and may call the Group.
 type Host interface {
-	// Prepare returns the context and the subject of one call of a handler. The
-	// subject is live; its patch is not used.
+	// Prepare returns the context of one call of a handler, and the CallContext for
+	// its arguments. The CallContext is live; its patch is not used.
 	Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)
 	// WriteEdit writes what a handler wants to write. It returns when the edit is
 	// written, when the object is gone (nil), when the edit is rejected (the error),

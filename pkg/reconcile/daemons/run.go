@@ -65,14 +65,14 @@ func (r *run) reportPanic(err error) execution.Outcome {
 // prepare makes the context and the arguments of the call.
 func (r *run) prepare() error {
 	return handler.WithRecover(func() error {
-		ctx, subject := r.worker.group.host.Prepare(r.workerCtx, r.worker.handler)
+		ctx, call := r.worker.group.host.Prepare(r.workerCtx, r.worker.handler)
 		r.patch = &patch.Patch{}
-		subject.Patch = r.patch
+		call.Patch = r.patch
 		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
 		if r.stopper == nil {
-			r.tick = handler.NewTick(subject, r.worker.handler.Param, r.attempt.Args)
+			r.tick = handler.NewTick(call, r.worker.handler.Param, r.attempt.Args)
 		} else {
-			r.task = handler.NewTask(subject, r.worker.handler.Param, r.attempt.Args, r.stopper)
+			r.task = handler.NewTask(call, r.worker.handler.Param, r.attempt.Args, r.stopper)
 		}
 		return nil
 	})

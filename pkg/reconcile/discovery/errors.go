@@ -9,37 +9,37 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// UnwatchableError says that a selector has found only resources whose objects
-// the API server does not list or watch.
+// UnwatchableError says that a selector has found only resources whose objects the API
+// server does not offer to list and watch.
 type UnwatchableError struct {
 	Selector selector.Selector
 	Found    []selector.Resource
 }
 
 func (e *UnwatchableError) Error() string {
-	return fmt.Sprintf("%q selects what cannot be served, for the API server offers no list and watch of it: %s",
+	return fmt.Sprintf("%q selects resources that cannot be served, because the API server does not offer to list and watch them: %s",
 		e.Selector, join(e.Found, func(r selector.Resource) string {
 			return fmt.Sprintf("%s (only %s)", r, strings.Join(r.Verbs, ", "))
 		}))
 }
 
-// IncompleteError says that a selector cannot be resolved, or not completely,
-// while some API groups are down.
+// IncompleteError says that a selector cannot be resolved, or not completely, while
+// some API groups are unavailable.
 type IncompleteError struct {
 	Selector selector.Selector
 	// Unavailable are the group versions that matter to the selector.
 	Unavailable []schema.GroupVersion
-	// Failed has the reasons.
+	// Failed holds the reasons.
 	Failed map[schema.GroupVersion]error
 }
 
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("%q cannot be served completely while some API groups are down (%s): "+
-		"see kubectl get apiservices; selectors that name another group do not need these",
+	return fmt.Sprintf("%q cannot be served completely while some API groups are unavailable (%s): "+
+		"see kubectl get apiservices; selectors that name another group are not affected",
 		e.Selector, join(e.Unavailable, func(gv schema.GroupVersion) string { return fmt.Sprintf("%s: %v", gv, e.Failed[gv]) }))
 }
 
-// Unwrap are the reasons why the groups are down.
+// Unwrap returns the reasons why the groups are unavailable.
 func (e *IncompleteError) Unwrap() []error {
 	var reasons []error
 	for _, gv := range e.Unavailable {
@@ -48,8 +48,8 @@ func (e *IncompleteError) Unwrap() []error {
 	return reasons
 }
 
-// MultipleVersionsError says that different selectors, or a callback, have selected one
-// resource in several versions. All of them are served.
+// MultipleVersionsError says that different selectors, or a callback, have selected
+// several versions of one resource. All of them are served.
 type MultipleVersionsError struct{ Versions []SelectedResource }
 
 func (e *MultipleVersionsError) Error() string {
@@ -58,11 +58,11 @@ func (e *MultipleVersionsError) Error() string {
 		join(e.Versions, func(s SelectedResource) string { return fmt.Sprintf("%s (by %v)", s.Resource, s.Selectors) }))
 }
 
-// join lists items of a message.
-func join[T any](items []T, text func(T) string) string {
+// join lists the items in a message.
+func join[T any](items []T, describe func(T) string) string {
 	texts := make([]string, len(items))
 	for i, item := range items {
-		texts[i] = text(item)
+		texts[i] = describe(item)
 	}
 	return strings.Join(texts, ", ")
 }

@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The cluster-scoped resources whose objects tell what there is to be served.
+// Cluster-scoped resources whose objects determine what is served.
 var (
 	Namespaces                = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	CustomResourceDefinitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// NameInformer follows which objects of a cluster-scoped resource there are, by their
+// NameInformer tracks the names of the objects of a cluster-scoped resource, by their
 // metadata alone. It is safe for concurrent use.
 type NameInformer struct {
 	resource      schema.GroupVersionResource
@@ -32,13 +32,13 @@ type NameInformer struct {
 	registration  cache.ResourceEventHandlerRegistration
 }
 
-// NewNameInformer makes one, which has to be run. It calls changed for every object that
-// was there before, comes, changes, or goes; and failed, for everything that keeps
-// it from knowing. Both must not block.
+// NewNameInformer returns a NameInformer, which the caller must Run. It calls changed
+// for every object that exists at first, is created, changes, or is deleted, and
+// failed for every error that keeps it from knowing. Both functions must not block.
 func NewNameInformer(config *rest.Config, client *http.Client, resource schema.GroupVersionResource, changed func(), failed func(error)) (*NameInformer, error) {
 	clients, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("the API server cannot be asked for permissions: %w", err)
+		return nil, fmt.Errorf("cannot ask the API server for permissions: %w", err)
 	}
 	objects, err := metadata.NewForConfigAndClient(config, client)
 	if err != nil {
@@ -50,6 +50,7 @@ func NewNameInformer(config *rest.Config, client *http.Client, resource schema.G
 	return n, err
 }
 
+// addHandlers registers the two functions with the informer.
 func (n *NameInformer) addHandlers(changed func(), failed func(error)) error {
 	if err := n.informer.SetTransform(stripToNames); err != nil {
 		return err
@@ -57,16 +58,16 @@ func (n *NameInformer) addHandlers(changed func(), failed func(error)) error {
 	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { failed(err) }); err != nil {
 		return err
 	}
-	handling, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { changed() },
 		UpdateFunc: func(any, any) { changed() },
 		DeleteFunc: func(any) { changed() },
 	})
-	n.registration = handling
+	n.registration = registration
 	return err
 }
 
-// bare leaves out of an object what nobody looks at.
+// stripToNames drops all parts of an object that are not needed.
 func stripToNames(item any) (any, error) {
 	object, ok := item.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -75,8 +76,8 @@ func stripToNames(item any) (any, error) {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}}, nil
 }
 
-// CheckAccess asks the API server whether the operator may do what Run does. To ask
-// is permitted to everybody, and leaves no refused request in the audit log.
+// CheckAccess asks the API server whether the operator may do what Run does. Everybody
+// may ask, and asking leaves no rejected request in the audit log.
 func (n *NameInformer) CheckAccess(ctx context.Context) (bool, error) {
 	for _, verb := range []string{"list", "watch"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -86,7 +87,7 @@ func (n *NameInformer) CheckAccess(ctx context.Context) (bool, error) {
 		}}
 		answer, err := n.accessReviews.Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
-			return false, fmt.Errorf("it is not known whether %s may be watched: %w", n.resource.Resource, err)
+			return false, fmt.Errorf("cannot check the permission to watch %s: %w", n.resource.Resource, err)
 		}
 		if !answer.Status.Allowed {
 			return false, nil
@@ -98,10 +99,10 @@ func (n *NameInformer) CheckAccess(ctx context.Context) (bool, error) {
 // Run watches until the context is done.
 func (n *NameInformer) Run(ctx context.Context) { n.informer.RunWithContext(ctx) }
 
-// Synced is closed when all names are known that were there at the beginning.
+// Synced returns a channel that is closed when all initial names are known.
 func (n *NameInformer) Synced() <-chan struct{} { return n.registration.HasSyncedChecker().Done() }
 
-// List are the names, sorted.
+// List returns the sorted names.
 func (n *NameInformer) List() []string {
 	names := n.informer.GetStore().ListKeys()
 	slices.Sort(names)

@@ -9,24 +9,24 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Resolution is what the selectors of an operator mean in a cluster.
+// Resolution is the result of applying the selectors of an operator to a cluster.
 type Resolution struct {
 	// Resources are the resources to serve, in the order of the Snapshot.
 	Resources []SelectedResource
-	// Warnings tell, for people, what is not served and what to do about it:
+	// Warnings say, for people, what is not served and what to do about it:
 	// *selector.NotFoundError, *selector.AmbiguousError, *UnwatchableError,
-	// *IncompleteError, *VersionsError. After an incomplete one it is worth
-	// scanning again, for the cause passes without a change of the operator.
+	// *IncompleteError, *MultipleVersionsError. After an IncompleteError, scan again:
+	// its cause passes without a change of the operator.
 	Warnings []error
 }
 
-// SelectedResource is a resource to serve, and the selectors that have found it.
+// SelectedResource is a resource to serve, with the selectors that found it.
 type SelectedResource struct {
 	selector.Resource
 	Selectors []selector.Selector
 }
 
-// Resolve finds the resources of different selectors in a snapshot.
+// Resolve finds the resources of all selectors in a snapshot.
 func Resolve(selectors []selector.Selector, in Snapshot) Resolution {
 	var result Resolution
 	selecting := map[schema.GroupVersionResource][]selector.Selector{}
@@ -48,8 +48,8 @@ func Resolve(selectors []selector.Selector, in Snapshot) Resolution {
 	return result
 }
 
-// resolve finds the resources of one selector; the error is a warning about what
-// is missing, and can come along with resources.
+// resolve finds the resources of one selector. The error is a warning about what is
+// missing; there can be resources, too.
 func (s Snapshot) resolve(sel selector.Selector) ([]selector.Resource, error) {
 	found, err := sel.Resolve(filter(s.Resources, isWatchable))
 	unseen := s.unavailableFor(sel)
@@ -64,16 +64,17 @@ func (s Snapshot) resolve(sel selector.Selector) ([]selector.Resource, error) {
 	return certain, &IncompleteError{Selector: sel, Unavailable: unseen, Failed: s.Failed}
 }
 
-// doubtful tells whether a resource might not be the one that is meant once the
-// unseen versions are back: another version of it could be the preferred one, or
-// the core group could have one of that name, and win.
+// isUncertainFor reports whether the selector may mean another resource than this one
+// once the unavailable versions are back: the preferred version of the resource could
+// be among them, or the core group could have a resource with the same name, which
+// wins.
 func isUncertainFor(r selector.Resource, sel selector.Selector, unseen []schema.GroupVersion) bool {
 	return slices.ContainsFunc(unseen, func(gv schema.GroupVersion) bool {
 		return gv.Group == r.Group || sel.Specific() && gv.Group == ""
 	})
 }
 
-// explain tells resources that are not there from those that cannot be watched.
+// explain distinguishes resources that do not exist from those that cannot be watched.
 func (s Snapshot) explain(sel selector.Selector, err error) error {
 	var missing *selector.NotFoundError
 	if !errors.As(err, &missing) {
@@ -85,7 +86,8 @@ func (s Snapshot) explain(sel selector.Selector, err error) error {
 	return err
 }
 
-// doubled finds the resources that are served in several versions.
+// multipleVersions returns a warning for each resource that is served in several
+// versions.
 func (r Resolution) multipleVersions() []error {
 	var warnings []error
 	served := r.Resources
@@ -102,8 +104,10 @@ func (r Resolution) multipleVersions() []error {
 	return warnings
 }
 
+// isWatchable reports whether the objects of a resource can be listed and watched.
 func isWatchable(r selector.Resource) bool { return r.Can("list", "watch") }
 
+// filter returns the resources that pass the test.
 func filter(resources []selector.Resource, test func(selector.Resource) bool) []selector.Resource {
 	return slices.DeleteFunc(slices.Clone(resources), func(r selector.Resource) bool { return !test(r) })
 }

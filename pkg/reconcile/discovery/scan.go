@@ -16,24 +16,24 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Client is the one call of client-go's discovery client that is needed. The
-// real client makes two requests for it, on any supported server.
+// Client is the one method of client-go's discovery client that Scan needs. The real
+// client makes two requests for it, on all supported servers.
 type Client interface {
 	ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error)
 }
 
 var _ Client = (*discovery.DiscoveryClient)(nil)
 
-// Scan lists all resources of an API server. Groups that are down are in the
-// Snapshot; an error means that the server itself could not be asked.
+// Scan lists all resources of an API server. The Snapshot names the groups that are
+// unavailable; an error means that the server itself could not be asked.
 func Scan(ctx context.Context, client Client) (Snapshot, error) {
 	groups, lists, err := client.ServerGroupsAndResourcesWithContext(ctx)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if ctx.Err() != nil {
-		partial = false // everything has failed, for one reason
+		partial = false // all groups have failed, for the same reason
 	}
 	if err != nil && !partial {
-		return Snapshot{}, fmt.Errorf("the API server does not tell its resources: %w", err)
+		return Snapshot{}, fmt.Errorf("the resources of the API server cannot be listed: %w", err)
 	}
 	resources, err := toResources(lists)
 	if err != nil {
@@ -43,11 +43,11 @@ func Scan(ctx context.Context, client Client) (Snapshot, error) {
 	return Snapshot{Resources: resources, Failed: failures(failed)}, nil
 }
 
-// errSilent says what a stale API is: its name does not help a person.
+// errNoAnswer explains a stale group version in terms that help a person.
 var errNoAnswer = errors.New("the server behind its APIService does not answer")
 
-// reasons are the group versions that are down. It leaves out those that were
-// removed while they were listed: these are gone.
+// failures returns the group versions that are unavailable, with the reasons. It
+// leaves out versions that were removed while they were listed.
 func failures(failed map[schema.GroupVersion]error) map[schema.GroupVersion]error {
 	down := map[schema.GroupVersion]error{}
 	for gv, err := range failed {
@@ -62,13 +62,13 @@ func failures(failed map[schema.GroupVersion]error) map[schema.GroupVersion]erro
 	return down
 }
 
-// collect makes the resources, in order.
+// toResources converts the lists into resources, in order.
 func toResources(lists []*metav1.APIResourceList) ([]selector.Resource, error) {
 	var resources []selector.Resource
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("the API server has an API of an unknown form: %w", err)
+			return nil, fmt.Errorf("the API server offers an API with an invalid group version: %w", err)
 		}
 		resources = append(resources, resourcesOf(gv, list.APIResources)...)
 	}
@@ -78,9 +78,9 @@ func toResources(lists []*metav1.APIResourceList) ([]selector.Resource, error) {
 	return resources, nil
 }
 
-// collectVersion makes the resources of one group version. Subresources come as
-// items of their own, named "pods/status"; those of unlisted resources, as some
-// metrics servers have them, are of no use.
+// resourcesOf converts the resources of one group version. The list has subresources
+// as separate items, such as "pods/status"; subresources of unlisted resources, as
+// some metrics servers have them, are ignored.
 func resourcesOf(gv schema.GroupVersion, items []metav1.APIResource) []selector.Resource {
 	var resources []selector.Resource
 	subresources := map[string][]string{}
@@ -98,6 +98,7 @@ func resourcesOf(gv schema.GroupVersion, items []metav1.APIResource) []selector.
 	return resources
 }
 
+// toResource converts one resource.
 func toResource(gv schema.GroupVersion, item metav1.APIResource) selector.Resource {
 	return selector.Resource{
 		Group:      gv.Group,
@@ -112,9 +113,9 @@ func toResource(gv schema.GroupVersion, item metav1.APIResource) selector.Resour
 	}
 }
 
-// prefer marks one version of every resource: the one that its group prefers,
-// or if that one lacks the resource, the first of those that have it. A group's
-// newest version often has few of its resources.
+// markPreferred marks one version of every resource: the one that its group prefers
+// or, if that lacks the resource, the first one that has it. A group's newest version
+// often has few of its resources.
 func markPreferred(resources []selector.Resource, groups []*metav1.APIGroup) {
 	rank := rankVersions(groups)
 	best := map[schema.GroupResource]int{}
@@ -130,7 +131,7 @@ func markPreferred(resources []selector.Resource, groups []*metav1.APIGroup) {
 	}
 }
 
-// ranks orders the versions of each group by the server's preference.
+// rankVersions orders the versions of each group by the server's preference.
 func rankVersions(groups []*metav1.APIGroup) map[schema.GroupVersion]int {
 	rank := map[schema.GroupVersion]int{}
 	for _, group := range groups {

@@ -2,50 +2,53 @@ package discovery
 
 import "time"
 
-// MinInterval is the shortest pause between two looks at a cluster: what installs
-// resources installs many, and the API server takes a moment to offer them.
+// MinInterval is the shortest interval between two scans: installers add many
+// resources at once, and the API server needs a moment to offer them.
 const MinInterval = 500 * time.Millisecond
 
-// ScanSchedule tells when to look at a cluster: soon after something has happened, then
-// less and less often, as its API servers learn of it at different times; then
-// not at all if everything was found, or else at the longest pause.
-// It is for one goroutine.
+// ScanSchedule says when to scan the cluster: soon after a change; then at growing
+// intervals, because the API servers of a cluster learn of changes at different times;
+// then not at all if everything was found, or else at the longest interval. It is not
+// safe for concurrent use.
 type ScanSchedule struct {
-	// MaxInterval is the longest pause.
+	// MaxInterval is the longest interval between two scans.
 	MaxInterval time.Duration
-	// Polling: nothing tells when something happens.
+	// Polling is set while nothing reports changes of the cluster. Then the scans
+	// never stop.
 	Polling bool
 
 	interval time.Duration
 	next     time.Time
 }
 
-// ScanSoon is for when something has happened.
-func (p *ScanSchedule) ScanSoon() {
-	p.interval = min(MinInterval, p.MaxInterval)
-	if at := time.Now().Add(p.interval); p.next.IsZero() || at.Before(p.next) {
-		p.next = at
+// ScanSoon schedules a scan after a change.
+func (s *ScanSchedule) ScanSoon() {
+	s.interval = min(MinInterval, s.MaxInterval)
+	if at := time.Now().Add(s.interval); s.next.IsZero() || at.Before(s.next) {
+		s.next = at
 	}
 }
 
-// Scanned is for when somebody has looked; settled, if there is nothing to look for.
-func (p *ScanSchedule) Scanned(settled bool) {
-	p.interval = min(max(2*p.interval, MinInterval), p.MaxInterval)
-	p.next = time.Now().Add(p.interval)
-	if settled && !p.Polling && p.interval == p.MaxInterval {
-		p.next = time.Time{}
+// Scanned schedules the scan after the one that was made now. The flag says whether
+// that has found everything.
+func (s *ScanSchedule) Scanned(complete bool) {
+	s.interval = min(max(2*s.interval, MinInterval), s.MaxInterval)
+	s.next = time.Now().Add(s.interval)
+	if complete && !s.Polling && s.interval == s.MaxInterval {
+		s.next = time.Time{}
 	}
 }
 
-// FirstScanned makes the first look the last one, if it has found everything.
-func (p *ScanSchedule) FirstScanned(settled bool) {
-	if settled {
-		p.interval = p.MaxInterval / 2
+// FirstScanned is Scanned for the first scan, which is the last one if it has found
+// everything.
+func (s *ScanSchedule) FirstScanned(complete bool) {
+	if complete {
+		s.interval = s.MaxInterval / 2
 	}
-	p.Scanned(settled)
+	s.Scanned(complete)
 }
 
-// Next is how long to wait; false, if there is nothing to wait for.
-func (p *ScanSchedule) Next() (time.Duration, bool) {
-	return max(0, time.Until(p.next)), !p.next.IsZero()
+// Next returns the time until the next scan. It reports false if none is scheduled.
+func (s *ScanSchedule) Next() (time.Duration, bool) {
+	return max(0, time.Until(s.next)), !s.next.IsZero()
 }

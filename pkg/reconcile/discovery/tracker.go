@@ -8,25 +8,26 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Tracker tells what is to be served as the cluster changes. It trusts good news
-// at once, and bad news when it is confirmed:
+// Tracker decides what is served as the cluster changes. It applies additions at once,
+// and removals once they are confirmed:
 //
-//   - What is missing is given up when two snapshots in a row lack it. API servers
-//     that stand behind one address learn of changes at different times.
-//   - While some API groups are down, what could be among them stays as it was.
+//   - A missing resource is given up when two consecutive snapshots lack it: API
+//     servers behind one address learn of changes at different times.
+//   - While some API groups are unavailable, resources that could be in them stay
+//     as they were.
 //   - A version of a resource is not served before the earlier one is given up.
 //
-// The zero value is ready to use; it is for one goroutine.
+// The zero value is ready to use. A Tracker is not safe for concurrent use.
 type Tracker struct {
 	selected []SelectedResource
 	missing  map[schema.GroupVersionResource]struct{}
 }
 
-// Update takes a resolution, and the snapshot that it was made of. It returns what
-// is to be served, and whether another snapshot may have something else to say
-// though nothing happens meanwhile.
-func (t *Tracker) Update(r Resolution, in Snapshot) (served []SelectedResource, settled bool) {
-	missed := map[schema.GroupVersionResource]struct{}{}
+// Update takes a resolution and the snapshot that it was made from. It returns the
+// resources to serve, and whether the result is complete: otherwise another snapshot
+// may change it although the cluster does not change.
+func (t *Tracker) Update(r Resolution, in Snapshot) (selected []SelectedResource, complete bool) {
+	missing := map[schema.GroupVersionResource]struct{}{}
 	for _, before := range t.selected {
 		if slices.ContainsFunc(r.Resources, before.isSame) {
 			continue
@@ -34,20 +35,21 @@ func (t *Tracker) Update(r Resolution, in Snapshot) (served []SelectedResource, 
 		if _, again := t.missing[before.GVR()]; again && !in.isUncertain(before.Resource) {
 			continue
 		}
-		missed[before.GVR()] = struct{}{}
-		served = append(served, before)
+		missing[before.GVR()] = struct{}{}
+		selected = append(selected, before)
 	}
-	kept := len(served)
+	kept := len(selected)
 	for _, found := range r.Resources {
-		if !slices.ContainsFunc(served[:kept], found.isOtherVersion) {
-			served = append(served, t.keepSelectors(found, in))
+		if !slices.ContainsFunc(selected[:kept], found.isOtherVersion) {
+			selected = append(selected, t.keepSelectors(found, in))
 		}
 	}
-	t.selected, t.missing = served, missed
-	return served, len(missed) == 0 && r.isComplete()
+	t.selected, t.missing = selected, missing
+	return selected, len(missing) == 0 && r.isComplete()
 }
 
-// merged keeps the selectors that cannot find anything for now.
+// keepSelectors adds the earlier selectors that cannot find anything while some API
+// groups are unavailable.
 func (t *Tracker) keepSelectors(found SelectedResource, in Snapshot) SelectedResource {
 	if len(in.Failed) == 0 {
 		return found
@@ -65,7 +67,7 @@ func (t *Tracker) keepSelectors(found SelectedResource, in Snapshot) SelectedRes
 	return found
 }
 
-// doubts tells whether it is not known whether a resource should be served.
+// isUncertain reports whether it is unknown if a resource should be served.
 func (s Snapshot) isUncertain(r selector.Resource) bool {
 	if _, down := s.Failed[r.GroupVersion()]; down {
 		return true
@@ -73,7 +75,7 @@ func (s Snapshot) isUncertain(r selector.Resource) bool {
 	return len(s.Failed) > 0 && slices.ContainsFunc(s.Resources, func(other selector.Resource) bool { return other.GVR() == r.GVR() })
 }
 
-// complete tells whether all selectors have found what they mean.
+// isComplete reports whether all selectors have found what they mean.
 func (r Resolution) isComplete() bool {
 	return !slices.ContainsFunc(r.Warnings, func(warning error) bool {
 		switch warning.(type) { //nolint:errorlint // they are not wrapped
@@ -85,9 +87,10 @@ func (r Resolution) isComplete() bool {
 	})
 }
 
+// isSame reports whether both are the same version of the same resource.
 func (s SelectedResource) isSame(other SelectedResource) bool { return s.GVR() == other.GVR() }
 
-// sibling tells whether it is another version of the same resource.
+// isOtherVersion reports whether both are different versions of the same resource.
 func (s SelectedResource) isOtherVersion(other SelectedResource) bool {
 	return s.GVR() != other.GVR() && s.GVR().GroupResource() == other.GVR().GroupResource()
 }

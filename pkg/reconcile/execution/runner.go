@@ -33,7 +33,7 @@ type Runner struct {
 	// BeforeAttempt is called before every attempt with the context of the run, while
 	// Edits holds the edits of all earlier attempts. An error ends the run.
 	BeforeAttempt func(ctx context.Context) error
-	// Prepare returns the context and the subject of one call.
+	// Prepare returns the context of one call, and the CallContext for its arguments.
 	Prepare func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext)
 	// AfterAttempt is called with the outcome of every attempt.
 	AfterAttempt func(ctx context.Context, d *handler.Declaration, o Outcome)
@@ -92,11 +92,11 @@ func (r *Runner) due(handlers registry.Handlers) []handler.Due {
 // the handler's: it ends the run.
 func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) error {
 	state := r.Progress.Load(d.ID)
-	callCtx, subject := r.Prepare(ctx, d)
-	subject.Patch = &patch.Patch{}
+	callCtx, call := r.Prepare(ctx, d)
+	call.Patch = &patch.Patch{}
 	subs := &subhandlers{runner: r, parent: d, ancestors: ancestors}
 	attempt := handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
-	change := handler.NewChange(subject, d.Param, attempt, d.Transition(r.Cause), subs)
+	change := handler.NewChange(call, d.Param, attempt, d.Transition(r.Cause), subs)
 
 	outcome := limitsOf(d, r.Backoff).call(callCtx, attempt, func(ctx context.Context) (any, error) {
 		return subs.callParent(ctx, change)
@@ -112,8 +112,8 @@ func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancesto
 	if state.Finished() {
 		r.Progress.abandon(state.Subrefs)
 	}
-	if outcome.HasEdit = outcome.Result != nil || !subject.Patch.Empty(); outcome.HasEdit {
-		r.Edits = append(r.Edits, Edit{ID: d.ID, Result: outcome.Result, Patch: subject.Patch})
+	if outcome.HasEdit = outcome.Result != nil || !call.Patch.Empty(); outcome.HasEdit {
+		r.Edits = append(r.Edits, Edit{ID: d.ID, Result: outcome.Result, Patch: call.Patch})
 	}
 	r.AfterAttempt(callCtx, d, outcome)
 	return nil

@@ -13,16 +13,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// shortestPause is for errors without a delay: a function that fails all the time
-// must not keep the watch waiting all the time.
+// minRetryDelay is the shortest delay between two attempts: a function that always
+// fails must not block the watch all the time.
 const minRetryDelay = 100 * time.Millisecond
 
-// index brings one object in one index up to date. The series is of the attempts
-// that have failed before.
+// indexObject updates one index for one object. The attempts are those that failed
+// before.
 func (x *Indexer) indexObject(ctx context.Context, at entry, body *object.Body, attempts execution.Attempts) {
 	outcome, matched := x.callWithFilters(ctx, at, body, &attempts)
 	switch {
-	case ctx.Err() != nil: // what it has come to says nothing of the object
+	case ctx.Err() != nil: // the outcome says nothing about the object
 	case !matched:
 		at.handler.Table.Remove(at.owner)
 	case outcome.Err != nil:
@@ -35,8 +35,8 @@ func (x *Indexer) indexObject(ctx context.Context, at entry, body *object.Body, 
 	}
 }
 
-// again indexes an object whose pause is over. It can be gone or replaced by now:
-// then the event that tells so is on its way.
+// retry indexes an object again after its delay. If the object is gone or replaced by
+// now, the event about that is on its way.
 func (x *Indexer) retry(ctx context.Context, at entry, known *failure) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -49,12 +49,12 @@ func (x *Indexer) retry(ctx context.Context, at entry, known *failure) {
 	}
 }
 
-// attempt calls the function, unless the object does not match its filters. A
-// filter that fails is an error of the function.
+// callWithFilters calls the function, unless the object does not match its filters. A
+// failing filter counts as an error of the function.
 func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Body, attempts *execution.Attempts) (outcome execution.Outcome, matched bool) {
-	ctx, subject := x.Prepare(ctx, body, at.handler)
+	ctx, call := x.Prepare(ctx, body, at.handler)
 	failed := handler.WithRecover(func() error {
-		matched = at.handler.InScope(&handler.Cause{CallContext: subject})
+		matched = at.handler.InScope(&handler.Cause{CallContext: call})
 		return nil
 	})
 	if !matched && failed == nil {
@@ -64,10 +64,10 @@ func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Bo
 		if failed != nil {
 			return nil, failed
 		}
-		return nil, at.callAndStore(ctx, subject, a)
+		return nil, at.callAndStore(ctx, call, a)
 	})
 	if ctx.Err() == nil {
-		logFailure(handlerlog.LogOnly(subject.Logger), outcome)
+		logFailure(handlerlog.LogOnly(call.Logger), outcome)
 		if x.Measure != nil {
 			x.Measure(at.handler, outcome)
 		}
@@ -75,28 +75,28 @@ func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Bo
 	return outcome, true
 }
 
-// call calls the function, and puts what it returns into the index.
-func (at entry) callAndStore(ctx context.Context, subject handler.CallContext, a handler.Attempt) error {
-	values, err := at.handler.CallIndex(ctx, handler.NewIndexed(subject, at.handler.Param, a))
+// callAndStore calls the function, and puts the values that it returns into the index.
+func (at entry) callAndStore(ctx context.Context, call handler.CallContext, a handler.Attempt) error {
+	values, err := at.handler.CallIndex(ctx, handler.NewIndexed(call, at.handler.Param, a))
 	if err != nil {
 		return err
 	}
 	return at.handler.Table.Replace(at.owner, values)
 }
 
-// report logs what has come of an attempt that has failed. Successes are many, and
-// of no interest.
+// logFailure logs the outcome of a failed attempt. Successes are not logged: they are
+// many, and of no interest.
 func logFailure(log logr.Logger, o execution.Outcome) {
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
-		log.Error(o.Ignored, "The object could not be indexed; what the index has of it stays.", handler.StackValues(o.Ignored)...)
+		log.Error(o.Ignored, "The object could not be indexed; its values in the index stay.", handler.StackValues(o.Ignored)...)
 	case o.Err == nil:
 	case o.Final:
-		log.Error(o.Err, "The object could not be indexed; it is out of the index for ever.", handler.StackValues(o.Err)...)
-	case errors.As(o.Err, &temporary): // the function wants it so
-		log.Info("The object is out of the index for now.", "error", o.Err.Error(), "delay", o.Delay.String())
+		log.Error(o.Err, "The object could not be indexed; it is excluded from the index.", handler.StackValues(o.Err)...)
+	case errors.As(o.Err, &temporary): // the function asks for it
+		log.Info("The object is excluded from the index for now.", "error", o.Err.Error(), "delay", o.Delay.String())
 	default:
-		log.Error(o.Err, "The object could not be indexed; it is out of the index for now.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
+		log.Error(o.Err, "The object could not be indexed; it is excluded from the index for now.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
 	}
 }

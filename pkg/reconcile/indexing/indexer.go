@@ -14,24 +14,25 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Config is what an Indexer needs.
+// Config configures an Indexer.
 type Config struct {
-	// Handlers are the indexing functions of one resource; others are left out.
+	// Handlers are the indexing functions of one resource. Other handlers are
+	// ignored.
 	Handlers registry.Handlers
-	// Backoff is the pause after a regular error of a function whose errors are
-	// temporary and that has none of its own. Default: settings.DefaultBackoff.
+	// Backoff is the delay after a regular error of a function whose errors are
+	// temporary and that declares no backoff. The default is settings.DefaultBackoff.
 	Backoff time.Duration
-	// Prepare makes the context and the subject of one call. The logger of the
-	// subject has the object and the handler in it.
+	// Prepare returns the context of one call, and the CallContext for its arguments.
+	// The logger of the CallContext names the object and the handler.
 	Prepare func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext)
-	// Current is the object as it is known now; nil if it is not there. It is
-	// asked when the pause of an object is over, and must not call the Indexer.
+	// Current returns the object as it is known now, or nil if it does not exist. It
+	// is called after the delay of a failed attempt, and must not call the Indexer.
 	Current func(owner object.Key) *object.Body
-	// Measure is told what has come of every attempt; nil: nobody wants to know.
+	// Measure, if not nil, is called with the outcome of every attempt.
 	Measure func(d *handler.Declaration, o execution.Outcome)
 }
 
-// Indexer fills the indices with the objects of one resource. It is safe for
+// Indexer updates the indices for the objects of one resource. It is safe for
 // concurrent use, and indexes one object at a time.
 type Indexer struct {
 	Config
@@ -47,14 +48,14 @@ type entry struct {
 	handler *handler.Declaration
 }
 
-// failure is what is remembered of an entry whose function has failed.
+// failure is what is kept about an entry whose function has failed.
 type failure struct {
 	uid      types.UID
 	attempts execution.Attempts
-	timer    *time.Timer // until the next attempt; nil: there is none
+	timer    *time.Timer // of the next attempt; nil if there will be none
 }
 
-// New makes an Indexer. It has no goroutine of its own.
+// New returns an Indexer. It has no goroutine of its own.
 func New(config Config) *Indexer {
 	config.Handlers = config.Handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnIndex })
 	if config.Backoff == 0 {
@@ -63,9 +64,9 @@ func New(config Config) *Indexer {
 	return &Indexer{Config: config, failing: map[entry]*failure{}}
 }
 
-// Update indexes an object that has come or changed. For an object in the place of
-// another one of its name, Gone is called before. The context is also for what is
-// to be repeated later: nothing is, when it is done.
+// Update indexes an object that was created or changed. If the object replaces another
+// one with the same name, Remove must be called first. The context also limits later
+// retries: there are none once it is done.
 func (x *Indexer) Update(ctx context.Context, owner object.Key, body *object.Body) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -76,15 +77,15 @@ func (x *Indexer) Update(ctx context.Context, owner object.Key, body *object.Bod
 		at := entry{owner, d}
 		known := x.failing[at]
 		if known != nil && known.uid == body.UID() {
-			continue // excluded, for ever or until the pause is over
+			continue // excluded, for good or until the next attempt
 		}
 		x.forgetFailure(at)
 		x.indexObject(ctx, at, body, execution.Attempts{})
 	}
 }
 
-// Remove takes an object that was deleted out of all indices. One that is created
-// under its name is another object, and nothing is held against it.
+// Remove removes a deleted object from all indices. An object that is created with the
+// same name later is not affected by earlier failures.
 func (x *Indexer) Remove(owner object.Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -97,7 +98,8 @@ func (x *Indexer) Remove(owner object.Key) {
 	}
 }
 
-// RemoveFunc takes out all objects that are not watched any longer.
+// RemoveFunc removes all objects for which the function returns true, such as those
+// that are not watched any more.
 func (x *Indexer) RemoveFunc(gone func(owner object.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,9 +113,9 @@ func (x *Indexer) RemoveFunc(gone func(owner object.Key) bool) {
 	}
 }
 
-// Close ends it: whatever is called afterwards has no effect. It waits for the
-// function that is running, if there is one; end the context of Seen first. The
-// indices stay as they are.
+// Close stops the Indexer: later calls have no effect. It waits for the function that
+// is running, if any; cancel the context of Update first. The indices keep their
+// values.
 func (x *Indexer) Close() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -123,7 +125,7 @@ func (x *Indexer) Close() {
 	}
 }
 
-// forget drops what is remembered of an entry.
+// forgetFailure drops the failure of an entry, if there is one.
 func (x *Indexer) forgetFailure(at entry) {
 	if known := x.failing[at]; known != nil && known.timer != nil {
 		known.timer.Stop()

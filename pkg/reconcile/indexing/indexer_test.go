@@ -51,7 +51,7 @@ func TestIgnoredErrorsKeepWhatThereIs(t *testing.T) {
 		w.change("one", "b")
 		w.change("two", "c")
 		w.has("one=a")
-		w.logged(`"The object could not be indexed; what the index has of it stays." "error"="broken" "object"="one" "handler"="values"`, `"object"="two"`)
+		w.logged(`"The object could not be indexed; its values in the index stay." "error"="broken" "object"="one" "handler"="values"`, `"object"="two"`)
 
 		w.answers(func(*handler.Indexed) error { panic("a mistake") })
 		w.change("one", "d")
@@ -86,7 +86,7 @@ func TestPermanentErrorsExcludeTheObject(t *testing.T) {
 				w.answers(func(*handler.Indexed) error { return test.err })
 				w.change("one", "b")
 				w.has()
-				w.logged("it is out of the index for ever.")
+				w.logged("it is excluded from the index.")
 				w.answers(func(*handler.Indexed) error { return nil })
 				w.forget()
 				w.change("one", "c")
