@@ -8,86 +8,88 @@ import (
 )
 
 const (
-	// Threshold is how many times in a row are a dispute: more than a person has, and
-	// no more than a second of two operators.
+	// Threshold is the number of consecutive overwrites that are contention: more
+	// than a person has patience for, and no more than a second of two operators.
 	Threshold = 10
-	// Window is how soon after the time before one more has to come.
+	// Window is the longest time between two consecutive overwrites.
 	Window = 10 * time.Second
 )
 
-// Detector has what was written just now. K names an object, with its uid. It is safe
-// for concurrent use, if each object is written by one at a time.
+// Detector knows what was written recently. K identifies an object, including its uid.
+// It is safe for concurrent use, as long as each object is written by one goroutine at
+// a time.
 type Detector[K comparable] struct {
 	delays []time.Duration
 
 	mu         sync.Mutex
 	objects    map[K]*entry
-	cleanupDue bool // a sweep is due
+	cleanupDue bool // a cleanup is scheduled
 }
 
-// New makes a table. The delays are the pauses in a dispute, the last of which
-// repeats; without any, nothing is noticed.
+// New returns a Detector. The delays follow the writes under contention; the last one
+// repeats. Without delays, nothing is detected.
 func New[K comparable](delays []time.Duration) *Detector[K] {
 	return &Detector[K]{delays: delays, objects: map[K]*entry{}}
 }
 
-// entry is about one object.
+// entry is what is known about one object.
 type entry struct {
-	hashes        fieldHashes // what we have written last, field by field
-	writtenAt     time.Time   // and when
-	overwrites    int         // how many times in a row
-	lastOverwrite time.Time   // the last of them
+	hashes        fieldHashes // of the fields as they were written last
+	writtenAt     time.Time   // the time of the last write
+	overwrites    int         // the number of consecutive ones
+	lastOverwrite time.Time   // the time of the last one
 	delay         time.Duration
 }
 
 // Finding is what a write is about to restore.
 type Finding struct {
-	// Fields are those that somebody else has changed since we wrote them.
+	// Fields are those that another writer has changed since the operator wrote them.
 	Fields []object.Path
-	// Begins: with this write, that becomes a dispute.
+	// Begins is set if contention begins with this write.
 	Begins bool
 }
 
-// Check compares a merge patch, which is to be the smallest one for the body, with
-// what was written before.
-func (t *Detector[K]) Check(key K, body, merge map[string]any) Finding {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known := t.objects[key]
-	if known == nil {
+// Check compares a merge patch with what was written before. The patch must be the
+// smallest one for the body.
+func (d *Detector[K]) Check(key K, body, merge map[string]any) Finding {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.objects[key]
+	if e == nil {
 		return Finding{}
 	}
-	fields := known.hashes.overwritten(body, merge)
-	overwrites := known.overwrites
-	if known.isOver() {
+	fields := e.hashes.overwritten(body, merge)
+	overwrites := e.overwrites
+	if e.isOver() {
 		overwrites = 0
 	}
 	return Finding{Fields: fields, Begins: len(fields) > 0 && overwrites+1 == Threshold}
 }
 
-// RecordWrite notes what was written, as far as the server has taken it, and tells for
-// how long the object is to be left alone.
-func (t *Detector[K]) RecordWrite(key K, merge map[string]any, taken func(object.Path, any) bool, finding Finding) time.Duration {
-	if len(t.delays) == 0 {
+// RecordWrite records a write after it was made, and returns how long the object must
+// be left alone. The function reports whether the server has accepted the value of a
+// field.
+func (d *Detector[K]) RecordWrite(key K, merge map[string]any, accepted func(object.Path, any) bool, finding Finding) time.Duration {
+	if len(d.delays) == 0 {
 		return 0
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known := t.objects[key]
-	if known == nil {
-		known = &entry{}
-		t.objects[key] = known
-		t.scheduleCleanup()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e := d.objects[key]
+	if e == nil {
+		e = &entry{}
+		d.objects[key] = e
+		d.scheduleCleanup()
 	}
-	known.writtenAt = time.Now()
-	known.hashes = known.hashes.updated(merge, taken)
+	e.writtenAt = time.Now()
+	e.hashes = e.hashes.updated(merge, accepted)
 	if len(finding.Fields) == 0 {
 		return 0
 	}
-	return known.countOverwrite(t.delays)
+	return e.countOverwrite(d.delays)
 }
 
-// undo counts, and tells the next pause.
+// countOverwrite counts an overwrite, and returns the next delay.
 func (e *entry) countOverwrite(delays []time.Duration) time.Duration {
 	if e.isOver() {
 		e.overwrites, e.delay = 0, 0
@@ -100,36 +102,36 @@ func (e *entry) countOverwrite(delays []time.Duration) time.Duration {
 	return e.delay
 }
 
-// Delay is for how long an object is still to be left alone.
-func (t *Detector[K]) Delay(key K) time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known := t.objects[key]; known != nil && known.delay > 0 {
-		return max(0, time.Until(known.lastOverwrite.Add(known.delay)))
+// Delay returns how much longer an object must be left alone.
+func (d *Detector[K]) Delay(key K) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.objects[key]; e != nil && e.delay > 0 {
+		return max(0, time.Until(e.lastOverwrite.Add(e.delay)))
 	}
 	return 0
 }
 
-// calm tells whether nothing was undone for so long that a dispute would be over.
+// isOver reports whether the last overwrite is so long ago that contention has ended.
 func (e *entry) isOver() bool { return time.Since(e.lastOverwrite) > Window+2*e.delay }
 
-// sweep forgets, soon, what is over.
-func (t *Detector[K]) scheduleCleanup() {
-	if t.cleanupDue {
+// scheduleCleanup drops, some time later, what is over.
+func (d *Detector[K]) scheduleCleanup() {
+	if d.cleanupDue {
 		return
 	}
-	t.cleanupDue = true
+	d.cleanupDue = true
 	time.AfterFunc(Window, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.cleanupDue = false
-		for key, known := range t.objects {
-			if known.isOver() && time.Since(known.writtenAt) >= Window {
-				delete(t.objects, key)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.cleanupDue = false
+		for key, e := range d.objects {
+			if e.isOver() && time.Since(e.writtenAt) >= Window {
+				delete(d.objects, key)
 			}
 		}
-		if len(t.objects) > 0 {
-			t.scheduleCleanup()
+		if len(d.objects) > 0 {
+			d.scheduleCleanup()
 		}
 	})
 }

@@ -9,20 +9,21 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// maxMarks is for how many fields of one object is kept what was written. Who writes
-// more of them in a few seconds has other worries.
+// maxFields is the number of fields of one object whose values are kept. A writer of
+// more fields within seconds has other problems.
 const maxFields = 200
 
-// marks are the values of fields, both as hashes.
+// fieldHashes maps the hashes of fields to the hashes of their values.
 type fieldHashes map[uint64]uint64
 
-// leaf is a field that a merge patch writes; a nil value is for one that goes.
+// field is a field that a merge patch writes; its value is nil if the field is
+// removed.
 type field struct {
 	path  object.Path
 	value any
 }
 
-// leaves are the fields that a merge patch writes, in order.
+// fieldsOf returns the fields that a merge patch writes, in order.
 func fieldsOf(above object.Path, merge map[string]any) []field {
 	var all []field
 	for _, key := range slices.Sorted(maps.Keys(merge)) {
@@ -36,40 +37,42 @@ func fieldsOf(above object.Path, merge map[string]any) []field {
 	return all
 }
 
-// restored are the fields of a merge patch that do not have the value any more that
-// is marked.
-func (m fieldHashes) overwritten(body, merge map[string]any) []object.Path {
-	if len(m) == 0 {
+// overwritten returns the fields of a merge patch that no longer have the value that
+// was written last.
+func (h fieldHashes) overwritten(body, merge map[string]any) []object.Path {
+	if len(h) == 0 {
 		return nil
 	}
 	var fields []object.Path
-	for _, l := range fieldsOf(nil, merge) {
-		if mark, marked := m[hashPath(l.path)]; marked && l.isOverwritten(body, mark) {
-			fields = append(fields, l.path)
+	for _, f := range fieldsOf(nil, merge) {
+		if last, known := h[hashPath(f.path)]; known && f.isOverwritten(body, last) {
+			fields = append(fields, f.path)
 		}
 	}
 	return fields
 }
 
-// restores tells whether somebody else has changed the field, and that is undone.
-func (l field) isOverwritten(body map[string]any, mark uint64) bool {
-	_, list := l.value.([]any)
-	return mark != hashValue(object.Lookup(body, l.path)) && (!list || mark == hashValue(l.value, true))
+// isOverwritten reports whether another writer has changed the field, and writing it
+// reverts that.
+func (f field) isOverwritten(body map[string]any, last uint64) bool {
+	_, list := f.value.([]any)
+	return last != hashValue(object.Lookup(body, f.path)) && (!list || last == hashValue(f.value, true))
 }
 
-// with are the marks after a write.
-func (m fieldHashes) updated(merge map[string]any, taken func(object.Path, any) bool) fieldHashes {
-	if m == nil || len(m) > maxFields {
-		m = fieldHashes{}
+// updated returns the hashes after a write.
+func (h fieldHashes) updated(merge map[string]any, accepted func(object.Path, any) bool) fieldHashes {
+	if h == nil || len(h) > maxFields {
+		h = fieldHashes{}
 	}
-	for _, l := range fieldsOf(nil, merge) {
-		if delete(m, hashPath(l.path)); taken(l.path, l.value) {
-			m[hashPath(l.path)] = hashValue(l.value, l.value != nil)
+	for _, f := range fieldsOf(nil, merge) {
+		if delete(h, hashPath(f.path)); accepted(f.path, f.value) {
+			h[hashPath(f.path)] = hashValue(f.value, f.value != nil)
 		}
 	}
-	return m
+	return h
 }
 
+// hashPath returns the hash of a path.
 func hashPath(path object.Path) uint64 {
 	sum := fnv.New64a()
 	for _, key := range path {
@@ -79,11 +82,11 @@ func hashPath(path object.Path) uint64 {
 	return sum.Sum64()
 }
 
-// digest is the hash of a value, be it there or not.
+// hashValue returns the hash of a value, which may be absent.
 func hashValue(value any, exists bool) uint64 {
 	sum := fnv.New64a()
 	if exists {
-		text, _ := json.Marshal(value) // what comes from JSON goes to JSON
+		text, _ := json.Marshal(value) // never fails: the value comes from JSON
 		_, _ = sum.Write(text)
 	}
 	return sum.Sum64()

@@ -16,13 +16,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// fieldManager names this project in the managedFields of what it writes.
+// fieldManager names this project in the managedFields of the objects that it writes.
 const fieldManager = "kopf"
 
-// listVersion is the version of the list and watch parameters on the wire.
+// listVersion is the version of the list and watch parameters in requests.
 var listVersion = schema.GroupVersion{Version: "v1"}
 
-// Client talks to the API server about one resource. It is safe for concurrent use.
+// Client calls the API of one resource. It is safe for concurrent use.
 type Client struct {
 	rest       rest.Interface
 	metadata   metadata.Getter
@@ -30,8 +30,8 @@ type Client struct {
 	networking settings.Networking
 }
 
-// New makes a client of one resource. The HTTP client is shared by all clients
-// of an operator, so that they share its connections.
+// New returns the client of one resource. All clients of an operator share the HTTP
+// client, and thereby its connections.
 func New(config *rest.Config, httpClient *http.Client, resource selector.Resource, s settings.Settings) (*Client, error) {
 	objects, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {
@@ -52,29 +52,32 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 	return &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource, networking: s.Networking}, nil
 }
 
-// Get reads one object, live. A temporary failure is repeated.
+// Get reads one object from the server. It retries temporary failures.
 func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Snapshot, error) {
 	return c.requestObject(ctx, c.rest.Get(), key, "", isTemporary)
 }
 
-// Patch applies a merge patch to an object, or to one of its subresources, and
-// returns the object as it is afterwards. It is repeated if it was surely not
-// executed; after any other failure, it may have been. Fields that the resource does not have
-// are dropped: the server need not warn of them, for the caller sees that.
+// Patch applies a merge patch to an object, or to one of its subresources, and returns
+// the object as it is afterwards. It retries if the write was certainly not executed;
+// after any other failure, the write may have been committed. The server drops fields
+// that the resource does not have; it need not warn about them, because the caller
+// checks that.
 func (c *Client) Patch(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) (*object.Snapshot, error) {
 	return c.requestObject(ctx, c.mergePatch(merge), key, subresource, isNotExecuted)
 }
 
-// DryRun asks the server what it would say to such a patch. Nothing is stored.
+// DryRun asks the server whether it would accept a patch. Nothing is stored.
 func (c *Client) DryRun(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) error {
 	_, err := c.requestObject(ctx, c.mergePatch(merge).Param("dryRun", metav1.DryRunAll), key, subresource, isTemporary)
 	return err
 }
 
+// mergePatch returns the request for a merge patch.
 func (c *Client) mergePatch(merge []byte) *rest.Request {
 	return c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").Body(merge)
 }
 
+// requestObject makes a request whose response is the object.
 func (c *Client) requestObject(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string, isRetriable func(error) bool) (*object.Snapshot, error) {
 	request = c.withScope(request, key.Namespace).Name(key.Name)
 	if subresource != "" {
@@ -87,6 +90,7 @@ func (c *Client) requestObject(ctx context.Context, request *rest.Request, key t
 	return object.ParseSnapshot(data)
 }
 
+// withScope adds the namespace and the resource to a request.
 func (c *Client) withScope(request *rest.Request, namespace string) *rest.Request {
 	return request.NamespaceIfScoped(namespace, namespace != "").Resource(c.resource.Plural)
 }

@@ -264,7 +264,7 @@ func TestFailuresSayWhatTheServerSays(t *testing.T) {
 
 func TestAListThatIsCutIsAnError(t *testing.T) {
 	s := &server{answer: `{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},`}
-	if got, err := list(t.Context(), serve(t, s, kex), "", metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "the list of kopfexamples.v1.kopf.dev is cut or no JSON") {
+	if got, err := list(t.Context(), serve(t, s, kex), "", metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "the list of kopfexamples.v1.kopf.dev is truncated or not JSON") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

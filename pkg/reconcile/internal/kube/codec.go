@@ -18,7 +18,8 @@ import (
 // codec decodes the API server's JSON into snapshots, and its failures into
 // metav1.Status. It never encodes: the engine writes patches as bytes.
 type codec struct {
-	// idle is how long a watch may bring nothing; not positive: for ever.
+	// idle is how long a watch may deliver nothing. It is not positive if there is no
+	// limit.
 	idle time.Duration
 }
 
@@ -27,7 +28,7 @@ var (
 	_ runtime.Serializer           = codec{}
 )
 
-// SupportedMediaTypes offers JSON alone.
+// SupportedMediaTypes returns JSON only.
 func (c codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	return []runtime.SerializerInfo{{
 		MediaType: runtime.ContentTypeJSON, MediaTypeType: "application", MediaTypeSubType: "json",
@@ -36,28 +37,30 @@ func (c codec) SupportedMediaTypes() []runtime.SerializerInfo {
 	}}
 }
 
-// EncoderForVersion is asked for by client-go before it knows that there is nothing to encode.
+// EncoderForVersion returns the codec itself, because client-go asks for an encoder
+// before it knows that there is nothing to encode.
 func (c codec) EncoderForVersion(runtime.Encoder, runtime.GroupVersioner) runtime.Encoder { return c }
 
-// DecoderToVersion converts no versions: objects are read as they are served.
+// DecoderToVersion returns the codec itself: objects are not converted between
+// versions.
 func (c codec) DecoderToVersion(runtime.Decoder, runtime.GroupVersioner) runtime.Decoder { return c }
 
-// Identifier tells serializers apart.
+// Identifier distinguishes serializers.
 func (c codec) Identifier() runtime.Identifier { return "kopf-snapshot" }
 
-// Encode refuses.
+// Encode returns an error.
 func (c codec) Encode(runtime.Object, io.Writer) error {
-	return errors.New("the snapshot codec reads only")
+	return errors.New("the snapshot codec does not encode")
 }
 
-// Decode makes a snapshot, or a status if the server says that it failed.
+// Decode returns a snapshot, or a status if the request failed.
 func (c codec) Decode(data []byte, _ *schema.GroupVersionKind, _ runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	header := gjson.GetManyBytes(data, "apiVersion", "kind")
 	gvk := schema.FromAPIVersionAndKind(header[0].Str, header[1].Str)
 	if header[0].Str == "v1" && header[1].Str == "Status" {
 		status := &metav1.Status{}
 		if err := json.Unmarshal(data, status); err != nil {
-			return nil, nil, fmt.Errorf("a status from the API server is not readable: %w", err)
+			return nil, nil, fmt.Errorf("cannot decode a status of the API server: %w", err)
 		}
 		return status, &gvk, nil
 	}

@@ -6,49 +6,50 @@ import (
 	"time"
 )
 
-// alarm ends a watch that brings nothing for too long: its connection may be dead,
-// with nobody to tell. The watch ends like one that the server has ended, so that
-// it is begun again where it was.
+// idleTimeout ends a watch that delivers nothing for too long: its connection may be
+// dead without notice. The watch ends as if the server had ended it, so that it
+// resumes where it was.
 type idleTimeout struct {
 	body    io.Closer
 	limit   time.Duration
-	timer   *time.Timer // nil: it may be silent for ever
+	timer   *time.Timer // nil without a limit
 	expired atomic.Bool
 }
 
-func newIdleTimeout(idle time.Duration, answer io.Closer) *idleTimeout {
-	a := &idleTimeout{body: answer, limit: idle}
-	if idle > 0 {
-		a.timer = time.AfterFunc(idle, a.expire)
+// newIdleTimeout starts the timeout. Without a positive limit, it never expires.
+func newIdleTimeout(limit time.Duration, body io.Closer) *idleTimeout {
+	t := &idleTimeout{body: body, limit: limit}
+	if limit > 0 {
+		t.timer = time.AfterFunc(limit, t.expire)
 	}
-	return a
+	return t
 }
 
-// ring unblocks whoever reads.
-func (a *idleTimeout) expire() {
-	a.expired.Store(true)
-	_ = a.body.Close()
+// expire unblocks the reader.
+func (t *idleTimeout) expire() {
+	t.expired.Store(true)
+	_ = t.body.Close()
 }
 
-// put puts the alarm off, since something has come.
-func (a *idleTimeout) reset() {
-	if a.timer != nil {
-		a.timer.Reset(a.limit)
+// reset restarts the timeout after data has arrived.
+func (t *idleTimeout) reset() {
+	if t.timer != nil {
+		t.timer.Reset(t.limit)
 	}
 }
 
-// explain is why nothing can be read any more.
-func (a *idleTimeout) eofIfExpired(err error) error {
-	if a.expired.Load() {
+// eofIfExpired returns io.EOF instead of the error if the timeout has caused it.
+func (t *idleTimeout) eofIfExpired(err error) error {
+	if t.expired.Load() {
 		return io.EOF
 	}
 	return err
 }
 
 // Close ends the watch.
-func (a *idleTimeout) Close() error {
-	if a.timer != nil {
-		a.timer.Stop()
+func (t *idleTimeout) Close() error {
+	if t.timer != nil {
+		t.timer.Stop()
 	}
-	return a.body.Close()
+	return t.body.Close()
 }

@@ -20,17 +20,18 @@ type List struct {
 	Items []*object.Snapshot
 }
 
-// DeepCopyObject returns the list itself: nobody changes it.
+// DeepCopyObject returns the list itself, because it is never changed.
 func (l *List) DeepCopyObject() runtime.Object { return l }
 
+// parseList parses one page of a list.
 func parseList(data []byte, resource selector.Resource) (*List, error) {
 	header := gjson.GetManyBytes(data, "metadata.resourceVersion", "metadata.continue", "items")
 	list := &List{ListMeta: metav1.ListMeta{ResourceVersion: header[0].Str, Continue: header[1].Str}}
 	items := header[2]
 	switch {
-	case items.Raw == "null": // some servers write an empty list so
+	case items.Raw == "null": // an empty list of some servers
 		return list, nil
-	case !items.IsArray(): // which must not pass for the deletion of all objects
+	case !items.IsArray(): // must not be mistaken for the deletion of all objects
 		return nil, fmt.Errorf("the list of %s: the answer has no items", resource)
 	}
 	var failure error
@@ -46,7 +47,7 @@ func parseList(data []byte, resource selector.Resource) (*List, error) {
 	return list, failure
 }
 
-// withKind adds apiVersion and kind, which built-in resources leave out in lists.
+// withKind adds apiVersion and kind, which items of built-in resources lack in lists.
 func withKind(item gjson.Result, resource selector.Resource) []byte {
 	if !item.IsObject() || item.Get("kind").Exists() {
 		return []byte(item.Raw)
@@ -58,12 +59,13 @@ func withKind(item gjson.Result, resource selector.Resource) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, resource.GroupVersion(), resource.Kind, fields)
 }
 
-// list reads the objects of a namespace, or a page of them; of all namespaces if it
-// is empty.
+// listPage reads one page of the objects of a namespace, or of all namespaces if it is
+// empty.
 func (c *Client) listPage(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
-	// Reflectors ask for "any version" (0) or "not older than what I had" to spare
-	// the server. After a restart that can be a state from before our own last
-	// writes, and handlers would run again: a list must be consistent.
+	// Reflectors ask for "any version" (0) or "not older than the last one" to save
+	// load on the server. After a restart, that can be a state from before the
+	// operator's own last writes, and handlers would run again. So the list must be
+	// consistent.
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	request := c.withScope(c.rest.Get(), namespace)
 	data, err := c.doOnce(ctx, request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion))
@@ -71,7 +73,7 @@ func (c *Client) listPage(ctx context.Context, namespace string, options metav1.
 		return nil, err
 	}
 	if !gjson.ValidBytes(data) {
-		return nil, fmt.Errorf("the list of %s is cut or no JSON", c.resource)
+		return nil, fmt.Errorf("the list of %s is truncated or not JSON", c.resource)
 	}
 	return parseList(data, c.resource)
 }

@@ -51,7 +51,7 @@ func TestABrokenListIsNoEmptyOne(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = io.WriteString(w, answer)
 		})
-		if err == nil || !strings.Contains(err.Error(), "the list of") {
+		if err == nil || !strings.Contains(err.Error(), "cannot list things.v1.g") {
 			t.Errorf("%s: %v", answer, err)
 		}
 	}

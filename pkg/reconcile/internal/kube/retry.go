@@ -11,70 +11,58 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 )
 
-// client-go repeats requests of its own accord: up to ten times whatever was
-// answered by "Retry-After", writes included. But the API server says that of
-// timeouts, too, and then the write may have been committed: its repetition is a
-// conflict, which says that nothing was written. So here client-go repeats nothing,
-// and of writes only those are repeated that were surely not executed.
+// clientGoRetries turns off the retries of client-go, which repeats requests up to ten
+// times after any response with Retry-After, writes included. Here, only those writes
+// are repeated that were certainly not executed; the package comment says why.
 const clientGoRetries = 0
 
-// longestDelay is how long a worker waits because the server asks for it. What
-// takes longer is returned, for the object to wait without a worker.
+// maxRetryAfter is how long a worker waits because the server asks for it. Longer
+// delays are left to the caller, so that the object waits without a worker.
 const maxRetryAfter = 5 * time.Second
 
-// jitter is by which part a pause may be longer, so that what has failed together
-// is not repeated together.
+// jitter is the fraction by which a delay may be longer, so that requests that failed
+// together are not repeated together.
 const jitter = 0.2
 
-// do makes a request, and repeats it where its failure is worth that. A request
-// ends with its timeout only; the pauses end with the context.
+// doWithRetry makes a request, and repeats it after retriable failures. The context
+// ends the delays, but not a running request, which ends with its timeout only.
 func (c *Client) doWithRetry(ctx context.Context, request *rest.Request, isRetriable func(error) bool) ([]byte, error) {
 	for attempt := 0; ; attempt++ {
 		data, err := c.doOnce(context.WithoutCancel(ctx), request)
 		if err == nil || !isRetriable(err) || attempt >= len(c.networking.ErrorBackoffs) {
 			return data, err
 		}
-		pause := wait.Jitter(c.networking.ErrorBackoffs[attempt], jitter)
-		if asked := RetryAfter(err); asked > maxRetryAfter || !sleep(ctx, max(pause, asked)) {
+		delay := wait.Jitter(c.networking.ErrorBackoffs[attempt], jitter)
+		if asked := RetryAfter(err); asked > maxRetryAfter || !sleep.For(ctx, max(delay, asked)) {
 			return data, err
 		}
 	}
 }
 
-// attempt makes a request once.
+// doOnce makes a request once.
 func (c *Client) doOnce(ctx context.Context, request *rest.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.networking.RequestTimeout)
 	defer cancel()
 	result := request.MaxRetries(clientGoRetries).Do(ctx)
-	// Error decodes the server's explanation, which Raw would leave out.
+	// Error decodes the server's explanation, which Raw omits.
 	if err := result.Error(); err != nil {
 		return nil, err
 	}
 	return result.Raw()
 }
 
-// sleep waits; false if the context is done before.
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// RetryAfter is how long the API server wants to be left alone; 0 if it does not say.
+// RetryAfter returns the delay that the API server asks for, or 0 if it asks for none.
 func RetryAfter(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second
 }
 
-// unexecuted tells whether a request has surely not been executed: the server has
-// turned it away, or it has not even reached one.
+// isNotExecuted reports whether a request was certainly not executed: the server
+// rejected it, or it did not reach a server.
 func isNotExecuted(err error) bool {
 	var failed *net.OpError
 	return apierrors.IsTooManyRequests(err) ||
@@ -83,8 +71,9 @@ func isNotExecuted(err error) bool {
 		errors.As(err, &failed) && failed.Op == "dial"
 }
 
-// temporary tells whether the same request may succeed in a moment. An internal
-// error is none of these: it has reached the server, and seldom goes by itself.
+// isTemporary reports whether the same request may succeed in a moment. An internal
+// error is not temporary: the request has reached the server, and such errors seldom
+// disappear by themselves.
 func isTemporary(err error) bool {
 	switch statusCode(err) {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -93,12 +82,12 @@ func isTemporary(err error) bool {
 	return isNotExecuted(err) || RetryAfter(err) > 0 || isConnectionLost(err)
 }
 
-// interrupted tells whether the connection has broken.
+// isConnectionLost reports whether the connection broke.
 func isConnectionLost(err error) bool {
 	return errors.Is(err, errClosed) || errors.Is(err, errNoAnswer) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
-// code is that of the answer; 0 if there was none.
+// statusCode returns the HTTP status of the response, or 0 if there was none.
 func statusCode(err error) int32 {
 	var answer apierrors.APIStatus
 	if errors.As(err, &answer) {

@@ -12,97 +12,99 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// What client-go makes of these is an empty watch, or a context that is done.
+// Errors that client-go hides: it returns an empty watch, or a done context.
 var (
 	errClosed   = errors.New("the API server has closed the connection")
 	errNoAnswer = errors.New("the API server does not answer")
 )
 
-// follower lists and watches the objects of one namespace, for one reflector. It
-// waits itself until a server is back that is away for the moment: reflectors do
-// so, too, but tell nobody, do not stop waiting when they are to stop, and after
-// most failures list everything again.
+// listWatcher lists and watches the objects of one namespace, for one reflector. It
+// waits itself for a server that is temporarily unavailable: reflectors wait, too, but
+// silently, they do not stop waiting when they must stop, and after most failures they
+// list everything again.
 type listWatcher struct {
 	*Client
 	namespace string
 	watching  settings.Watching
 	report    func(error)
 
-	lastRequest time.Time // when the last watch was asked for
+	lastRequest time.Time // when a watch was requested last
 	failures    int       // in a row
 }
 
-// ListWatch feeds an informer with the objects of one namespace; of all
-// namespaces if it is empty. The outcome is called with whatever keeps it from
-// that, each time, and with nil when a watch has begun.
-func (c *Client) ListWatch(namespace string, watching settings.Watching, outcome func(error)) cache.ListerWatcher {
-	f := &listWatcher{Client: c, namespace: namespace, watching: watching, report: outcome}
-	return &cache.ListWatch{ListWithContextFunc: f.list, WatchFuncWithContext: f.watch}
+// ListWatch feeds an informer with the objects of one namespace, or of all namespaces
+// if it is empty. It calls report with every error that keeps it from that, and with
+// nil when a watch begins.
+func (c *Client) ListWatch(namespace string, watching settings.Watching, report func(error)) cache.ListerWatcher {
+	w := &listWatcher{Client: c, namespace: namespace, watching: watching, report: report}
+	return &cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}
 }
 
-// list reads one page of the objects. It is not repeated here: reflectors do that,
-// less and less often.
-func (f *listWatcher) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	list, err := f.Client.listPage(ctx, f.namespace, options)
+// list reads one page of the objects. It does not retry: reflectors do that, with
+// growing delays.
+func (w *listWatcher) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	list, err := w.Client.listPage(ctx, w.namespace, options)
 	if err != nil {
-		f.reportOutcome(ctx, err)
+		w.reportOutcome(ctx, err)
 		return nil, err
 	}
 	return list, nil
 }
 
-// watch begins a watch, as soon as the server takes it.
-func (f *listWatcher) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// watch begins a watch as soon as the server accepts it.
+func (w *listWatcher) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	options.Watch = true
-	timeout := int64((1 + rand.Float64()) * f.watching.ServerTimeout.Seconds())
+	timeout := int64((1 + rand.Float64()) * w.watching.ServerTimeout.Seconds())
 	options.TimeoutSeconds = &timeout
 	for {
-		if !f.waitForTurn(ctx) {
+		if !w.waitForTurn(ctx) {
 			return nil, ctx.Err()
 		}
-		started, err := f.requestWatch(ctx, options)
-		f.reportOutcome(ctx, err)
-		if err == nil || !isTemporary(err) || !sleep(ctx, f.nextBackoff(err)) {
+		started, err := w.requestWatch(ctx, options)
+		w.reportOutcome(ctx, err)
+		if err == nil || !isTemporary(err) || !sleep.For(ctx, w.nextBackoff(err)) {
 			return started, err
 		}
 	}
 }
 
-// tell tells the outcome, unless nobody wants it any longer.
-func (f *listWatcher) reportOutcome(ctx context.Context, err error) {
+// reportOutcome reports an error or a success, unless the watch was given up.
+func (w *listWatcher) reportOutcome(ctx context.Context, err error) {
 	if ctx.Err() == nil {
-		f.report(err)
+		w.report(err)
 	}
 }
 
-// rest keeps two requests apart; false if the context is done before.
-func (f *listWatcher) waitForTurn(ctx context.Context) bool {
-	rested := sleep(ctx, time.Until(f.lastRequest.Add(f.watching.ReconnectBackoff)))
-	f.lastRequest = time.Now()
-	return rested
+// waitForTurn delays a request that follows the last one too soon. It reports whether
+// the context is still not done.
+func (w *listWatcher) waitForTurn(ctx context.Context) bool {
+	ok := sleep.For(ctx, time.Until(w.lastRequest.Add(w.watching.ReconnectBackoff)))
+	w.lastRequest = time.Now()
+	return ok
 }
 
-// failed is how long to wait after one more failure.
-func (f *listWatcher) nextBackoff(err error) time.Duration {
-	pause := f.watching.ReconnectBackoff
-	for range f.failures {
-		pause = min(2*pause, f.watching.ReconnectLimit)
+// nextBackoff returns the delay after one more failure.
+func (w *listWatcher) nextBackoff(err error) time.Duration {
+	pause := w.watching.ReconnectBackoff
+	for range w.failures {
+		pause = min(2*pause, w.watching.ReconnectLimit)
 	}
-	f.failures++
+	w.failures++
 	return max(wait.Jitter(pause, jitter), RetryAfter(err))
 }
 
-// request asks for a watch, once. An answer that does not come is given up like a
-// watch that brings nothing.
-func (f *listWatcher) requestWatch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+// requestWatch requests a watch once. It gives up a request that is not answered
+// within the inactivity timeout.
+func (w *listWatcher) requestWatch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	if idle := f.watching.InactivityTimeout; idle > 0 {
+	if idle := w.watching.InactivityTimeout; idle > 0 {
 		defer time.AfterFunc(idle, func() { cancel(errNoAnswer) }).Stop()
 	}
-	request := f.withScope(f.Client.rest.Get(), f.namespace).SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion)
+	request := w.withScope(w.Client.rest.Get(), w.namespace).SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion)
 	started, err := request.MaxRetries(clientGoRetries).Watch(ctx)
 	if _, streams := started.(*watch.StreamWatcher); err == nil && !streams {
 		err = errClosed
@@ -114,11 +116,11 @@ func (f *listWatcher) requestWatch(ctx context.Context, options metav1.ListOptio
 		cancel(nil)
 		return nil, err
 	}
-	f.failures = 0
+	w.failures = 0
 	return cancellableWatch{started, cancel}, nil
 }
 
-// begunWatch is a watch with what belongs to its request.
+// cancellableWatch is a watch with the context of its request.
 type cancellableWatch struct {
 	watch.Interface
 	cancel context.CancelCauseFunc

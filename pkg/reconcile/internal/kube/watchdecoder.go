@@ -13,36 +13,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// stream reads the frames of a watch. client-go's own way is to parse the JSON of
-// every frame four times before it comes to the object in it; for an operator
-// that is a third of what its watches cost. Here a frame is a line, and its two
-// fields are cut out of it.
-type watchDecoder struct{ codec } // which refuses to encode
+// watchDecoder reads the frames of a watch: a frame is a line, and its two fields are
+// cut out of it.
+type watchDecoder struct{ codec }
 
 var (
 	_ runtime.Serializer = watchDecoder{}
 	_ runtime.Framer     = watchDecoder{}
 )
 
-// Identifier tells serializers apart.
+// Identifier distinguishes serializers.
 func (watchDecoder) Identifier() runtime.Identifier { return "kopf-watch" }
 
-// Decode reads a watch event. The bytes of its object are those of the frame.
+// Decode reads a watch event. Its object shares the bytes of the frame.
 func (watchDecoder) Decode(frame []byte, _ *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if !ok {
-		return nil, nil, fmt.Errorf("a watch has events, and %T is none", into)
+		return nil, nil, fmt.Errorf("a watch delivers events, not %T", into)
 	}
 	kind, object, ok := splitEvent(frame)
 	if !ok {
-		return nil, nil, errors.New("an event of the watch is cut, or is no event")
+		return nil, nil, errors.New("an event of the watch is truncated, or is not an event")
 	}
 	event.Type, event.Object.Raw = kind, object
 	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
 }
 
-// cut parts a frame. All API servers write its two fields in the order of the Go
-// type, which can be told without reading the object; the others are searched.
+// splitEvent splits a frame into its two fields. API servers write them in the order
+// of the Go type, which is recognized without reading the object; in other frames, the
+// fields are searched.
 func splitEvent(frame []byte) (kind string, object []byte, ok bool) {
 	rest, prefixed := bytes.CutPrefix(frame, []byte(`{"type":"`))
 	word, object, separated := bytes.Cut(rest, []byte(`","object":`))
@@ -54,30 +53,30 @@ func splitEvent(frame []byte) (kind string, object []byte, ok bool) {
 	return fields[0].Str, []byte(fields[1].Raw), fields[0].Type == gjson.String && fields[1].IsObject()
 }
 
-// NewFrameReader parts the answer to a watch request into frames.
+// NewFrameReader splits the response to a watch request into frames.
 func (s watchDecoder) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
 	return &frameReader{idleTimeout: newIdleTimeout(s.idle, answer), buffer: bufio.NewReaderSize(answer, readBufferSize)}
 }
 
-// NewFrameWriter is asked for by nobody: the engine sends no streams.
+// NewFrameWriter is never used: the engine sends no streams.
 func (watchDecoder) NewFrameWriter(into io.Writer) io.Writer { return into }
 
-// readAhead is how much is read from the connection at once: a few objects.
+// readBufferSize is how much is read from the connection at once: a few objects.
 const readBufferSize = 16 << 10
 
-// maxFrame is the size from which on a frame is not read to its end. It is what
-// client-go allows; etcd allows much less.
+// maxFrame is the size above which a frame is not read to its end. client-go has the
+// same limit; etcd accepts much less.
 const maxFrame = 16 << 20
 
-// frames hands out one frame after another, as runtime.Framer asks for it.
+// frameReader returns one frame after another, as runtime.Framer requires.
 type frameReader struct {
 	*idleTimeout
 	buffer *bufio.Reader
 	frame  []byte // reused
-	rest   []byte // of the frame, not handed out yet
+	rest   []byte // of the frame, not returned yet
 }
 
-// Read hands out a frame, or with io.ErrShortBuffer a part of it.
+// Read returns a frame, or a part of it with io.ErrShortBuffer.
 func (f *frameReader) Read(into []byte) (int, error) {
 	if len(f.rest) == 0 {
 		if err := f.readFrame(); err != nil {
@@ -92,8 +91,8 @@ func (f *frameReader) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a frame: a line, as all API servers of Kubernetes write it; or
-// several ones, if somebody else has broken them.
+// readFrame reads a frame: a line, as all Kubernetes API servers write it, or several
+// lines, if something in between has broken it.
 func (f *frameReader) readFrame() error {
 	f.frame = f.frame[:0]
 	for len(f.frame) <= maxFrame {
@@ -117,9 +116,9 @@ func (f *frameReader) readFrame() error {
 	return fmt.Errorf("an event of the watch has more than %d bytes", maxFrame)
 }
 
-// complete tells whether the lines are a whole frame. That a single one is, shows
-// by its ends; whether it is valid, the reader of the object finds out. What does
-// not even begin like an event is handed out too, to fail.
+// isComplete reports whether the lines are a whole frame. A single line is recognized
+// by its ends; whether it is valid, the decoder of the object finds out. Text that
+// does not even begin like an event is complete, too, and fails later.
 func isComplete(frame []byte) bool {
 	switch {
 	case len(frame) == 0:
