@@ -29,7 +29,7 @@ func (c checkResult) String() string {
 
 // runChecks checks everything that an operator needs to do its work.
 func runChecks(o Operator, maxQueueAge time.Duration) []checkResult {
-	state, watching := o.State(), o.Watching()
+	state, watching := o.State(), o.WatchStatuses()
 	var all []checkResult
 	for _, w := range watching {
 		all = append(all, checkWatch(w))
@@ -41,7 +41,7 @@ func runChecks(o Operator, maxQueueAge time.Duration) []checkResult {
 }
 
 // checkWatch names the check so that it can be a part of a path.
-func checkWatch(w reconcile.Watching) checkResult {
+func checkWatch(w reconcile.WatchStatus) checkResult {
 	c := checkResult{name: w.Resource}
 	if w.Namespace != "" {
 		c.name += "/" + w.Namespace

@@ -13,7 +13,7 @@ import (
 // Operator reports what readiness depends on; reconcile.Engine implements it. Its
 // methods are called concurrently and must return quickly.
 type Operator interface {
-	Watching() []reconcile.Watching
+	WatchStatuses() []reconcile.WatchStatus
 	State() metrics.State
 }
 

@@ -20,21 +20,21 @@ import (
 
 // fake is an operator with a given state.
 type fake struct {
-	watching []reconcile.Watching
+	watching []reconcile.WatchStatus
 	state    metrics.State
 }
 
 var _ Operator = (*reconcile.Engine)(nil)
 
-func (f *fake) Watching() []reconcile.Watching { return f.watching }
-func (f *fake) State() metrics.State           { return f.state }
+func (f *fake) WatchStatuses() []reconcile.WatchStatus { return f.watching }
+func (f *fake) State() metrics.State                   { return f.state }
 
 const kex = "kopfexamples.v1.kopf.dev"
 
 // newFake returns a ready operator with a change.
 func newFake(change func(f *fake)) *fake {
 	f := &fake{
-		watching: []reconcile.Watching{{Resource: kex, Namespace: "ns", Listed: true}, {Resource: "pods.v1", Listed: true}},
+		watching: []reconcile.WatchStatus{{Resource: kex, Namespace: "ns", Listed: true}, {Resource: "pods.v1", Listed: true}},
 		state:    metrics.State{Ready: true, Leading: true, Queue: metrics.Queue{Workers: 100}},
 	}
 	change(f)

@@ -118,7 +118,7 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 		Handlers: a.handlers, Resources: a.resources.find,
 		Logger: engine.Logger.WithName("admission"), Client: engine.Client,
 		Context: func(ctx context.Context, call handler.CallContext) context.Context {
-			return engine.Context(ctx, reconcile.About{Body: func() *object.Body { return call.Body }, Resource: *call.Resource, Logger: call.Logger})
+			return engine.Context(ctx, reconcile.CallContext{Body: func() *object.Body { return call.Body }, Resource: *call.Resource, Logger: call.Logger})
 		},
 		Memo: engine.Memo,
 		CheckReady: func(context.Context) error {

@@ -21,7 +21,7 @@ type callContextKey struct{}
 
 // add adds the handled object, the logger, the recorder and the client to the context
 // of one call.
-func (c *callContext) add(ctx context.Context, call reconcile.About) context.Context {
+func (c *callContext) add(ctx context.Context, call reconcile.CallContext) context.Context {
 	ctx = log.IntoContext(ctx, call.Logger)
 	ctx = hierarchy.WithLazyOwner(ctx, call.Body)
 	if c.client != nil {

@@ -19,7 +19,7 @@ func TestContextOfAHandler(t *testing.T) {
 	pod := object.NewBody(map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "one", "namespace": "ns", "uid": "u"},
 	})
-	ctx := (&callContext{}).add(t.Context(), reconcile.About{Body: func() *object.Body { return pod }, Logger: logger})
+	ctx := (&callContext{}).add(t.Context(), reconcile.CallContext{Body: func() *object.Body { return pod }, Logger: logger})
 
 	child := &corev1.ConfigMap{}
 	if err := hierarchy.Adopt(ctx, child); err != nil || child.Namespace != "ns" || len(child.OwnerReferences) != 1 || child.OwnerReferences[0].Name != "one" {
@@ -39,7 +39,7 @@ func TestContextOfAHandler(t *testing.T) {
 
 // Decoding the object would cost more than the rest of most calls.
 func TestContextDoesNotDecodeTheObject(t *testing.T) {
-	(&callContext{}).add(t.Context(), reconcile.About{Logger: logr.Discard(), Body: func() *object.Body {
+	(&callContext{}).add(t.Context(), reconcile.CallContext{Logger: logr.Discard(), Body: func() *object.Body {
 		t.Error("the object is decoded, though nothing asks for an owner")
 		return object.NewBody(nil)
 	}})

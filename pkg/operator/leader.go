@@ -19,7 +19,7 @@ func (r *replica) runLeader(ctx context.Context) (err error) {
 	defer func() { resign(err) }()
 	return r.peering.during(ctx, func(ctx context.Context) error {
 		defer r.activities.cleanUp(ctx)
-		return r.admission.maintain(ctx, r.engine.Aborted, r.work)
+		return r.admission.maintain(ctx, r.engine.IsAborted, r.work)
 	})
 }
 

@@ -153,9 +153,9 @@ func (o *Operator) State() metrics.State {
 
 // Watching returns the watches of the operator; none before it is started, and when it
 // has ended.
-func (o *Operator) Watching() []reconcile.Watching {
+func (o *Operator) WatchStatuses() []reconcile.WatchStatus {
 	if r, ok := o.replica.get(); ok && !r.stopped.Load() {
-		return r.engine.Watching()
+		return r.engine.WatchStatuses()
 	}
 	return nil
 }

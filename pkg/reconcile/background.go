@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -14,45 +13,40 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
-// background is what the daemons and timers of one object know of the engine, and
-// the engine of them. They never write to the object: what they want to be
-// written is taken along by the passes, which are the only writers.
+// background is what the daemons and timers of one object know of the engine, and the
+// engine of them. They never write to the object: the passes, which are the only
+// writers, take their edits along.
 //
-// There is one for every object of a resource with such handlers, as long as the
-// object exists, and a little longer if they do.
+// There is one for every object of a resource with such handlers, as long as the object
+// exists, and a little longer if they do. The methods for passes accept nil: there are
+// no daemons and timers.
 type background struct {
-	engine *Engine
-	served *served
-	key    object.Key
-	uid    types.UID
-	memory *memory
-	group  *daemons.Group
+	engine   *Engine
+	resource *resource
+	key      object.Key
+	uid      types.UID
+	object   *objectState
+	group    *daemons.Group
 
 	// essence is a digest of the object's essence in the last pass.
 	essence uint64
-	// stirred: a pass is wanted, though nothing has happened to the object.
-	stirred atomic.Bool
+	// requeueRequested: a pass is needed, though nothing has happened to the object.
+	requeueRequested atomic.Bool
 
 	mu   sync.Mutex
 	seen *object.Snapshot          // the newest one, however often it is looked at
-	body weak.Pointer[object.Body] // of that, as long as anybody looks at it
+	body weak.Pointer[object.Body] // of that, as long as it is used
 
-	inbox  []delivery // not taken by a pass yet
-	outbox []delivery // on the way
-	closed bool       // the object is gone
-}
-
-// delivery is what one run of a daemon or a timer wants to be written.
-type delivery struct {
-	execution.Edit
-	done chan<- struct{} // closed when it is not under way any more
+	inbox   []execution.Edit // not taken by a pass yet
+	stopped bool             // the object is gone
 }
 
 var _ daemons.Host = (*background)(nil)
 
-// live is the object as it is now; after its end, as it was at last.
+// live returns the object as it is now; after its end, as it last was.
 func (b *background) live() *object.Body {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,8 +59,8 @@ func (b *background) live() *object.Body {
 	return body
 }
 
-// refresh lets go of a version that was seen earlier, although nobody asks for a
-// newer one: what is seen is shared with the watch then, and costs nothing.
+// refresh frees a version that was seen earlier, although no handler asks for a newer
+// one: what is seen is shared with the watch then, and costs nothing.
 func (b *background) refresh() {
 	if b == nil {
 		return
@@ -78,28 +72,26 @@ func (b *background) refresh() {
 
 // look is refresh with the lock held.
 func (b *background) look() {
-	now := b.served.cached(b.key.NamespacedName)
+	now := b.resource.Cached(b.key.NamespacedName)
 	if now != nil && now != b.seen && now.GetUID() == b.uid {
 		b.seen, b.body = now, weak.Pointer[object.Body]{}
 	}
 }
 
-// Prepare makes the context and the subject of one call.
+// Prepare makes the context and the arguments of one call.
 func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
-	e := b.engine
-	about := About{Body: b.live, Resource: b.served.Resource}
-	about.Logger = e.told.Logger(e.logger(b.key), about.Body, "handler", d.ID)
-	subject := handler.CallContext{Live: about.Body, Resource: &b.served.Resource, Logger: about.Logger, Client: e.Client, Memo: b.memos}
-	return e.Context(ctx, about), subject
+	ctx, logger := b.engine.callContext(ctx, b.resource, b.key, b.live, d)
+	return ctx, handler.CallContext{Live: b.live, Resource: &b.resource.Resource.Resource, Logger: logger, Client: b.engine.Client, Memo: b.memos}
 }
 
-func (b *background) memos() *memo.Values { return b.memory.memos(b.uid, b.engine.Memos) }
+func (b *background) memos() *memo.Values { return b.object.memosOf(b.uid, b.engine.Memos) }
 
-// Deliver waits until a pass has written it, or until there is nothing left to
-// write it to. A refusal of the content is reported by the pass.
-func (b *background) WriteEdit(ctx context.Context, c execution.Edit) error {
+// WriteEdit waits until a pass has written it, or until the object is gone. A rejection
+// of its content is reported by the pass.
+func (b *background) WriteEdit(ctx context.Context, edit execution.Edit) error {
 	done := make(chan struct{})
-	if !b.put(delivery{c, done}) {
+	edit.Done = func() { close(done) }
+	if !b.addEdit(edit) {
 		return nil
 	}
 	b.engine.enqueue(b.key)
@@ -111,83 +103,70 @@ func (b *background) WriteEdit(ctx context.Context, c execution.Edit) error {
 	}
 }
 
-func (b *background) put(d delivery) bool {
+func (b *background) addEdit(edit execution.Edit) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.closed {
-		b.inbox = append(b.inbox, d)
+	if !b.stopped {
+		b.inbox = append(b.inbox, edit)
 	}
-	return !b.closed
+	return !b.stopped
 }
 
-// take is for a pass, which is about to write what is returned.
-func (b *background) take() []execution.Edit {
+// takeEdits is for a pass, which writes what is returned.
+func (b *background) takeEdits() []execution.Edit {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var taken []execution.Edit
-	for _, d := range b.inbox {
-		taken = append(taken, d.Edit)
-	}
-	b.outbox, b.inbox = append(b.outbox, b.inbox...), nil
+	taken := b.inbox
+	b.inbox = nil
 	return taken
 }
 
-// settle is for a pass that has ended, and has left this unwritten.
-func (b *background) settle(unsent []execution.Edit) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.outbox = slices.DeleteFunc(b.outbox, func(d delivery) bool {
-		waiting := slices.ContainsFunc(unsent, func(c execution.Edit) bool { return c.Patch == d.Patch })
-		if !waiting {
-			close(d.done)
-		}
-		return !waiting
-	})
-}
-
-// close stops the daemons and timers of an object that is gone. It waits for
-// none of them.
-func (b *background) close() { b.end(handler.StopDeleted) }
-
-// end is close for any reason.
-func (b *background) end(reason handler.StopReason) {
+// stop stops the daemons and timers of an object that is gone, or not watched anymore.
+// It waits for none of them.
+func (b *background) stop(reason handler.StopReason) {
 	if b == nil {
 		return
 	}
 	b.group.Stop(reason)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, d := range slices.Concat(b.inbox, b.outbox) {
-		close(d.done)
+	for _, edit := range b.inbox {
+		edit.Finish()
 	}
-	b.inbox, b.outbox, b.closed = nil, nil, true
+	b.inbox, b.stopped = nil, true
 }
 
-// Report tells what has come of one run, as of any other handler's.
+// Report reports the outcome of one attempt, as of any other handler's.
 func (b *background) Report(_ context.Context, d *handler.Declaration, o execution.Outcome) {
-	b.visit().report(&cycle{}, d, o)
+	b.reporter().Outcome(b.live(), d, o)
 }
 
-// Measure counts one run.
+// Measure counts one attempt.
 func (b *background) Measure(d *handler.Declaration, o execution.Outcome) {
-	b.engine.measure(b.served, d, o)
+	b.engine.measure(b.resource, d, o)
 }
 
-// Warn tells of a daemon that does not behave.
+// Warn reports a daemon that does not behave.
 func (b *background) Warn(d *handler.Declaration, reason, message string) {
-	p := b.visit()
-	p.log.Info(message, "handler", d.ID)
-	p.post(p.body, warning, reason, message)
+	r := b.reporter()
+	r.Log.Info(message, "handler", d.ID)
+	r.Event(b.live(), report.Warning, reason, message)
 }
 
-// Ended asks for a pass: the object may be free of its finalizer now, or the
-// daemon may have to be started again.
+func (b *background) reporter() report.Reporter { return b.engine.reporter(b.key, nil) }
+
+// Requeue asks for a pass: the object may be free of its finalizer now, or the daemon
+// may have to be started again.
 func (b *background) Requeue() {
-	b.stirred.Store(true)
+	b.requeueRequested.Store(true)
 	b.engine.enqueue(b.key)
 }
 
-// visit is a pass that only talks about the object.
-func (b *background) visit() *pass {
-	return &pass{Engine: b.engine, served: b.served, key: b.key, log: b.engine.logger(b.key), body: b.live()}
-}
+// isRequeueRequested reports whether one of them has asked for this pass.
+func (b *background) isRequeueRequested() bool { return b != nil && b.requeueRequested.Load() }
+
+// areDaemonsRunning reports whether a daemon must end before the object may go.
+func (b *background) areDaemonsRunning() bool { return b != nil && b.group.HasRunningDaemons() }

@@ -7,26 +7,35 @@ import (
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/contention"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Poster reports something about an object as a Kubernetes event. It must not
 // block.
-type Poster interface {
-	Post(about corev1.ObjectReference, eventType, reason, message string)
+type Poster = report.Poster
+
+// CallContext is what the context of a handler's call is about.
+type CallContext struct {
+	Body     func() *object.Body // as it is when it is asked for
+	Resource selector.Resource
+	Logger   logr.Logger
 }
 
 // Config is everything that an Engine needs.
@@ -39,24 +48,23 @@ type Config struct {
 	HTTP *http.Client
 	// Client is for the handlers.
 	Client client.Client
-	// Poster takes events about objects.
+	// Poster takes events about objects; nil: no events.
 	Poster Poster
-	// Resources tells which resources the cluster serves.
+	// Resources returns which resources the cluster serves.
 	Resources discovery.Source
-	// Metrics count what happens; nil: nobody counts.
+	// Metrics count what happens; nil: no metrics.
 	Metrics *metrics.Metrics
 	// Memos are what the operator as a whole keeps in memory; nil: nothing yet.
 	Memos *memo.Values
 	// Paused: it begins with a pause; SetPaused ends that.
 	Paused bool
-	// Discovered is told what the cluster serves, whenever that was looked at; nil:
-	// nobody wants to know. It must be quick.
+	// Discovered is told what the cluster serves, and Scoped which namespaces are
+	// watched each on its own, whenever that was looked at; nil: not told. They must
+	// be quick.
 	Discovered func(present discovery.Snapshot)
-	// Scoped is told which namespaces are watched each on its own, whenever that is
-	// looked at; nil: nobody wants to know. It must be quick.
-	Scoped func(namespaces []string)
-	// Context puts what handlers may ask the context for into it.
-	Context func(ctx context.Context, about About) context.Context
+	Scoped     func(namespaces []string)
+	// Context adds to a context what handlers may ask it for.
+	Context func(ctx context.Context, call CallContext) context.Context
 }
 
 // Engine serves the handlers of one operator. Watch and Work are its two halves:
@@ -64,36 +72,27 @@ type Config struct {
 // called once.
 type Engine struct {
 	Config
-	declared int // handlers in all, those of admission too
-	served   servings
-	filling  gate          // indices, of what has come while handlers are called
-	listing  atomic.Bool   // the watches have begun
-	watching chan struct{} // closed when all resources are known and listed
-	memories memories
-	lines    *lines
-	told     *handlerlog.Events // by handlers, in their logs
-	disputes *contention.Detector[claimed]
+
+	resources resources
+	objects   objects
+	watcher   *watch.Watcher
+	backlog   *queue.Backlog
+	records   record.Keeper
+	writer    *write.Writer
 	// supervisor has the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
-	said       sync.Map // what is reported once an operator
+	// eventLogger turns the log lines of handlers into events; nil: it does not.
+	eventLogger *handlerlog.Events
+	reported    report.SharedOnce
 
-	hurry   signal // the cluster may offer something else now
-	changed signal // the watches may not be the right ones now
-
-	activity activity
-	leading  atomic.Bool // somebody has asked to work, and is not done
-	// tolerance is the time until which handlers may go on whatever happens;
-	// Abort ends it.
-	tolerance context.Context
-	abort     context.CancelCauseFunc
+	pause   pauseState
+	leading atomic.Bool // Work was called, and has not returned
+	// abortContext is done when handlers must end at once; abort ends it.
+	abortContext context.Context
+	abort        context.CancelCauseFunc
 
 	mu    sync.Mutex
-	queue *queue // nil: nobody works
-
-	// working lives on when the operator is asked to stop, until the grace
-	// period is over; stopping tells that it was asked to.
-	working  context.Context
-	stopping <-chan struct{}
+	queue *queue.Queue // nil: there are no workers
 }
 
 // New makes an engine; it does nothing yet.
@@ -105,24 +104,31 @@ func New(config Config) *Engine {
 	if config.Memos == nil {
 		config.Memos = memo.NewValues(nil)
 	}
-	tolerance, abort := context.WithCancelCause(context.Background())
-	return &Engine{
-		tolerance: tolerance, abort: abort,
-		Config: config, declared: declared,
-		watching: make(chan struct{}),
-		activity: activity{paused: config.Paused, resumed: make(chan struct{})},
-		hurry:    make(signal, 1), changed: make(signal, 1),
-		lines:    newLines(config.Settings.Queueing.EventBacklog),
-		told:     config.lines(),
-		disputes: contention.New[claimed](config.Settings.Queueing.ContentionDelays),
-		supervisor: daemons.New(daemons.Options{
-			Backoff: config.Settings.Execution.Backoff, CancellationPolling: config.Settings.Background.CancellationPolling,
-		}),
+	s := config.Settings
+	e := &Engine{
+		Config:      config,
+		pause:       pauseState{paused: config.Paused, resumed: make(chan struct{})},
+		backlog:     queue.NewBacklog(s.Queueing.EventBacklog),
+		records:     record.Keeper{Storages: s.Persistence},
+		eventLogger: config.eventLogger(),
+		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
 	}
+	e.abortContext, e.abort = context.WithCancelCause(context.Background())
+	e.writer = write.New(write.Config{
+		Records: e.records, Metrics: config.Metrics,
+		ConsistencyTimeout: s.Persistence.ConsistencyTimeout, ContentionDelays: s.Queueing.ContentionDelays,
+	})
+	e.watcher = watch.New(watch.Config{
+		Settings: s, Logger: config.Logger, REST: config.REST, HTTP: config.HTTP, Metrics: config.Metrics,
+		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Consumer: consumer{e},
+		Discovered: config.Discovered, Scoped: config.Scoped,
+	})
+	return e
 }
 
-// lines are what the log of handlers becomes; nil: no events.
-func (c Config) lines() *handlerlog.Events {
+// eventLogger returns what turns the log lines of handlers into events; nil if they
+// must not be.
+func (c Config) eventLogger() *handlerlog.Events {
 	s := c.Settings.Posting
 	if s.Disabled || s.WithoutLogs || c.Poster == nil {
 		return nil
@@ -131,61 +137,64 @@ func (c Config) lines() *handlerlog.Events {
 }
 
 // Ready is closed when all objects are known.
-func (e *Engine) Ready() <-chan struct{} { return e.watching }
+func (e *Engine) Ready() <-chan struct{} { return e.watcher.Listed() }
 
-// open begins to fill the queue: with everything that is there already, and
-// from now on with what changes.
-func (e *Engine) open(_ context.Context, waiting workqueue.TypedRateLimitingInterface[object.Key]) error {
-	e.lines.open()
-	e.mu.Lock()
-	e.queue = waiting.(*queue) //nolint:errcheck // the controller has been given no other one
-	e.mu.Unlock()
-	for _, s := range e.served.all() {
-		if s.indexed() {
-			continue
-		}
-		for _, snapshot := range s.all() {
-			// Whatever was there before this process began to work was handled
-			// by somebody else, or by nobody.
-			m := e.memories.of(s.key(snapshot))
-			m.initial.Store(true)
-			m.settled = "" // its daemons and timers are to be started
-		}
-		for _, key := range e.memories.in(object.StreamKey{Resource: s.name}) { // those that have gone, too
-			e.queue.Add(key)
-		}
+// Watch finds the resources of the handlers and keeps their objects in memory,
+// until the context is done: of all resources and namespaces that are there, from
+// when they appear until they go.
+//
+// Specification: Scopes; Resource specification.
+func (e *Engine) Watch(ctx context.Context) error {
+	release, err := e.claimIndices()
+	if err != nil {
+		return err
 	}
-	return nil
+	defer release()
+	defer e.stopIndexing()
+	return e.watcher.Run(ctx)
 }
 
-// shut ends what open has begun, when the workers have gone.
-func (e *Engine) shut() {
-	e.lines.shut()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.queue = nil
-}
-
-// dismiss forgets an object that is gone while nobody works: there are no passes
-// that would do it. A standby can be one for as long as the process lives.
-func (e *Engine) dismiss(key object.Key) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.queue == nil {
-		e.memories.forget(key)
+// isReady reports whether handlers may be called already.
+func (e *Engine) isReady() bool {
+	select {
+	case <-e.Ready():
+		return true
+	default:
+		return false
 	}
 }
 
-// enqueue asks for a pass; it does nothing while nobody works.
+// enqueue asks for a pass; it does nothing while there are no workers.
 func (e *Engine) enqueue(key object.Key) {
-	if queue := e.waiting(); queue != nil {
-		queue.Add(key)
+	if q := e.currentQueue(); q != nil {
+		q.Add(key)
 	}
 }
 
-// waiting is the queue; nil while nobody works.
-func (e *Engine) waiting() *queue {
+// currentQueue returns the queue; nil while there are no workers.
+func (e *Engine) currentQueue() *queue.Queue {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.queue
+}
+
+// objectLogger returns the logger for lines about an object.
+func (e *Engine) objectLogger(key object.Key) logr.Logger {
+	return e.Logger.WithValues("object", objectRef{e, key}, "resource", key.Resource)
+}
+
+// reporter reports on an object; once is what was reported on it, nil: nothing is
+// reported once.
+func (e *Engine) reporter(key object.Key, once *report.Once) report.Reporter {
+	return report.Reporter{
+		Log: e.objectLogger(key), Poster: e.Poster, Posting: e.Settings.Posting,
+		Object: once, Shared: &e.reported,
+	}
+}
+
+// callContext makes the context of one call of a handler, and its logger.
+func (e *Engine) callContext(ctx context.Context, r *resource, key object.Key, body func() *object.Body, d *handler.Declaration) (context.Context, logr.Logger) {
+	call := CallContext{Body: body, Resource: r.Resource.Resource}
+	call.Logger = e.eventLogger.Logger(e.objectLogger(key), body, "handler", d.ID)
+	return e.Context(ctx, call), call.Logger
 }

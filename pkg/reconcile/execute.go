@@ -6,79 +6,98 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// errStopping ends the handlers' run when the operator stops: what is done is
-// persisted, what is not has to wait for the next operator.
-var errStopping = errors.New("the operator is stopping")
+// errInterrupted ends the handlers' run when the operator stops, or when the object
+// turns out to be gone or to have changed: what is done is persisted, and the others
+// are called by the next operator, or for the object as it is by then.
+var errInterrupted = errors.New("the operator is stopping, or the object was changed")
 
-// errChanged ends the handlers' run when the object turns out to be another one
-// than that which they are called for: the others are called for the new one.
-var errChanged = errors.New("the object was changed")
-
-// execute calls the handlers that are due. Their outcomes are in the cycle's
-// progress, and what they want to be written is in the memory.
+// execute calls the handlers that are due. Their outcomes are in the cycle's progress,
+// and their edits wait for the writer.
 func (p *pass) execute(ctx context.Context, c *cycle) error {
 	p.announce(c)
-	c.enter()
+	c.include()
 	p.began = time.Now()
+	s := p.engine.Settings.Execution
 	runner := &execution.Runner{
-		Cause: &c.Cause, Progress: c.progress,
-		Lifecycle: p.Settings.Execution.Lifecycle, Backoff: p.Settings.Execution.Backoff,
-		Prepare: p.prepare,
-		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
-			p.measure(p.served, d, o)
-			p.report(c, d, o)
-			if p.memory.inherited && o.Called && o.Final {
-				p.memory.finished(d.ID)
-			}
+		Cause: &c.Cause, Progress: c.record.Progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff,
+		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
+			return p.prepareCall(ctx, d, p.session.Body())
 		},
+		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterAttempt(c, d, o) },
 	}
 	runner.BeforeAttempt = func(ctx context.Context) error {
-		select {
-		case <-p.stopping:
-			return errStopping
-		default:
-			return p.checkpoint(ctx, c, runner)
+		if p.isStopping() {
+			return errInterrupted
 		}
+		return p.checkpoint(ctx, c, runner)
 	}
 	err := runner.Run(ctx, c.handlers)
-	c.called = c.called || runner.Attempts > 0
-	p.memory.unsent = append(p.memory.unsent, runner.Edits...)
-	if errors.Is(err, errStopping) || errors.Is(err, errChanged) || errors.Is(err, execution.ErrCancelled) {
-		return nil // what is done is to be persisted
+	c.record.Called = c.record.Called || runner.Attempts > 0
+	p.object.writes.Add(runner.Edits...)
+	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCancelled) {
+		return nil // what is done must be persisted
 	}
 	return err
 }
 
 // checkpoint persists what was done until now when the pass takes long.
 func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runner) error {
-	if runner.Attempts == 0 || time.Since(p.began) < p.Settings.Execution.CheckpointInterval || len(c.progress.Dirty()) == 0 {
+	if runner.Attempts == 0 || time.Since(p.began) < p.engine.Settings.Execution.CheckpointInterval || len(c.record.Progress.Dirty()) == 0 {
 		return nil
 	}
-	p.memory.unsent = append(p.memory.unsent, runner.Edits...)
+	p.object.writes.Add(runner.Edits...)
 	runner.Edits = nil
-	if err := p.commit(ctx, p.intend(c)); err != nil {
+	outcome, err := p.session.Write(ctx, p.update(c))
+	if err != nil {
 		return err
 	}
+	p.finishCycle(outcome)
 	p.began = time.Now()
-	if p.foreign {
-		return errChanged
+	if outcome.Gone || outcome.ChangedByOthers {
+		return errInterrupted
 	}
 	return nil
 }
 
-// prepare makes the context of one call of a handler.
-func (p *pass) prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
-	subject, body := p.subject(), p.body // the one that the handler is called with
-	about := About{Body: func() *object.Body { return body }, Resource: p.Resource}
-	about.Logger = p.told.Logger(p.log, about.Body, "handler", d.ID)
-	subject.Logger = about.Logger
-	return p.Context(ctx, about), subject
+// afterAttempt reports and counts the outcome of an attempt.
+func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o execution.Outcome) {
+	p.engine.measure(p.resource, d, o)
+	if o.Succeeded() && o.Ignored == nil && o.HasEdit {
+		c.record.Unreported = append(c.record.Unreported, d.ID) // reported when the edit is written
+	} else {
+		p.report.Outcome(p.session.Body(), d, o)
+	}
+	if p.object.startedByPredecessor && o.Called && o.Final {
+		p.object.noteFinished(d.ID)
+	}
 }
 
-func (p *pass) subject() handler.CallContext {
-	return handler.CallContext{Body: p.body, Resource: &p.served.Resource, Logger: p.log, Client: p.Client, Memo: p.memos}
+// prepareCall makes the context and the arguments of one call of a handler.
+func (p *pass) prepareCall(ctx context.Context, d *handler.Declaration, body *object.Body) (context.Context, handler.CallContext) {
+	call := p.callArguments(body)
+	ctx, call.Logger = p.engine.callContext(ctx, p.resource, p.key, func() *object.Body { return body }, d)
+	return ctx, call
+}
+
+// callArguments returns the part of the arguments that all kinds of handlers share.
+func (p *pass) callArguments(body *object.Body) handler.CallContext {
+	return handler.CallContext{
+		Body: body, Resource: &p.resource.Resource.Resource, Logger: p.report.Log, Client: p.engine.Client,
+		Memo: func() *memo.Values { return p.object.memosOf(body.UID(), p.engine.Memos) },
+	}
+}
+
+// isStopping reports whether the operator was asked to stop or to pause.
+func (p *pass) isStopping() bool {
+	select {
+	case <-p.stopping:
+		return true
+	default:
+		return false
+	}
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
@@ -16,16 +16,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 )
 
-// claim makes the indices those of this operator, until they are given back.
-func (e *Engine) claim() (giveBack func(), err error) {
+// claimIndices makes the indices those of this operator, until they are released.
+func (e *Engine) claimIndices() (release func(), err error) {
 	claimed := map[handler.Table]struct{}{}
-	giveBack = func() {
+	release = func() {
 		for table := range claimed {
 			table.Release()
 		}
 	}
 	var problems []error
-	for _, d := range e.Handlers.Where(indexes) {
+	for _, d := range e.Handlers.Of(handler.OnIndex) {
 		if _, ours := claimed[d.Table]; ours {
 			continue
 		}
@@ -36,17 +36,15 @@ func (e *Engine) claim() (giveBack func(), err error) {
 		claimed[d.Table] = struct{}{}
 	}
 	if err := errors.Join(problems...); err != nil {
-		giveBack()
+		release()
 		return nil, err
 	}
-	return giveBack, nil
+	return release, nil
 }
 
-func indexes(d *handler.Declaration) bool { return d.Kind == handler.OnIndex }
-
 // newIndexer makes what fills the indices from a resource; nil if there are none.
-func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Indexer {
-	indices := handlers.Where(indexes)
+func (e *Engine) newIndexer(r *resource, handlers registry.Handlers) *indexing.Indexer {
+	indices := handlers.Of(handler.OnIndex)
 	if len(indices) == 0 {
 		return nil
 	}
@@ -54,11 +52,11 @@ func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Ind
 		Handlers: indices,
 		Backoff:  e.Settings.Execution.Backoff,
 		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-			return e.indexed(ctx, s, body, d)
+			return e.prepareIndexing(ctx, r, body, d)
 		},
-		Measure: func(d *handler.Declaration, o execution.Outcome) { e.measure(s, d, o) },
-		Current: func(owner object.Key) *object.Body {
-			if snapshot := s.cached(owner.NamespacedName); snapshot != nil {
+		Measure: func(d *handler.Declaration, o execution.Outcome) { e.measure(r, d, o) },
+		Current: func(key object.Key) *object.Body {
+			if snapshot := r.Cached(key.NamespacedName); snapshot != nil {
 				return snapshot.Body()
 			}
 			return nil
@@ -66,39 +64,34 @@ func (e *Engine) newIndexer(s *served, handlers registry.Handlers) *indexing.Ind
 	})
 }
 
-// indexed makes the context and the subject of one call of an indexing function.
-func (e *Engine) indexed(ctx context.Context, s *served, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-	key := object.Key{Resource: s.name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
-	about := About{Body: func() *object.Body { return body }, Resource: s.Resource}
-	about.Logger = e.told.Logger(e.logger(key), about.Body, "handler", d.ID)
-	subject := handler.CallContext{Body: body, Resource: &s.Resource, Logger: about.Logger, Client: e.Client}
+// prepareIndexing makes the context and the arguments of one call of an indexing function.
+func (e *Engine) prepareIndexing(ctx context.Context, r *resource, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
+	key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
+	ctx, logger := e.callContext(ctx, r, key, func() *object.Body { return body }, d)
 	uid := body.UID()
-	subject.Memo = func() *memo.Values { return e.memories.of(key).memos(uid, e.Memos) }
-	return e.Context(ctx, about), subject
+	return ctx, handler.CallContext{
+		Body: body, Resource: &r.Resource.Resource, Logger: logger, Client: e.Client,
+		Memo: func() *memo.Values { return e.objects.of(key).memosOf(uid, e.Memos) },
+	}
 }
 
 // index brings the indices up to date with what has happened to an object.
-func (e *Engine) index(ctx context.Context, s *served, key object.Key, o object.WatchEvent) {
-	if o.Type != watch.Deleted {
-		s.indexer.Update(ctx, key, o.Snapshot.Body())
+func (e *Engine) index(ctx context.Context, r *resource, key object.Key, event object.WatchEvent) {
+	if event.Type != apiwatch.Deleted {
+		r.indexer.Update(ctx, key, event.Snapshot.Body())
 		return
 	}
-	s.indexer.Remove(key)
-	if s.indexed() {
-		e.memories.forget(key) // there are no passes that would do it
+	r.indexer.Remove(key)
+	if r.isIndexedOnly() {
+		e.objects.remove(key, handler.StopDeleted) // no pass would do it
 	}
-}
-
-// indexed tells whether the resource is there for its indices alone.
-func (s *served) indexed() bool {
-	return len(s.changing) == 0 && len(s.events) == 0 && len(s.background) == 0
 }
 
 // stopIndexing ends the retries of indexing functions.
 func (e *Engine) stopIndexing() {
-	for _, s := range e.served.all() {
-		if s.indexer != nil {
-			s.indexer.Close()
+	for _, r := range e.resources.all() {
+		if r.indexer != nil {
+			r.indexer.Close()
 		}
 	}
 }

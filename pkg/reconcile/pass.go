@@ -3,71 +3,79 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"time"
 
-	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
-// maxRounds is how often a pass continues at once on what it has just written.
-// More is never needed, but for handlers that undo each other's work without
-// end: then the queue lets other objects have their turn in between.
+// maxRounds is how often a pass continues at once on what it has just written. More is
+// never needed, except for handlers that keep undoing each other's work: then the queue
+// lets other objects have their turn in between.
 const maxRounds = 8
 
-// pass is one visit to one object.
+// pass is one run of the engine over one object.
 type pass struct {
-	*Engine
-	*served
-	key    object.Key
-	memory *memory
-	log    logr.Logger
-	// body is the object as it is known now: as the watch, a direct read or our
-	// own last write has shown it.
-	body *object.Body
-	// foreign tells that others have written to the object since it was looked
-	// at: what they have changed is not detected yet.
-	foreign bool
+	engine   *Engine
+	resource *resource
+	key      object.Key
+	object   *objectState
+	report   report.Reporter
+	session  *write.Session
+	stopping <-chan struct{}
 	// began is when the first handler was called of which nothing is persisted.
 	began time.Time
 }
 
-// Reconcile makes one pass over the object, and tells when the next one is due.
+func (w *workers) newPass(r *resource, key object.Key) *pass {
+	e := w.engine
+	p := &pass{engine: e, resource: r, key: key, object: e.objects.of(key), stopping: w.stopping}
+	p.report = e.reporter(key, &p.object.reported)
+	target := write.Target{Key: key, API: r.API, StatusSubresource: r.Status}
+	p.session = e.writer.Open(&p.object.writes, target, p.report)
+	return p
+}
+
+// Reconcile makes one pass over the object, and returns when the next one is due.
 // Errors of the framework and of the API pause the object, and that object only.
-func (e *Engine) Reconcile(_ context.Context, key object.Key) (ctrl.Result, error) {
-	resource := e.served.get(key.Resource)
-	if resource == nil || !e.filling.wait(e.stopping) {
+func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, error) {
+	r := w.engine.resources.get(key.Resource)
+	if r == nil || !w.engine.watcher.WaitForIndices(w.stopping) {
 		return ctrl.Result{}, nil
 	}
-	p := &pass{Engine: e, served: resource, key: key, memory: e.memories.of(key)}
-	p.log = e.logger(key)
-	if pause := max(time.Until(p.memory.notBefore), p.respite()); pause > 0 {
-		return ctrl.Result{RequeueAfter: pause}, nil
+	p := w.newPass(r, key)
+	if delay := max(time.Until(p.object.notBefore), p.contentionDelay()); delay > 0 {
+		return ctrl.Result{RequeueAfter: delay}, nil
 	}
-	defer p.acknowledge()
-	wake, err := p.run(e.working)
+	wake, err := p.run(w.calls)
 	if err != nil {
-		return ctrl.Result{RequeueAfter: p.pause(err)}, nil
+		return ctrl.Result{RequeueAfter: p.recordFailure(err)}, nil
 	}
-	p.memory.failures = 0
+	p.object.failures = 0
 	return ctrl.Result{RequeueAfter: wake}, nil
 }
 
-func (e *Engine) logger(key object.Key) logr.Logger {
-	return e.Logger.WithValues("object", mention{e, key}, "resource", key.Resource)
-}
-
-// run is the whole story of a pass.
+// run is the whole story of a pass: observe, detect, execute, record, write, wake.
 func (p *pass) run(ctx context.Context) (wake time.Duration, err error) {
 	defer recovered(&err)
-	present, wait, err := p.observe(ctx)
-	if err != nil || !present {
+	defer p.endIfGone()
+	fresh, wait, err := p.observe(ctx)
+	if err != nil || !fresh {
 		return wait, err
 	}
-	if err := p.settlePending(ctx); err != nil {
-		return 0, ignoreGone(err)
+	flushed, err := p.session.Flush(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if p.finishCycle(flushed); flushed.Gone {
+		return 0, nil
 	}
 	for range maxRounds {
 		again, wake, err := p.round(ctx)
@@ -78,68 +86,128 @@ func (p *pass) run(ctx context.Context) (wake time.Duration, err error) {
 	return time.Nanosecond, nil // the next pass, at once
 }
 
-// round brings the object one step ahead: as far as one intent reaches. It is
-// to be called again when that intent has changed what is to be done.
+// observe takes the freshest version of the object that is known. It returns false when
+// there is nothing to do, or when that has to wait.
+func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err error) {
+	cached := p.resource.Cached(p.key.NamespacedName)
+	p.handleEvents(ctx, cached)
+	if cached == nil {
+		if !p.isDeleteEventPending() {
+			p.cleanUp()
+		}
+		return false, 0, nil
+	}
+	p.resetFor(cached.GetUID())
+	p.object.background.refresh()
+	p.object.writes.Add(p.object.background.takeEdits()...)
+	if p.object.writes.IsReconciled(cached.GetResourceVersion(), p.object.reconciledVersion) && !p.object.background.isRequeueRequested() {
+		return false, 0, nil // nothing was left to do, and nothing has happened
+	}
+	freshness, err := p.session.Refresh(ctx, cached)
+	return freshness.Fresh, freshness.WaitFor, err
+}
+
+// round brings the object one step ahead: as far as one update reaches. It must be
+// called again when that update has changed what there is to do.
 func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err error) {
-	c, err := p.detect(ctx)
+	p.session.StartDetection()
+	p.stopBackgroundOfDeleted()
+	c, err := p.detect(ctx, p.session.Body())
 	if err != nil {
 		return false, 0, err
 	}
-	if c.mustBeHeld() {
-		return p.hold(ctx)
+	if c.mustAddFinalizer() {
+		return p.addFinalizer(ctx)
 	}
-	if err := p.attend(c); err != nil {
+	if err := p.syncBackground(c); err != nil {
 		return false, 0, err
 	}
-	if c.blind() {
-		return p.leave(ctx, c)
+	if c.nothingToDo() {
+		return p.leaveAlone(ctx, c)
 	}
-	if err := p.execute(ctx, c); err != nil {
-		return false, 0, ignoreGone(err)
+	if err := p.execute(ctx, c); err != nil || p.object.writes.Gone() {
+		return false, 0, err
 	}
 	return p.record(ctx, c)
 }
 
-// persistent is how many errors in a row are more than a mishap: then an event tells
-// of them, once.
-const persistent = 2
+// resetFor begins anew with an object that has replaced another one. The memos of that
+// go when its event handlers have been called for its end.
+func (p *pass) resetFor(uid types.UID) {
+	if former := p.object.writes.UID(); former != uid && len(p.resource.events) == 0 {
+		p.object.dropMemos(former)
+	}
+	p.object.resetFor(uid)
+}
 
-// pause is how long an object is left alone after an error that is none of its
-// handlers' errors.
-func (p *pass) pause(err error) time.Duration {
-	delays := p.Settings.Queueing.ErrorDelays
+// endIfGone ends everything that is done with an object that does not exist anymore.
+func (p *pass) endIfGone() {
+	if p.object.writes.Gone() {
+		p.object.markGone()
+	}
+}
+
+// cleanUp forgets an object that is gone, or that is not watched anymore.
+func (p *pass) cleanUp() {
+	reason := handler.StopDeleted
+	if !p.resource.IsWatched(p.key.Namespace) {
+		reason = handler.StopMismatch
+	}
+	if b := p.engine.objects.remove(p.key, reason); b != nil && reason == handler.StopMismatch {
+		p.resource.leaving.add(b.group)
+	}
+}
+
+// contentionDelay returns for how long the object must be left alone because others
+// undo what the operator writes to it.
+func (p *pass) contentionDelay() time.Duration {
+	cached := p.resource.Cached(p.key.NamespacedName)
+	if cached == nil {
+		return 0
+	}
+	return p.engine.writer.ContentionDelay(p.key, cached)
+}
+
+// lastingFailures is how many errors in a row are more than a mishap: then an event
+// reports them, once.
+const lastingFailures = 2
+
+// recordFailure returns for how long an object is left alone after an error that is not
+// its handlers'.
+func (p *pass) recordFailure(err error) time.Duration {
+	delays := p.engine.Settings.Queueing.ErrorDelays
 	delay := time.Nanosecond
 	if len(delays) > 0 {
-		delay = max(delays[min(p.memory.failures, len(delays)-1)], kube.RetryAfter(err))
+		delay = max(delays[min(int(p.object.failures), len(delays)-1)], kube.RetryAfter(err))
 	}
-	p.memory.failures++
-	p.Metrics.Error(p.key.Resource)
-	p.memory.notBefore = time.Now().Add(delay)
-	p.log.Error(err, "The object cannot be handled now; it will be retried.", "failures", p.memory.failures, "delay", delay.String())
-	if p.memory.failures == persistent {
-		p.postpone(err)
+	p.object.failures++
+	p.engine.Metrics.Error(p.key.Resource)
+	p.object.notBefore = time.Now().Add(delay)
+	p.report.Log.Error(err, "The object cannot be handled now; it will be retried.", "failures", p.object.failures, "delay", delay.String())
+	if p.object.failures == lastingFailures {
+		p.reportRetry(err)
 	}
 	return delay
 }
 
-// postpone tells of an error that lasts, by what is known of the object without
-// reading it.
-func (p *pass) postpone(err error) {
-	body := p.body
+// reportRetry posts an event about an error that lasts, with what is known of the
+// object without reading it.
+func (p *pass) reportRetry(err error) {
+	body := p.session.Body()
 	if body == nil {
-		snapshot := p.cached(p.key.NamespacedName)
-		if snapshot == nil {
+		cached := p.resource.Cached(p.key.NamespacedName)
+		if cached == nil {
 			return
 		}
-		body = snapshot.Body()
+		body = cached.Body()
 	}
-	p.post(body, warning, "ReconcileError", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
+	p.report.Event(body, report.Warning, "ReconcileError", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
 }
 
-// recovered makes an error of a panic in the engine itself, so that one object
-// cannot stop the others. (Panics in handlers are caught where they are called.)
+// recovered makes an error of a panic in the engine itself, so that one object cannot
+// stop the others. (Panics in handlers are caught where they are called.)
 func recovered(err *error) {
 	if value := recover(); value != nil {
-		*err = fmt.Errorf("a panic in a filter, in a storage or in the framework itself: %v\n%s", value, stack())
+		*err = fmt.Errorf("a panic in a filter, in a storage or in the framework itself: %v\n%s", value, debug.Stack())
 	}
 }

@@ -54,7 +54,7 @@ func TestWhatAnIdleObjectHasInMemory(t *testing.T) {
 func TestCallsInTheBackgroundAreCheap(t *testing.T) {
 	const limit = 20 // allocations
 	e, b := attended(t)
-	d := e.served.get(b.key.Resource).background[0]
+	d := e.engine.resources.get(b.key.Resource).background[0]
 	if allocations := testing.AllocsPerRun(100, func() { b.Prepare(t.Context(), d) }); allocations > limit {
 		t.Errorf("%.0f allocations to prepare a call, more than %d", allocations, limit)
 	}
@@ -64,24 +64,24 @@ func TestCallsInTheBackgroundAreCheap(t *testing.T) {
 func TestTheBackgroundKeepsNoVersionOfItsOwn(t *testing.T) {
 	e, b := attended(t)
 	now := handledObject(t, 0)
-	if err := e.served.get(b.key.Resource).streams.of(b.key.Namespace).informer.GetStore().Update(now); err != nil {
+	if err := e.cache.Update(now); err != nil {
 		t.Fatal(err)
 	}
-	visit(t, e, b.key)
+	makePass(t, e, b.key)
 	if b.seen != now {
 		t.Error("an earlier version is kept, although nobody looks at it")
 	}
 }
 
 // attended is an object with a timer that was called.
-func attended(t *testing.T) (*Engine, *background) {
+func attended(t *testing.T) (restingEngine, *background) {
 	var calls sync.WaitGroup
 	calls.Add(1)
-	e, keys := atRest(t, 1, func(r *registry.Registry) { timed(r, calls.Done) })
-	t.Cleanup(func() { e.supervisor.Stop(context.Background()) })
-	visit(t, e, keys[0])
+	e := atRest(t, 1, func(r *registry.Registry) { timed(r, calls.Done) })
+	t.Cleanup(func() { e.engine.supervisor.Stop(context.Background()) })
+	makePass(t, e, e.keys[0])
 	calls.Wait()
-	return e, e.memories.of(keys[0]).background
+	return e, e.engine.objects.of(e.keys[0]).background
 }
 
 // idle is what an object costs when all is done that is to be done.
@@ -90,22 +90,22 @@ func idle(t *testing.T, c company) int64 {
 	var calls sync.WaitGroup
 	calls.Add(objects * c.calls)
 	before := inUse()
-	e, keys := atRest(t, objects, func(r *registry.Registry) {
+	e := atRest(t, objects, func(r *registry.Registry) {
 		if c.declare != nil {
 			c.declare(r, calls.Done)
 		}
 	})
-	s := e.served.get(kex.String())
-	for _, key := range keys {
-		if s.indexer != nil {
-			e.index(t.Context(), s, key, object.WatchEvent{Type: watch.Added, Snapshot: s.cached(key.NamespacedName)})
+	r := e.engine.resources.get(kex.String())
+	for _, key := range e.keys {
+		if r.indexer != nil {
+			e.engine.index(t.Context(), r, key, object.WatchEvent{Type: watch.Added, Snapshot: r.Cached(key.NamespacedName)})
 		}
-		visit(t, e, key)
+		makePass(t, e, key)
 	}
 	calls.Wait()
 	each := (inUse() - before) / objects
-	runtime.KeepAlive(keys)
-	e.supervisor.Stop(t.Context())
+	runtime.KeepAlive(e.keys)
+	e.engine.supervisor.Stop(t.Context())
 	return each
 }
 

@@ -16,11 +16,18 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
-// atRest is an engine that knows so many objects of 1 KB, all of them handled,
+// restingEngine is an engine that knows so many objects of 1 KB, all of them handled,
 // and has no connection: whatever it would write fails the test.
-func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) (*Engine, []object.Key) {
+type restingEngine struct {
+	*workers
+	keys  []object.Key
+	cache cache.Store
+}
+
+func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) restingEngine {
 	t.Helper()
 	handlers := handlersOf(t, func(r *registry.Registry) {
 		for _, declare := range more {
@@ -30,22 +37,32 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) (*Eng
 		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("apply")))
 		r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("remove")))
 	})
-	e := New(Config{Handlers: handlers, Logger: logr.Discard(), Context: withAbout})
-	s := newServed(kex, handlers, &kube.Client{})
-	s.indexer = e.newIndexer(s, handlers)
+	e := New(Config{Handlers: handlers, Logger: logr.Discard(), Context: withCall})
+	r := served(t, e, handlers)
 	informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
-	s.streams.put(&stream{informer: informer})
-	e.served.put(s)
-	e.working, e.stopping = t.Context(), make(chan struct{})
-	var keys []object.Key
+	stream, err := watch.NewStream("", informer, watch.Listener(t.Context(), r.Resource, consumer{e}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Add(stream)
+	resting := restingEngine{workers: &workers{engine: e, calls: t.Context(), stopping: make(chan struct{})}, cache: informer.GetStore()}
 	for i := range objects {
 		snapshot := handledObject(t, i)
-		if err := informer.GetStore().Add(snapshot); err != nil {
+		if err := resting.cache.Add(snapshot); err != nil {
 			t.Fatal(err)
 		}
-		keys = append(keys, s.key(snapshot))
+		resting.keys = append(resting.keys, r.Key(snapshot))
 	}
-	return e, keys
+	return resting
+}
+
+// served gives an engine a resource with these handlers.
+func served(t testing.TB, e *Engine, handlers registry.Handlers) *resource {
+	t.Helper()
+	r := newResource(watch.NewResource(kex, &kube.Client{}), handlers)
+	r.indexer = e.newIndexer(r, handlers)
+	e.resources.put(r)
+	return r
 }
 
 // handledObject is one as the API server has it after it was handled.
@@ -63,35 +80,35 @@ func handledObject(t testing.TB, number int) *object.Snapshot {
 	return snapshot.Packed()
 }
 
-func withAbout(ctx context.Context, about About) context.Context {
-	return context.WithValue(ctx, aboutKey{}, about)
+func withCall(ctx context.Context, call CallContext) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
 }
 
-type aboutKey struct{}
+type callKey struct{}
 
-// visit makes a pass, which must find nothing to do.
-func visit(t testing.TB, e *Engine, key object.Key) {
-	result, err := e.Reconcile(t.Context(), key)
-	if err != nil || result.RequeueAfter != 0 || e.memories.of(key).settled == "" {
+// makePass makes a pass, which must find nothing to do.
+func makePass(t testing.TB, w restingEngine, key object.Key) {
+	result, err := w.Reconcile(t.Context(), key)
+	if err != nil || result.RequeueAfter != 0 || w.engine.objects.of(key).reconciledVersion == "" {
 		t.Fatalf("%s: %v, %v", key, result, err)
 	}
 }
 
 func TestPassesOverObjectsAtRestAreCheap(t *testing.T) {
-	e, keys := atRest(t, 1)
-	visit(t, e, keys[0])
+	e := atRest(t, 1)
+	makePass(t, e, e.keys[0])
 	tests := map[string]struct {
-		prepare func(m *memory)
+		prepare func(m *objectState)
 		limit   float64 // of allocations
 	}{
-		"nothing has happened since the last one": {func(*memory) {}, 20},
-		"it is the first one after a restart":     {func(m *memory) { m.recollection = recollection{} }, 300},
+		"nothing has happened since the last one": {func(*objectState) {}, 20},
+		"it is the first one after a restart":     {func(m *objectState) { m.lifetime = lifetime{} }, 300},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			allocations := testing.AllocsPerRun(100, func() {
-				test.prepare(e.memories.of(keys[0]))
-				visit(t, e, keys[0])
+				test.prepare(e.engine.objects.of(e.keys[0]))
+				makePass(t, e, e.keys[0])
 			})
 			if allocations > test.limit {
 				t.Errorf("%.0f allocations, more than %.0f", allocations, test.limit)
@@ -103,15 +120,15 @@ func TestPassesOverObjectsAtRestAreCheap(t *testing.T) {
 func TestAnIdleObjectTakesLittleMemory(t *testing.T) {
 	const objects, limit = 500, 2000 // bytes, for an object that is 2335 bytes of JSON when it is handled
 	before := liveHeap()
-	e, keys := atRest(t, objects)
-	for _, key := range keys {
-		visit(t, e, key)
+	e := atRest(t, objects)
+	for _, key := range e.keys {
+		makePass(t, e, key)
 	}
 	if each := (liveHeap() - before) / objects; each > limit {
 		t.Errorf("an idle object takes %d bytes, more than %d", each, limit)
 	}
 	runtime.KeepAlive(e)
-	runtime.KeepAlive(keys)
+	runtime.KeepAlive(e.keys)
 }
 
 func liveHeap() int64 {
@@ -123,31 +140,31 @@ func liveHeap() int64 {
 }
 
 func BenchmarkPassAtRest(b *testing.B) {
-	e, keys := atRest(b, 1)
-	visit(b, e, keys[0])
+	e := atRest(b, 1)
+	makePass(b, e, e.keys[0])
 	b.ReportAllocs()
 	for b.Loop() {
-		visit(b, e, keys[0])
+		makePass(b, e, e.keys[0])
 	}
 }
 
 func BenchmarkPassAfterRestart(b *testing.B) {
-	e, keys := atRest(b, 1)
+	e := atRest(b, 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		e.memories.of(keys[0]).recollection = recollection{}
-		visit(b, e, keys[0])
+		e.engine.objects.of(e.keys[0]).lifetime = lifetime{}
+		makePass(b, e, e.keys[0])
 	}
 }
 
 func BenchmarkDetect(b *testing.B) {
-	e, keys := atRest(b, 1)
-	p := &pass{Engine: e, served: e.served.get(keys[0].Resource), key: keys[0], memory: e.memories.of(keys[0])}
-	p.body = p.cached(keys[0].NamespacedName).Body()
-	p.body.Raw() // decoded, as it is for all but the first look at it
+	e := atRest(b, 1)
+	p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
+	body := p.resource.Cached(e.keys[0].NamespacedName).Body()
+	body.Raw() // decoded, as it is except for the first look at it
 	b.ReportAllocs()
 	for b.Loop() {
-		if c, err := p.detect(b.Context()); err != nil || c.Reason.Handled() {
+		if c, err := p.detect(b.Context(), body); err != nil || c.Reason.Handled() {
 			b.Fatal(c, err)
 		}
 	}

@@ -30,44 +30,44 @@ type guard struct {
 
 // guards are those of the write protocol, by what they are for.
 var guards = map[string]guard{
-	"other people's changes: the main write is bound to a version": {
-		file: "write.go", plan: "life/k=1/edit-finalizers",
-		code:    "text, err := p.bound(merge)",
-		instead: "text, err := json.Marshal(merge); if subresource != \"\" { text, err = p.bound(merge) }",
+	"other clients' changes: the main write is bound to a version": {
+		file: "internal/write/commit.go", plan: "life/k=1/edit-finalizers",
+		code:    "text, err := s.bind(merge)",
+		instead: "text, err := json.Marshal(merge); if subresource != \"\" { text, err = s.bind(merge) }",
 	},
 	"a replaced object: the write of the status is bound to a version": {
-		file: "write.go", plan: "results/k=4/replaced",
-		code:    "text, err := p.bound(merge)",
-		instead: "text, err := p.bound(merge); if subresource != \"\" { text, err = json.Marshal(merge) }",
+		file: "internal/write/commit.go", plan: "results/k=4/replaced",
+		code:    "text, err := s.bind(merge)",
+		instead: "text, err := s.bind(merge); if subresource != \"\" { text, err = json.Marshal(merge) }",
 	},
-	"a replaced object: its uid is looked at when it is read": {
-		file: "observe.go", plan: "life/k=2/replaced",
-		code:    `case p.memory.uid != "" && snapshot.GetUID() != p.memory.uid:`,
+	"a replaced object: its uid is compared when it is read": {
+		file: "internal/write/session.go", plan: "life/k=2/replaced",
+		code:    `case s.state.uid != "" && snapshot.GetUID() != s.state.uid:`,
 		instead: `case false:`,
 	},
-	"a replaced object: the memory belongs to a uid": {
-		file: "memory.go", plan: "life/k=3/replaced",
-		code:    "if m.uid == uid {",
-		instead: "if m.uid != \"\" {",
+	"a replaced object: the state belongs to a uid": {
+		file: "internal/write/state.go", plan: "life/k=3/replaced",
+		code:    "if s.uid == uid {",
+		instead: "if s.uid != \"\" {",
 	},
-	"a failed write: the intent is kept, and its handlers are not called again": {
-		file: "write.go", plan: "retries/k=2/unavailable",
-		code:    "if failure := p.refresh(ctx, in); failure != nil {",
-		instead: "p.memory.pending, p.memory.unsent = nil, nil\nif failure := p.refresh(ctx, in); failure != nil {",
+	"a failed write: the update is kept, and its handlers are not called again": {
+		file: "internal/write/commit.go", plan: "retries/k=2/unavailable",
+		code:    "if failure := s.reread(ctx, u); failure != nil {",
+		instead: "s.state.pending, s.state.edits = nil, nil\nif failure := s.reread(ctx, u); failure != nil {",
 	},
-	"a failed write: what has ended with it has ended": {
-		file: "write.go", plan: "resuming/k=6/unavailable",
-		code:    "p.conclude(in)\n",
-		instead: "if !p.foreign { p.conclude(in) }\n",
+	"a failed write: a cycle that has ended with it has ended": {
+		file: "pass.go", plan: "resuming/k=6/unavailable",
+		code:    "if p.finishCycle(flushed); flushed.Gone {",
+		instead: "if flushed.Gone {",
 	},
 	"a lost answer: a transformation is not repeated on its own result": {
-		file: "write.go", plan: "resuming-once/k=3/lost-answer",
-		code:    "p.memory.unsent = a.settled(p.memory.unsent)",
-		instead: "_ = a",
+		file: "internal/write/inflight.go", plan: "resuming-once/k=3/lost-answer",
+		code:    "s.noteArrived(f)\n",
+		instead: "_ = f\n",
 	},
-	"a late commit: a write that was given up is expected still": {
-		file: "write.go", plan: "resuming-once/k=3/late",
-		code:    "return a.version != body.ResourceVersion()",
+	"a late commit: a write that was given up is still expected": {
+		file: "internal/write/inflight.go", plan: "resuming-once/k=3/late",
+		code:    "return f.version != body.ResourceVersion()",
 		instead: "return true",
 	},
 	"a timeout: a write that may have been committed is not repeated below the protocol": {
@@ -76,88 +76,88 @@ var guards = map[string]guard{
 		instead: "const clientGoRetries = 10",
 	},
 	"a conflict after the status: that part is not written again": {
-		file: "write.go", plan: "patches/k=3/edit-labels",
-		code:    "p.memory.unsent[i].StatusWritten = true",
-		instead: "p.memory.unsent[i].StatusWritten = false",
+		file: "internal/write/state.go", plan: "patches/k=3/edit-labels",
+		code:    "s.edits[i].StatusWritten = true",
+		instead: "s.edits[i].StatusWritten = false",
 	},
 	"another operator: its base stands": {
-		file: "concede.go", plan: "refusal/k=1/takeover-alive",
-		code:    "if !released && object.Equal(base, in.base) {",
-		instead: "if !released && (object.Equal(base, in.base) || true) {",
+		file: "internal/write/conflict.go", plan: "refusal/k=1/takeover-alive",
+		code:    "if !released && object.Equal(base, u.Cycle.Base) {",
+		instead: "if !released && (object.Equal(base, u.Cycle.Base) || true) {",
 	},
 	"another operator: its records stand": {
-		file: "concede.go", plan: "retries/k=2/takeover-midway",
-		code:    "return !theirs.Equal(in.cycle.progress.Load(id).Stored()), nil",
+		file: "internal/write/conflict.go", plan: "retries/k=2/takeover-midway",
+		code:    "return !theirs.Equal(u.Cycle.Progress.Load(id).Stored()), nil",
 		instead: "return !theirs.Equal(theirs), nil",
 	},
 	"another operator: one outcome of an attempt counts, as a whole": {
-		file: "concede.go", plan: "patches/k=2/takeover-alive",
-		code:    "return overtaken && err == nil || in.finished",
+		file: "internal/write/conflict.go", plan: "patches/k=2/takeover-alive",
+		code:    "return overtaken && err == nil || u.finished",
 		instead: "return overtaken && false",
 	},
 	"another operator: all writes of a pass know of it": {
-		file: "record.go", plan: "checkpoints/k=2/takeover-alive",
-		code:    ", foreign: p.foreign}",
-		instead: "}",
+		file: "internal/write/commit.go", plan: "checkpoints/k=2/takeover-alive",
+		code:    "u.changedByOthers = s.changedByOthers\n",
+		instead: "",
 	},
 	"a stalled watch: nothing happens on a version older than the last write": {
-		file: "memory.go", plan: "retries/k=2/stall",
+		file: "internal/write/state.go", plan: "retries/k=2/stall",
 		code:    "return err != nil || order < 0",
 		instead: "return err != nil && order < 0",
 	},
 	"a stalled watch: the object is read when the watch is late": {
-		file: "observe.go", plan: "retries/k=3/stall",
-		code:    "p.log.V(1).Info(\"The watch is late; the object is read directly.\", \"expected\", m.floor, \"seen\", version)\n\t\treturn p.readLive(ctx)",
-		instead: "p.body = snapshot.Body()\n\t\treturn true, 0, nil",
+		file: "internal/write/session.go", plan: "retries/k=3/stall",
+		code:    "\"seen\", version)\n\t\treturn s.readLive(ctx)",
+		instead: "\"seen\", version)\n\t\ts.body = cached.Body()\n\t\treturn Freshness{Fresh: true}, nil",
 	},
 	"a removed finalizer: the object is released, its version is the same as before": {
-		file: "write.go", plan: "events/k=6/stall",
-		code:    "if last {\n\t\tp.release()",
-		instead: "if last {",
+		file: "internal/write/commit.go", plan: "events/k=6/stall",
+		code:    "\t\ts.state.MarkGone()\n\t\treturn nil\n",
+		instead: "\t\treturn nil\n",
 	},
 	"a restart: a list is consistent": {
 		file: "internal/kube/list.go", plan: "life/k=2/crash-stale",
 		code:    `options.ResourceVersion, options.ResourceVersionMatch = "", ""`,
 		instead: "",
 	},
-	"a takeover: a standby looks at what there is before it works": {
-		file: "work.go", plan: "retries/k=4/crash-standby",
-		code:    "if standby && !e.caughtUp(active) {",
+	"a takeover: a standby compares versions before it works": {
+		file: "workers.go", plan: "retries/k=4/crash-standby",
+		code:    "if standby && !e.catchUp(active) {",
 		instead: "if standby && false {",
 	},
 	"a crash: a result is stored before the success is": {
-		file: "write.go", plan: "results/k=2/crash-after",
-		code:    "if err := p.send(ctx, in, \"status\", status, status); err != nil {\n\t\treturn err\n\t}",
-		instead: "defer func() { _ = p.send(ctx, in, \"status\", status, status) }()",
+		file: "internal/write/commit.go", plan: "results/k=2/crash-after",
+		code:    "if err := s.send(ctx, u, \"status\", status, status); err != nil {\n\t\treturn err\n\t}",
+		instead: "defer func() { _ = s.send(ctx, u, \"status\", status, status) }()",
 	},
-	"a refusal: the handler is to blame, and the rest goes on": {
-		file: "write.go", plan: "refusal",
-		code:    "case refused(err):",
+	"a rejection: the handler is to blame, and the rest goes on": {
+		file: "internal/write/commit.go", plan: "refusal",
+		code:    "case isRejected(err):",
 		instead: "case false:",
 	},
 	"a change in a cycle: the base is what the first pass has seen": {
-		file: "intent.go", plan: "life/k=2/edit-spec",
-		code:    "return p.storeBase(ctx, body, into, c.first)",
-		instead: "return p.storeBase(ctx, body, into, p.Settings.Persistence.Progress.Clear(p.Settings.Persistence.DiffBase.Build(body, p.fields)))",
+		file: "internal/record/store.go", plan: "life/k=2/edit-spec",
+		code:    "return k.storeBase(ctx, body, into, c.First, r)",
+		instead: "return k.storeBase(ctx, body, into, k.Essence(body, nil), r)",
 	},
 	"a change in a cycle: what the first pass has seen is kept on the object": {
-		file: "first.go", plan: "retries/k=3/edit-spec",
-		code:    "return keeper.StoreCycle(ctx, body, into, first)",
-		instead: "_ = keeper\nreturn nil",
+		file: "internal/record/cyclebase.go", plan: "retries/k=3/edit-spec",
+		code:    "return storages.StoreCycle(ctx, body, into, first)",
+		instead: "_ = storages\nreturn nil",
 	},
 	"a daemon: the finalizer is there before it starts": {
-		file: "attend.go", plan: "background",
-		code:    "c.wanted = c.wanted || b.group.HasRunningDaemons() || slices.ContainsFunc(c.companions, b.group.NeedsFinalizer)",
-		instead: "c.wanted = c.wanted || b.group.HasRunningDaemons() || false && slices.ContainsFunc(c.companions, b.group.NeedsFinalizer)",
+		file: "backgroundsync.go", plan: "background",
+		code:    "b.areDaemonsRunning() || slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
+		instead: "b.areDaemonsRunning() || false && slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
 	},
 	"a daemon: the finalizer stays until it has ended": {
-		file: "record.go", plan: "background",
-		code:    "in.awaits = c.deleting && p.awaited()",
-		instead: "in.awaits = false",
+		file: "update.go", plan: "background",
+		code:    "DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning()",
+		instead: "DaemonsRunning: false",
 	},
 	"a deletion: the finalizer is there before any handler is called": {
-		file: "cycle.go", plan: "life",
-		code:    "return c.wanted && !c.held && !c.deleting",
+		file: "detect.go", plan: "life",
+		code:    "return c.needsFinalizer && !c.hasFinalizer && !c.deleting",
 		instead: "return false",
 	},
 }
@@ -179,7 +179,7 @@ func TestGuardsAreWhereTheyAreExpected(t *testing.T) {
 
 // sampleGuard is the one that is taken out in every run of the tests, to see that
 // the experiments can fail at all. All of them take minutes: -without-guards.
-const sampleGuard = "other people's changes: the main write is bound to a version"
+const sampleGuard = "other clients' changes: the main write is bound to a version"
 
 // TestGuardsAreNeeded builds the experiments without each guard.
 func TestGuardsAreNeeded(t *testing.T) {

@@ -21,6 +21,16 @@ type Edit struct {
 	StatusWritten bool
 	// BestEffort marks an edit that belongs to no handler: none fails if it is rejected.
 	BestEffort bool
+	// Done is called exactly once: when the edit is written, rejected or overtaken, or
+	// when the object is gone. Nil: its author does not wait for that.
+	Done func()
+}
+
+// Finish calls Done.
+func (e Edit) Finish() {
+	if e.Done != nil {
+		e.Done()
+	}
 }
 
 // Runner calls the handlers of one object in one pass.

@@ -51,7 +51,7 @@ func TestAConfigMapIsHandledWithoutItsResults(t *testing.T) {
 	b.remove(obj)
 	b.expectGone(obj)
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"fn 0", "create", "fn 0", "update", "fn 0", "delete"}))
-	b.Eventually(b.logged("left fields out", `"status.fn"`)).Should(gomega.HaveLen(1))
+	b.Eventually(b.logged("dropped fields", `"status.fn"`)).Should(gomega.HaveLen(1))
 }
 
 func TestAPodIsHandledWithoutItsResults(t *testing.T) {
@@ -73,7 +73,7 @@ func TestAPodIsHandledWithoutItsResults(t *testing.T) {
 	b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handled, gomega.ContainSubstring("Running")))
 	b.expectRest()
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "phase (absent)->Pending", "phase Pending->Running"}))
-	b.Eventually(b.logged("left fields out", `"status.create"`)).Should(gomega.HaveLen(1))
+	b.Eventually(b.logged("dropped fields", `"status.create"`)).Should(gomega.HaveLen(1))
 }
 
 // What an object must not say in its annotations is kept as hashes.

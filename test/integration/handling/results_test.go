@@ -97,9 +97,9 @@ func TestAResultThatTheSchemaDoesNotKnowIsSaidOnce(t *testing.T) {
 	b.Expect(b.expectHandled(one)).To(testenv.HavePath("status", map[string]any{"known": "kept"}))
 	b.expectRest()
 	b.Expect(b.calls.All()).To(gomega.ConsistOf("create 0", "known 0", "create 0", "known 0", "update 0"))
-	b.Eventually(b.logged("left fields out", `"status.create"`)).Should(gomega.HaveLen(1))
-	b.Eventually(b.logged("left fields out", `"status.update"`)).Should(gomega.HaveLen(1))
-	b.Eventually(b.logged("left fields out")).Should(gomega.HaveLen(2))
+	b.Eventually(b.logged("dropped fields", `"status.create"`)).Should(gomega.HaveLen(1))
+	b.Eventually(b.logged("dropped fields", `"status.update"`)).Should(gomega.HaveLen(1))
+	b.Eventually(b.logged("dropped fields")).Should(gomega.HaveLen(2))
 	b.Eventually(func() (events []string, err error) {
 		for _, obj := range []*unstructuredObject{one, two} {
 			own, failure := cluster.Events(obj)()

@@ -104,7 +104,7 @@ func (b *bench) start() {
 	s.Posting.Disabled = true
 	b.engine = reconcile.New(reconcile.Config{
 		Handlers: b.handlers(), Settings: s, Logger: operators.Logger(), REST: b.config, HTTP: connection, Resources: resources,
-		Context: func(ctx context.Context, _ reconcile.About) context.Context { return ctx },
+		Context: func(ctx context.Context, _ reconcile.CallContext) context.Context { return ctx },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 2)
@@ -145,7 +145,7 @@ func (b *bench) wish(object *unstructured.Unstructured, wish string) {
 // problems are the watches that do not go on.
 func (b *bench) problems() []string {
 	var all []string
-	for _, w := range b.engine.Watching() {
+	for _, w := range b.engine.WatchStatuses() {
 		if w.Err != nil {
 			all = append(all, fmt.Sprintf("%s in %s: %s", w.Resource, w.Namespace, w.Err))
 		}

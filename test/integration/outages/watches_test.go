@@ -38,7 +38,7 @@ func TestAServerThatFailsAtTheStartIsWaitedFor(t *testing.T) {
 			object := b.create("early")
 			b.faults.Begin(fault, about)
 			b.start()
-			b.Eventually(func() bool { return b.engine.Watching() != nil && len(b.problems()) == 1 }).Should(gomega.BeTrue())
+			b.Eventually(func() bool { return b.engine.WatchStatuses() != nil && len(b.problems()) == 1 }).Should(gomega.BeTrue())
 			b.Expect(b.engine.Ready()).NotTo(gomega.BeClosed())
 			b.last()
 			if requests := b.ofObjects(); requests > most {

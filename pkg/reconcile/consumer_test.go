@@ -1,0 +1,86 @@
+package reconcile
+
+import (
+	"testing"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+)
+
+func onCreate(r *registry.Registry) {
+	r.Add(handler.Create(selector.New("kex"), handler.Function{Change: ignoreChange}))
+}
+
+func onEvent(r *registry.Registry) {
+	r.Add(handler.Watch(selector.New("kex"), handler.Function{Event: ignoreEvent}))
+}
+
+func TestOnlyListedObjectsAreInitial(t *testing.T) {
+	for kind, want := range map[apiwatch.EventType]bool{"": true, apiwatch.Added: false} {
+		e := New(Config{})
+		r := served(t, e, handlersOf(t, onCreate))
+		consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: kind, Snapshot: seen(t, "u-1", "7")})
+		if got := e.objects.of(keyOf("a")).initial.Load(); got != want {
+			t.Errorf("%q: got %v", kind, got)
+		}
+	}
+}
+
+// An object that is created under the name later is a new one.
+func TestAStandbyForgetsObjectsThatAreGone(t *testing.T) {
+	e := New(Config{})
+	r := served(t, e, handlersOf(t, onCreate))
+	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Snapshot: seen(t, "u-1", "7")})
+	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: seen(t, "u-1", "8")})
+	if len(e.objects.states) != 0 {
+		t.Error("the object is remembered")
+	}
+}
+
+// Events cost memory: they are kept only where they are read.
+func TestWithoutEventHandlersThereIsNoBacklog(t *testing.T) {
+	for name, test := range map[string]struct {
+		declare func(*registry.Registry)
+		want    int
+	}{"with event handlers": {onEvent, 1}, "without": {onCreate, 0}} {
+		e := New(Config{})
+		e.backlog.Open()
+		r := served(t, e, handlersOf(t, test.declare))
+		consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: apiwatch.Added, Snapshot: seen(t, "u-1", "7")})
+		if got := e.backlog.Len(); got != test.want {
+			t.Errorf("%s: got %d", name, got)
+		}
+	}
+}
+
+// There are no workers: no pass would forget what is not watched anymore.
+func TestAStandbyForgetsObjectsThatAreNotWatchedAnymore(t *testing.T) {
+	e := New(Config{})
+	r := served(t, e, handlersOf(t, onEvent))
+	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Snapshot: seen(t, "u-1", "7")})
+	for _, step := range []struct {
+		namespace string
+		left      int
+	}{{"other", 1}, {"ns", 0}} {
+		consumer{e}.Forget(t.Context(), r.Resource, object.StreamKey{Resource: r.Name, Namespace: step.namespace})
+		if known := e.objects.in(object.StreamKey{Resource: r.Name}); len(known) != step.left || e.backlog.Len() != step.left {
+			t.Errorf("after %s has gone: got %v, %d", step.namespace, known, e.backlog.Len())
+		}
+	}
+}
+
+func TestAResourceKnowsItsHandlers(t *testing.T) {
+	r := served(t, New(Config{}), handlersOf(t, func(r *registry.Registry) {
+		onCreate(r)
+		r.Add(handler.ForField(selector.New("kex"), []string{"status.phase"}, handler.Function{Change: ignoreChange}))
+		r.Add(handler.Update(selector.New("kex"), handler.Function{Change: ignoreChange}, handler.Field("status", "phase")))
+		r.Add(handler.Watch(selector.New("kex"), handler.Function{Event: ignoreEvent}, handler.Field("status.other")))
+	}))
+	if len(r.changing) != 3 || len(r.ids) != 3 || len(r.events) != 1 || len(r.fields) != 1 || r.fields[0].String() != "status.phase" {
+		t.Errorf("got %d, %d, %v", len(r.changing), len(r.events), r.fields)
+	}
+}

@@ -1,0 +1,58 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+)
+
+func TestAStandbyKnowsWhatItHasNotSeen(t *testing.T) {
+	tests := map[string]struct {
+		now      kube.Version
+		stale    bool // what was seen must not be handled
+		released bool // it is not there any more
+	}{
+		"the last version was seen":          {kube.Version{UID: "u-1", ResourceVersion: "7"}, false, false},
+		"a later version is there":           {kube.Version{UID: "u-1", ResourceVersion: "8"}, true, false},
+		"the object is gone":                 {kube.Version{}, false, true},
+		"another one of the name is there":   {kube.Version{UID: "u-2", ResourceVersion: "9"}, true, true},
+		"versions are compared, not counted": {kube.Version{UID: "u-1", ResourceVersion: "10"}, true, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var s objectState
+			s.catchUp(seen(t, "u-1", "7"), test.now)
+			if isStale(t, &s, "7") != test.stale && !test.released || s.writes.Gone() != test.released {
+				t.Errorf("got %+v", s.lifetime)
+			}
+		})
+	}
+}
+
+func TestAStandbyRemembersWhatIsThereUntilTheWatchShowsIt(t *testing.T) {
+	var s objectState
+	s.catchUp(nil, kube.Version{UID: "u-1", ResourceVersion: "8"})
+	s.resetFor(types.UID("u-1")) // the watch shows its creation
+	if !isStale(t, &s, "7") || isStale(t, &s, "8") || isStale(t, &s, "9") {
+		t.Errorf("got %+v", s.lifetime)
+	}
+}
+
+// isStale reports whether a pass must wait for a later version than this.
+func isStale(t *testing.T, s *objectState, version string) bool {
+	t.Helper()
+	w := write.New(write.Config{ConsistencyTimeout: time.Minute})
+	session := w.Open(&s.writes, write.Target{}, report.Reporter{Log: logr.Discard()})
+	freshness, err := session.Refresh(t.Context(), seen(t, "u-1", version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return !freshness.Fresh
+}

@@ -1,0 +1,100 @@
+package queue
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// Backlog keeps the watch events of objects until their event handlers have seen them:
+// a queue of keys de-duplicates, and every event counts. It has entries only for
+// objects with event handlers, and only while events wait. It is safe for concurrent use.
+type Backlog struct {
+	mu      sync.Mutex
+	limit   int
+	waiting map[object.Key][]object.WatchEvent
+	// lastOnly keeps one event per object, and none of those that are gone: while
+	// no worker takes them, which can be for as long as the process lives.
+	lastOnly bool
+}
+
+// NewBacklog makes a backlog with so many events per object at most. It is shut.
+func NewBacklog(limit int) *Backlog {
+	return &Backlog{limit: limit, waiting: map[object.Key][]object.WatchEvent{}, lastOnly: true}
+}
+
+// Push appends an event.
+func (b *Backlog) Push(key object.Key, event object.WatchEvent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.lastOnly && event.Type == watch.Deleted:
+		delete(b.waiting, key)
+	case b.lastOnly:
+		b.waiting[key] = []object.WatchEvent{event}
+	default:
+		b.waiting[key] = b.appended(b.waiting[key], event)
+	}
+}
+
+func (b *Backlog) appended(events []object.WatchEvent, event object.WatchEvent) []object.WatchEvent {
+	events = append(events, event)
+	if len(events) > b.limit {
+		return merged(events)
+	}
+	return events
+}
+
+// merged drops the oldest modification that is not the last event: the next one shows
+// all of it. Additions and deletions are never dropped.
+func merged(events []object.WatchEvent) []object.WatchEvent {
+	oldest := slices.IndexFunc(events[:len(events)-1], func(e object.WatchEvent) bool { return e.Type == watch.Modified })
+	if oldest < 0 {
+		return events
+	}
+	return slices.Delete(events, oldest, oldest+1)
+}
+
+// Take removes and returns the events of an object.
+func (b *Backlog) Take(key object.Key) []object.WatchEvent {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	events := b.waiting[key]
+	delete(b.waiting, key)
+	return events
+}
+
+// Drop forgets the events of a stream.
+func (b *Backlog) Drop(stream object.StreamKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for key := range b.waiting {
+		if stream.Has(key) {
+			delete(b.waiting, key)
+		}
+	}
+}
+
+// Len returns how many objects have events waiting.
+func (b *Backlog) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
+}
+
+// Shut keeps only the last event of each object.
+func (b *Backlog) Shut() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lastOnly = true
+}
+
+// Open starts to keep all events.
+func (b *Backlog) Open() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lastOnly = false
+}

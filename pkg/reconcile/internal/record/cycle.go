@@ -1,0 +1,59 @@
+package record
+
+import (
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// Cycle is the handling of one change of one object, from its detection until all
+// of its handlers have finished. It can take many passes, and survives restarts.
+type Cycle struct {
+	Reason cause.Reason
+	// Base is the essence that was handled last, as it is stored; Old is the same
+	// without the operator's own records. Nil: the object was never handled.
+	Base, Old object.Essence
+	// First is the essence of the cycle's first pass. It becomes the base when the
+	// cycle ends: what changes while the cycle runs is the next change.
+	First object.Essence
+	// Resumed: an earlier pass began the cycle.
+	Resumed  bool
+	Progress *execution.Progress
+	// HoldOnFailure are the ids of the deletion handlers whose failure keeps the
+	// object from being deleted.
+	HoldOnFailure []string
+
+	// Called: the pass called a handler.
+	Called bool
+	// Unreported are the handlers that have succeeded if their edits can be written.
+	Unreported []string
+}
+
+// HeldByFailure returns the id of a failed deletion handler that keeps the object
+// from being deleted; empty if there is none.
+func (c *Cycle) HeldByFailure() string {
+	i := slices.IndexFunc(c.HoldOnFailure, func(id string) bool { return c.Progress.Load(id).Failure })
+	if i < 0 {
+		return ""
+	}
+	return c.HoldOnFailure[i]
+}
+
+// FailHandler records that a handler failed after its call: its edit was rejected.
+// It reports whether the cycle has such a handler.
+func (c *Cycle) FailHandler(id string, err error) bool {
+	if c == nil || !c.Progress.Has(id) {
+		return false
+	}
+	c.Progress.Fail(id, err)
+	c.Unreported = slices.DeleteFunc(c.Unreported, func(unreported string) bool { return unreported == id })
+	return true
+}
+
+// hasNewBase reports whether the end of the cycle changes the base: neither an
+// object without a change nor one that is being deleted needs a new one.
+func (c *Cycle) hasNewBase() bool {
+	return c.Reason != cause.Delete && (c.Old == nil || !object.Equal(c.Old, c.First))
+}

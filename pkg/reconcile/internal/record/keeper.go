@@ -1,0 +1,83 @@
+package record
+
+import (
+	"context"
+	"errors"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// Keeper reads and writes the records of objects. It has no state.
+type Keeper struct{ Storages settings.Persistence }
+
+// Essence returns the part of the object that change detection compares. The extra
+// fields belong to it because handlers watch them.
+func (k Keeper) Essence(body *object.Body, extra []object.Path) object.Essence {
+	return k.clear(k.Storages.DiffBase.Build(body, extra))
+}
+
+// clear removes the operator's own records.
+func (k Keeper) clear(essence object.Essence) object.Essence {
+	if essence == nil {
+		return nil
+	}
+	return k.Storages.Progress.Clear(essence)
+}
+
+// Base returns the essence that was handled last, as it is stored, and without the
+// operator's own records; nil if the object was never handled.
+func (k Keeper) Base(ctx context.Context, body *object.Body, r report.Reporter) (base, old object.Essence, err error) {
+	base, err = k.Storages.DiffBase.Fetch(ctx, body)
+	if err := ignoreUnreadable(body, err, r); err != nil {
+		return nil, nil, err
+	}
+	return base, k.clear(base), nil
+}
+
+// Record returns the record of a handler; nil if there is none.
+func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r report.Reporter) (*storage.Record, error) {
+	record, err := k.Storages.Progress.Fetch(ctx, body, id)
+	if err := ignoreUnreadable(body, err, r); err != nil {
+		return nil, err
+	}
+	return record, nil
+}
+
+// Progress returns how far the handlers are. The records of sub-handlers are found
+// through those of their parents.
+func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r report.Reporter) (*execution.Progress, error) {
+	var failure error
+	progress := execution.NewProgress(func(id string) *storage.Record {
+		record, err := k.Record(ctx, body, id, r)
+		failure = errors.Join(failure, err)
+		return record
+	})
+	for _, id := range ids {
+		progress.Load(id)
+	}
+	return progress, failure
+}
+
+// IsRecord reports whether the annotation holds a record of the operator.
+func (k Keeper) IsRecord(annotation string) bool {
+	essence := object.Essence{"metadata": map[string]any{"annotations": map[string]any{annotation: "a"}}}
+	return !object.Equal(essence, k.clear(essence))
+}
+
+// ignoreUnreadable reports a stored value that cannot be read, once per object, and
+// drops its error; it returns all other errors.
+func ignoreUnreadable(body *object.Body, err error, r report.Reporter) error {
+	var broken *storage.BrokenError
+	if err == nil || !errors.As(err, &broken) {
+		return err
+	}
+	if r.Object.First(broken.Error()) {
+		r.Log.Error(err, "What is stored on the object cannot be read and counts as absent.")
+		r.Event(body, report.Warning, "UnreadableState", broken.Error()+"; it counts as absent")
+	}
+	return nil
+}

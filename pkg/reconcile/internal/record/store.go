@@ -1,0 +1,64 @@
+package record
+
+import (
+	"context"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// Store puts the progress of an open cycle into the patch: the records that have
+// changed, and the essence that the cycle began with. A record of which overtaken
+// says that another operator has moved it on stands, and so does the essence that
+// their cycle began with.
+func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, overtaken func(id string) (bool, error)) error {
+	stands := false
+	for _, id := range c.Progress.Dirty() {
+		theirs, err := overtaken(id)
+		stands = stands || theirs
+		if err == nil && !theirs {
+			err = k.Storages.Progress.Store(ctx, body, into, id, &c.Progress.Load(id).Record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if stands {
+		return nil
+	}
+	return k.storeFirst(ctx, c, body, into)
+}
+
+// Purge puts the removal of all records of the cycle into the patch.
+func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch) error {
+	for _, id := range c.Progress.IDs() {
+		if err := k.Storages.Progress.Purge(ctx, body, into, id); err != nil {
+			return err
+		}
+	}
+	if storages, ok := k.Storages.DiffBase.(storage.CycleBase); ok {
+		return storages.PurgeCycle(ctx, body, into)
+	}
+	return nil
+}
+
+// End puts the end of the cycle into the patch: its records are removed, and what
+// its first pass has seen becomes the base.
+func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, r report.Reporter) error {
+	if err := k.Purge(ctx, c, body, into); err != nil || !c.hasNewBase() {
+		return err
+	}
+	return k.storeBase(ctx, body, into, c.First, r)
+}
+
+// storeBase stores what was handled, and says so once per object where only hashes
+// of it can be stored.
+func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.Patch, essence object.Essence, r report.Reporter) error {
+	if hasher, ok := k.Storages.DiffBase.(storage.Hasher); ok {
+		if reason := hasher.Hashes(body, into, essence); reason != storage.NotHashed && r.Object.First("hashed") {
+			r.Log.Info("Only hashes of the handled state are kept: changes are noticed, but old values are unknown, and Kopf cannot take this object back.", "reason", reason)
+		}
+	}
+	return k.Storages.DiffBase.Store(ctx, body, into, essence)
+}

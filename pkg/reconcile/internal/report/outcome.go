@@ -1,0 +1,41 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// Outcome reports the outcome of one attempt of a handler: in the log, and as an event
+// when the handler has succeeded or failed.
+func (r Reporter) Outcome(body *object.Body, d *handler.Declaration, o execution.Outcome) {
+	log := r.Log.WithValues("handler", d.ID)
+	var children *handler.SubhandlersError
+	var temporary *handler.TemporaryError
+	switch {
+	case o.Ignored != nil:
+		log.Error(o.Ignored, "The handler failed; this is ignored.", handler.StackValues(o.Ignored)...)
+	case o.Succeeded():
+		r.Succeeded(body, d.ID)
+	case o.Final: // also if it has waited for its sub-handlers too long
+		log.Error(o.Err, "The handler failed permanently.", handler.StackValues(o.Err)...)
+		r.Event(body, Warning, "HandlerFailed", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
+	case errors.As(o.Err, &children):
+		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
+	case errors.As(o.Err, &temporary): // the handler asks for it
+		log.Info("The handler will be retried.", "error", o.Err.Error(), "delay", o.Delay.String())
+		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s will be retried: %s", d.ID, o.Err))
+	default:
+		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
+		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))
+	}
+}
+
+// Succeeded reports that a handler is done.
+func (r Reporter) Succeeded(body *object.Body, id string) {
+	r.Log.Info("The handler succeeded.", "handler", id)
+	r.Event(body, Normal, "HandlerSucceeded", fmt.Sprintf("Handler %s succeeded.", id))
+}

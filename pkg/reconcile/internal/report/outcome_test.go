@@ -1,0 +1,87 @@
+package report_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+)
+
+// witness takes what the operator logs and posts.
+type witness struct{ log, events []string }
+
+func (w *witness) Post(about corev1.ObjectReference, eventType, reason, message string) {
+	w.events = append(w.events, fmt.Sprintf("%s/%s %s %s: %s", about.Kind, about.Name, eventType, reason, message))
+}
+
+// witnessed is a reporter whose lines and events are kept.
+func witnessed() (report.Reporter, *object.Body, *witness) {
+	w := &witness{}
+	logger := funcr.New(func(_, args string) { w.log = append(w.log, args) }, funcr.Options{Verbosity: 1})
+	body := object.NewBody(map[string]any{"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "metadata": map[string]any{"name": "one", "namespace": "ns", "uid": "u-1"}})
+	return report.Reporter{Log: logger, Poster: w}, body, w
+}
+
+func TestOutcomesAreReported(t *testing.T) {
+	failure := errors.New("no network")
+	tests := map[string]struct {
+		outcome execution.Outcome
+		log     []string // parts of the line
+		event   string
+	}{
+		"a success": {
+			execution.Outcome{Final: true},
+			[]string{"The handler succeeded.", `"handler"="fn"`},
+			"KopfExample/one Normal HandlerSucceeded: Handler fn succeeded.",
+		},
+		"an error that is ignored": {
+			execution.Outcome{Final: true, Ignored: failure}, []string{"The handler failed; this is ignored.", "no network"}, "",
+		},
+		"an error that is retried": {
+			execution.Outcome{Err: failure, Delay: time.Minute},
+			[]string{"The handler failed and will be retried.", "no network", `"delay"="1m0s"`},
+			"KopfExample/one Warning HandlerRetrying: Handler fn failed and will be retried: no network",
+		},
+		"an error for good": {
+			execution.Outcome{Final: true, Err: failure},
+			[]string{"The handler failed permanently.", "no network"},
+			"KopfExample/one Warning HandlerFailed: Handler fn failed permanently: no network",
+		},
+		"a panic, with its place": {
+			execution.Outcome{Err: &handler.PanicError{Value: "boom", Stack: []byte("main.go:7")}},
+			[]string{"panic: boom", `"stack"="main.go:7"`},
+			"KopfExample/one Warning HandlerRetrying: Handler fn failed and will be retried: panic: boom",
+		},
+		"a wait for sub-handlers": {
+			execution.Outcome{Err: &handler.SubhandlersError{}, Delay: time.Second}, []string{"The handler waits for its sub-handlers."}, "",
+		},
+		"a wait for sub-handlers that is too long": {
+			execution.Outcome{Final: true, Err: &handler.TimeoutError{ID: "fn", Timeout: time.Second, Err: &handler.SubhandlersError{}}},
+			[]string{"The handler failed permanently."},
+			"KopfExample/one Warning HandlerFailed: Handler fn failed permanently: handler fn has timed out after 1s: some sub-handlers are not done yet",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, body, w := witnessed()
+			r.Outcome(body, &handler.Declaration{ID: "fn"}, test.outcome)
+			if len(w.log) != 1 || strings.Join(w.events, "") != test.event {
+				t.Fatalf("got %q, %q", w.log, w.events)
+			}
+			for _, want := range test.log {
+				if !strings.Contains(w.log[0], want) {
+					t.Errorf("got %s, want %s in it", w.log[0], want)
+				}
+			}
+		})
+	}
+}

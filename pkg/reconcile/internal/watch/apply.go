@@ -1,0 +1,98 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+)
+
+// indexTimeout is how long handlers wait for the objects of a resource that has
+// appeared to get into the indices. Only what is not permitted takes longer.
+const indexTimeout = 10 * time.Second
+
+// apply makes the streams those that are wanted. The errors are about resources that
+// cannot be watched; the others are.
+func (w *Watcher) apply(ctx context.Context) error {
+	w.scope = w.namespacesInScope()
+	if w.Scoped != nil {
+		w.Scoped(slices.Clone(w.scope))
+	}
+	for name, r := range w.active {
+		i := slices.IndexFunc(w.wanted, func(found discovery.SelectedResource) bool { return found.String() == name })
+		if i < 0 || !r.isSame(w.wanted[i]) {
+			w.unwatchResource(ctx, r)
+		}
+	}
+	var problems []error
+	for _, found := range w.wanted {
+		problems = append(problems, w.watchResource(ctx, found))
+	}
+	return errors.Join(problems...)
+}
+
+// watchResource makes sure that a resource has its streams.
+func (w *Watcher) watchResource(ctx context.Context, found discovery.SelectedResource) error {
+	r := w.active[found.String()]
+	if r == nil && w.stopping.has(stoppingResource(found.Resource)) {
+		return nil // its turn comes when the one before has stopped
+	}
+	if r == nil {
+		var err error
+		if r, err = w.Consumer.SetUp(found); err != nil {
+			return err
+		}
+		w.active[r.Name] = r
+		w.log(r).Info("Watching a resource.")
+	}
+	return w.syncStreams(ctx, r)
+}
+
+// syncStreams gives a resource the streams of all namespaces in the scope.
+func (w *Watcher) syncStreams(ctx context.Context, r *Resource) error {
+	wanted := w.namespacesOf(r)
+	for namespace, s := range r.streams.all() {
+		if !slices.Contains(wanted, namespace) {
+			w.unwatchNamespace(ctx, r, s)
+		}
+	}
+	for _, namespace := range wanted {
+		if r.streams.all()[namespace] != nil || w.stopping.has(stoppingStream(r, namespace)) {
+			continue
+		}
+		s, err := w.newStream(ctx, r, namespace)
+		if err != nil {
+			return err
+		}
+		w.start(r, s)
+	}
+	return nil
+}
+
+// start starts a stream. If handlers are called already, they have to wait until what
+// it shows is in the indices.
+func (w *Watcher) start(r *Resource, s *Stream) {
+	if r.FillsIndices && w.isListed() {
+		w.indexed.hold(s.listed(), s.stopped, indexTimeout, func() {
+			w.log(r).Info("The objects could not be listed in time; handlers are called before these are in the indices.", "namespace", s.namespace)
+		})
+	}
+	r.Add(s)
+	w.running.Go(s.run)
+	w.log(r).V(1).Info("The objects are listed and watched.", "namespace", s.namespace)
+}
+
+// namespacesOf returns those to be watched for a resource.
+func (w *Watcher) namespacesOf(r *Resource) []string {
+	if !r.Namespaced || len(w.Settings.Scope.Namespaces) == 0 {
+		return []string{metav1.NamespaceAll}
+	}
+	return w.scope
+}
+
+func (w *Watcher) log(r *Resource) logr.Logger { return w.Logger.WithValues("resource", r.Name) }

@@ -1,0 +1,197 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+)
+
+// startTimeout is how long the API server is waited for when an operator starts: it
+// may be about to start, too.
+const startTimeout = 10 * time.Second
+
+// signal says that something has happened, however often.
+type signal chan struct{}
+
+func (s signal) send() {
+	select {
+	case s <- struct{}{}:
+	default: // it is known already
+	}
+}
+
+// begin starts the first streams. Mistakes in declarations are errors; a resource that
+// is not there is not.
+func (w *Watcher) begin(ctx context.Context) error {
+	var failure error
+	reach := func(context.Context) (bool, error) { // whose end would hide what is wrong
+		failure = w.discover(ctx)
+		return failure == nil, nil
+	}
+	if err := wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, reach); err != nil {
+		return fmt.Errorf("the resources of the cluster cannot be listed: %w", errors.Join(failure, ctx.Err()))
+	}
+	if w.watchForChanges(ctx); w.definitions != nil {
+		if err := w.discover(ctx); err != nil { // what has come before they were watched
+			w.complete = false
+		}
+	}
+	w.schedule.FirstScanned(w.complete)
+	w.begun.Store(true)
+	return w.apply(ctx)
+}
+
+// followChanges keeps the streams right until the context is done.
+func (w *Watcher) followChanges(ctx context.Context) {
+	for {
+		timer, due := w.nextDiscovery()
+		select {
+		case <-ctx.Done():
+		case <-w.rediscover:
+			w.schedule.ScanSoon()
+		case <-w.reapply:
+			w.reportOnce("", w.apply(ctx))
+		case <-due:
+			w.watchForChanges(ctx)
+			w.reportOnce("The resources of the cluster cannot be listed; this is retried.", w.discover(ctx))
+			w.reportOnce("", w.apply(ctx))
+			w.schedule.Scanned(w.complete)
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// nextDiscovery returns a channel that is ready when the cluster must be looked at; nil
+// if never.
+func (w *Watcher) nextDiscovery() (timer *time.Timer, due <-chan time.Time) {
+	pause, wanted := w.schedule.Next()
+	timer = time.NewTimer(pause)
+	if !wanted || w.Settings.Scanning.Disabled {
+		timer.Stop()
+		return timer, nil
+	}
+	return timer, timer.C
+}
+
+// discover asks the cluster which resources the selectors mean.
+func (w *Watcher) discover(ctx context.Context) error {
+	w.complete = false
+	ctx, cancel := context.WithTimeout(ctx, w.Settings.Networking.RequestTimeout)
+	defer cancel()
+	present, err := w.Source.Resources(ctx)
+	if err != nil {
+		return err
+	}
+	if w.Discovered != nil {
+		w.Discovered(present)
+	}
+	resolution := discovery.Resolve(w.Selectors, present)
+	w.reportWarnings(resolution.Warnings)
+	w.wanted, w.complete = w.tracker.Update(resolution, present)
+	return nil
+}
+
+// watchForChanges starts to watch definitions and namespaces, as far as that is wanted
+// and permitted. What is not permitted now may be later.
+func (w *Watcher) watchForChanges(ctx context.Context) {
+	if w.Settings.Scanning.Disabled {
+		return
+	}
+	if w.definitions == nil {
+		w.definitions = w.watchNames(ctx, discovery.CustomResourceDefinitions, w.rediscover,
+			"Custom resource definitions may not be watched: what is installed, changed or removed is noticed late. "+
+				"Permit to list and watch customresourcedefinitions.apiextensions.k8s.io, or disable the scanning.")
+	}
+	if w.namespaces == nil && len(w.patterns()) > 0 {
+		w.namespaces = w.watchNames(ctx, discovery.Namespaces, w.reapply,
+			"Namespaces may not be watched: their patterns select none, and only those that are named are served. "+
+				"Permit to list and watch namespaces, or name them.")
+	}
+	w.schedule.Polling = w.definitions == nil || (w.namespaces == nil && len(w.patterns()) > 0)
+}
+
+// watchNames watches the names of a resource; nil if that is not permitted.
+func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource, changed signal, forbidden string) *discovery.NameInformer {
+	names, err := discovery.NewNameInformer(w.REST, w.HTTP, of, changed.send, func(err error) {
+		if w.reported.First(err.Error()) {
+			w.Logger.Error(err, "The changes of "+of.Resource+" are not known now; this is retried.")
+		}
+	})
+	if err != nil {
+		w.reportOnce("", err)
+		return nil
+	}
+	if permitted, err := names.CheckAccess(ctx); err == nil && !permitted {
+		if w.reported.First(forbidden) {
+			w.Logger.Info(forbidden)
+		}
+		return nil
+	}
+	w.running.Go(func() { names.Run(ctx) })
+	select {
+	case <-names.Synced():
+	case <-time.After(startTimeout):
+	case <-ctx.Done():
+	}
+	return names
+}
+
+// patterns returns those of the scope.
+func (w *Watcher) patterns() selector.Namespaces {
+	return selector.Namespaces(w.Settings.Scope.Namespaces).Patterns()
+}
+
+// namespacesInScope returns those to be watched: those that are named, whether they
+// exist or not, and those that exist and match a pattern.
+func (w *Watcher) namespacesInScope() []string {
+	found := selector.Namespaces(w.Settings.Scope.Namespaces).Names()
+	if patterns := w.patterns(); w.namespaces != nil {
+		for _, name := range w.namespaces.List() {
+			if patterns.Match(name) {
+				found = append(found, name)
+			}
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// reportWarnings warns of what keeps handlers from being called, each time that it
+// begins.
+func (w *Watcher) reportWarnings(warnings []error) {
+	remedy := "Some handlers will not be called until this is corrected."
+	if w.Settings.Scanning.Disabled {
+		remedy = "Some handlers will not be called until this is corrected and the operator is restarted."
+	}
+	now := map[string]struct{}{}
+	for _, warning := range warnings {
+		text := warning.Error()
+		now[text] = struct{}{}
+		if _, known := w.warned[text]; !known {
+			w.Logger.Error(warning, remedy)
+		}
+	}
+	w.warned = now
+}
+
+// reportOnce logs an error once.
+func (w *Watcher) reportOnce(message string, err error) {
+	if err == nil || errors.Is(err, context.Canceled) || !w.reported.First(message+err.Error()) {
+		return
+	}
+	if message == "" {
+		message = "Some handlers will not be called until this is corrected."
+	}
+	w.Logger.Error(err, message)
+}

@@ -1,0 +1,64 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+)
+
+var kex = discovery.SelectedResource{
+	Resource: selector.Resource{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true},
+}
+
+func keyOf(name string) object.Key {
+	return object.Key{Resource: "kopfexamples.v1.kopf.dev", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
+}
+
+func seen(t *testing.T, uid, version string) *object.Snapshot {
+	t.Helper()
+	s, err := object.ParseSnapshot([]byte(`{"metadata":{"namespace":"ns","name":"a","uid":"` + uid + `","resourceVersion":"` + version + `"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// recorder is a consumer that records what it is told.
+type recorder struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (r *recorder) SetUp(found discovery.SelectedResource) (*Resource, error) {
+	return NewResource(found, nil), nil
+}
+
+func (r *recorder) Observe(_ context.Context, _ *Resource, event object.WatchEvent) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kind := string(event.Type)
+	if kind == "" {
+		kind = "LISTED"
+	}
+	r.events = append(r.events, kind+" "+event.Snapshot.GetResourceVersion())
+}
+
+func (r *recorder) Forget(context.Context, *Resource, object.StreamKey) {}
+
+// addStream gives a resource a stream that is connected to nothing.
+func addStream(t *testing.T, r *Resource, namespace string) *Stream {
+	t.Helper()
+	s, err := NewStream(namespace, cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{}), Listener(t.Context(), r, &recorder{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Add(s)
+	return s
+}

@@ -1,0 +1,188 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+)
+
+// maxTries is how often one update is tried within a pass. All tries but the last
+// have met a conflict or a rejection.
+const maxTries = 6
+
+// errGone ends an update of an object that does not exist anymore.
+var errGone = errors.New("the object is gone")
+
+// Write writes an update with all edits: the status first, where it is a subresource,
+// so that a success is never recorded before its result is stored; then everything
+// else in one patch. If that fails, the update stays in the State, and nothing else
+// happens to the object before it is written.
+func (s *Session) Write(ctx context.Context, u Update) (Outcome, error) {
+	u.changedByOthers = s.changedByOthers
+	s.state.pending = &u
+	return s.commit(ctx)
+}
+
+// Flush writes what an earlier pass could not.
+func (s *Session) Flush(ctx context.Context) (Outcome, error) {
+	u := s.state.pending
+	if u == nil {
+		return Outcome{}, nil
+	}
+	if err := s.rebase(ctx, u, s.body); err != nil {
+		return Outcome{}, err
+	}
+	return s.commit(ctx)
+}
+
+// commit writes the pending update.
+func (s *Session) commit(ctx context.Context) (Outcome, error) {
+	u, before := s.state.pending, s.body
+	err := s.commitWithRetries(ctx, u)
+	switch {
+	case errors.Is(err, errGone):
+		return Outcome{Gone: true}, nil
+	case err != nil:
+		return Outcome{}, err
+	}
+	outcome := Outcome{
+		Cycle: u.Cycle, Ended: u.endsCycle(), Gone: s.state.gone,
+		Changed: s.body != before, ChangedByOthers: s.changedByOthers,
+	}
+	if u.Cycle != nil {
+		u.Cycle.Progress.MarkStored()
+	}
+	s.state.Drop() // all of it is written
+	return outcome, nil
+}
+
+func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
+	for range maxTries {
+		err := s.try(ctx, u)
+		switch {
+		case err == nil:
+			return nil
+		case apierrors.IsNotFound(err):
+			s.state.MarkGone()
+			return errGone
+		case isRejected(err):
+			if err := s.isolateRejected(ctx, u, err); err != nil {
+				return err
+			}
+		case apierrors.IsConflict(err):
+			if err := s.reread(ctx, u); err != nil {
+				return err
+			}
+		default:
+			// The write may have been committed, or may be so yet: look, and leave the
+			// rest to a later pass, so that a failing server is not stormed.
+			if failure := s.reread(ctx, u); failure != nil {
+				return errors.Join(err, failure)
+			}
+			return err
+		}
+	}
+	return fmt.Errorf("others write to the object so often that our own writes do not get through (%d tries)", maxTries)
+}
+
+// try writes the update against the version of the object that is known.
+func (s *Session) try(ctx context.Context, u *Update) error {
+	if err := s.yieldToOthers(ctx, u); err != nil {
+		return err
+	}
+	deletes := u.deletesObject(s.body, s.writer.finalizer())
+	main, status := s.editsPatch(u)
+	if err := s.send(ctx, u, "status", status, status); err != nil {
+		return err
+	}
+	if s.target.StatusSubresource {
+		s.state.markStatusWritten()
+	}
+	records, err := s.recordsPatch(ctx, u, main)
+	if err != nil {
+		return err
+	}
+	var aside map[string]any
+	if s.target.StatusSubresource {
+		records, aside = patch.SplitStatus(records)
+	}
+	if err := s.send(ctx, u, "", patch.Minimal(s.body.Raw(), main, records), main); err != nil {
+		return err
+	}
+	if deletes { // the version in the answer is the same as before: nothing else tells
+		s.state.MarkGone()
+		return nil
+	}
+	// Storages in the status are the exception: theirs is a write of its own.
+	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), aside), nil)
+}
+
+// send writes one merge patch, unless it is empty. The handlers' part of it is
+// remembered until the answer is there.
+func (s *Session) send(ctx context.Context, u *Update, subresource string, merge, theirs map[string]any) error {
+	if len(merge) == 0 {
+		return nil
+	}
+	text, err := s.bind(merge)
+	if err != nil {
+		return err
+	}
+	c := examineContention(ctx, s, merge)
+	s.state.uncertain = true
+	before := u.inFlight
+	if theirs != nil {
+		u.inFlight = append(before[:len(before):len(before)], newInFlight(s.state.edits, theirs, subresource, s.body))
+	}
+	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, subresource, text)
+	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(subresource), answerOf(err))
+	if err != nil {
+		if isRejected(err) || apierrors.IsConflict(err) { // nothing was written
+			u.inFlight, s.state.uncertain = before, !isRejected(err)
+		}
+		return err
+	}
+	s.body = snapshot.Body()
+	s.state.confirm(s.body)
+	u.inFlight = nil // earlier ones are bound to a version that is past
+	c.noteWritten(s, merge)
+	warnPruned(s, merge)
+	return nil
+}
+
+// bind makes the patch valid for the version that it was computed for, and for no
+// other one.
+func (s *Session) bind(merge map[string]any) ([]byte, error) {
+	version := map[string]any{"metadata": map[string]any{"resourceVersion": s.body.ResourceVersion()}}
+	return json.Marshal(patch.ApplyMerge(merge, version))
+}
+
+// reread reads the object after a write that failed, and finds out what of the update
+// is on it in spite of that.
+func (s *Session) reread(ctx context.Context, u *Update) error {
+	s.state.uncertain = true
+	body, err := s.get(ctx)
+	if err != nil {
+		return err
+	}
+	if body == nil {
+		return errGone
+	}
+	return s.rebase(ctx, u, body)
+}
+
+// rebase binds the update to a version that others may have written: what was decided
+// is decided again.
+func (s *Session) rebase(ctx context.Context, u *Update, body *object.Body) (err error) {
+	s.body, s.changedByOthers, u.changedByOthers = body, true, true
+	u.inFlight = s.state.settle(u.inFlight, body)
+	if u.Decide != nil {
+		u.Decision, err = u.Decide(ctx, body)
+	}
+	return err
+}

@@ -1,0 +1,51 @@
+package write
+
+import (
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// inFlight is a write of edits of which it is not known whether it was committed. If
+// it was, it must not be repeated: a transformation may do harm on its own result.
+type inFlight struct {
+	merge   map[string]any
+	status  bool           // to the status as a subresource
+	version string         // of the object that it is bound to
+	patches []*patch.Patch // of the edits in it
+}
+
+// newInFlight describes a write of edits that is about to be sent.
+func newInFlight(edits []execution.Edit, merge map[string]any, subresource string, body *object.Body) inFlight {
+	f := inFlight{merge: merge, status: subresource != "", version: body.ResourceVersion()}
+	for _, edit := range edits {
+		f.patches = append(f.patches, edit.Patch)
+	}
+	return f
+}
+
+func (f inFlight) has(edit execution.Edit) bool { return slices.Contains(f.patches, edit.Patch) }
+
+// settle drops the edits that have arrived, though their answer was lost. It returns
+// the writes that may still be on their way: those that are bound to this version.
+func (s *State) settle(all []inFlight, body *object.Body) []inFlight {
+	for _, f := range all {
+		if patch.Minimal(body.Raw(), f.merge) == nil {
+			s.noteArrived(f)
+		}
+	}
+	return slices.DeleteFunc(all, func(f inFlight) bool { return f.version != body.ResourceVersion() })
+}
+
+// noteArrived notes that a write has arrived. Handlers may have added edits since.
+func (s *State) noteArrived(f inFlight) {
+	if !f.status {
+		s.dropEdits(f.has)
+		return
+	}
+	for i, edit := range s.edits {
+		s.edits[i].StatusWritten = edit.StatusWritten || f.has(edit)
+	}
+}

@@ -1,0 +1,39 @@
+package write
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+)
+
+// reason returns what a write of the update is for.
+func (u *Update) reason(subresource string) metrics.Reason {
+	switch {
+	case subresource != "":
+		return metrics.Status
+	case u.Decision.Leftovers != nil:
+		return metrics.Cleanup
+	case u.endsCycle():
+		return metrics.Handled
+	case u.Cycle != nil:
+		return metrics.Progress
+	case u.Decision.AddFinalizer || u.Decision.RemoveFinalizer:
+		return metrics.Finalizer
+	default:
+		return metrics.Patch
+	}
+}
+
+// answerOf returns the answer of the server as the metrics have it.
+func answerOf(err error) metrics.Answer {
+	switch {
+	case err == nil:
+		return metrics.Written
+	case apierrors.IsConflict(err):
+		return metrics.Conflict
+	case isRejected(err):
+		return metrics.Refused
+	default:
+		return metrics.Unanswered
+	}
+}

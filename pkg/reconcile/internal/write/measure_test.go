@@ -1,0 +1,65 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+func TestTheReasonOfAWrite(t *testing.T) {
+	none := func(string) *storage.Record { return nil }
+	done, waiting := &record.Cycle{Progress: execution.NewProgress(none)}, &record.Cycle{Progress: execution.NewProgress(none)}
+	waiting.Progress.Include("one", cause.Create, false)
+	tests := map[string]struct {
+		update      Update
+		subresource string
+		want        metrics.Reason
+	}{
+		"a result":                    {Update{Cycle: waiting}, "status", metrics.Status},
+		"leftover records":            {Update{Decision: Decision{Leftovers: done}}, "", metrics.Cleanup},
+		"all handlers are done":       {Update{Cycle: done}, "", metrics.Handled},
+		"a daemon is still running":   {Update{Cycle: done, Decision: Decision{DaemonsRunning: true}}, "", metrics.Progress},
+		"some handlers are done":      {Update{Cycle: waiting}, "", metrics.Progress},
+		"the finalizer":               {Update{Decision: Decision{AddFinalizer: true}}, "", metrics.Finalizer},
+		"the finalizer is not needed": {Update{Decision: Decision{RemoveFinalizer: true}}, "", metrics.Finalizer},
+		"edits of event handlers":     {Update{}, "", metrics.Patch},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.update.reason(test.subresource); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestAnswersOfTheServer(t *testing.T) {
+	kind := schema.GroupResource{Resource: "kexes"}
+	tests := map[string]struct {
+		err  error
+		want metrics.Answer
+	}{
+		"it was written":       {nil, metrics.Written},
+		"others were faster":   {apierrors.NewConflict(kind, "a", errors.New("changed")), metrics.Conflict},
+		"the content is wrong": {apierrors.NewBadRequest("no"), metrics.Refused},
+		"there was no answer":  {context.DeadlineExceeded, metrics.Unanswered},
+		"the object is gone":   {apierrors.NewNotFound(kind, "a"), metrics.Unanswered},
+		"the server fails":     {apierrors.NewInternalError(errors.New("disk")), metrics.Unanswered},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := answerOf(test.err); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}

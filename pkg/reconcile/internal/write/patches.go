@@ -1,0 +1,105 @@
+package write
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// editsPatch returns the merge patch of all edits, and the part of it that is written
+// to the status apart from the rest. Edits of an object that is deleted by this write
+// would be lost with it: there is no patch then.
+func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
+	if len(s.state.edits) == 0 || u.deletesObject(s.body, s.writer.finalizer()) {
+		return nil, nil
+	}
+	wanted := s.body.Raw()
+	s.state.dropEdits(func(edit execution.Edit) bool {
+		merge, err := resolve(edit, wanted)
+		if err != nil {
+			s.failHandler(u, edit, err)
+			return true
+		}
+		wanted = patch.ApplyMerge(wanted, merge)
+		return false
+	})
+	main = patch.Difference(s.body.Raw(), wanted)
+	if s.target.StatusSubresource {
+		return patch.SplitStatus(main)
+	}
+	return main, nil
+}
+
+// resolve turns an edit into a merge patch of the object as it is by then.
+func resolve(edit execution.Edit, body map[string]any) (map[string]any, error) {
+	merge, err := edit.Patch.Resolve(body)
+	if err != nil {
+		return nil, err
+	}
+	if edit.Result != nil {
+		merge = withResult(merge, edit.ID, edit.Result)
+	}
+	if edit.StatusWritten {
+		merge, _ = patch.SplitStatus(merge)
+	}
+	return merge, nil
+}
+
+// withResult adds the result of a handler to its patch.
+func withResult(merge map[string]any, id string, result any) map[string]any {
+	into := storage.Patch(maps.Clone(merge))
+	if into == nil {
+		into = storage.Patch{}
+	}
+	if status, ok := into["status"].(map[string]any); ok {
+		into["status"] = maps.Clone(status)
+	}
+	into.Set(object.Path{"status", id}, result)
+	return into
+}
+
+// recordsPatch returns the merge patch of the finalizer and of the records, to be
+// applied after the edits.
+func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]any) (storage.Patch, error) {
+	into := storage.Patch{}
+	u.putFinalizer(object.NewBody(patch.ApplyMerge(s.body.Raw(), edits)), s.writer.finalizer(), into)
+	records := s.writer.Records
+	switch leftovers := u.Decision.Leftovers; {
+	case u.deletesObject(s.body, s.writer.finalizer()) || u.finished:
+		return into, nil
+	case leftovers != nil:
+		return into, records.Purge(ctx, leftovers, s.body, into)
+	case u.Cycle == nil:
+		return into, nil
+	case u.endsCycle() && !u.isHeldByFailure():
+		return into, records.End(ctx, u.Cycle, s.body, into, s.report)
+	default:
+		return into, records.Store(ctx, u.Cycle, s.body, into, func(id string) (bool, error) { return s.isOvertaken(ctx, u, id) })
+	}
+}
+
+// putFinalizer adds or removes the operator's finalizer, and keeps all others.
+func (u *Update) putFinalizer(body *object.Body, ours string, into storage.Patch) {
+	present := body.Finalizers()
+	has := slices.Contains(present, ours)
+	switch {
+	case u.Decision.AddFinalizer && !has && !body.Deleting():
+		into.Set(object.Path{"metadata", "finalizers"}, toAny(append(present, ours)))
+	case u.removesFinalizer() && has:
+		present = slices.DeleteFunc(present, func(f string) bool { return f == ours })
+		into.Set(object.Path{"metadata", "finalizers"}, toAny(present))
+	}
+}
+
+func toAny(texts []string) []any {
+	items := make([]any, 0, len(texts))
+	for _, text := range texts {
+		items = append(items, text)
+	}
+	return items
+}

@@ -1,0 +1,132 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+)
+
+// isolateRejected finds out which edits of a rejected write are to blame. It asks the
+// server about the records alone, and then with one more edit each time; nothing of
+// that is stored, so that what is left is written with its records at once. A rejected
+// edit is the failure of its handler.
+func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection error) error {
+	suspects := s.state.edits
+	s.state.edits = nil
+	if err := s.dryRun(ctx, u); err != nil || len(suspects) == 0 {
+		s.state.edits = suspects
+		if err != nil && !isRejected(err) {
+			return err
+		}
+		return fmt.Errorf("the API server rejects the operator's own records: %w", rejection)
+	}
+	for i, edit := range suspects {
+		s.state.edits = append(s.state.edits, edit)
+		err := s.dryRun(ctx, u)
+		switch {
+		case isRejected(err):
+			s.failHandler(u, edit, err)
+			s.state.drop(edit)
+		case err != nil:
+			s.state.edits = append(s.state.edits, suspects[i+1:]...)
+			return err
+		}
+	}
+	if len(s.state.edits) == len(suspects) {
+		largest := s.state.largestEdit(s.body.Raw())
+		s.failHandler(u, largest, rejection)
+		s.state.drop(largest)
+	}
+	return nil
+}
+
+// dryRun asks the server whether it would accept the update with the current edits.
+func (s *Session) dryRun(ctx context.Context, u *Update) error {
+	main, status := s.editsPatch(u)
+	records, err := s.recordsPatch(ctx, u, main)
+	if err != nil {
+		return err
+	}
+	if s.target.StatusSubresource {
+		records, _ = patch.SplitStatus(records)
+	}
+	if err := s.dryRunPatch(ctx, "status", status); err != nil {
+		return err
+	}
+	return s.dryRunPatch(ctx, "", patch.Minimal(s.body.Raw(), main, records))
+}
+
+// dryRunPatch asks about one patch.
+func (s *Session) dryRunPatch(ctx context.Context, subresource string, merge map[string]any) error {
+	if len(merge) == 0 {
+		return nil
+	}
+	text, err := s.bind(merge)
+	if err != nil {
+		return err
+	}
+	err = s.target.API.DryRun(ctx, s.target.Key.NamespacedName, subresource, text)
+	s.writer.Metrics.Write(s.target.Key.Resource, metrics.Check, answerOf(err))
+	return err
+}
+
+// largestEdit returns the largest edit. It is to blame for rejections from behind the
+// API server, such as etcd's of a too large object.
+func (s *State) largestEdit(body map[string]any) (largest execution.Edit) {
+	size := -1
+	for _, edit := range s.edits {
+		merge, _ := edit.Patch.Resolve(body)
+		text, _ := json.Marshal([]any{merge, edit.Result})
+		if len(text) > size {
+			largest, size = edit, len(text)
+		}
+	}
+	return largest
+}
+
+// drop removes one edit.
+func (s *State) drop(one execution.Edit) {
+	s.dropEdits(func(edit execution.Edit) bool { return edit.Patch == one.Patch })
+}
+
+// failHandler records the failure of the handler whose edit cannot be written. No
+// handler is called again because of it.
+func (s *Session) failHandler(u *Update, edit execution.Edit, err error) {
+	if edit.BestEffort {
+		s.report.Log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
+		return
+	}
+	u.Cycle.FailHandler(edit.ID, err)
+	s.report.Log.Error(err, "The edit of the handler cannot be written to the object; the handler failed.", "handler", edit.ID)
+	s.report.Event(s.body, report.Warning, "WriteRejected", fmt.Sprintf("Handler %s failed: its edit was rejected: %s", edit.ID, err))
+}
+
+// isRejected reports whether the server rejects the content of a write, now and later:
+// repeating it makes no sense.
+func isRejected(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		(apierrors.IsForbidden(err) && !lacksPermission(err)) || apierrors.IsRequestEntityTooLargeError(err) || isTooLarge(err)
+}
+
+// lacksPermission reports whether the operator lacks a permission, in contrast to a
+// policy that rejects the content: an administrator can grant it, and then the same
+// write succeeds. Only the text of the server says which it is.
+func lacksPermission(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch resource")
+}
+
+// isTooLarge reports whether etcd rejects an object for its size. The API server
+// passes that on as an error of its own, with the text of etcd.
+func isTooLarge(err error) bool {
+	passedOn := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
+	return err != nil && passedOn && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "message larger than max"))
+}

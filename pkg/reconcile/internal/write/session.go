@@ -1,0 +1,92 @@
+package write
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+)
+
+// Session is the writer's part of one pass over one object. It is for one goroutine.
+type Session struct {
+	writer *Writer
+	state  *State
+	target Target
+	report report.Reporter
+
+	// body is the freshest version that is known: the watch, a direct read or the
+	// last write has shown it.
+	body *object.Body
+	// changedByOthers: others have written to the object since changes were detected.
+	changedByOthers bool
+}
+
+// Body returns the freshest version of the object that is known; nil before Refresh.
+func (s *Session) Body() *object.Body { return s.body }
+
+// StartDetection says that changes are detected on the version that the session has.
+func (s *Session) StartDetection() { s.changedByOthers = false }
+
+// ChangedByOthers reports whether others have written to the object since then.
+func (s *Session) ChangedByOthers() bool { return s.changedByOthers }
+
+// Freshness says whether a pass can go on after Refresh.
+type Freshness struct {
+	// Fresh: the session has a version that is not older than the last write.
+	Fresh bool
+	// WaitFor is how long to wait for the watch; 0: the object is gone.
+	WaitFor time.Duration
+}
+
+// Refresh takes the version that the watch has shown, or reads the object directly if
+// that version is older than the last write, or if it is not known whether that was
+// committed.
+func (s *Session) Refresh(ctx context.Context, cached *object.Snapshot) (Freshness, error) {
+	version := cached.GetResourceVersion()
+	switch {
+	case s.state.gone:
+		return Freshness{}, nil
+	case s.state.uncertain:
+		return s.readLive(ctx)
+	case s.state.isStale(version):
+		if left := time.Until(s.state.minVersionAt.Add(s.writer.ConsistencyTimeout)); left > 0 {
+			return Freshness{WaitFor: left}, nil // the watch will show the last write
+		}
+		s.report.Log.V(1).Info("The watch is late; the object is read directly.", "expected", s.state.minVersion, "seen", version)
+		return s.readLive(ctx)
+	}
+	s.body = cached.Body()
+	return Freshness{Fresh: true}, nil
+}
+
+func (s *Session) readLive(ctx context.Context) (Freshness, error) {
+	body, err := s.get(ctx)
+	if err != nil || body == nil {
+		return Freshness{}, err
+	}
+	s.body = body
+	return Freshness{Fresh: true}, nil
+}
+
+// get reads the object directly; nil if it is gone, or is another one by now. After
+// it, nothing is uncertain.
+func (s *Session) get(ctx context.Context) (*object.Body, error) {
+	snapshot, err := s.target.API.Get(ctx, s.target.Key.NamespacedName)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.state.MarkGone()
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("the object cannot be read: %w", err)
+	case s.state.uid != "" && snapshot.GetUID() != s.state.uid:
+		s.state.MarkGone() // the watch is about to show the other one
+		return nil, nil
+	}
+	body := snapshot.Body()
+	s.state.confirm(body)
+	return body, nil
+}

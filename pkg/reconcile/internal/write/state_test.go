@@ -1,0 +1,113 @@
+package write
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+func version(text string) *object.Body {
+	return object.NewBody(map[string]any{"metadata": map[string]any{"resourceVersion": text}})
+}
+
+func TestStaleVersions(t *testing.T) {
+	tests := map[string]struct {
+		floor, seen string
+		want        bool
+	}{
+		"nothing was ever written":                {"", "7", false},
+		"our own write is seen":                   {"7", "7", false},
+		"something later is seen":                 {"7", "10", false},
+		"something earlier is seen":               {"10", "7", true},
+		"numbers of different lengths":            {"99", "100", false},
+		"numbers larger than 64 bits":             {"99999999999999999999", "100000000000000000000", false},
+		"something that cannot be compared":       {"7", "v8", true},
+		"against something that cannot be":        {"v7", "8", true},
+		"what is equal can always be compared":    {"v7", "v7", false},
+		"the lack of a version is no version":     {"7", "", true},
+		"a number that is written in another way": {"7", "07", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var s State
+			if test.floor != "" {
+				s.confirm(version(test.floor))
+			}
+			if got := s.isStale(test.seen); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestAnAnswerEndsTheUncertainty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := State{uncertain: true}
+		s.confirm(version("8"))
+		first := time.Now()
+		if s.uncertain || s.minVersion != "8" || !s.minVersionAt.Equal(first) {
+			t.Errorf("got %+v", s)
+		}
+		time.Sleep(time.Minute)
+		s.confirm(version("8")) // a write that has changed nothing
+		if !s.minVersionAt.Equal(first) {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+func TestIsReconciled(t *testing.T) {
+	tests := map[string]struct {
+		state            State
+		seen, reconciled string
+		want             bool
+	}{
+		"no pass has ended yet":                      {State{}, "7", "", false},
+		"the version of the last pass":               {State{}, "7", "7", true},
+		"a later version":                            {State{}, "8", "7", false},
+		"the watch is behind what the pass wrote":    {State{minVersion: "8"}, "7", "8", true},
+		"the watch is behind a write after the pass": {State{minVersion: "9"}, "7", "7", false},
+		"the watch is behind another operator":       {State{minVersion: "9"}, "8", "8", false},
+		"an edit waits":                              {State{edits: []execution.Edit{{}}}, "7", "7", false},
+		"an update waits":                            {State{pending: &Update{}}, "7", "7", false},
+		"the last write is uncertain":                {State{uncertain: true}, "7", "7", false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := test.state.IsReconciled(test.seen, test.reconciled); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+// Edit.Done is called exactly once, whatever becomes of the object.
+func TestDroppedEditsAreFinishedOnce(t *testing.T) {
+	tests := map[string]func(s *State){
+		"another object replaces it": func(s *State) { s.Reset("u-2") },
+		"it is gone":                 func(s *State) { s.MarkGone() },
+		"it is dropped":              func(s *State) { s.Drop() },
+		"all at once":                func(s *State) { s.Drop(); s.MarkGone(); s.Reset("u-2") },
+		"it was gone before":         func(s *State) { *s = State{uid: "u-1", gone: true} },
+	}
+	for name, end := range tests {
+		t.Run(name, func(t *testing.T) {
+			done := 0
+			edit := execution.Edit{Patch: &patch.Patch{}, Done: func() { done++ }}
+			s := &State{uid: "u-1"}
+			if name == "it was gone before" {
+				end(s)
+			}
+			s.Reset("u-1")
+			s.Add(edit)
+			end(s)
+			if done != 1 || s.HasEdits() {
+				t.Errorf("it was finished %d times", done)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package reconcile
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+func TestStatesBelongToObjectsNotToNames(t *testing.T) {
+	var s objectState
+	s.initial.Store(true)
+	s.resetFor("u-1")
+	if !s.initial.Load() {
+		t.Error("the first object of the name was there before")
+	}
+	s.handled = true
+	s.writes.NotOlderThan("7")
+	s.resetFor("u-1")
+	if !s.handled || !s.initial.Load() {
+		t.Errorf("the same object is forgotten: %+v", s.lifetime)
+	}
+	s.resetFor("u-2")
+	if s.handled || s.writes.UID() != "u-2" || s.initial.Load() {
+		t.Errorf("another object of the name has the state of the first: %+v", s.lifetime)
+	}
+}
+
+func TestAReportIsMadeOncePerObject(t *testing.T) {
+	var s objectState
+	s.resetFor("u-1")
+	if !s.reported.First("a") || s.reported.First("a") || !s.reported.First("b") {
+		t.Error("something is said twice, or never")
+	}
+	s.resetFor("u-2")
+	if !s.reported.First("a") {
+		t.Error("it was never said of this object")
+	}
+}
+
+func TestObjects(t *testing.T) {
+	var all objects
+	var users sync.WaitGroup
+	found := make([]*objectState, 16)
+	for i := range found {
+		users.Go(func() { found[i] = all.of(keyOf("a")) })
+	}
+	users.Wait()
+	for _, m := range found {
+		if m != found[0] {
+			t.Fatal("one object has two states")
+		}
+	}
+	if all.of(keyOf("b")) == found[0] {
+		t.Error("two objects have one state")
+	}
+	all.remove(keyOf("a"), handler.StopDeleted)
+	if all.of(keyOf("a")) == found[0] {
+		t.Error("it was not forgotten")
+	}
+}
+
+func TestAKeyShowsWhatItIs(t *testing.T) {
+	if got := keyOf("a").String(); got != "kopfexamples.v1.kopf.dev/ns/a" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// Errors of the framework and of the API pause one object, longer each time.
+func TestPauses(t *testing.T) {
+	tests := map[string]struct {
+		delays []time.Duration
+		want   []time.Duration
+	}{
+		"they grow, and the last one repeats": {
+			[]time.Duration{time.Second, 2 * time.Second}, []time.Duration{time.Second, 2 * time.Second, 2 * time.Second},
+		},
+		"there are none": {[]time.Duration{}, []time.Duration{time.Nanosecond, time.Nanosecond}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := &Engine{Config: Config{Settings: settings.Settings{Queueing: settings.Queueing{ErrorDelays: test.delays}}}}
+				p := &pass{engine: e, resource: &resource{Resource: &watch.Resource{}}, object: &objectState{}, session: &write.Session{}, report: report.Reporter{Log: logr.Discard()}}
+				for i, want := range test.want {
+					if got := p.recordFailure(errors.New("the API is not there")); got != want || p.object.failures != int32(i+1) || !p.object.notBefore.Equal(time.Now().Add(want)) {
+						t.Errorf("attempt %d: got %s, %+v", i, got, p.object.lifetime)
+					}
+				}
+			})
+		})
+	}
+}

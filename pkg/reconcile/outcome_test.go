@@ -1,0 +1,161 @@
+package reconcile
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// counted makes metrics with a registry of their own.
+func counted(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	m, err := metrics.New(r, "test")
+	if err == nil {
+		err = m.Open()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, r
+}
+
+// series are all that there are, as "name label=value…", without the operator.
+func series(t testing.TB, r prometheus.Gatherer) (texts []string) {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			text := family.GetName()
+			for _, label := range metric.GetLabel() {
+				if label.GetName() != "operator" {
+					text += " " + label.GetName() + "=" + label.GetValue()
+				}
+			}
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+func TestWhatAnAttemptHasComeTo(t *testing.T) {
+	failure := errors.New("failed")
+	tests := map[string]struct {
+		outcome execution.Outcome
+		want    metrics.Outcome
+	}{
+		"a success":                    {execution.Outcome{Final: true}, metrics.Succeeded},
+		"an error that does not count": {execution.Outcome{Final: true, Ignored: failure}, metrics.Ignored},
+		"an error for ever":            {execution.Outcome{Final: true, Err: failure}, metrics.Failed},
+		"an error for now":             {execution.Outcome{Err: failure}, metrics.Retried},
+		"no success of all parts yet":  {execution.Outcome{Err: &handler.SubhandlersError{}}, metrics.Waiting},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := outcomeOf(test.outcome); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+func TestSubhandlersAreCountedAsTheirHandler(t *testing.T) {
+	m, r := counted(t)
+	e := New(Config{Metrics: m})
+	s := served(t, e, nil)
+	top := handlersOf(t, func(r *registry.Registry) {
+		r.Add(handler.Create(selector.New("kex"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+	})[0]
+	for _, item := range []string{"one", "two"} {
+		child := *top
+		child.ID, child.Kind = item, handler.Subhandler
+		below := child.Under(top)
+		e.measure(s, below, execution.Outcome{Called: true, Final: true})
+		e.measure(s, child.Under(below), execution.Outcome{Called: true, Final: true})
+	}
+	for _, text := range series(t, r) {
+		if !strings.Contains(text, "handler=create kind=subhandler") {
+			t.Errorf("there is %s", text)
+		}
+	}
+}
+
+func TestWatchesAreCountedByResource(t *testing.T) {
+	down := errors.New("down")
+	got := countWatches([]WatchStatus{
+		{Resource: "a", Namespace: "x", Listed: true},
+		{Resource: "a", Namespace: "y"},
+		{Resource: "a", Namespace: "z", Listed: true, Err: down},
+		{Resource: "b", Listed: true},
+	})
+	want := []metrics.Watches{{Resource: "a", Listing: 1, Alive: 1, Failing: 1}, {Resource: "b", Alive: 1}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Every object that is watched would have to pay for it.
+func TestMetricsKeepNothingForAnObject(t *testing.T) {
+	m, r := counted(t)
+	e := atRest(t, 300)
+	e.engine.Metrics = m
+	m.Observe(func() metrics.State { return metrics.State{Queue: e.engine.queueState()} })
+	before := len(series(t, r))
+	for _, key := range e.keys {
+		makePass(t, e, key)
+	}
+	if after := len(series(t, r)); after != before {
+		t.Errorf("%d series have come with %d objects", after-before, len(e.keys))
+	}
+}
+
+func TestMetricsTakeNoMemoryForAnIdleObject(t *testing.T) {
+	const objects, limit = 2000, 8 // bytes; the heap is not measured more exactly
+	each := func(m *metrics.Metrics) int64 {
+		before := liveHeap()
+		e := atRest(t, objects)
+		e.engine.Metrics = m
+		m.Observe(func() metrics.State { return metrics.State{Queue: e.engine.queueState()} })
+		for _, key := range e.keys {
+			makePass(t, e, key)
+		}
+		after := liveHeap()
+		runtime.KeepAlive(e)
+		runtime.KeepAlive(e.keys)
+		return (after - before) / objects
+	}
+	m, r := counted(t)
+	series(t, r)
+	without, with := each(nil), each(m)
+	t.Logf("an idle object takes %d bytes without metrics, and %d with them", without, with)
+	if with-without > limit {
+		t.Errorf("%d bytes more", with-without)
+	}
+}
+
+func TestPassesAllocateNothingForMetrics(t *testing.T) {
+	e := atRest(t, 1)
+	makePass(t, e, e.keys[0])
+	pass := func() {
+		e.engine.objects.of(e.keys[0]).lifetime = lifetime{}
+		makePass(t, e, e.keys[0])
+	}
+	without := testing.AllocsPerRun(100, pass)
+	e.engine.Metrics, _ = counted(t)
+	if with := testing.AllocsPerRun(100, pass); with > without {
+		t.Errorf("%g allocations, and %g with metrics", without, with)
+	}
+}

@@ -1,0 +1,107 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
+)
+
+// resource is a resource that the operator serves, with its handlers.
+type resource struct {
+	*watch.Resource
+
+	changing registry.Handlers
+	ids      []string // of those
+	events   registry.Handlers
+	// background are the daemons and timers; idling: one of them waits until the
+	// object has not changed for some time.
+	background registry.Handlers
+	idling     bool
+	indexer    *indexing.Indexer // nil: there are no indices
+	// fields are those that handlers watch: they belong to the essence even if they
+	// are in the status.
+	fields []object.Path
+	// leaving are the daemons of objects that are not watched anymore.
+	leaving groups
+}
+
+func newResource(watched *watch.Resource, handlers registry.Handlers) *resource {
+	r := &resource{Resource: watched}
+	r.changing = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsChange() })
+	r.ids = idsOf(r.changing)
+	r.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
+	r.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() })
+	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
+	for _, d := range r.changing {
+		if d.Field != nil && !slices.ContainsFunc(r.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {
+			r.fields = append(r.fields, d.Field)
+		}
+	}
+	return r
+}
+
+// isIndexedOnly reports whether the resource is there for its indices alone: there are
+// no passes over its objects.
+func (r *resource) isIndexedOnly() bool {
+	return len(r.changing) == 0 && len(r.events) == 0 && len(r.background) == 0
+}
+
+// resources are all that are served, or were. One that is not served anymore stays
+// without streams, for the passes that are still to come. It is safe for concurrent
+// use; a pass keeps the one that it began with.
+type resources struct {
+	mu     sync.RWMutex
+	byName map[string]*resource
+}
+
+// get returns a resource by its name; nil if it never was served.
+func (rs *resources) get(name string) *resource {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	return rs.byName[name]
+}
+
+// put adds a resource, or replaces the earlier one of its name.
+func (rs *resources) put(r *resource) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.byName == nil {
+		rs.byName = map[string]*resource{}
+	}
+	rs.byName[r.Name] = r
+}
+
+// all returns the resources in the order of their names.
+func (rs *resources) all() []*resource {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(rs.byName), func(a, b *resource) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// groups are the daemons of objects. It is safe for concurrent use.
+type groups struct {
+	mu      sync.Mutex
+	running []*daemons.Group
+}
+
+func (g *groups) add(group *daemons.Group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running = append(g.running, group)
+}
+
+// areRunning reports whether one of them has not ended yet.
+func (g *groups) areRunning() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running = slices.DeleteFunc(g.running, func(group *daemons.Group) bool { return !group.HasRunningDaemons() })
+	return len(g.running) > 0
+}
