@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
+	"hash/fnv"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -170,3 +172,38 @@ func (b *background) isRequeueRequested() bool { return b != nil && b.requeueReq
 
 // areDaemonsRunning reports whether a daemon must end before the object may go.
 func (b *background) areDaemonsRunning() bool { return b != nil && b.group.HasRunningDaemons() }
+
+// stopBackgroundOfDeleted stops the daemons and timers of an object that is being
+// deleted.
+func (p *pass) stopBackgroundOfDeleted() {
+	if b := p.object.background; b != nil && p.session.Body().Deleting() {
+		b.requeueRequested.Store(false)
+		b.group.Stop(handler.StopDeleted)
+	}
+}
+
+// syncBackground starts and stops daemons and timers as the object is now.
+func (p *pass) syncBackground(c *cycle) error {
+	b := p.object.background
+	if b == nil || c.deleting {
+		return nil
+	}
+	b.requeueRequested.Store(false)
+	changed, err := b.hasEssenceChanged(p.session.Body())
+	b.group.Sync(c.background, changed)
+	return err
+}
+
+// hasEssenceChanged reports whether the essence has changed since the last pass: only
+// that resets the idle time of timers, and only they need to know.
+func (b *background) hasEssenceChanged(body *object.Body) (bool, error) {
+	if !b.resource.idling {
+		return false, nil
+	}
+	text, err := json.Marshal(b.engine.records.Essence(body, b.resource.fields))
+	digest := fnv.New64a()
+	_, _ = digest.Write(text) // never fails
+	before := b.essence
+	b.essence = digest.Sum64()
+	return before != b.essence, err
+}

@@ -37,7 +37,7 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 		return nil, err
 	}
 	r := newResource(watch.NewResource(found, api), handlers)
-	r.indexer = e.newIndexer(r, handlers)
+	r.indexer = c.newIndexer(r, handlers)
 	r.FillsIndices = r.indexer != nil
 	e.resources.put(r)
 	return r.Resource, nil
@@ -50,7 +50,7 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 		e.objects.of(key).initial.Store(true)
 	}
 	if r.indexer != nil {
-		e.index(ctx, r, key, event)
+		c.index(ctx, r, key, event)
 	}
 	if r.isIndexedOnly() {
 		return
@@ -59,7 +59,7 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 		e.backlog.Push(key, event)
 	}
 	if event.Type == apiwatch.Deleted {
-		e.forgetIfIdle(key)
+		c.forgetIfIdle(key)
 	}
 	e.enqueue(key)
 }
@@ -69,7 +69,7 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 // another version by now must not be handled twice at the same time.
 func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream object.StreamKey) {
 	e, r := c.engine, c.engine.resources.get(watched.Name)
-	e.forgetStream(r, stream)
+	c.forgetStream(r, stream)
 	if stream.Namespace != "" {
 		return
 	}
@@ -84,7 +84,8 @@ func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream ob
 // forgetStream removes the objects of a stream from the indices at once. The rest is
 // what passes do, so that none is in the way of one that is running; or there are no
 // workers, and no passes.
-func (e *Engine) forgetStream(r *resource, stream object.StreamKey) {
+func (c consumer) forgetStream(r *resource, stream object.StreamKey) {
+	e := c.engine
 	if r.indexer != nil {
 		r.indexer.RemoveFunc(stream.Has)
 	}
@@ -104,7 +105,8 @@ func (e *Engine) forgetStream(r *resource, stream object.StreamKey) {
 
 // forgetIfIdle forgets an object that is gone while there are no workers: no pass would
 // do it. A replica can stand by for as long as the process lives.
-func (e *Engine) forgetIfIdle(key object.Key) {
+func (c consumer) forgetIfIdle(key object.Key) {
+	e := c.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.queue == nil {

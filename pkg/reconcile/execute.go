@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/memo"
-	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
@@ -74,21 +72,6 @@ func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o execution.Outcom
 	}
 	if p.object.startedByPredecessor && o.Called && o.Final {
 		p.object.noteFinished(d.ID)
-	}
-}
-
-// prepareCall makes the context and the arguments of one call of a handler.
-func (p *pass) prepareCall(ctx context.Context, d *handler.Declaration, body *object.Body) (context.Context, handler.CallContext) {
-	call := p.callArguments(body)
-	ctx, call.Logger = p.engine.callContext(ctx, p.resource, p.key, func() *object.Body { return body }, d)
-	return ctx, call
-}
-
-// callArguments returns the part of the arguments that all kinds of handlers share.
-func (p *pass) callArguments(body *object.Body) handler.CallContext {
-	return handler.CallContext{
-		Body: body, Resource: &p.resource.Resource.Resource, Logger: p.report.Log, Client: p.engine.Client,
-		Memo: func() *memo.Values { return p.object.memosOf(body.UID(), p.engine.Memos) },
 	}
 }
 

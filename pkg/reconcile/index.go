@@ -43,8 +43,8 @@ func (e *Engine) claimIndices() (release func(), err error) {
 }
 
 // newIndexer makes what fills the indices from a resource; nil if there are none.
-func (e *Engine) newIndexer(r *resource, handlers registry.Handlers) *indexing.Indexer {
-	indices := handlers.Of(handler.OnIndex)
+func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.Indexer {
+	e, indices := c.engine, handlers.Of(handler.OnIndex)
 	if len(indices) == 0 {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (e *Engine) newIndexer(r *resource, handlers registry.Handlers) *indexing.I
 		Handlers: indices,
 		Backoff:  e.Settings.Execution.Backoff,
 		Prepare: func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-			return e.prepareIndexing(ctx, r, body, d)
+			return c.prepareIndexing(ctx, r, body, d)
 		},
 		Measure: func(d *handler.Declaration, o execution.Outcome) { e.measure(r, d, o) },
 		Current: func(key object.Key) *object.Body {
@@ -65,8 +65,8 @@ func (e *Engine) newIndexer(r *resource, handlers registry.Handlers) *indexing.I
 }
 
 // prepareIndexing makes the context and the arguments of one call of an indexing function.
-func (e *Engine) prepareIndexing(ctx context.Context, r *resource, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
-	key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
+func (c consumer) prepareIndexing(ctx context.Context, r *resource, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
+	e, key := c.engine, object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 	ctx, logger := e.callContext(ctx, r, key, func() *object.Body { return body }, d)
 	uid := body.UID()
 	return ctx, handler.CallContext{
@@ -76,14 +76,14 @@ func (e *Engine) prepareIndexing(ctx context.Context, r *resource, body *object.
 }
 
 // index brings the indices up to date with what has happened to an object.
-func (e *Engine) index(ctx context.Context, r *resource, key object.Key, event object.WatchEvent) {
+func (c consumer) index(ctx context.Context, r *resource, key object.Key, event object.WatchEvent) {
 	if event.Type != apiwatch.Deleted {
 		r.indexer.Update(ctx, key, event.Snapshot.Body())
 		return
 	}
 	r.indexer.Remove(key)
 	if r.isIndexedOnly() {
-		e.objects.remove(key, handler.StopDeleted) // no pass would do it
+		c.engine.objects.remove(key, handler.StopDeleted) // no pass would do it
 	}
 }
 

@@ -90,7 +90,10 @@ func TestPauses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &Engine{Config: Config{Settings: settings.Settings{Queueing: settings.Queueing{ErrorDelays: test.delays}}}}
-				p := &pass{engine: e, resource: &resource{Resource: &watch.Resource{}}, object: &objectState{}, session: &write.Session{}, report: report.Reporter{Log: logr.Discard()}}
+				p := &pass{
+					target:  target{engine: e, resource: &resource{Resource: &watch.Resource{}}, object: &objectState{}, report: report.Reporter{Log: logr.Discard()}},
+					session: &write.Session{},
+				}
 				for i, want := range test.want {
 					if got := p.recordFailure(errors.New("the API is not there")); got != want || p.object.failures != int32(i+1) || !p.object.notBefore.Equal(time.Now().Add(want)) {
 						t.Errorf("attempt %d: got %s, %+v", i, got, p.object.lifetime)

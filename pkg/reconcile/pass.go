@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -23,11 +22,7 @@ const maxRounds = 8
 
 // pass is one run of the engine over one object.
 type pass struct {
-	engine   *Engine
-	resource *resource
-	key      object.Key
-	object   *objectState
-	report   report.Reporter
+	target
 	session  *write.Session
 	stopping <-chan struct{}
 	// began is when the first handler was called of which nothing is persisted.
@@ -36,10 +31,9 @@ type pass struct {
 
 func (w *workers) newPass(r *resource, key object.Key) *pass {
 	e := w.engine
-	p := &pass{engine: e, resource: r, key: key, object: e.objects.of(key), stopping: w.stopping}
+	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, stopping: w.stopping}
 	p.report = e.reporter(key, &p.object.reported)
-	target := write.Target{Key: key, API: r.API, StatusSubresource: r.Status}
-	p.session = e.writer.Open(&p.object.writes, target, p.report)
+	p.session = e.writer.Open(&p.object.writes, write.Target{Key: key, API: r.API, StatusSubresource: r.Status}, p.report)
 	return p
 }
 
@@ -90,9 +84,10 @@ func (p *pass) run(ctx context.Context) (wake time.Duration, err error) {
 // there is nothing to do, or when that has to wait.
 func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err error) {
 	cached := p.resource.Cached(p.key.NamespacedName)
-	p.handleEvents(ctx, cached)
+	events := eventHandlers{p.target, cached}
+	events.handle(ctx)
 	if cached == nil {
-		if !p.isDeleteEventPending() {
+		if !events.isDeletePending() {
 			p.cleanUp()
 		}
 		return false, 0, nil
@@ -112,7 +107,7 @@ func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err
 func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err error) {
 	p.session.StartDetection()
 	p.stopBackgroundOfDeleted()
-	c, err := p.detect(ctx, p.session.Body())
+	c, err := detector{p.target}.detect(ctx, p.session.Body())
 	if err != nil {
 		return false, 0, err
 	}
@@ -131,15 +126,6 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 	return p.record(ctx, c)
 }
 
-// resetFor begins anew with an object that has replaced another one. The memos of that
-// go when its event handlers have been called for its end.
-func (p *pass) resetFor(uid types.UID) {
-	if former := p.object.writes.UID(); former != uid && len(p.resource.events) == 0 {
-		p.object.dropMemos(former)
-	}
-	p.object.resetFor(uid)
-}
-
 // endIfGone ends everything that is done with an object that does not exist anymore.
 func (p *pass) endIfGone() {
 	if p.object.writes.Gone() {
@@ -156,16 +142,6 @@ func (p *pass) cleanUp() {
 	if b := p.engine.objects.remove(p.key, reason); b != nil && reason == handler.StopMismatch {
 		p.resource.leaving.add(b.group)
 	}
-}
-
-// contentionDelay returns for how long the object must be left alone because others
-// undo what the operator writes to it.
-func (p *pass) contentionDelay() time.Duration {
-	cached := p.resource.Cached(p.key.NamespacedName)
-	if cached == nil {
-		return 0
-	}
-	return p.engine.writer.ContentionDelay(p.key, cached)
 }
 
 // lastingFailures is how many errors in a row are more than a mishap: then an event

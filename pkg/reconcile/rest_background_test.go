@@ -98,7 +98,7 @@ func idle(t *testing.T, c company) int64 {
 	r := e.engine.resources.get(kex.String())
 	for _, key := range e.keys {
 		if r.indexer != nil {
-			e.engine.index(t.Context(), r, key, object.WatchEvent{Type: watch.Added, Snapshot: r.Cached(key.NamespacedName)})
+			consumer{e.engine}.index(t.Context(), r, key, object.WatchEvent{Type: watch.Added, Snapshot: r.Cached(key.NamespacedName)})
 		}
 		makePass(t, e, key)
 	}

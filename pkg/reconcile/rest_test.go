@@ -60,7 +60,7 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) resti
 func served(t testing.TB, e *Engine, handlers registry.Handlers) *resource {
 	t.Helper()
 	r := newResource(watch.NewResource(kex, &kube.Client{}), handlers)
-	r.indexer = e.newIndexer(r, handlers)
+	r.indexer = consumer{e}.newIndexer(r, handlers)
 	e.resources.put(r)
 	return r
 }
@@ -164,7 +164,7 @@ func BenchmarkDetect(b *testing.B) {
 	body.Raw() // decoded, as it is except for the first look at it
 	b.ReportAllocs()
 	for b.Loop() {
-		if c, err := p.detect(b.Context(), body); err != nil || c.Reason.Handled() {
+		if c, err := (detector{p.target}).detect(b.Context(), body); err != nil || c.Reason.Handled() {
 			b.Fatal(c, err)
 		}
 	}

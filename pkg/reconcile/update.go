@@ -17,7 +17,7 @@ func (p *pass) update(c *cycle) write.Update {
 	return write.Update{
 		Cycle: c.record, Stopping: p.isStopping(), Decision: p.decide(c, c),
 		Decide: func(ctx context.Context, body *object.Body) (write.Decision, error) {
-			now, err := p.detect(ctx, body)
+			now, err := detector{p.target}.detect(ctx, body)
 			if err != nil {
 				return write.Decision{}, err
 			}
@@ -125,13 +125,13 @@ func (p *pass) addFinalizer(ctx context.Context) (again bool, wake time.Duration
 // the finalizer that no handler needs, and the records of a cycle that is not there
 // anymore.
 func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
-	update := write.Update{Decision: p.decideNothingToDo(c)}
+	update := write.Update{Decision: c.decideNothingToDo()}
 	update.Decide = func(ctx context.Context, body *object.Body) (write.Decision, error) {
-		now, err := p.detect(ctx, body)
+		now, err := detector{p.target}.detect(ctx, body)
 		if err != nil || !now.nothingToDo() {
 			return write.Decision{}, err // the next round handles it
 		}
-		return p.decideNothingToDo(now), nil
+		return now.decideNothingToDo(), nil
 	}
 	edited := p.object.writes.HasEdits()
 	outcome, err := p.session.Write(ctx, update)
@@ -147,7 +147,9 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, wake time.
 	return false, 0, nil
 }
 
-func (p *pass) decideNothingToDo(c *cycle) write.Decision {
+// decideNothingToDo returns what can be removed from an object with which there is
+// nothing to do.
+func (c *cycle) decideNothingToDo() write.Decision {
 	d := write.Decision{RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer}
 	if c.inScope && c.Reason == cause.NoOp && c.record.Progress.HasLeftovers() {
 		d.Leftovers = c.record

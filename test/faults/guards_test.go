@@ -146,7 +146,7 @@ var guards = map[string]guard{
 		instead: "_ = storages\nreturn nil",
 	},
 	"a daemon: the finalizer is there before it starts": {
-		file: "backgroundsync.go", plan: "background",
+		file: "detect.go", plan: "background",
 		code:    "b.areDaemonsRunning() || slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
 		instead: "b.areDaemonsRunning() || false && slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
 	},

@@ -1,0 +1,56 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+)
+
+// target is the object that a pass is over, with what is known of it.
+type target struct {
+	engine   *Engine
+	resource *resource
+	key      object.Key
+	object   *objectState
+	report   report.Reporter
+}
+
+// resetFor begins anew with an object that has replaced another one. The memos of that
+// go when its event handlers have been called for its end.
+func (t *target) resetFor(uid types.UID) {
+	if former := t.object.writes.UID(); former != uid && len(t.resource.events) == 0 {
+		t.object.dropMemos(former)
+	}
+	t.object.resetFor(uid)
+}
+
+// contentionDelay returns for how long the object must be left alone because others
+// undo what the operator writes to it.
+func (t *target) contentionDelay() time.Duration {
+	cached := t.resource.Cached(t.key.NamespacedName)
+	if cached == nil {
+		return 0
+	}
+	return t.engine.writer.ContentionDelay(t.key, cached)
+}
+
+// prepareCall makes the context and the arguments of one call of a handler.
+func (t *target) prepareCall(ctx context.Context, d *handler.Declaration, body *object.Body) (context.Context, handler.CallContext) {
+	call := t.callArguments(body)
+	ctx, call.Logger = t.engine.callContext(ctx, t.resource, t.key, func() *object.Body { return body }, d)
+	return ctx, call
+}
+
+// callArguments returns the part of the arguments that all kinds of handlers share.
+func (t *target) callArguments(body *object.Body) handler.CallContext {
+	return handler.CallContext{
+		Body: body, Resource: &t.resource.Resource.Resource, Logger: t.report.Log, Client: t.engine.Client,
+		Memo: func() *memo.Values { return t.object.memosOf(body.UID(), t.engine.Memos) },
+	}
+}
