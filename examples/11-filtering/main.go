@@ -41,7 +41,7 @@ func main() {
 	kopf.OnCreate(kex, called, kopf.ID("equal"), label(kopf.Equal("somevalue")), mark(kopf.Equal("somevalue")))
 	kopf.OnCreate(kex, called, kopf.ID("present"), label(kopf.Present()))
 	kopf.OnCreate(kex, called, kopf.ID("absent"), mark(kopf.Absent()))
-	kopf.OnCreate(kex, called, kopf.ID("match"), label(kopf.Match(beginsWithSome)))
+	kopf.OnCreate(kex, called, kopf.ID("match"), label(kopf.MatchFunc(beginsWithSome)))
 	kopf.OnCreate(kex, called, kopf.ID("not"), label(kopf.All(kopf.Present(), kopf.Not(kopf.Equal("somevalue")))))
 	// By the whole object, and whatever else the handler gets.
 	kopf.OnCreate(kex, called, kopf.ID("when"), kopf.When(fieldIsInItems))
@@ -51,8 +51,8 @@ func main() {
 	kopf.OnCreate(kex, called, kopf.ID("equal"), field, kopf.Value(kopf.Any(kopf.Equal("hello"), kopf.Equal("world"))))
 	// By what has happened to the field. Value would match the old one or the new one.
 	kopf.OnUpdate(kex, called, kopf.ID("changed"), field)
-	kopf.OnUpdate(kex, called, kopf.ID("greeted"), field, kopf.Old(kopf.Equal("hello")), kopf.New(kopf.Equal("world")))
-	kopf.OnUpdate(kex, called, kopf.ID("added"), field, kopf.Old(kopf.Absent()), kopf.New(kopf.Present()))
-	kopf.OnUpdate(kex, called, kopf.ID("removed"), field, kopf.Old(kopf.Present()), kopf.New(kopf.Absent()))
+	kopf.OnUpdate(kex, called, kopf.ID("greeted"), field, kopf.ValueBefore(kopf.Equal("hello")), kopf.ValueAfter(kopf.Equal("world")))
+	kopf.OnUpdate(kex, called, kopf.ID("added"), field, kopf.ValueBefore(kopf.Absent()), kopf.ValueAfter(kopf.Present()))
+	kopf.OnUpdate(kex, called, kopf.ID("removed"), field, kopf.ValueBefore(kopf.Present()), kopf.ValueAfter(kopf.Absent()))
 	kopf.Main()
 }

@@ -37,7 +37,7 @@ func isAlive(pod kopf.Arguments) bool {
 
 // With Go types. The values here are of no interest: the keys are a set of images.
 // What this returns for one pod replaces what it has returned for it before.
-var images = kopf.IndexFor(kopf.For[*corev1.Pod](nil), byImage)
+var images = kopf.NewIndexOf(kopf.For[*corev1.Pod](nil), byImage)
 
 func byImage(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[string]struct{}, error) {
 	set := map[string]struct{}{}

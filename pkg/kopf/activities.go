@@ -80,7 +80,7 @@ func (r *Registry) OnProbe(fn func(context.Context, *Activity) (any, error), opt
 }
 
 // connects tells that login handlers connect the operator.
-func (r *Registry) connects() bool { return len(r.handlers.Activities().Of(handler.OnLogin)) > 0 }
+func (r *Registry) connects() bool { return len(r.handlers.Activities().OfKind(handler.OnLogin)) > 0 }
 
 // activity adds a handler; the origin is what the developer has given.
 func (r *Registry) activity(kind handler.Kind, origin any, missing bool, options []ActivityOption, call handler.ActivityFunc) {

@@ -3,6 +3,8 @@ package kopf
 import (
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -84,9 +86,9 @@ type (
 
 	// Lifecycle chooses the handlers of one pass over an object, for
 	// Settings.Execution.Lifecycle. See package handler.
-	Lifecycle = handler.Lifecycle
+	Lifecycle = lifecycles.Lifecycle
 	// Due is a handler that a lifecycle can choose.
-	Due = handler.Due
+	Due = lifecycles.Due
 )
 
 // The reasons why a handler is called.
@@ -117,9 +119,9 @@ const (
 
 // What has happened to a field of a diff.
 const (
-	Added   = diff.Add
-	Changed = diff.Change
-	Removed = diff.Remove
+	DiffAdd    = diff.Add
+	DiffChange = diff.Change
+	DiffRemove = diff.Remove
 )
 
 // Everything, in the place of a resource's name, selects all of them.
@@ -137,11 +139,11 @@ const Everything = selector.Everything
 // Specification: Resource specification.
 func Resource(parts ...string) Selector { return selector.New(parts...) }
 
-// ResourceOf selects resources by one particular name or a category: selector.Of.
-func ResourceOf(fields ResourceFields) Selector { return selector.Of(fields) }
+// ResourceBy selects resources by one particular name or a category: selector.By.
+func ResourceBy(fields ResourceFields) Selector { return selector.By(fields) }
 
-// Matching selects the resources that the callback accepts: selector.Matching.
-func Matching(test func(ServedResource) bool) Selector { return selector.Matching(test) }
+// ResourceFunc selects the resources that the callback accepts: selector.Func.
+func ResourceFunc(test func(ServedResource) bool) Selector { return selector.Func(test) }
 
 // Temporary makes an error that asks for another attempt after the delay; 0: at
 // once.
@@ -154,18 +156,3 @@ func Temporary(err error, delay time.Duration) error { return handler.Temporary(
 //
 // Specification: Error handling, "Permanent errors".
 func Permanent(err error) error { return handler.Permanent(err) }
-
-// AllAtOnce calls all due handlers in order; this is the default lifecycle.
-func AllAtOnce(due []Due) []Due { return handler.AllAtOnce(due) }
-
-// OneByOne calls the first due handler in each pass.
-func OneByOne(due []Due) []Due { return handler.OneByOne(due) }
-
-// Randomized calls one due handler by chance in each pass.
-func Randomized(due []Due) []Due { return handler.Randomized(due) }
-
-// Shuffled calls all due handlers in a random order.
-func Shuffled(due []Due) []Due { return handler.Shuffled(due) }
-
-// AsSoonAsPossible calls the due handler with the fewest attempts.
-func AsSoonAsPossible(due []Due) []Due { return handler.AsSoonAsPossible(due) }

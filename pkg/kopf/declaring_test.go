@@ -96,7 +96,7 @@ func declarations(r *Registry) map[string]struct {
 		"an index":                              {func(sel Selector) { NewIndex(r, sel, indexFn) }, "index indexFn of kex"},
 		"a typed daemon":                        {func(Selector) { typed.Daemon(daemonPod) }, "daemon daemonPod of Pod.v1"},
 		"a typed timer":                         {func(Selector) { typed.Timer(timerPod) }, "timer timerPod of Pod.v1"},
-		"a typed index":                         {func(Selector) { IndexFor(typed, indexPod) }, "index indexPod of Pod.v1"},
+		"a typed index":                         {func(Selector) { NewIndexOf(typed, indexPod) }, "index indexPod of Pod.v1"},
 		"a validation, in the default registry": {func(sel Selector) { OnValidate(sel, admitFn) }, "validate admitFn of kex"},
 		"a mutation, in the default registry":   {func(sel Selector) { OnMutate(sel, admitFn) }, "mutate admitFn of kex"},
 		"a validation":                          {func(sel Selector) { r.OnValidate(sel, admitFn) }, "validate admitFn of kex"},
@@ -146,7 +146,7 @@ func TestThePlaceIsTheExactLine(t *testing.T) {
 	For[*corev1.Pod](r).OnCreate(createPod, Timeout(-1))
 	For[*corev1.Pod](r).OnEvent(watchPod, ID(""))
 	NewIndex(r, Resource("kex"), indexFn, Timeout(-1))
-	IndexFor(For[*corev1.Pod](r), indexPod, Timeout(-1))
+	NewIndexOf(For[*corev1.Pod](r), indexPod, Timeout(-1))
 	Daemon(Resource("kex"), daemonFn, InitialDelay(-1))
 	For[*corev1.Pod](r).Timer(timerPod, Interval(-1))
 	_, err := r.handlers.Handlers(clientgoscheme.Scheme)
@@ -176,7 +176,7 @@ func TestRefusedTypedHandlers(t *testing.T) {
 		"no timer":               {func(r *Registry) { For[*corev1.Pod](r).Timer(nil) }, `the timer handler "": there is no function to call`},
 		"no indexing function":   {func(r *Registry) { NewIndex[int, int](r, Resource("kex"), nil) }, `the index handler "": there is no function to call`},
 		"no typed indexing function": {
-			func(r *Registry) { IndexFor[*corev1.Pod, int, int](For[*corev1.Pod](r), nil) }, `the index handler "": there is no function to call`,
+			func(r *Registry) { NewIndexOf[*corev1.Pod, int, int](For[*corev1.Pod](r), nil) }, `the index handler "": there is no function to call`,
 		},
 		"an index by a literal without an id": {func(r *Registry) {
 			NewIndex(r, Resource("kex"), func(context.Context, *Indexed) (map[string]int, error) { return nil, nil })
@@ -187,7 +187,7 @@ func TestRefusedTypedHandlers(t *testing.T) {
 		}, `the id "indexFn" is taken by another index`},
 		"an index of an interface": {
 			func(r *Registry) {
-				IndexFor(For[client.Object](r), func(context.Context, *IndexedOf[client.Object]) (map[string]int, error) { return nil, nil }, ID("a"))
+				NewIndexOf(For[client.Object](r), func(context.Context, *IndexedOf[client.Object]) (map[string]int, error) { return nil, nil }, ID("a"))
 			}, "it is for no resource",
 		},
 		"a literal without an id": {func(r *Registry) {

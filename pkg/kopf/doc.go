@@ -40,7 +40,7 @@
 //	ID, Param                              all of them
 //	Labels, Annotations, When              those of objects
 //	Field, Value                           those of objects but OnField, which has its field, and sub-handlers
-//	Old, New                               OnUpdate, OnField
+//	ValueBefore, ValueAfter                OnUpdate, OnField
 //	Errors, Retries, Timeout, Backoff      all but OnEvent, OnValidate, OnMutate
 //	Optional, HoldOnFailure                OnDelete
 //	Deleted                                OnResume

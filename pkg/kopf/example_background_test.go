@@ -79,9 +79,9 @@ func ExampleNewIndex() {
 
 // With Go types. Several values come together under one key, as there is nothing
 // to find them by.
-func ExampleIndexFor() {
+func ExampleNewIndexOf() {
 	type identity struct{ namespace, name string }
-	running := kopf.IndexFor(kopf.For[*corev1.Pod](kopf.NewRegistry()), func(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[struct{}]identity, error) {
+	running := kopf.NewIndexOf(kopf.For[*corev1.Pod](kopf.NewRegistry()), func(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[struct{}]identity, error) {
 		if i.Object().Status.Phase != corev1.PodRunning {
 			return map[struct{}]identity{}, nil
 		}

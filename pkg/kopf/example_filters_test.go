@@ -35,7 +35,7 @@ func ExamplePresent() {
 
 // A callback decides over the value, and may look at everything else too.
 func ExampleMatch() {
-	large := kopf.Match(func(value kopf.FieldValue, _ kopf.Arguments) bool {
+	large := kopf.MatchFunc(func(value kopf.FieldValue, _ kopf.Arguments) bool {
 		text, _ := value.Text()
 		return strings.HasSuffix(text, "Ti")
 	})
@@ -44,7 +44,7 @@ func ExampleMatch() {
 }
 
 func ExampleAll() {
-	letter := kopf.Match(func(value kopf.FieldValue, _ kopf.Arguments) bool {
+	letter := kopf.MatchFunc(func(value kopf.FieldValue, _ kopf.Arguments) bool {
 		text, _ := value.Text()
 		return len(text) == 1
 	})

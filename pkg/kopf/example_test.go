@@ -60,7 +60,7 @@ func ExampleOnUpdate() {
 		kopf.Info(ctx, "Resized", "The volume has got another size.")
 		return nil
 	}
-	kopf.OnUpdate(volumeclaims, resize, kopf.ID("resize"), kopf.Field("spec.size"), kopf.New(kopf.Present()))
+	kopf.OnUpdate(volumeclaims, resize, kopf.ID("resize"), kopf.Field("spec.size"), kopf.ValueAfter(kopf.Present()))
 }
 
 func ExampleOnDelete() {
@@ -77,9 +77,9 @@ func ExampleOnField() {
 	relabel := func(_ context.Context, c *kopf.Change) error {
 		for _, item := range c.Diff() { // relative to the field
 			switch item.Op {
-			case kopf.Added, kopf.Changed:
+			case kopf.DiffAdd, kopf.DiffChange:
 				c.Logger().Info("a label is set", "label", item.Path.String(), "value", item.New)
-			case kopf.Removed:
+			case kopf.DiffRemove:
 				c.Logger().Info("a label is gone", "label", item.Path.String())
 			}
 		}

@@ -53,10 +53,10 @@ type IndexedOf[T client.Object] struct {
 // Object is the object as it is now.
 func (i *IndexedOf[T]) Object() T { return i.object }
 
-// IndexFor is NewIndex for the type:
+// NewIndexOf is NewIndex for the type:
 //
-//	var pods = kopf.IndexFor(kopf.For[*corev1.Pod](nil), podsByNode)
-func IndexFor[T client.Object, K comparable, V any](
+//	var pods = kopf.NewIndexOf(kopf.For[*corev1.Pod](nil), podsByNode)
+func NewIndexOf[T client.Object, K comparable, V any](
 	t Typed[T], fn func(context.Context, *IndexedOf[T]) (map[K]V, error), options ...IndexOption,
 ) *Index[K, V] {
 	x := index.New[K, V]()

@@ -62,11 +62,11 @@ func Field(path ...string) handler.FieldOption { return handler.Field(path...) }
 // Value filters by the value of the field; for updates: before or after the change.
 func Value(filter Matcher) handler.FieldOption { return handler.Value(filter) }
 
-// Old filters updates by the value of the field before the change.
-func Old(filter Matcher) handler.TransitionOption { return handler.Old(filter) }
+// ValueBefore filters updates by the value of the field before the change.
+func ValueBefore(filter Matcher) handler.TransitionOption { return handler.ValueBefore(filter) }
 
-// New filters updates by the value of the field after the change.
-func New(filter Matcher) handler.TransitionOption { return handler.New(filter) }
+// ValueAfter filters updates by the value of the field after the change.
+func ValueAfter(filter Matcher) handler.TransitionOption { return handler.ValueAfter(filter) }
 
 // Retries limits the number of attempts, the first one included: 0 allows not
 // even that one. There is no limit by default.
@@ -153,8 +153,8 @@ func Present() Matcher { return handler.Present() }
 // Absent matches the lack of a value.
 func Absent() Matcher { return handler.Absent() }
 
-// Match matches what the callback accepts; it is asked about absent values too.
-func Match(test func(FieldValue, Arguments) bool) Matcher { return handler.Match(test) }
+// MatchFunc matches what the callback accepts; it is asked about absent values too.
+func MatchFunc(test func(FieldValue, Arguments) bool) Matcher { return handler.MatchFunc(test) }
 
 // All combines predicates, or matchers: every one must be satisfied.
 func All[C handler.Condition](conditions ...C) C { return handler.All(conditions...) }

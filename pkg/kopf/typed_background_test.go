@@ -138,7 +138,7 @@ func TestATypedIndexHasItsObject(t *testing.T) {
 	byNode := func(_ context.Context, i *IndexedOf[*corev1.Pod]) (map[string]string, error) {
 		return map[string]string{i.Object().Spec.NodeName: i.Name()}, nil
 	}
-	x := IndexFor(For[*corev1.Pod](r), byNode, ID("byNode"))
+	x := NewIndexOf(For[*corev1.Pod](r), byNode, ID("byNode"))
 	values, err := filling(t, r, pod())
 	if want := map[string]string{"n1": "one"}; err != nil || !reflect.DeepEqual(values, want) {
 		t.Errorf("got %v, %v", values, err)

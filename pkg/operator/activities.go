@@ -34,7 +34,7 @@ func (a *activityHandlers) runner() activities.Runner { return a.operator.activi
 // by their ids.
 func (a *activityHandlers) probe(ctx context.Context) (results map[string]any, failures map[string]error) {
 	results, failures = map[string]any{}, map[string]error{}
-	for _, result := range a.runner().Once(ctx, a.operator.activities.Of(handler.OnProbe)) {
+	for _, result := range a.runner().Once(ctx, a.operator.activities.OfKind(handler.OnProbe)) {
 		if result.Err != nil {
 			failures[result.ID] = result.Err
 			continue
@@ -49,7 +49,7 @@ func (a *activityHandlers) probe(ctx context.Context) (results map[string]any, f
 func (o *Operator) logIn(ctx context.Context) (map[string]*login.Connection, error) {
 	connections := map[string]*login.Connection{}
 	var problems []error
-	for _, result := range o.activityRunner(nil).Together(ctx, o.activities.Of(handler.OnLogin)) {
+	for _, result := range o.activityRunner(nil).Together(ctx, o.activities.OfKind(handler.OnLogin)) {
 		if connection, ok := result.Value.(*login.Connection); ok && connection != nil {
 			connections[result.ID] = connection
 		}

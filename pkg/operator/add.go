@@ -88,7 +88,7 @@ func unsupportedInManager(s settings.Settings) error {
 
 // unsupportedLogin refuses login handlers: a manager is connected already.
 func unsupportedLogin(activities registry.Handlers) error {
-	for _, d := range activities.Of(handler.OnLogin) {
+	for _, d := range activities.OfKind(handler.OnLogin) {
 		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which has a connection: give it the Config of a login.Credentials, or use kopf.Run", d.DeclaredAt, d.ID)
 	}
 	return nil

@@ -53,7 +53,7 @@ func (c *connection) newClient() client.Client {
 // connect finds the cluster: by the login handlers, by the options, or as kubectl
 // does it.
 func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
-	options, hasLogin := c.operator.options, len(c.operator.activities.Of(handler.OnLogin)) > 0
+	options, hasLogin := c.operator.options, len(c.operator.activities.OfKind(handler.OnLogin)) > 0
 	switch {
 	case hasLogin && options.Config != nil:
 		return nil, errors.New("there are login handlers and Options.Config: leave the latter out, or do not declare the former")

@@ -53,7 +53,7 @@ func (a *activityHandlers) cleanUp(ctx context.Context) {
 		timeout := a.operator.settings.WithDefaults().Execution.ShutdownTimeout
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
-		if err := a.runner().Each(ctx, a.operator.activities.Of(handler.OnCleanup)); err != nil {
+		if err := a.runner().Each(ctx, a.operator.activities.OfKind(handler.OnCleanup)); err != nil {
 			a.operator.options.Logger.Error(err, "The cleanup is not complete.")
 		}
 	})

@@ -11,7 +11,7 @@ import (
 // left them. The settings are final from now on.
 func (o *Operator) startUp(ctx context.Context, a *activityHandlers) error {
 	ctx = context.WithValue(ctx, settingsKey{}, &o.settings)
-	if err := a.runner().InOrder(ctx, o.activities.Of(handler.OnStartup)); err != nil {
+	if err := a.runner().InOrder(ctx, o.activities.OfKind(handler.OnStartup)); err != nil {
 		return err
 	}
 	a.started = true

@@ -25,7 +25,7 @@ func (e *Engine) claimIndices() (release func(), err error) {
 		}
 	}
 	var problems []error
-	for _, d := range e.Handlers.Of(handler.OnIndex) {
+	for _, d := range e.Handlers.OfKind(handler.OnIndex) {
 		if _, ours := claimed[d.Table]; ours {
 			continue
 		}
@@ -44,7 +44,7 @@ func (e *Engine) claimIndices() (release func(), err error) {
 
 // newIndexer makes what fills the indices from a resource; nil if there are none.
 func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.Indexer {
-	e, indices := c.engine, handlers.Of(handler.OnIndex)
+	e, indices := c.engine, handlers.OfKind(handler.OnIndex)
 	if len(indices) == 0 {
 		return nil
 	}

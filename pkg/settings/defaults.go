@@ -3,7 +3,8 @@ package settings
 import (
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -53,7 +54,7 @@ func (s Settings) WithDefaults() Settings {
 		s.Persistence.Progress = storage.SmartProgress{}
 	}
 	if s.Execution.Lifecycle == nil {
-		s.Execution.Lifecycle = handler.AllAtOnce
+		s.Execution.Lifecycle = lifecycles.AllAtOnce
 	}
 	if s.Queueing.ErrorDelays == nil {
 		s.Queueing.ErrorDelays = Fibonacci(time.Second, 10*time.Minute)

@@ -55,7 +55,7 @@ func documented(value reflect.Value) string {
 	}
 	switch {
 	case value.Kind() == reflect.Func:
-		return "`handler.AllAtOnce`" // the only one; another test holds it
+		return "`lifecycles.AllAtOnce`" // the only one; another test holds it
 	case value.Kind() == reflect.Interface:
 		return fmt.Sprintf("`%T`", value.Interface())
 	case value.IsZero():

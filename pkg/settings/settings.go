@@ -3,7 +3,8 @@ package settings
 import (
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -58,8 +59,8 @@ type Execution struct {
 	// longer than a second is not to be repeated after a crash, and what is
 	// shorter is not worth a write.
 	CheckpointInterval time.Duration
-	// Lifecycle chooses the handlers of one pass. Default: handler.AllAtOnce.
-	Lifecycle handler.Lifecycle
+	// Lifecycle chooses the handlers of one pass. Default: lifecycles.AllAtOnce.
+	Lifecycle lifecycles.Lifecycle
 	// Workers is how many objects are handled at the same time.
 	// Default: DefaultWorkers; a slow handler holds up one of them.
 	Workers int

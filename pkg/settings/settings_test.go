@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -92,7 +93,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
-	due := []handler.Due{{Retries: 2}, {Retries: 1}}
+	due := []lifecycles.Due{{Retries: 2}, {Retries: 1}}
 	if got := settings.Default().Execution.Lifecycle(due); !slices.Equal(got, due) {
 		t.Errorf("got %v", got)
 	}
@@ -125,7 +126,7 @@ func TestWhatIsSetIsKept(t *testing.T) {
 		Scanning:    settings.Scanning{Disabled: true, Interval: 9},
 		Persistence: settings.Persistence{Finalizer: "a.dev/f", Progress: storage.StatusProgress{}, ConsistencyTimeout: 1, DiffBase: storage.StatusDiffBase{}},
 		Background:  settings.Background{CancellationPolling: 9},
-		Execution:   settings.Execution{Backoff: 2, CheckpointInterval: 3, Workers: 4, GracePeriod: 5, ShutdownTimeout: 6, Lifecycle: handler.OneByOne},
+		Execution:   settings.Execution{Backoff: 2, CheckpointInterval: 3, Workers: 4, GracePeriod: 5, ShutdownTimeout: 6, Lifecycle: lifecycles.OneByOne},
 		Queueing:    settings.Queueing{ErrorDelays: []time.Duration{}, ContentionDelays: []time.Duration{}, EventBacklog: 6},
 		Posting:     settings.Posting{Disabled: true, Level: slog.LevelWarn, WithoutLogs: true, Component: "a", Instance: "b", Burst: 1, Refill: 2},
 		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8, ConnectTimeout: 9, ErrorBackoffs: []time.Duration{}},

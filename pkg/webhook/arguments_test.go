@@ -112,7 +112,7 @@ func TestMemoIsThatOfTheObjectUnlessItIsBeingCreated(t *testing.T) {
 	update := review(example(nil), m{"operation": "UPDATE", "oldObject": example(nil)})
 	for name, test := range map[string]struct {
 		request m
-		kept  bool
+		kept    bool
 	}{"an update": {update, true}, "a creation": {review(example(nil)), false}} {
 		t.Run(name, func(t *testing.T) {
 			inspect(t, test.request, func(_ context.Context, a *handler.Admission) {

@@ -20,7 +20,7 @@ type layer struct {
 var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
-	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/kopf", "pkg/kopftest", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
+	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
 	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/kopf", "pkg/cli/..."}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
@@ -33,6 +33,7 @@ var layers = []layer{
 	{name: "certificates", folders: []string{"pkg/webhook/certificates"}},
 	{name: "events and metrics", folders: []string{"pkg/events/...", "pkg/metrics"}},
 	{name: "settings", folders: []string{"pkg/settings"}},
+	{name: "lifecycles", folders: []string{"pkg/lifecycles"}},
 	{name: "registry and index", folders: []string{"pkg/model/registry", "pkg/model/index"}},
 	{name: "handler", folders: []string{"pkg/model/handler"}},
 	{name: "selector", folders: []string{"pkg/model/selector"}},

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -73,7 +75,7 @@ func executed(t *testing.T, in executionInput) executionExpect {
 	state := progress.Include(d.ID, cause.Create, false)
 	runner := &execution.Runner{
 		Cause: &handler.Cause{Reason: cause.Create}, Progress: progress,
-		Lifecycle: handler.AllAtOnce, Backoff: time.Minute,
+		Lifecycle: lifecycles.AllAtOnce, Backoff: time.Minute,
 		BeforeAttempt: func(context.Context) error { return nil },
 		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
 			return ctx, handler.CallContext{Body: object.NewBody(nil)}

@@ -133,10 +133,10 @@ func valueOption(in map[string]any) []handler.FieldOption {
 func changeOptions(in map[string]any) []handler.UpdateOption {
 	var options []handler.UpdateOption
 	if value, ok := in["old"]; ok && value != nil {
-		options = append(options, handler.Old(matcherOf(value)))
+		options = append(options, handler.ValueBefore(matcherOf(value)))
 	}
 	if value, ok := in["new"]; ok && value != nil {
-		options = append(options, handler.New(matcherOf(value)))
+		options = append(options, handler.ValueAfter(matcherOf(value)))
 	}
 	return options
 }

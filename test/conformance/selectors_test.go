@@ -103,7 +103,7 @@ func (i selectorInput) selector() (selector.Selector, error) {
 	case len(i.Args) > 0:
 		s = selector.New(i.parts()...)
 	default:
-		s = selector.Of(selector.Fields{
+		s = selector.By(selector.Fields{
 			Group: i.group(), Version: i.Kwargs["version"],
 			Kind: i.Kwargs["kind"], Plural: i.Kwargs["plural"], Singular: i.Kwargs["singular"],
 			ShortName: i.Kwargs["shortcut"], Category: i.Kwargs["category"],

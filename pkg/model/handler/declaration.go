@@ -31,8 +31,8 @@ type Declaration struct {
 	Labels      map[string]Matcher
 	Annotations map[string]Matcher
 	Value       Matcher // of the field; before or after the change
-	Old         Matcher // of the field before the change
-	New         Matcher // of the field after the change
+	ValueBefore Matcher // of the field before the change
+	ValueAfter  Matcher // of the field after the change
 	Predicates  []Predicate
 
 	Errors  ErrorsMode

@@ -71,7 +71,7 @@ func TestAPanicOfAHandlerIsItsError(t *testing.T) {
 }
 
 func TestAPanicOfAFilterIsAnError(t *testing.T) {
-	filter := handler.Match(func(object.Value, handler.Arguments) bool { panic("oops") })
+	filter := handler.MatchFunc(func(object.Value, handler.Arguments) bool { panic("oops") })
 	err := handler.WithRecover(func() error { filter.Matches(object.Value{}, nil); return nil })
 	if err == nil || err.Error() != "panic: oops" {
 		t.Errorf("got %v", err)

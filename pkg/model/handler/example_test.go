@@ -19,7 +19,7 @@ func resize(_ context.Context, c *handler.Change) error {
 // The facade makes declarations out of functions; the engine asks them.
 func ExampleUpdate() {
 	d, err := handler.Update(selector.New("databases"), handler.Function{Change: resize},
-		handler.Field("spec.size"), handler.New(handler.Not(handler.Equal(0))), handler.Retries(3))
+		handler.Field("spec.size"), handler.ValueAfter(handler.Not(handler.Equal(0))), handler.Retries(3))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -123,7 +123,7 @@ func (d *Declaration) matchChange(o *Cause, args func() Arguments) bool {
 	if d.Kind.needsChange() && len(o.Diff.Reduce(d.Field)) == 0 {
 		return false
 	}
-	return d.Old.Matches(before, args()) && d.New.Matches(after, args())
+	return d.ValueBefore.Matches(before, args()) && d.ValueAfter.Matches(after, args())
 }
 
 func (d *Declaration) matchWhen(args func() Arguments) bool {

@@ -128,12 +128,12 @@ func TestFiltersOfFields(t *testing.T) {
 		"the value was as it is wanted":         {[]handler.UpdateOption{handler.Value(handler.Equal(1))}, spec(1), spec(2), true},
 		"the value never was as it is wanted":   {[]handler.UpdateOption{handler.Value(handler.Equal(3))}, spec(1), spec(2), false},
 		"the value must have been there":        {[]handler.UpdateOption{handler.Value(handler.Absent())}, spec(1), spec(2), false},
-		"the transition is the one":             {[]handler.UpdateOption{handler.Old(handler.Equal(1)), handler.New(handler.Equal(2))}, spec(1), spec(2), true},
-		"the transition begins elsewhere":       {[]handler.UpdateOption{handler.Old(handler.Equal(0))}, spec(1), spec(2), false},
-		"the transition ends elsewhere":         {[]handler.UpdateOption{handler.New(handler.Equal(3))}, spec(1), spec(2), false},
-		"the transition begins with nothing":    {[]handler.UpdateOption{handler.Old(handler.Absent())}, m{}, spec(2), true},
-		"the transition ends with nothing":      {[]handler.UpdateOption{handler.New(handler.Absent())}, spec(1), m{}, true},
-		"the old value is known by a hash only": {[]handler.UpdateOption{handler.Old(handler.Equal("a"))}, spec(hashed("a")), spec("b"), true},
+		"the transition is the one":             {[]handler.UpdateOption{handler.ValueBefore(handler.Equal(1)), handler.ValueAfter(handler.Equal(2))}, spec(1), spec(2), true},
+		"the transition begins elsewhere":       {[]handler.UpdateOption{handler.ValueBefore(handler.Equal(0))}, spec(1), spec(2), false},
+		"the transition ends elsewhere":         {[]handler.UpdateOption{handler.ValueAfter(handler.Equal(3))}, spec(1), spec(2), false},
+		"the transition begins with nothing":    {[]handler.UpdateOption{handler.ValueBefore(handler.Absent())}, m{}, spec(2), true},
+		"the transition ends with nothing":      {[]handler.UpdateOption{handler.ValueAfter(handler.Absent())}, spec(1), m{}, true},
+		"the old value is known by a hash only": {[]handler.UpdateOption{handler.ValueBefore(handler.Equal("a"))}, spec(hashed("a")), spec("b"), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -45,13 +45,13 @@ func Absent() Matcher {
 	return Matcher{want: presence(false), matches: func(v object.Value, _ Arguments) bool { return !v.Exists() }}
 }
 
-// Match matches what the callback accepts. It is also asked about absent values,
+// MatchFunc matches what the callback accepts. It is also asked about absent values,
 // and otherwise as a Predicate is.
 //
 // Specification: Filtering, "Value callbacks".
-func Match(test func(object.Value, Arguments) bool) Matcher {
+func MatchFunc(test func(object.Value, Arguments) bool) Matcher {
 	if test == nil {
-		return Matcher{err: errors.New("Match has no function")}
+		return Matcher{err: errors.New("MatchFunc has no function")}
 	}
 	return Matcher{matches: test}
 }
@@ -115,7 +115,7 @@ func combine[C Condition](conditions []C, l logic) C {
 }
 
 func combineMatchers(matchers []Matcher, l logic) Matcher {
-	combined := Match(func(v object.Value, a Arguments) bool {
+	combined := MatchFunc(func(v object.Value, a Arguments) bool {
 		return decide(l, matchers, func(m Matcher) bool { return m.Matches(v, a) })
 	})
 	for _, matcher := range matchers {

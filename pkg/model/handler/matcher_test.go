@@ -10,8 +10,8 @@ import (
 )
 
 func TestMatchers(t *testing.T) {
-	yes := handler.Match(func(object.Value, handler.Arguments) bool { return true })
-	long := handler.Match(func(v object.Value, _ handler.Arguments) bool { text, _ := v.Text(); return len(text) > 2 })
+	yes := handler.MatchFunc(func(object.Value, handler.Arguments) bool { return true })
+	long := handler.MatchFunc(func(v object.Value, _ handler.Arguments) bool { text, _ := v.Text(); return len(text) > 2 })
 	none := []handler.Matcher{}
 	tests := map[string]struct {
 		matcher handler.Matcher
@@ -120,7 +120,7 @@ func TestCallbacksGetTheArgumentsOfTheHandler(t *testing.T) {
 	before, after := m{"spec": m{"size": int64(1)}}, m{"metadata": m{"name": "one"}, "spec": m{"size": int64(2)}}
 	asked := 0
 	d, err := handler.Update(kex, change(doNothing), handler.Field("spec.size"), handler.Param("p"),
-		handler.Value(handler.Match(func(v object.Value, a handler.Arguments) bool {
+		handler.Value(handler.MatchFunc(func(v object.Value, a handler.Arguments) bool {
 			asked++
 			return v.Equals(2) && a.Name() == "one"
 		})),

@@ -96,20 +96,24 @@ func ParseField(path []string) (object.Path, error) {
 }
 
 // Value filters by the value of the field; for updates: by the value before or
-// after the change. It needs a field, and excludes Old and New.
+// after the change. It needs a field, and excludes ValueBefore and ValueAfter.
 //
 // Specification: Filtering, "Field filters".
 func Value(filter Matcher) FieldOption { return func(d *Declaration) { d.Value = filter } }
 
-// Old filters by the value of the field before the change. It needs a field.
+// ValueBefore filters by the value of the field before the change. It needs a field.
 //
 // Specification: Filtering, "Change filters".
-func Old(filter Matcher) TransitionOption { return func(d *Declaration) { d.Old = filter } }
+func ValueBefore(filter Matcher) TransitionOption {
+	return func(d *Declaration) { d.ValueBefore = filter }
+}
 
-// New filters by the value of the field after the change. It needs a field.
+// ValueAfter filters by the value of the field after the change. It needs a field.
 //
 // Specification: Filtering, "Change filters".
-func New(filter Matcher) TransitionOption { return func(d *Declaration) { d.New = filter } }
+func ValueAfter(filter Matcher) TransitionOption {
+	return func(d *Declaration) { d.ValueAfter = filter }
+}
 
 // Errors sets what becomes of errors that are neither temporary nor permanent;
 // the default is ErrorsTemporary.

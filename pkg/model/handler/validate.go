@@ -46,13 +46,13 @@ func (d *Declaration) validateID() {
 }
 
 func (d *Declaration) validateFilters() {
-	if d.Field == nil && !(d.Value.IsZero() && d.Old.IsZero() && d.New.IsZero()) {
-		d.addProblem(errors.New("Value, Old and New filter by the value of a field: add kopf.Field(...)"))
+	if d.Field == nil && !(d.Value.IsZero() && d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
+		d.addProblem(errors.New("Value, ValueBefore and ValueAfter filter by the value of a field: add kopf.Field(...)"))
 	}
-	if !d.Value.IsZero() && !(d.Old.IsZero() && d.New.IsZero()) {
-		d.addProblem(errors.New("Value cannot be combined with Old or New: it means either of them"))
+	if !d.Value.IsZero() && !(d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
+		d.addProblem(errors.New("Value cannot be combined with ValueBefore or ValueAfter: it means either of them"))
 	}
-	for _, matcher := range []Matcher{d.Value, d.Old, d.New} {
+	for _, matcher := range []Matcher{d.Value, d.ValueBefore, d.ValueAfter} {
 		d.addProblem(matcher.err)
 	}
 	d.validateMetadata("label", d.Labels)

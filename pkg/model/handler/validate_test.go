@@ -56,27 +56,27 @@ func TestRefusedOptions(t *testing.T) {
 			[]handler.UpdateOption{handler.Value(handler.Present())}, []string{"filter by the value of a field: add kopf.Field(...)"},
 		},
 		"an old value without a field": {
-			[]handler.UpdateOption{handler.Old(handler.Present())}, []string{"add kopf.Field(...)"},
+			[]handler.UpdateOption{handler.ValueBefore(handler.Present())}, []string{"add kopf.Field(...)"},
 		},
 		"a new value without a field": {
-			[]handler.UpdateOption{handler.New(handler.Present())}, []string{"add kopf.Field(...)"},
+			[]handler.UpdateOption{handler.ValueAfter(handler.Present())}, []string{"add kopf.Field(...)"},
 		},
 		"a value beside an old one": {
-			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.Present()), handler.Old(handler.Absent())},
-			[]string{"Value cannot be combined with Old or New"},
+			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.Present()), handler.ValueBefore(handler.Absent())},
+			[]string{"Value cannot be combined with ValueBefore or ValueAfter"},
 		},
 		"a value beside a new one": {
-			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.Present()), handler.New(handler.Absent())},
-			[]string{"Value cannot be combined with Old or New"},
+			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.Present()), handler.ValueAfter(handler.Absent())},
+			[]string{"Value cannot be combined with ValueBefore or ValueAfter"},
 		},
 		"a value that is no JSON": {
 			[]handler.UpdateOption{handler.Field("spec"), handler.Value(broken)}, []string{"a value of type chan int cannot be expressed as JSON"},
 		},
 		"a value by a callback that is missing": {
-			[]handler.UpdateOption{handler.Field("spec"), handler.Old(handler.Match(nil))}, []string{"Match has no function"},
+			[]handler.UpdateOption{handler.Field("spec"), handler.ValueBefore(handler.MatchFunc(nil))}, []string{"MatchFunc has no function"},
 		},
 		"a combination of something broken": {
-			[]handler.UpdateOption{handler.Field("spec"), handler.New(handler.Not(handler.Any(handler.Equal(1), broken)))}, []string{"of type chan int"},
+			[]handler.UpdateOption{handler.Field("spec"), handler.ValueAfter(handler.Not(handler.Any(handler.Equal(1), broken)))}, []string{"of type chan int"},
 		},
 		"a combination with nothing": {
 			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.All(handler.Present(), handler.Matcher{}))},
@@ -178,7 +178,7 @@ func TestRefusedFunctionsAndResources(t *testing.T) {
 // What Kubernetes cannot tell is nothing to refuse.
 func TestUnusualOptionsThatAreFine(t *testing.T) {
 	d, err := handler.Update(kex, change(doNothing), handler.Retries(0), handler.Backoff(0), handler.Timeout(0), handler.Field("spec"),
-		handler.Old(handler.Absent()), handler.New(handler.Equal(nil)), handler.Labels(nil), handler.Annotations(map[string]handler.Matcher{}))
+		handler.ValueBefore(handler.Absent()), handler.ValueAfter(handler.Equal(nil)), handler.Labels(nil), handler.Annotations(map[string]handler.Matcher{}))
 	declared(t, d, err)
 }
 

@@ -86,13 +86,13 @@ func (h Handlers) sameSelector() []error {
 func (h Handlers) sameKind() []error {
 	var problems []error
 	for _, kind := range []handler.Kind{handler.OnStartup, handler.OnCleanup, handler.OnLogin, handler.OnProbe} {
-		problems = append(problems, h.Of(kind).Conflicts())
+		problems = append(problems, h.OfKind(kind).Conflicts())
 	}
 	return problems
 }
 
 // Of are the handlers of one kind, in order.
-func (h Handlers) Of(kind handler.Kind) Handlers {
+func (h Handlers) OfKind(kind handler.Kind) Handlers {
 	return h.Where(func(d *handler.Declaration) bool { return d.Kind == kind })
 }
 

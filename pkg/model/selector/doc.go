@@ -5,9 +5,9 @@
 // cluster: a Selector keeps the words as they are, and is matched later against
 // every Resource that the API server offers.
 //
-// There are four ways to make a Selector: New for the notations of kubectl, Of
+// There are four ways to make a Selector: New for the notations of kubectl, By
 // for one particular name (the kind, a short name, a category), Exact for a
-// known Go type, Matching for a callback. There are three ways to use one: Match
+// known Go type, Func for a callback. There are three ways to use one: Match
 // asks about one resource; Select finds all that are meant; Resolve does the
 // same for serving, and explains why there is nothing to serve.
 //

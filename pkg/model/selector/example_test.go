@@ -22,14 +22,14 @@ func ExampleNew() {
 	// kopf.dev/* -> [kopfexamples.v1.kopf.dev]
 }
 
-func ExampleOf() {
-	s := selector.Of(selector.Fields{Group: "kopf.dev", Kind: "KopfExample"})
+func ExampleBy() {
+	s := selector.By(selector.Fields{Group: "kopf.dev", Kind: "KopfExample"})
 	fmt.Println(s, "->", s.Select(cluster))
 	// Output: kind=KopfExample,group=kopf.dev -> [kopfexamples.v1.kopf.dev]
 }
 
-func ExampleMatching() {
-	clusterScoped := selector.Matching(func(r selector.Resource) bool { return !r.Namespaced })
+func ExampleFunc() {
+	clusterScoped := selector.Func(func(r selector.Resource) bool { return !r.Namespaced })
 	fmt.Println(len(clusterScoped.Select(cluster)), "resources")
 	// Output: 0 resources
 }

@@ -106,7 +106,7 @@ func misnamed(name string) error {
 	case strings.Contains(name, "."):
 		return fmt.Errorf("%q has a dot: give the group either in the name or beside it", name)
 	case strings.ContainsAny(name, "*?, |"):
-		return fmt.Errorf("%q is a mask or a list: declare the handler once for every resource, or use kopf.Everything or kopf.Matching", name)
+		return fmt.Errorf("%q is a mask or a list: declare the handler once for every resource, or use kopf.Everything or kopf.ResourceFunc", name)
 	default:
 		return fmt.Errorf("%q cannot be a name: names consist of letters, digits and dashes", name)
 	}

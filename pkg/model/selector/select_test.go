@@ -26,7 +26,7 @@ func TestResolve(t *testing.T) {
 			[]string{"pods.v1", "pods.v1beta1.metrics.k8s.io", "kopfexamples.v1.kopf.dev", "kopfexamples.v1.example.com"},
 		},
 		"the core group does not win among many": {
-			selector.Of(selector.Fields{Category: "all"}), cluster,
+			selector.By(selector.Fields{Category: "all"}), cluster,
 			[]string{"pods.v1", "kopfexamples.v1.kopf.dev"},
 		},
 	}
@@ -66,8 +66,8 @@ func TestNothingFound(t *testing.T) {
 		"a name in a wrong case":  {selector.New("kopf.dev", "kopfExample"), []string{"kopfexamples.v1.kopf.dev", "kopfexamples.v1beta1.kopf.dev", "kopfexamples.v1.example.com"}, "correct the name"},
 		"a wrong group":           {selector.New("kopf.zalando.org", "kex"), []string{"kopfexamples.v1.kopf.dev", "kopfexamples.v1beta1.kopf.dev"}, "there is kopfexamples.v1.kopf.dev"},
 		"a version that is gone":  {selector.New("metrics.k8s.io/v1alpha1", "pods"), []string{"pods.v1", "pods.v1beta1.metrics.k8s.io"}, "pods.v1beta1.metrics.k8s.io"},
-		"a plural given as kind":  {selector.Of(selector.Fields{Kind: "pods"}), []string{"pods.v1", "pods.v1beta1.metrics.k8s.io"}, "there is pods.v1"},
-		"a category nobody is in": {selector.Of(selector.Fields{Category: "tools"}), []string{}, `"category=tools" selects nothing in this cluster`},
+		"a plural given as kind":  {selector.By(selector.Fields{Kind: "pods"}), []string{"pods.v1", "pods.v1beta1.metrics.k8s.io"}, "there is pods.v1"},
+		"a category nobody is in": {selector.By(selector.Fields{Category: "tools"}), []string{}, `"category=tools" selects nothing in this cluster`},
 		"the zero selector":       {selector.Selector{}, []string{}, "selects nothing"},
 	}
 	for name, test := range tests {
@@ -98,7 +98,7 @@ func TestCovers(t *testing.T) {
 		"the group and the version":          {selector.New("metrics.k8s.io/v1beta1", "nodes"), true},
 		"another version of the group":       {selector.New("metrics.k8s.io/v1", "nodes"), false},
 		"another group":                      {selector.New("v1", "pods"), false},
-		"a callback could accept anything":   {selector.Matching(isNamespaced), true},
+		"a callback could accept anything":   {selector.Func(isNamespaced), true},
 		"a selector with a mistake: nothing": {selector.New(""), false},
 	}
 	for name, test := range tests {

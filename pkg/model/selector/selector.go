@@ -15,7 +15,7 @@ const (
 	// a group's version, or of the whole cluster; except Kubernetes events.
 	Everything = "*"
 	// Core names the group of pods and services, whose real name is empty. New
-	// takes it and the empty string, Of takes only it: there, empty is any group.
+	// takes it and the empty string, By takes only it: there, empty is any group.
 	Core = "core"
 )
 
@@ -77,8 +77,8 @@ type Fields struct {
 	Category string
 }
 
-// Of makes a selector from one particular name of a resource.
-func Of(f Fields) Selector {
+// By returns a selector from one particular name of a resource.
+func By(f Fields) Selector {
 	by, name, err := f.criterion()
 	n := notation{grouped: f.Group != "", group: f.Group, version: f.Version, name: name}
 	n = n.normalized()
@@ -103,11 +103,11 @@ func Exact(gvk schema.GroupVersionKind) Selector {
 	return Selector{text: text, grouped: true, group: gvk.Group, version: gvk.Version, by: kind, name: gvk.Kind}
 }
 
-// Matching makes a selector of all resources that the callback accepts; except
+// Func returns a selector of all resources that the callback accepts; except
 // Kubernetes events. The callback is asked about every version of a resource,
 // preferred or not, and more than once. It is not a filter of objects: it
 // decides whether a resource is watched at all.
-func Matching(test func(Resource) bool) Selector {
+func Func(test func(Resource) bool) Selector {
 	if test == nil {
 		return broken("matching", errors.New("there is no function that would match"))
 	}

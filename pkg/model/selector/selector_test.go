@@ -68,13 +68,13 @@ func TestMistakes(t *testing.T) {
 		"a strange group":            {selector.New("Kopf.dev", "kex"), "cannot be a group"},
 		"a group with two slashes":   {selector.New("kopf.dev/v1/beta", "kex"), "cannot be a group"},
 		"a strange version":          {selector.New("kopf.dev", "V1", "kex"), "cannot be a version"},
-		"no fields":                  {selector.Of(selector.Fields{}), "it has no name"},
-		"a group and no name":        {selector.Of(selector.Fields{Group: "kopf.dev"}), "it has no name"},
-		"two names":                  {selector.Of(selector.Fields{Kind: "Pod", Plural: "pods"}), "several names"},
-		"a name and a category":      {selector.Of(selector.Fields{Kind: "Pod", Category: "all"}), "several names"},
-		"everything as a name":       {selector.Of(selector.Fields{Plural: selector.Everything}), "stands for no name here"},
-		"a field of the wrong form":  {selector.Of(selector.Fields{Kind: "Pod", Version: "v 1"}), "cannot be a version"},
-		"a callback that is missing": {selector.Matching(nil), "no function"},
+		"no fields":                  {selector.By(selector.Fields{}), "it has no name"},
+		"a group and no name":        {selector.By(selector.Fields{Group: "kopf.dev"}), "it has no name"},
+		"two names":                  {selector.By(selector.Fields{Kind: "Pod", Plural: "pods"}), "several names"},
+		"a name and a category":      {selector.By(selector.Fields{Kind: "Pod", Category: "all"}), "several names"},
+		"everything as a name":       {selector.By(selector.Fields{Plural: selector.Everything}), "stands for no name here"},
+		"a field of the wrong form":  {selector.By(selector.Fields{Kind: "Pod", Version: "v 1"}), "cannot be a version"},
+		"a callback that is missing": {selector.Func(nil), "no function"},
 		"a type that is unknown":     {selector.Exact(schema.GroupVersionKind{}), "register the type"},
 	}
 	for name, test := range tests {
@@ -106,7 +106,7 @@ func TestOf(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := selector.Of(test.fields)
+			s := selector.By(test.fields)
 			if got := names(s.Select(cluster)); s.Err() != nil || !slices.Equal(got, test.want) {
 				t.Errorf("selected %v (%v), want %v", got, s.Err(), test.want)
 			}
@@ -133,7 +133,7 @@ func TestExact(t *testing.T) {
 func isNamespaced(r selector.Resource) bool { return r.Namespaced && r.Group != "example.com" }
 
 func TestMatching(t *testing.T) {
-	s := selector.Matching(isNamespaced)
+	s := selector.Func(isNamespaced)
 	want := []string{"pods.v1", "pods.v1beta1.metrics.k8s.io", "kopfexamples.v1.kopf.dev", "kopfexamples.v1beta1.kopf.dev"}
 	if got := names(s.Select(cluster)); !slices.Equal(got, want) {
 		t.Errorf("callbacks see all versions and no events: got %v, want %v", got, want)
@@ -145,7 +145,7 @@ func TestMatching(t *testing.T) {
 
 func TestEquality(t *testing.T) {
 	factory := func(group string) selector.Selector {
-		return selector.Matching(func(r selector.Resource) bool { return r.Group == group })
+		return selector.Func(func(r selector.Resource) bool { return r.Group == group })
 	}
 	same := selector.New("kopf.dev", "v1", "kex")
 	tests := map[string]struct {
@@ -154,11 +154,11 @@ func TestEquality(t *testing.T) {
 	}{
 		"the same parts are equal":                         {same, selector.New("kopf.dev", "v1", "kex"), true},
 		"a version beside the group is the same":           {same, selector.New("kopf.dev/v1", "kex"), true},
-		"the same fields are equal":                        {selector.Of(selector.Fields{Kind: "Pod"}), selector.Of(selector.Fields{Kind: "Pod"}), true},
+		"the same fields are equal":                        {selector.By(selector.Fields{Kind: "Pod"}), selector.By(selector.Fields{Kind: "Pod"}), true},
 		"another name is another selector":                 {same, selector.New("kopf.dev", "v1", "pods"), false},
 		"two closures of one function are not the same":    {factory("a"), factory("b"), false},
 		"mistakes are comparable too":                      {selector.New(), selector.New(), true},
-		"a kind by name is not the same as any such name":  {selector.New("Pod"), selector.Of(selector.Fields{Kind: "Pod"}), false},
+		"a kind by name is not the same as any such name":  {selector.New("Pod"), selector.By(selector.Fields{Kind: "Pod"}), false},
 		"the zero selector is not one without a name":      {selector.Selector{}, selector.New(""), false},
 		"the zero selector selects nothing, by no mistake": {selector.Selector{}, selector.Selector{}, selector.Selector{}.Err() == nil},
 	}

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -23,7 +25,7 @@ import (
 type world struct {
 	t         *testing.T
 	reason    cause.Reason
-	lifecycle handler.Lifecycle
+	lifecycle lifecycles.Lifecycle
 	before    func(ctx context.Context) error
 	stored    map[string]*storage.Record
 	began     time.Time
@@ -35,7 +37,7 @@ type world struct {
 func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(t, &world{t: t, reason: cause.Create, lifecycle: handler.AllAtOnce, stored: map[string]*storage.Record{}, began: time.Now()})
+		test(t, &world{t: t, reason: cause.Create, lifecycle: lifecycles.AllAtOnce, stored: map[string]*storage.Record{}, began: time.Now()})
 	})
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -37,7 +39,7 @@ func (e Edit) Finish() {
 type Runner struct {
 	Cause     *handler.Cause
 	Progress  *Progress
-	Lifecycle handler.Lifecycle
+	Lifecycle lifecycles.Lifecycle
 	Backoff   time.Duration // of handlers that declare none
 
 	// BeforeAttempt is called before every attempt with the context of the run, while
@@ -78,7 +80,7 @@ func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 }
 
 // selectDue returns the due handlers that the lifecycle wants to be called now.
-func (r *Runner) selectDue(handlers registry.Handlers) []handler.Due {
+func (r *Runner) selectDue(handlers registry.Handlers) []lifecycles.Due {
 	due := r.due(handlers)
 	if len(due) == 0 {
 		return nil
@@ -87,12 +89,12 @@ func (r *Runner) selectDue(handlers registry.Handlers) []handler.Due {
 }
 
 // due returns the unfinished handlers that need not wait.
-func (r *Runner) due(handlers registry.Handlers) []handler.Due {
-	var due []handler.Due
+func (r *Runner) due(handlers registry.Handlers) []lifecycles.Due {
+	var due []lifecycles.Due
 	for _, d := range handlers {
 		state := r.Progress.Load(d.ID)
 		if !state.Finished() && state.RemainingDelay(now()) == 0 {
-			due = append(due, handler.Due{Declaration: d, Retries: state.Retries})
+			due = append(due, lifecycles.Due{Declaration: d, Retries: state.Retries})
 		}
 	}
 	return due

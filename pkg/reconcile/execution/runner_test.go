@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
@@ -16,20 +18,20 @@ import (
 
 func TestLifecycles(t *testing.T) {
 	tests := map[string]struct {
-		lifecycle handler.Lifecycle
+		lifecycle lifecycles.Lifecycle
 		want      []string
 	}{
-		"all at once": {handler.AllAtOnce, []string{
+		"all at once": {lifecycles.AllAtOnce, []string{
 			"0s a: again in 10s, network", "0s b: succeeded", "0s c: succeeded", "10s a: succeeded",
 		}},
-		"one by one": {handler.OneByOne, []string{
+		"one by one": {lifecycles.OneByOne, []string{
 			"0s a: again in 10s, network", "0s b: succeeded", "0s c: succeeded", "10s a: succeeded",
 		}},
-		"as soon as possible": {handler.AsSoonAsPossible, []string{
+		"as soon as possible": {lifecycles.AsSoonAsPossible, []string{
 			"0s a: again in 10s, network", "0s b: succeeded", "0s c: succeeded", "10s a: succeeded",
 		}},
 		"one that calls nobody but the last": {
-			func(due []handler.Due) []handler.Due { return due[max(0, len(due)-1):] },
+			func(due []lifecycles.Due) []lifecycles.Due { return due[max(0, len(due)-1):] },
 			[]string{"0s c: succeeded", "0s b: succeeded", "0s a: again in 10s, network", "10s a: succeeded"},
 		},
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
@@ -81,7 +83,7 @@ func TestSubhandlersHaveSubhandlers(t *testing.T) {
 
 func TestTheLifecycleIsThatOfSubhandlersToo(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.lifecycle = handler.OneByOne
+		w.lifecycle = lifecycles.OneByOne
 		w.cycle(w.handler("a", parent(family{"x": failing(0, nil), "y": failing(0, nil)})))
 		w.expect(
 			"0s a/x: succeeded", "0s a: again in 0s, some sub-handlers are not done yet",

@@ -46,7 +46,7 @@ func settled(t *testing.T) discovery.Snapshot {
 	var snapshot discovery.Snapshot
 	gomega.NewWithT(t).Eventually(func() int {
 		snapshot = scan(t)
-		return len(selector.Of(selector.Fields{Plural: "kopfexamples"}).Select(snapshot.Resources)) +
+		return len(selector.By(selector.Fields{Plural: "kopfexamples"}).Select(snapshot.Resources)) +
 			len(selector.New("oldtimers").Select(snapshot.Resources)) - len(snapshot.Failed)
 	}).Should(gomega.Equal(3))
 	return snapshot
@@ -111,7 +111,7 @@ func TestResolve(t *testing.T) {
 		"a kind in a version":                 {selector.New("kopf.dev/v1beta1", "KopfExample"), []string{"kopfexamples.v1beta1.kopf.dev"}, nil},
 		"a resource of an outdated version":   {selector.New("oldtimer"), []string{"oldtimers.v1alpha1.kopf.dev"}, nil},
 		"a name of two groups":                {selector.New("kopfexamples"), nil, new(*selector.AmbiguousError)},
-		"a category":                          {selector.Of(selector.Fields{Category: "examples"}), []string{"kopfexamples.v1.kopf.dev"}, nil},
+		"a category":                          {selector.By(selector.Fields{Category: "examples"}), []string{"kopfexamples.v1.kopf.dev"}, nil},
 		"everything in a group":               {selector.New("kopf.dev", selector.Everything), []string{"kopfexamples.v1.kopf.dev", "oldtimers.v1alpha1.kopf.dev"}, nil},
 		"events, which another group has too": {selector.New("events"), []string{"events.v1"}, nil},
 		"a built-in type of Go":               {selector.Exact(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}), []string{"deployments.v1.apps"}, nil},

@@ -108,9 +108,9 @@ func TestObjectsOfWhichOnlyHashesAreKept(t *testing.T) {
 				return nil
 			}, kopf.ID("update"))
 			b.OnUpdate(kopf.Resource("v1", test.kind), b.noted("same", succeed), kopf.ID("same"),
-				kopf.Field("data", "password"), kopf.Old(kopf.Equal(test.fields["data"].(map[string]any)["password"])))
+				kopf.Field("data", "password"), kopf.ValueBefore(kopf.Equal(test.fields["data"].(map[string]any)["password"])))
 			b.OnUpdate(kopf.Resource("v1", test.kind), b.noted("different", succeed), kopf.ID("different"),
-				kopf.Field("data", "password"), kopf.Old(kopf.Equal("something else")))
+				kopf.Field("data", "password"), kopf.ValueBefore(kopf.Equal("something else")))
 			b.start()
 			obj := b.submit(b.core(test.kind, test.fields))
 			b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handled, gomega.Not(gomega.BeEmpty())))

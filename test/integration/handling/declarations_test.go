@@ -53,11 +53,11 @@ var mistakes = map[string]struct {
 	},
 	"a selector by two names": {
 		func(r *kopf.Registry) {
-			r.OnDelete(kopf.ResourceOf(kopf.ResourceFields{Kind: "A", Plural: "as"}), named)
+			r.OnDelete(kopf.ResourceBy(kopf.ResourceFields{Kind: "A", Plural: "as"}), named)
 		}, "the resource selector",
 	},
 	"a selector without its callback": {
-		func(r *kopf.Registry) { r.OnResume(kopf.Matching(nil), named) }, "there is no function that would match",
+		func(r *kopf.Registry) { r.OnResume(kopf.ResourceFunc(nil), named) }, "there is no function that would match",
 	},
 	"a function literal without an id": {
 		func(r *kopf.Registry) { r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }) }, "a function literal has no name",
@@ -99,19 +99,19 @@ var mistakes = map[string]struct {
 	},
 	"a value with an old one": {
 		func(r *kopf.Registry) {
-			r.OnUpdate(examples, named, kopf.Field("spec.a"), kopf.Value(kopf.Equal("x")), kopf.Old(kopf.Equal("y")))
-		}, "Value cannot be combined with Old or New",
+			r.OnUpdate(examples, named, kopf.Field("spec.a"), kopf.Value(kopf.Equal("x")), kopf.ValueBefore(kopf.Equal("y")))
+		}, "Value cannot be combined with ValueBefore or ValueAfter",
 	},
 	"a value with a new one": {
 		func(r *kopf.Registry) {
-			r.OnField(examples, "spec.a", named, kopf.Value(kopf.Present()), kopf.New(kopf.Absent()))
-		}, "Value cannot be combined with Old or New",
+			r.OnField(examples, "spec.a", named, kopf.Value(kopf.Present()), kopf.ValueAfter(kopf.Absent()))
+		}, "Value cannot be combined with ValueBefore or ValueAfter",
 	},
 	"a value without a field": {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Value(kopf.Equal("x"))) }, "add kopf.Field(...)",
 	},
 	"a new value without a field": {
-		func(r *kopf.Registry) { r.OnUpdate(examples, named, kopf.New(kopf.Equal("x"))) }, "add kopf.Field(...)",
+		func(r *kopf.Registry) { r.OnUpdate(examples, named, kopf.ValueAfter(kopf.Equal("x"))) }, "add kopf.Field(...)",
 	},
 	"two fields": {
 		func(r *kopf.Registry) { r.OnField(examples, "spec.a", named, kopf.Field("spec.b")) }, "it has two fields",

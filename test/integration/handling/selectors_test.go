@@ -33,10 +33,10 @@ func TestSelectors(t *testing.T) {
 	}{
 		"a name in a group":     {kopf.Resource("two.example.com", "twins"), []string{two}},
 		"everything in a group": {kopf.Resource("one.example.com", kopf.Everything), []string{one, stricts}},
-		"a category":            {kopf.ResourceOf(kopf.ResourceFields{Category: "pair"}), []string{one, two}},
-		"a category in a group": {kopf.ResourceOf(kopf.ResourceFields{Group: "two.example.com", Category: "pair"}), []string{two}},
-		"a callback":            {kopf.Matching(func(r kopf.ServedResource) bool { return r.Plural == "twins" }), []string{one, two}},
-		"a kind":                {kopf.ResourceOf(kopf.ResourceFields{Group: "one.example.com", Kind: "Strict"}), []string{stricts}},
+		"a category":            {kopf.ResourceBy(kopf.ResourceFields{Category: "pair"}), []string{one, two}},
+		"a category in a group": {kopf.ResourceBy(kopf.ResourceFields{Group: "two.example.com", Category: "pair"}), []string{two}},
+		"a callback":            {kopf.ResourceFunc(func(r kopf.ServedResource) bool { return r.Plural == "twins" }), []string{one, two}},
+		"a kind":                {kopf.ResourceBy(kopf.ResourceFields{Group: "one.example.com", Kind: "Strict"}), []string{stricts}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestTwoSelectorsOfOneResourceServeItOnce(t *testing.T) {
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("by_name", succeed), kopf.ID("by_name"))
 	b.OnCreate(kopf.Resource("kex"), b.noted("by_short_name", succeed), kopf.ID("by_short_name"))
-	b.OnCreate(kopf.ResourceOf(kopf.ResourceFields{Group: "kopf.dev", Category: "all"}), b.noted("by_category", succeed), kopf.ID("by_category"))
+	b.OnCreate(kopf.ResourceBy(kopf.ResourceFields{Group: "kopf.dev", Category: "all"}), b.noted("by_category", succeed), kopf.ID("by_category"))
 	b.start()
 	b.expectHandled(b.create("one", nil))
 	b.expectRest()

@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -87,12 +88,12 @@ func TestLifecycles(t *testing.T) {
 		lifecycle kopf.Lifecycle
 		calls     []string // nil: any order
 	}{
-		"all at once":         {kopf.AllAtOnce, []string{"a 0", "b 0", "c 0", "b 1"}},
-		"one by one":          {kopf.OneByOne, []string{"a 0", "b 0", "b 1", "c 0"}},
-		"as soon as possible": {kopf.AsSoonAsPossible, []string{"a 0", "b 0", "c 0", "b 1"}},
-		"randomized":          {kopf.Randomized, nil},
-		"shuffled":            {kopf.Shuffled, nil},
-		"one of one's own":    {func(due []handler.Due) []handler.Due { return due[len(due)-1:] }, []string{"c 0", "b 0", "b 1", "a 0"}},
+		"all at once":         {lifecycles.AllAtOnce, []string{"a 0", "b 0", "c 0", "b 1"}},
+		"one by one":          {lifecycles.OneByOne, []string{"a 0", "b 0", "b 1", "c 0"}},
+		"as soon as possible": {lifecycles.AsSoonAsPossible, []string{"a 0", "b 0", "c 0", "b 1"}},
+		"randomized":          {lifecycles.Randomized, nil},
+		"shuffled":            {lifecycles.Shuffled, nil},
+		"one of one's own":    {func(due []lifecycles.Due) []lifecycles.Due { return due[len(due)-1:] }, []string{"c 0", "b 0", "b 1", "a 0"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -34,21 +34,21 @@ func creations(r *kopf.Registry) {
 	r.OnCreate(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnCreate(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnCreate(pods, change, kopf.Field("spec"), kopf.Value(there))
-	r.OnCreate(pods, change, kopf.Old(there))      // refused
-	r.OnCreate(pods, change, kopf.New(there))      // refused
-	r.OnCreate(pods, change, kopf.Optional())      // refused
-	r.OnCreate(pods, change, kopf.HoldOnFailure()) // refused
-	r.OnCreate(pods, change, kopf.Deleted())       // refused
-	r.OnCreate(pods, event)                        // refused
-	r.OnCreate("pods", change)                     // refused
-	r.OnCreate(pods, change, kopf.Labels("app"))   // refused
-	r.OnCreate(pods, change, kopf.Value("x"))      // refused
-	r.OnCreate(pods, change, kopf.When(there))     // refused
-	r.OnCreate(pods, change, kopf.Value(agree))    // refused
-	kopf.OnCreate(pods, change, kopf.Old(there))   // refused
-	kopf.For[*corev1.Pod](r).OnCreate(change)      // refused
-	kopf.For[corev1.Pod](r)                        // refused
-	_ = kopf.All(there, agree)                     // refused
+	r.OnCreate(pods, change, kopf.ValueBefore(there))    // refused
+	r.OnCreate(pods, change, kopf.ValueAfter(there))     // refused
+	r.OnCreate(pods, change, kopf.Optional())            // refused
+	r.OnCreate(pods, change, kopf.HoldOnFailure())       // refused
+	r.OnCreate(pods, change, kopf.Deleted())             // refused
+	r.OnCreate(pods, event)                              // refused
+	r.OnCreate("pods", change)                           // refused
+	r.OnCreate(pods, change, kopf.Labels("app"))         // refused
+	r.OnCreate(pods, change, kopf.Value("x"))            // refused
+	r.OnCreate(pods, change, kopf.When(there))           // refused
+	r.OnCreate(pods, change, kopf.Value(agree))          // refused
+	kopf.OnCreate(pods, change, kopf.ValueBefore(there)) // refused
+	kopf.For[*corev1.Pod](r).OnCreate(change)            // refused
+	kopf.For[corev1.Pod](r)                              // refused
+	_ = kopf.All(there, agree)                           // refused
 	_ = kopf.Not(kopf.Any(agree, kopf.None(agree)))
 	_ = kopf.Not(kopf.Any(there, kopf.None(there)))
 }
@@ -56,11 +56,11 @@ func creations(r *kopf.Registry) {
 func updates(r *kopf.Registry) {
 	r.OnUpdate(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnUpdate(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
-	r.OnUpdate(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Old(there), kopf.New(there))
+	r.OnUpdate(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.ValueBefore(there), kopf.ValueAfter(there))
 	r.OnUpdate(pods, change, kopf.Optional())      // refused
 	r.OnUpdate(pods, change, kopf.HoldOnFailure()) // refused
 	r.OnUpdate(pods, change, kopf.Deleted())       // refused
-	r.OnField(pods, "spec", change, kopf.ID("a"), kopf.Retries(1), kopf.Value(there), kopf.Old(there), kopf.New(there))
+	r.OnField(pods, "spec", change, kopf.ID("a"), kopf.Retries(1), kopf.Value(there), kopf.ValueBefore(there), kopf.ValueAfter(there))
 	r.OnField(pods, "spec", change, kopf.Optional()) // refused
 	r.OnField(pods, "spec", change, kopf.Deleted())  // refused
 	r.OnField(pods, change)                          // refused
@@ -70,19 +70,19 @@ func deletions(r *kopf.Registry) {
 	r.OnDelete(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnDelete(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnDelete(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Optional(), kopf.HoldOnFailure())
-	r.OnDelete(pods, change, kopf.Old(there)) // refused
-	r.OnDelete(pods, change, kopf.New(there)) // refused
-	r.OnDelete(pods, change, kopf.Deleted())  // refused
+	r.OnDelete(pods, change, kopf.ValueBefore(there)) // refused
+	r.OnDelete(pods, change, kopf.ValueAfter(there))  // refused
+	r.OnDelete(pods, change, kopf.Deleted())          // refused
 }
 
 func resuming(r *kopf.Registry) {
 	r.OnResume(pods, change, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	r.OnResume(pods, change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
 	r.OnResume(pods, change, kopf.Field("spec"), kopf.Value(there), kopf.Deleted())
-	r.OnResume(pods, change, kopf.Old(there))      // refused
-	r.OnResume(pods, change, kopf.New(there))      // refused
-	r.OnResume(pods, change, kopf.Optional())      // refused
-	r.OnResume(pods, change, kopf.HoldOnFailure()) // refused
+	r.OnResume(pods, change, kopf.ValueBefore(there)) // refused
+	r.OnResume(pods, change, kopf.ValueAfter(there))  // refused
+	r.OnResume(pods, change, kopf.Optional())         // refused
+	r.OnResume(pods, change, kopf.HoldOnFailure())    // refused
 }
 
 func events(r *kopf.Registry) {
@@ -92,7 +92,7 @@ func events(r *kopf.Registry) {
 	r.OnEvent(pods, event, kopf.Timeout(time.Second))       // refused
 	r.OnEvent(pods, event, kopf.Backoff(time.Second))       // refused
 	r.OnEvent(pods, event, kopf.Errors(kopf.ErrorsIgnored)) // refused
-	r.OnEvent(pods, event, kopf.Old(there))                 // refused
+	r.OnEvent(pods, event, kopf.ValueBefore(there))         // refused
 	r.OnEvent(pods, event, kopf.Optional())                 // refused
 	r.OnEvent(pods, event, kopf.Deleted())                  // refused
 	r.OnEvent(pods, change)                                 // refused
@@ -106,7 +106,7 @@ func background(r *kopf.Registry) {
 	r.Daemon(pods, daemon, kopf.Interval(time.Second)) // refused
 	r.Daemon(pods, daemon, kopf.Sharp())               // refused
 	r.Daemon(pods, daemon, kopf.Idle(time.Second))     // refused
-	r.Daemon(pods, daemon, kopf.Old(there))            // refused
+	r.Daemon(pods, daemon, kopf.ValueBefore(there))    // refused
 	r.Daemon(pods, daemon, kopf.Optional())            // refused
 	r.Daemon(pods, daemon, kopf.Deleted())             // refused
 	r.Daemon(pods, timer)                              // refused
@@ -120,7 +120,7 @@ func background(r *kopf.Registry) {
 	r.Timer(pods, timer, kopf.CancellationBackoff(1)) // refused
 	r.Timer(pods, timer, kopf.CancellationTimeout(1)) // refused
 	r.Timer(pods, timer, kopf.CancellationPolling(1)) // refused
-	r.Timer(pods, timer, kopf.New(there))             // refused
+	r.Timer(pods, timer, kopf.ValueAfter(there))      // refused
 	r.Timer(pods, timer, kopf.HoldOnFailure())        // refused
 	r.Timer(pods, timer, kopf.Deleted())              // refused
 	r.Timer(pods, timer, kopf.Interval(1.5))          // refused
@@ -144,10 +144,10 @@ func indices(r *kopf.Registry) {
 	kopf.NewIndex(r, pods, indexing, kopf.Interval(time.Second))     // refused
 	kopf.NewIndex(r, pods, indexing, kopf.InitialDelay(time.Second)) // refused
 	kopf.NewIndex(r, pods, indexing, kopf.CancellationTimeout(1))    // refused
-	kopf.NewIndex(r, pods, indexing, kopf.Old(there))                // refused
+	kopf.NewIndex(r, pods, indexing, kopf.ValueBefore(there))        // refused
 	kopf.NewIndex(r, pods, indexing, kopf.Optional())                // refused
 	kopf.NewIndex(r, pods, change)                                   // refused
-	kopf.IndexFor(kopf.For[*corev1.Pod](r), indexing)                // refused
+	kopf.NewIndexOf(kopf.For[*corev1.Pod](r), indexing)              // refused
 	var numbers *kopf.Index[string, int] = kopf.NewIndex(r, pods, indexing)
 	var names *kopf.Index[string, string] = kopf.NewIndex(r, pods, indexing) // refused
 	_ = numbers.Get("a")
@@ -166,11 +166,11 @@ func memos(c *kopf.Change, t *kopf.Tick, i *kopf.Indexed, a kopf.Arguments) {
 func subhandlers(c *kopf.Change) {
 	c.Subhandler("a", change, kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	c.Subhandler("a", change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
-	c.Subhandler("a", change, kopf.Field("spec")) // refused
-	c.Subhandler("a", change, kopf.Value(there))  // refused
-	c.Subhandler("a", change, kopf.Old(there))    // refused
-	c.Subhandler("a", change, kopf.Optional())    // refused
-	c.Subhandler("a", change, kopf.Deleted())     // refused
-	c.Subhandler("a", change, kopf.Idle(1))       // refused
-	c.Subhandler(change)                          // refused
+	c.Subhandler("a", change, kopf.Field("spec"))      // refused
+	c.Subhandler("a", change, kopf.Value(there))       // refused
+	c.Subhandler("a", change, kopf.ValueBefore(there)) // refused
+	c.Subhandler("a", change, kopf.Optional())         // refused
+	c.Subhandler("a", change, kopf.Deleted())          // refused
+	c.Subhandler("a", change, kopf.Idle(1))            // refused
+	c.Subhandler(change)                               // refused
 }

@@ -1,13 +1,23 @@
-package handler
+// Package lifecycles decides which handlers run in one pass over an object, and in
+// which order: the values of Settings.Execution.Lifecycle.
+//
+//	options.Settings.Execution.Lifecycle = lifecycles.OneByOne
+//
+// All functions are safe for concurrent use.
+//
+// Specification: kopf.set_default_lifecycle.
+package lifecycles
 
 import (
 	"math/rand/v2"
 	"slices"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // Due is a handler whose turn it is, with the number of its attempts so far.
 type Due struct {
-	*Declaration
+	*handler.Declaration
 	Retries int
 }
 
