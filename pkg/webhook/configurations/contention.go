@@ -22,7 +22,7 @@ const (
 	reportInterval = 10 * time.Minute
 )
 
-// contention tracks changes of our webhooks by other clients. Manager.writeMu guards it.
+// contention tracks changes of our webhooks by other clients. writer.mu guards it.
 type contention struct {
 	// applied is what the cluster had when it was last as it should be, by the kind of
 	// the configuration.
@@ -39,8 +39,8 @@ type appliedState struct {
 	managers []metav1.ManagedFieldsEntry
 }
 
-// checkInterval returns the time until the next comparison.
-func (c *contention) checkInterval() time.Duration { return max(minCheckInterval, c.delay) }
+// interval returns the time until the next comparison.
+func (c *contention) interval() time.Duration { return max(minCheckInterval, c.delay) }
 
 // isChangedByOthers reports whether a difference from what the operator wants is a
 // change by another client: the operator itself still wants the same as before.
@@ -64,7 +64,7 @@ func (c *contention) endComparison(now time.Time) {
 	case now.Before(c.pausedUntil):
 		return
 	case c.restored:
-		c.delay = min(2*c.checkInterval(), maxCheckInterval)
+		c.delay = min(2*c.interval(), maxCheckInterval)
 		c.pausedUntil = now.Add(c.delay)
 	default:
 		c.delay /= 2
@@ -74,22 +74,22 @@ func (c *contention) endComparison(now time.Time) {
 
 // mayRestore reports whether the change of another client may be overwritten now, and
 // logs the change.
-func (m *Manager) mayRestore(present configuration, deleted bool) bool {
+func (w *writer) mayRestore(present configuration, deleted bool) bool {
 	now := time.Now()
-	if now.Before(m.contention.pausedUntil) {
+	if now.Before(w.contention.pausedUntil) {
 		return false
 	}
-	if !m.contention.reportedAt.IsZero() && now.Sub(m.contention.reportedAt) < reportInterval {
+	if !w.contention.reportedAt.IsZero() && now.Sub(w.contention.reportedAt) < reportInterval {
 		return true
 	}
-	m.contention.reportedAt = now
-	log := m.logger.WithValues("configuration", m.options.Name, "kind", present.kind())
+	w.contention.reportedAt = now
+	log := w.logger.WithValues("configuration", w.options.Name, "kind", present.kind())
 	if deleted {
 		log.Info("Another client has deleted the admission configuration of this operator. It is created again.")
 		return true
 	}
 	by, at := "unknown", (*metav1.Time)(nil)
-	if last := managedfields.LastWriter(present.object().GetManagedFields(), m.contention.applied[present.kind()].managers, object.Path{"webhooks"}); last != nil {
+	if last := managedfields.LastWriter(present.object().GetManagedFields(), w.contention.applied[present.kind()].managers, object.Path{"webhooks"}); last != nil {
 		by, at = last.Manager, last.Time
 	}
 	log.Info("Another client has changed the webhooks of this operator. They are restored. "+

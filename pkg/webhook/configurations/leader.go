@@ -13,7 +13,7 @@ const minRetryDelay, maxRetryDelay = time.Second, time.Minute
 // RunLeader writes the configurations until the context is done: at once, after every
 // change, and periodically. Changes during a write are combined into one write.
 func (m *Manager) RunLeader(ctx context.Context) {
-	m.resetContention()
+	m.writer.resetContention()
 	m.setLeading(true)
 	defer m.setLeading(false)
 	delay, reported := minRetryDelay, ""
@@ -22,7 +22,7 @@ func (m *Manager) RunLeader(ctx context.Context) {
 		switch {
 		case err == nil:
 			delay, reported = minRetryDelay, ""
-			m.waitForChange(ctx, m.checkInterval(), m.wake)
+			m.waitForChange(ctx, m.writer.checkInterval(), m.wake)
 		case ctx.Err() != nil:
 		default:
 			if reported != err.Error() { // once, not a stream
@@ -33,21 +33,6 @@ func (m *Manager) RunLeader(ctx context.Context) {
 			delay = min(2*delay, maxRetryDelay)
 		}
 	}
-}
-
-// resetContention forgets what this replica wrote when it led before: another replica
-// has led since.
-func (m *Manager) resetContention() {
-	m.writeMu.Lock()
-	defer m.writeMu.Unlock()
-	m.contention = contention{}
-}
-
-// checkInterval returns the time until the next comparison.
-func (m *Manager) checkInterval() time.Duration {
-	m.writeMu.Lock()
-	defer m.writeMu.Unlock()
-	return m.contention.checkInterval()
 }
 
 func (m *Manager) setLeading(leading bool) {
@@ -69,7 +54,7 @@ func (m *Manager) reconcile(ctx context.Context) error {
 	if config == nil {
 		return nil // the server is not ready, or the resources of the cluster are not known
 	}
-	if err := m.applyOrPrint(ctx, hooks, *config); err != nil {
+	if err := m.writer.write(ctx, hooks, *config); err != nil {
 		return err
 	}
 	m.mu.Lock()
@@ -92,18 +77,6 @@ func (m *Manager) desired() ([]Hook, *admissionregistrationv1.WebhookClientConfi
 		return nil, nil, m.generation
 	}
 	return m.hooks, m.config, m.generation
-}
-
-func (m *Manager) applyOrPrint(ctx context.Context, hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
-	m.writeMu.Lock()
-	defer m.writeMu.Unlock()
-	switch {
-	case m.cleanedUp:
-		return nil
-	case m.options.Name == "":
-		return m.printManifest(hooks, config)
-	}
-	return m.apply(ctx, hooks, config)
 }
 
 // waitForChange waits for the given time, or until something changes.

@@ -17,9 +17,8 @@ import (
 // Manager manages the configurations. Every replica of an operator has one; only that
 // of the leader writes. It is safe for concurrent use.
 type Manager struct {
-	client  client.Client
-	options Options
-	logger  logr.Logger
+	writer writer
+	logger logr.Logger
 
 	mu         sync.Mutex
 	hooks      []Hook
@@ -32,21 +31,16 @@ type Manager struct {
 	generation, writtenGeneration int
 	stateChanged                  chan struct{}
 	wake                          chan struct{}
-
-	writeMu         sync.Mutex // one write at a time, and none after the cleanup
-	cleanedUp       bool
-	loggedManifest  string
-	writtenManifest string // the content of the file
-	contention      contention
-	// unreportedWrite and reported say whether the log is up to date: see logApplied.
-	unreportedWrite, reported bool
 }
 
 // NewManager returns a manager. The client must not read from a cache, and must know the
 // types of admissionregistration.k8s.io/v1. It needs the permissions to get, create and
 // patch both kinds of configurations.
 func NewManager(c client.Client, options Options, logger logr.Logger) *Manager {
-	return &Manager{client: c, options: options, logger: logger, stateChanged: make(chan struct{}), wake: make(chan struct{}, 1)}
+	return &Manager{
+		writer: writer{client: c, options: options, logger: logger}, logger: logger,
+		stateChanged: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
 }
 
 // Endpoint completes the endpoint for an admission server: Publish publishes to this
@@ -115,11 +109,5 @@ func (m *Manager) bumpGeneration() {
 // Specification: Admission control, the option "persistent" of the handlers.
 func (m *Manager) Cleanup(ctx context.Context) error {
 	hooks, config, _ := m.desired()
-	m.writeMu.Lock()
-	defer m.writeMu.Unlock()
-	m.cleanedUp = true
-	if config == nil || m.options.Name == "" {
-		return nil // nothing was written
-	}
-	return m.apply(ctx, Persistent(hooks), *config)
+	return m.writer.cleanUp(ctx, hooks, config)
 }

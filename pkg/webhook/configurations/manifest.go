@@ -43,35 +43,35 @@ func Manifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig, 
 }
 
 // printManifest logs the manifest, and writes it to the file, when it changes.
-func (m *Manager) printManifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
-	text, err := Manifest(hooks, config, m.options)
+func (w *writer) printManifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig) error {
+	text, err := Manifest(hooks, config, w.options)
 	if err != nil {
 		return err
 	}
 	manifest := string(text)
-	isNew := manifest != m.loggedManifest
+	isNew := manifest != w.loggedManifest
 	if isNew {
-		m.loggedManifest = manifest
-		m.logger.Info("The admission configurations are not managed. The cluster needs this manifest: "+
-			"apply it, and apply it again when it changes, or set Settings.Admission.Managed.", m.manifestLogValues(config)...)
+		w.loggedManifest = manifest
+		w.logger.Info("The admission configurations are not managed. The cluster needs this manifest: "+
+			"apply it, and apply it again when it changes, or set Settings.Admission.Managed.", w.manifestLogValues(config)...)
 	}
-	if m.options.ManifestFile == "" || manifest == m.writtenManifest {
+	if w.options.ManifestFile == "" || manifest == w.writtenManifest {
 		return nil
 	}
-	switch err := writeFileAtomically(m.options.ManifestFile, text); {
+	switch err := writeFileAtomically(w.options.ManifestFile, text); {
 	case err == nil:
-		m.writtenManifest = manifest
+		w.writtenManifest = manifest
 	case isNew: // it is tried again, but not logged again
-		m.logger.Error(err, "The manifest could not be written to Settings.Admission.ManifestFile.", "manifest", manifest)
+		w.logger.Error(err, "The manifest could not be written to Settings.Admission.ManifestFile.", "manifest", manifest)
 	}
 	return nil // a new certificate does not wait for the file
 }
 
 // manifestLogValues returns where the manifest is, and how long it is valid.
-func (m *Manager) manifestLogValues(config admissionregistrationv1.WebhookClientConfig) []any {
-	values := []any{"manifest", m.loggedManifest}
-	if m.options.ManifestFile != "" {
-		values = []any{"file", m.options.ManifestFile}
+func (w *writer) manifestLogValues(config admissionregistrationv1.WebhookClientConfig) []any {
+	values := []any{"manifest", w.loggedManifest}
+	if w.options.ManifestFile != "" {
+		values = []any{"file", w.options.ManifestFile}
 	}
 	if len(config.CABundle) > 0 {
 		values = append(values, "note", "The CA in the manifest is valid as long as the certificate of the server. A certificate that is generated in memory "+

@@ -49,7 +49,7 @@ func (m Mounted) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint)
 		return errors.New("MountedServer.ClientConfig must have either a Service or a URL, by which the API servers call the webhook server " +
 			"of the manager: set Service to the Service of its port (Namespace and Name), or URL to its address without the Path")
 	}
-	config, err := m.clientConfig()
+	config, err := m.publishedConfig()
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (m Mounted) path() string {
 	return strings.TrimRight(withLeadingSlash(m.Path), "/")
 }
 
-func (m Mounted) clientConfig() (admissionregistrationv1.WebhookClientConfig, error) {
+func (m Mounted) publishedConfig() (admissionregistrationv1.WebhookClientConfig, error) {
 	config := *m.ClientConfig.DeepCopy()
 	if config.URL != nil {
 		config.URL = new(strings.TrimRight(*config.URL, "/") + m.path())
