@@ -160,7 +160,7 @@ func TestWhatTheSchemaRefusesFailsItsHandlerAndNoOther(t *testing.T) {
 			b.expectRest()
 			b.Expect(b.calls.All()).To(gomega.Equal([]string{"before 0", "number 0", "text 0", "retried 0", "retried 1"}))
 			b.Eventually(b.logged("The creation is processed: 3 succeeded; 1 failed.")).Should(gomega.HaveLen(1))
-			b.Eventually(b.logged("the handler has failed", `"handler"="number"`, test.problem)).Should(gomega.HaveLen(1))
+			b.Eventually(b.logged("the handler failed", `"handler"="number"`, test.problem)).Should(gomega.HaveLen(1))
 			b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
 				gomega.HavePrefix("Warning WriteRejected: Handler number failed"), gomega.ContainSubstring(test.problem))))
 		})
