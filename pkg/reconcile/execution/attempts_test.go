@@ -12,21 +12,21 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// A series goes on until an attempt is final, with the limits of every handler;
-// then another one begins.
-func TestSeries(t *testing.T) {
+// The count grows until an attempt is final, within the limits of the handler; then
+// it starts again.
+func TestAttemptsAreCounted(t *testing.T) {
 	type options = []handler.CreateOption
 	tests := map[string]struct {
 		options options
 		errs    []error // of the attempts
 		want    []string
 	}{
-		"a success ends it": {
+		"a success resets the count": {
 			nil,
 			[]error{nil, nil},
 			[]string{"0s attempt 0 after 0s: succeeded", "10s attempt 0 after 0s: succeeded"},
 		},
-		"errors are counted until then": {
+		"errors are counted until a success": {
 			options{handler.Backoff(5 * time.Second)},
 			[]error{errNetwork, handler.Temporary(errNetwork, time.Second), nil, nil},
 			[]string{
@@ -39,7 +39,7 @@ func TestSeries(t *testing.T) {
 			[]error{errNetwork},
 			[]string{"0s attempt 0 after 0s: again in 1m0s, network"},
 		},
-		"the attempts are used up": {
+		"no attempts are left": {
 			options{handler.Retries(2)},
 			[]error{errNetwork, errNetwork},
 			[]string{
@@ -47,7 +47,7 @@ func TestSeries(t *testing.T) {
 				"10s attempt 1 after 10s: failed, handler a has used up its 2 attempts: network",
 			},
 		},
-		"no attempt is allowed": {
+		"no attempts are allowed": {
 			options{handler.Retries(0)},
 			[]error{nil},
 			[]string{"0s failed, handler a has used up its 0 attempts"},
@@ -56,18 +56,18 @@ func TestSeries(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
-				var series execution.Attempts
+				var attempts execution.Attempts
 				d := w.handler("a", nothing, test.options...)
 				for _, err := range test.errs {
 					text := ""
-					outcome := series.Try(t.Context(), d, time.Minute, func(_ context.Context, a handler.Attempt) (any, error) {
+					outcome := attempts.Try(t.Context(), d, time.Minute, func(_ context.Context, a handler.Attempt) (any, error) {
 						text = fmt.Sprintf("attempt %d after %s: ", a.Retry, a.Now.Sub(a.Started))
 						return "result", err
 					})
 					if outcome.Called != (text != "") || (outcome.Result == "result") != outcome.Succeeded() {
 						t.Errorf("got %+v", outcome)
 					}
-					w.note("%s%s", text, verdict(outcome))
+					w.note("%s%s", text, describe(outcome))
 					time.Sleep(10 * time.Second)
 				}
 				w.expect(test.want...)
@@ -79,12 +79,12 @@ func TestSeries(t *testing.T) {
 func nothing(context.Context, *handler.Change) error { return nil }
 
 // The context ends with the handler's timeout, and not before.
-func TestTheTimeoutOfASeries(t *testing.T) {
+func TestTimeoutCountsFromTheFirstAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := (&world{t: t}).handler("a", nothing, handler.Timeout(30*time.Second))
-		var series execution.Attempts
+		var attempts execution.Attempts
 		began := time.Now()
-		outcome := series.Try(t.Context(), d, time.Minute, func(ctx context.Context, _ handler.Attempt) (any, error) {
+		outcome := attempts.Try(t.Context(), d, time.Minute, func(ctx context.Context, _ handler.Attempt) (any, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
@@ -92,12 +92,12 @@ func TestTheTimeoutOfASeries(t *testing.T) {
 		if !outcome.Final || !errors.As(outcome.Err, &timeout) || time.Since(began) != 30*time.Second {
 			t.Errorf("got %+v after %s", outcome, time.Since(began))
 		}
-		ctx, trial := series.Begin(t.Context(), d, 0)
-		if ctx.Err() != nil || !trial.Allowed() {
-			t.Error("another series has its own timeout")
+		ctx, attempt := attempts.Begin(t.Context(), d, 0)
+		if ctx.Err() != nil || !attempt.Allowed() {
+			t.Error("the timeout does not start again after the final attempt")
 		}
-		if outcome := series.End(ctx, &trial, 1, nil); !outcome.Succeeded() || ctx.Err() == nil {
-			t.Errorf("got %+v; the context is left: %v", outcome, ctx.Err())
+		if outcome := attempts.End(ctx, &attempt, 1, nil); !outcome.Succeeded() || ctx.Err() == nil {
+			t.Errorf("got %+v; the context ended with %v", outcome, ctx.Err())
 		}
 	})
 }

@@ -20,8 +20,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// world is an operator without a cluster: it makes passes over one object, and
-// keeps what they store. Every pass starts from what is stored, as after a crash.
+// world is an engine without a cluster: it makes passes over one object, and keeps
+// the records that they store. Every pass starts from the stored records, as after a
+// crash.
 type world struct {
 	t         *testing.T
 	reason    cause.Reason
@@ -29,11 +30,11 @@ type world struct {
 	before    func(ctx context.Context) error
 	stored    map[string]*storage.Record
 	began     time.Time
-	// log is what has happened, with the seconds since the beginning.
+	// log lists what has happened, with the seconds since the start.
 	log []string
 }
 
-// inBubble runs a test in which time passes only when everybody waits for it.
+// inBubble runs a test in a synctest bubble.
 func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +46,7 @@ func (w *world) note(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%ds ", int(time.Since(w.began).Seconds()))+fmt.Sprintf(format, args...))
 }
 
-// handlers are declarations of creation handlers.
+// handler declares a creation handler.
 func (w *world) handler(id string, fn handler.ChangeFunc, options ...handler.CreateOption) *handler.Declaration {
 	w.t.Helper()
 	d, err := handler.Create(selector.New("kopfexamples"), handler.Function{Change: fn}, append([]handler.CreateOption{handler.ID(id)}, options...)...)
@@ -55,7 +56,7 @@ func (w *world) handler(id string, fn handler.ChangeFunc, options ...handler.Cre
 	return d
 }
 
-// begin is the state of things at the beginning of a pass.
+// begin returns the runner and the progress of a new pass.
 func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution.Progress) {
 	progress := execution.NewProgress(func(id string) *storage.Record { return w.stored[id] })
 	for _, d := range handlers {
@@ -74,13 +75,14 @@ func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution
 			return ctx, handler.CallContext{Body: object.NewBody(nil)}
 		},
 		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
-			w.note("%s: %s", d.ID, verdict(o))
+			w.note("%s: %s", d.ID, describe(o))
 		},
 	}
 	return runner, progress
 }
 
-func verdict(o execution.Outcome) string {
+// describe returns an outcome as it appears in the log.
+func describe(o execution.Outcome) string {
 	switch {
 	case o.Ignored != nil:
 		return "ignored " + o.Ignored.Error()
@@ -93,7 +95,7 @@ func verdict(o execution.Outcome) string {
 	}
 }
 
-// pass makes one pass, and stores what has come of it.
+// pass makes one pass, and stores the records.
 func (w *world) pass(ctx context.Context, handlers ...*handler.Declaration) (*execution.Runner, *execution.Progress, error) {
 	runner, progress := w.begin(handlers)
 	err := runner.Run(ctx, handlers)
@@ -109,8 +111,8 @@ func (w *world) store(progress *execution.Progress) {
 	progress.MarkStored()
 }
 
-// cycle makes passes until all handlers have finished, and waits in between as
-// it is told to.
+// cycle makes passes until all handlers have finished, and waits in between for as
+// long as the progress says.
 func (w *world) cycle(handlers ...*handler.Declaration) *execution.Progress {
 	w.t.Helper()
 	for range 10 {
@@ -118,14 +120,14 @@ func (w *world) cycle(handlers ...*handler.Declaration) *execution.Progress {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		wake, waiting := progress.NextDelay()
+		delay, waiting := progress.NextDelay()
 		if waiting == progress.Done() {
 			w.t.Fatalf("done: %v, waiting: %v", progress.Done(), waiting)
 		}
 		if !waiting {
 			return progress
 		}
-		time.Sleep(wake)
+		time.Sleep(delay)
 	}
 	w.t.Fatalf("the cycle does not end:\n%s", lines(w.log))
 	return nil

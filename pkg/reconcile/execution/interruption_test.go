@@ -11,11 +11,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// When the engine ends the run inside of a handler, that handler's attempt does
-// not count, but what its sub-handlers have done does.
-func TestTheRunIsEndedInsideOfASubhandler(t *testing.T) {
+// When the engine ends the run within a handler, that handler's attempt does not
+// count, but the finished attempts of its sub-handlers do.
+func TestRunEndsWithinASubhandler(t *testing.T) {
 	stop := errors.New("stop")
-	for name, inPlace := range map[string]bool{"that the framework executes": false, "that the handler executes": true} {
+	for name, inPlace := range map[string]bool{"executed by the framework": false, "executed by the handler": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				calls := 0
@@ -25,12 +25,12 @@ func TestTheRunIsEndedInsideOfASubhandler(t *testing.T) {
 					}
 					return nil
 				}
-				inner := parent(family{"c": failing(0, nil), "d": failing(0, nil)})
+				inner := parent(subs{"c": failing(0, nil), "d": failing(0, nil)})
 				a := w.handler("a", func(ctx context.Context, c *handler.Change) error {
 					c.Subhandler("b", inner)
 					if inPlace {
 						if err := c.Execute(ctx); err != nil {
-							_ = c.Execute(ctx) // it is of no use to insist
+							_ = c.Execute(ctx) // a second try has no effect
 							return handler.Permanent(err)
 						}
 					}
@@ -50,11 +50,11 @@ func TestTheRunIsEndedInsideOfASubhandler(t *testing.T) {
 	}
 }
 
-func TestACancelledSubhandlerDoesNotCount(t *testing.T) {
+func TestCancelledSubhandlerAttemptDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		a := w.handler("a", parent(family{"x": failing(0, nil), "y": working}), handler.Retries(1))
+		a := w.handler("a", parent(subs{"x": failing(0, nil), "y": working}), handler.Retries(1))
 		_, _, err := w.pass(ctx, a)
 		if !errors.Is(err, execution.ErrCancelled) || w.stored["a"].Retries != 0 || w.stored["a/y"].Retries != 0 || !w.stored["a/x"].Success {
 			t.Errorf("got %v, %+v, %+v", err, w.stored["a"], w.stored["a/y"])
@@ -64,17 +64,17 @@ func TestACancelledSubhandlerDoesNotCount(t *testing.T) {
 	})
 }
 
-// What is stored in the middle of a handler (a checkpoint) refers to the
-// sub-handlers already: they could not be found otherwise after a crash.
-func TestACheckpointInsideOfAHandler(t *testing.T) {
+// A checkpoint within a handler already refers to the sub-handlers: their records could
+// not be found after a crash otherwise.
+func TestCheckpointWithinAHandler(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		a := w.handler("a", parent(family{"x": failing(0, nil), "y": func(context.Context, *handler.Change) error { panic("crash") }}))
+		a := w.handler("a", parent(subs{"x": failing(0, nil), "y": func(context.Context, *handler.Change) error { panic("crash") }}))
 		runner, progress := w.begin([]*handler.Declaration{a})
 		calls := 0
 		runner.BeforeAttempt = func(ctx context.Context) error {
 			if calls++; calls == 3 {
 				if _, limited := ctx.Deadline(); limited {
-					t.Error("the write has only as much time as the handler")
+					t.Error("the handler's timeout limits the write")
 				}
 				w.store(progress)
 			}
@@ -92,16 +92,16 @@ func TestACheckpointInsideOfAHandler(t *testing.T) {
 	})
 }
 
-// A filter is the developer's code too.
-func TestAFilterOfASubhandlerMayPanic(t *testing.T) {
-	for name, inPlace := range map[string]bool{"that the framework asks": false, "that the handler asks": true} {
+// Filters are user code, too.
+func TestPanicInAFilterOfASubhandler(t *testing.T) {
+	for name, inPlace := range map[string]bool{"called by the framework": false, "called by the handler": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(_ *testing.T, w *world) {
-				broken := true
+				first := true
 				w.cycle(w.handler("a", func(ctx context.Context, c *handler.Change) error {
 					c.Subhandler("x", failing(0, nil), handler.When(func(handler.Arguments) bool {
-						if broken {
-							broken = false
+						if first {
+							first = false
 							panic("oops")
 						}
 						return true

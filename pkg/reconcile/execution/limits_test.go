@@ -12,7 +12,7 @@ import (
 
 var errNetwork = errors.New("network")
 
-// failing fails a number of times, then succeeds.
+// failing returns a handler that fails a number of times, and then succeeds.
 func failing(times int, err error) handler.ChangeFunc {
 	return func(context.Context, *handler.Change) error {
 		if times--; times >= 0 {
@@ -22,7 +22,7 @@ func failing(times int, err error) handler.ChangeFunc {
 	}
 }
 
-// working takes an hour; if it is not allowed that, it returns why.
+// working takes an hour, or returns the error of its context.
 func working(ctx context.Context, _ *handler.Change) error {
 	select {
 	case <-time.After(time.Hour):
@@ -32,7 +32,7 @@ func working(ctx context.Context, _ *handler.Change) error {
 	}
 }
 
-func TestAttempts(t *testing.T) {
+func TestOutcomesOfAttempts(t *testing.T) {
 	type options = []handler.CreateOption
 	temporary := func(delay time.Duration) error { return handler.Temporary(errNetwork, delay) }
 	tests := map[string]struct {
@@ -40,17 +40,17 @@ func TestAttempts(t *testing.T) {
 		options options
 		want    []string
 	}{
-		"it succeeds": {failing(0, nil), nil, []string{"0s a: succeeded"}},
+		"success": {failing(0, nil), nil, []string{"0s a: succeeded"}},
 		"regular errors are retried after the backoff of the settings": {
 			failing(2, errNetwork), nil,
 			[]string{"0s a: again in 1m0s, network", "60s a: again in 1m0s, network", "120s a: succeeded"},
 		},
-		"or after that of the handler": {
+		"the backoff of the handler wins": {
 			failing(1, errNetwork),
 			options{handler.Backoff(10 * time.Second)},
 			[]string{"0s a: again in 10s, network", "10s a: succeeded"},
 		},
-		"or at once": {
+		"a backoff of zero retries at once": {
 			failing(1, errNetwork),
 			options{handler.Backoff(0)},
 			[]string{"0s a: again in 0s, network", "0s a: succeeded"},
@@ -58,36 +58,36 @@ func TestAttempts(t *testing.T) {
 		"temporary errors are retried after their delay": {
 			failing(1, temporary(5*time.Second)), nil, []string{"0s a: again in 5s, network", "5s a: succeeded"},
 		},
-		"also where errors are permanent": {
+		"temporary errors are retried under ErrorsPermanent, too": {
 			failing(1, temporary(5*time.Second)),
 			options{handler.Errors(handler.ErrorsPermanent)},
 			[]string{"0s a: again in 5s, network", "5s a: succeeded"},
 		},
-		"also where errors are ignored": {
+		"temporary errors are retried under ErrorsIgnored, too": {
 			failing(1, temporary(5*time.Second)),
 			options{handler.Errors(handler.ErrorsIgnored)},
 			[]string{"0s a: again in 5s, network", "5s a: succeeded"},
 		},
-		"also inside of other errors": {
+		"wrapped temporary errors are retried, too": {
 			failing(1, fmt.Errorf("pod: %w", temporary(time.Second))), nil,
 			[]string{"0s a: again in 1s, pod: network", "1s a: succeeded"},
 		},
-		"a delay into the past is none": {
+		"a negative delay counts as none": {
 			failing(1, temporary(-time.Second)), nil, []string{"0s a: again in 0s, network", "0s a: succeeded"},
 		},
-		"permanent errors end it": {
+		"permanent errors are final": {
 			failing(1, handler.Permanent(errNetwork)), nil, []string{"0s a: failed, network"},
 		},
-		"also where errors are ignored, permanently": {
+		"permanent errors are final under ErrorsIgnored, too": {
 			failing(1, handler.Permanent(errNetwork)), options{handler.Errors(handler.ErrorsIgnored)}, []string{"0s a: failed, network"},
 		},
-		"regular errors end it where they are permanent": {
+		"regular errors are final under ErrorsPermanent": {
 			failing(1, errNetwork), options{handler.Errors(handler.ErrorsPermanent)}, []string{"0s a: failed, network"},
 		},
-		"regular errors do not count where they are ignored": {
+		"regular errors count as success under ErrorsIgnored": {
 			failing(1, errNetwork), options{handler.Errors(handler.ErrorsIgnored)}, []string{"0s a: ignored network"},
 		},
-		"the last attempt is the last": {
+		"no attempts are left": {
 			failing(9, errNetwork),
 			options{handler.Retries(2)},
 			[]string{"0s a: again in 1m0s, network", "60s a: failed, handler a has used up its 2 attempts: network"},
@@ -95,30 +95,30 @@ func TestAttempts(t *testing.T) {
 		"the last attempt may succeed": {
 			failing(1, errNetwork), options{handler.Retries(2)}, []string{"0s a: again in 1m0s, network", "60s a: succeeded"},
 		},
-		"no attempt is allowed": {
+		"no attempts are allowed": {
 			failing(0, nil), options{handler.Retries(0)}, []string{"0s a: failed, handler a has used up its 0 attempts"},
 		},
-		"an attempt that would come too late is not waited for": {
+		"a next attempt after the timeout is not waited for": {
 			failing(9, errNetwork),
 			options{handler.Timeout(90 * time.Second)},
 			[]string{"0s a: again in 1m0s, network", "60s a: failed, handler a has timed out after 1m30s: network"},
 		},
-		"an attempt at the very end would be too late": {
+		"a next attempt exactly at the timeout is too late": {
 			failing(9, errNetwork),
 			options{handler.Timeout(60 * time.Second)},
 			[]string{"0s a: failed, handler a has timed out after 1m0s: network"},
 		},
-		"the time is up during an attempt": {
+		"the timeout expires during an attempt": {
 			working,
 			options{handler.Timeout(30 * time.Second)},
 			[]string{"30s a: failed, handler a has timed out after 30s: context deadline exceeded"},
 		},
-		"who makes it in spite of that has made it": {
+		"a success after the timeout is a success": {
 			func(context.Context, *handler.Change) error { time.Sleep(time.Hour); return nil },
 			options{handler.Timeout(30 * time.Second)},
 			[]string{"3600s a: succeeded"},
 		},
-		"the time of an attempt counts from the first one": {
+		"the timeout counts from the first attempt": {
 			func(ctx context.Context, c *handler.Change) error {
 				if c.Retry() == 0 {
 					return temporary(20 * time.Second)
@@ -136,12 +136,12 @@ func TestAttempts(t *testing.T) {
 				return nil
 			}, nil, []string{"0s a: again in 1m0s, panic: oops", "60s a: succeeded"},
 		},
-		"a panic is permanent where errors are": {
+		"a panic is final under ErrorsPermanent": {
 			func(context.Context, *handler.Change) error { panic(errNetwork) },
 			options{handler.Errors(handler.ErrorsPermanent)},
 			[]string{"0s a: failed, panic: network"},
 		},
-		"a result that no status can keep fails": {
+		"a result that cannot be stored in the status is an error": {
 			func(_ context.Context, c *handler.Change) error { c.SetResult(make(chan int)); return nil }, nil,
 			[]string{"0s a: failed, the result cannot be stored in the status: a value of type chan int cannot be expressed as JSON: json: unsupported type: chan int"},
 		},
@@ -156,7 +156,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-func TestTheHandlerIsToldHowFarItIs(t *testing.T) {
+func TestArgumentsOfAttempts(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		began := time.Now().UTC().Truncate(time.Microsecond)
 		d := w.handler("a", func(_ context.Context, c *handler.Change) error {
@@ -180,19 +180,19 @@ func TestTheHandlerIsToldHowFarItIs(t *testing.T) {
 	})
 }
 
-// The pause is a promise that outlives the process.
-func TestAPauseIsStored(t *testing.T) {
+// The delay survives a restart.
+func TestDelayIsStored(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		d := w.handler("a", failing(1, handler.Temporary(errNetwork, 90*time.Minute)))
 		_, progress, err := w.pass(t.Context(), d)
-		wake, waiting := progress.NextDelay()
-		if err != nil || wake != 90*time.Minute || !waiting || w.stored["a"].Message != "network" {
-			t.Errorf("got %s, %v, %+v, %v", wake, waiting, w.stored["a"], err)
+		delay, waiting := progress.NextDelay()
+		if err != nil || delay != 90*time.Minute || !waiting || w.stored["a"].Message != "network" {
+			t.Errorf("got %s, %v, %+v, %v", delay, waiting, w.stored["a"], err)
 		}
 		time.Sleep(time.Hour)
 		runner, progress, err := w.pass(t.Context(), d)
-		if wake, _ := progress.NextDelay(); err != nil || wake != 30*time.Minute || runner.Attempts != 0 || len(progress.Dirty()) != 0 {
-			t.Errorf("got %s, %d attempts, %v", wake, runner.Attempts, err)
+		if delay, _ := progress.NextDelay(); err != nil || delay != 30*time.Minute || runner.Attempts != 0 || len(progress.Dirty()) != 0 {
+			t.Errorf("got %s, %d attempts, %v", delay, runner.Attempts, err)
 		}
 	})
 }

@@ -21,35 +21,35 @@ func progressOf(records map[string]*storage.Record) *execution.Progress {
 	return execution.NewProgress(func(id string) *storage.Record { return records[id] })
 }
 
-func TestEnter(t *testing.T) {
+func TestInclude(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now().UTC()
 		before := now.Add(-time.Hour)
 		stored := func(purpose cause.Reason) *storage.Record {
 			return &storage.Record{Started: before, Purpose: purpose, Retries: 2, Message: "m"}
 		}
-		scratch := storage.Record{Started: now, Purpose: cause.Update}
-		goesOn := storage.Record{Started: before, Purpose: cause.Update, Retries: 2, Message: "m"}
+		fresh := storage.Record{Started: now, Purpose: cause.Update}
+		continued := storage.Record{Started: before, Purpose: cause.Update, Retries: 2, Message: "m"}
 		tests := map[string]struct {
-			stored  *storage.Record
-			keep    bool
-			want    storage.Record
-			touched bool
+			stored *storage.Record
+			keep   bool
+			want   storage.Record
+			dirty  bool
 		}{
-			"nothing is stored":                     {nil, false, scratch, true},
-			"nothing is stored that could be kept":  {nil, true, scratch, true},
-			"it goes on for the same purpose":       {stored(cause.Update), false, goesOn, false},
-			"it begins anew for another purpose":    {stored(cause.Create), false, scratch, true},
-			"it goes on in spite of another one":    {stored(cause.Create), true, goesOn, true},
-			"it goes on if nobody knows for what":   {stored(""), false, goesOn, true},
-			"what never began cannot go on":         {&storage.Record{Purpose: cause.Update}, false, scratch, true},
-			"what never began elsewhere cannot too": {&storage.Record{Purpose: cause.Create}, true, scratch, true},
+			"nothing is stored":                         {nil, false, fresh, true},
+			"nothing is stored that could be kept":      {nil, true, fresh, true},
+			"the same purpose continues":                {stored(cause.Update), false, continued, false},
+			"another purpose starts from scratch":       {stored(cause.Create), false, fresh, true},
+			"another purpose continues if kept":         {stored(cause.Create), true, continued, true},
+			"no purpose continues":                      {stored(""), false, continued, true},
+			"a record without a start is not continued": {&storage.Record{Purpose: cause.Update}, false, fresh, true},
+			"nor is it if kept for another purpose":     {&storage.Record{Purpose: cause.Create}, true, fresh, true},
 		}
 		for name, test := range tests {
 			progress := progressOf(map[string]*storage.Record{"a": test.stored})
 			got := progress.Include("a", cause.Update, test.keep)
-			if !got.Record.Equal(&test.want) || (len(progress.Dirty()) > 0) != test.touched {
-				t.Errorf("%s: got %+v, touched %v", name, got.Record, progress.Dirty())
+			if !got.Record.Equal(&test.want) || (len(progress.Dirty()) > 0) != test.dirty {
+				t.Errorf("%s: got %+v, dirty %v", name, got.Record, progress.Dirty())
 			}
 			if got.Stored() != test.stored {
 				t.Errorf("%s: the stored record became %+v", name, got.Stored())
@@ -58,7 +58,7 @@ func TestEnter(t *testing.T) {
 	})
 }
 
-func TestWhatIsStoredTellsAboutOpenCycles(t *testing.T) {
+func TestStoredRecordsShowOpenCycles(t *testing.T) {
 	then := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	progress := progressOf(map[string]*storage.Record{
 		"a":   {Started: then, Purpose: cause.Create, Subrefs: []string{"a/x", "a/y"}},
@@ -67,26 +67,26 @@ func TestWhatIsStoredTellsAboutOpenCycles(t *testing.T) {
 		"c":   {Started: then.Add(time.Minute)},
 	})
 	if progress.HasLeftovers() || progress.Has("a/x") {
-		t.Error("records were read before anybody asked")
+		t.Error("records were loaded before they were needed")
 	}
 	for _, id := range []string{"a", "b", "c", "d"} {
 		progress.Load(id)
 	}
 	tests := map[string]struct{ got, want any }{
-		"what was found":                    {progress.Stored(), []string{"a", "a/x", "b", "c"}},
-		"what is known":                     {progress.IDs(), []string{"a", "a/x", "a/y", "b", "c", "d"}},
-		"a sub-handler":                     {progress.Has("a/y"), true},
-		"somebody else's":                   {progress.Has("e"), false},
-		"something is left":                 {progress.HasLeftovers(), true},
+		"stored ids":                        {progress.Stored(), []string{"a", "a/x", "b", "c"}},
+		"all ids":                           {progress.IDs(), []string{"a", "a/x", "a/y", "b", "c", "d"}},
+		"a sub-handler is known":            {progress.Has("a/y"), true},
+		"another id is unknown":             {progress.Has("e"), false},
+		"there are leftovers":               {progress.HasLeftovers(), true},
 		"a creation is open":                {progress.HasOpen(cause.Create), true},
-		"no deletion is":                    {progress.HasOpen(cause.Delete), false},
-		"since then":                        {progress.HasStartedBy(then), true},
-		"since before":                      {progress.HasStartedBy(then.Add(-1)), false},
-		"an update gives the creation up":   {progress.Superseded(cause.Update), map[cause.Reason]int{cause.Create: 2}},
-		"a creation gives the update up":    {progress.Superseded(cause.Create), map[cause.Reason]int{cause.Update: 1}},
-		"nobody takes part yet":             {progress.Dirty(), []string{}},
-		"so nobody is waited for":           {progress.Done(), true},
-		"the stored record is the storages": {progress.Load("a").Stored().Purpose, cause.Create},
+		"no deletion is open":               {progress.HasOpen(cause.Delete), false},
+		"a record was started by then":      {progress.HasStartedBy(then), true},
+		"no record was started before":      {progress.HasStartedBy(then.Add(-1)), false},
+		"an update supersedes the creation": {progress.Superseded(cause.Update), map[cause.Reason]int{cause.Create: 2}},
+		"a creation supersedes the update":  {progress.Superseded(cause.Create), map[cause.Reason]int{cause.Update: 1}},
+		"no handler is included yet":        {progress.Dirty(), []string{}},
+		"so no handler is waited for":       {progress.Done(), true},
+		"the stored record":                 {progress.Load("a").Stored().Purpose, cause.Create},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestWhatIsStoredTellsAboutOpenCycles(t *testing.T) {
 	}
 }
 
-func TestWake(t *testing.T) {
+func TestNextDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := func(pause time.Duration) *storage.Record {
 			return &storage.Record{Started: time.Now(), Purpose: cause.Create, Delayed: time.Now().Add(pause)}
@@ -105,35 +105,34 @@ func TestWake(t *testing.T) {
 		done := &storage.Record{Started: time.Now(), Purpose: cause.Create, Success: true}
 		tests := map[string]struct {
 			records map[string]*storage.Record
-			wake    time.Duration
+			delay   time.Duration
 			waiting bool
 		}{
-			"nobody takes part":                {nil, 0, false},
-			"all have finished":                {map[string]*storage.Record{"a": done}, 0, false},
-			"one is due":                       {map[string]*storage.Record{"a": done, "b": in(-time.Second)}, 0, true},
-			"one waits":                        {map[string]*storage.Record{"a": done, "b": in(time.Minute)}, time.Minute, true},
-			"the first of several":             {map[string]*storage.Record{"a": in(time.Hour), "b": in(time.Minute)}, time.Minute, true},
-			"one is due while the other waits": {map[string]*storage.Record{"a": in(time.Hour), "b": in(0)}, 0, true},
+			"no handler is included":         {nil, 0, false},
+			"all have finished":              {map[string]*storage.Record{"a": done}, 0, false},
+			"one is due":                     {map[string]*storage.Record{"a": done, "b": in(-time.Second)}, 0, true},
+			"one waits":                      {map[string]*storage.Record{"a": done, "b": in(time.Minute)}, time.Minute, true},
+			"the first of several is due":    {map[string]*storage.Record{"a": in(time.Hour), "b": in(time.Minute)}, time.Minute, true},
+			"one is due while another waits": {map[string]*storage.Record{"a": in(time.Hour), "b": in(0)}, 0, true},
 		}
 		for name, test := range tests {
 			progress := progressOf(test.records)
 			for id := range test.records {
 				progress.Include(id, cause.Create, false)
 			}
-			if wake, waiting := progress.NextDelay(); wake != test.wake || waiting != test.waiting || progress.Done() == waiting {
-				t.Errorf("%s: got %s, %v", name, wake, waiting)
+			if delay, waiting := progress.NextDelay(); delay != test.delay || waiting != test.waiting || progress.Done() == waiting {
+				t.Errorf("%s: got %s, %v", name, delay, waiting)
 			}
 		}
 	})
 }
 
-// Who was not called for this change keeps what is stored of him, and holds
-// nobody up.
-func TestHandlersThatTakeNoPartAreLeftAlone(t *testing.T) {
+// Handlers that are not included keep their stored records, and are not waited for.
+func TestHandlersThatAreNotIncludedAreLeftAlone(t *testing.T) {
 	progress := progressOf(map[string]*storage.Record{"a": {Started: time.Now(), Purpose: cause.Create}})
 	progress.Load("a")
 	progress.Include("b", cause.Create, false)
-	progress.Fail("b", errors.New("refused"))
+	progress.Fail("b", errors.New("rejected"))
 	if !progress.Done() || !slices.Equal(progress.Dirty(), []string{"b"}) {
 		t.Errorf("got %v", progress.Dirty())
 	}
@@ -142,7 +141,7 @@ func TestHandlersThatTakeNoPartAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A success turns into a failure when the API server refuses its result.
+// A success becomes a failure when the API server rejects the handler's edit.
 func TestFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		progress := progressOf(map[string]*storage.Record{"a": {Started: time.Now(), Purpose: cause.Create, Success: true}})
@@ -155,14 +154,14 @@ func TestFail(t *testing.T) {
 	})
 }
 
-func TestPersisted(t *testing.T) {
+func TestMarkStored(t *testing.T) {
 	progress := progressOf(nil)
 	state := progress.Include("a", cause.Create, false)
 	progress.MarkStored()
 	if len(progress.Dirty()) != 0 || state.Stored() == nil || state.Stored() == &state.Record {
 		t.Errorf("got %v, %+v", progress.Dirty(), state.Stored())
 	}
-	progress.Fail("a", errors.New("refused"))
+	progress.Fail("a", errors.New("rejected"))
 	if !slices.Equal(progress.Dirty(), []string{"a"}) || state.Stored().Failure {
 		t.Errorf("got %v, %+v", progress.Dirty(), state.Stored())
 	}

@@ -30,7 +30,7 @@ func TestLifecycles(t *testing.T) {
 		"as soon as possible": {lifecycles.AsSoonAsPossible, []string{
 			"0s a: again in 10s, network", "0s b: succeeded", "0s c: succeeded", "10s a: succeeded",
 		}},
-		"one that calls nobody but the last": {
+		"the last one only": {
 			func(due []lifecycles.Due) []lifecycles.Due { return due[max(0, len(due)-1):] },
 			[]string{"0s c: succeeded", "0s b: succeeded", "0s a: again in 10s, network", "10s a: succeeded"},
 		},
@@ -47,7 +47,7 @@ func TestLifecycles(t *testing.T) {
 	}
 }
 
-func TestHandlersThatHaveFinishedAreNotCalledAgain(t *testing.T) {
+func TestFinishedHandlersAreNotCalledAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.stored["a"] = &storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Success: true}
 		w.stored["b"] = &storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Failure: true}
@@ -60,7 +60,7 @@ func TestHandlersThatHaveFinishedAreNotCalledAgain(t *testing.T) {
 	})
 }
 
-func TestContributions(t *testing.T) {
+func TestEdits(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		runner, _, err := w.pass(t.Context(),
 			w.handler("nothing", failing(0, nil)),
@@ -90,9 +90,8 @@ func TestContributions(t *testing.T) {
 	})
 }
 
-// Before a handler is called, the engine may want to store what is done, or to
-// stop.
-func TestTheEngineMayEndTheRunBeforeEveryAttempt(t *testing.T) {
+// Before an attempt, the engine may store a checkpoint, or stop.
+func TestEngineMayEndTheRunBeforeAnAttempt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		stop := errors.New("stop")
 		calls := 0
@@ -107,17 +106,17 @@ func TestTheEngineMayEndTheRunBeforeEveryAttempt(t *testing.T) {
 		if !errors.Is(err, stop) || runner.Attempts != 1 || progress.Done() {
 			t.Errorf("got %v, %d attempts", err, runner.Attempts)
 		}
-		if wake, waiting := progress.NextDelay(); wake != 0 || !waiting {
-			t.Errorf("got %v, %v", wake, waiting)
+		if delay, waiting := progress.NextDelay(); delay != 0 || !waiting {
+			t.Errorf("got %v, %v", delay, waiting)
 		}
 		w.cycle(a, b)
 		w.expect("0s a: succeeded", "0s b: succeeded")
 	})
 }
 
-// An operator that stops cancels its handlers. What they then return says nothing
-// about their work.
-func TestACancelledAttemptDoesNotCount(t *testing.T) {
+// An operator that stops cancels its handlers. The errors that they return then say
+// nothing about their work.
+func TestCancelledAttemptDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(30*time.Second, func() { cancel(errors.New("the operator is stopping")) })
@@ -131,7 +130,7 @@ func TestACancelledAttemptDoesNotCount(t *testing.T) {
 	})
 }
 
-func TestWhoSucceedsWhileHeIsCancelledHasSucceeded(t *testing.T) {
+func TestSuccessAfterCancellationCounts(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -142,9 +141,9 @@ func TestWhoSucceedsWhileHeIsCancelledHasSucceeded(t *testing.T) {
 	})
 }
 
-// The context of the call is the one that the engine has prepared, limited by
-// the handler's timeout.
-func TestTheContextOfACall(t *testing.T) {
+// The context of a call is the one that the engine has prepared, limited by the
+// handler's timeout.
+func TestContextOfACall(t *testing.T) {
 	type key struct{}
 	inBubble(t, func(t *testing.T, w *world) {
 		d := w.handler("a", func(ctx context.Context, c *handler.Change) error {
@@ -166,7 +165,7 @@ func TestTheContextOfACall(t *testing.T) {
 	})
 }
 
-func TestResult(t *testing.T) {
+func TestNormalizeResult(t *testing.T) {
 	if got, err := execution.NormalizeResult([]string{"a"}); err != nil || !reflect.DeepEqual(got, []any{"a"}) {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -3,6 +3,7 @@ package execution_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -13,31 +14,22 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// parent registers the sub-handlers, and leaves their execution to the framework.
-func parent(children map[string]handler.ChangeFunc, options ...handler.SubhandlerOption) handler.ChangeFunc {
+// parent returns a handler that registers the sub-handlers, and leaves their
+// execution to the framework.
+func parent(functions subs, options ...handler.SubhandlerOption) handler.ChangeFunc {
 	return func(_ context.Context, c *handler.Change) error {
-		for _, id := range slices.Sorted(keys(children)) {
-			c.Subhandler(id, children[id], options...)
+		for _, id := range slices.Sorted(maps.Keys(functions)) {
+			c.Subhandler(id, functions[id], options...)
 		}
 		return nil
 	}
 }
 
-func keys(children map[string]handler.ChangeFunc) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for id := range children {
-			if !yield(id) {
-				return
-			}
-		}
-	}
-}
+type subs = map[string]handler.ChangeFunc
 
-type family = map[string]handler.ChangeFunc
-
-func TestSubhandlersAreHandlersOfTheirOwn(t *testing.T) {
+func TestSubhandlersHaveTheirOwnRecords(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		w.cycle(w.handler("a", parent(family{
+		w.cycle(w.handler("a", parent(subs{
 			"x": failing(1, handler.Temporary(errNetwork, 10*time.Second)),
 			"y": failing(0, nil),
 			"z": failing(1, handler.Permanent(errNetwork)),
@@ -59,7 +51,7 @@ func TestSubhandlersAreHandlersOfTheirOwn(t *testing.T) {
 func TestSubhandlersHaveSubhandlers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		progress := w.cycle(
-			w.handler("a", parent(family{"b": parent(family{"c": failing(1, handler.Temporary(errNetwork, time.Second)), "d": failing(0, nil)})})),
+			w.handler("a", parent(subs{"b": parent(subs{"c": failing(1, handler.Temporary(errNetwork, time.Second)), "d": failing(0, nil)})})),
 			w.handler("z", failing(0, nil)),
 		)
 		w.expect(
@@ -74,17 +66,17 @@ func TestSubhandlersHaveSubhandlers(t *testing.T) {
 				t.Errorf("%s refers to %v", id, got)
 			}
 		}
-		// Whoever purges the records finds them without calling anybody.
+		// All records are found for purging without a call of any handler.
 		if got := progress.IDs(); !slices.Equal(got, []string{"a", "a/b", "a/b/c", "a/b/d", "z"}) {
 			t.Errorf("got %v", got)
 		}
 	})
 }
 
-func TestTheLifecycleIsThatOfSubhandlersToo(t *testing.T) {
+func TestLifecycleAppliesToSubhandlers(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.lifecycle = lifecycles.OneByOne
-		w.cycle(w.handler("a", parent(family{"x": failing(0, nil), "y": failing(0, nil)})))
+		w.cycle(w.handler("a", parent(subs{"x": failing(0, nil), "y": failing(0, nil)})))
 		w.expect(
 			"0s a/x: succeeded", "0s a: again in 0s, some sub-handlers are not done yet",
 			"0s a/y: succeeded", "0s a: succeeded",
@@ -111,9 +103,8 @@ func TestExecuteRunsSubhandlersInPlace(t *testing.T) {
 	})
 }
 
-// A handler that takes no notice of its sub-handlers does not succeed without
-// them.
-func TestUnfinishedSubhandlersAreNotForgotten(t *testing.T) {
+// A handler that ignores the error of Execute does not succeed before its sub-handlers.
+func TestUnfinishedSubhandlersDelayTheirParent(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		x := failing(1, handler.Temporary(errNetwork, time.Second))
 		w.cycle(w.handler("a", func(ctx context.Context, c *handler.Change) error {
@@ -128,15 +119,15 @@ func TestUnfinishedSubhandlersAreNotForgotten(t *testing.T) {
 	})
 }
 
-// Nobody calls the sub-handlers of a handler that has given up: nobody must wait
-// for them either, or the object would be held for nothing.
-func TestSubhandlersAreNotWaitedForWithoutTheirParent(t *testing.T) {
+// The sub-handlers of a failed handler are not called again, so they must not be waited
+// for, either: the object would be held for nothing.
+func TestSubhandlersAreNotWaitedForAfterTheirParent(t *testing.T) {
 	tests := map[string]struct {
 		fn      func(ctx context.Context, c *handler.Change) error
 		options []handler.CreateOption
 		want    []string
 	}{
-		"it fails for good": {
+		"it fails permanently": {
 			func(ctx context.Context, c *handler.Change) error {
 				_ = c.Execute(ctx)
 				return handler.Permanent(errNetwork)
@@ -145,7 +136,7 @@ func TestSubhandlersAreNotWaitedForWithoutTheirParent(t *testing.T) {
 				"0s a/x/y: again in 1h0m0s, network", "0s a/x: again in 1h0m0s, some sub-handlers are not done yet", "0s a: failed, network",
 			},
 		},
-		"its time would be up": {
+		"its timeout would expire": {
 			func(ctx context.Context, c *handler.Change) error { return c.Execute(ctx) },
 			[]handler.CreateOption{handler.Timeout(time.Minute)},
 			[]string{
@@ -153,7 +144,7 @@ func TestSubhandlersAreNotWaitedForWithoutTheirParent(t *testing.T) {
 				"0s a: failed, handler a has timed out after 1m0s: some sub-handlers are not done yet",
 			},
 		},
-		"its attempts are used up": {
+		"it has no attempts left": {
 			func(ctx context.Context, c *handler.Change) error { return c.Execute(ctx) },
 			[]handler.CreateOption{handler.Retries(1)},
 			[]string{
@@ -166,7 +157,7 @@ func TestSubhandlersAreNotWaitedForWithoutTheirParent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {
 				progress := w.cycle(w.handler("a", func(ctx context.Context, c *handler.Change) error {
-					c.Subhandler("x", parent(family{"y": failing(9, handler.Temporary(errNetwork, time.Hour))}))
+					c.Subhandler("x", parent(subs{"y": failing(9, handler.Temporary(errNetwork, time.Hour))}))
 					return test.fn(ctx, c)
 				}, test.options...))
 				w.note("over")
@@ -181,7 +172,7 @@ func TestSubhandlersAreNotWaitedForWithoutTheirParent(t *testing.T) {
 
 func TestSubhandlersHaveTheirOwnLimits(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.cycle(w.handler("a", parent(family{"x": failing(9, errNetwork)}, handler.Retries(2), handler.Backoff(5*time.Second))))
+		w.cycle(w.handler("a", parent(subs{"x": failing(9, errNetwork)}, handler.Retries(2), handler.Backoff(5*time.Second))))
 		w.expect(
 			"0s a/x: again in 5s, network", "0s a: again in 5s, some sub-handlers are not done yet",
 			"5s a/x: failed, handler a/x has used up its 2 attempts: network", "5s a: succeeded",
@@ -189,10 +180,10 @@ func TestSubhandlersHaveTheirOwnLimits(t *testing.T) {
 	})
 }
 
-// The time of a handler is up for its sub-handlers too.
-func TestTheTimeoutOfTheParentEndsItsSubhandlers(t *testing.T) {
+// The timeout of a handler limits its sub-handlers, too.
+func TestTimeoutOfTheParentEndsItsSubhandlers(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.cycle(w.handler("a", parent(family{"x": working, "y": failing(0, nil)}), handler.Timeout(30*time.Second)))
+		w.cycle(w.handler("a", parent(subs{"x": working, "y": failing(0, nil)}), handler.Timeout(30*time.Second)))
 		w.expect(
 			"30s a/x: failed, handler a has timed out after 30s: context deadline exceeded",
 			"30s a: failed, handler a has timed out after 30s",
@@ -201,13 +192,13 @@ func TestTheTimeoutOfTheParentEndsItsSubhandlers(t *testing.T) {
 }
 
 // A handler may give its sub-handlers less time than it has itself.
-func TestAContextOfTheHandlersOwnEndsItsSubhandlersOnly(t *testing.T) {
+func TestContextOfExecuteEndsSubhandlersOnly(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		hurry := true
+		first := true
 		w.cycle(w.handler("a", func(ctx context.Context, c *handler.Change) error {
 			c.Subhandler("x", working, handler.Backoff(time.Second))
-			if hurry {
-				hurry = false
+			if first {
+				first = false
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, time.Second)
 				defer cancel()
@@ -226,7 +217,7 @@ func TestMistakesInSubhandlersFailTheirParent(t *testing.T) {
 		fn   handler.ChangeFunc
 		want string
 	}{
-		"two of one id": {
+		"two with the same id": {
 			func(_ context.Context, c *handler.Change) error {
 				c.Subhandler("x", failing(0, nil))
 				c.Subhandler("x", failing(0, nil))
@@ -236,7 +227,7 @@ func TestMistakesInSubhandlersFailTheirParent(t *testing.T) {
 		"no function": {
 			func(_ context.Context, c *handler.Change) error { c.Subhandler("x", nil); return nil }, "there is no function to call",
 		},
-		"in place": {
+		"executed by the handler": {
 			func(ctx context.Context, c *handler.Change) error {
 				c.Subhandler("", failing(0, nil))
 				return c.Execute(ctx)
@@ -260,8 +251,8 @@ func TestMistakesInSubhandlersFailTheirParent(t *testing.T) {
 	}
 }
 
-// A handler that fails leaves its sub-handlers for the next time.
-func TestAFailingHandlerDoesNotBeginItsSubhandlers(t *testing.T) {
+// A handler that fails leaves its sub-handlers to its next attempt.
+func TestFailingHandlerDoesNotStartItsSubhandlers(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.cycle(w.handler("a", func(_ context.Context, c *handler.Change) error {
 			c.Subhandler("x", failing(0, nil))
@@ -274,14 +265,14 @@ func TestAFailingHandlerDoesNotBeginItsSubhandlers(t *testing.T) {
 	})
 }
 
-func TestSubhandlersContribute(t *testing.T) {
+func TestEditsOfSubhandlers(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		result := func(value any) handler.ChangeFunc {
 			return func(_ context.Context, c *handler.Change) error { c.SetResult(value); return nil }
 		}
 		runner, _, err := w.pass(t.Context(), w.handler("a", func(ctx context.Context, c *handler.Change) error {
 			c.SetResult("whole")
-			return parent(family{"x": result("part")})(ctx, c)
+			return parent(subs{"x": result("part")})(ctx, c)
 		}))
 		if err != nil || len(runner.Edits) != 2 || runner.Edits[0].ID != "a/x" || runner.Edits[1].Result != "whole" {
 			t.Errorf("got %+v, %v", runner.Edits, err)
