@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
-func TestDaemonsAndTimersAreCounted(t *testing.T) {
+func TestCounts(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		expect := func(when string, running, waiting daemons.Counts) {
 			t.Helper()
@@ -19,17 +19,17 @@ func TestDaemonsAndTimersAreCounted(t *testing.T) {
 				t.Errorf("%s: got daemons %+v, timers %+v", when, d, m)
 			}
 		}
-		stubborn := w.daemon("stubborn", w.deaf(time.Minute), handler.CancellationTimeout(time.Second))
-		patient := w.daemon("patient", w.polite, handler.InitialDelay(2*time.Second))
+		ignorant := w.daemon("ignorant", w.ignoringStops(time.Minute), handler.CancellationTimeout(time.Second))
+		delayed := w.daemon("delayed", w.untilStopped, handler.InitialDelay(2*time.Second))
 		timer := w.timer("timer", func(context.Context, *handler.Tick) error { return nil }, handler.Interval(time.Hour))
-		expect("at first", daemons.Counts{}, daemons.Counts{})
-		w.match(stubborn, patient, timer)
+		expect("in the beginning", daemons.Counts{}, daemons.Counts{})
+		w.match(ignorant, delayed, timer)
 		w.until(1)
 		expect("one runs", daemons.Counts{Running: 1, Waiting: 1}, daemons.Counts{Waiting: 1})
 		w.until(3)
 		expect("both run", daemons.Counts{Running: 2}, daemons.Counts{Waiting: 1})
 		w.match()
-		expect("they are to stop", daemons.Counts{Running: 1}, daemons.Counts{})
+		expect("they must stop", daemons.Counts{Running: 1}, daemons.Counts{})
 		w.until(10)
 		expect("one is abandoned", daemons.Counts{Abandoned: 1}, daemons.Counts{})
 		w.until(100)

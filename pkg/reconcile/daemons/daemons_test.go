@@ -9,17 +9,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-func TestADaemonLivesAsLongAsItsObject(t *testing.T) {
+func TestDaemonRunsAsLongAsItsObjectExists(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		d := w.daemon("a", w.polite)
+		d := w.daemon("a", w.untilStopped)
 		if !w.group.NeedsFinalizer(d) || w.group.HasRunningDaemons() {
-			t.Error("the finalizer must be there before the daemon")
+			t.Error("the finalizer is not required before the daemon starts")
 		}
 		w.match(d)
 		w.until(25)
-		w.pass(true) // a change is none of its business
+		w.pass(true) // a change does not affect it
 		if !w.group.NeedsFinalizer(d) || !w.group.HasRunningDaemons() {
-			t.Error("it holds the object")
+			t.Error("the daemon does not hold the object")
 		}
 		w.group.Stop(handler.StopDeleted)
 		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signalled", "25s pass")
@@ -27,12 +27,12 @@ func TestADaemonLivesAsLongAsItsObject(t *testing.T) {
 		w.pass(true)
 		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signalled", "25s pass")
 		if w.group.NeedsFinalizer(d) || w.group.HasRunningDaemons() {
-			t.Error("nobody is there any more")
+			t.Error("the stopped daemon holds the object")
 		}
 	})
 }
 
-func TestStages(t *testing.T) {
+func TestTerminationStages(t *testing.T) {
 	type options = []handler.DaemonOption
 	const s = time.Second
 	tests := map[string]struct {
@@ -42,57 +42,57 @@ func TestStages(t *testing.T) {
 	}{
 		"it stops by itself": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.polite },
+			func(w *world) handler.DaemonFunc { return w.untilStopped },
 			[]string{"5s stopped: deleted|signalled", "5s pass"},
 		},
 		"it stops within the backoff": {
 			options{handler.CancellationBackoff(50 * s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.deaf(50 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(50 * s) },
 			[]string{"50s returned: deleted|signalled", "50s pass"},
 		},
 		"it is cancelled after the backoff": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.obedient },
+			func(w *world) handler.DaemonFunc { return w.untilCancelled },
 			[]string{"6s cancelled: deleted|signalled|cancelled", "6s pass"},
 		},
 		"it is cancelled at once without a backoff": {
 			options{handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.obedient },
+			func(w *world) handler.DaemonFunc { return w.untilCancelled },
 			[]string{"5s cancelled: deleted|signalled|cancelled", "5s pass"},
 		},
 		"it returns within the timeout": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.deaf(8 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(8 * s) },
 			[]string{"8s returned: deleted|signalled|cancelled", "8s pass"},
 		},
 		"it is abandoned after backoff and timeout": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
 			[]string{"9s a: Abandoned", "9s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
 		},
 		"it is abandoned after the timeout": {
 			options{handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
 			[]string{"8s a: Abandoned", "8s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
 		},
 		"it is abandoned at once": {
 			options{handler.CancellationTimeout(0)},
-			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
 			[]string{"5s a: Abandoned", "5s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
 		},
 		"it is waited for without end": {
 			nil,
-			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
 			[]string{"65s a: Stopping", "125s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
 		},
 		"it is waited for after the backoff": {
 			options{handler.CancellationBackoff(20 * s)},
-			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
 			[]string{"85s a: Stopping", "145s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
 		},
-		"it is looked after as often as it wants": {
+		"its own polling interval": {
 			options{handler.CancellationPolling(50 * s)},
-			func(w *world) handler.DaemonFunc { return w.deaf(150 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
 			[]string{"55s a: Stopping", "105s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
 		},
 	}
@@ -102,7 +102,7 @@ func TestStages(t *testing.T) {
 				w.match(w.daemon("a", test.fn(w), test.options...))
 				w.until(5)
 				w.group.Stop(handler.StopDeleted)
-				w.group.Stop(handler.StopDeleted) // at each pass, while it is being deleted
+				w.group.Stop(handler.StopDeleted) // in every pass, while the object is being deleted
 				w.until(200)
 				w.expect(append([]string{"0s started"}, test.want...)...)
 			})
@@ -110,8 +110,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// An object is held until its daemon has returned, or was abandoned.
-func TestHolding(t *testing.T) {
+// An object is held until its daemon has returned or was abandoned.
+func TestHasRunningDaemons(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		held := func(want bool) {
 			t.Helper()
@@ -119,7 +119,7 @@ func TestHolding(t *testing.T) {
 				t.Errorf("after %s: the object is held: %v", time.Since(w.began), !want)
 			}
 		}
-		w.match(w.daemon("a", w.deaf(time.Minute), handler.CancellationTimeout(3*time.Second)))
+		w.match(w.daemon("a", w.ignoringStops(time.Minute), handler.CancellationTimeout(3*time.Second)))
 		held(false)
 		w.until(5)
 		held(true)
@@ -142,20 +142,20 @@ func TestErrorsInDaemons(t *testing.T) {
 		fn      handler.DaemonFunc
 		want    []string
 	}{
-		"it is not started again when it has returned": {nil, always(nil), []string{"0s call 0", "0s a: ended", "0s pass"}},
-		"its result is delivered": {nil, func(_ context.Context, t *handler.Task) error {
+		"it does not start again after it has returned": {nil, always(nil), []string{"0s call 0", "0s a: ended", "0s pass"}},
+		"its result is written": {nil, func(_ context.Context, t *handler.Task) error {
 			time.Sleep(10 * s)
 			t.SetResult(map[string]any{"finished": true})
 			return nil
-		}, []string{"0s call 0", "10s a: delivered map[finished:true]", "10s a: ended", "10s pass"}},
-		"it is restarted by a temporary error": {options{handler.Retries(2)}, func(context.Context, *handler.Task) error {
+		}, []string{"0s call 0", "10s a: wrote map[finished:true]", "10s a: ended", "10s pass"}},
+		"it restarts after a temporary error": {options{handler.Retries(2)}, func(context.Context, *handler.Task) error {
 			time.Sleep(10 * s)
 			return handler.Temporary(errors.New("restart"), 10*s)
 		}, []string{
 			"0s call 0", "10s a: again in 10s, restart", "20s call 1",
 			"30s a: failed, handler a has used up its 2 attempts: restart", "30s pass",
 		}},
-		"it is restarted at once without a delay": {nil, func(_ context.Context, t *handler.Task) error {
+		"it restarts at once without a delay": {nil, func(_ context.Context, t *handler.Task) error {
 			time.Sleep(10 * s)
 			if t.Retry() == 1 {
 				return nil
@@ -187,12 +187,12 @@ func TestErrorsInDaemons(t *testing.T) {
 				"60s call 1", "60s a: failed, handler a has used up its 2 attempts: panic: oops", "60s pass",
 			},
 		},
-		"ignored errors end it": {
+		"it ends after an ignored error": {
 			options{handler.Errors(handler.ErrorsIgnored)},
 			always(errNetwork),
 			[]string{"0s call 0", "0s a: ignored network", "0s pass"},
 		},
-		"its time is up": {
+		"its timeout expires": {
 			options{handler.Timeout(30 * s)},
 			func(ctx context.Context, _ *handler.Task) error { <-ctx.Done(); return ctx.Err() },
 			[]string{"0s call 0", "30s a: failed, handler a has timed out after 30s: context deadline exceeded", "30s pass"},
@@ -222,7 +222,7 @@ func TestErrorsInDaemons(t *testing.T) {
 				w.until(500)
 				w.expect(test.want...)
 				if w.group.NeedsFinalizer(d) || w.group.HasRunningDaemons() {
-					t.Error("it needs no finalizer any more")
+					t.Error("the finalizer is still required")
 				}
 			})
 		})

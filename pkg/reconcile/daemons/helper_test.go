@@ -17,26 +17,26 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// world is an operator without a cluster, with one object. It makes a pass over
-// the object whenever it is asked to.
+// world is an engine without a cluster, with one object. It makes a pass over the
+// object whenever one is requested.
 type world struct {
 	t          *testing.T
 	supervisor *daemons.Supervisor
 	group      *daemons.Group
 	began      time.Time
-	// deliver is how the API server takes what handlers want; nil: at once.
-	deliver func(ctx context.Context) error
+	// write is how the API server answers to edits; nil accepts them at once.
+	write func(ctx context.Context) error
 
 	passes sync.Mutex
 	wanted []*handler.Declaration
 
 	mu  sync.Mutex
-	log []string // what has happened, with the seconds since the beginning
+	log []string // what has happened, with the seconds since the start
 }
 
 var _ daemons.Host = (*world)(nil)
 
-// inBubble runs a test in which time passes only when everybody waits for it.
+// inBubble runs a test in a synctest bubble.
 func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 		w.group = w.supervisor.NewGroup(w)
 		test(t, w)
 		w.exit(0)
-		time.Sleep(time.Hour) // until also the abandoned ones have returned
+		time.Sleep(time.Hour) // until the abandoned handlers have returned, too
 	})
 }
 
@@ -58,13 +58,13 @@ func (w *world) Prepare(ctx context.Context, _ *handler.Declaration) (context.Co
 	return ctx, handler.CallContext{Body: object.NewBody(map[string]any{"spec": map[string]any{"delay": int64(7)}})}
 }
 
-func (w *world) WriteEdit(ctx context.Context, c execution.Edit) error {
-	if w.deliver != nil {
-		if err := w.deliver(ctx); err != nil {
+func (w *world) WriteEdit(ctx context.Context, edit execution.Edit) error {
+	if w.write != nil {
+		if err := w.write(ctx); err != nil {
 			return err
 		}
 	}
-	w.note("%s: delivered %v", c.ID, c.Result)
+	w.note("%s: wrote %v", edit.ID, edit.Result)
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (w *world) Measure(*handler.Declaration, execution.Outcome) {}
 
 func (w *world) Warn(d *handler.Declaration, reason, _ string) { w.note("%s: %s", d.ID, reason) }
 
-// Requeue makes the pass that is asked for.
+// Requeue makes the requested pass.
 func (w *world) Requeue() {
 	w.note("pass")
 	w.pass(false)
@@ -97,7 +97,7 @@ func (w *world) pass(changed bool) {
 	w.group.Sync(w.wanted, changed)
 }
 
-// match makes a pass over the object that only these handlers match now.
+// match makes a pass over the object, which only these handlers match now.
 func (w *world) match(handlers ...*handler.Declaration) {
 	w.passes.Lock()
 	w.wanted = handlers
@@ -105,15 +105,15 @@ func (w *world) match(handlers ...*handler.Declaration) {
 	w.pass(false)
 }
 
-// until lets the time pass, and everybody do what is to be done until then.
+// until lets time pass until the given second, with everything that happens by then.
 func (w *world) until(seconds float64) {
 	time.Sleep(time.Until(w.began.Add(time.Duration(seconds * float64(time.Second)))))
 	synctest.Wait()
 }
 
-// exit stops the operator with a grace period.
-func (w *world) exit(grace time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
+// exit stops the operator with a shutdown timeout.
+func (w *world) exit(timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	w.supervisor.Stop(ctx)
 }
@@ -146,8 +146,8 @@ func (w *world) timer(id string, fn handler.TimerFunc, options ...handler.TimerO
 	return d
 }
 
-// polite is a daemon that checks something every ten seconds until it is to stop.
-func (w *world) polite(_ context.Context, t *handler.Task) error {
+// untilStopped is a daemon that checks something every ten seconds until it must stop.
+func (w *world) untilStopped(_ context.Context, t *handler.Task) error {
 	w.note("started")
 	for !t.Wait(10 * time.Second) {
 		w.note("checked")
@@ -156,16 +156,16 @@ func (w *world) polite(_ context.Context, t *handler.Task) error {
 	return nil
 }
 
-// obedient is a daemon that knows nothing but its context.
-func (w *world) obedient(ctx context.Context, t *handler.Task) error {
+// untilCancelled is a daemon that runs until its context is cancelled.
+func (w *world) untilCancelled(ctx context.Context, t *handler.Task) error {
 	w.note("started")
 	<-ctx.Done()
 	w.note("cancelled: %s", t.StopReason())
 	return ctx.Err()
 }
 
-// deaf is a daemon, or a timer, that returns after a time, whatever it is told.
-func (w *world) deaf(d time.Duration) handler.DaemonFunc {
+// ignoringStops returns a daemon that returns after some time, whatever it is asked.
+func (w *world) ignoringStops(d time.Duration) handler.DaemonFunc {
 	return func(_ context.Context, t *handler.Task) error {
 		w.note("started")
 		time.Sleep(d)

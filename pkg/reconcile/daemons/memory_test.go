@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector takes memory of its own.
+// The race detector needs additional memory.
 
 package daemons_test
 
@@ -13,31 +13,31 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
-// Whoever waits costs little memory, everything included: the group, and for a
-// daemon also its goroutine and what its context holds.
-func TestMemoryOfWaiting(t *testing.T) {
+// Waiting handlers need little memory, including the group and, for a daemon, its
+// goroutine and the values of its context.
+func TestMemoryOfWaitingHandlers(t *testing.T) {
 	const objects = 2000
 	handlers := waitingHandlers(t)
 	tests := map[string]struct {
 		handlers []*handler.Declaration
 		limit    int64
 	}{
-		"a timer":  {handlers[:1], 1 << 10},
-		"a daemon": {handlers[1:], 8 << 10},
+		"a waiting timer":  {handlers[:1], 1 << 10},
+		"a waiting daemon": {handlers[1:], 8 << 10},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				host, supervisor := newQuiet(), daemons.New(daemons.Options{})
+				host, supervisor := newDiscardHost(), daemons.New(daemons.Options{})
 				before := used()
 				for range objects {
 					supervisor.NewGroup(host).Sync(test.handlers, true)
-					synctest.Wait() // passes come one after the other
+					synctest.Wait() // one pass after another
 				}
 				each := (used() - before) / objects
-				t.Logf("%s that waits: %d bytes", name, each)
+				t.Logf("%s needs %d bytes", name, each)
 				if each > test.limit {
-					t.Errorf("%s that waits costs %d bytes, more than %d", name, each, test.limit)
+					t.Errorf("%s needs %d bytes, more than %d", name, each, test.limit)
 				}
 				supervisor.Stop(t.Context())
 			})
@@ -45,7 +45,7 @@ func TestMemoryOfWaiting(t *testing.T) {
 	}
 }
 
-// used is the memory of the process that is in use when everybody waits.
+// used returns the memory that the process uses when all goroutines are blocked.
 func used() int64 {
 	synctest.Wait()
 	var stats runtime.MemStats

@@ -9,9 +9,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// A daemon that matches again starts as soon as the former one has returned, and
-// not before.
-func TestDaemonsAreRespawned(t *testing.T) {
+// A daemon that matches again starts as soon as the earlier one has returned, and not
+// before.
+func TestDaemonsRestart(t *testing.T) {
 	tests := map[string]struct {
 		fn    func(w *world) handler.DaemonFunc
 		stop  func(w *world)
@@ -19,23 +19,23 @@ func TestDaemonsAreRespawned(t *testing.T) {
 		want  []string
 	}{
 		"after it has stopped": {
-			func(w *world) handler.DaemonFunc { return w.polite },
+			func(w *world) handler.DaemonFunc { return w.untilStopped },
 			func(w *world) { w.match() }, nil,
 			[]string{"0s started", "5s stopped: mismatch|signalled", "5s pass", "8s started"},
 		},
 		"as soon as it has stopped": {
-			func(w *world) handler.DaemonFunc { return w.deaf(12 * time.Second) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(12 * time.Second) },
 			func(w *world) { w.match() }, nil,
 			[]string{"0s started", "12s returned: mismatch|signalled", "12s pass", "12s started"},
 		},
 		"after a pause": {
-			func(w *world) handler.DaemonFunc { return w.polite },
+			func(w *world) handler.DaemonFunc { return w.untilStopped },
 			func(w *world) { w.supervisor.Pause() },
 			func(w *world) { w.supervisor.Resume() },
 			[]string{"0s started", "5s stopped: paused|signalled", "5s pass", "8s started"},
 		},
-		"after a pause that was shorter than its end": {
-			func(w *world) handler.DaemonFunc { return w.deaf(12 * time.Second) },
+		"after a pause that was shorter than its termination": {
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(12 * time.Second) },
 			func(w *world) { w.supervisor.Pause() },
 			func(w *world) { w.supervisor.Resume() },
 			[]string{"0s started", "12s returned: paused|signalled", "12s pass", "12s started"},
@@ -60,18 +60,17 @@ func TestDaemonsAreRespawned(t *testing.T) {
 	}
 }
 
-// An abandoned daemon is not awaited, but another one in its place would be the
-// second of the same.
-func TestAnAbandonedDaemonIsNotDoubled(t *testing.T) {
+// An abandoned daemon is not waited for, but it must not run twice, either.
+func TestAbandonedDaemonIsNotDuplicated(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		d := w.daemon("a", w.deaf(20*time.Second), handler.CancellationTimeout(time.Second))
+		d := w.daemon("a", w.ignoringStops(20*time.Second), handler.CancellationTimeout(time.Second))
 		w.match(d)
 		w.until(5)
 		w.match()
 		w.until(10)
 		w.match(d)
 		if w.group.HasRunningDaemons() || !w.group.NeedsFinalizer(d) {
-			t.Error("nobody is awaited, but somebody is to start")
+			t.Error("no daemon is running, but one is about to start")
 		}
 		w.until(39)
 		w.expect("0s started", "6s a: Abandoned", "6s pass",
@@ -79,8 +78,8 @@ func TestAnAbandonedDaemonIsNotDoubled(t *testing.T) {
 	})
 }
 
-// What waits for its next attempt has nothing to stop.
-func TestADaemonThatWaitsForItsNextAttemptEndsAtOnce(t *testing.T) {
+// A daemon that waits for its next attempt stops at once.
+func TestDaemonStopsBetweenAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		d := w.daemon("a", func(_ context.Context, t *handler.Task) error {
 			w.note("call %d", t.Retry())
@@ -89,7 +88,7 @@ func TestADaemonThatWaitsForItsNextAttemptEndsAtOnce(t *testing.T) {
 		w.match(d)
 		w.until(15)
 		if w.group.HasRunningDaemons() || !w.group.NeedsFinalizer(d) {
-			t.Error("nobody is awaited, but somebody is to start")
+			t.Error("no daemon is running, but one is about to start")
 		}
 		w.match()
 		w.until(50)
@@ -102,16 +101,16 @@ func TestADaemonThatWaitsForItsNextAttemptEndsAtOnce(t *testing.T) {
 	})
 }
 
-// How a daemon takes its end does not matter, if it was asked to.
-func TestErrorsOfDaemonsThatAreToStop(t *testing.T) {
+// A daemon that was asked to stop restarts after any error.
+func TestErrorsOfStoppingDaemons(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want []string
 	}{
-		"a cancellation is no error":       {context.Canceled, []string{"5s pass", "8s started"}},
-		"an error will not be retried":     {errNetwork, []string{"5s a: failed, network", "5s pass", "8s started"}},
-		"nor one that asks for a retry":    {handler.Temporary(errNetwork, 1), []string{"5s a: failed, network", "5s pass", "8s started"}},
-		"a permanent one is not permanent": {handler.Permanent(errors.New("bye")), []string{"5s a: failed, bye", "5s pass", "8s started"}},
+		"a cancellation is not an error":             {context.Canceled, []string{"5s pass", "8s started"}},
+		"a regular error is not retried":             {errNetwork, []string{"5s a: failed, network", "5s pass", "8s started"}},
+		"a temporary error is not retried":           {handler.Temporary(errNetwork, 1), []string{"5s a: failed, network", "5s pass", "8s started"}},
+		"a permanent error does not end it for good": {handler.Permanent(errors.New("bye")), []string{"5s a: failed, bye", "5s pass", "8s started"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -133,10 +132,10 @@ func TestErrorsOfDaemonsThatAreToStop(t *testing.T) {
 	}
 }
 
-// The panic of a filter or of the engine itself is not the end of the operator.
-func TestAPanicOfTheHost(t *testing.T) {
+// A panic of a filter or of the engine itself does not take the operator down.
+func TestPanicOfTheHost(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.deliver = func(context.Context) error { panic("oops") }
+		w.write = func(context.Context) error { panic("oops") }
 		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
 			tick.SetResult(1)
 			return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-func TestExits(t *testing.T) {
+func TestShutdown(t *testing.T) {
 	const s = time.Second
 	type options = []handler.DaemonOption
 	tests := map[string]struct {
@@ -18,34 +18,34 @@ func TestExits(t *testing.T) {
 		took    time.Duration
 		want    []string
 	}{
-		"they stop by themselves": {
-			nil, func(w *world) handler.DaemonFunc { return w.polite }, 0,
+		"a daemon stops by itself": {
+			nil, func(w *world) handler.DaemonFunc { return w.untilStopped }, 0,
 			[]string{"5s stopped: exiting|signalled", "5s pass"},
 		},
-		"they stop by their stages": {
+		"a daemon stops by its stages": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.obedient },
+			func(w *world) handler.DaemonFunc { return w.untilCancelled },
 			s,
 			[]string{"6s cancelled: exiting|signalled|cancelled", "6s pass"},
 		},
-		"they are abandoned by their stages": {
+		"a daemon is abandoned by its stages": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.deaf(100 * s) },
+			func(w *world) handler.DaemonFunc { return w.ignoringStops(100 * s) },
 			4 * s,
 			[]string{"9s a: Abandoned", "9s pass"},
 		},
-		"they are cancelled at the end of the grace period": {
-			nil, func(w *world) handler.DaemonFunc { return w.obedient }, 10 * s,
+		"a daemon is cancelled at the end of the shutdown timeout": {
+			nil, func(w *world) handler.DaemonFunc { return w.untilCancelled }, 10 * s,
 			[]string{"15s cancelled: exiting|signalled|cancelled", "15s pass"},
 		},
-		"whatever their stages say": {
+		"the shutdown timeout cuts the stages short": {
 			options{handler.CancellationBackoff(100 * s), handler.CancellationTimeout(100 * s)},
-			func(w *world) handler.DaemonFunc { return w.obedient },
+			func(w *world) handler.DaemonFunc { return w.untilCancelled },
 			10 * s,
 			[]string{"15s cancelled: exiting|signalled|cancelled", "15s pass"},
 		},
-		"they are abandoned after the grace period": {
-			nil, func(w *world) handler.DaemonFunc { return w.deaf(100 * s) }, 11 * s,
+		"a daemon is abandoned after the shutdown timeout": {
+			nil, func(w *world) handler.DaemonFunc { return w.ignoringStops(100 * s) }, 11 * s,
 			[]string{"16s a: Abandoned", "16s pass"},
 		},
 	}
@@ -64,7 +64,7 @@ func TestExits(t *testing.T) {
 	}
 }
 
-func TestARunningTimerMayFinish(t *testing.T) {
+func TestRunningTimerMayFinish(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.match(w.timer("a", func(ctx context.Context, tick *handler.Tick) error {
 			time.Sleep(8 * time.Second)
@@ -77,12 +77,12 @@ func TestARunningTimerMayFinish(t *testing.T) {
 		}))
 		w.until(5)
 		w.exit(10 * time.Second)
-		w.expect("8s a: delivered 1", "8s pass", "15s cancelled", "15s pass")
+		w.expect("8s a: wrote 1", "8s pass", "15s cancelled", "15s pass")
 	})
 }
 
-// The last words of a daemon are heard if the API server hears them in time.
-func TestDaemonsDeliverWhileTheOperatorExits(t *testing.T) {
+// The last edit of a daemon is written if the API server accepts it in time.
+func TestDaemonsWriteDuringShutdown(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.match(w.daemon("a", func(ctx context.Context, task *handler.Task) error {
 			<-ctx.Done()
@@ -93,7 +93,7 @@ func TestDaemonsDeliverWhileTheOperatorExits(t *testing.T) {
 			task.SetResult("bye")
 			return nil
 		}))
-		w.deliver = func(ctx context.Context) error {
+		w.write = func(ctx context.Context) error {
 			if time.Since(w.began) < 10*time.Second {
 				<-ctx.Done()
 				w.note("given up")
@@ -103,11 +103,11 @@ func TestDaemonsDeliverWhileTheOperatorExits(t *testing.T) {
 		}
 		w.until(5)
 		w.exit(10 * time.Second)
-		w.expect("15s a: delivered <nil>", "15s pass", "16s b: Abandoned", "16s pass", "16s given up", "16s pass")
+		w.expect("15s a: wrote <nil>", "15s pass", "16s b: Abandoned", "16s pass", "16s given up", "16s pass")
 	})
 }
 
-func TestAThousandDaemonsExitWithinTheGracePeriod(t *testing.T) {
+func TestThousandDaemonsStopWithinTheTimeout(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		returned := make(chan struct{}, 1000)
 		d := w.daemon("a", func(ctx context.Context, task *handler.Task) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 )
 
-// restless is an object that never stays as it is.
-type restless struct {
+// changingObject is the Host of an object that keeps changing.
+type changingObject struct {
 	*world
 	group      *daemons.Group
 	handlers   []*handler.Declaration
@@ -24,12 +24,12 @@ type restless struct {
 	calls      atomic.Int32
 }
 
-// Requeue is followed by a pass sooner or later; so is everything here.
-func (r *restless) Requeue()                                  {}
-func (r *restless) Warn(*handler.Declaration, string, string) {}
+// Requeue does nothing: passes follow anyway.
+func (r *changingObject) Requeue()                                  {}
+func (r *changingObject) Warn(*handler.Declaration, string, string) {}
 
-// busy takes some time, also to stop.
-func (r *restless) busy(which int, d time.Duration) {
+// busy takes some time, and notes overlapping calls.
+func (r *changingObject) busy(which int, d time.Duration) {
 	if r.running[which].Add(1) > 1 {
 		r.overlapped.Store(true)
 	}
@@ -38,8 +38,8 @@ func (r *restless) busy(which int, d time.Duration) {
 	r.running[which].Add(-1)
 }
 
-func newRestless(w *world, random *rand.Rand) *restless {
-	r := &restless{world: w}
+func newChangingObject(w *world, random *rand.Rand) *changingObject {
+	r := &changingObject{world: w}
 	r.group = w.supervisor.NewGroup(r)
 	slow, quick := time.Duration(random.IntN(3000))*time.Millisecond, time.Duration(random.IntN(3000))*time.Millisecond
 	r.handlers = []*handler.Declaration{
@@ -56,8 +56,8 @@ func newRestless(w *world, random *rand.Rand) *restless {
 	return r
 }
 
-// live changes the object by chance for ten minutes, then deletes it.
-func (r *restless) live(random *rand.Rand) {
+// change changes the object at random for ten minutes, and then deletes it.
+func (r *changingObject) change(random *rand.Rand) {
 	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); {
 		r.group.Sync(r.handlers[random.IntN(3):], random.IntN(2) == 0)
 		if random.IntN(20) == 0 {
@@ -70,17 +70,17 @@ func (r *restless) live(random *rand.Rand) {
 	r.group.Stop(handler.StopDeleted)
 }
 
-// Whatever happens, nothing runs twice at the same time, and nothing is left of
-// an object that is gone.
-func TestRestlessObjects(t *testing.T) {
+// Whatever happens, no handler runs twice at the same time, and deleted objects leave
+// nothing in memory.
+func TestStress(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		var groups []weak.Pointer[daemons.Group]
 		for i := range 100 {
 			random := rand.New(rand.NewPCG(1, uint64(i)))
-			r := newRestless(w, random)
+			r := newChangingObject(w, random)
 			groups = append(groups, weak.Make(r.group))
 			go func() {
-				r.live(random)
+				r.change(random)
 				if r.calls.Load() < 50 || r.overlapped.Load() {
 					t.Errorf("object %d: %d calls, overlapping: %v", i, r.calls.Load(), r.overlapped.Load())
 				}

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-func TestTimersDeliver(t *testing.T) {
+func TestTimersWrite(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
 			tick.SetResult(map[string]any{"size": 1})
@@ -21,11 +21,11 @@ func TestTimersDeliver(t *testing.T) {
 			return nil
 		}, handler.Interval(time.Second)))
 		w.until(15)
-		w.expect("0s a: delivered map[size:1]", "1s b: failed, network", "1s b: delivered <nil>", "10s a: delivered map[size:1]")
+		w.expect("0s a: wrote map[size:1]", "1s b: failed, network", "1s b: wrote <nil>", "10s a: wrote map[size:1]")
 	})
 }
 
-func TestResultsThatNoStatusCanKeepFail(t *testing.T) {
+func TestInvalidResultsAreErrors(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
 			tick.SetResult(make(chan int))
@@ -37,14 +37,14 @@ func TestResultsThatNoStatusCanKeepFail(t *testing.T) {
 	})
 }
 
-// While the API server is away, calls do not pile up, and the timers of other
-// objects go on; when it is back, the timer is too.
-func TestATimerSurvivesTwoMinutesWithoutAnAPI(t *testing.T) {
+// While the API server is unavailable, calls do not pile up, and timers of other
+// objects continue; once it is back, the timer continues, too.
+func TestTimerSurvivesAnOutage(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		away := time.Now().Add(2 * time.Minute)
-		w.deliver = func(ctx context.Context) error {
+		back := time.Now().Add(2 * time.Minute)
+		w.write = func(ctx context.Context) error {
 			select {
-			case <-time.After(time.Until(away)):
+			case <-time.After(time.Until(back)):
 				return nil
 			case <-ctx.Done():
 				return ctx.Err()
@@ -57,18 +57,18 @@ func TestATimerSurvivesTwoMinutesWithoutAnAPI(t *testing.T) {
 		}, handler.Interval(10*time.Second)))
 		other := w.supervisor.NewGroup(w)
 		other.Sync([]*handler.Declaration{w.timer("b", func(context.Context, *handler.Tick) error {
-			w.note("undisturbed")
+			w.note("other call")
 			return nil
 		}, handler.InitialDelay(time.Second), handler.Interval(45*time.Second))}, false)
 		w.until(131)
-		w.expect("0s call", "1s undisturbed", "46s undisturbed", "91s undisturbed", "120s a: delivered 1", "130s call", "130s a: delivered 1")
+		w.expect("0s call", "1s other call", "46s other call", "91s other call", "120s a: wrote 1", "130s call", "130s a: wrote 1")
 		other.Stop(handler.StopDeleted)
 	})
 }
 
-func TestWhatIsRefusedIsToldAndLost(t *testing.T) {
+func TestRejectedEditsAreReportedAndLost(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
-		w.deliver = func(context.Context) error { return errors.New("spec.size: must be a number") }
+		w.write = func(context.Context) error { return errors.New("spec.size: must be a number") }
 		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
 			tick.SetResult(1)
 			return nil
@@ -78,7 +78,7 @@ func TestWhatIsRefusedIsToldAndLost(t *testing.T) {
 	})
 }
 
-func TestATimerDoesNotOverlapWithItself(t *testing.T) {
+func TestTimerDoesNotOverlapWithItself(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		running := 0
 		d := w.timer("a", func(context.Context, *handler.Tick) error {
@@ -92,11 +92,11 @@ func TestATimerDoesNotOverlapWithItself(t *testing.T) {
 		}, handler.Interval(time.Second), handler.Sharp())
 		w.match(d)
 		w.until(1)
-		w.match() // and again before the call has ended: it goes on as it was
+		w.match() // and matches again before the call has ended: the schedule continues
 		w.until(2)
 		w.match(d)
 		w.until(7)
-		w.match() // but for longer than the call takes: it starts again
+		w.match() // and not before the call has ended: it starts again
 		w.until(20)
 		w.match(d)
 		w.until(21)
@@ -104,8 +104,8 @@ func TestATimerDoesNotOverlapWithItself(t *testing.T) {
 	})
 }
 
-// With other parameters a timer is the same timer.
-func TestADeclarationIsReplacedByAnotherOneOfTheSameHandler(t *testing.T) {
+// A timer with other parameters is the same timer.
+func TestAnotherDeclarationReplacesTheRunningOne(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		fn := func(_ context.Context, tick *handler.Tick) error {
 			w.note("call %v", tick.Param())
@@ -124,7 +124,7 @@ func TestADeclarationIsReplacedByAnotherOneOfTheSameHandler(t *testing.T) {
 	})
 }
 
-// Whoever matches again is stopped for as long as it did not match.
+// A timer stops for as long as it does not match.
 func TestTimersStop(t *testing.T) {
 	tests := map[string]struct {
 		stop  func(w *world)
@@ -141,12 +141,12 @@ func TestTimersStop(t *testing.T) {
 			func(w *world) { w.supervisor.Resume(); w.pass(false) },
 			[]string{"0s call", "10s call", "32s call"},
 		},
-		"for ever when the object goes": {
+		"for good when the object is deleted": {
 			func(w *world) { w.group.Stop(handler.StopDeleted) },
 			func(w *world) { w.pass(true) },
 			[]string{"0s call", "10s call"},
 		},
-		"for ever when the operator exits": {
+		"for good when the operator exits": {
 			func(w *world) { w.exit(time.Minute) },
 			func(w *world) { w.pass(true) },
 			[]string{"0s call", "10s call"},
@@ -159,7 +159,7 @@ func TestTimersStop(t *testing.T) {
 				w.until(12)
 				test.stop(w)
 				if w.group.HasRunningDaemons() || !time.Now().Equal(w.began.Add(12*time.Second)) {
-					t.Error("timers are not to be waited for")
+					t.Error("a timer is waited for")
 				}
 				w.until(32)
 				test.start(w)
@@ -170,8 +170,8 @@ func TestTimersStop(t *testing.T) {
 	}
 }
 
-// An initial delay is waited for once, whatever happens meanwhile.
-func TestAnInitialDelayIsWaitedForOnce(t *testing.T) {
+// The initial delay applies once, whatever happens in the meantime.
+func TestInitialDelayAppliesOnce(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		d := w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil }, handler.InitialDelay(10*time.Second))
 		w.match(d)
@@ -182,7 +182,7 @@ func TestAnInitialDelayIsWaitedForOnce(t *testing.T) {
 		w.until(20)
 		w.match()
 		w.until(30)
-		w.match(d) // it was to be called once in its life
+		w.match(d) // a timer without an interval is called once
 		w.until(50)
 		w.expect("10s call")
 	})

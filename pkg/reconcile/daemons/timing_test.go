@@ -11,7 +11,7 @@ import (
 
 var errNetwork = errors.New("network")
 
-func TestTimings(t *testing.T) {
+func TestSchedules(t *testing.T) {
 	type options = []handler.TimerOption
 	const s = time.Second
 	quick := func(context.Context, *handler.Tick) error { return nil }
@@ -26,32 +26,32 @@ func TestTimings(t *testing.T) {
 		want    []string
 	}{
 		"an interval": {options{handler.Interval(s)}, quick, nil, 3.5, []string{"0s call", "1s call", "2s call", "3s call"}},
-		"an interval is between the end of a call and the next one": {
+		"an interval begins at the end of a call": {
 			options{handler.Interval(s)}, taking(300 * time.Millisecond), nil, 3, []string{"0s call", "1.3s call", "2.6s call"},
 		},
-		"a sharp interval is between the beginnings": {
+		"a sharp interval begins at the start of a call": {
 			options{handler.Interval(s), handler.Sharp()}, taking(300 * time.Millisecond), nil, 2.5, []string{"0s call", "1s call", "2s call"},
 		},
-		"a sharp interval that is too short for the call": {
+		"a sharp interval that is shorter than the call": {
 			options{handler.Interval(s), handler.Sharp()}, taking(2300 * time.Millisecond), nil, 7, []string{"0s call", "3s call", "6s call"},
 		},
-		"a sharp interval that is just too short": {
+		"a sharp interval as long as the call": {
 			options{handler.Interval(s), handler.Sharp()}, taking(s), nil, 5, []string{"0s call", "2s call", "4s call"},
 		},
 		"neither interval nor idle time": {nil, quick, []float64{5}, 100, []string{"0s call"}},
 		"an idle time begins with the object": {
 			options{handler.Idle(10 * s)}, quick, nil, 100, []string{"10s call"},
 		},
-		"an idle time begins anew with every change": {
+		"an idle time starts again with every change": {
 			options{handler.Idle(10 * s)}, quick, []float64{5, 12}, 100, []string{"22s call"},
 		},
 		"an idle timer is called once after the last change": {
 			options{handler.Idle(10 * s)}, quick, []float64{30, 35, 60}, 100, []string{"10s call", "45s call", "70s call"},
 		},
-		"a change while the idle timer is called": {
+		"a change during the call of an idle timer": {
 			options{handler.Idle(10 * s)}, taking(20 * s), []float64{15}, 100, []string{"10s call", "30s call"},
 		},
-		"a change shortly before the end of its call": {
+		"a change shortly before the end of the call": {
 			options{handler.Idle(10 * s)}, taking(20 * s), []float64{25}, 100, []string{"10s call", "35s call"},
 		},
 		"idle time and interval": {
@@ -59,14 +59,14 @@ func TestTimings(t *testing.T) {
 			quick, nil, 12.5,
 			[]string{"10s call", "11s call", "12s call"},
 		},
-		"a change stops it until it is idle again": {
+		"a change stops an interval until the object is idle again": {
 			options{handler.Idle(10 * s), handler.Interval(s)},
 			quick,
 			[]float64{11.5, 15},
 			26.5,
 			[]string{"10s call", "11s call", "25s call", "26s call"},
 		},
-		"an interval that is longer than the idle time is kept": {
+		"a change does not prolong an interval that is longer than the idle time": {
 			options{handler.Idle(10 * s), handler.Interval(60 * s)}, quick, []float64{20}, 140, []string{"10s call", "70s call", "130s call"},
 		},
 		"an initial delay": {
@@ -87,7 +87,7 @@ func TestTimings(t *testing.T) {
 				return time.Duration(seconds) * s
 			})}, quick, nil, 8.5, []string{"7s call", "8s call"},
 		},
-		"an initial delay into the past": {
+		"a negative initial delay": {
 			options{handler.InitialDelayFunc(func(handler.Arguments) time.Duration { return -s })}, quick, nil, 8, []string{"0s call"},
 		},
 		"an initial delay that panics": {
@@ -95,14 +95,14 @@ func TestTimings(t *testing.T) {
 			quick, nil, 8,
 			[]string{"0s a: again in 3s, panic: oops", "3s call"},
 		},
-		"combined timing": {
+		"initial delay, idle time and interval": {
 			options{handler.InitialDelay(60 * s), handler.Interval(10 * s), handler.Idle(600 * s)},
 			quick,
 			[]float64{625},
 			1240,
 			[]string{"600s call", "610s call", "620s call", "1225s call", "1235s call"},
 		},
-		"combined timing where the object is stable before": {
+		"initial delay after the object has become idle": {
 			options{handler.InitialDelay(60 * s), handler.Interval(10 * s), handler.Idle(20 * s)}, quick, nil, 75, []string{"60s call", "70s call"},
 		},
 	}
@@ -170,30 +170,30 @@ func TestErrorsInTimers(t *testing.T) {
 			failing(1, handler.Temporary(errNetwork, 3*s)), 14,
 			[]string{"0s call 0", "0s a: again in 3s, network", "3s call 1", "13s call 0", "13s a: again in 3s, network"},
 		},
-		"permanent errors stop it for ever": {
+		"permanent errors stop it for good": {
 			options{handler.Interval(10 * s)}, failing(1, handler.Permanent(errNetwork)), 1000, []string{"0s call 0", "0s a: failed, network"},
 		},
-		"regular errors do where they are permanent": {
+		"regular errors stop it under ErrorsPermanent": {
 			options{handler.Interval(10 * s), handler.Errors(handler.ErrorsPermanent)},
 			failing(1, errNetwork), 1000,
 			[]string{"0s call 0", "0s a: failed, network"},
 		},
-		"ignored errors are successes": {
+		"ignored errors count as success": {
 			options{handler.Interval(10 * s), handler.Errors(handler.ErrorsIgnored)},
 			failing(1, errNetwork), 15,
 			[]string{"0s call 0", "0s a: ignored network", "10s call 0", "10s a: ignored network"},
 		},
-		"the attempts are used up": {
+		"no attempts are left": {
 			options{handler.Interval(10 * s), handler.Backoff(s), handler.Retries(2)},
 			failing(5, errNetwork), 1000,
 			[]string{"0s call 0", "0s a: again in 1s, network", "1s call 1", "1s a: failed, handler a has used up its 2 attempts: network"},
 		},
-		"the time is up": {
+		"the timeout would expire": {
 			options{handler.Interval(10 * s), handler.Backoff(3 * s), handler.Timeout(5 * s)},
 			failing(5, errNetwork), 1000,
 			[]string{"0s call 0", "0s a: again in 3s, network", "3s call 1", "3s a: failed, handler a has timed out after 5s: network"},
 		},
-		"every success makes limits begin anew": {
+		"every success resets the limits": {
 			options{handler.Interval(10 * s), handler.Backoff(3 * s), handler.Timeout(5 * s)},
 			failing(1, errNetwork), 14,
 			[]string{"0s call 0", "0s a: again in 3s, network", "3s call 1", "13s call 0", "13s a: again in 3s, network"},
@@ -223,7 +223,7 @@ func TestErrorsInTimers(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatHasChangedIsWaitedForAlsoAfterAnError(t *testing.T) {
+func TestIdleTimeAppliesAfterAnErrorToo(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		w.match(w.timer("a", func(_ context.Context, tick *handler.Tick) error {
 			w.note("call %d", tick.Retry())
