@@ -29,7 +29,7 @@ func outdated(r selector.Resource) selector.Resource {
 	return r
 }
 
-// cluster is a snapshot in which the group versions are down.
+// cluster returns a snapshot in which the group versions are unavailable.
 func cluster(down ...string) discovery.Snapshot {
 	failed := map[schema.GroupVersion]error{}
 	for _, text := range down {
@@ -46,7 +46,7 @@ func cluster(down ...string) discovery.Snapshot {
 	}}
 }
 
-// served shows each resource with its selectors.
+// served describes each resource with its selectors.
 func served(r discovery.Resolution) []string {
 	texts := []string{}
 	for _, s := range r.Resources {
@@ -60,11 +60,11 @@ func TestResolve(t *testing.T) {
 		selectors []selector.Selector
 		want      []string
 	}{
-		"a resource that is selected twice is served once": {
+		"a resource selected twice is served once": {
 			[]selector.Selector{selector.New("kopfexamples"), selector.New("v1", "pods"), selector.New("kopf.dev", "kopfexamples")},
 			[]string{"pods.v1 by [v1/pods]", "kopfexamples.v1.kopf.dev by [kopfexamples kopf.dev/kopfexamples]"},
 		},
-		"what cannot be watched is no part of everything": {
+		"everything excludes what cannot be watched": {
 			[]selector.Selector{selector.New("v1", selector.Everything)},
 			[]string{"pods.v1 by [v1/*]"},
 		},
@@ -88,10 +88,10 @@ func TestResolveWarnings(t *testing.T) {
 		target   any
 		message  string
 	}{
-		"not there":          {selector.New("nosuch"), new(*selector.NotFoundError), `"nosuch" selects nothing`},
-		"ambiguous":          {selector.New("widgets"), new(*selector.AmbiguousError), "widgets.v1.example.com, widgets.v1.kopf.dev"},
-		"not to be watched":  {selector.New("bindings"), new(*discovery.UnwatchableError), "bindings.v1 (only create)"},
-		"a mistake slips in": {selector.Selector{}, new(*selector.NotFoundError), "selects nothing"},
+		"missing":           {selector.New("nosuch"), new(*selector.NotFoundError), `"nosuch" selects nothing`},
+		"ambiguous":         {selector.New("widgets"), new(*selector.AmbiguousError), "widgets.v1.example.com, widgets.v1.kopf.dev"},
+		"not watchable":     {selector.New("bindings"), new(*discovery.UnwatchableError), "bindings.v1 (only create)"},
+		"an empty selector": {selector.Selector{}, new(*selector.NotFoundError), "selects nothing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,24 +106,24 @@ func TestResolveWarnings(t *testing.T) {
 	}
 }
 
-func TestResolveWhileGroupsAreDown(t *testing.T) {
+func TestResolveWhileGroupsAreUnavailable(t *testing.T) {
 	tests := map[string]struct {
 		selector selector.Selector
 		down     string
 		want     []string
 		complete bool
 	}{
-		"another group is of no concern":           {selector.New("kopf.dev", "kopfexamples"), "metrics.k8s.io/v1beta1", []string{"kopfexamples.v1.kopf.dev"}, true},
-		"a namesake elsewhere is not expected":     {selector.New("kopfexamples"), "metrics.k8s.io/v1beta1", []string{"kopfexamples.v1.kopf.dev"}, true},
-		"nothing can override the core group":      {selector.New("pods"), "metrics.k8s.io/v1beta1", []string{"pods.v1"}, true},
-		"the core group can override others":       {selector.New("kopfexamples"), "v1", []string{}, false},
-		"what is not found may be in the dark":     {selector.New("podmetrics"), "metrics.k8s.io/v1beta1", []string{}, false},
-		"it cannot be in the dark of others":       {selector.New("v1", "podmetrics"), "metrics.k8s.io/v1beta1", []string{}, true},
-		"the preferred version is not known":       {selector.New("kopfexamples"), "kopf.dev/v2", []string{}, false},
-		"a version that is named is known":         {selector.New("kopf.dev/v1", "kopfexamples"), "kopf.dev/v2", []string{"kopfexamples.v1.kopf.dev"}, true},
-		"everything, but what is in the dark":      {selector.New(selector.Everything), "kopf.dev/v2", []string{"pods.v1", "widgets.v1.example.com"}, false},
-		"everything in a group that is not down":   {selector.New("example.com", selector.Everything), "kopf.dev/v2", []string{"widgets.v1.example.com"}, true},
-		"ambiguity does not go away with the dark": {selector.New("widgets"), "metrics.k8s.io/v1beta1", []string{}, true},
+		"another group is not needed":                        {selector.New("kopf.dev", "kopfexamples"), "metrics.k8s.io/v1beta1", []string{"kopfexamples.v1.kopf.dev"}, true},
+		"a second resource with the name is not expected":    {selector.New("kopfexamples"), "metrics.k8s.io/v1beta1", []string{"kopfexamples.v1.kopf.dev"}, true},
+		"nothing can override the core group":                {selector.New("pods"), "metrics.k8s.io/v1beta1", []string{"pods.v1"}, true},
+		"the core group can override others":                 {selector.New("kopfexamples"), "v1", []string{}, false},
+		"a missing resource may be in the unavailable group": {selector.New("podmetrics"), "metrics.k8s.io/v1beta1", []string{}, false},
+		"a missing resource cannot be in another group":      {selector.New("v1", "podmetrics"), "metrics.k8s.io/v1beta1", []string{}, true},
+		"the preferred version is unknown":                   {selector.New("kopfexamples"), "kopf.dev/v2", []string{}, false},
+		"the named version is available":                     {selector.New("kopf.dev/v1", "kopfexamples"), "kopf.dev/v2", []string{"kopfexamples.v1.kopf.dev"}, true},
+		"everything, except for the unavailable":             {selector.New(selector.Everything), "kopf.dev/v2", []string{"pods.v1", "widgets.v1.example.com"}, false},
+		"everything in an available group":                   {selector.New("example.com", selector.Everything), "kopf.dev/v2", []string{"widgets.v1.example.com"}, true},
+		"ambiguity does not depend on the unavailable":       {selector.New("widgets"), "metrics.k8s.io/v1beta1", []string{}, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestResolveWhileGroupsAreDown(t *testing.T) {
 			if warning := errors.Join(got.Warnings...); errors.As(warning, &incomplete) == test.complete {
 				t.Errorf("got the warnings %v", warning)
 			} else if !test.complete && !(errors.Is(warning, errDown) && strings.Contains(warning.Error(), test.down+": no endpoints")) {
-				t.Errorf("the reason is not told: %v", warning)
+				t.Errorf("the reason is missing: %v", warning)
 			}
 		})
 	}

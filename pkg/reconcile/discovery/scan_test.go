@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
-// server answers as an API server would.
+// server answers like an API server.
 type server struct {
 	groups []*metav1.APIGroup
 	lists  []*metav1.APIResourceList
@@ -28,7 +28,7 @@ func (s server) ServerGroupsAndResourcesWithContext(context.Context) ([]*metav1.
 	return s.groups, s.lists, s.err
 }
 
-// group is an API group; its first version is the preferred one.
+// group returns an API group whose first version is the preferred one.
 func group(name string, versions ...string) *metav1.APIGroup {
 	g := &metav1.APIGroup{Name: name}
 	for _, v := range versions {
@@ -55,7 +55,7 @@ func scan(t *testing.T, s server) discovery.Snapshot {
 	return snapshot
 }
 
-func TestScanKeepsWhatTheServerTells(t *testing.T) {
+func TestScan(t *testing.T) {
 	example := list("kopf.dev/v1", "kopfexamples/status", "kopfexamples", "kopfexamples/scale", "orphans/status")
 	example.APIResources[1] = metav1.APIResource{
 		Name: "kopfexamples", SingularName: "kopfexample", Kind: "KopfExample", Namespaced: true,
@@ -90,7 +90,7 @@ func TestScanPreference(t *testing.T) {
 		"everywhere.v1.kopf.dev":      false,
 		"everywhere.v1beta1.kopf.dev": false,
 		"everywhere.v2.kopf.dev":      true,
-		"old.v1.kopf.dev":             true, // for v2 has none
+		"old.v1.kopf.dev":             true, // because v2 lacks it
 		"old.v1beta1.kopf.dev":        false,
 		"oldest.v1beta1.kopf.dev":     true,
 	}
@@ -110,7 +110,7 @@ func TestScanPreference(t *testing.T) {
 	}
 }
 
-func TestScanOfAClusterThatIsPartlyDown(t *testing.T) {
+func TestScanWhileGroupsAreUnavailable(t *testing.T) {
 	down := errors.New("no endpoints")
 	metrics := schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
 	removed := schema.GroupVersion{Group: "gone.dev", Version: "v1"}
@@ -123,23 +123,23 @@ func TestScanOfAClusterThatIsPartlyDown(t *testing.T) {
 		}},
 	})
 	if len(snapshot.Resources) != 1 {
-		t.Errorf("got %v, want what is there", snapshot.Resources)
+		t.Errorf("got %v, want the available resource", snapshot.Resources)
 	}
 	if len(snapshot.Failed) != 1 || !errors.Is(snapshot.Failed[metrics], down) {
 		t.Errorf("failed are %v", snapshot.Failed)
 	}
 }
 
-func TestScanFailures(t *testing.T) {
+func TestScanErrors(t *testing.T) {
 	refused := errors.New("connection refused")
 	tests := map[string]struct {
 		server    server
 		cancelled bool
 		want      error
 	}{
-		"the server is down":            {server: server{err: refused}, want: refused},
-		"the operator was stopped":      {server: server{err: &clientdiscovery.ErrGroupDiscoveryFailed{}}, cancelled: true},
-		"the server talks another form": {server: server{lists: []*metav1.APIResourceList{list("a/b/c", "pods")}}},
+		"the server is unavailable":        {server: server{err: refused}, want: refused},
+		"the operator stops":               {server: server{err: &clientdiscovery.ErrGroupDiscoveryFailed{}}, cancelled: true},
+		"the server offers an invalid API": {server: server{lists: []*metav1.APIResourceList{list("a/b/c", "pods")}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestScanFailures(t *testing.T) {
 	}
 }
 
-func TestForConfigRefusesABadConfig(t *testing.T) {
+func TestNewSourceRejectsAnInvalidConfig(t *testing.T) {
 	if _, err := discovery.NewSource(&rest.Config{Host: "::"}, http.DefaultClient); err == nil {
 		t.Error("got no error")
 	}

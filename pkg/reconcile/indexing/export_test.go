@@ -1,7 +1,7 @@
 package indexing
 
-// Remembered is the number of objects, times indices, of which anything is kept.
-func (x *Indexer) Remembered() int {
+// Failures returns the number of failures that are kept, one per object and index.
+func (x *Indexer) Failures() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.failing)

@@ -22,18 +22,18 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 )
 
-// world is a cluster with pods of which one index has the values of spec.value.
+// world is a cluster with pods, and an index of the values of their spec.value.
 type world struct {
 	t       *testing.T
 	ctx     context.Context
-	end     context.CancelFunc           // of the watch
+	end     context.CancelFunc           // ends the watch
 	index   *index.Index[string, string] // name -> value
 	indexer *indexing.Indexer
 	began   time.Time
 
 	mu   sync.Mutex
 	pods map[object.Key]*object.Body
-	// answer is what the function does before it returns the value.
+	// answer is what the indexing function does before it returns the value.
 	answer func(i *handler.Indexed) error
 	calls  []string
 	logs   []string
@@ -41,7 +41,7 @@ type world struct {
 
 var errBroken = errors.New("broken")
 
-// inBubble runs a test in which time passes only when everybody waits for it.
+// inBubble runs a test in a synctest bubble.
 func inBubble(t *testing.T, test func(w *world), options ...handler.IndexOption) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,7 @@ func (w *world) value(_ context.Context, i *handler.Indexed) (any, error) {
 	return map[string]string{i.Name(): value}, nil
 }
 
-// answers sets what the function does from now on.
+// answers sets what the indexing function does from now on.
 func (w *world) answers(answer func(i *handler.Indexed) error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,11 +107,11 @@ func owner(name string) object.Key {
 	return object.Key{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
 
-// pod makes one. What has an equals sign is a label, and else the uid.
+// pod returns a pod. Further arguments with an equals sign are labels, others the uid.
 func pod(name, value string, more ...string) *object.Body {
 	uid, labels, spec := "uid-1", map[string]any{}, map[string]any{}
 	for _, text := range more {
-		if key, label, is := strings.Cut(text, "="); is {
+		if key, label, ok := strings.Cut(text, "="); ok {
 			labels[key] = label
 		} else {
 			uid = text
@@ -125,14 +125,14 @@ func pod(name, value string, more ...string) *object.Body {
 	})
 }
 
-// put changes a pod before the watch shows it.
+// put changes a pod before the watch reports it.
 func (w *world) put(name string, body *object.Body) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pods[owner(name)] = body
 }
 
-// change changes a pod, and the watch shows it.
+// change changes a pod, and the watch reports it.
 func (w *world) change(name, value string, more ...string) {
 	body := pod(name, value, more...)
 	w.put(name, body)
@@ -144,7 +144,7 @@ func (w *world) remove(name string) {
 	w.indexer.Remove(owner(name))
 }
 
-// has checks what is in the index: "name=value".
+// has checks the content of the index: "name=value".
 func (w *world) has(want ...string) {
 	w.t.Helper()
 	var got []string
@@ -169,7 +169,7 @@ func (w *world) called(want ...string) {
 	w.calls = nil
 }
 
-// logged checks the lines of the log since the last check: what is in them.
+// logged checks the log lines since the last check by parts of them.
 func (w *world) logged(want ...string) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -185,7 +185,7 @@ func (w *world) logged(want ...string) {
 	w.logs = nil
 }
 
-// loggedAtLast checks the last line only.
+// loggedAtLast is logged for the last line only.
 func (w *world) loggedAtLast(want string) {
 	w.t.Helper()
 	w.mu.Lock()
@@ -194,14 +194,14 @@ func (w *world) loggedAtLast(want string) {
 	w.logged(want)
 }
 
-// forget begins to look at calls and lines anew.
+// forget drops the calls and lines so far.
 func (w *world) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls, w.logs = nil, nil
 }
 
-// pass lets time pass, and everything happen that is due by then.
+// pass lets time pass, with everything that happens by then.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

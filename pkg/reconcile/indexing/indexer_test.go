@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-func TestObjectsComeChangeAndGo(t *testing.T) {
+func TestIndexFollowsObjects(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.change("one", "a")
 		w.change("two", "b")
@@ -23,13 +23,13 @@ func TestObjectsComeChangeAndGo(t *testing.T) {
 		w.has("one=c", "two=b")
 		w.remove("one")
 		w.has("two=b")
-		w.remove("one") // and is not there at all
+		w.remove("one") // and does not exist at all
 		w.has("two=b")
 		w.logged()
 	})
 }
 
-func TestObjectsThatStopMatchingAreNotIndexedAnyMore(t *testing.T) {
+func TestObjectsThatStopMatchingAreRemoved(t *testing.T) {
 	filters := map[string]handler.Matcher{"tier": handler.Equal("web")}
 	inBubble(t, func(w *world) {
 		w.change("one", "a")
@@ -44,7 +44,7 @@ func TestObjectsThatStopMatchingAreNotIndexedAnyMore(t *testing.T) {
 	}, handler.Labels(filters))
 }
 
-func TestIgnoredErrorsKeepWhatThereIs(t *testing.T) {
+func TestIgnoredErrorsKeepTheValues(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.change("one", "a")
 		w.answers(func(*handler.Indexed) error { return errBroken })
@@ -58,7 +58,7 @@ func TestIgnoredErrorsKeepWhatThereIs(t *testing.T) {
 		w.has("one=a")
 		w.logged(`"error"="panic: a mistake" "object"="one" "handler"="values" "stack"="goroutine `)
 
-		// It is neither excluded nor counted.
+		// The object is not excluded, and the attempts are not counted.
 		w.answers(func(*handler.Indexed) error { return nil })
 		w.forget()
 		pass(time.Hour)
@@ -73,11 +73,11 @@ func TestPermanentErrorsExcludeTheObject(t *testing.T) {
 		err     error
 		options []handler.IndexOption
 	}{
-		"a permanent error":      {handler.Permanent(errBroken), nil},
-		"a permanent mode":       {errBroken, []handler.IndexOption{handler.Errors(handler.ErrorsPermanent)}},
-		"the only attempt":       {handler.Temporary(errBroken, time.Minute), []handler.IndexOption{handler.Retries(1)}},
-		"too long a pause":       {handler.Temporary(errBroken, time.Minute), []handler.IndexOption{handler.Timeout(time.Minute)}},
-		"a temporary mode, once": {errBroken, []handler.IndexOption{handler.Errors(handler.ErrorsTemporary), handler.Retries(1)}},
+		"a permanent error":                      {handler.Permanent(errBroken), nil},
+		"under ErrorsPermanent":                  {errBroken, []handler.IndexOption{handler.Errors(handler.ErrorsPermanent)}},
+		"no attempts left":                       {handler.Temporary(errBroken, time.Minute), []handler.IndexOption{handler.Retries(1)}},
+		"a delay beyond the timeout":             {handler.Temporary(errBroken, time.Minute), []handler.IndexOption{handler.Timeout(time.Minute)}},
+		"no attempts left under ErrorsTemporary": {errBroken, []handler.IndexOption{handler.Errors(handler.ErrorsTemporary), handler.Retries(1)}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestPermanentErrorsExcludeTheObject(t *testing.T) {
 				w.has("two=d")
 				w.called("1h0m0s two d #0 after 0s")
 
-				// Another object of the same name is another matter.
+				// Another object with the same name is indexed.
 				w.remove("one")
 				w.change("one", "e", "uid-2")
 				w.has("one=e", "two=d")
@@ -104,9 +104,9 @@ func TestPermanentErrorsExcludeTheObject(t *testing.T) {
 	}
 }
 
-// The deletion was missed: the watch was interrupted.
-func TestAnObjectInThePlaceOfAnExcludedOneIsIndexed(t *testing.T) {
-	for name, err := range map[string]error{"for ever": handler.Permanent(errBroken), "for now": handler.Temporary(errBroken, time.Minute)} {
+// The deletion was missed, because the watch was interrupted.
+func TestReplacementOfAnExcludedObjectIsIndexed(t *testing.T) {
+	for name, err := range map[string]error{"for good": handler.Permanent(errBroken), "for now": handler.Temporary(errBroken, time.Minute)} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(w *world) {
 				w.answers(func(*handler.Indexed) error { return err })
@@ -122,7 +122,7 @@ func TestAnObjectInThePlaceOfAnExcludedOneIsIndexed(t *testing.T) {
 	}
 }
 
-func TestAFilterThatFailsIsAnErrorOfTheFunction(t *testing.T) {
+func TestFailingFilterIsAnErrorOfTheFunction(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.change("one", "a")
 		w.change("one", "panic")
@@ -137,7 +137,7 @@ func TestAFilterThatFailsIsAnErrorOfTheFunction(t *testing.T) {
 	}))
 }
 
-func TestValuesThatTheIndexRefusesAreAnErrorOfTheFunction(t *testing.T) {
+func TestInvalidValuesAreAnErrorOfTheFunction(t *testing.T) {
 	inBubble(t, func(w *world) {
 		numbers := index.New[float64, string]()
 		results := map[string]any{"nan": map[float64]string{math.NaN(): "b"}, "type": map[string]string{}, "good": map[float64]string{1: "a"}}
@@ -160,7 +160,7 @@ func TestValuesThatTheIndexRefusesAreAnErrorOfTheFunction(t *testing.T) {
 	})
 }
 
-func TestOneFailingIndexDoesNotDisturbTheOthers(t *testing.T) {
+func TestFailingIndexDoesNotAffectOthers(t *testing.T) {
 	inBubble(t, func(w *world) {
 		other := index.New[string, string]()
 		broken, err := handler.Index(selector.New("pods"), handler.Function{Table: w.index, Index: w.value}, handler.ID("broken"))
@@ -179,16 +179,16 @@ func TestOneFailingIndexDoesNotDisturbTheOthers(t *testing.T) {
 		w.change("one", "a")
 		w.has()
 		if !other.Has("one") {
-			t.Error("the other index does not have it")
+			t.Error("the other index lacks the object")
 		}
 		w.remove("one")
 		if other.Len() != 0 {
-			t.Error("the other index still has it")
+			t.Error("the other index still has the object")
 		}
 	})
 }
 
-func TestOtherKindsOfHandlersAreLeftOut(t *testing.T) {
+func TestOtherHandlersAreIgnored(t *testing.T) {
 	inBubble(t, func(w *world) {
 		d, err := handler.Watch(selector.New("pods"), handler.Function{Event: func(context.Context, *handler.Event) error { return nil }}, handler.ID("event"))
 		if err != nil {

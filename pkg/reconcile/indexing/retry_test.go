@@ -11,7 +11,7 @@ import (
 
 const temporarily = handler.ErrorsTemporary
 
-// failTimes makes the function fail that often in a row, and then no more.
+// failTimes makes the function fail so many times, and then succeed.
 func failTimes(times int, err error) func(*handler.Indexed) error {
 	return func(i *handler.Indexed) error {
 		if i.Retry() < times {
@@ -21,8 +21,8 @@ func failTimes(times int, err error) func(*handler.Indexed) error {
 	}
 }
 
-// Nothing happens to the object meanwhile.
-func TestAnObjectIsIndexedAgainWhenThePauseIsOver(t *testing.T) {
+// The object does not change in the meantime.
+func TestObjectIsIndexedAgainAfterTheDelay(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.change("one", "a")
 		w.called("0s one a #0 after 0s")
@@ -42,14 +42,14 @@ func TestAnObjectIsIndexedAgainWhenThePauseIsOver(t *testing.T) {
 	})
 }
 
-func TestRegularErrorsInTheTemporaryModeWaitForTheBackoff(t *testing.T) {
+func TestRegularErrorsUnderErrorsTemporaryWaitForTheBackoff(t *testing.T) {
 	tests := map[string]struct {
 		options []handler.IndexOption
 		want    string
 	}{
 		"the default": {nil, "1m0s"},
 		"its own":     {[]handler.IndexOption{handler.Backoff(10 * time.Second)}, "10s"},
-		"none":        {[]handler.IndexOption{handler.Backoff(0)}, "100ms"},
+		"zero":        {[]handler.IndexOption{handler.Backoff(0)}, "100ms"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,13 +66,13 @@ func TestRegularErrorsInTheTemporaryModeWaitForTheBackoff(t *testing.T) {
 	}
 }
 
-func TestEventsDuringThePauseCallNobody(t *testing.T) {
+func TestEventsDuringTheDelayAreNotIndexed(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.answers(failTimes(1, handler.Temporary(errBroken, time.Minute)))
 		w.change("one", "a")
 		pass(20 * time.Second)
 		w.change("one", "b")
-		w.change("two", "c", "uid-3") // this one has a pause of its own
+		w.change("two", "c", "uid-3") // has its own delay
 		pass(39 * time.Second)
 		w.change("one", "d")
 		w.called("0s one a #0 after 0s", "20s two c #0 after 0s")
@@ -86,7 +86,7 @@ func TestEventsDuringThePauseCallNobody(t *testing.T) {
 	})
 }
 
-func TestLimitsOfAttempts(t *testing.T) {
+func TestLimits(t *testing.T) {
 	tests := map[string]struct {
 		option handler.IndexOption
 		want   []string
@@ -97,12 +97,12 @@ func TestLimitsOfAttempts(t *testing.T) {
 			[]string{"0s one a #0 after 0s", "10s one a #1 after 10s", "20s one a #2 after 20s"},
 			"handler values has used up its 3 attempts: broken",
 		},
-		"the timeout, as soon as it cannot be met": {
+		"timeout, as soon as the next attempt would exceed it": {
 			handler.Timeout(25 * time.Second),
 			[]string{"0s one a #0 after 0s", "10s one a #1 after 10s", "20s one a #2 after 20s"},
 			"handler values has timed out after 25s: broken",
 		},
-		"no attempt": {handler.Retries(0), nil, "handler values has used up its 0 attempts"},
+		"no attempts": {handler.Retries(0), nil, "handler values has used up its 0 attempts"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,19 +120,19 @@ func TestLimitsOfAttempts(t *testing.T) {
 	}
 }
 
-func TestWhatIsOverWhenThePauseIs(t *testing.T) {
+func TestNoRetryAfterTheDelay(t *testing.T) {
 	filters := map[string]handler.Matcher{"tier": handler.Not(handler.Equal("db"))}
 	tests := map[string]struct {
 		meanwhile func(w *world)
 		want      []string // in the index
 	}{
-		"the object is deleted":              {func(w *world) { w.remove("one") }, nil},
-		"the deletion is still on its way":   {func(w *world) { w.put("one", nil) }, nil},
-		"the object was replaced":            {func(w *world) { w.remove("one"); w.change("one", "b", "uid-2") }, []string{"one=b"}},
-		"the replacement is on its way":      {func(w *world) { w.put("one", pod("one", "b", "uid-2")) }, nil},
-		"the object does not match any more": {func(w *world) { w.change("one", "b", "tier=db") }, nil},
-		"the watch has ended":                {func(w *world) { w.end() }, nil},
-		"the indexer is closed":              {func(w *world) { w.indexer.Close() }, nil},
+		"the object is deleted":                {func(w *world) { w.remove("one") }, nil},
+		"the deletion was not reported yet":    {func(w *world) { w.put("one", nil) }, nil},
+		"the object was replaced":              {func(w *world) { w.remove("one"); w.change("one", "b", "uid-2") }, []string{"one=b"}},
+		"the replacement was not reported yet": {func(w *world) { w.put("one", pod("one", "b", "uid-2")) }, nil},
+		"the object does not match any more":   {func(w *world) { w.change("one", "b", "tier=db") }, nil},
+		"the watch has ended":                  {func(w *world) { w.end() }, nil},
+		"the indexer is closed":                {func(w *world) { w.indexer.Close() }, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestWhatIsOverWhenThePauseIs(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatMatchesAgainStartsAnew(t *testing.T) {
+func TestObjectThatMatchesAgainStartsFromScratch(t *testing.T) {
 	filters := map[string]handler.Matcher{"tier": handler.Absent()}
 	inBubble(t, func(w *world) {
 		w.answers(failTimes(1, handler.Temporary(errBroken, time.Minute)))
@@ -165,8 +165,8 @@ func TestAnObjectThatMatchesAgainStartsAnew(t *testing.T) {
 	}, handler.Labels(filters))
 }
 
-// An error because of the end of the operator says nothing of the object.
-func TestAnErrorAtTheEndIsNone(t *testing.T) {
+// An error because the operator exits says nothing about the object.
+func TestErrorDuringShutdownIsIgnored(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.change("one", "a")
 		w.answers(func(*handler.Indexed) error {
@@ -180,7 +180,7 @@ func TestAnErrorAtTheEndIsNone(t *testing.T) {
 	}, handler.Errors(temporarily))
 }
 
-func TestNothingHappensAfterTheClose(t *testing.T) {
+func TestNothingHappensAfterClose(t *testing.T) {
 	inBubble(t, func(w *world) {
 		w.change("one", "a")
 		w.indexer.Close()
@@ -191,11 +191,11 @@ func TestNothingHappensAfterTheClose(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatFailsIsRemembered(t *testing.T) {
+func TestOnlyFailuresAreKept(t *testing.T) {
 	inBubble(t, func(w *world) {
 		remembers := func(want int) {
 			t.Helper()
-			if got := w.indexer.Remembered(); got != want {
+			if got := w.indexer.Failures(); got != want {
 				t.Errorf("after %s: got %d, want %d", w.elapsed(), got, want)
 			}
 		}
