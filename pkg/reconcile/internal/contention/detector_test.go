@@ -13,157 +13,157 @@ type m = map[string]any
 
 func delays() []time.Duration { return []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} }
 
-// thing is an object with an operator that writes to it.
-type thing struct {
-	table  *Detector[string]
-	body   m
-	found  Finding       // of the last write
-	pause  time.Duration // after it
-	begins int
+// world is an object with an operator that writes to it.
+type world struct {
+	detector *Detector[string]
+	body     m
+	finding  Finding       // of the last write
+	delay    time.Duration // after it
+	begins   int           // how often contention began
 }
 
-func newThing() *thing { return &thing{table: New[string](delays()), body: m{}} }
+func newWorld() *world { return &world{detector: New[string](delays()), body: m{}} }
 
-// write is one of the operator's own.
-func (o *thing) write(wanted m) {
-	merge := patch.Minimal(o.body, wanted)
+// write is a write of the operator.
+func (w *world) write(wanted m) {
+	merge := patch.Minimal(w.body, wanted)
 	if merge == nil {
 		return
 	}
-	o.found = o.table.Check("one", o.body, merge)
-	if o.found.Begins {
-		o.begins++
+	w.finding = w.detector.Check("one", w.body, merge)
+	if w.finding.Begins {
+		w.begins++
 	}
-	o.body = patch.ApplyMerge(o.body, merge)
-	o.pause = o.table.RecordWrite("one", merge, func(object.Path, any) bool { return true }, o.found)
+	w.body = patch.ApplyMerge(w.body, merge)
+	w.delay = w.detector.RecordWrite("one", merge, func(object.Path, any) bool { return true }, w.finding)
 }
 
-// others write, too.
-func (o *thing) others(wanted m) { o.body = patch.ApplyMerge(o.body, wanted) }
+// others is a write of another writer.
+func (w *world) others(wanted m) { w.body = patch.ApplyMerge(w.body, wanted) }
 
-func TestWhatIsADispute(t *testing.T) {
+func TestContention(t *testing.T) {
 	spec := func(x any) m { return m{"spec": m{"x": x}} }
 	list := func(x ...any) m { return m{"status": m{"conditions": x}} }
 	record := func(text string) m { return m{"metadata": m{"annotations": m{"kopf.zalando.org/a": text}}} }
 	tests := map[string]struct {
 		ours, theirs func(i int) m
-		pause        time.Duration // between the two, and the two
+		pause        time.Duration // after each write
 		want         bool
 	}{
-		"each restores what it wants": {func(int) m { return spec("a") }, func(int) m { return spec("b") }, 0, true},
-		"the others want something else each time": {
+		"both restore their values": {func(int) m { return spec("a") }, func(int) m { return spec("b") }, 0, true},
+		"the other value changes each time": {
 			func(int) m { return spec("a") }, func(i int) m { return spec(i) }, 0, true,
 		},
-		"we want something else each time":     {func(i int) m { return spec(i) }, func(int) m { return spec("b") }, 0, true},
-		"they add what we remove":              {func(int) m { return spec(nil) }, func(int) m { return spec("b") }, 0, true},
-		"they remove what we add":              {func(int) m { return spec("a") }, func(int) m { return spec(nil) }, 0, true},
-		"slowly, but without a rest":           {func(int) m { return spec("a") }, func(int) m { return spec("b") }, 4 * time.Second, true},
-		"the same list":                        {func(int) m { return list("a") }, func(int) m { return list("b") }, 0, true},
-		"records in one place":                 {func(i int) m { return record("ours") }, func(int) m { return record("theirs") }, 0, true},
-		"a tool that applies every minute":     {func(int) m { return spec("a") }, func(int) m { return spec("b") }, 30 * time.Second, false},
-		"nobody else writes":                   {func(i int) m { return spec(i % 2) }, func(int) m { return nil }, 0, false},
-		"others write elsewhere":               {func(i int) m { return spec(i % 2) }, func(i int) m { return m{"status": m{"x": i}} }, 0, false},
-		"others write to the same mapping":     {func(i int) m { return spec(i % 2) }, func(i int) m { return m{"spec": m{"y": i}} }, 0, false},
-		"we do not mind":                       {func(int) m { return nil }, func(i int) m { return spec(i) }, 0, false},
-		"others go on where we do":             {func(i int) m { return list(i) }, func(i int) m { return list(i, "other") }, 0, false},
-		"others take back what we never wrote": {func(i int) m { return m{"status": m{"x": i}} }, func(i int) m { return spec(i % 2) }, 0, false},
+		"our value changes each time":      {func(i int) m { return spec(i) }, func(int) m { return spec("b") }, 0, true},
+		"they add what we remove":          {func(int) m { return spec(nil) }, func(int) m { return spec("b") }, 0, true},
+		"they remove what we add":          {func(int) m { return spec("a") }, func(int) m { return spec(nil) }, 0, true},
+		"slow, but without a break":        {func(int) m { return spec("a") }, func(int) m { return spec("b") }, 4 * time.Second, true},
+		"the same list":                    {func(int) m { return list("a") }, func(int) m { return list("b") }, 0, true},
+		"records in one annotation":        {func(i int) m { return record("ours") }, func(int) m { return record("theirs") }, 0, true},
+		"a tool that applies every minute": {func(int) m { return spec("a") }, func(int) m { return spec("b") }, 30 * time.Second, false},
+		"no other writer":                  {func(i int) m { return spec(i % 2) }, func(int) m { return nil }, 0, false},
+		"other fields":                     {func(i int) m { return spec(i % 2) }, func(i int) m { return m{"status": m{"x": i}} }, 0, false},
+		"others write to the same mapping": {func(i int) m { return spec(i % 2) }, func(i int) m { return m{"spec": m{"y": i}} }, 0, false},
+		"we do not restore the value":      {func(int) m { return nil }, func(i int) m { return spec(i) }, 0, false},
+		"we adopt the items of others":     {func(i int) m { return list(i) }, func(i int) m { return list(i, "other") }, 0, false},
+		"they change what we never wrote":  {func(i int) m { return m{"status": m{"x": i}} }, func(i int) m { return spec(i % 2) }, 0, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := newThing()
+				w := newWorld()
 				for i := range 3 * Threshold {
-					o.write(test.ours(i))
+					w.write(test.ours(i))
 					time.Sleep(test.pause)
-					o.others(test.theirs(i))
+					w.others(test.theirs(i))
 					time.Sleep(test.pause)
 				}
-				if got := o.begins == 1 && o.pause == 4*time.Second; got != test.want || o.begins > 1 {
-					t.Errorf("%d disputes, the last pause was %v, for %v", o.begins, o.pause, o.found.Fields)
+				if got := w.begins == 1 && w.delay == 4*time.Second; got != test.want || w.begins > 1 {
+					t.Errorf("contention began %d times, the last delay was %v, for %v", w.begins, w.delay, w.finding.Fields)
 				}
 			})
 		})
 	}
 }
 
-// A person who is quick, and stubborn, is no operator.
-func TestAPersonMayInsist(t *testing.T) {
+// A quick and persistent person does not cause contention.
+func TestPersistentPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newThing()
+		w := newWorld()
 		for range 5 {
 			for range Threshold - 1 {
-				o.write(m{"spec": m{"x": "a"}})
-				o.others(m{"spec": m{"x": "b"}})
+				w.write(m{"spec": m{"x": "a"}})
+				w.others(m{"spec": m{"x": "b"}})
 				time.Sleep(time.Second)
 			}
 			time.Sleep(Window)
 		}
-		if o.begins > 0 || o.pause > 0 {
-			t.Errorf("got %d disputes", o.begins)
+		if w.begins > 0 || w.delay > 0 {
+			t.Errorf("contention began %d times", w.begins)
 		}
 	})
 }
 
-func TestADisputeSlowsDownAndEnds(t *testing.T) {
+func TestContentionSlowsDownAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newThing()
+		w := newWorld()
 		for range Threshold + 1 {
-			o.write(m{"spec": m{"x": "a"}})
-			o.others(m{"spec": m{"x": "b"}})
+			w.write(m{"spec": m{"x": "a"}})
+			w.others(m{"spec": m{"x": "b"}})
 		}
 		for i, want := range []time.Duration{2 * time.Second, 4 * time.Second, 4 * time.Second} {
-			o.write(m{"spec": m{"x": "a"}})
-			if o.pause != want || o.table.Delay("one") != want || o.table.Delay("another") != 0 {
-				t.Errorf("%d. got %v and %v, want %v", i, o.pause, o.table.Delay("one"), want)
+			w.write(m{"spec": m{"x": "a"}})
+			if w.delay != want || w.detector.Delay("one") != want || w.detector.Delay("another") != 0 {
+				t.Errorf("%d. got %v and %v, want %v", i, w.delay, w.detector.Delay("one"), want)
 			}
-			o.others(m{"spec": m{"x": "b"}})
-			time.Sleep(o.pause)
+			w.others(m{"spec": m{"x": "b"}})
+			time.Sleep(w.delay)
 		}
-		if o.begins != 1 || o.table.Delay("one") != 0 {
-			t.Errorf("got %d disputes, a pause of %v", o.begins, o.table.Delay("one"))
+		if w.begins != 1 || w.detector.Delay("one") != 0 {
+			t.Errorf("contention began %d times, with a delay of %v", w.begins, w.detector.Delay("one"))
 		}
-		o.write(m{"spec": m{"x": "a"}})
-		time.Sleep(Window + 2*o.pause + time.Second)
-		o.others(m{"spec": m{"x": "b"}})
-		if o.write(m{"spec": m{"x": "a"}}); o.pause != 0 {
-			t.Errorf("it was over, and there is a pause of %v", o.pause)
+		w.write(m{"spec": m{"x": "a"}})
+		time.Sleep(Window + 2*w.delay + time.Second)
+		w.others(m{"spec": m{"x": "b"}})
+		if w.write(m{"spec": m{"x": "a"}}); w.delay != 0 {
+			t.Errorf("contention has ended, but there is a delay of %v", w.delay)
 		}
 	})
 }
 
-func TestNothingIsKeptOfObjectsAtRest(t *testing.T) {
+func TestNothingIsKeptAboutObjectsAtRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newThing()
+		w := newWorld()
 		for range 2 * Threshold {
-			o.write(m{"spec": m{"x": "a"}})
-			o.others(m{"spec": m{"x": "b"}})
+			w.write(m{"spec": m{"x": "a"}})
+			w.others(m{"spec": m{"x": "b"}})
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(o.table.objects) != 0 || o.table.cleanupDue {
-			t.Errorf("left: %v", o.table.objects)
+		if len(w.detector.objects) != 0 || w.detector.cleanupDue {
+			t.Errorf("left: %v", w.detector.objects)
 		}
 	})
 }
 
-func TestWhatTheServerDoesNotTakeIsNotUndone(t *testing.T) {
-	table, merge := New[string](delays()), m{"spec": m{"unknown": "a"}}
+func TestDroppedFieldsAreNotOverwritten(t *testing.T) {
+	detector, merge := New[string](delays()), m{"spec": m{"unknown": "a"}}
 	for range 2 * Threshold {
-		found := table.Check("one", m{}, merge)
-		if pause := table.RecordWrite("one", merge, func(object.Path, any) bool { return false }, found); pause > 0 || found.Begins {
-			t.Fatalf("got %v, %v", pause, found)
+		finding := detector.Check("one", m{}, merge)
+		if delay := detector.RecordWrite("one", merge, func(object.Path, any) bool { return false }, finding); delay > 0 || finding.Begins {
+			t.Fatalf("got %v, %v", delay, finding)
 		}
 	}
 }
 
-func TestTheGuardCanBeDisabled(t *testing.T) {
-	o := newThing()
-	o.table = New[string](nil)
+func TestDetectionCanBeDisabled(t *testing.T) {
+	w := newWorld()
+	w.detector = New[string](nil)
 	for range 3 * Threshold {
-		o.write(m{"spec": m{"x": "a"}})
-		o.others(m{"spec": m{"x": "b"}})
+		w.write(m{"spec": m{"x": "a"}})
+		w.others(m{"spec": m{"x": "b"}})
 	}
-	if o.begins > 0 || o.pause > 0 || len(o.table.objects) > 0 {
-		t.Errorf("got %+v", o)
+	if w.begins > 0 || w.delay > 0 || len(w.detector.objects) > 0 {
+		t.Errorf("got %+v", w)
 	}
 }

@@ -25,11 +25,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// server answers every request in the same way, and remembers them.
+// server gives the same response to every request, and keeps the requests.
 type server struct {
 	status      int
 	contentType string
-	answer      string
+	response    string
 
 	mu       sync.Mutex
 	requests []string
@@ -39,7 +39,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	line := r.Method + " " + r.URL.Path
 	if r.URL.RawQuery != "" {
-		line += "?" + sorted(r.URL.Query())
+		line += "?" + formatQuery(r.URL.Query())
 	}
 	if len(body) > 0 {
 		line += " " + r.Header.Get("Content-Type") + " " + string(body)
@@ -49,11 +49,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	w.Header().Set("Content-Type", s.contentType)
 	w.WriteHeader(s.status)
-	_, _ = io.WriteString(w, s.answer)
+	_, _ = io.WriteString(w, s.response)
 }
 
-// sorted is the query as people read it.
-func sorted(query url.Values) string {
+// formatQuery returns a query in a readable form.
+func formatQuery(query url.Values) string {
 	var parts []string
 	for key, values := range query {
 		parts = append(parts, key+"="+strings.Join(values, ","))
@@ -62,7 +62,7 @@ func sorted(query url.Values) string {
 	return strings.Join(parts, "&")
 }
 
-// serve starts a server, and makes a client of a resource of it.
+// serve starts a server, and returns a client of one of its resources.
 func serve(t *testing.T, s *server, resource selector.Resource) *Client {
 	t.Helper()
 	if s.status == 0 {
@@ -104,14 +104,14 @@ func TestRequests(t *testing.T) {
 			_, err := c.Patch(ctx, one, "", []byte(`{"spec":{}}`))
 			return err
 		}, `PATCH /apis/kopf.dev/v1/namespaces/ns/kopfexamples/one?fieldManager=kopf&fieldValidation=Ignore application/merge-patch+json {"spec":{}}`},
-		"probe": {kex, func(ctx context.Context, c *Client) error {
+		"dry run": {kex, func(ctx context.Context, c *Client) error {
 			return c.DryRun(ctx, one, "", []byte(`{"spec":{}}`))
 		}, `PATCH /apis/kopf.dev/v1/namespaces/ns/kopfexamples/one?dryRun=All&fieldManager=kopf&fieldValidation=Ignore application/merge-patch+json {"spec":{}}`},
-		"patch of the status": {kex, func(ctx context.Context, c *Client) error {
+		"patch of status": {kex, func(ctx context.Context, c *Client) error {
 			_, err := c.Patch(ctx, one, "status", []byte(`{"status":{}}`))
 			return err
 		}, `PATCH /apis/kopf.dev/v1/namespaces/ns/kopfexamples/one/status?fieldManager=kopf&fieldValidation=Ignore application/merge-patch+json {"status":{}}`},
-		"list of everything": {kex, func(ctx context.Context, c *Client) error {
+		"list of all namespaces": {kex, func(ctx context.Context, c *Client) error {
 			_, err := list(ctx, c, "", metav1.ListOptions{})
 			return err
 		}, "GET /apis/kopf.dev/v1/kopfexamples"},
@@ -119,11 +119,11 @@ func TestRequests(t *testing.T) {
 			_, err := list(ctx, c, "ns", metav1.ListOptions{})
 			return err
 		}, "GET /apis/kopf.dev/v1/namespaces/ns/kopfexamples"},
-		"list of whatever the server has at hand, which is not taken": {kex, func(ctx context.Context, c *Client) error {
+		"list of any version, which becomes consistent": {kex, func(ctx context.Context, c *Client) error {
 			_, err := list(ctx, c, "", metav1.ListOptions{ResourceVersion: "0", Limit: 500})
 			return err
 		}, "GET /apis/kopf.dev/v1/kopfexamples?limit=500"},
-		"list of a state from before, which is not taken": {kex, func(ctx context.Context, c *Client) error {
+		"list not older than a version, which becomes consistent": {kex, func(ctx context.Context, c *Client) error {
 			_, err := list(ctx, c, "", metav1.ListOptions{ResourceVersion: "7", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
 			return err
 		}, "GET /apis/kopf.dev/v1/kopfexamples"},
@@ -142,7 +142,7 @@ func TestRequests(t *testing.T) {
 	random := regexp.MustCompile(`timeoutSeconds=\d+`)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &server{answer: `{"metadata":{"name":"one"},"items":[]}`}
+			s := &server{response: `{"metadata":{"name":"one"},"items":[]}`}
 			if err := test.request(t.Context(), serve(t, s, test.resource)); err != nil {
 				t.Fatal(err)
 			}
@@ -161,8 +161,8 @@ func list(ctx context.Context, c *Client, namespace string, options metav1.ListO
 	return found.(*List), nil
 }
 
-func TestAnswersAreSnapshots(t *testing.T) {
-	s := &server{answer: `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"one","resourceVersion":"8","managedFields":[{}]}}` + "\n"}
+func TestResponsesAreSnapshots(t *testing.T) {
+	s := &server{response: `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"one","resourceVersion":"8","managedFields":[{}]}}` + "\n"}
 	client := serve(t, s, kex)
 	got, err := client.Get(t.Context(), types.NamespacedName{Name: "one"})
 	if err != nil || got.GetName() != "one" || got.GetResourceVersion() != "8" {
@@ -174,8 +174,8 @@ func TestAnswersAreSnapshots(t *testing.T) {
 	}
 }
 
-func TestPagesTellHowToGoOn(t *testing.T) {
-	s := &server{answer: `{"metadata":{"resourceVersion":"7","continue":"token","remainingItemCount":5},"items":[{"metadata":{"name":"a"}}]}`}
+func TestPagesHaveAContinueToken(t *testing.T) {
+	s := &server{response: `{"metadata":{"resourceVersion":"7","continue":"token","remainingItemCount":5},"items":[{"metadata":{"name":"a"}}]}`}
 	got, err := list(t.Context(), serve(t, s, kex), "", metav1.ListOptions{Limit: 1})
 	if err != nil || got.GetResourceVersion() != "7" || got.GetContinue() != "token" || len(got.Items) != 1 {
 		t.Errorf("got %+v, %v", got, err)
@@ -183,7 +183,7 @@ func TestPagesTellHowToGoOn(t *testing.T) {
 }
 
 func TestWatchedObjectsAreSnapshots(t *testing.T) {
-	s := &server{answer: strings.Join([]string{
+	s := &server{response: strings.Join([]string{
 		event("ADDED", "a", 0), event("BOOKMARK", "", 0),
 		`{"type":"ERROR","object":{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Expired","code":410,"message":"too old"}}`,
 	}, "\n") + "\n"}
@@ -206,7 +206,7 @@ func TestWatchedObjectsAreSnapshots(t *testing.T) {
 	}
 }
 
-func TestFailuresSayWhatTheServerSays(t *testing.T) {
+func TestErrorsOfTheServer(t *testing.T) {
 	status := func(code int, reason metav1.StatusReason, message string) string {
 		return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
 	}
@@ -217,32 +217,32 @@ func TestFailuresSayWhatTheServerSays(t *testing.T) {
 		want   string
 	}{
 		"not found": {
-			&server{status: 404, answer: status(404, metav1.StatusReasonNotFound, `kopfexamples.kopf.dev "one" not found`)},
+			&server{status: 404, response: status(404, metav1.StatusReasonNotFound, `kopfexamples.kopf.dev "one" not found`)},
 			apierrors.IsNotFound, `kopfexamples.kopf.dev "one" not found`,
 		},
 		"a conflict": {
-			&server{status: 409, answer: status(409, metav1.StatusReasonConflict, "the object has been modified")},
+			&server{status: 409, response: status(409, metav1.StatusReasonConflict, "the object has been modified")},
 			apierrors.IsConflict, "the object has been modified",
 		},
 		"invalid content": {
-			&server{status: 422, answer: status(422, metav1.StatusReasonInvalid, "spec.size: Invalid value")},
+			&server{status: 422, response: status(422, metav1.StatusReasonInvalid, "spec.size: Invalid value")},
 			apierrors.IsInvalid, "spec.size: Invalid value",
 		},
 		"a bad request": {
-			&server{status: 400, answer: status(400, metav1.StatusReasonBadRequest, "unknown field")}, apierrors.IsBadRequest, "unknown field",
+			&server{status: 400, response: status(400, metav1.StatusReasonBadRequest, "unknown field")}, apierrors.IsBadRequest, "unknown field",
 		},
-		"forbidden": {&server{status: 403, answer: status(403, metav1.StatusReasonForbidden, "you may not")}, apierrors.IsForbidden, "you may not"},
+		"forbidden": {&server{status: 403, response: status(403, metav1.StatusReasonForbidden, "not permitted")}, apierrors.IsForbidden, "not permitted"},
 		"too large": {
-			&server{status: 413, answer: status(413, metav1.StatusReasonRequestEntityTooLarge, "too much")}, apierrors.IsRequestEntityTooLargeError, "too much",
+			&server{status: 413, response: status(413, metav1.StatusReasonRequestEntityTooLarge, "too large")}, apierrors.IsRequestEntityTooLargeError, "too large",
 		},
-		"not found, says a proxy":   {&server{status: 404, contentType: "text/html", answer: page}, apierrors.IsNotFound, "could not find the requested resource"},
-		"a conflict, says a proxy":  {&server{status: 409, contentType: "text/html", answer: page}, apierrors.IsConflict, "conflict"},
-		"invalid, says a proxy":     {&server{status: 422, contentType: "text/html", answer: page}, apierrors.IsInvalid, ""},
-		"not authorized":            {&server{status: 401, contentType: "text/plain", answer: "who are you"}, apierrors.IsUnauthorized, "provide credentials"},
-		"an answer that is cut":     {&server{answer: `{"metadata":{"name":"one"`}, nil, "an object is expected as a JSON mapping"},
-		"an answer that is a page":  {&server{contentType: "text/html", answer: page}, nil, ""},
-		"an answer that says no":    {&server{answer: `[]`}, nil, "expected as a JSON mapping"},
-		"an answer that is nothing": {&server{}, nil, "an object is expected as a JSON mapping"},
+		"not found by a proxy":  {&server{status: 404, contentType: "text/html", response: page}, apierrors.IsNotFound, "could not find the requested resource"},
+		"a conflict of a proxy": {&server{status: 409, contentType: "text/html", response: page}, apierrors.IsConflict, "conflict"},
+		"invalid for a proxy":   {&server{status: 422, contentType: "text/html", response: page}, apierrors.IsInvalid, ""},
+		"not authorized":        {&server{status: 401, contentType: "text/plain", response: "who are you"}, apierrors.IsUnauthorized, "provide credentials"},
+		"a truncated response":  {&server{response: `{"metadata":{"name":"one"`}, nil, "an object is expected as a JSON mapping"},
+		"a page":                {&server{contentType: "text/html", response: page}, nil, ""},
+		"an empty list":         {&server{response: `[]`}, nil, "expected as a JSON mapping"},
+		"an empty response":     {&server{}, nil, "an object is expected as a JSON mapping"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -255,21 +255,21 @@ func TestFailuresSayWhatTheServerSays(t *testing.T) {
 				case err == nil || !strings.Contains(err.Error(), test.want):
 					t.Errorf("%s: got %v, want %q in it", request, err, test.want)
 				case test.is != nil && !test.is(err):
-					t.Errorf("%s: got an error of another kind: %v", request, err)
+					t.Errorf("%s: got another kind of error: %v", request, err)
 				}
 			}
 		})
 	}
 }
 
-func TestAListThatIsCutIsAnError(t *testing.T) {
-	s := &server{answer: `{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},`}
+func TestTruncatedListIsAnError(t *testing.T) {
+	s := &server{response: `{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}},`}
 	if got, err := list(t.Context(), serve(t, s, kex), "", metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "the list of kopfexamples.v1.kopf.dev is truncated or not JSON") {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
 
-func TestAClientOfNowhereIsAnError(t *testing.T) {
+func TestInvalidHostIsAnError(t *testing.T) {
 	if client, err := New(&rest.Config{Host: "http://[broken"}, http.DefaultClient, kex, settings.Default()); err == nil || !strings.Contains(err.Error(), "the API of kopfexamples.v1.kopf.dev cannot be used") {
 		t.Errorf("got %v, %v", client, err)
 	}

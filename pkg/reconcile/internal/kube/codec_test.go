@@ -12,10 +12,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-func TestTheCodecDecodesObjectsAndFailures(t *testing.T) {
+func TestCodecDecodesObjectsAndFailures(t *testing.T) {
 	tests := map[string]struct {
 		data string
-		want string // the kind, and what tells it apart
+		want string // the kind, and what identifies the object
 	}{
 		"an object":  {`{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"a"}}`, "kopf.dev/v1, Kind=KopfExample: object a"},
 		"a failure":  {`{"apiVersion":"v1","kind":"Status","status":"Failure","message":"gone","reason":"Expired","code":410}`, "/v1, Kind=Status: status gone"},
@@ -31,14 +31,15 @@ func TestTheCodecDecodesObjectsAndFailures(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := gvk.String() + ": " + told(decoded); got != test.want {
+			if got := gvk.String() + ": " + describe(decoded); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-func told(decoded runtime.Object) string {
+// describe returns what identifies an object.
+func describe(decoded runtime.Object) string {
 	switch decoded := decoded.(type) {
 	case *object.Snapshot:
 		return "object " + decoded.GetName()
@@ -49,13 +50,13 @@ func told(decoded runtime.Object) string {
 	}
 }
 
-func TestTheCodecRefusesWhatIsCut(t *testing.T) {
+func TestCodecRejectsInvalidData(t *testing.T) {
 	tests := map[string]string{
-		"nothing":               "",
-		"an object":             `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name"`,
-		"a failure":             `{"apiVersion":"v1","kind":"Status","message":"go`,
-		"a failure of no shape": `{"apiVersion":"v1","kind":"Status","code":"four hundred"}`,
-		"a page of a proxy":     `<html>Bad Gateway</html>`,
+		"no data":             "",
+		"a truncated object":  `{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name"`,
+		"a truncated failure": `{"apiVersion":"v1","kind":"Status","message":"go`,
+		"a malformed failure": `{"apiVersion":"v1","kind":"Status","code":"four hundred"}`,
+		"a page of a proxy":   `<html>Bad Gateway</html>`,
 	}
 	for name, data := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,9 +67,9 @@ func TestTheCodecRefusesWhatIsCut(t *testing.T) {
 	}
 }
 
-func TestTheCodecReadsOnly(t *testing.T) {
+func TestCodecDoesNotEncode(t *testing.T) {
 	if err := (codec{}).Encode(&object.Snapshot{}, io.Discard); err == nil {
-		t.Error("an object was encoded")
+		t.Error("got no error")
 	}
 }
 
@@ -77,33 +78,33 @@ var (
 	pods = selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}
 )
 
-func TestListsAreParsed(t *testing.T) {
+func TestParseList(t *testing.T) {
 	tests := map[string]struct {
 		data     string
 		resource selector.Resource
 		want     []string // the objects, as they are kept
 	}{
-		"custom resources, with their kinds": {
+		"custom resources with kinds": {
 			`{"metadata":{"resourceVersion":"7","continue":"c"},"items":[{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"a"}}]}`, kex,
 			[]string{`{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"a"}}`},
 		},
-		"resources of other groups, without their kinds": {
+		"resources of other groups without kinds": {
 			`{"metadata":{"resourceVersion":"7","continue":"c"},"items":[{"metadata":{"name":"a"}}]}`, kex,
 			[]string{`{"apiVersion":"kopf.dev/v1","kind":"KopfExample","metadata":{"name":"a"}}`},
 		},
-		"resources of the core group, without their kinds": {
+		"resources of the core group without kinds": {
 			`{"metadata":{"resourceVersion":"7","continue":"c"},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]}`, pods,
 			[]string{`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"b"}}`},
 		},
-		"a kind of the spec is not that of the object": {
+		"a kind in the spec is ignored": {
 			`{"metadata":{"resourceVersion":"7","continue":"c"},"items":[{"spec":{"kind":"X"}}]}`, pods,
 			[]string{`{"apiVersion":"v1","kind":"Pod","spec":{"kind":"X"}}`},
 		},
-		"an object with nothing in it": {
+		"an empty object": {
 			`{"metadata":{"resourceVersion":"7","continue":"c"},"items":[{}]}`, pods, []string{`{"apiVersion":"v1","kind":"Pod"}`},
 		},
-		"nothing": {`{"metadata":{"resourceVersion":"7","continue":"c"},"items":[]}`, pods, nil},
-		"less than nothing, as servers of old Go write it": {
+		"no items": {`{"metadata":{"resourceVersion":"7","continue":"c"},"items":[]}`, pods, nil},
+		"null instead of items": {
 			`{"metadata":{"resourceVersion":"7","continue":"c"},"items":null}`, pods, nil,
 		},
 	}
@@ -125,10 +126,10 @@ func TestListsAreParsed(t *testing.T) {
 	}
 }
 
-func TestAListOfSomethingElseIsAnError(t *testing.T) {
+func TestParseListErrors(t *testing.T) {
 	for name, data := range map[string]string{
-		"texts": `{"items":["a"]}`, "numbers": `{"items":[{},1]}`, "lists": `{"items":[[{}]]}`, "a mapping": `{"items":{"a":"b"}}`,
-		"no items": `{"metadata":{"resourceVersion":"7"}}`, "an object": `{"kind":"KopfExample","metadata":{"name":"a"}}`,
+		"strings": `{"items":["a"]}`, "numbers": `{"items":[{},1]}`, "lists": `{"items":[[{}]]}`, "a mapping": `{"items":{"a":"b"}}`,
+		"items missing": `{"metadata":{"resourceVersion":"7"}}`, "an object": `{"kind":"KopfExample","metadata":{"name":"a"}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if list, err := parseList([]byte(data), kex); err == nil || !strings.Contains(err.Error(), "the list of kopfexamples.v1.kopf.dev") {
@@ -138,7 +139,7 @@ func TestAListOfSomethingElseIsAnError(t *testing.T) {
 	}
 }
 
-func TestAListIsItsOwnCopy(t *testing.T) {
+func TestListIsNotCopied(t *testing.T) {
 	list := &List{}
 	if list.DeepCopyObject() != runtime.Object(list) {
 		t.Error("the list was copied")

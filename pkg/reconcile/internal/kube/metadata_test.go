@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// paged answers a list in two pages, of the metadata alone.
+// paged responds with a list of metadata in two pages.
 func paged(w http.ResponseWriter, r *http.Request) {
 	page, next := 1, "more"
 	if r.URL.Query().Get("continue") == "more" {
@@ -29,7 +29,7 @@ func paged(w http.ResponseWriter, r *http.Request) {
 		"items":[{"metadata":{"namespace":"ns","name":"n%d","uid":"u%d","resourceVersion":"%d"}}]}`, next, page, page, page)
 }
 
-func TestVersionsAreListedPageByPage(t *testing.T) {
+func TestListVersionsReadsAllPages(t *testing.T) {
 	versions, err := versionsOf(t, paged)
 	if err != nil {
 		t.Fatal(err)
@@ -41,11 +41,11 @@ func TestVersionsAreListedPageByPage(t *testing.T) {
 		}
 	}
 	if len(versions) != 2 {
-		t.Errorf("there are %d of them", len(versions))
+		t.Errorf("got %d versions", len(versions))
 	}
 }
 
-func TestABrokenListIsNoEmptyOne(t *testing.T) {
+func TestInvalidListIsAnError(t *testing.T) {
 	for _, answer := range []string{`{`, `{"metadata":{}}`, `{"metadata":{},"items":[`, `{"metadata":{},"items":{}}`} {
 		_, err := versionsOf(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

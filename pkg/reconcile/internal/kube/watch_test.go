@@ -17,34 +17,34 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// follow asks for a watch, and tells what was told meanwhile.
-func follow(ctx context.Context, t *testing.T, r *replies) (begun watch.Interface, outcomes []error, err error) {
+// startWatch requests a watch, and returns what was reported in the meantime.
+func startWatch(ctx context.Context, t *testing.T, r *replies) (started watch.Interface, outcomes []error, err error) {
 	t.Helper()
 	s := settings.Default()
-	source := reach(t, r, s).ListWatch("", s.Watching, func(err error) { outcomes = append(outcomes, err) })
-	begun, err = source.(cache.WatcherWithContext).WatchWithContext(ctx, metav1.ListOptions{})
-	return begun, outcomes, err
+	source := newClient(t, r, s).ListWatch("", s.Watching, func(err error) { outcomes = append(outcomes, err) })
+	started, err = source.(cache.WatcherWithContext).WatchWithContext(ctx, metav1.ListOptions{})
+	return started, outcomes, err
 }
 
-func TestAWatchIsAskedForUntilTheServerIsBack(t *testing.T) {
+func TestWatchIsRetriedUntilTheServerIsBack(t *testing.T) {
 	refused := reply{err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
 	tests := map[string]reply{
 		"refused":     refused,
 		"unavailable": {code: 503, retryAfter: "1"},
 		"throttled":   {code: 429},
 		"reset":       {err: reading},
-		"cut":         {err: io.EOF},
+		"truncated":   {err: io.EOF},
 	}
 	for name, failure := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stream, _ := io.Pipe()
 				r := &replies{all: []reply{failure, failure, failure, {code: 200, stream: stream}}}
-				begun, outcomes, err := follow(t.Context(), t, r)
+				started, outcomes, err := startWatch(t.Context(), t, r)
 				if err != nil {
 					t.Fatal(err)
 				}
-				begun.Stop()
+				started.Stop()
 				if len(outcomes) != 4 || outcomes[0] == nil || outcomes[3] != nil {
 					t.Errorf("got %v", outcomes)
 				}
@@ -53,27 +53,27 @@ func TestAWatchIsAskedForUntilTheServerIsBack(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotHealIsReturnedAtOnce(t *testing.T) {
+func TestOtherErrorsOfAWatchAreReturned(t *testing.T) {
 	for name, failure := range map[string]reply{
-		"gone": {code: 410}, "forbidden": {code: 403}, "not there": {code: 404}, "an error": {code: 500}, "a bad certificate": {err: errors.New("bad")},
+		"expired": {code: 410}, "forbidden": {code: 403}, "not found": {code: 404}, "an error": {code: 500}, "a bad certificate": {err: errors.New("bad")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, outcomes, err := follow(t.Context(), t, &replies{all: []reply{failure}})
+			_, outcomes, err := startWatch(t.Context(), t, &replies{all: []reply{failure}})
 			if err == nil || len(outcomes) != 1 || outcomes[0] == nil {
-				t.Errorf("got %v, and %v were told", err, outcomes)
+				t.Errorf("got %v, and %v were reported", err, outcomes)
 			}
 		})
 	}
 }
 
-// An hour of an outage is some hundred requests, and not a single one more when
-// nobody wants to watch any longer.
-func TestRequestsForAWatchBecomeRare(t *testing.T) {
+// An outage of an hour takes about a hundred requests, and none is made after the
+// context is done.
+func TestRetriesOfAWatchSlowDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		r := &replies{all: []reply{{code: 503}}}
-		_, _, err := follow(ctx, t, r)
+		_, _, err := startWatch(ctx, t, r)
 		if err == nil || time.Since(r.from) != time.Hour {
 			t.Errorf("got %v after %v", err, time.Since(r.from))
 		}
@@ -81,42 +81,42 @@ func TestRequestsForAWatchBecomeRare(t *testing.T) {
 			t.Errorf("got %d requests", n)
 		}
 		if last := r.sent[len(r.sent)-1] - r.sent[len(r.sent)-2]; last < 30*time.Second || last > 36*time.Second {
-			t.Errorf("the last pause was %v", last)
+			t.Errorf("the last delay was %v", last)
 		}
 	})
 }
 
-func TestASilentWatchEnds(t *testing.T) {
+func TestIdleWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, server := io.Pipe()
-		begun, _, err := follow(t.Context(), t, &replies{all: []reply{{code: 200, stream: stream}}})
+		started, _, err := startWatch(t.Context(), t, &replies{all: []reply{{code: 200, stream: stream}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		from := time.Now()
-		for range 3 { // it is not silent as long as something comes
+		for range 3 { // every event restarts the timeout
 			time.AfterFunc(2*time.Minute, func() { _, _ = io.WriteString(server, event("BOOKMARK", "", 0)+"\n") })
-			if got := <-begun.ResultChan(); got.Type != watch.Bookmark {
+			if got := <-started.ResultChan(); got.Type != watch.Bookmark {
 				t.Fatalf("got %v", got)
 			}
 		}
-		if got, open := <-begun.ResultChan(); open {
+		if got, open := <-started.ResultChan(); open {
 			t.Errorf("got %v: it must end as if the server had ended it", got)
 		}
 		if took := time.Since(from); took != 9*time.Minute {
 			t.Errorf("it ended after %v", took)
 		}
-		begun.Stop()
+		started.Stop()
 	})
 }
 
-func TestAWatchThatIsNotAnsweredIsAskedForAgain(t *testing.T) {
+func TestUnansweredWatchIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream, _ := io.Pipe()
-		begun, outcomes, err := follow(t.Context(), t, &replies{all: []reply{{}, {code: 200, stream: stream}}})
+		started, outcomes, err := startWatch(t.Context(), t, &replies{all: []reply{{}, {code: 200, stream: stream}}})
 		if err != nil || len(outcomes) != 2 || !errors.Is(outcomes[0], errNoAnswer) {
-			t.Fatalf("got %v, and %v were told", err, outcomes)
+			t.Fatalf("got %v, and %v were reported", err, outcomes)
 		}
-		begun.Stop()
+		started.Stop()
 	})
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// event is one frame of a watch.
+// event returns one frame of a watch.
 func event(kind, name string, size int) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"apiVersion":"v1","kind":"A","metadata":{"name":%q,"resourceVersion":"7"},"text":"a \" {}%s"}}`,
 		kind, name, strings.Repeat("x", size))
 }
 
-// seen are the events of an answer as client-go gets them, and how it ended.
-func seen(answer io.Reader) (events []string, err error) {
+// decode returns the events of a response as client-go gets them, and the last error.
+func decode(response io.Reader) (events []string, err error) {
 	framer := watchDecoder{}
-	decoder := restwatch.NewDecoder(streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(answer)), framer), codec{})
+	decoder := restwatch.NewDecoder(streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(response)), framer), codec{})
 	for {
 		kind, decoded, err := decoder.Decode()
 		if err != nil {
@@ -40,17 +40,17 @@ func seen(answer io.Reader) (events []string, err error) {
 	}
 }
 
-func TestEventsComeOutOfAWatch(t *testing.T) {
+func TestWatchDecoder(t *testing.T) {
 	added, modified := event("ADDED", "a", 10), event("MODIFIED", "b", 100<<10)
 	tests := map[string]struct {
-		answer string
-		events []string
-		err    error
+		response string
+		events   []string
+		err      error
 	}{
-		"nothing":                      {"", nil, io.EOF},
-		"a line each, small and large": {added + "\n" + modified + "\n" + added + "\n", []string{"ADDED a", "MODIFIED b", "ADDED a"}, io.EOF},
-		"no line break at the end":     {added + "\n" + modified, []string{"ADDED a", "MODIFIED b"}, io.EOF},
-		"empty lines in between":       {"\n" + added + "\r\n \n" + added + "\n", []string{"ADDED a", "ADDED a"}, io.EOF},
+		"no event":                 {"", nil, io.EOF},
+		"one line per event":       {added + "\n" + modified + "\n" + added + "\n", []string{"ADDED a", "MODIFIED b", "ADDED a"}, io.EOF},
+		"no line break at the end": {added + "\n" + modified, []string{"ADDED a", "MODIFIED b"}, io.EOF},
+		"empty lines in between":   {"\n" + added + "\r\n \n" + added + "\n", []string{"ADDED a", "ADDED a"}, io.EOF},
 		"a frame of several lines": {
 			strings.NewReplacer(`,"`, ",\n\"", `{"`, "{\n\"").Replace(added) + "\n" + added + "\n",
 			[]string{"ADDED a", "ADDED a"},
@@ -63,14 +63,14 @@ func TestEventsComeOutOfAWatch(t *testing.T) {
 			[]string{"ERROR too old"},
 			io.EOF,
 		},
-		"a connection that breaks": {added + "\n" + modified[:1000], []string{"ADDED a"}, io.ErrUnexpectedEOF},
+		"a broken connection": {added + "\n" + modified[:1000], []string{"ADDED a"}, io.ErrUnexpectedEOF},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			for how, reader := range map[string]io.Reader{
-				"at once": strings.NewReader(test.answer), "bytewise": iotest.OneByteReader(strings.NewReader(test.answer)),
+				"at once": strings.NewReader(test.response), "byte by byte": iotest.OneByteReader(strings.NewReader(test.response)),
 			} {
-				events, err := seen(reader)
+				events, err := decode(reader)
 				if fmt.Sprint(events) != fmt.Sprint(test.events) || !errors.Is(err, test.err) {
 					t.Errorf("%s: got %v and then %v, want %v and then %v", how, events, err, test.events, test.err)
 				}
@@ -79,23 +79,24 @@ func TestEventsComeOutOfAWatch(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventEndsAWatch(t *testing.T) {
-	for _, answer := range []string{
+func TestInvalidEventEndsTheWatch(t *testing.T) {
+	for _, response := range []string{
 		`{"type":"ADDED"}`, `{"object":{}}`, `{"type":"ADDED","object":[]}`, `{"type":5,"object":{}}`,
-		`{"type":"SOMETHING","object":{}}`, `{"type":"ADDED","object":{"a":}}`, `[]`, `nonsense`,
+		`{"type":"SOMETHING","object":{}}`, `{"type":"ADDED","object":{"a":}}`, `[]`, `invalid`,
 	} {
-		if events, err := seen(strings.NewReader(answer + "\n" + event("ADDED", "a", 0) + "\n")); err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || events != nil {
-			t.Errorf("%s: got %v and then %v", answer, events, err)
+		if events, err := decode(strings.NewReader(response + "\n" + event("ADDED", "a", 0) + "\n")); err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || events != nil {
+			t.Errorf("%s: got %v and then %v", response, events, err)
 		}
 	}
 }
 
-func TestFramesHaveALimit(t *testing.T) {
-	if _, err := seen(io.LimitReader(endless{}, 2*maxFrame)); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+func TestFrameSizeIsLimited(t *testing.T) {
+	if _, err := decode(io.LimitReader(endless{}, 2*maxFrame)); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v", err)
 	}
 }
 
+// endless never ends a frame.
 type endless struct{}
 
 func (endless) Read(into []byte) (int, error) {
@@ -118,7 +119,7 @@ func BenchmarkWatchEvent(b *testing.B) {
 	}
 }
 
-// repeated is the same text again and again.
+// repeated repeats a text endlessly.
 type repeated struct {
 	text string
 	at   int
