@@ -1,11 +1,11 @@
-// Peering: two operators of the same objects, of which the more important one works
-// and the other one waits. Start this program twice: the second time with --dev, as
-// on a developer's machine, or with any higher priority.
+// Peering: two operators of the same objects. The one with the higher priority works, the
+// other one waits. Start this program twice: the second time with --dev, as on a
+// developer's machine, or with any higher priority.
 //
 //	make run EXAMPLE=06-peering
 //	go run ./examples/06-peering --dev     # in another terminal, on the same cluster
 //
-// Replicas of one deployment are another matter: they elect a leader.
+// Replicas of one deployment do not need peering: they elect a leader.
 package main
 
 import (
@@ -19,48 +19,48 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-const meeting = "kopf-example"
+const peeringName = "kopf-example"
 
-// Operators meet in an object: a ClusterKopfPeering, or a KopfPeering of their
-// namespace. Usually it is installed with the operators.
-func meet(ctx context.Context, s *kopf.Startup) error {
-	s.Settings().Peering.Name = meeting
-	s.Settings().Peering.Mandatory = true            // without the object, nobody works
-	s.Settings().Peering.Lifetime = 10 * time.Second // how long one that is killed keeps others waiting
-	place := &unstructured.Unstructured{}
-	place.SetAPIVersion("kopf.dev/v1")
-	place.SetKind("ClusterKopfPeering")
-	place.SetName(meeting)
+// Operators meet in an object: a ClusterKopfPeering, or a KopfPeering in their namespace.
+// Usually the object is installed with the operators.
+func createPeering(ctx context.Context, s *kopf.Startup) error {
+	s.Settings().Peering.Name = peeringName
+	s.Settings().Peering.Mandatory = true            // without the object, no operator works
+	s.Settings().Peering.Lifetime = 10 * time.Second // how long a killed operator blocks the others
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("kopf.dev/v1")
+	object.SetKind("ClusterKopfPeering")
+	object.SetName(peeringName)
 	if namespaces := s.Settings().Scope.Namespaces; len(namespaces) > 0 {
-		place.SetKind("KopfPeering")
-		place.SetNamespace(namespaces[0])
+		object.SetKind("KopfPeering")
+		object.SetNamespace(namespaces[0])
 	}
-	return client.IgnoreAlreadyExists(s.Client().Create(ctx, place))
+	return client.IgnoreAlreadyExists(s.Client().Create(ctx, object))
 }
 
-// A change is handled once: by the operator that is active, or else by the next one
-// that will be.
+// A change is handled once: by the active operator, or by the next one that becomes
+// active.
 func handleFn(_ context.Context, c *kopf.Change) error {
-	c.Logger().Info("The object is handled by this operator.", "reason", c.Reason())
+	c.Logger().Info("This operator handles the object.", "reason", c.Reason())
 	c.SetResult(map[string]any{"by": os.Getpid()}) // -> status.handleFn
 	return nil
 }
 
-// Daemons stop for a pause, and start again after it.
+// Daemons stop when the operator is paused, and start again afterwards.
 func watchFn(_ context.Context, t *kopf.Task) error {
 	t.Logger().Info("This operator is active.")
 	for !t.Wait(time.Minute) {
 		t.Logger().Info("This operator is still active.")
 	}
 	if t.StopReason().Has(kopf.StopPaused) {
-		t.Logger().Info("This operator gives way to another one.")
+		t.Logger().Info("This operator yields to another one.")
 	}
 	return nil
 }
 
 func main() {
 	kex := kopf.Resource("kopfexamples")
-	kopf.OnStartup(meet)
+	kopf.OnStartup(createPeering)
 	kopf.OnCreate(kex, handleFn)
 	kopf.OnUpdate(kex, handleFn)
 	kopf.Daemon(kex, watchFn)

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// database stands for any that has to be opened and closed. It is used by the handlers
-// of many objects at the same time.
+// database stands for any database that must be opened and closed. The handlers of many
+// objects use it concurrently.
 type database struct {
 	mu   sync.Mutex
-	rows map[string]string // nil: it is not open
+	rows map[string]string // nil: not open
 }
 
 var errClosed = errors.New("the database is not open")
@@ -45,7 +45,7 @@ func (d *database) count() (int, error) {
 	return len(d.rows), nil
 }
 
-// close returns how many rows there were at last.
+// close returns the last number of rows.
 func (d *database) close() (int, error) {
 	count, err := d.count()
 	d.mu.Lock()

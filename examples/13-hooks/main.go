@@ -1,6 +1,6 @@
-// Hooks: handlers of the operator as a whole. It opens a database when it starts,
-// shares it with all handlers, tells of it when it is asked for its health, and closes
-// it when it ends.
+// Hooks: handlers of the operator as a whole. This operator opens a database at startup,
+// shares it with all handlers, reports on it in its health endpoint, and closes it at
+// shutdown.
 package main
 
 import (
@@ -12,13 +12,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// store is the operator's one and only database. A memo is where handlers find it:
-// a variable would be shared by all operators of a program. As there is no function
-// that copies it, all objects have the operator's own.
+// store holds the database of the operator. It is a memo, because all operators of a program
+// would share a variable. Without a function that copies it, all objects have the memo of
+// the operator.
 var store = kopf.NewMemo(func() *database { return &database{} }, nil)
 
-// Nothing is watched before this has succeeded. It is tried again, too: a database
-// may come up later than its users.
+// The operator watches nothing before this handler has succeeded. Startup handlers are
+// retried: a database may start later than its clients.
 func open(_ context.Context, s *kopf.Startup) error {
 	if s.Retry() == 0 {
 		return kopf.Temporary(errors.New("the database is not there yet"), 100*time.Millisecond)
@@ -26,8 +26,8 @@ func open(_ context.Context, s *kopf.Startup) error {
 	return store.Operator(s).open()
 }
 
-// Startup handlers are called in their order, and may change the settings. What
-// they find wrong with the world ends the operator before it has done anything.
+// Startup handlers are called in order, and may change the settings. If one of them fails
+// permanently, the operator stops before it has done anything.
 func configure(_ context.Context, s *kopf.Startup) error {
 	if os.Getenv("DATABASE_OWNER") == "nobody" {
 		return kopf.Permanent(errors.New("the database needs an owner: set DATABASE_OWNER"))
@@ -45,13 +45,13 @@ func deleteFn(_ context.Context, c *kopf.Change) error {
 	return store.Of(c).put(string(c.UID()), "")
 }
 
-// The result is in the answer to whoever asks for the health, under "rows"; an error
-// makes the operator unhealthy. With --liveness=127.0.0.1:8080 it answers.
+// The health endpoint shows the result under "rows"; an error makes the operator unhealthy.
+// The flag --liveness=127.0.0.1:8080 turns the endpoint on.
 func rows(_ context.Context, a *kopf.Activity) (any, error) {
 	return store.Operator(a).count()
 }
 
-// By now no handler runs any longer, and no other operator has begun yet.
+// No handlers are running any more, and the next operator has not started yet.
 func closeStore(_ context.Context, a *kopf.Activity) error {
 	count, err := store.Operator(a).close()
 	a.Logger().Info("The database is closed.", "rows", count)

@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// Reason is why an operator is paused.
+// Reason is why an operator is paused. It is empty for an active operator.
 type Reason string
 
-// The reasons. There is no reason to go on.
+// The reasons of a pause.
 const (
-	// Higher: an operator of a higher priority is alive.
+	// ReasonHigherPriority means that an operator of a higher priority is alive.
 	ReasonHigherPriority Reason = "higher"
-	// Same: another operator of the same priority is alive. All of them are
-	// paused, until somebody gives them distinct priorities.
+	// ReasonSamePriority means that another operator of the same priority is alive. All
+	// of them are paused, until they have distinct priorities.
 	ReasonSamePriority Reason = "same"
-	// Absent: the peering object is mandatory, and is not there.
+	// ReasonObjectMissing means that the peering object is mandatory and does not exist.
 	ReasonObjectMissing Reason = "absent"
 )
 
-// Decision is what the entries in a peering object mean for one operator.
+// Decision is what the entries of a peering object mean for one operator.
 type Decision struct {
 	Paused bool
-	Reason Reason // empty: it is not paused
-	// Peers are those that pause it, in order.
+	Reason Reason
+	// Peers are the operators that pause this one, sorted.
 	Peers []string
-	// Until is when the first of those peers dies, if nothing is heard of it:
-	// then the decision is to be taken again. Zero: it is not paused by peers.
+	// Until is when the first entry of those peers expires, unless it is renewed. Then a
+	// new decision is due. It is zero if no peers pause the operator.
 	Until time.Time
-	// Dead are those whose entries are of no use any more, in order; the
-	// operator itself can be among them.
+	// Dead are the operators whose entries have expired, sorted; this operator can be
+	// one of them.
 	Dead []string
 }
 
-// Decide tells whether an operator is paused, by the entries of all operators. A
-// peer of a higher priority pauses it, one of the same priority too, and one of a
-// lower priority does not. Its own entry does not matter. It is a pure function:
-// all peers that have the same clock come to fitting decisions.
+// Decide decides by the entries of all operators whether an operator is paused. Peers of
+// a higher or the same priority pause it, peers of a lower priority do not. Its own entry
+// does not matter. Decide is a pure function: operators with the same clock make
+// consistent decisions.
 func Decide(records map[string]Record, identity string, priority int, now time.Time) Decision {
 	var d Decision
 	var higher, same []string
@@ -55,16 +55,16 @@ func Decide(records map[string]Record, identity string, priority int, now time.T
 	}
 	switch {
 	case len(higher) > 0:
-		return d.pausedBy(ReasonHigherPriority, higher, records, now)
+		return d.pausedBy(higher, ReasonHigherPriority, records, now)
 	case len(same) > 0:
-		return d.pausedBy(ReasonSamePriority, same, records, now)
+		return d.pausedBy(same, ReasonSamePriority, records, now)
 	default:
 		return d
 	}
 }
 
-func (d Decision) pausedBy(because Reason, peers []string, records map[string]Record, now time.Time) Decision {
-	d.Paused, d.Reason, d.Peers = true, because, peers
+func (d Decision) pausedBy(peers []string, reason Reason, records map[string]Record, now time.Time) Decision {
+	d.Paused, d.Reason, d.Peers = true, reason, peers
 	for _, peer := range peers {
 		if deadline := records[peer].Deadline(now); d.Until.IsZero() || deadline.Before(d.Until) {
 			d.Until = deadline
@@ -73,7 +73,7 @@ func (d Decision) pausedBy(because Reason, peers []string, records map[string]Re
 	return d
 }
 
-// equal tells whether nothing has changed that a person would want to know.
+// equal reports whether two decisions are the same for a person.
 func (d Decision) equal(other Decision) bool {
 	return d.Paused == other.Paused && d.Reason == other.Reason && slices.Equal(d.Peers, other.Peers)
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The decisions as such are measured on Kopf, and are in test/conformance.
-func TestDecideSaysWhoAndUntilWhen(t *testing.T) {
+// The decisions themselves are measured with Kopf: see test/conformance.
+func TestDecideNamesPeersAndDeadline(t *testing.T) {
 	now := noon
 	seen := func(priority int, ago, lifetime time.Duration) Record {
 		return Record{Priority: priority, LastSeen: now.Add(-ago), Lifetime: lifetime}
@@ -16,24 +16,24 @@ func TestDecideSaysWhoAndUntilWhen(t *testing.T) {
 		records map[string]Record
 		want    Decision
 	}{
-		"nobody": {nil, Decision{}},
-		"the one that dies first is waited for": {
+		"no entries": {nil, Decision{}},
+		"the first deadline": {
 			map[string]Record{"late": seen(2, 10*time.Second, time.Minute), "soon": seen(3, 0, 20*time.Second)},
 			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"late", "soon"}, Until: now.Add(20 * time.Second)},
 		},
-		"who does not matter is not waited for": {
+		"deadlines of other peers do not matter": {
 			map[string]Record{"high": seen(2, 0, time.Minute), "same": seen(1, 0, time.Second), "low": seen(0, 0, time.Second)},
 			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"high"}, Until: now.Add(time.Minute)},
 		},
-		"one that does not say when it was seen lives on": {
-			map[string]Record{"by hand": {Priority: 2, Lifetime: time.Minute}},
-			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"by hand"}, Until: now.Add(time.Minute)},
+		"an entry without a time does not expire": {
+			map[string]Record{"manual": {Priority: 2, Lifetime: time.Minute}},
+			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"manual"}, Until: now.Add(time.Minute)},
 		},
-		"the end of a life is the death": {
+		"dead at the deadline": {
 			map[string]Record{"b": seen(2, time.Minute, time.Minute), "a": seen(0, time.Hour, time.Minute)},
 			Decision{Dead: []string{"a", "b"}},
 		},
-		"its own entry counts only when it is dead": {
+		"its own entry counts only if it is dead": {
 			map[string]Record{"me": seen(9, time.Hour, time.Minute)}, Decision{Dead: []string{"me"}},
 		},
 	}

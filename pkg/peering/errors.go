@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// NotFoundError means that there is no such peering object. It says how to make it.
+// NotFoundError means that a peering object does not exist. Its message says how to
+// create it.
 type NotFoundError struct {
 	// Kind is ClusterKopfPeering or KopfPeering.
 	Kind string
@@ -41,11 +42,11 @@ func (e *NotFoundError) manifest() string {
 	return b.String()
 }
 
-// IsNotFound tells whether the error, or one that it wraps, is a NotFoundError.
+// IsNotFound reports whether the error, or one that it wraps, is a NotFoundError.
 func IsNotFound(err error) bool {
-	var absent *NotFoundError
-	return errors.As(err, &absent)
+	var notFound *NotFoundError
+	return errors.As(err, &notFound)
 }
 
-// errSamePriority is what is wrong with peers of the same priority.
-var errSamePriority = errors.New("several operators have the same priority, and all of them are paused: give them distinct ones (--priority), or stop all but one")
+// errSamePriority is logged when peers have the same priority.
+var errSamePriority = errors.New("several operators have the same priority, and all of them are paused: give them distinct priorities (--priority), or stop all but one")

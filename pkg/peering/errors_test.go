@@ -6,20 +6,20 @@ import (
 	"testing"
 )
 
-func TestAbsentErrorSaysWhatToDo(t *testing.T) {
+func TestNotFoundErrorSaysWhatToDo(t *testing.T) {
 	tests := map[string]struct {
 		err  NotFoundError
 		want string
 	}{
-		"of the cluster": {
+		"cluster": {
 			NotFoundError{Kind: "ClusterKopfPeering", Name: "a"},
 			`there is no ClusterKopfPeering "a": create it with: echo '{"apiVersion":"kopf.dev/v1","kind":"ClusterKopfPeering","metadata":{"name":"a"}}' | kubectl create -f -`,
 		},
-		"of a namespace": {
+		"namespace": {
 			NotFoundError{Kind: "KopfPeering", Namespace: "ns", Name: "a"},
 			`there is no KopfPeering "a" in the namespace "ns": create it with: echo '{"apiVersion":"kopf.dev/v1","kind":"KopfPeering","metadata":{"namespace":"ns","name":"a"}}' | kubectl create -f -`,
 		},
-		"of a cluster without the resource": {
+		"no resource": {
 			NotFoundError{Kind: "KopfPeering", Namespace: "ns", Name: "a", NoResource: true},
 			`the cluster does not have the resource of KopfPeering: install its definition (config/crd), then create "a" in the namespace "ns"`,
 		},
@@ -30,7 +30,7 @@ func TestAbsentErrorSaysWhatToDo(t *testing.T) {
 				t.Errorf("got %s", got)
 			}
 			if !IsNotFound(fmt.Errorf("wrapped: %w", &test.err)) || IsNotFound(errors.New("another")) {
-				t.Error("it is not recognized")
+				t.Error("got the wrong result from IsNotFound")
 			}
 		})
 	}

@@ -14,15 +14,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The API of the peering objects. Old clusters have the resources in another
-// group, which is used where the first one has no such object.
+// The API of peering objects. Old clusters have the resources in another group, which is
+// used if the first group does not have the object.
 const (
 	group    = "kopf.dev"
 	oldGroup = "zalando.org"
 	version  = "v1"
 )
 
-// finder finds peering objects.
+// finder finds peering objects in a cluster.
 type finder struct {
 	discovery discovery.DiscoveryInterfaceWithContext
 	dynamic   dynamic.Interface
@@ -32,24 +32,25 @@ func newFinder(config *rest.Config, client *http.Client) (*finder, error) {
 	if client == nil {
 		var err error
 		if client, err = rest.HTTPClientFor(config); err != nil {
-			return nil, fmt.Errorf("the cluster of the peering cannot be reached: %w", err)
+			return nil, fmt.Errorf("cannot create an HTTP client for the peering: %w", err)
 		}
 	}
-	discovering, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	discoveryClient, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster of the peering cannot be asked for its resources: %w", err)
+		return nil, fmt.Errorf("cannot create a discovery client for the peering: %w", err)
 	}
-	reading, err := dynamic.NewForConfigAndClient(config, client)
+	dynamicClient, err := dynamic.NewForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster of the peering cannot be reached: %w", err)
+		return nil, fmt.Errorf("cannot create a client for the peering: %w", err)
 	}
-	return &finder{discovering, reading}, nil
+	return &finder{discoveryClient, dynamicClient}, nil
 }
 
 // Target names a peering object.
 type Target struct {
 	Name string
-	// Namespace is that of a KopfPeering. Empty: it is a ClusterKopfPeering.
+	// Namespace is the namespace of a KopfPeering. If it is empty, the object is a
+	// ClusterKopfPeering.
 	Namespace string
 }
 
@@ -67,20 +68,19 @@ func (t Target) plural() string {
 	return "kopfpeerings"
 }
 
-func (t Target) notFound(undefined bool) error {
-	return &NotFoundError{Kind: t.kind(), Namespace: t.Namespace, Name: t.Name, NoResource: undefined}
+func (t Target) notFound(noResource bool) error {
+	return &NotFoundError{Kind: t.kind(), Namespace: t.Namespace, Name: t.Name, NoResource: noResource}
 }
 
-// find finds the resource of a peering object. The object itself need not be
-// there. If the cluster has the resource in both groups, it is the one in which
-// the object is.
-func (c *finder) find(ctx context.Context, target Target) (peeringAPI, error) {
+// find finds the resource of a peering object. The object itself need not exist. If the
+// cluster has the resource in both groups, find returns the group that has the object.
+func (f *finder) find(ctx context.Context, target Target) (peeringAPI, error) {
 	var candidates []*peeringObject
 	for _, group := range []string{group, oldGroup} {
-		found, err := c.findInGroup(ctx, target, schema.GroupVersion{Group: group, Version: version})
+		found, err := f.findInGroup(ctx, target, schema.GroupVersion{Group: group, Version: version})
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("it is not known whether the cluster has the resource of %s: %w", target.kind(), err)
+			return nil, fmt.Errorf("cannot find out whether the cluster has the resource of %s: %w", target.kind(), err)
 		case found != nil:
 			candidates = append(candidates, found)
 		}
@@ -99,11 +99,11 @@ func (c *finder) find(ctx context.Context, target Target) (peeringAPI, error) {
 	return candidates[0], nil
 }
 
-// findInGroup is what the group has of it; nil if that has nothing.
-func (c *finder) findInGroup(ctx context.Context, target Target, gv schema.GroupVersion) (*peeringObject, error) {
-	list, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+// findInGroup returns nil if the group does not have the resource.
+func (f *finder) findInGroup(ctx context.Context, target Target, gv schema.GroupVersion) (*peeringObject, error) {
+	list, err := f.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is no such group, and that is no error
+		return nil, nil //nolint:nilnil // the group does not exist, which is no error
 	}
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (c *finder) findInGroup(ctx context.Context, target Target, gv schema.Group
 	if !has(target.plural()) {
 		return nil, nil //nolint:nilnil // as above
 	}
-	found := &peeringObject{target: target, resource: c.dynamic.Resource(gv.WithResource(target.plural())).Namespace(target.Namespace)}
+	found := &peeringObject{target: target, resource: f.dynamic.Resource(gv.WithResource(target.plural())).Namespace(target.Namespace)}
 	if has(target.plural() + "/status") {
 		found.subresources = []string{"status"}
 	}

@@ -10,55 +10,56 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// DefaultFreezePriority is that of Freeze: above what is deployed, below what is
-// developed.
+// DefaultFreezePriority is the default priority of a freeze: above deployed operators,
+// below operators under development.
 const DefaultFreezePriority = 100
 
-// FreezeOptions is an entry that nobody is behind: it pauses the operators of a peering.
+// FreezeOptions describe an entry without an operator, which pauses the operators of a
+// peering.
 type FreezeOptions struct {
-	// Identity is its name. Default: ManualIdentity, so that the same person at
-	// the same machine can take it back.
+	// Identity names the entry. Default: ManualIdentity, so that the same person on the
+	// same machine can resume the operators.
 	Identity string
-	// Priority pauses all operators that have the same or a lower one. It is
-	// used as it is; DefaultFreezePriority is a good choice.
+	// Priority pauses all operators with the same or a lower priority. It has no default;
+	// consider DefaultFreezePriority.
 	Priority int
 	// Lifetime is when the operators resume by themselves, at least a second.
 	Lifetime time.Duration
-	// Message is for people who look at the object. Default: none.
+	// Message tells people who look at the object why it is frozen. Default: none.
 	Message string
 }
 
-// Freeze pauses all operators of a peering, by an entry among theirs. The object
-// must be there; a NotFoundError says how to create it. To freeze again is to
-// replace the entry.
+// Freeze pauses all operators of a peering by an entry among theirs. It replaces an
+// earlier freeze under the same identity. If the object does not exist, Freeze returns a
+// NotFoundError, which says how to create it.
 //
 // Specification: Command-line options.
-func Freeze(ctx context.Context, config *rest.Config, target Target, pause FreezeOptions) error {
-	if pause.Lifetime < time.Second {
-		return errors.New("operators are frozen for some time: give a lifetime of at least a second")
+func Freeze(ctx context.Context, config *rest.Config, target Target, options FreezeOptions) error {
+	if options.Lifetime < time.Second {
+		return errors.New("a freeze needs a lifetime of at least a second")
 	}
-	record := Record{Priority: pause.Priority, LastSeen: time.Now(), Lifetime: pause.Lifetime}
+	record := Record{Priority: options.Priority, LastSeen: time.Now(), Lifetime: options.Lifetime}
 	entry := record.encode()
-	entry["message"] = nil // there may be one in the entry that is replaced
-	if pause.Message != "" {
-		entry["message"] = pause.Message
+	entry["message"] = nil // removes the message of an earlier freeze
+	if options.Message != "" {
+		entry["message"] = options.Message
 	}
-	return patchEntry(ctx, config, target, pause.Identity, entry)
+	return patchEntry(ctx, config, target, options.Identity, entry)
 }
 
-// Resume takes back what Freeze has done under the same identity; the default is
-// the same too. It is no error if there is nothing to be taken back.
+// Resume removes the entry of Freeze under the same identity, which has the same
+// default. It is no error if there is no such entry.
 func Resume(ctx context.Context, config *rest.Config, target Target, identity string) error {
 	return patchEntry(ctx, config, target, identity, nil)
 }
 
 // patchEntry sets one entry of a peering, or removes it.
 func patchEntry(ctx context.Context, config *rest.Config, target Target, identity string, entry map[string]any) error {
-	c, err := newFinder(config, nil)
+	f, err := newFinder(config, nil)
 	if err != nil {
 		return err
 	}
-	found, err := c.find(ctx, target)
+	found, err := f.find(ctx, target)
 	if err != nil {
 		return err
 	}

@@ -18,17 +18,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// fakeObject is a peering object in memory, which behaves as one in a cluster.
+// fakeObject is a peering object in memory that behaves like one in a cluster.
 type fakeObject struct {
 	mu           sync.Mutex
-	status       map[string]any // nil: it is not there
+	status       map[string]any // nil: the object does not exist
 	version      int
-	changed      chan struct{} // closed with the next change
+	changed      chan struct{} // closed by the next change
 	patches      []map[string]any
 	failure      error // of every request
-	stalled      bool  // the watches show nothing, and do not fail
-	dropsEntries bool  // entries are not kept
-	// beforePrune happens before the next write of the dead, once.
+	stalled      bool  // watches neither show changes nor fail
+	dropsEntries bool  // entries are not stored
+	// beforePrune is called once before the next removal of an entry.
 	beforePrune func()
 }
 
@@ -42,7 +42,7 @@ func (p *fakeObject) find(context.Context, Target) (peeringAPI, error) {
 	return p, p.failure
 }
 
-// change changes the object, and whatever else is to be changed at once.
+// change calls the function, increments the version, and shows the object to the watches.
 func (p *fakeObject) change(what func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *fakeObject) set(identity string, entry any) {
 
 func (p *fakeObject) remove() { p.change(func() { p.status = nil }) }
 
-// fail makes all requests fail, and the watches too; nil heals them.
+// fail makes all requests and watches fail; nil makes them succeed again.
 func (p *fakeObject) fail(err error) { p.change(func() { p.failure = err }) }
 
 func (p *fakeObject) apply(entries map[string]any) {
@@ -135,7 +135,7 @@ func (p *fakeObject) currentVersion() int {
 	return p.version
 }
 
-// encoded are entries as they come back from JSON.
+// encoded returns entries as they are decoded from JSON.
 func encoded(entries map[string]any) map[string]any {
 	result := map[string]any{}
 	for identity, entry := range entries {
@@ -151,14 +151,14 @@ func encoded(entries map[string]any) map[string]any {
 	return result
 }
 
-// identities are those that have entries.
+// identities returns the identities that have entries.
 func (p *fakeObject) identities() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Sorted(maps.Keys(p.status))
 }
 
-// records are the entries that are in order.
+// records returns the valid entries.
 func (p *fakeObject) records() map[string]Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -172,7 +172,7 @@ func (p *fakeObject) writes() int {
 	return len(p.patches)
 }
 
-// operator is a peering in a test, and what it has decisions.
+// operator is a peering in a test, its notifications and its log.
 type operator struct {
 	*Peering
 	mu       sync.Mutex
@@ -181,41 +181,41 @@ type operator struct {
 	stop     func() // and wait until it has left
 }
 
-// runPeering lets an operator take part. It is stopped with the test.
-func runPeering(t *testing.T, locate func(context.Context, Target) (peeringAPI, error), identity string, s settings.Peering, adjust ...func(*Options)) *operator {
+// runPeering runs the peering of an operator until the test ends.
+func runPeering(t *testing.T, find func(context.Context, Target) (peeringAPI, error), identity string, s settings.Peering, adjust ...func(*Options)) *operator {
 	t.Helper()
 	o := &operator{}
 	options := Options{
 		Settings: s, Identity: identity,
-		Notify: func(paused bool) { o.note(func() { o.notified = append(o.notified, paused) }) },
-		Logger: logr.New(funcr.New(func(_, args string) { o.note(func() { o.log = append(o.log, args) }) }, funcr.Options{Verbosity: 1}).GetSink()),
+		Notify: func(paused bool) { o.locked(func() { o.notified = append(o.notified, paused) }) },
+		Logger: logr.New(funcr.New(func(_, args string) { o.locked(func() { o.log = append(o.log, args) }) }, funcr.Options{Verbosity: 1}).GetSink()),
 	}
 	for _, change := range adjust {
 		change(&options)
 	}
-	o.Peering = newPeering(locate, options)
+	o.Peering = newPeering(find, options)
 	ctx, cancel := context.WithCancel(context.Background())
-	left := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(stopped)
 		o.Run(ctx)
 	}()
 	o.stop = func() {
 		cancel()
-		<-left
+		<-stopped
 	}
 	t.Cleanup(o.stop)
 	synctest.Wait()
 	return o
 }
 
-func (o *operator) note(what func()) {
+func (o *operator) locked(f func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	what()
+	f()
 }
 
-// history is what was decisions so far, as text: "active paused active".
+// history returns all notifications, each as "active" or "paused".
 func (o *operator) history() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -232,12 +232,12 @@ func (o *operator) lines() []string {
 	return slices.Clone(o.log)
 }
 
-// entry is one as another operator would have written it just now.
+// entry returns an entry that another operator has just written.
 func entry(priority int, lifetime time.Duration) map[string]any {
 	return encoded(map[string]any{"": Record{Priority: priority, LastSeen: time.Now(), Lifetime: lifetime}.encode()})[""].(map[string]any)
 }
 
-// advance lets virtual time pass.
+// advance advances the virtual time.
 func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

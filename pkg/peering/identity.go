@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// podVariable names the pod in deployments that want its entry recognized.
+// podVariable is the environment variable with the name of the pod.
 const podVariable = "POD_ID"
 
-// NewIdentity names this operator among its peers: as $POD_ID says, or else
-// user@host/timestamp/random. Every call makes another one where there is no
-// $POD_ID; operators that share a process and a peering need identities of their
-// own.
+// NewIdentity returns a name of this operator among its peers: $POD_ID, or else
+// user@host/timestamp/random. Without $POD_ID every call returns another name. Operators
+// that share a process and a peering need separate identities.
 func NewIdentity() string {
 	if pod := os.Getenv(podVariable); pod != "" {
 		return pod
@@ -24,8 +23,8 @@ func NewIdentity() string {
 	return ManualIdentity() + "/" + time.Now().UTC().Format("20060102150405") + "/" + suffix
 }
 
-// ManualIdentity names a person at a machine, user@host: the same for every
-// command, so that one can undo what another has done.
+// ManualIdentity returns the name of a person on a machine, user@host. It is the same for
+// every command, so that one command can undo another.
 func ManualIdentity() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -34,7 +33,7 @@ func ManualIdentity() string {
 	return userName() + "@" + host
 }
 
-// userName is that of the process. In a container the user often has no name.
+// userName returns the user of the process, who often has no name in a container.
 func userName() string {
 	if current, err := user.Current(); err == nil {
 		return cmp.Or(current.Username, current.Uid)

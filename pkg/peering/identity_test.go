@@ -12,10 +12,10 @@ func TestIdentities(t *testing.T) {
 		want   string
 		stable bool
 	}{
-		"a process":              {"", NewIdentity, `^[^@/]+@[^@/]+/\d{14}/[a-z0-9]{6}$`, false},
-		"a pod":                  {"default/pod-1", NewIdentity, `^default/pod-1$`, true},
-		"a person":               {"", ManualIdentity, `^[^@/]+@[^@/]+$`, true},
-		"a person inside of pod": {"default/pod-1", ManualIdentity, `^[^@/]+@[^@/]+$`, true},
+		"process":         {"", NewIdentity, `^[^@/]+@[^@/]+/\d{14}/[a-z0-9]{6}$`, false},
+		"pod":             {"default/pod-1", NewIdentity, `^default/pod-1$`, true},
+		"person":          {"", ManualIdentity, `^[^@/]+@[^@/]+$`, true},
+		"person in a pod": {"default/pod-1", ManualIdentity, `^[^@/]+@[^@/]+$`, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

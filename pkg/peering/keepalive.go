@@ -9,65 +9,65 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// How a write that has failed is repeated.
+// How failed writes are repeated.
 const (
 	writeRetryDelay  = 2 * time.Second
 	removeRetryDelay = 200 * time.Millisecond
 	removeTimeout    = 3 * time.Second
 )
 
-// renewalMargin is how long before the end of the lifetime a sign of life is given:
-// enough for some attempts, and not for all peers at once. It is 5 to 10 seconds
-// of a minute, and more than that of a short life: a slow API server must not
-// cost it.
+// renewalMargin returns how long before its expiry the entry is renewed: enough for some
+// attempts, and random, so that not all peers write at once. It is 5 to 10 seconds of a
+// minute, and a larger share of a short lifetime: a slow API server must not let the
+// entry expire.
 func (m *member) renewalMargin() time.Duration {
 	shortest := max(time.Millisecond, m.settings.Lifetime/12, min(time.Second, m.settings.Lifetime/3))
 	return shortest + rand.N(shortest)
 }
 
-// keepAlive is the regular sign of life. Its answer is a fresh look at the others,
-// so that a watch which is stuck without an error does no harm for long.
+// keepAlive renews the entry regularly. The response is a fresh view of the peers, so
+// that a watch that is stuck without an error does no lasting harm.
 func (m *member) keepAlive(ctx context.Context) {
-	if answer, ok := m.renewEntry(ctx); ok {
-		m.handleState(ctx, answer)
+	if state, ok := m.renewEntry(ctx); ok {
+		m.handleState(ctx, state)
 	}
 }
 
-// renewEntry writes our own entry, and sees to the next time.
+// renewEntry writes the entry of this operator and schedules the next renewal.
 func (m *member) renewEntry(ctx context.Context) (peeringState, bool) {
 	m.mayHaveEntry, m.lastRenewal = true, time.Now()
 	record := Record{Priority: m.settings.Priority, LastSeen: m.lastRenewal, Lifetime: m.settings.Lifetime, Lease: m.lease}
-	answer, err := m.api.patch(ctx, "", map[string]any{m.identity: record.encode()})
+	state, err := m.api.patch(ctx, "", map[string]any{m.identity: record.encode()})
 	switch {
 	case err == nil:
-		m.clearReport(topicWrite)
+		m.reports.Clear(topicWrite)
 		m.renewal.set(m.lastRenewal.Add(m.settings.Lifetime - m.renewalMargin()))
 		if !m.settings.Stealth {
-			m.logger.V(1).Info("The other operators know that this one is alive.")
+			m.logger.V(1).Info("The entry in the peering is renewed.")
 		}
-		return answer, true
+		return state, true
 	case ctx.Err() != nil:
-	case IsNotFound(err): // the watch will show it
+	case IsNotFound(err): // the watch will report it
 		m.renewal.set(m.lastRenewal.Add(m.renewalMargin()))
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		m.reportOnce(topicWrite, err, "The other operators cannot know of this one: the peering object must be writable for it (verb patch).")
+		m.reportOnce(topicWrite, err, "Other operators cannot see this one: grant it the verb patch of the peering object.")
 		m.renewal.set(m.lastRenewal.Add(m.settings.Lifetime - m.renewalMargin()))
 	default:
-		m.reportOnce(topicWrite, err, "The other operators do not know that this one is alive; it will be tried again.")
+		m.reportOnce(topicWrite, err, "The entry in the peering cannot be renewed; this is retried.")
 		m.renewal.set(time.Now().Add(wait.Jitter(writeRetryDelay, 1)))
 	}
 	return peeringState{}, false
 }
 
-// renewSoon gives a sign of life because there is none in the object. Another
-// operator whose clock is far ahead could remove our entry each time, and a schema
-// can drop it, hence not at once if it was just written.
+// renewSoon schedules a renewal because the object has no entry of this operator, or an
+// expired one. It does not write at once after a write: a peer whose clock is far ahead
+// may remove the entry each time, and a schema may drop it.
 func (m *member) renewSoon() {
 	m.renewal.setEarlier(m.lastRenewal.Add(m.renewalMargin()))
 }
 
-// prune removes the entries of the dead. If the object has changed since, nobody
-// is removed: one of them may have come back.
+// prune removes the entries of dead operators, unless the object has changed since: one
+// of them may have come back.
 func (m *member) prune(ctx context.Context, s peeringState, dead []string) {
 	entries := map[string]any{}
 	for _, peer := range dead {
@@ -83,7 +83,8 @@ func (m *member) prune(ctx context.Context, s peeringState, dead []string) {
 	}
 }
 
-// removeEntry removes our own entry, so that the others need not wait for its end.
+// removeEntry removes the entry of this operator, so that its peers need not wait until
+// it expires.
 func (m *member) removeEntry(ctx context.Context) {
 	if !m.mayHaveEntry {
 		return
@@ -95,6 +96,6 @@ func (m *member) removeEntry(ctx context.Context) {
 		return failure == nil || IsNotFound(failure) || apierrors.IsForbidden(failure), nil
 	})
 	if err != nil {
-		m.logger.Error(failure, "The other operators will take this one for alive until its entry expires.", "lifetime", m.settings.Lifetime.String())
+		m.logger.Error(failure, "The entry in the peering cannot be removed; other operators consider this one alive until it expires.", "lifetime", m.settings.Lifetime.String())
 	}
 }

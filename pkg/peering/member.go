@@ -8,10 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/klog/v2"
 
+	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// member is this operator in one peering. All but its watch runs in one goroutine.
+// member is this operator in one peering. Everything except its watch runs in one
+// goroutine.
 type member struct {
 	settings settings.Peering
 	identity string
@@ -20,45 +22,45 @@ type member struct {
 	logger   logr.Logger
 	// find finds the peering object.
 	find func(ctx context.Context, target Target) (peeringAPI, error)
-	// notify takes the decisions, those that change nothing included.
+	// notify receives all decisions, including those that change nothing.
 	notify func(Decision)
 
 	apis         chan peeringAPI
 	states       chan peeringState
 	api          peeringAPI // nil: not found yet
-	version      string     // of the newest sight
-	objectExists bool       // the object is there
-	mayHaveEntry bool       // there can be an entry of ours
+	version      string     // of the latest state
+	objectExists bool
+	mayHaveEntry bool // of this operator
 	decided      bool
 	decision     Decision
-	reported     map[string]string // what was complained of last, by subject
+	reports      reportonce.Topics
 
-	renewal     deadlineTimer // when to give the next sign of life
-	expiry      deadlineTimer // when a peer that pauses us is dead
+	renewal     deadlineTimer // the next renewal of the entry
+	expiry      deadlineTimer // the first expiry of a peer that pauses this operator
 	lastRenewal time.Time
 }
 
-func newMember(target Target, options Options, locate func(context.Context, Target) (peeringAPI, error), tell func(Decision)) *member {
+func newMember(target Target, options Options, find func(context.Context, Target) (peeringAPI, error), notify func(Decision)) *member {
 	return &member{
 		settings: options.Settings, identity: options.Identity, lease: options.Lease, target: target,
 		logger: options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace),
-		find:   locate, notify: tell,
-		apis: make(chan peeringAPI), states: make(chan peeringState), reported: map[string]string{},
+		find:   find, notify: notify,
+		apis: make(chan peeringAPI), states: make(chan peeringState),
 		renewal: newDeadlineTimer(), expiry: newDeadlineTimer(),
 	}
 }
 
-// run takes part in the peering until the context is done, and leaves it.
+// run takes part in the peering until the context is done, then leaves it.
 func (m *member) run(ctx context.Context) {
-	observed := make(chan struct{})
+	watched := make(chan struct{})
 	go func() {
-		defer close(observed)
+		defer close(watched)
 		m.watchObject(klog.NewContext(ctx, m.logger))
 	}()
 	for ctx.Err() == nil {
 		select {
 		case m.api = <-m.apis:
-			m.version = "" // those of another group do not compare
+			m.version = "" // versions of the two API groups are not comparable
 		case s := <-m.states:
 			m.handleState(ctx, s)
 		case <-m.renewal.C:
@@ -68,14 +70,14 @@ func (m *member) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	<-observed
+	<-watched
 	m.renewal.cancel()
 	m.expiry.cancel()
 	m.removeEntry(ctx)
 }
 
-// handleState takes note of what has been seen, unless something newer was seen before:
-// the answers to writes can be ahead of the watch.
+// handleState handles a state unless a newer one is known: responses to writes can be
+// ahead of the watch.
 func (m *member) handleState(ctx context.Context, s peeringState) {
 	switch {
 	case s.err != nil:
@@ -95,37 +97,37 @@ func (m *member) isOutdated(version string) bool {
 	return err == nil && order < 0
 }
 
-// handlePresent is when the object is there. Before the operator begins to work, it tells
-// the others that it is here.
+// handlePresent handles an existing object. The first time, it writes the entry before
+// it decides: peers must know of the operator before it starts to work.
 func (m *member) handlePresent(ctx context.Context, s peeringState) {
-	m.clearReport(topicWatch)
-	m.clearReport(topicExpiry)
-	m.clearReport(topicObject)
+	m.reports.Clear(topicWatch)
+	m.reports.Clear(topicExpiry)
+	m.reports.Clear(topicObject)
 	if !m.objectExists {
 		m.objectExists = true
-		if answer, ok := m.renewEntry(ctx); ok {
-			s, m.version = answer, answer.version
+		if state, ok := m.renewEntry(ctx); ok {
+			s, m.version = state, state.version
 		}
 	}
 	m.evaluate(ctx, s)
 }
 
-// evaluate decides by the entries, and sees to what follows from them.
+// evaluate decides by the entries, and acts on the decision.
 func (m *member) evaluate(ctx context.Context, s peeringState) {
 	now := time.Now()
-	records, broken := Parse(s.status)
-	m.reportInvalidEntries(broken)
+	records, invalid := Parse(s.status)
+	m.reportInvalidEntries(invalid)
 	m.expireFormerLeaders(records, now)
 	d := Decide(records, m.identity, m.settings.Priority, now)
 	m.applyDecision(d)
 	m.expiry.set(d.Until)
-	if own, there := records[m.identity]; !there || own.IsDead(now) {
+	if own, exists := records[m.identity]; !exists || own.IsDead(now) {
 		m.renewSoon()
 	}
 	m.prune(ctx, s, d.Dead)
 }
 
-// expireFormerLeaders declares the former leaders of our own replicas dead.
+// expireFormerLeaders declares former leaders among the replicas of this operator dead.
 func (m *member) expireFormerLeaders(records map[string]Record, now time.Time) {
 	for peer, record := range records {
 		if m.lease != "" && record.Lease == m.lease && peer != m.identity {

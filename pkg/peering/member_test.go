@@ -29,7 +29,7 @@ func TestTheHighestPriorityIsActive(t *testing.T) {
 		g.Expect(why).To(gomega.Equal(`ClusterKopfPeering "default" has operators of the higher priority: high`))
 
 		advance(time.Hour)
-		g.Expect(low.history()).To(gomega.HaveLen(2), "signs of life must not change anything")
+		g.Expect(low.history()).To(gomega.HaveLen(2), "renewals must not cause notifications")
 		high.stop()
 		synctest.Wait()
 		g.Expect(low.history()).To(gomega.Equal([]string{"active", "paused", "active"}))
@@ -39,16 +39,16 @@ func TestTheHighestPriorityIsActive(t *testing.T) {
 	})
 }
 
-func TestAnOperatorThatComesLaterIsPausedAtOnce(t *testing.T) {
+func TestANewOperatorOfLowerPriorityIsNeverActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		runPeering(t, object.find, "high", prioritized(1))
 		low := runPeering(t, object.find, "low", prioritized(0))
-		g.Expect(low.history()).To(gomega.Equal([]string{"paused"}), "it must not be active for a moment")
+		g.Expect(low.history()).To(gomega.Equal([]string{"paused"}), "the operator must not be active for a moment")
 	})
 }
 
-func TestEqualPrioritiesPauseEverybody(t *testing.T) {
+func TestEqualPrioritiesPauseAllOperators(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		a := runPeering(t, object.find, "a", prioritized(5))
@@ -63,7 +63,7 @@ func TestEqualPrioritiesPauseEverybody(t *testing.T) {
 	})
 }
 
-func TestADeadPeerIsNoticedWithoutAnEvent(t *testing.T) {
+func TestTheOperatorResumesWhenAPeerExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.set("killed", entry(100, 10*time.Second))
@@ -72,26 +72,26 @@ func TestADeadPeerIsNoticedWithoutAnEvent(t *testing.T) {
 		g.Expect(o.history()).To(gomega.Equal([]string{"paused"}))
 		advance(2 * time.Millisecond)
 		g.Expect(o.history()).To(gomega.Equal([]string{"paused", "active"}))
-		g.Expect(object.identities()).To(gomega.Equal([]string{"me"}), "the dead is removed")
+		g.Expect(object.identities()).To(gomega.Equal([]string{"me"}), "the dead entry must be removed")
 	})
 }
 
-func TestWhoIsCutOffStaysPaused(t *testing.T) {
+func TestAnOperatorWithoutConnectionStaysPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.set("other", entry(100, 10*time.Second))
 		o := runPeering(t, object.find, "me", prioritized(0))
 		object.fail(errors.New("no route to the server"))
 		advance(time.Hour)
-		g.Expect(o.history()).To(gomega.Equal([]string{"paused"}), "the silence can be its own deafness")
-		g.Expect(len(o.lines())).To(gomega.BeNumerically("<", 10), "it is not said again and again: %v", o.lines())
+		g.Expect(o.history()).To(gomega.Equal([]string{"paused"}), "the peer may be alive")
+		g.Expect(len(o.lines())).To(gomega.BeNumerically("<", 10), "the log must not repeat itself: %v", o.lines())
 		object.fail(nil)
 		advance(10 * time.Second)
 		g.Expect(o.history()).To(gomega.Equal([]string{"paused", "active"}))
 	})
 }
 
-func TestSignsOfLifeAreFewAndInTime(t *testing.T) {
+func TestEntriesAreRenewedInTimeAndRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		runPeering(t, object.find, "me", prioritized(0))
@@ -105,13 +105,13 @@ func TestSignsOfLifeAreFewAndInTime(t *testing.T) {
 	})
 }
 
-func TestASignOfLifeThatFailedIsRepeatedInTime(t *testing.T) {
+func TestAFailedRenewalIsRetriedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		o := runPeering(t, object.find, "me", prioritized(0))
 		advance(49 * time.Second)
 		object.fail(errors.New("busy"))
-		advance(7 * time.Second) // one attempt, or some, fail
+		advance(7 * time.Second) // at least one attempt fails
 		object.fail(nil)
 		advance(4 * time.Second)
 		records := object.records()
@@ -120,24 +120,24 @@ func TestASignOfLifeThatFailedIsRepeatedInTime(t *testing.T) {
 	})
 }
 
-func TestAnEntryThatWasRemovedComesBack(t *testing.T) {
+func TestALostEntryIsWrittenAgain(t *testing.T) {
 	tests := map[string]func(p *fakeObject){
-		"removed": func(p *fakeObject) { p.set("me", nil) },
-		"dead":    func(p *fakeObject) { p.set("me", entry(0, 0)) },
-		"with all the object": func(p *fakeObject) {
+		"entry removed": func(p *fakeObject) { p.set("me", nil) },
+		"entry expired": func(p *fakeObject) { p.set("me", entry(0, 0)) },
+		"object recreated": func(p *fakeObject) {
 			p.remove()
 			advance(time.Second)
 			p.change(func() { p.status = map[string]any{} })
 		},
 	}
-	for name, spoil := range tests {
+	for name, lose := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, object := gomega.NewWithT(t), newFakeObject()
 				runPeering(t, object.find, "me", prioritized(0))
 				advance(20 * time.Second)
 				before := object.writes()
-				spoil(object)
+				lose(object)
 				synctest.Wait()
 				records := object.records()
 				g.Expect(records).To(gomega.HaveKey("me"))
@@ -148,7 +148,7 @@ func TestAnEntryThatWasRemovedComesBack(t *testing.T) {
 	}
 }
 
-func TestAnEntryThatIsNotKeptIsNoStormOfWrites(t *testing.T) {
+func TestADroppedEntryIsNotWrittenAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.dropsEntries = true
@@ -158,11 +158,11 @@ func TestAnEntryThatIsNotKeptIsNoStormOfWrites(t *testing.T) {
 	})
 }
 
-func TestNobodyIsBuriedAlive(t *testing.T) {
+func TestARenewedEntryIsNotPruned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		runPeering(t, object.find, "me", prioritized(0))
-		object.beforePrune = func() { object.set("slow", entry(-1, time.Hour)) } // a sign of life, in the last moment
+		object.beforePrune = func() { object.set("slow", entry(-1, time.Hour)) } // renewed at the last moment
 		object.set("slow", entry(-1, 0))
 		synctest.Wait()
 		g.Expect(object.beforePrune).To(gomega.BeNil())
@@ -171,7 +171,7 @@ func TestNobodyIsBuriedAlive(t *testing.T) {
 	})
 }
 
-func TestBrokenEntriesAreLeftAlone(t *testing.T) {
+func TestInvalidEntriesAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.set("text", "nonsense")
@@ -180,17 +180,17 @@ func TestBrokenEntriesAreLeftAlone(t *testing.T) {
 		advance(time.Hour)
 		g.Expect(o.history()).To(gomega.Equal([]string{"active"}))
 		g.Expect(object.identities()).To(gomega.Equal([]string{"me", "odd", "text"}))
-		complaints := 0
+		reports := 0
 		for _, line := range o.lines() {
-			if strings.Contains(line, "Some entries in the peering object are broken") {
-				complaints++
+			if strings.Contains(line, "Some entries of the peering object are invalid") {
+				reports++
 			}
 		}
-		g.Expect(complaints).To(gomega.Equal(1))
+		g.Expect(reports).To(gomega.Equal(1))
 	})
 }
 
-func TestAStuckWatchDoesNoHarmForLong(t *testing.T) {
+func TestAStuckWatchIsNoticedByTheNextRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		o := runPeering(t, object.find, "me", prioritized(0))
@@ -203,19 +203,19 @@ func TestAStuckWatchDoesNoHarmForLong(t *testing.T) {
 
 func TestWithoutAPeeringObject(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "kopfpeerings"}, "default", nil)
-	undefined := &NotFoundError{Kind: "KopfPeering", Name: "default", NoResource: true}
+	noResource := &NotFoundError{Kind: "KopfPeering", Name: "default", NoResource: true}
 	tests := map[string]struct {
 		mandatory bool
 		failure   error
 		want      string
-		said      string // empty: nothing that is worth a line at the usual level
+		logged    string // empty: only debug lines
 	}{
-		"there is no object":                     {false, nil, "active", ""},
-		"there is no resource":                   {false, undefined, "active", ""},
-		"it is forbidden to look":                {false, forbidden, "active", "With --standalone it does not try"},
-		"there is no object, and one is needed":  {true, nil, "paused", "echo '{"},
-		"there is no resource, and it is needed": {true, undefined, "paused", "install its definition"},
-		"it is needed, and forbidden to look":    {true, forbidden, "paused", "get, list, watch, patch"},
+		"no object":              {false, nil, "active", ""},
+		"no resource":            {false, noResource, "active", ""},
+		"forbidden":              {false, forbidden, "active", "With --standalone it does not try"},
+		"no object, mandatory":   {true, nil, "paused", "echo '{"},
+		"no resource, mandatory": {true, noResource, "paused", "install its definition"},
+		"forbidden, mandatory":   {true, forbidden, "paused", "get, list, watch, patch"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -226,29 +226,29 @@ func TestWithoutAPeeringObject(t *testing.T) {
 				advance(10 * time.Minute)
 				g.Expect(o.history()).To(gomega.Equal([]string{test.want}))
 				g.Expect(object.writes()).To(gomega.BeZero())
-				if test.said == "" {
+				if test.logged == "" {
 					g.Expect(o.lines()).To(gomega.HaveEach(gomega.HavePrefix(`"level"=1`)))
 				} else {
-					g.Expect(o.lines()).To(gomega.ConsistOf(gomega.ContainSubstring(test.said)))
+					g.Expect(o.lines()).To(gomega.ConsistOf(gomega.ContainSubstring(test.logged)))
 				}
 
 				object.change(func() { object.status, object.failure = map[string]any{}, nil })
 				advance(time.Minute)
 				g.Expect(o.history()[len(o.history())-1]).To(gomega.Equal("active"))
-				g.Expect(object.identities()).To(gomega.Equal([]string{"me"}), "the object is there now")
+				g.Expect(object.identities()).To(gomega.Equal([]string{"me"}), "the object exists now")
 			})
 		})
 	}
 }
 
-func TestWhenThePeeringObjectGoesAway(t *testing.T) {
+func TestTheRemovalOfThePeeringObject(t *testing.T) {
 	tests := map[string]struct {
 		mandatory bool
 		want      []string
-		said      string
+		logged    string
 	}{
-		"the operator goes on alone":              {false, []string{"paused", "active"}, "goes on without regard to others"},
-		"it does not, if the object is mandatory": {true, []string{"paused"}, "its mandatory peering object is missing"},
+		"optional":  {false, []string{"paused", "active"}, "continues and ignores other operators"},
+		"mandatory": {true, []string{"paused"}, "its mandatory peering object is missing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -259,13 +259,13 @@ func TestWhenThePeeringObjectGoesAway(t *testing.T) {
 				object.remove()
 				advance(2 * time.Hour)
 				g.Expect(o.history()).To(gomega.Equal(test.want))
-				g.Expect(o.lines()).To(gomega.ContainElement(gomega.ContainSubstring(test.said)))
+				g.Expect(o.lines()).To(gomega.ContainElement(gomega.ContainSubstring(test.logged)))
 			})
 		})
 	}
 }
 
-func TestStealthIsOnlyAboutTheLog(t *testing.T) {
+func TestStealthAffectsOnlyTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		o := runPeering(t, object.find, "me", settings.Peering{Stealth: true})
@@ -273,11 +273,11 @@ func TestStealthIsOnlyAboutTheLog(t *testing.T) {
 		g.Expect(object.writes()).To(gomega.BeNumerically(">", 60))
 		g.Expect(o.lines()).To(gomega.BeEmpty())
 		loud := runPeering(t, object.find, "you", settings.Peering{Priority: -1})
-		g.Expect(loud.lines()).To(gomega.ContainElement(gomega.ContainSubstring("this one is alive")))
+		g.Expect(loud.lines()).To(gomega.ContainElement(gomega.ContainSubstring("The entry in the peering is renewed.")))
 	})
 }
 
-func TestWhatIsOlderThanWhatWasSeenIsIgnored(t *testing.T) {
+func TestOutdatedStatesAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		var decisions []Decision
@@ -286,10 +286,10 @@ func TestWhatIsOlderThanWhatWasSeenIsIgnored(t *testing.T) {
 		m.api = object
 		high := map[string]any{"me": entry(0, time.Minute), "high": entry(1, time.Minute)}
 		object.change(func() { object.version = 98 })
-		m.handleState(t.Context(), peeringState{status: high, version: "99"}) // and its own entry gets the version 100
+		m.handleState(t.Context(), peeringState{status: high, version: "99"}) // its own entry gets the version 100
 		m.handleState(t.Context(), peeringState{status: high, version: "99"})
 		m.handleState(t.Context(), peeringState{version: "99"})
-		g.Expect(decisions).To(gomega.HaveLen(1), "the watch is behind the own write")
+		g.Expect(decisions).To(gomega.HaveLen(1), "the watch is behind the write")
 		m.handleState(t.Context(), peeringState{status: high, version: "101"})
 		g.Expect(decisions).To(gomega.HaveLen(2))
 		g.Expect(decisions[1].Paused).To(gomega.BeTrue())

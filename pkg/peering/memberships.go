@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// syncMemberships starts and stops parts, so that there is one for every namespace.
+// syncMemberships starts and stops memberships, so that there is one per namespace.
 func (p *Peering) syncMemberships() {
 	if p.ctx == nil || p.ctx.Err() != nil || p.options.Settings.Standalone {
 		return
@@ -24,30 +24,30 @@ func (p *Peering) syncMemberships() {
 }
 
 func (p *Peering) startMembership(namespace string) *membership {
-	ctx, stop := context.WithCancel(p.ctx)
-	started := &membership{leave: stop}
-	if p.notified { // the operator works already
+	ctx, cancel := context.WithCancel(p.ctx)
+	started := &membership{leave: cancel}
+	if p.notified { // the operator is working already
 		started.decided, started.decision = true, decideAlone(p.options.Settings)
 	}
 	target := Target{Name: p.options.Settings.Name, Namespace: namespace}
 	m := newMember(target, p.options, p.find, func(d Decision) { p.setDecision(started, d) })
 	p.running.Go(func() {
-		defer stop()
+		defer cancel()
 		m.run(ctx)
 	})
 	return started
 }
 
-// setDecision takes the decision of one m.
-func (p *Peering) setDecision(of *membership, d Decision) {
+// setDecision stores the decision of one membership.
+func (p *Peering) setDecision(m *membership, d Decision) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	of.decided, of.decision = true, d
+	m.decided, m.decision = true, d
 	p.notifyIfChanged()
 }
 
-// notifyIfChanged tells the operator what follows from all parts together, as soon as
-// that is known of all, and if it is something new.
+// notifyIfChanged notifies the operator of the combined decision: once all memberships
+// have decided, and only if it differs from the last one.
 func (p *Peering) notifyIfChanged() {
 	paused := false
 	for _, m := range p.memberships {

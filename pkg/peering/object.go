@@ -12,35 +12,34 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// requestTimeout limits one read or write: a sign of life that takes longer is
-// better given again.
+// requestTimeout limits one read or write. A retry serves better than a longer wait.
 const requestTimeout = 5 * time.Second
 
-// peeringState is what the API server has shown of a peering object.
+// peeringState is a peering object as the API server has returned it.
 type peeringState struct {
-	// status is nil if the object is not there.
+	// status is nil if the object does not exist.
 	status  map[string]any
-	version string // of the resource; empty: not known
-	err     error  // nothing was seen
+	version string // the resourceVersion; empty: unknown
+	err     error  // the object could not be read
 }
 
-// peeringAPI is where a peering object is, or would be.
+// peeringAPI reads and writes one peering object.
 type peeringAPI interface {
-	// watch shows the object, and every change of it, until the context is done or
-	// the error comes.
+	// watch shows the object, and all its changes, until the context is done or an error
+	// occurs.
 	watch(ctx context.Context, show func(peeringState)) error
-	// read returns the object as it is; a NotFoundError if it is not there.
+	// read returns the current object, or a NotFoundError.
 	read(ctx context.Context) (peeringState, error)
-	// patch changes the entries: nil removes one. With a version, it does so
-	// only if the object has not been changed since.
+	// patch changes entries; nil removes one. With a version, it fails if the object has
+	// changed since.
 	patch(ctx context.Context, version string, entries map[string]any) (peeringState, error)
 }
 
-// peeringObject is a place in a cluster.
+// peeringObject is the peeringAPI of an object in a cluster.
 type peeringObject struct {
 	target       Target
 	resource     dynamic.ResourceInterface
-	subresources []string // to which the status is written; none: to the object
+	subresources []string // where to write the status; none: to the object itself
 }
 
 func (o *peeringObject) read(ctx context.Context) (peeringState, error) {
@@ -75,7 +74,7 @@ func (o *peeringObject) stateFrom(found *unstructured.Unstructured, err error) (
 	return stateOf(found), nil
 }
 
-// stateOf is an object as it was shown. A status that is none has no entries.
+// stateOf returns the state of an existing object. An invalid status has no entries.
 func stateOf(found *unstructured.Unstructured) peeringState {
 	status, _ := found.Object["status"].(map[string]any)
 	if status == nil {

@@ -14,39 +14,38 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Options are what a Peering consists of.
+// Options configure a Peering.
 type Options struct {
-	// Settings are the operator's; what is zero has its default.
+	// Settings are those of the operator; zero values have their defaults.
 	Settings settings.Peering
-	// Namespaced is for an operator that serves some namespaces, and meets its
-	// peers in each of them. Otherwise they meet once for the cluster.
+	// Namespaced means that the operator serves some namespaces and meets its peers in
+	// each of them. Otherwise it meets them once for the cluster.
 	Namespaced bool
-	// Namespaces are those served at the beginning, if it is Namespaced.
+	// Namespaces are the initial namespaces of a Namespaced operator.
 	Namespaces []string
-	// Identity is the name of our entries. Default: NewIdentity.
+	// Identity names the entries of the operator. Default: NewIdentity.
 	Identity string
-	// Lease is what the replicas of the operator elect their leader by, who alone
-	// takes part: the entry of another one of them is that of a former leader, who
-	// had no time to remove it. Default: none; the operator runs once.
+	// Lease names the lease by which the replicas of the operator elect their leader.
+	// Only the leader takes part in the peering: an entry of another replica belongs to a
+	// former leader that did not remove it. Default: none, for a single replica.
 	Lease string
-	// Logger takes the log.
+	// Logger receives the log.
 	Logger logr.Logger
-	// Notify is told whether the operator is paused: once when that is known, and
-	// then whenever it changes. The calls come one after another; they must be
-	// quick, and must not call the Peering. Nothing is to be handled before the
-	// first call.
+	// Notify is called with whether the operator is paused: once when that is known, and
+	// after every change. Handlers must not run before the first call. The calls are
+	// sequential; Notify must return quickly and must not call the Peering.
 	Notify func(paused bool)
 }
 
-// Peering is the part that one operator has in its peerings: in one for the
-// cluster, or in one for every namespace. It is paused when any of them pauses it.
-// Safe for concurrent use.
+// Peering is the participation of one operator in its peerings: one for the cluster, or
+// one for each namespace. Any of them can pause the operator. It is safe for concurrent
+// use.
 type Peering struct {
 	options Options
 	find    func(context.Context, Target) (peeringAPI, error)
 
 	mu          sync.Mutex
-	ctx         context.Context // of Run; nil: it does not run
+	ctx         context.Context // of Run; nil: not running
 	running     sync.WaitGroup
 	memberships map[string]*membership // by namespace; "" is the cluster
 	notified    bool
@@ -60,17 +59,16 @@ type membership struct {
 	decision Decision
 }
 
-// New prepares the peering of an operator; it does nothing yet. The client is
-// optional.
+// New returns a Peering that is not running yet. The client is optional.
 func New(config *rest.Config, client *http.Client, options Options) (*Peering, error) {
-	found, err := newFinder(config, client)
+	f, err := newFinder(config, client)
 	if err != nil {
 		return nil, err
 	}
-	return newPeering(found.find, options), nil
+	return newPeering(f.find, options), nil
 }
 
-func newPeering(locate func(context.Context, Target) (peeringAPI, error), options Options) *Peering {
+func newPeering(find func(context.Context, Target) (peeringAPI, error), options Options) *Peering {
 	defaults := settings.Settings{Peering: options.Settings}.WithDefaults()
 	options.Settings = defaults.Peering
 	if options.Identity == "" {
@@ -79,15 +77,15 @@ func newPeering(locate func(context.Context, Target) (peeringAPI, error), option
 	if !options.Namespaced {
 		options.Namespaces = []string{""}
 	}
-	return &Peering{options: options, find: locate, memberships: map[string]*membership{}}
+	return &Peering{options: options, find: find, memberships: map[string]*membership{}}
 }
 
-// Identity is the name of the operator among its peers.
+// Identity returns the name of the operator among its peers.
 func (p *Peering) Identity() string { return p.options.Identity }
 
-// Run takes part in the peerings until the context is done. Then it removes the
-// operator's entries, for which it takes some seconds at most, and returns; the
-// operator must have stopped working before. It can be called once.
+// Run takes part in the peerings until the context is done. Then it removes the entries
+// of the operator, which must have stopped working before, and returns within a few
+// seconds. Run can be called once.
 func (p *Peering) Run(ctx context.Context) {
 	p.mu.Lock()
 	p.ctx = ctx
@@ -101,25 +99,25 @@ func (p *Peering) Run(ctx context.Context) {
 	p.running.Wait()
 }
 
-// RunDuring runs the work of an operator, and the peering around it: the entries are
-// removed when the work has ended.
+// RunDuring runs the work of an operator, and takes part in the peerings until the work
+// has returned.
 func (p *Peering) RunDuring(ctx context.Context, work func(context.Context) error) error {
-	peering, leave := context.WithCancel(context.WithoutCancel(ctx))
-	left := make(chan struct{})
+	peering, stop := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(stopped)
 		p.Run(peering)
 	}()
 	defer func() {
-		leave()
-		<-left
+		stop()
+		<-stopped
 	}()
 	return work(ctx)
 }
 
-// SetNamespaces changes the namespaces of an operator that is Namespaced: those that have
-// come get an entry, and those that are gone lose it. As long as nothing is known
-// of a new one, the operator is paused if the peering is mandatory.
+// SetNamespaces changes the namespaces of a Namespaced operator: new namespaces get an
+// entry, removed ones lose it. If the peering is mandatory, the operator is paused until
+// the state of a new namespace is known.
 func (p *Peering) SetNamespaces(namespaces []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,9 +129,9 @@ func (p *Peering) SetNamespaces(namespaces []string) {
 	p.notifyIfChanged()
 }
 
-// State tells whether the operator is paused, and why, for people. Before it is
-// known, it counts as paused.
-func (p *Peering) State() (paused bool, why string) {
+// State returns whether the operator is paused, and the reason as text. Until that is
+// known, the operator counts as paused.
+func (p *Peering) State() (paused bool, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.notified {
@@ -150,9 +148,9 @@ func (p *Peering) State() (paused bool, why string) {
 }
 
 func (d Decision) describe(target Target) string {
-	where := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&NotFoundError{Namespace: target.Namespace}).inNamespace()
+	object := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&NotFoundError{Namespace: target.Namespace}).inNamespace()
 	if d.Reason == ReasonObjectMissing {
-		return where + " is missing"
+		return object + " is missing"
 	}
-	return fmt.Sprintf("%s has operators of the %s priority: %s", where, d.Reason, strings.Join(d.Peers, ", "))
+	return fmt.Sprintf("%s has operators of the %s priority: %s", object, d.Reason, strings.Join(d.Peers, ", "))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// fakeObjects are the peering objects of some namespaces; others have none.
+// fakeObjects are peering objects by namespace; other namespaces have none.
 type fakeObjects map[string]*fakeObject
 
 func (p fakeObjects) find(ctx context.Context, target Target) (peeringAPI, error) {
@@ -27,7 +27,7 @@ func namespaced(namespaces ...string) func(*Options) {
 	return func(o *Options) { o.Namespaced, o.Namespaces = true, namespaces }
 }
 
-func TestAStandaloneOperatorAsksNobody(t *testing.T) {
+func TestAStandaloneOperatorIgnoresThePeering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.set("high", entry(1, time.Hour))
@@ -38,7 +38,7 @@ func TestAStandaloneOperatorAsksNobody(t *testing.T) {
 	})
 }
 
-func TestAnyNamespacePausesTheWholeOperator(t *testing.T) {
+func TestAnyNamespacePausesTheOperator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, objects := gomega.NewWithT(t), fakeObjects{"a": newFakeObject(), "b": newFakeObject()}
 		o := runPeering(t, objects.find, "me", settings.Peering{}, namespaced("a", "b", "without"))
@@ -59,7 +59,7 @@ func TestAnyNamespacePausesTheWholeOperator(t *testing.T) {
 	})
 }
 
-func TestAMandatoryPeeringIsNeededInEveryNamespace(t *testing.T) {
+func TestAMandatoryPeeringMustExistInEveryNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, objects := gomega.NewWithT(t), fakeObjects{"a": newFakeObject()}
 		o := runPeering(t, objects.find, "me", settings.Peering{Name: "mine", Mandatory: true}, namespaced("a", "b"))
@@ -69,7 +69,7 @@ func TestAMandatoryPeeringIsNeededInEveryNamespace(t *testing.T) {
 	})
 }
 
-func TestNothingIsToldBeforeAllIsKnown(t *testing.T) {
+func TestThereIsNoNotificationBeforeAllNamespacesAreKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, objects := gomega.NewWithT(t), fakeObjects{"a": newFakeObject(), "b": newFakeObject()}
 		objects["b"].fail(errors.New("down"))
@@ -85,11 +85,11 @@ func TestNothingIsToldBeforeAllIsKnown(t *testing.T) {
 	})
 }
 
-func TestNamespacesComeAndGo(t *testing.T) {
+func TestSetNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, objects := gomega.NewWithT(t), fakeObjects{"a": newFakeObject(), "b": newFakeObject()}
 		o := runPeering(t, objects.find, "me", settings.Peering{}, namespaced())
-		g.Expect(o.history()).To(gomega.Equal([]string{"active"}), "there is nobody to ask")
+		g.Expect(o.history()).To(gomega.Equal([]string{"active"}), "there are no namespaces")
 		objects["b"].set("high", entry(1, time.Hour))
 		o.SetNamespaces([]string{"a", "b"})
 		synctest.Wait()
@@ -103,11 +103,11 @@ func TestNamespacesComeAndGo(t *testing.T) {
 		g.Expect(objects["a"].identities()).To(gomega.BeEmpty())
 		o.SetNamespaces([]string{"b"})
 		synctest.Wait()
-		g.Expect(objects["b"].identities()).To(gomega.Equal([]string{"high"}), "it runs no more")
+		g.Expect(objects["b"].identities()).To(gomega.Equal([]string{"high"}), "the peering has stopped")
 	})
 }
 
-func TestANewNamespaceWithoutAMandatoryPeeringPauses(t *testing.T) {
+func TestANewNamespaceWithoutMandatoryPeeringPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, objects := gomega.NewWithT(t), fakeObjects{"a": newFakeObject()}
 		o := runPeering(t, objects.find, "me", settings.Peering{Mandatory: true}, namespaced("a"))
@@ -117,17 +117,17 @@ func TestANewNamespaceWithoutAMandatoryPeeringPauses(t *testing.T) {
 	})
 }
 
-func TestTheEntryIsThereUntilTheWorkIsDone(t *testing.T) {
+func TestTheEntryStaysUntilTheWorkReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		p := newPeering(object.find, Options{Identity: "me", Notify: func(bool) {}})
 		ctx, cancel := context.WithCancel(t.Context())
-		failure := errors.New("of the work")
+		failure := errors.New("failure of the work")
 		err := p.RunDuring(ctx, func(ctx context.Context) error {
 			synctest.Wait()
 			cancel()
 			<-ctx.Done()
-			advance(time.Minute) // a handler that takes its time
+			advance(time.Minute) // a slow handler
 			g.Expect(object.identities()).To(gomega.Equal([]string{"me"}))
 			return failure
 		})
@@ -136,7 +136,7 @@ func TestTheEntryIsThereUntilTheWorkIsDone(t *testing.T) {
 	})
 }
 
-func TestTheOthersKnowOfAnOperatorBeforeItBeginsToWork(t *testing.T) {
+func TestTheEntryIsWrittenBeforeTheFirstNotification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		var known []string
@@ -147,19 +147,19 @@ func TestTheOthersKnowOfAnOperatorBeforeItBeginsToWork(t *testing.T) {
 	})
 }
 
-func TestLeavingTakesSomeSecondsAtMost(t *testing.T) {
+func TestRemovingTheEntryTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		o := runPeering(t, object.find, "me", settings.Peering{})
 		object.fail(errors.New("down"))
-		begun := time.Now()
+		start := time.Now()
 		o.stop()
-		g.Expect(time.Since(begun)).To(gomega.BeNumerically("<=", removeTimeout+removeRetryDelay))
-		g.Expect(o.lines()).To(gomega.ContainElement(gomega.ContainSubstring("until its entry expires")))
+		g.Expect(time.Since(start)).To(gomega.BeNumerically("<=", removeTimeout+removeRetryDelay))
+		g.Expect(o.lines()).To(gomega.ContainElement(gomega.ContainSubstring("alive until it expires")))
 	})
 }
 
-func TestLeavingIsTriedAgain(t *testing.T) {
+func TestRemovingTheEntryIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		o := runPeering(t, object.find, "me", settings.Peering{})
@@ -175,7 +175,7 @@ func TestLeavingIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAnIdentityIsMadeWhereNoneIsGiven(t *testing.T) {
+func TestTheDefaultIdentityIsUnique(t *testing.T) {
 	object := newFakeObject()
 	if a, b := newPeering(object.find, Options{}), newPeering(object.find, Options{}); a.Identity() == "" || a.Identity() == b.Identity() {
 		t.Errorf("got %q and %q", a.Identity(), b.Identity())

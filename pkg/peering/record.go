@@ -8,28 +8,27 @@ import (
 	"time"
 )
 
-// DefaultLifetime is that of an entry which does not say it.
+// DefaultLifetime is the lifetime of an entry without one.
 const DefaultLifetime = 60 * time.Second
 
-// timeLayout is how times are written: in UTC, with microseconds and the zone.
+// timeLayout is the format of times in entries: in UTC, with microseconds and the zone.
 const timeLayout = "2006-01-02T15:04:05.000000-07:00"
 
 // Record is the entry of one operator in a peering object.
 type Record struct {
-	// Priority decides whom it pauses: all that have a lower one, and the others
-	// of the same one.
+	// Priority pauses operators of a lower priority, and others of the same priority.
 	Priority int
-	// LastSeen is when it gave its last sign of life. The zero time is none
-	// that is known: such an entry, made by hand, never dies.
+	// LastSeen is when the entry was renewed. If it is zero, as in entries that people
+	// write, the entry does not expire.
 	LastSeen time.Time
-	// Lifetime is how long that sign is to be believed, in whole seconds.
+	// Lifetime is how long the entry is valid, in whole seconds.
 	Lifetime time.Duration
-	// Lease is what the replicas of the operator elect their leader by; empty: it
-	// does not say. Only the leader has an entry.
+	// Lease names the lease by which the replicas of the operator elect their leader, or
+	// is empty. Only the leader has an entry.
 	Lease string
 }
 
-// Deadline is when the operator counts as dead unless it is heard of again.
+// Deadline returns when the entry expires unless it is renewed.
 func (r Record) Deadline(now time.Time) time.Time {
 	if r.LastSeen.IsZero() {
 		return now.Add(r.Lifetime)
@@ -37,11 +36,10 @@ func (r Record) Deadline(now time.Time) time.Time {
 	return r.LastSeen.Add(r.Lifetime)
 }
 
-// IsDead tells whether the operator counts as dead.
+// IsDead reports whether the entry has expired, and its operator counts as dead.
 func (r Record) IsDead(now time.Time) bool { return !r.Deadline(now).After(now) }
 
-// encode is the record as it is stored. A fraction of a second of its lifetime is
-// rounded up.
+// encode returns the record as it is stored. It rounds the lifetime up to seconds.
 func (r Record) encode() map[string]any {
 	entry := map[string]any{
 		"priority": r.Priority,
@@ -54,26 +52,26 @@ func (r Record) encode() map[string]any {
 	return entry
 }
 
-// Parse reads the status of a peering object. Entries that nobody understands are
-// returned apart, with what is wrong with them: one broken entry must not hide the
-// others. Fields that are not there have the defaults that Kopf gives them.
-func Parse(status map[string]any) (records map[string]Record, broken map[string]error) {
-	records, broken = map[string]Record{}, map[string]error{}
+// Parse parses the status of a peering object. It returns invalid entries separately,
+// with their errors: one invalid entry must not hide the others. Missing fields have the
+// defaults of Kopf.
+func Parse(status map[string]any) (records map[string]Record, invalid map[string]error) {
+	records, invalid = map[string]Record{}, map[string]error{}
 	for identity, entry := range status {
 		record, err := parseRecord(entry)
 		if err != nil {
-			broken[identity] = err
+			invalid[identity] = err
 			continue
 		}
 		records[identity] = record
 	}
-	return records, broken
+	return records, invalid
 }
 
 func parseRecord(entry any) (Record, error) {
 	fields, ok := entry.(map[string]any)
 	if !ok {
-		return Record{}, fmt.Errorf("it is no entry of an operator, but %T", entry)
+		return Record{}, fmt.Errorf("the entry is a %T, not an object", entry)
 	}
 	priority, priorityErr := parseInt("priority", fields["priority"], 0)
 	lifetime, lifetimeErr := parseInt("lifetime", fields["lifetime"], int64(DefaultLifetime/time.Second))
@@ -83,17 +81,17 @@ func parseRecord(entry any) (Record, error) {
 	return record, errors.Join(priorityErr, lifetimeErr, lastSeenErr)
 }
 
-// seconds makes a duration, the longest there is for what is longer.
+// seconds returns the duration, capped at the longest possible one.
 func seconds(count int64) time.Duration {
 	const limit = math.MaxInt64 / int64(time.Second)
 	return time.Duration(max(-limit, min(count, limit))) * time.Second
 }
 
-// parseInt reads a whole number, also one that a person has put into quotes.
-func parseInt(field string, value any, absent int64) (int64, error) {
+// parseInt parses an integer, which people may have put into quotes.
+func parseInt(field string, value any, fallback int64) (int64, error) {
 	switch value := value.(type) {
 	case nil:
-		return absent, nil
+		return fallback, nil
 	case int64:
 		return value, nil
 	case float64:
@@ -105,11 +103,11 @@ func parseInt(field string, value any, absent int64) (int64, error) {
 			return number, nil
 		}
 	}
-	return 0, fmt.Errorf("%s is no whole number: %v", field, value)
+	return 0, fmt.Errorf("%s is not an integer: %v", field, value)
 }
 
-// parseTime reads a time, with or without a fraction, and with or without a zone:
-// then it is in UTC, as old operators write it.
+// parseTime parses a time with or without a fraction. Without a zone it is in UTC, as old
+// operators write it.
 func parseTime(field string, value any) (time.Time, error) {
 	if value == nil {
 		return time.Time{}, nil
@@ -120,5 +118,5 @@ func parseTime(field string, value any) (time.Time, error) {
 			return parsed.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%s is no timestamp like 2020-12-31T23:59:59.000000+00:00: %v", field, value)
+	return time.Time{}, fmt.Errorf("%s is not a timestamp such as 2020-12-31T23:59:59.000000+00:00: %v", field, value)
 }

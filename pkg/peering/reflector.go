@@ -15,14 +15,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// watchBackoff are the pauses of a watch that cannot be begun. The longest is far
-// below a usual lifetime: a new peer is to be noticed in time.
+// watchBackoff returns the delays between attempts to watch. The longest one is far
+// shorter than a usual lifetime: the operator must notice a new peer in time.
 func watchBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
 }
 
 func (o *peeringObject) watch(ctx context.Context, show func(peeringState)) error {
-	logger := klog.FromContext(ctx).V(2) // it is told what matters to us
+	logger := klog.FromContext(ctx).V(2) // what matters is logged by the member
 	reflector := cache.NewReflectorWithOptions(o.listWatch(), &unstructured.Unstructured{}, stateStore(show), cache.ReflectorOptions{
 		Logger: &logger, Name: "peering", TypeDescription: o.target.kind(), Backoff: watchBackoff(),
 	})
@@ -33,31 +33,30 @@ func (o *peeringObject) watch(ctx context.Context, show func(peeringState)) erro
 	return err
 }
 
-// listWatch shows the one object and no others: more may be forbidden.
+// listWatch lists and watches only the one object: others may be forbidden.
 func (o *peeringObject) listWatch() cache.ListerWatcher {
-	named := fields.OneTermEqualSelector(metav1.ObjectNameField, o.target.Name).String()
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.target.Name).String()
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = named
-			// The freshest there is: an old list could show a peer that is gone,
-			// or hide one that has come.
+			options.FieldSelector = selector
+			// The latest list: an old one could show a peer that is gone, or hide a new one.
 			options.ResourceVersion, options.ResourceVersionMatch = "", ""
 			return o.resource.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = named
+			options.FieldSelector = selector
 			return o.resource.Watch(ctx, options)
 		},
 	}
 }
 
-// stateStore is a store for a reflector that keeps nothing: it tells the last state.
+// stateStore is a store for a reflector. It stores nothing, and passes the states on.
 type stateStore func(peeringState)
 
-// Add tells of an object that has come.
+// Add passes on the state of a new object.
 func (s stateStore) Add(item any) error { return s.Update(item) }
 
-// Update tells of an object that has changed.
+// Update passes on the state of a changed object.
 func (s stateStore) Update(item any) error {
 	if found, ok := item.(*unstructured.Unstructured); ok {
 		s(stateOf(found))
@@ -65,7 +64,7 @@ func (s stateStore) Update(item any) error {
 	return nil
 }
 
-// Delete tells that the object is gone.
+// Delete passes on the deletion of the object.
 func (s stateStore) Delete(item any) error {
 	if last, ok := item.(*unstructured.Unstructured); ok {
 		s(peeringState{version: last.GetResourceVersion()})
@@ -73,7 +72,7 @@ func (s stateStore) Delete(item any) error {
 	return nil
 }
 
-// Replace tells of what there is when the watch begins.
+// Replace passes on the result of a list.
 func (s stateStore) Replace(items []any, version string) error {
 	if len(items) == 0 {
 		s(peeringState{version: version})
@@ -84,5 +83,5 @@ func (s stateStore) Replace(items []any, version string) error {
 	return nil
 }
 
-// Resync has nothing to repeat.
+// Resync does nothing.
 func (s stateStore) Resync() error { return nil }

@@ -2,10 +2,10 @@ package peering
 
 import "time"
 
-// deadlineTimer is a timer that knows for when it is set.
+// deadlineTimer is a timer that knows its deadline.
 type deadlineTimer struct {
 	*time.Timer
-	deadline time.Time // zero: it is not set
+	deadline time.Time // zero: the timer is not set
 }
 
 func newDeadlineTimer() deadlineTimer {
@@ -14,20 +14,21 @@ func newDeadlineTimer() deadlineTimer {
 	return deadlineTimer{Timer: timer}
 }
 
-// set sets the alarm, also for a time that is over; the zero time cancels it.
-func (a *deadlineTimer) set(at time.Time) {
-	if a.deadline = at; at.IsZero() {
-		a.Stop()
+// set sets the timer, which fires at once if the deadline is over. The zero time
+// cancels it.
+func (t *deadlineTimer) set(deadline time.Time) {
+	if t.deadline = deadline; deadline.IsZero() {
+		t.Stop()
 		return
 	}
-	a.Reset(time.Until(at))
+	t.Reset(time.Until(deadline))
 }
 
-// setEarlier sets the alarm unless it is set for an earlier time.
-func (a *deadlineTimer) setEarlier(at time.Time) {
-	if a.deadline.IsZero() || at.Before(a.deadline) {
-		a.set(at)
+// setEarlier sets the timer unless its deadline is earlier already.
+func (t *deadlineTimer) setEarlier(deadline time.Time) {
+	if t.deadline.IsZero() || deadline.Before(t.deadline) {
+		t.set(deadline)
 	}
 }
 
-func (a *deadlineTimer) cancel() { a.set(time.Time{}) }
+func (t *deadlineTimer) cancel() { t.set(time.Time{}) }

@@ -8,43 +8,42 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// mandatoryPollInterval is how often a resource that is needed and missing is looked
-// for. One that is not needed is looked for once a lifetime.
+// mandatoryPollInterval is how often to look for a mandatory object that is missing. An
+// optional object is looked for once per lifetime.
 const mandatoryPollInterval = 5 * time.Second
 
 // watchObject finds the object and watches it, again and again until the context is
-// done. It runs beside everything else of the member, and talks to it by channels.
+// done. It runs concurrently with the rest of the member, to which it sends what it
+// finds.
 func (m *member) watchObject(ctx context.Context) {
 	backoff := watchBackoff()
 	for ctx.Err() == nil {
-		found, err := m.find(ctx, m.target)
+		api, err := m.find(ctx, m.target)
 		if err == nil {
 			*backoff = *watchBackoff()
-			send(ctx, m.apis, found)
-			err = found.watch(ctx, func(s peeringState) { send(ctx, m.states, s) })
+			send(ctx, m.apis, api)
+			err = api.watch(ctx, func(s peeringState) { send(ctx, m.states, s) })
 		}
 		if err != nil {
 			send(ctx, m.states, peeringState{err: err})
 		}
-		select {
-		case <-time.After(m.retryDelay(err, backoff)):
-		case <-ctx.Done():
-		}
+		sleep.For(ctx, m.retryDelay(err, backoff))
 	}
 }
 
-func send[T any](ctx context.Context, to chan<- T, what T) {
+func send[T any](ctx context.Context, to chan<- T, value T) {
 	select {
-	case to <- what:
+	case to <- value:
 	case <-ctx.Done():
 	}
 }
 
-// retryDelay is how long to wait after an error. What is missing or forbidden will
-// stay so for a while.
+// retryDelay returns how long to wait after an error. A missing or forbidden object is
+// likely to stay so for a while.
 func (m *member) retryDelay(err error, backoff *wait.Backoff) time.Duration {
 	switch {
 	case !IsNotFound(err) && !apierrors.IsForbidden(err):
@@ -56,20 +55,21 @@ func (m *member) retryDelay(err error, backoff *wait.Backoff) time.Duration {
 	}
 }
 
-// handleError is when the object could not be looked at. Without a permission, it
-// is as if it was not there. After anything else what was decided holds.
+// handleError handles a failure to read the object. A forbidden object counts as missing;
+// after any other error the last decision stands.
 func (m *member) handleError(err error) {
 	switch {
 	case errors.Is(err, context.Canceled):
 	case IsNotFound(err), apierrors.IsForbidden(err):
 		m.handleMissing(err)
 	default:
-		m.reportOnce(topicWatch, err, "The peering cannot be looked at; it will be tried again.", "paused", m.decision.Paused, "decided", m.decided)
+		m.reportOnce(topicWatch, err, "The peering object cannot be watched; this is retried.", "paused", m.decision.Paused, "decided", m.decided)
 	}
 }
 
-// refresh looks at the object afresh: a peer that pauses us seems to be dead. If it
-// cannot be read, it is we who are cut off, and the peer may well be active.
+// refresh reads the object when the entry of a peer that pauses this operator expires. If
+// the read fails, this operator may be the one without a connection: the peer may well be
+// active.
 func (m *member) refresh(ctx context.Context) {
 	s, err := m.api.read(ctx)
 	switch {
@@ -78,24 +78,24 @@ func (m *member) refresh(ctx context.Context) {
 	case IsNotFound(err):
 		m.handleState(ctx, peeringState{})
 	default:
-		m.reportOnce(topicExpiry, err, "The peer is silent, but the peering cannot be read: still paused.", "peers", m.decision.Peers)
+		m.reportOnce(topicExpiry, err, "The operator stays paused: its peer is silent, but the peering object cannot be read.", "peers", m.decision.Peers)
 		m.expiry.set(time.Now().Add(wait.Jitter(writeRetryDelay, 1)))
 	}
 }
 
-// handleMissing is when there is nobody to talk to: the operator goes on alone, or is
-// paused if it must not.
+// handleMissing handles a missing object: the operator works without peers, or pauses if
+// the object is mandatory.
 func (m *member) handleMissing(err error) {
 	m.renewal.cancel()
 	m.expiry.cancel()
-	m.clearReport(topicWatch)
-	m.clearReport(topicExpiry)
+	m.reports.Clear(topicWatch)
+	m.reports.Clear(topicExpiry)
 	m.reportMissing(err)
 	m.objectExists, m.lastRenewal = false, time.Time{}
 	m.applyDecision(decideAlone(m.settings))
 }
 
-// decideAlone is the decision where there is no peering object.
+// decideAlone returns the decision without a peering object.
 func decideAlone(s settings.Peering) Decision {
 	if s.Mandatory {
 		return Decision{Paused: true, Reason: ReasonObjectMissing}

@@ -44,7 +44,7 @@ var layers = []layer{
 	{name: "hierarchy and memo", folders: []string{"pkg/hierarchy", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
-	{name: "sleep", folders: []string{"pkg/internal/sleep"}},
+	{name: "sleep and report once", folders: []string{"pkg/internal/sleep", "pkg/internal/reportonce"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.

@@ -10,21 +10,21 @@ import (
 
 func testPeering(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
-	const handled, active = "The object is handled by this operator.", "This operator is active."
+	const handled, active = "This operator handles the object.", "This operator is active."
 	deployed := e.start(t)
 	object := e.create(t)
 	deployed.says(handled, active)
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), handledBy(deployed)))
 
 	developed := e.startWith(t, []string{"--dev"})
-	deployed.says("The operator is paused in favour of others", "This operator gives way to another one.")
+	deployed.says("The operator is paused by operators of a higher priority.", "This operator yields to another one.")
 	developed.says(active)
 	merge(t, object, `{"spec":{"field":"changed"}}`)
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), handledBy(developed)))
 	g.Expect(deployed.saidTimes(handled)).To(gomega.Equal(1), "%s", deployed.output())
 
 	developed.stop()
-	deployed.says("The operator resumes its work")
+	deployed.says("The operator resumes")
 	g.Eventually(func() int { return deployed.saidTimes(active) }).Should(gomega.Equal(2))
 	merge(t, object, `{"spec":{"field":"again"}}`)
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), handledBy(deployed)))

@@ -1,6 +1,5 @@
-// Package peering shows operators that meet in the peering objects of a real
-// cluster. Time passes for real here, so lifetimes are short; what happens in
-// minutes and hours is tested beside the code.
+// Package peering tests operators that meet in the peering objects of a real cluster.
+// Lifetimes are short, because time is real here; the unit tests cover minutes and hours.
 package peering
 
 import (
@@ -27,58 +26,60 @@ func TestMain(m *testing.M) {
 	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", "config/crd/zalando.org", testenv.ExampleCRDs}})
 }
 
-// operator is the peering of an operator, and what it has told.
+// operator is the peering of an operator, its notifications and its log.
 type operator struct {
 	*peering.Peering
-	mu   sync.Mutex
-	told []string
-	log  []string
-	stop func() // and wait until it has left
+	mu            sync.Mutex
+	notifications []string
+	log           []string
+	stop          func() // and wait until it has left
 }
 
-// join lets an operator take part under an identity. It is stopped with the test.
-// The peering of a test is named after its namespace.
-func join(t *testing.T, config *rest.Config, identity string, s settings.Peering, namespaces ...string) *operator {
+// runPeering runs the peering of an operator with an identity until the test ends. The
+// peering of a test is named after its namespace.
+func runPeering(t *testing.T, config *rest.Config, identity string, s settings.Peering, namespaces ...string) *operator {
 	t.Helper()
 	o := &operator{}
 	joined, err := peering.New(config, nil, peering.Options{
 		Settings: s, Identity: identity, Namespaced: len(namespaces) > 0, Namespaces: namespaces,
 		Notify: func(paused bool) {
-			o.note(func() { o.told = append(o.told, map[bool]string{true: "paused", false: "active"}[paused]) })
+			o.locked(func() {
+				o.notifications = append(o.notifications, map[bool]string{true: "paused", false: "active"}[paused])
+			})
 		},
-		Logger: logr.New(funcr.New(func(_, text string) { o.note(func() { o.log = append(o.log, text) }) }, funcr.Options{}).GetSink()),
+		Logger: logr.New(funcr.New(func(_, text string) { o.locked(func() { o.log = append(o.log, text) }) }, funcr.Options{}).GetSink()),
 	})
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 	o.Peering = joined
 	ctx, cancel := context.WithCancel(context.Background())
-	left := make(chan struct{})
+	stopped := make(chan struct{})
 	go func() {
-		defer close(left)
+		defer close(stopped)
 		o.Run(ctx)
 	}()
 	o.stop = func() {
 		cancel()
-		<-left
+		<-stopped
 	}
 	t.Cleanup(o.stop)
 	return o
 }
 
-func (o *operator) note(what func()) {
+func (o *operator) locked(f func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	what()
+	f()
 }
 
-// history is what was told so far.
+// history returns all notifications.
 func (o *operator) history() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.told)
+	return slices.Clone(o.notifications)
 }
 
-// now is what was told last.
-func (o *operator) now() string {
+// last returns the last notification.
+func (o *operator) last() string {
 	history := o.history()
 	if len(history) == 0 {
 		return "nothing"
@@ -92,7 +93,7 @@ func (o *operator) lines() []string {
 	return slices.Clone(o.log)
 }
 
-// create makes a peering object.
+// create creates a peering object.
 func create(t *testing.T, on *testenv.Cluster, apiVersion, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	object := newObject(apiVersion, namespace, name)
@@ -110,7 +111,7 @@ func newObject(apiVersion, namespace, name string) *unstructured.Unstructured {
 	return object
 }
 
-// entries are those of a peering object, each time it is asked.
+// entries returns a function that reads the entries of a peering object.
 func entries(on *testenv.Cluster, object *unstructured.Unstructured) func() (map[string]any, error) {
 	current := on.Current(object)
 	return func() (map[string]any, error) {
@@ -124,7 +125,7 @@ func entries(on *testenv.Cluster, object *unstructured.Unstructured) func() (map
 }
 
 const (
-	api    = "kopf.dev/v1"
-	oldAPI = "zalando.org/v1"
-	brief  = 2 * time.Second
+	api           = "kopf.dev/v1"
+	oldAPI        = "zalando.org/v1"
+	shortLifetime = 2 * time.Second
 )

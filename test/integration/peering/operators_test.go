@@ -18,39 +18,39 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// journal is what the handlers of several operators have done, in order.
+// journal records in order what the handlers of several operators do.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (j *journal) note(format string, values ...any) {
+func (j *journal) record(format string, values ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lines = append(j.lines, fmt.Sprintf(format, values...))
 }
 
-func (j *journal) read() []string {
+func (j *journal) snapshot() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.lines)
 }
 
-// handlers are those of one of the operators.
+// handlers returns the handlers of one operator.
 func (j *journal) handlers(operator string) *kopf.Registry {
 	r := kopf.NewRegistry()
 	kex := kopf.Resource("kopf.dev", "v1", "kopfexamples")
 	changed := func(_ context.Context, c *kopf.Change) error {
 		field, _ := c.Spec().String("field")
-		j.note("%s: %s %s", operator, c.Reason(), field)
+		j.record("%s: %s %s", operator, c.Reason(), field)
 		return nil
 	}
 	r.OnCreate(kex, changed, kopf.ID("changed"))
 	r.OnUpdate(kex, changed, kopf.ID("changed"))
 	r.Daemon(kex, func(_ context.Context, t *kopf.Task) error {
-		j.note("%s: daemon begins", operator)
+		j.record("%s: daemon begins", operator)
 		<-t.Stopped()
-		j.note("%s: daemon ends: %s", operator, t.StopReason()&^kopf.StopSignalled)
+		j.record("%s: daemon ends: %s", operator, t.StopReason()&^kopf.StopSignalled)
 		return nil
 	}, kopf.ID("daemon"))
 	r.Timer(kex, func(_ context.Context, t *kopf.Tick) error {
@@ -60,8 +60,8 @@ func (j *journal) handlers(operator string) *kopf.Registry {
 	return r
 }
 
-// start runs an operator of a priority in a namespace.
-func (j *journal) start(t *testing.T, name, namespace string, priority int) *operators.Operator {
+// startOperator runs an operator in a namespace, with a priority.
+func (j *journal) startOperator(t *testing.T, name, namespace string, priority int) *operators.Operator {
 	t.Helper()
 	return operators.Start(t, cluster.Config(), namespace, j.handlers(name), func(o *kopf.Options) {
 		o.Settings.Peering.Priority = priority
@@ -75,62 +75,62 @@ func setField(t *testing.T, object *unstructured.Unstructured, value string) {
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 }
 
-func TestADevelopersOperatorSuppressesTheDeployedOneAndGivesBack(t *testing.T) {
+func TestADevelopersOperatorSuppressesTheDeployedOneForAWhile(t *testing.T) {
 	g := gomega.NewWithT(t)
 	g.SetDefaultEventuallyTimeout(20 * time.Second)
 	namespace := cluster.Namespace(t)
 	meeting := create(t, cluster, api, namespace, "default")
 	var j journal
-	j.start(t, "deployed", namespace, 0)
+	j.startOperator(t, "deployed", namespace, 0)
 	object := testenv.NewObject("KopfExample", namespace, "one", map[string]any{"field": "first"})
 	g.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
-	g.Eventually(j.read).Should(gomega.ConsistOf("deployed: daemon begins", "deployed: create first"))
+	g.Eventually(j.snapshot).Should(gomega.ConsistOf("deployed: daemon begins", "deployed: create first"))
 	g.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.timer", "deployed"))
 
-	dev := j.start(t, "dev", namespace, 666)
-	g.Eventually(j.read).Should(gomega.ContainElements("deployed: daemon ends: paused", "dev: daemon begins"))
+	dev := j.startOperator(t, "dev", namespace, 666)
+	g.Eventually(j.snapshot).Should(gomega.ContainElements("deployed: daemon ends: paused", "dev: daemon begins"))
 	g.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.timer", "dev"))
 	g.Eventually(entries(cluster, meeting)).Should(gomega.HaveLen(2))
 	setField(t, object, "second")
-	g.Eventually(j.read).Should(gomega.ContainElement("dev: update second"))
+	g.Eventually(j.snapshot).Should(gomega.ContainElement("dev: update second"))
 
 	dev.Stop()
 	g.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.timer", "deployed"))
 	setField(t, object, "third")
-	g.Eventually(j.read).Should(gomega.ContainElement("deployed: update third"))
+	g.Eventually(j.snapshot).Should(gomega.ContainElement("deployed: update third"))
 	g.Eventually(entries(cluster, meeting)).Should(gomega.HaveLen(1))
-	g.Expect(j.read()[2:]).To(gomega.ConsistOf(
+	g.Expect(j.snapshot()[2:]).To(gomega.ConsistOf(
 		"deployed: daemon ends: paused", "dev: daemon begins", "dev: update second",
 		"dev: daemon ends: exiting", "deployed: daemon begins", "deployed: update third"))
 }
 
-func TestWhatHappensDuringAFreezeIsHandledAfterIt(t *testing.T) {
+func TestChangesDuringAFreezeAreHandledAfterwards(t *testing.T) {
 	g := gomega.NewWithT(t)
 	g.SetDefaultEventuallyTimeout(20 * time.Second)
 	target := peering.Target{Name: "default", Namespace: cluster.Namespace(t)}
 	create(t, cluster, api, target.Namespace, target.Name)
 	var j journal
-	j.start(t, "deployed", target.Namespace, 0)
+	j.startOperator(t, "deployed", target.Namespace, 0)
 	object := testenv.NewObject("KopfExample", target.Namespace, "one", map[string]any{"field": "first"})
 	gone := testenv.NewObject("KopfExample", target.Namespace, "gone", map[string]any{"field": "first"})
 	for _, o := range []*unstructured.Unstructured{object, gone} {
 		g.Expect(cluster.Client().Create(t.Context(), o)).To(gomega.Succeed())
 	}
-	g.Eventually(j.read).Should(gomega.HaveLen(4))
+	g.Eventually(j.snapshot).Should(gomega.HaveLen(4))
 
 	pause := peering.FreezeOptions{Priority: peering.DefaultFreezePriority, Lifetime: time.Hour}
 	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, pause)).To(gomega.Succeed())
-	g.Eventually(j.read).Should(gomega.HaveLen(6), "both daemons have ended")
+	g.Eventually(j.snapshot).Should(gomega.HaveLen(6), "both daemons must stop")
 	for _, value := range []string{"second", "third"} {
 		setField(t, object, value)
 	}
 	g.Expect(cluster.Client().Delete(t.Context(), gone)).To(gomega.Succeed())
-	g.Expect(cluster.Exists(gone)()).To(gomega.BeTrue(), "the finalizer holds it")
+	g.Expect(cluster.Exists(gone)()).To(gomega.BeTrue(), "the finalizer must hold it")
 
 	g.Expect(peering.Resume(t.Context(), cluster.Config(), target, "")).To(gomega.Succeed())
 	g.Eventually(cluster.Exists(gone)).Should(gomega.BeFalse())
-	g.Eventually(j.read).Should(gomega.ContainElements("deployed: update third"))
-	g.Eventually(j.read).Should(gomega.HaveLen(8))
-	g.Expect(j.read()[4:]).To(gomega.ConsistOf("deployed: daemon ends: paused", "deployed: daemon ends: paused",
+	g.Eventually(j.snapshot).Should(gomega.ContainElements("deployed: update third"))
+	g.Eventually(j.snapshot).Should(gomega.HaveLen(8))
+	g.Expect(j.snapshot()[4:]).To(gomega.ConsistOf("deployed: daemon ends: paused", "deployed: daemon ends: paused",
 		"deployed: update third", "deployed: daemon begins"))
 }

@@ -19,11 +19,11 @@ func TestADeveloperSuppressesTheDeployedOperators(t *testing.T) {
 	object := create(t, cluster, api, "", namespace)
 	config := cluster.Config()
 	requests := testenv.Count(config)
-	deployed := join(t, config, "deployed", settings.Peering{Name: namespace, Priority: 1})
+	deployed := runPeering(t, config, "deployed", settings.Peering{Name: namespace, Priority: 1})
 	g.Eventually(deployed.history).Should(gomega.Equal([]string{"active"}))
-	spare := join(t, config, "spare", settings.Peering{Name: namespace})
+	spare := runPeering(t, config, "spare", settings.Peering{Name: namespace})
 	g.Eventually(spare.history).Should(gomega.Equal([]string{"paused"}))
-	developer := join(t, config, "me@home/20201231235959/abc", settings.Peering{Name: namespace, Priority: settings.DevelopmentPriority})
+	developer := runPeering(t, config, "me@home/20201231235959/abc", settings.Peering{Name: namespace, Priority: settings.DevelopmentPriority})
 	g.Eventually(deployed.history).Should(gomega.Equal([]string{"active", "paused"}))
 	g.Eventually(developer.history).Should(gomega.Equal([]string{"active"}))
 	g.Expect(entries(cluster, object)()).To(gomega.HaveKeyWithValue("me@home/20201231235959/abc", gomega.And(
@@ -40,46 +40,46 @@ func TestADeveloperSuppressesTheDeployedOperators(t *testing.T) {
 	g.Eventually(spare.history).Should(gomega.Equal([]string{"paused", "active"}))
 	spare.stop()
 	g.Expect(entries(cluster, object)()).To(gomega.BeEmpty())
-	g.Expect(requests.Snapshot()[testenv.Key{Method: http.MethodPatch, Target: "clusterkopfpeerings"}]).To(gomega.Equal(6), "each comes and goes: %s", requests)
+	g.Expect(requests.Snapshot()[testenv.Key{Method: http.MethodPatch, Target: "clusterkopfpeerings"}]).To(gomega.Equal(6), "each operator writes its entry and removes it: %s", requests)
 }
 
-func TestEqualPrioritiesAreAConflict(t *testing.T) {
+func TestEqualPrioritiesConflict(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	create(t, cluster, api, namespace, "default")
-	one := join(t, cluster.Config(), "one", settings.Peering{}, namespace)
+	one := runPeering(t, cluster.Config(), "one", settings.Peering{}, namespace)
 	g.Eventually(one.history).Should(gomega.Equal([]string{"active"}))
-	two := join(t, cluster.Config(), "two", settings.Peering{}, namespace)
+	two := runPeering(t, cluster.Config(), "two", settings.Peering{}, namespace)
 	g.Eventually(one.history).Should(gomega.Equal([]string{"active", "paused"}))
 	g.Eventually(two.history).Should(gomega.Equal([]string{"paused"}))
-	three := join(t, cluster.Config(), "three", settings.Peering{Priority: 1}, namespace)
-	g.Eventually(three.history).Should(gomega.Equal([]string{"active"}), "who stands above is not concerned")
+	three := runPeering(t, cluster.Config(), "three", settings.Peering{Priority: 1}, namespace)
+	g.Eventually(three.history).Should(gomega.Equal([]string{"active"}), "a higher priority is not affected")
 	g.Expect(two.lines()).To(gomega.ContainElement(gomega.ContainSubstring("several operators have the same priority")))
 }
 
-func TestAKilledOperatorIsForgotten(t *testing.T) {
+func TestTheEntryOfAKilledOperatorExpires(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	object := create(t, cluster, api, namespace, "default")
 	text := `{"status":{"killed":{"priority":100,"lifetime":2,"lastseen":"` + time.Now().UTC().Format("2006-01-02T15:04:05") + `"},"note":"mine"}}`
 	err := cluster.Client().Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(text)))
-	g.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "the schema knows what an entry is: %v", err)
+	g.Expect(apierrors.IsInvalid(err)).To(gomega.BeTrue(), "the schema must reject it: %v", err)
 	text = text[:len(text)-len(`,"note":"mine"}}`)] + "}}"
 	g.Expect(cluster.Client().Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(text)))).To(gomega.Succeed())
 
-	o := join(t, cluster.Config(), "me", settings.Peering{}, namespace)
+	o := runPeering(t, cluster.Config(), "me", settings.Peering{}, namespace)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"paused"}))
 	g.Eventually(o.history).Should(gomega.Equal([]string{"paused", "active"}))
 	g.Eventually(entries(cluster, object)).Should(gomega.And(gomega.HaveLen(1), gomega.HaveKey("me")))
 }
 
-func TestSignsOfLifeAreGivenInTime(t *testing.T) {
+func TestEntriesAreRenewedInTime(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	create(t, cluster, api, namespace, "default")
-	high := join(t, cluster.Config(), "high", settings.Peering{Priority: 1, Lifetime: brief}, namespace)
+	high := runPeering(t, cluster.Config(), "high", settings.Peering{Priority: 1, Lifetime: shortLifetime}, namespace)
 	g.Eventually(high.history).Should(gomega.Equal([]string{"active"}))
-	low := join(t, cluster.Config(), "low", settings.Peering{}, namespace)
+	low := runPeering(t, cluster.Config(), "low", settings.Peering{}, namespace)
 	g.Eventually(low.history).Should(gomega.Equal([]string{"paused"}))
-	g.Consistently(low.history, 3*brief).Should(gomega.Equal([]string{"paused"}))
+	g.Consistently(low.history, 3*shortLifetime).Should(gomega.Equal([]string{"paused"}))
 }

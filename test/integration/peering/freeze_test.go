@@ -15,8 +15,8 @@ func TestFreezeAndResume(t *testing.T) {
 		identity string
 		scoped   bool
 	}{
-		"in a namespace, by a person":  {"", true},
-		"in the cluster, under a name": {"maintenance", false},
+		"namespace, default identity": {"", true},
+		"cluster, given identity":     {"maintenance", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -26,9 +26,9 @@ func TestFreezeAndResume(t *testing.T) {
 				target.Namespace, namespaces = target.Name, []string{target.Name}
 			}
 			object := create(t, cluster, api, target.Namespace, target.Name)
-			o := join(t, cluster.Config(), "me", settings.Peering{Name: target.Name}, namespaces...)
+			o := runPeering(t, cluster.Config(), "me", settings.Peering{Name: target.Name}, namespaces...)
 			g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
-			for range 2 { // again is no error
+			for range 2 { // repeating is no error
 				g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{
 					Identity: test.identity, Priority: peering.DefaultFreezePriority, Lifetime: time.Hour,
 				})).To(gomega.Succeed())
@@ -43,11 +43,11 @@ func TestFreezeAndResume(t *testing.T) {
 	}
 }
 
-func TestAFreezeEndsByItself(t *testing.T) {
+func TestAFreezeExpires(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	object := create(t, cluster, api, namespace, "default")
-	o := join(t, cluster.Config(), "me", settings.Peering{}, namespace)
+	o := runPeering(t, cluster.Config(), "me", settings.Peering{}, namespace)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
 	target := peering.Target{Name: "default", Namespace: namespace}
 	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{Priority: 0, Lifetime: time.Second})).To(gomega.Succeed())
@@ -56,7 +56,7 @@ func TestAFreezeEndsByItself(t *testing.T) {
 	g.Eventually(entries(cluster, object)).Should(gomega.HaveLen(1))
 }
 
-func TestWhatCannotBeFrozen(t *testing.T) {
+func TestFreezeFailures(t *testing.T) {
 	g := gomega.NewWithT(t)
 	target := peering.Target{Name: "none", Namespace: cluster.Namespace(t)}
 	err := peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{Lifetime: time.Minute})
@@ -64,7 +64,7 @@ func TestWhatCannotBeFrozen(t *testing.T) {
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`"name":"none"}}' | kubectl create -f -`)))
 	g.Expect(peering.IsNotFound(peering.Resume(t.Context(), cluster.Config(), target, ""))).To(gomega.BeTrue())
 	err = peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{})
-	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("give a lifetime")))
-	err = peering.Freeze(t.Context(), nobody(), target, peering.FreezeOptions{Lifetime: time.Minute})
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("needs a lifetime")))
+	err = peering.Freeze(t.Context(), withoutPermissions(), target, peering.FreezeOptions{Lifetime: time.Minute})
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("forbidden")))
 }

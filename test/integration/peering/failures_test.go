@@ -17,10 +17,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// nobody has no permissions but those of everybody.
-func nobody() *rest.Config { return as("nobody") }
+// withoutPermissions returns a configuration with only the permissions of every user.
+func withoutPermissions() *rest.Config { return impersonate("nobody") }
 
-func as(user string) *rest.Config {
+func impersonate(user string) *rest.Config {
 	config := cluster.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	return config
@@ -42,9 +42,9 @@ func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
 	g.Expect(cluster.Client().Create(t.Context(), role)).To(gomega.Succeed())
 	g.Expect(cluster.Client().Create(t.Context(), binding)).To(gomega.Succeed())
 
-	low := join(t, as(namespace), "low", settings.Peering{Name: namespace, Mandatory: true, Lifetime: brief})
+	low := runPeering(t, impersonate(namespace), "low", settings.Peering{Name: namespace, Mandatory: true, Lifetime: shortLifetime})
 	g.Eventually(low.history).Should(gomega.Equal([]string{"active"}))
-	high := join(t, as(namespace), "high", settings.Peering{Name: namespace, Mandatory: true, Lifetime: brief, Priority: 1})
+	high := runPeering(t, impersonate(namespace), "high", settings.Peering{Name: namespace, Mandatory: true, Lifetime: shortLifetime, Priority: 1})
 	g.Eventually(low.history).Should(gomega.Equal([]string{"active", "paused"}))
 	high.stop()
 	g.Expect(entries(cluster, object)()).NotTo(gomega.HaveKey("high"))
@@ -54,36 +54,36 @@ func TestWithoutPermissions(t *testing.T) {
 	tests := map[string]struct {
 		mandatory bool
 		want      string
-		said      string
+		logged    string
 	}{
-		"an automatic peering is not used":    {false, "active", "serves without regard to others"},
-		"a mandatory one pauses the operator": {true, "paused", "may not look at its mandatory peering"},
+		"optional":  {false, "active", "ignores other operators"},
+		"mandatory": {true, "paused", "may not read its mandatory peering object"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			namespace := cluster.Namespace(t)
 			create(t, cluster, api, namespace, "default")
-			o := join(t, nobody(), "me", settings.Peering{Mandatory: test.mandatory}, namespace)
+			o := runPeering(t, withoutPermissions(), "me", settings.Peering{Mandatory: test.mandatory}, namespace)
 			g.Eventually(o.history).Should(gomega.Equal([]string{test.want}))
-			g.Expect(o.lines()).To(gomega.ConsistOf(gomega.ContainSubstring(test.said)))
+			g.Expect(o.lines()).To(gomega.ConsistOf(gomega.ContainSubstring(test.logged)))
 		})
 	}
 }
 
-// line is a connection that can be cut.
-type line struct {
+// connection is a connection to the API server that can fail.
+type connection struct {
 	next   http.RoundTripper
 	mu     sync.Mutex
-	cut    bool
+	down   bool
 	bodies []io.Closer // of the watches
 }
 
-func (l *line) RoundTrip(request *http.Request) (*http.Response, error) {
+func (l *connection) RoundTrip(request *http.Request) (*http.Response, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.cut {
-		return nil, errors.New("the line is cut")
+	if l.down {
+		return nil, errors.New("the connection is down")
 	}
 	response, err := l.next.RoundTrip(request)
 	if err == nil && strings.Contains(request.URL.RawQuery, "watch=true") {
@@ -92,36 +92,36 @@ func (l *line) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func (l *line) set(cut bool) {
+func (l *connection) setDown(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cut = cut
+	l.down = cut
 	for _, body := range l.bodies {
 		_ = body.Close()
 	}
 	l.bodies = nil
 }
 
-func TestWhatHappensWhileTheConnectionIsCutIsNoticedAfterwards(t *testing.T) {
+func TestChangesDuringAConnectionFailureAreNoticedAfterwards(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	create(t, cluster, api, namespace, "default")
-	cut, config := &line{}, cluster.Config()
+	failing, config := &connection{}, cluster.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		cut.next = next
-		return cut
+		failing.next = next
+		return failing
 	})
-	o := join(t, config, "me", settings.Peering{}, namespace)
+	o := runPeering(t, config, "me", settings.Peering{}, namespace)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
-	cut.set(true)
-	high := join(t, cluster.Config(), "high", settings.Peering{Priority: 1, Lifetime: time.Second}, namespace)
+	failing.setDown(true)
+	high := runPeering(t, cluster.Config(), "high", settings.Peering{Priority: 1, Lifetime: time.Second}, namespace)
 	g.Eventually(high.history).Should(gomega.Equal([]string{"active"}))
 	g.Consistently(o.history, time.Second).Should(gomega.Equal([]string{"active"}))
-	cut.set(false)
+	failing.setDown(false)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused"}))
-	cut.set(true) // the other goes on giving signs of life, and they are not heard
+	failing.setDown(true) // the peer renews its entry, but the operator cannot see it
 	g.Consistently(o.history, 3*time.Second).Should(gomega.Equal([]string{"active", "paused"}))
 	high.stop()
-	cut.set(false)
+	failing.setDown(false)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused", "active"}))
 }

@@ -21,102 +21,102 @@ func TestOperatorsOfDifferentPeeringsDoNotSeeEachOther(t *testing.T) {
 	create(t, cluster, api, other, "default")
 	create(t, cluster, api, "", namespace)
 	all := map[string]*operator{
-		"of the namespace":      join(t, cluster.Config(), "a", settings.Peering{}, namespace),
-		"of another namespace":  join(t, cluster.Config(), "b", settings.Peering{}, other),
-		"of another name":       join(t, cluster.Config(), "c", settings.Peering{Name: "mine", Mandatory: true}, namespace),
-		"of the cluster":        join(t, cluster.Config(), "d", settings.Peering{Name: namespace}),
-		"of no peering":         join(t, cluster.Config(), "e", settings.Peering{Standalone: true}, namespace),
-		"of one that is absent": join(t, cluster.Config(), "f", settings.Peering{Name: "absent"}, namespace),
+		"same namespace":  runPeering(t, cluster.Config(), "a", settings.Peering{}, namespace),
+		"other namespace": runPeering(t, cluster.Config(), "b", settings.Peering{}, other),
+		"other name":      runPeering(t, cluster.Config(), "c", settings.Peering{Name: "mine", Mandatory: true}, namespace),
+		"cluster":         runPeering(t, cluster.Config(), "d", settings.Peering{Name: namespace}),
+		"standalone":      runPeering(t, cluster.Config(), "e", settings.Peering{Standalone: true}, namespace),
+		"missing object":  runPeering(t, cluster.Config(), "f", settings.Peering{Name: "absent"}, namespace),
 	}
 	for name, o := range all {
 		g.Eventually(o.history).Should(gomega.Equal([]string{"active"}), name)
 	}
-	g.Consistently(func() (told int) {
+	g.Consistently(func() (notifications int) {
 		for _, o := range all {
-			told += len(o.history())
+			notifications += len(o.history())
 		}
-		return told
+		return notifications
 	}, time.Second).Should(gomega.Equal(len(all)))
-	spanning := join(t, cluster.Config(), "g", settings.Peering{Priority: 1}, namespace, other)
+	spanning := runPeering(t, cluster.Config(), "g", settings.Peering{Priority: 1}, namespace, other)
 	g.Eventually(spanning.history).Should(gomega.Equal([]string{"active"}))
-	g.Eventually(all["of the namespace"].history).Should(gomega.Equal([]string{"active", "paused"}))
-	g.Eventually(all["of another namespace"].history).Should(gomega.Equal([]string{"active", "paused"}))
+	g.Eventually(all["same namespace"].history).Should(gomega.Equal([]string{"active", "paused"}))
+	g.Eventually(all["other namespace"].history).Should(gomega.Equal([]string{"active", "paused"}))
 }
 
-func TestTheOldGroupIsUsedWhereTheObjectIs(t *testing.T) {
+func TestTheOldGroupIsUsedIfItHasTheObject(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	object := create(t, cluster, oldAPI, namespace, "default")
-	o := join(t, cluster.Config(), "me", settings.Peering{Mandatory: true}, namespace)
+	o := runPeering(t, cluster.Config(), "me", settings.Peering{Mandatory: true}, namespace)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
 	g.Expect(entries(cluster, object)()).To(gomega.HaveKey("me"))
 }
 
-func TestAPeeringObjectThatComesAndGoes(t *testing.T) {
+func TestThePeeringObjectIsCreatedAndDeleted(t *testing.T) {
 	tests := map[string]struct {
 		mandatory bool
 		alone     string
 	}{
-		"an automatic one is used while it is there":   {false, "active"},
-		"a mandatory one pauses while it is not there": {true, "paused"},
+		"optional":  {false, "active"},
+		"mandatory": {true, "paused"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			namespace := cluster.Namespace(t)
 			s := settings.Peering{Mandatory: test.mandatory}
-			o := join(t, cluster.Config(), "me", s, namespace)
-			g.Eventually(o.now).Should(gomega.Equal(test.alone))
+			o := runPeering(t, cluster.Config(), "me", s, namespace)
+			g.Eventually(o.last).Should(gomega.Equal(test.alone))
 			for range 2 {
 				object := create(t, cluster, api, namespace, "default")
 				g.Eventually(entries(cluster, object)).Should(gomega.HaveKey("me"))
-				g.Eventually(o.now).Should(gomega.Equal("active"))
-				high := join(t, cluster.Config(), "high", settings.Peering{Priority: 1}, namespace)
-				g.Eventually(o.now).Should(gomega.Equal("paused"))
+				g.Eventually(o.last).Should(gomega.Equal("active"))
+				high := runPeering(t, cluster.Config(), "high", settings.Peering{Priority: 1}, namespace)
+				g.Eventually(o.last).Should(gomega.Equal("paused"))
 				g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
-				g.Eventually(o.now).Should(gomega.Equal(test.alone))
+				g.Eventually(o.last).Should(gomega.Equal(test.alone))
 				high.stop()
 			}
 		})
 	}
 }
 
-func TestAResourceThatComesLater(t *testing.T) {
+func TestTheResourceIsInstalledLater(t *testing.T) {
 	g := gomega.NewWithT(t)
 	bare := testenv.Start(t, testenv.Options{CRDs: []string{}})
 	namespace := bare.Namespace(t)
-	needing := join(t, bare.Config(), "needing", settings.Peering{Mandatory: true, Lifetime: brief}, namespace)
+	needing := runPeering(t, bare.Config(), "needing", settings.Peering{Mandatory: true, Lifetime: shortLifetime}, namespace)
 	g.Eventually(needing.history).Should(gomega.Equal([]string{"paused"}))
 	g.Expect(needing.lines()).To(gomega.ContainElement(gomega.ContainSubstring("install its definition")))
-	using := join(t, bare.Config(), "using", settings.Peering{Priority: 1, Lifetime: brief}, namespace)
+	using := runPeering(t, bare.Config(), "using", settings.Peering{Priority: 1, Lifetime: shortLifetime}, namespace)
 	g.Eventually(using.history).Should(gomega.Equal([]string{"active"}))
-	g.Expect(using.lines()).To(gomega.BeEmpty(), "this is as it should be")
+	g.Expect(using.lines()).To(gomega.BeEmpty(), "an optional peering may be missing")
 
-	// This one has a status subresource.
+	// This definition has a status subresource.
 	_, err := envtest.InstallCRDs(bare.Config(), envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "subresource")}, ErrorIfPathMissing: true})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	object := create(t, bare, api, namespace, "default")
 	g.Eventually(entries(bare, object)).Should(gomega.And(gomega.HaveKey("needing"), gomega.HaveKey("using")))
-	g.Eventually(needing.now).Should(gomega.Equal("paused"), "one of them was there first")
+	g.Eventually(needing.last).Should(gomega.Equal("paused"), "the other operator has a higher priority")
 	using.stop()
-	g.Eventually(needing.now).Should(gomega.Equal("active"))
+	g.Eventually(needing.last).Should(gomega.Equal("active"))
 	g.Expect(entries(bare, object)()).NotTo(gomega.HaveKey("using"))
 
 	err = envtest.UninstallCRDs(bare.Config(), envtest.CRDInstallOptions{Paths: []string{filepath.Join("testdata", "subresource")}})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Eventually(needing.now).Should(gomega.Equal("paused"))
+	g.Eventually(needing.last).Should(gomega.Equal("paused"))
 }
 
-func TestDefinitionsWithoutASchemaTakeEverything(t *testing.T) {
+func TestADefinitionWithoutSchema(t *testing.T) {
 	g := gomega.NewWithT(t)
 	free := testenv.Start(t, testenv.Options{CRDs: []string{"config/crd/schemaless"}})
 	namespace := free.Namespace(t)
 	object := newObject(api, namespace, "default")
 	object.Object["status"] = map[string]any{"a note": "of a person"}
 	g.Expect(free.Client().Create(t.Context(), object)).To(gomega.Succeed())
-	o := join(t, free.Config(), "me", settings.Peering{}, namespace)
+	o := runPeering(t, free.Config(), "me", settings.Peering{}, namespace)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
 	o.stop()
 	g.Expect(entries(free, object)()).To(gomega.Equal(map[string]any{"a note": "of a person"}))
-	g.Expect(o.lines()).To(gomega.ContainElement(gomega.ContainSubstring("a note: it is no entry of an operator")))
+	g.Expect(o.lines()).To(gomega.ContainElement(gomega.ContainSubstring("a note: the entry is a string, not an object")))
 }
