@@ -41,7 +41,7 @@ func run(ctx context.Context, out io.Writer, check, list bool) error {
 	}
 	if list {
 		for _, pkg := range tree.Promised() {
-			fmt.Fprintln(out, pkg.Types.Path())
+			_, _ = fmt.Fprintln(out, pkg.Types.Path())
 		}
 		return nil
 	}

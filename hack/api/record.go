@@ -36,7 +36,7 @@ func store(folder string, record map[string]string) error {
 		}
 	}
 	for name, text := range record {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil { //nolint:gosec // A file of the repository.
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
@@ -76,12 +76,12 @@ func compare(out io.Writer, folder string, record map[string]string) error {
 			continue
 		}
 		same = false
-		fmt.Fprintf(out, "api/%s:\n", name)
+		_, _ = fmt.Fprintf(out, "api/%s:\n", name)
 		for _, line := range without(stored[name], record[name]) {
-			fmt.Fprintf(out, "- %s\n", line)
+			_, _ = fmt.Fprintf(out, "- %s\n", line)
 		}
 		for _, line := range without(record[name], stored[name]) {
-			fmt.Fprintf(out, "+ %s\n", line)
+			_, _ = fmt.Fprintf(out, "+ %s\n", line)
 		}
 	}
 	if !same {

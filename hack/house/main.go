@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 )
 
 func main() {
@@ -32,9 +31,7 @@ func main() {
 	if flag.NArg() == 1 {
 		dir = flag.Arg(0)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, dir, *old, *verbose); err != nil {
+	if err := run(context.Background(), os.Stdout, dir, *old, *verbose); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

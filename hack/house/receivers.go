@@ -122,15 +122,15 @@ func requiredOf(named *types.TypeName, outside []*types.Interface) map[string]bo
 // interfacesOutside returns the interfaces of other modules, and of the standard
 // library, that the package can name.
 func interfacesOutside(tree *source.Tree, pkg *source.Package) []*types.Interface {
-	found := []*types.Interface{types.Universe.Lookup("error").Type().Underlying().(*types.Interface)}
+	found := interfaceOf(nil, types.Universe.Lookup("error").Type())
 	for _, imported := range pkg.Types.Imports() {
 		if _, ours := tree.Below(imported.Path()); ours {
 			continue
 		}
 		for _, name := range imported.Scope().Names() {
 			declared, ok := imported.Scope().Lookup(name).(*types.TypeName)
-			if ok && declared.Exported() && !isGeneric(declared.Type()) && types.IsInterface(declared.Type()) {
-				found = append(found, declared.Type().Underlying().(*types.Interface))
+			if ok && declared.Exported() && !isGeneric(declared.Type()) {
+				found = interfaceOf(found, declared.Type())
 			}
 		}
 	}
@@ -142,14 +142,22 @@ func instancesOutside(tree *source.Tree, pkg *source.Package) []*types.Interface
 	var found []*types.Interface
 	for _, used := range pkg.Info.Types {
 		named, ok := used.Type.(*types.Named)
-		if !ok || named.TypeArgs() == nil || !types.IsInterface(named) || named.Obj().Pkg() == nil {
+		if !ok || named.TypeArgs() == nil || named.Obj().Pkg() == nil {
 			continue
 		}
 		if _, ours := tree.Below(named.Obj().Pkg().Path()); !ours {
-			found = append(found, named.Underlying().(*types.Interface))
+			found = interfaceOf(found, named)
 		}
 	}
 	return found
+}
+
+// interfaceOf appends the type if it is an interface.
+func interfaceOf(all []*types.Interface, of types.Type) []*types.Interface {
+	if one, ok := of.Underlying().(*types.Interface); ok {
+		all = append(all, one)
+	}
+	return all
 }
 
 func isGeneric(of types.Type) bool {
