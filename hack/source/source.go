@@ -26,7 +26,7 @@ import (
 
 // Package is one package of the module, without its tests.
 type Package struct {
-	// Path is the import path below the module: "pkg/kopf".
+	// Path is the import path below the module, such as "pkg/kopf".
 	Path  string
 	Files []*ast.File
 	Types *types.Package
@@ -45,6 +45,10 @@ type Tree struct {
 // Load returns the packages of the checkout in dir that match the patterns of the
 // go command, and those packages of the module that they import.
 func Load(ctx context.Context, dir string, patterns ...string) (*Tree, error) {
+	dir, err := absolute(dir)
+	if err != nil {
+		return nil, err
+	}
 	listed, err := list(ctx, dir, patterns)
 	if err != nil {
 		return nil, err
@@ -64,6 +68,15 @@ func Load(ctx context.Context, dir string, patterns ...string) (*Tree, error) {
 		tree.Packages = append(tree.Packages, pkg)
 	}
 	return tree, nil
+}
+
+// absolute returns the path of a directory as the go command prints it.
+func absolute(dir string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(resolved)
 }
 
 // Package returns the package with the path below the module, or nil.
