@@ -27,7 +27,7 @@ func (r *Recorder) deliver(ctx context.Context, event *corev1.Event) {
 	// The correlator leaves these two out when it combines events.
 	result.Event.ReportingController = event.ReportingController
 	result.Event.ReportingInstance = event.ReportingInstance
-	switch err := r.insist(ctx, result); {
+	switch err := r.sendWithRetry(ctx, result); {
 	case err == nil, apierrors.IsAlreadyExists(err): // the answer of an earlier attempt was lost
 		r.posted.Add(1)
 	case isNamespaceGone(err):
@@ -42,9 +42,9 @@ func (r *Recorder) fail(event *corev1.Event, err error) {
 	r.complaints.failed(event, err)
 }
 
-// insist tries several times while the API server cannot be reached or is busy.
-// Meanwhile the other events wait: they would meet the same trouble.
-func (r *Recorder) insist(ctx context.Context, result *record.EventCorrelateResult) error {
+// sendWithRetry sends an event, and retries while the API server cannot be reached or is
+// busy. Meanwhile the other events wait: they would fail as well.
+func (r *Recorder) sendWithRetry(ctx context.Context, result *record.EventCorrelateResult) error {
 	delay := retryDelay
 	for range retries {
 		err := r.send(ctx, result)
