@@ -40,6 +40,8 @@ func OwnerOf(obj any) (Owner, error) {
 		return obj, nil
 	case *object.Body:
 		return OwnerOfBody(obj), nil
+	case *object.Snapshot:
+		return OwnerOfBody(obj.Body()), nil
 	case interface{ Body() *object.Body }: // the arguments of a handler
 		return OwnerOf(obj.Body())
 	case *unstructured.Unstructured:

@@ -34,8 +34,8 @@ func FuzzBody(f *testing.F) {
 }
 
 func read(s *object.Snapshot, b *object.Body) {
-	_, _, _, _ = s.GetLabels(), s.GetAnnotations(), s.GetOwnerReferences(), s.GetFinalizers()
-	_, _, _ = s.GetDeletionTimestamp(), s.GetDeletionGracePeriodSeconds(), s.GetObjectKind().GroupVersionKind()
+	meta := s.GetObjectMeta()
+	_, _, _, _ = meta.GetLabels(), meta.GetAnnotations(), s.Deleting(), s.GetObjectKind().GroupVersionKind()
 	_, _, _, _ = b.Labels(), b.Annotations(), b.Finalizers(), b.CreationTimestamp()
 	_, _, _ = b.Spec().Map(), b.Status().Keys(), b.Deleting()
 	for _, key := range b.View().Keys() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/klauspost/compress/s2"
 	"github.com/tidwall/gjson"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -107,18 +108,12 @@ func (s *Snapshot) json() []byte {
 // Size is the number of bytes that the object's JSON has.
 func (s *Snapshot) Size() int { return cmp.Or(s.size, len(s.kept)) }
 
-// GetObjectKind tells apiVersion and kind, as runtime.Object asks for.
-func (s *Snapshot) GetObjectKind() schema.ObjectKind { return kindOf{s} }
+// GetObjectKind returns a copy of apiVersion and kind, as runtime.Object requires.
+func (s *Snapshot) GetObjectKind() schema.ObjectKind {
+	return &metav1.TypeMeta{APIVersion: s.text("apiVersion"), Kind: s.text("kind")}
+}
 
 // DeepCopyObject returns the snapshot itself: it never changes.
 func (s *Snapshot) DeepCopyObject() runtime.Object { return s }
-
-type kindOf struct{ *Snapshot }
-
-func (k kindOf) SetGroupVersionKind(schema.GroupVersionKind) {}
-
-func (k kindOf) GroupVersionKind() schema.GroupVersionKind {
-	return schema.FromAPIVersionAndKind(k.text("apiVersion"), k.text("kind"))
-}
 
 func (s *Snapshot) text(path string) string { return gjson.GetBytes(s.json(), path).String() }

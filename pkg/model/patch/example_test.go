@@ -78,10 +78,15 @@ func ExampleMinimal() {
 	// Output: {"c":{"d":"new"}} <nil>
 }
 
-func ExampleJSONPatch() {
+func ExampleOperations() {
 	body := map[string]any{"spec": map[string]any{"mode": "slow"}}
-	merge := map[string]any{"spec": map[string]any{"mode": nil}}
-	operations, err := patch.JSONPatch(body, merge)
+	var p patch.Patch
+	p.Remove("spec", "mode")
+	wanted, err := p.Applied(body)
+	if err != nil {
+		fmt.Println(err)
+	}
+	operations, err := patch.Operations(body, wanted)
 	for _, operation := range operations {
 		fmt.Println(operation.Operation, operation.Path, err)
 	}

@@ -7,18 +7,6 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 )
 
-// JSONPatch is a merge patch as operations of RFC 6902, the only form that an
-// admission review takes. There are none if nothing changes.
-//
-// It differs from RFC 7386 in one point, as Kopf does: where the body has
-// nothing, a mapping without any value in it is not made, not even an empty one
-// that was asked for.
-//
-// It fails only for values that are not JSON.
-func JSONPatch(body, merge map[string]any) ([]jsonpatch.Operation, error) {
-	return Operations(body, ApplyMerge(body, populated(body, merge)))
-}
-
 // Operations are those of RFC 6902 that turn one object into another one; none, if
 // they are equal. It fails only for values that are not JSON.
 func Operations(from, to map[string]any) ([]jsonpatch.Operation, error) {

@@ -23,10 +23,11 @@ func (p *Patch) Resolve(body map[string]any) (map[string]any, error) {
 	return merge, nil
 }
 
-// Applied is the object in the wanted state, for a mutation in an admission review;
-// Operations turn it into the answer. It is Resolve in everything else, but that
-// Merge does not make mappings without any value, see JSONPatch. The result shares
-// parts with the body: read only.
+// Applied returns the object in the wanted state, for a mutation in an admission
+// review; Operations turn it into the response. It differs from Resolve, as Kopf does,
+// in one point: where the body has no mapping, Merge does not create one without any
+// value in it, not even an empty one that was asked for. The result shares parts with
+// the body: read only.
 func (p *Patch) Applied(body map[string]any) (map[string]any, error) {
 	wanted, err := p.wanted(body, populated)
 	if err != nil {

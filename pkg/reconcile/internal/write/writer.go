@@ -78,7 +78,7 @@ func (w *Writer) Open(s *State, t Target, r report.Reporter) *Session {
 // undo what is written to it. A deletion does not wait.
 func (w *Writer) ContentionDelay(key object.Key, snapshot *object.Snapshot) time.Duration {
 	delay := w.contention.Delay(identity{key, snapshot.GetUID()})
-	if delay > 0 && snapshot.GetDeletionTimestamp() != nil {
+	if delay > 0 && snapshot.Deleting() {
 		return 0
 	}
 	return delay
