@@ -101,7 +101,7 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if err := s.send(ctx, u, "status", status, status); err != nil {
 		return err
 	}
-	if s.target.StatusSubresource {
+	if s.target.StatusSubresource && !deletes {
 		s.state.markStatusWritten()
 	}
 	records, err := s.recordsPatch(ctx, u, main)
@@ -119,6 +119,7 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 		s.state.MarkGone()
 		return nil
 	}
+	s.state.finishEdits() // a conflict in what follows must not repeat them
 	// Storages in the status are the exception: theirs is a write of its own.
 	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), aside), nil)
 }

@@ -56,8 +56,11 @@ func (s *State) MarkGone() {
 // Drop gives up what is not written yet, and tells the authors of the edits.
 func (s *State) Drop() {
 	s.pending = nil
-	s.dropEdits(func(execution.Edit) bool { return true })
+	s.finishEdits()
 }
+
+// finishEdits removes all edits, and tells their authors.
+func (s *State) finishEdits() { s.dropEdits(func(execution.Edit) bool { return true }) }
 
 // Add takes what handlers want to be written. Edits for another uid than the
 // current one must not be added.

@@ -1,0 +1,49 @@
+package write
+
+import (
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// The status of an object that is about to be deleted is not written. It must be when
+// another client keeps the object meanwhile.
+func TestTheStatusIsWrittenWhenADeletionIsPutOff(t *testing.T) {
+	f := newFixture(t, deleting(ours))
+	f.faults = []fault{{before: func() { f.change(m{"metadata": deleting(ours, theirs)}) }}}
+	f.edit("a", set("x", "status", "phase"))
+	f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: Decision{RemoveFinalizer: true}})
+	f.expectSent("PATCH, GET, PATCH status, PATCH")
+	f.expect("phase", f.field("status", "phase"), "x")
+	f.expect("finalizers", f.field("metadata", "finalizers"), []any{theirs})
+}
+
+// Records in the status are written last: a conflict there must not repeat the edits.
+func TestAConflictOfTheRecordsDoesNotRepeatTheEdits(t *testing.T) {
+	f := newFixture(t, m{})
+	f.writer.Records.Storages.Progress = storage.StatusProgress{}
+	f.faults = []fault{{}, {before: func() { f.change(m{"spec": m{"size": int64(2)}}) }}}
+	f.edit("a", appendTo("spec", "list"))
+	c := f.cycle(cause.Create, "a", "b")
+	succeed(c, "a")
+	f.write(Update{Cycle: c})
+	f.expect("list", f.field("spec", "list"), []any{"x"})
+	f.expect("record", f.storedRecord("a").Success, true)
+	f.expect("finished", f.done["a"], 1)
+}
+
+// The same goes for a rejection of the records: the edits are stored.
+func TestARejectionOfTheRecordsInTheStatusBlamesNoHandler(t *testing.T) {
+	f := newFixture(t, m{})
+	f.writer.Records.Storages.Progress = storage.StatusProgress{}
+	f.rejects = rejecting(422, "status", "kopf")
+	f.edit("a", set("x", "spec", "a"))
+	c := f.cycle(cause.Create, "a", "b")
+	succeed(c, "a")
+	f.writeFails(Update{Cycle: c})
+	_, failed := c.Progress.Counts()
+	f.expect("failed, finished", []int{failed, f.done["a"]}, []int{0, 1})
+	f.expect("edit", f.field("spec", "a"), "x")
+	f.expect("events", len(f.events), 0)
+}
