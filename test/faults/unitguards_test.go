@@ -1,0 +1,169 @@
+package faults
+
+import (
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// unitGuard is a guard of the writer with unit tests that fail without it. The tests
+// are those of pkg/reconcile/internal/write whose names begin with the name.
+type unitGuard struct{ file, code, instead, tests string }
+
+// unitGuards are the guards of the writer. Some have several parts.
+var unitGuards = map[string]unitGuard{
+	"01 every patch is bound to a version": {
+		"commit.go", "return json.Marshal(patch.ApplyMerge(merge, version))", "_ = version\nreturn json.Marshal(merge)", "TestGuard01",
+	},
+	"01 every patch is bound to a version: that of the status": {
+		"commit.go", "text, err := s.bind(merge)", "text, err := s.bind(merge); if subresource != \"\" { text, err = json.Marshal(merge) }", "TestGuard01EveryPatch",
+	},
+	"01 every patch is bound to a version: the main one": {
+		"commit.go", "text, err := s.bind(merge)", "text, err := json.Marshal(merge); if subresource != \"\" { text, err = s.bind(merge) }", "TestGuard01",
+	},
+	"02 the status is written before the records": {
+		"commit.go", "if err := s.send(ctx, u, \"status\", status, status); err != nil {\n\t\treturn err\n\t}",
+		"defer func() { _ = s.send(ctx, u, \"status\", status, status) }()", "TestGuard02",
+	},
+	"03 the object is read after a conflict": {
+		"commit.go", "case apierrors.IsConflict(err):\n\t\t\tif err := s.reread(ctx, u); err != nil {\n\t\t\t\treturn err\n\t\t\t}", "case apierrors.IsConflict(err):", "TestGuard03",
+	},
+	"04 the object is read after an unanswered write": {
+		"commit.go", "if failure := s.reread(ctx, u); failure != nil {", "if failure := error(nil); failure != nil {", "TestGuard04",
+	},
+	"05 no pass begins while a write is uncertain": {
+		"session.go", "case s.state.uncertain:", "case false:", "TestGuard05",
+	},
+	"06 no pass begins below the minimal version": {
+		"session.go", "case s.state.isStale(version):", "case false:", "TestGuard06",
+	},
+	"06 no pass begins below the minimal version: an answer raises it": {
+		"commit.go", "\ts.state.confirm(s.body)\n", "\ts.state.uncertain = false\n", "TestGuard06",
+	},
+	"07 the object is read after the consistency timeout": {
+		"session.go", "if left := time.Until(s.state.minVersionAt.Add(s.writer.ConsistencyTimeout)); left > 0 {",
+		"if left := max(1, time.Until(s.state.minVersionAt.Add(s.writer.ConsistencyTimeout))); left > 0 {", "TestGuard07",
+	},
+	"07 the object is read after the consistency timeout: not taken from the watch": {
+		"session.go", "\"seen\", version)\n\t\treturn s.readLive(ctx)", "\"seen\", version)", "TestGuard07",
+	},
+	"08 another uid means gone": {
+		"session.go", `case s.state.uid != "" && snapshot.GetUID() != s.state.uid:`, "case false:", "TestGuard08",
+	},
+	"09 the last finalizer means gone": {
+		"commit.go", "\t\ts.state.MarkGone()\n\t\treturn nil\n", "\t\treturn nil\n", "TestGuard09TheLast",
+	},
+	"09 the last finalizer means gone: it is the last one": {
+		"update.go", "&& len(finalizers) == 1 &&", "&&", "TestGuard09Another",
+	},
+	"10 an overtaken record stands": {
+		"patches.go", "func(id string) (bool, error) { return s.isOvertaken(ctx, u, id) }", "func(string) (bool, error) { return false, nil }", "TestGuard10",
+	},
+	"10 an overtaken record stands: its edit is dropped": {
+		"conflict.go", "return overtaken && err == nil || u.finished", "_ = overtaken\nreturn u.finished", "TestGuard10",
+	},
+	"11 a finished cycle stands: the base": {
+		"conflict.go", "if !released && object.Equal(base, u.Cycle.Base) {", "if !released && (object.Equal(base, u.Cycle.Base) || true) {", "TestGuard11",
+	},
+	"11 a finished cycle stands: the finalizer": {
+		"conflict.go", "if !released && object.Equal(base, u.Cycle.Base) {", "if _ = released; object.Equal(base, u.Cycle.Base) {", "TestGuard11",
+	},
+	"11 a finished cycle stands: its edits are dropped": {
+		"conflict.go", "return overtaken && err == nil || u.finished", "return overtaken && err == nil", "TestGuard11",
+	},
+	"12 an unanswered edit that arrived is not repeated": {
+		"inflight.go", "s.noteArrived(f)\n", "_ = f\n", "TestGuard12",
+	},
+	"13 an unanswered write that is bound to the current version is kept": {
+		"inflight.go", "return f.version != body.ResourceVersion()", "return true", "TestGuard13",
+	},
+	"14 a rejected edit fails its own handler only: its handler fails": {
+		"commit.go", "case isRejected(err):", "case false:", "TestGuard14",
+	},
+	"14 a rejected edit fails its own handler only: the others are written": {
+		"rejection.go", "case isRejected(err):\n\t\t\ts.failHandler(u, edit, err)\n\t\t\ts.state.drop(edit)", "case isRejected(err):\n\t\t\tfor _, edit := range suspects { s.failHandler(u, edit, err) }\n\t\t\ts.state.finishEdits()", "TestGuard14",
+	},
+	"15 rejected records blame no handler": {
+		"rejection.go", "err != nil || len(suspects) == 0 {", "err != nil && len(suspects) == 0 {", "TestGuard15",
+	},
+	"16 an empty patch is not sent": {
+		"commit.go", "if len(merge) == 0 {", "if false {", "TestGuard16",
+	},
+	"17 a stopping operator does not end a cycle that others have changed": {
+		"update.go", "!(u.Stopping && u.changedByOthers) &&", "", "TestGuard17",
+	},
+	"18 the finalizer stays: for daemons": {
+		"update.go", "return u.Decision.RemoveFinalizer && !u.Decision.DaemonsRunning &&", "return u.Decision.RemoveFinalizer &&", "TestGuard18",
+	},
+	"18 the finalizer stays: for failures": {
+		"update.go", "!u.isHeldByFailure() && (", "(", "TestGuard18",
+	},
+	"18 the finalizer stays: for handlers that have not finished": {
+		"update.go", "&& (u.Cycle == nil || u.Cycle.Progress.Done())", "", "TestGuard18",
+	},
+	"19 decisions are made again on every version": {
+		"commit.go", "if u.Decide != nil {", "if false {", "TestGuard19",
+	},
+	"19 decisions are made again on every version: a deletion that is put off keeps its records": {
+		"update.go", "(u.Cycle.Reason != cause.Delete || u.Decision.RemoveFinalizer)", "u.Cycle.Reason != \"\"", "TestGuard19DecisionsAreMadeAgainOnEveryVersion",
+	},
+	"an edit is written once: a conflict of the records comes after it": {
+		"commit.go", "s.state.finishEdits()", "_ = 0", "TestAConflictOfTheRecords|TestARejectionOfTheRecords",
+	},
+	"an edit is written completely: its status, when a deletion is put off": {
+		"commit.go", "if s.target.StatusSubresource && !deletes {", "if s.target.StatusSubresource {", "TestTheStatusIsWritten",
+	},
+}
+
+// guard returns the same as one of the experiments' guards, without an experiment.
+func (g unitGuard) guard() guard {
+	return guard{file: "internal/write/" + g.file, code: g.code, instead: g.instead}
+}
+
+// TestUnitGuardsAreWhereTheyAreExpected fails when the code of a guard has changed:
+// write down how it looks now, and run TestUnitGuardsAreNeeded with -without-guards.
+func TestUnitGuardsAreWhereTheyAreExpected(t *testing.T) {
+	for name, g := range unitGuards {
+		if count := strings.Count(g.guard().source(t), g.code); count != 1 {
+			t.Errorf("%s: the code of the guard is %d times in %s:\n%s", name, count, g.file, g.code)
+		}
+	}
+}
+
+// sampleUnitGuard is removed in every run of the tests.
+const sampleUnitGuard = "09 the last finalizer means gone"
+
+// TestUnitGuardsAreNeeded removes each guard, and expects that its unit tests fail. The
+// log names all tests that fail. No cluster is needed for it:
+//
+//	go test ./test/faults -run UnitGuards -without-guards -v
+func TestUnitGuardsAreNeeded(t *testing.T) {
+	failed := regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+	for name, g := range unitGuards {
+		if !*withoutGuards && name != sampleUnitGuard {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			test := exec.Command("go", "test", "-overlay", g.guard().overlay(t), "-count=1", "-vet=off", "./pkg/reconcile/internal/write")
+			test.Dir = root(t)
+			output, err := test.CombinedOutput()
+			if err == nil {
+				t.Fatal("all tests pass without the guard")
+			}
+			var others []string
+			own := 0
+			for _, match := range failed.FindAllStringSubmatch(string(output), -1) {
+				if found, _ := regexp.MatchString("^("+g.tests+")", match[1]); found {
+					own++
+				} else {
+					others = append(others, match[1])
+				}
+			}
+			if own == 0 {
+				t.Errorf("%s passes without the guard:\n%s", g.tests, output)
+			}
+			t.Logf("%s: %d; others that fail: %q", g.tests, own, others)
+		})
+	}
+}
