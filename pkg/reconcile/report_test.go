@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -67,5 +68,27 @@ func TestAnOutageIsReportedAsAnEventOnce(t *testing.T) {
 	want := "KopfExample/example-00000 Warning ReconcileError: The object cannot be handled now; it will be retried: no connection"
 	if len(w.log) != 5 || strings.Join(w.events, "\n") != want {
 		t.Errorf("got %q, %q", w.log, w.events)
+	}
+}
+
+func TestASuccessIsReportedWhenItsEditIsWritten(t *testing.T) {
+	p, w := witnessed(t)
+	if _, err := p.session.Refresh(t.Context(), p.resource.Cached(p.key.NamespacedName)); err != nil {
+		t.Fatal(err)
+	}
+	c := &cycle{record: &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}}
+	for _, id := range []string{"written", "rejected"} {
+		c.record.Progress.Load(id)
+		p.afterAttempt(c, &handler.Declaration{ID: id}, execution.Outcome{Final: true, HasEdit: true})
+	}
+	if len(w.log) > 0 || len(w.events) > 0 {
+		t.Errorf("before anything is written: %q %q", w.log, w.events)
+	}
+	c.record.FailHandler("rejected", errors.New("no such field"))
+	p.finishCycle(write.Outcome{Cycle: c.record})
+	p.finishCycle(write.Outcome{Cycle: c.record}) // has nothing to add
+	log, events := strings.Join(w.log, "\n"), strings.Join(w.events, "\n")
+	if strings.Count(log, "succeeded") != 1 || !strings.Contains(events, "HandlerSucceeded: Handler written succeeded.") || strings.Contains(events, "rejected") {
+		t.Errorf("got %s, %s", log, events)
 	}
 }
