@@ -31,7 +31,7 @@ func TestRejectedCredentialsAreNotTakenAgain(t *testing.T) {
 		s.accept()
 		_, err := o.get(t.Context(), "/")
 		g.Expect(apierrors.IsUnauthorized(err)).To(gomega.BeTrue())
-		g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`the login handler "handler" has returned the credentials again that the API server has rejected (401)`)))
+		g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`the login handler "handler" has returned credentials that the API server has already rejected (401)`)))
 		g.Expect(o.Check()).To(gomega.MatchError(errors.Unwrap(err)))
 		g.Expect(s.requests()).To(gomega.HaveLen(2))
 		o.outage(t, g, 50*time.Second)

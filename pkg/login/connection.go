@@ -8,24 +8,25 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Connection is what a login handler returns: where the cluster is, and the
+// Connection is the result of a login handler: the address of the cluster, and the
 // credentials for it. Printing or logging it shows no credentials.
 //
 // Specification: Authentication, ConnectionInfo.
 type Connection struct {
-	// Config reaches the cluster, by any means that client-go has. It is required,
-	// and copied. Rate limits, timeout and user agent are taken from the first
-	// connection of an operator and remain; the rest belongs to this connection.
+	// Config connects to the cluster by any means of client-go. It is required, and is
+	// copied. Rate limits, timeout and user agent are those of the first connection of an
+	// operator; everything else belongs to this connection.
 	Config *rest.Config
-	// Expires is when the credentials become invalid. They are not used from a
-	// little before: a tenth of their life, 10 seconds at most. Default: never.
+	// Expires is when the credentials expire. They are replaced shortly before: a tenth
+	// of their remaining life, 10 seconds at most. Default: never.
 	Expires time.Time
-	// Priority decides between the connections of several handlers: the highest
-	// is used, and those of the same in the order of the handlers' ids.
+	// Priority decides between the connections of several handlers: the highest priority
+	// is used first. Connections of the same priority are used in the order of the
+	// handlers' IDs. Default: 0.
 	Priority int
 }
 
-// String tells where the connection leads to, and how long.
+// String returns the address, the priority and the expiry of the connection.
 func (c Connection) String() string {
 	text := fmt.Sprintf("connection to %s, priority %d", describeServer(c.Config), c.Priority)
 	if !c.Expires.IsZero() {
@@ -34,9 +35,8 @@ func (c Connection) String() string {
 	return text
 }
 
-// Format keeps all verbs of package fmt from showing the fields.
+// Format hides the fields from all verbs of package fmt.
 func (c Connection) Format(to fmt.State, _ rune) { _, _ = io.WriteString(to, c.String()) }
 
-// MarshalText keeps encoders, such as that of JSON and those of loggers, from
-// showing the fields.
+// MarshalText hides the fields from encoders, such as JSON and those of loggers.
 func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), nil }

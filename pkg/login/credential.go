@@ -11,23 +11,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// expiryMargin is how long before its end a connection is not used any longer, so that
-// a request does not come too late. It is at most a tenth of the remaining life.
+// expiryMargin is how long before its expiry a connection is replaced, so that no request
+// arrives too late. It is at most a tenth of the remaining life.
 const expiryMargin = 10 * time.Second
 
-// credential is a connection that was taken into the vault.
+// credential is a connection in Credentials.
 type credential struct {
 	handler      string
 	priority     int
 	config       *rest.Config
-	usableUntil  time.Time // zero: for ever
+	usableUntil  time.Time // zero: forever
 	fingerprint  uint64
 	serverURL    *url.URL
 	transport    http.RoundTripper
 	verification singleFlight // whether the API server accepts it
 }
 
-// newCredential prepares a connection for use. It sends nothing yet.
+// newCredential prepares a connection for use. It sends no requests.
 func newCredential(seed maphash.Seed, handler string, c *Connection) (*credential, error) {
 	base, err := serverURLOf(c.Config)
 	if err != nil {
@@ -52,14 +52,14 @@ func newCredential(seed maphash.Seed, handler string, c *Connection) (*credentia
 	}, nil
 }
 
-// usableUntil is until when a connection is used.
+// usableUntil returns when a connection must be replaced.
 func usableUntil(expires, now time.Time) (time.Time, error) {
 	left := expires.Sub(now)
 	switch {
 	case expires.IsZero():
 		return expires, nil
 	case left <= 0:
-		return expires, fmt.Errorf("it has expired at %s", expires.UTC().Format(time.RFC3339))
+		return expires, fmt.Errorf("it expired at %s", expires.UTC().Format(time.RFC3339))
 	default:
 		return expires.Add(-min(expiryMargin, left/10)), nil
 	}
@@ -69,7 +69,8 @@ func (c *credential) isUsableAt(now time.Time) bool {
 	return c.usableUntil.IsZero() || now.Before(c.usableUntil)
 }
 
-// isPreferredTo tells whether the credential is preferred to the other one, if there is one.
+// isPreferredTo reports whether the credential is preferred to the other one, which can
+// be nil.
 func (c *credential) isPreferredTo(other *credential) bool {
 	switch {
 	case other == nil:
@@ -81,7 +82,6 @@ func (c *credential) isPreferredTo(other *credential) bool {
 	}
 }
 
-// closeIdle closes what is open and not in use; streams go on until they break. Other
-// connections of the process to the same server can be among it: they are opened
-// again when needed.
+// closeIdle closes idle connections; streams continue until they break. It can close
+// connections of other clients of the process to the same server, which open them again.
 func (c *credential) closeIdle() { utilnet.CloseIdleConnectionsFor(c.transport) }

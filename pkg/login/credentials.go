@@ -13,19 +13,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Options are what a Vault consists of.
+// Options configure Credentials.
 type Options struct {
-	// Login calls the login handlers, and returns their connections by the ids of
-	// the handlers; one without a connection has nothing to offer. If there is an
-	// error too, the connections are used nevertheless. It is never called twice at
-	// a time. It may take long: requests wait for it. Its context is done when the
-	// vault is closed. Required.
+	// Login calls the login handlers and returns their connections by handler ID; a
+	// handler may return nil. The connections are used even if there is an error.
+	// Requests wait for Login, which may take long and is never called concurrently. Its
+	// context is done when the Credentials are closed. Required.
 	Login func(ctx context.Context) (map[string]*Connection, error)
-	// Logger takes the log. Default: nothing is logged.
+	// Logger receives the log. Default: nothing is logged.
 	Logger logr.Logger
 }
 
-// Credentials keeps an operator logged in. Safe for concurrent use.
+// Credentials keeps an operator logged in. It is safe for concurrent use.
 //
 // Specification: Authentication, Credentials lifecycle.
 type Credentials struct {
@@ -33,21 +32,21 @@ type Credentials struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	seed      maphash.Seed
-	serverURL *url.URL // that all requests come with
+	serverURL *url.URL // of all incoming requests
 	config    *rest.Config
 
 	mu                sync.Mutex
-	byHandler         map[string]*credential // by handler
-	rejected          map[uint64]time.Time   // since when, by fingerprint
+	byHandler         map[string]*credential
+	rejected          map[uint64]time.Time // when, by fingerprint
 	loginCall         singleFlight
-	lastLoginAccepted bool // something of the last login was accepted
+	lastLoginAccepted bool // the API server has accepted one of its credentials
 	failure           *Error
-	failureLogged     bool // of a failure
+	failureLogged     bool
 	backoff           wait.Backoff
 }
 
 // New logs in for the first time, which takes as long as the login handlers do. It
-// returns an Error if they fail or return nothing of use, or that of the context.
+// returns an Error if the login yields no usable credentials, or the error of the context.
 func New(ctx context.Context, options Options) (*Credentials, error) {
 	cs := &Credentials{
 		options: options, seed: maphash.MakeSeed(), backoff: newBackoff(),
@@ -65,7 +64,7 @@ func New(ctx context.Context, options Options) (*Credentials, error) {
 	return cs, nil
 }
 
-// sharedConfig is what of the first connection remains for all of them.
+// sharedConfig returns the part of the first configuration that all connections share.
 func sharedConfig(first *credential) *rest.Config {
 	config := rest.AnonymousClientConfig(first.config)
 	config.Host = withoutUserinfo(first.serverURL).String()
@@ -74,14 +73,14 @@ func sharedConfig(first *credential) *rest.Config {
 	return config
 }
 
-// Config returns a configuration for all clients of the operator; the caller may
-// change it. It has no credentials: they are added on the way. The configuration
-// that a TLS dialler would need, for instance to execute commands in pods, is not
-// in it: such clients are made from a Connection of their own.
+// Config returns a configuration for all clients of the operator; the caller may change
+// it. It contains no credentials: the transport adds them to each request. It also lacks
+// what a TLS dialer needs, for instance to execute commands in pods: make such clients
+// from the Config of a Connection.
 func (cs *Credentials) Config() *rest.Config { return rest.CopyConfig(cs.config) }
 
-// Check returns why the operator is not logged in; nil if it is, or if nobody has
-// found out yet that it is not.
+// Check returns why the operator is not logged in, or nil if no request has failed since
+// the last login.
 func (cs *Credentials) Check() error {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -91,8 +90,8 @@ func (cs *Credentials) Check() error {
 	return cs.failure
 }
 
-// Close ends a login that is going on, and forgets all credentials. Requests fail
-// from now on, so that it comes after everything else.
+// Close cancels a login in progress and drops all credentials. All further requests fail,
+// so close the Credentials last.
 func (cs *Credentials) Close() {
 	cs.cancel()
 	cs.mu.Lock()
@@ -100,5 +99,5 @@ func (cs *Credentials) Close() {
 	cs.dropAll()
 }
 
-// errClosed is for requests that come too late.
-var errClosed = errors.New("the operator has ended, and its connection to the cluster with it")
+// errClosed is the error of requests after Close.
+var errClosed = errors.New("the operator has stopped and closed its connection to the cluster")

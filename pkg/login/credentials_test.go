@@ -140,7 +140,7 @@ func TestAFirstLoginThatFails(t *testing.T) {
 		"nothing at all":         {offer{}, "no login handler has returned a connection"},
 		"handlers that pass":     {offer{connections: map[string]*Connection{"a": nil}}, "no login handler has returned a connection"},
 		"no configuration":       {one(&Connection{}), `of the login handler "handler" cannot be used: Config is missing`},
-		"what has expired":       {one(expired), "it has expired at 1970-01-01T00:00:01Z"},
+		"what has expired":       {one(expired), "it expired at 1970-01-01T00:00:01Z"},
 		"a mistake and an error": {offer{map[string]*Connection{"a": {}}, cause}, "Config is missing\nno luck"},
 	}
 	for name, test := range tests {

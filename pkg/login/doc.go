@@ -1,33 +1,33 @@
-// Package login gets the connection of an operator to its cluster from login
-// handlers, and keeps it: when the API server does not accept the credentials any
-// longer, or before they expire, the handlers are asked again, and the requests
-// that have met with it are repeated.
+// Package login connects an operator to its cluster with credentials from login
+// handlers. When the API server rejects the credentials, or before they expire, it calls
+// the handlers again and repeats the requests that failed.
 //
-// An operator without login handlers does not need this: client-go by itself reads
-// files with tokens and certificates again, and asks exec plugins for new
-// credentials. Handlers are for credentials that come from elsewhere.
+// An operator without login handlers does not need this package: client-go itself reads
+// renewed tokens and certificates from files, and asks exec plugins for new credentials.
+// Login handlers are for credentials from other sources. client-go's token sources cannot
+// take their place: they replace bearer tokens only, not certificates or addresses, and
+// they react to a 401 one request later instead of repeating the request.
 //
 // # How it works
 //
-// A Vault has the connections that the handlers have returned, and picks the valid
-// one of the highest priority for each request. All clients of the operator are
-// made from one configuration, Vault.Config, whose transport asks the vault; they
-// never learn that the connection below them is replaced, or leads elsewhere.
+// Credentials holds the connections that the handlers have returned, and picks the valid
+// one of the highest priority for each request. All clients of the operator are made from
+// one configuration, Credentials.Config, with a transport that asks Credentials. The
+// clients never notice that the connection is replaced, or leads to another address.
 //
-// A connection is given up when it expires, or when the API server answers 401 to
-// it; the 401 must be confirmed by a question of our own, since other servers that
-// the API server forwards requests to can answer so too, and the operator is not to
-// lose its login for one of them. When none is left, the handlers are called: once
-// for all requests that wait.
+// A connection is dropped when it expires, or when the API server responds to it with a
+// 401. A request of this package must confirm the 401, because servers behind the API
+// server can respond so, too, and must not cost the operator its login. When no connection
+// is left, the handlers are called, once for all waiting requests.
 //
 // # Invariants
 //
-// Nobody is hammered. Credentials that were rejected are not taken again for a
-// minute; after a login that has brought nothing of use, the next one waits, from
-// a second up to a minute, and until then all requests fail at once with an Error.
-// The operator goes on trying, and recovers by itself.
+// No server is flooded with requests. Rejected credentials are not used again for a
+// minute. After a login without usable credentials, the next login is delayed, by a second
+// up to a minute, and until then all requests fail at once with an Error. The operator
+// continues to try, and recovers by itself.
 //
-// No credential is shown: not in the log, not in errors, and not by formatting a
+// No credentials are shown: not in the log, not in errors, and not by formatting a
 // Connection.
 //
 // Specification: Authentication.

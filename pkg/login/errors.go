@@ -8,13 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Error means that the operator is not logged in: the login handlers have failed,
-// or have returned nothing that the API server accepts. To apierrors.IsUnauthorized
-// it is the 401 that it stands for.
+// Error means that the operator is not logged in: the login handlers have failed, or the
+// API server accepts none of their credentials. For apierrors.IsUnauthorized it is a 401.
 //
 // Specification: LoginError.
 type Error struct {
-	// Next is when the handlers are called again at the earliest, by a request.
+	// Next is the earliest time of the next login. It takes place if there is a request.
 	Next time.Time
 
 	cause error
@@ -24,10 +23,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("the operator is not logged in to the cluster: %v", e.cause)
 }
 
-// Unwrap returns what the login handlers have failed with, if they have.
+// Unwrap returns the reason, such as the errors of the login handlers.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Status makes it one of the errors that the API server answers.
+// Status implements apierrors.APIStatus.
 func (e *Error) Status() metav1.Status {
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnauthorized,

@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fingerprint recognises credentials that are returned again, without keeping them.
-// What is in files counts as it is now: the same file can have other credentials
-// later. Those inside of functions cannot be compared, and are new each time.
+// fingerprint identifies credentials without storing them. It includes the current
+// content of files: the same file can contain other credentials later. Credentials in
+// functions cannot be compared and differ each time.
 func fingerprint(seed maphash.Seed, config *rest.Config) (uint64, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {
@@ -31,12 +31,12 @@ func fingerprint(seed maphash.Seed, config *rest.Config) (uint64, error) {
 		config.ServerName, config.CAData, config.CertData, config.KeyData,
 	})
 	if err != nil {
-		return rand.Uint64(), nil //nolint:nilerr // what cannot be written cannot be compared
+		return rand.Uint64(), nil //nolint:nilerr // what cannot be encoded cannot be compared
 	}
 	return maphash.Bytes(seed, text) ^ maphash.Comparable(seed, config.Transport), nil
 }
 
-// tokenOf is the token that the configuration uses: that of the file, if it has one.
+// tokenOf returns the token that the configuration uses, preferably from its file.
 func tokenOf(config *rest.Config) (string, error) {
 	if config.BearerTokenFile == "" {
 		return config.BearerToken, nil

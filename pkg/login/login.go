@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// How long after a login without use the next one is possible: 1 s, 2 s, 4 s, up to
-// a minute; and how long rejected credentials are not taken again. It could be the
-// API server that was wrong, as they are sometimes while they start; when the pause
-// has become a minute, each login gives the same credentials another chance.
+// How long the next login is delayed after a useless one: 1 s, 2 s, 4 s, up to a minute;
+// and how long rejected credentials are not used again. The API server may have been
+// wrong, as can happen while it starts: once the delay is a minute, each login tries the
+// same credentials again.
 const (
 	firstDelay   = time.Second
 	maxDelay     = time.Minute
@@ -24,7 +24,7 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: firstDelay, Factor: 2, Jitter: 0.1, Steps: 10, Cap: maxDelay}
 }
 
-// logIn logs in.
+// logIn calls the login handlers and replaces the credentials.
 func (cs *Credentials) logIn() {
 	connections, err := cs.options.Login(cs.ctx)
 	cs.mu.Lock()
@@ -39,13 +39,13 @@ func (cs *Credentials) logIn() {
 		return
 	}
 	for _, mistake := range mistakes {
-		cs.options.Logger.Error(mistake, "One of the connections cannot be used; there are others.")
+		cs.options.Logger.Error(mistake, "A connection of a login handler cannot be used; others can.")
 	}
 	cs.lastLoginAccepted, cs.failure = false, nil
 	cs.options.Logger.V(1).Info("The operator has logged in.", "handlers", slices.Sorted(maps.Keys(cs.byHandler)))
 }
 
-// add keeps the connections that can be used, and says why others cannot.
+// add adds the usable connections, and returns an error for each other one.
 func (cs *Credentials) add(connections map[string]*Connection) []error {
 	maps.DeleteFunc(cs.rejected, func(_ uint64, since time.Time) bool { return time.Since(since) >= rejectionTTL })
 	var mistakes []error
@@ -58,7 +58,7 @@ func (cs *Credentials) add(connections map[string]*Connection) []error {
 		case err != nil:
 			mistakes = append(mistakes, fmt.Errorf("the connection of the login handler %q cannot be used: %w", handler, err))
 		case !cs.rejected[c.fingerprint].IsZero():
-			mistakes = append(mistakes, fmt.Errorf("the login handler %q has returned the credentials again that the API server has rejected (401)", handler))
+			mistakes = append(mistakes, fmt.Errorf("the login handler %q has returned credentials that the API server has already rejected (401)", handler))
 		default:
 			cs.byHandler[handler] = c
 		}
@@ -66,16 +66,16 @@ func (cs *Credentials) add(connections map[string]*Connection) []error {
 	return mistakes
 }
 
-// setFailure lets all requests fail for a while. The log has it as an error once, until
-// there is a success again.
+// setFailure makes all requests fail for a while. It logs an error once, until the
+// operator is logged in again.
 func (cs *Credentials) setFailure(cause error) {
 	if cause == nil {
 		cause = errors.New("no login handler has returned a connection")
 	}
-	pause := cs.backoff.Step()
-	cs.failure = &Error{Next: time.Now().Add(pause), cause: cause}
+	delay := cs.backoff.Step()
+	cs.failure = &Error{Next: time.Now().Add(delay), cause: cause}
 	if cs.failureLogged || cs.serverURL == nil { // New returns it
-		cs.options.Logger.V(1).Info("The operator is still not logged in.", "reason", cause.Error(), "pause", pause.String())
+		cs.options.Logger.V(1).Info("The operator is still not logged in.", "reason", cause.Error(), "delay", delay.String())
 		return
 	}
 	cs.failureLogged = true

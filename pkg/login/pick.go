@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// current is the connection to use now. If there is none, the operator logs in,
-// unless it has just failed to.
+// current returns the credential to use now. If there is none, the operator logs in,
+// unless a login has just failed.
 func (cs *Credentials) current(ctx context.Context) (*credential, error) {
 	for {
 		c, login, err := cs.pick()
@@ -21,8 +21,8 @@ func (cs *Credentials) current(ctx context.Context) (*credential, error) {
 	}
 }
 
-// pick returns the best of what is there, or what to wait for, or why there is
-// nothing to wait for.
+// pick returns the best usable credential; or a channel that is closed at the end of the
+// login to wait for; or an error if the next login is delayed.
 func (cs *Credentials) pick() (*credential, <-chan struct{}, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -57,7 +57,7 @@ func (cs *Credentials) waitFor(ctx context.Context, done <-chan struct{}) error 
 	}
 }
 
-// markAccepted notes that the API server takes the credential.
+// markAccepted records that the API server accepts the credential.
 func (cs *Credentials) markAccepted(c *credential) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -70,8 +70,8 @@ func (cs *Credentials) markAccepted(c *credential) {
 	cs.lastLoginAccepted, cs.failureLogged, cs.failure, cs.backoff = true, false, nil, newBackoff()
 }
 
-// isAuthenticated tells whether an answer means that the API server knows who asks. An
-// error of a server could come from something in between.
-func isAuthenticated(answer *http.Response) bool {
-	return answer.StatusCode != http.StatusUnauthorized && answer.StatusCode < http.StatusInternalServerError
+// isAuthenticated reports whether a response shows that the API server accepted the
+// credentials. A server error may come from a proxy in between.
+func isAuthenticated(response *http.Response) bool {
+	return response.StatusCode != http.StatusUnauthorized && response.StatusCode < http.StatusInternalServerError
 }

@@ -12,8 +12,8 @@ type replayableRequest struct {
 	openBody func() (io.ReadCloser, error) // the body
 }
 
-// newReplayableRequest takes over the body of the request. The clients of Kubernetes always
-// offer copies of it; any other one is held in memory.
+// newReplayableRequest takes over the body of the request. Clients of Kubernetes always
+// offer copies of the body; any other body is kept in memory.
 func newReplayableRequest(original *http.Request) (*replayableRequest, error) {
 	if original.Body == nil || original.Body == http.NoBody {
 		return &replayableRequest{original, func() (io.ReadCloser, error) { return original.Body, nil }}, nil
@@ -29,7 +29,7 @@ func newReplayableRequest(original *http.Request) (*replayableRequest, error) {
 	return &replayableRequest{original, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}, nil
 }
 
-// clone is one to send, and to change.
+// clone returns a copy that the caller may change and send.
 func (r *replayableRequest) clone() (*http.Request, error) {
 	body, err := r.openBody()
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *replayableRequest) clone() (*http.Request, error) {
 	return request, nil
 }
 
-// hasCredentials tells whether the request has credentials of its own.
+// hasCredentials reports whether the caller has set credentials on the request.
 func (r *replayableRequest) hasCredentials() bool {
 	return r.original.Header.Get("Authorization") != ""
 }

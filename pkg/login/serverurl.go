@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// errInvalidHost does not say what is wrong, because it would quote passwords.
+// errInvalidHost does not quote the host, which can contain passwords.
 var errInvalidHost = errors.New("Config.Host is neither host:port nor a URL")
 
-// serverURLOf finds the URL that all paths of the API begin with.
+// serverURLOf returns the URL that all paths of the API begin with.
 func serverURLOf(config *rest.Config) (*url.URL, error) {
 	if config == nil {
 		return nil, errors.New("Config is missing")
@@ -25,7 +25,7 @@ func serverURLOf(config *rest.Config) (*url.URL, error) {
 	return base, nil
 }
 
-// describeServer is where a configuration leads to, for people.
+// describeServer returns the server of a configuration as text without secrets.
 func describeServer(config *rest.Config) string {
 	base, err := serverURLOf(config)
 	if err != nil {
@@ -34,15 +34,15 @@ func describeServer(config *rest.Config) string {
 	return withoutUserinfo(base).String()
 }
 
-// withoutUserinfo is the URL without a user and a password.
+// withoutUserinfo returns the URL without its user and password.
 func withoutUserinfo(base *url.URL) *url.URL {
 	shown := *base
 	shown.User = nil
 	return &shown
 }
 
-// retarget sends a request for one API server to another one. Only the two are
-// possible: a redirection elsewhere must not take the credentials along.
+// retarget redirects a request from one API server to another. It fails for any other
+// server: a redirect elsewhere must not receive the credentials.
 func retarget(request *http.Request, from, to *url.URL) error {
 	old := *request.URL
 	switch old.Host {
@@ -59,7 +59,7 @@ func retarget(request *http.Request, from, to *url.URL) error {
 		moved.RawPath = to.EscapedPath() + strings.TrimPrefix(old.EscapedPath(), from.EscapedPath())
 	}
 	if request.URL = &moved; request.Host == old.Host {
-		request.Host = "" // as the URL has it
+		request.Host = "" // the host of the URL
 	}
 	return nil
 }

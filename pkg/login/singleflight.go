@@ -2,11 +2,12 @@ package login
 
 import "sync"
 
-// singleFlight is work that is done once for all who want it at the same time.
+// singleFlight runs work once for all concurrent callers. Unlike x/sync/singleflight it
+// starts under the lock of the caller, together with the decision that work is needed.
 type singleFlight struct{ done chan struct{} }
 
-// start starts the work, unless it is going on already. The returned channel is
-// closed when it has ended. The lock must be held; the work is done without it.
+// start starts the work unless it is running already, and returns a channel that is
+// closed at its end. The caller must hold the lock; the work runs without it.
 func (s *singleFlight) start(lock sync.Locker, work func()) <-chan struct{} {
 	if s.done == nil {
 		s.done = make(chan struct{})

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 )
 
-// Default is the connection of an operator without login handlers: that of
-// KUBECONFIG, else that of the pod, else that of ~/.kube/config. All ways to
-// authenticate that client-go knows are possible, exec plugins among them.
+// Default returns the connection of an operator without login handlers: from KUBECONFIG,
+// else from the service account of the pod, else from ~/.kube/config. It supports all
+// authentication methods of client-go, including exec plugins.
 //
 // Specification: Piggybacking, login_via_client.
 func Default() (*Connection, error) {
@@ -23,9 +23,9 @@ func Default() (*Connection, error) {
 	return &Connection{Config: found}, nil
 }
 
-// ServiceAccount is the connection of the pod that the operator runs in. Outside of
-// a pod it is nil, which for a login handler means that it has nothing to offer.
-// The token is read again by client-go whenever Kubernetes has renewed it.
+// ServiceAccount returns the connection of the pod in which the operator runs. Outside of
+// a pod it returns nil, which a login handler can return in turn. client-go reads the
+// token again after Kubernetes has renewed it.
 //
 // Specification: login_with_service_account.
 func ServiceAccount() (*Connection, error) {
@@ -39,10 +39,9 @@ func ServiceAccount() (*Connection, error) {
 	return &Connection{Config: found}, nil
 }
 
-// Kubeconfig is the connection of a context of a kubeconfig file. By default, for
-// empty arguments, these are the files of KUBECONFIG, or else ~/.kube/config, and the
-// current context. If there is no such file, or nothing in it, the connection is
-// nil, but for a path that was given.
+// Kubeconfig returns the connection of a context of a kubeconfig file. An empty path means
+// the files of KUBECONFIG, or else ~/.kube/config; an empty context means the current one.
+// With an empty path, Kubeconfig returns nil if there is no file, or if it is empty.
 //
 // Specification: login_with_kubeconfig.
 func Kubeconfig(path, context string) (*Connection, error) {

@@ -5,12 +5,11 @@ import (
 	"net/http"
 )
 
-// transport sends the requests of the operator by the connection that is the right
-// one at that time.
+// transport sends each request of the operator with the current credential.
 type transport struct{ credentials *Credentials }
 
-// RoundTrip sends a request, and repeats it after a new login if the credentials
-// were not accepted. A request that brings credentials of its own is not judged.
+// RoundTrip sends a request, and repeats it after a new login if the credentials are
+// rejected. It does not repeat requests on which the caller has set credentials.
 func (t transport) RoundTrip(original *http.Request) (*http.Response, error) {
 	replayable, err := newReplayableRequest(original)
 	if err != nil {
@@ -21,16 +20,16 @@ func (t transport) RoundTrip(original *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		answer, err := t.send(replayable, c)
-		if err != nil || answer.StatusCode != http.StatusUnauthorized || replayable.hasCredentials() {
-			return answer, err
+		response, err := t.send(replayable, c)
+		if err != nil || response.StatusCode != http.StatusUnauthorized || replayable.hasCredentials() {
+			return response, err
 		}
-		drain(answer)
+		drain(response)
 		valid, err := t.credentials.verify(original.Context(), c)
 		switch {
 		case err != nil:
 			return nil, err
-		case valid: // perhaps refreshed by client-go; else it is for the caller to know
+		case valid: // client-go may have refreshed it; otherwise the 401 is for the caller
 			return t.send(replayable, c)
 		}
 	}
@@ -44,18 +43,18 @@ func (t transport) send(replayable *replayableRequest, c *credential) (*http.Res
 	if err := retarget(request, t.credentials.serverURL, c.serverURL); err != nil {
 		return nil, err
 	}
-	answer, err := c.transport.RoundTrip(request)
+	response, err := c.transport.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
-	if isAuthenticated(answer) && !replayable.hasCredentials() {
+	if isAuthenticated(response) && !replayable.hasCredentials() {
 		t.credentials.markAccepted(c)
 	}
-	answer.Request = replayable.original // the other one has the credentials
-	return answer, nil
+	response.Request = replayable.original // the other request contains the credentials
+	return response, nil
 }
 
-// CloseIdleConnections closes what is open and not in use.
+// CloseIdleConnections closes idle connections.
 func (t transport) CloseIdleConnections() {
 	t.credentials.mu.Lock()
 	defer t.credentials.mu.Unlock()
@@ -64,9 +63,10 @@ func (t transport) CloseIdleConnections() {
 	}
 }
 
-// drain makes the connection free for the next request, if the rest is short.
-func drain(answer *http.Response) {
+// drain closes the body, and reads it before if it is short: this keeps the connection
+// reusable.
+func drain(response *http.Response) {
 	const short = 4096
-	_, _ = io.CopyN(io.Discard, answer.Body, short)
-	_ = answer.Body.Close()
+	_, _ = io.CopyN(io.Discard, response.Body, short)
+	_ = response.Body.Close()
 }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// verifyTimeout is how long the API server may take to confirm a 401.
+// verifyTimeout limits the request that confirms a 401.
 const verifyTimeout = 10 * time.Second
 
-// verify finds out whether a 401 is due to the credential, and gives it up then. All
-// requests that were answered so share the question.
+// verify finds out whether the credential caused a 401, and drops it if so. All requests
+// with a 401 share one verification.
 func (cs *Credentials) verify(ctx context.Context, c *credential) (valid bool, err error) {
 	cs.mu.Lock()
 	if !cs.holds(c) {
@@ -34,8 +34,8 @@ func (cs *Credentials) verify(ctx context.Context, c *credential) (valid bool, e
 
 func (cs *Credentials) holds(c *credential) bool { return cs.byHandler[c.handler] == c }
 
-// isStillValid asks the API server itself for what every user may see. Anything but
-// that is no excuse for a 401.
+// isStillValid requests what every user may see from the API server itself. Any other
+// response than success confirms the 401.
 func (cs *Credentials) isStillValid(c *credential) bool {
 	ctx, cancel := context.WithTimeout(cs.ctx, verifyTimeout)
 	defer cancel()
@@ -43,16 +43,16 @@ func (cs *Credentials) isStillValid(c *credential) bool {
 	if err != nil {
 		return false
 	}
-	answer, err := c.transport.RoundTrip(request)
+	response, err := c.transport.RoundTrip(request)
 	if err != nil {
 		return false
 	}
-	drain(answer)
-	return answer.StatusCode == http.StatusOK
+	drain(response)
+	return response.StatusCode == http.StatusOK
 }
 
-// reject gives up a credential. If nothing of the last login was any good, the
-// next one has to wait.
+// reject drops a credential. If no credential of the last login was accepted, the next
+// login is delayed.
 func (cs *Credentials) reject(c *credential) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -63,7 +63,7 @@ func (cs *Credentials) reject(c *credential) {
 	c.closeIdle()
 	cs.rejected[c.fingerprint] = time.Now()
 	level := 1
-	if cs.lastLoginAccepted { // it is news
+	if cs.lastLoginAccepted { // worth a line at the default level
 		level = 0
 	}
 	cs.options.Logger.V(level).Info("The API server rejects (401) the credentials of a login handler.", "handler", c.handler)

@@ -137,7 +137,7 @@ func TestAnOperatorRecoversFromAnOutageOfItsLogin(t *testing.T) {
 	o.refuse(true)
 	o.revoke()
 	o.change(objects, "meanwhile")
-	o.Eventually(o.Check).Should(gomega.MatchError(gomega.ContainSubstring("has returned the credentials again")))
+	o.Eventually(o.Check).Should(gomega.MatchError(gomega.ContainSubstring("has already rejected (401)")))
 	o.Eventually(o.count).Should(gomega.BeNumerically(">=", 3), "it is tried again")
 	o.refuse(false)
 	o.reached(objects, "meanwhile")
