@@ -111,7 +111,7 @@ func (w *world) until(seconds float64) {
 	synctest.Wait()
 }
 
-// exit stops the operator with a shutdown timeout.
+// exit stops the operator with a grace period.
 func (w *world) exit(timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

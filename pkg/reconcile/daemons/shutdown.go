@@ -8,15 +8,15 @@ import (
 )
 
 // returnPeriod is how long handlers may take to return and to write their edits after
-// all contexts were cancelled at the end of the shutdown timeout: enough to return,
-// but not enough to begin anything.
+// all contexts were cancelled at the end of the grace period: enough to return, but
+// not enough to begin anything.
 const returnPeriod = time.Second
 
 // Stop stops all daemons and timers for good, because the operator exits: all at the
 // same time, each daemon by its own stages. It returns when all of them have returned
-// or were abandoned. When the context is done, which is the end of the shutdown
-// timeout, the contexts of all remaining handlers are cancelled, whatever their
-// stages. Handlers that have not returned a second later are abandoned with a warning.
+// or were abandoned. When the context is done, which is the end of the grace period,
+// the contexts of all remaining handlers are cancelled, whatever their stages.
+// Handlers that have not returned a second later are abandoned with a warning.
 //
 // Specification: Daemons, "Timeouts".
 func (s *Supervisor) Stop(ctx context.Context) {

@@ -34,17 +34,17 @@ func TestShutdown(t *testing.T) {
 			4 * s,
 			[]string{"9s a: Abandoned", "9s pass"},
 		},
-		"a daemon is cancelled at the end of the shutdown timeout": {
+		"a daemon is cancelled at the end of the grace period": {
 			nil, func(w *world) handler.DaemonFunc { return w.untilCancelled }, 10 * s,
 			[]string{"15s cancelled: exiting|signalled|cancelled", "15s pass"},
 		},
-		"the shutdown timeout cuts the stages short": {
+		"the grace period cuts the stages short": {
 			options{handler.CancellationBackoff(100 * s), handler.CancellationTimeout(100 * s)},
 			func(w *world) handler.DaemonFunc { return w.untilCancelled },
 			10 * s,
 			[]string{"15s cancelled: exiting|signalled|cancelled", "15s pass"},
 		},
-		"a daemon is abandoned after the shutdown timeout": {
+		"a daemon is abandoned after the grace period": {
 			nil, func(w *world) handler.DaemonFunc { return w.ignoringStops(100 * s) }, 11 * s,
 			[]string{"16s a: Abandoned", "16s pass"},
 		},
