@@ -21,4 +21,6 @@
 // takes types other than Normal and Warning.
 //
 // Specification: Events.
+//
+// This package carries no compatibility promise.
 package events

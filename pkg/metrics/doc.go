@@ -11,4 +11,6 @@
 //   - All operators of a process share the collectors of a registry; the label
 //     "operator" tells them apart.
 //   - What is left of an operator that has ended is nothing.
+//
+// This package carries no compatibility promise.
 package metrics

@@ -3,4 +3,6 @@
 // imported, get a program around them. Nothing is written into the user's module.
 //
 // It needs the go command, and talks to it as a person would.
+//
+// This package carries no compatibility promise.
 package launch

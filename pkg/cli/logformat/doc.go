@@ -11,4 +11,6 @@
 // stack of a panic alone has lines of its own.
 //
 // Specification: Configuration, "Logging formats and levels".
+//
+// This package carries no compatibility promise.
 package logformat

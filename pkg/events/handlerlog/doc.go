@@ -7,4 +7,6 @@
 // has come of a handler, and would tell everything twice otherwise.
 //
 // Specification: Configuration, "Logging events".
+//
+// This package carries no compatibility promise.
 package handlerlog

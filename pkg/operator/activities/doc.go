@@ -5,4 +5,6 @@
 // operator that is started again begins again.
 //
 // Specification: Startup; Shutdown; Health-checks; Authentication.
+//
+// This package carries no compatibility promise.
 package activities
