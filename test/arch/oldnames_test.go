@@ -77,7 +77,6 @@ function pkg/model/patch JSONPatch
 const (
 	keptNames = `
 file engine stream
-function pkg/model/patch JSONPatch
 `
 	keptHeading = "## Names that stay"
 )
