@@ -30,4 +30,3 @@ func TestPackagesSayWhetherUsersMayRelyOnThem(t *testing.T) {
 		}
 	}
 }
-
