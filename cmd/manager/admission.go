@@ -14,24 +14,24 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// admission declares the admission handlers, and tells how the API servers reach them:
-// by the service that the environment names. config/webhook is what names one; without
-// it there are no such handlers, for there is nobody who could ask them.
-func admission(examples kopf.Selector) (func(*kopf.Settings), error) {
+// admission declares the admission handlers, and returns the settings by which the API
+// servers reach them: through the service that the environment names. config/webhook
+// names one; without it no such handlers are declared, because nothing could call them.
+func admission(examples kopf.Selector) (func(*kopf.Options), error) {
 	namespace, service, found := strings.Cut(os.Getenv("WEBHOOK_SERVICE"), "/")
 	if !found {
-		return func(*kopf.Settings) {}, nil
+		return func(*kopf.Options) {}, nil
 	}
 	host, text, _ := strings.Cut(os.Getenv("WEBHOOK_ADDRESS"), ":")
 	port, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return nil, fmt.Errorf("the environment variable WEBHOOK_ADDRESS is to be like %q: %w", ":9443", err)
+		return nil, fmt.Errorf("the environment variable WEBHOOK_ADDRESS must have the form %q: %w", ":9443", err)
 	}
 	kopf.OnMutate(examples, paint, kopf.Operations("CREATE"))
 	kopf.OnValidate(examples, check, kopf.Operations("CREATE", "UPDATE"), kopf.Field("spec"))
-	return func(s *kopf.Settings) {
-		s.Admission.Managed = "manager.kopf.dev"
-		s.Admission.Server = kopf.WebhookServer{
+	return func(o *kopf.Options) {
+		o.Settings.Admission.Managed = "manager.kopf.dev"
+		o.Settings.Admission.Server = kopf.WebhookServer{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: service, Port: ptr.To(int32(port))},
 			Secret:  namespace + "/" + service, // the replicas share the certificate
 			Addr:    host, Port: int(port),
@@ -39,16 +39,17 @@ func admission(examples kopf.Selector) (func(*kopf.Settings), error) {
 	}, nil
 }
 
-// paint gives a colour to what has none.
+// paint adds a color to objects without one.
 func paint(_ context.Context, a *kopf.Admission) error {
-	if !a.Spec().Has("colour") {
-		a.Patch().Set("grey", "spec", "colour")
+	if !a.Spec().Has("color") {
+		a.Patch().Set("grey", "spec", "color")
 	}
 	return nil
 }
 
-// check rejects fields that a ConfigMap cannot have. What is there already may stay, or
-// the object could not even be released for its deletion.
+// check rejects fields that a ConfigMap cannot have. Updates that leave the spec alone are
+// admitted; otherwise an object with such a field could not be deleted, which takes an
+// update of its finalizers.
 func check(_ context.Context, a *kopf.Admission) error {
 	if len(a.Diff()) == 0 {
 		return nil

@@ -1,6 +1,7 @@
-// Embedding: operators as a part of an application that has other things to do, too.
-// Here are two of them, with a registry each: they do not see each other's handlers.
-// Signals, flags and the log are the application's; kopf.Main is not there.
+// Embedding: operators as a part of an application that does other things, too.
+// There are two of them, each with its own registry: they do not see each other's
+// handlers. The application itself handles signals, flags and the log, because it does
+// not call kopf.Main.
 package main
 
 import (
@@ -25,15 +26,15 @@ func main() {
 	}
 }
 
-// run is the application, until it is interrupted, or one of its operators ends.
+// run runs the application until it is interrupted, or until one of its operators ends.
 func run(namespace string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	known, census := newCensus()
 	first := start(ctx, "census", namespace, census)
 	second := start(ctx, "greeter", namespace, greetings())
-	if first.isReady() && second.isReady() {
-		// From here on, whatever the application does: it knows all objects.
+	if first.waitReady() && second.waitReady() {
+		// From here on the application can do its work: it knows all objects.
 		ctrl.Log.Info("The application is ready.", "objects", known.Len())
 		select {
 		case <-ctx.Done():
@@ -41,9 +42,9 @@ func run(namespace string) error {
 		case <-second.done:
 		}
 	}
-	stop() // of no use without each other
+	stop() // one is of no use without the other
 	<-first.done
 	<-second.done
-	ctrl.Log.Info("The application ends: nothing of its operators runs any longer.")
+	ctrl.Log.Info("The application ends: nothing of its operators is running.")
 	return errors.Join(first.err, second.err)
 }

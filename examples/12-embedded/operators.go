@@ -9,30 +9,38 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// operator is one that runs in the background.
+// operator is an operator that runs in the background.
 type operator struct {
-	ready chan struct{} // closed when it knows all objects
-	done  chan struct{} // closed when nothing of it runs any longer
-	err   error         // since it is done: why; nil if it was stopped
+	ready <-chan struct{} // closed when it knows all objects
+	done  chan struct{}   // closed when nothing of it is running
+	err   error           // why it has ended, when it is done; nil if it was stopped
 }
 
-// start runs an operator until the context is done. The cluster is that of the
-// kubeconfig, as everywhere; Options.Config names another one.
+// start runs an operator until the context is done. Without Options.Config, the
+// operator connects to the cluster of the kubeconfig.
 func start(ctx context.Context, name, namespace string, handlers *kopf.Registry) *operator {
-	o := &operator{ready: make(chan struct{}), done: make(chan struct{})}
-	options := kopf.Options{Registry: handlers, Ready: o.ready, Logger: ctrl.Log.WithName(name)}
+	options := kopf.Options{Registry: handlers, Logger: ctrl.Log.WithName(name)}
 	options.Settings.Scope.Namespaces = []string{namespace}
+	o := &operator{done: make(chan struct{})}
+	made, err := kopf.NewOperator(options)
+	if err != nil {
+		o.err = fmt.Errorf("the operator %s cannot start: %w", name, err)
+		close(o.done)
+		return o
+	}
+	o.ready = made.Ready()
 	go func() {
 		defer close(o.done)
-		if err := kopf.Run(ctx, options); err != nil {
+		if err := made.Run(ctx); err != nil {
 			o.err = fmt.Errorf("the operator %s has failed: %w", name, err)
 		}
 	}()
 	return o
 }
 
-// isReady waits until it is, or until it has failed to be.
-func (o *operator) isReady() bool {
+// waitReady waits until the operator is ready. It returns false if the operator ends
+// first.
+func (o *operator) waitReady() bool {
 	select {
 	case <-o.ready:
 		return true
@@ -43,8 +51,8 @@ func (o *operator) isReady() bool {
 
 var kex = kopf.Resource("kopfexamples")
 
-// newCensus is an operator that only looks. The application has an index of what is in
-// the cluster, always up to date; the objects are not touched.
+// newCensus declares an operator that only watches. It keeps an index of the objects in
+// the cluster up to date for the application, and does not change them.
 func newCensus() (*kopf.Index[string, string], *kopf.Registry) {
 	registry := kopf.NewRegistry()
 	return kopf.NewIndex(registry, kex, fieldsByName), registry
@@ -55,7 +63,7 @@ func fieldsByName(_ context.Context, i *kopf.Indexed) (map[string]string, error)
 	return map[string]string{i.Name(): field}, nil
 }
 
-// greetings is an operator with handlers. Functions without a name need an id.
+// greetings declares an operator with handlers. Functions without a name need an id.
 func greetings() *kopf.Registry {
 	registry := kopf.NewRegistry()
 	registry.OnCreate(kex, func(_ context.Context, c *kopf.Change) error {

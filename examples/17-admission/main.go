@@ -19,8 +19,8 @@ func main() {
 	kopf.OnValidate(kex, keepLocked, kopf.Operations("DELETE"), kopf.Labels(kopf.Filters{"locked": kopf.Present()}))
 	kopf.OnValidate(kex, checkPhase, kopf.Operations("UPDATE"), kopf.Subresource("status"))
 
-	kopf.Main(func(s *kopf.Settings) {
-		s.Admission.Server = servers.Auto(servers.Server{}) // for a cluster on this machine
-		s.Admission.Managed = "admission.kopf.dev"
+	kopf.Main(func(o *kopf.Options) {
+		o.Settings.Admission.Server = servers.Auto(servers.Server{}) // for a cluster on this machine
+		o.Settings.Admission.Managed = "admission.kopf.dev"
 	})
 }

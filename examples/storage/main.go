@@ -49,8 +49,8 @@ func main() {
 		}
 		return states.forget(ctx, e.UID())
 	}, kopf.ID("forget"))
-	kopf.Main(func(s *kopf.Settings) {
-		s.Persistence.DiffBase = fileDiffBase{states}
-		s.Persistence.Progress = fileProgress{states}
+	kopf.Main(func(o *kopf.Options) {
+		o.Settings.Persistence.DiffBase = fileDiffBase{states}
+		o.Settings.Persistence.Progress = fileProgress{states}
 	})
 }

@@ -53,7 +53,7 @@ func run(ctx context.Context, namespace string) error {
 	}
 	settings := kopf.Settings{}
 	settings.Scope.Namespaces = []string{namespace}
-	if err := kopf.Add(mgr, handlers(), settings); err != nil {
+	if _, err := kopf.Add(mgr, kopf.Options{Registry: handlers(), Settings: settings}); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -20,7 +20,7 @@ func TestAnOperatorDoesNotStartWithoutItsStartupHandlers(t *testing.T) {
 	r.OnStartup(func(context.Context, *Startup) error { called = append(called, "second"); return Permanent(errNo) }, ID("second"))
 	r.OnStartup(func(context.Context, *Startup) error { called = append(called, "third"); return nil }, ID("third"))
 	r.OnCleanup(func(context.Context, *Activity) error { called = append(called, "cleanup"); return nil }, ID("cleanup"))
-	err := Run(t.Context(), Options{Registry: r, Config: nobody()})
+	err := Run(t.Context(), Options{Registry: r, Config: unreachable()})
 	if !errors.Is(err, errNo) || !strings.Contains(err.Error(), "the startup handler second (kopf/activities_test.go:") {
 		t.Errorf("got %v", err)
 	}
@@ -42,7 +42,7 @@ func TestStartupHandlersChangeTheSettings(t *testing.T) {
 	cleaned := false
 	r.OnCleanup(func(context.Context, *Activity) error { cleaned = true; return nil }, ID("cleanup"))
 	var given Settings
-	err := Run(t.Context(), Options{Registry: r, Config: nobody(), Settings: given})
+	err := Run(t.Context(), Options{Registry: r, Config: unreachable(), Settings: given})
 	if err == nil || !strings.Contains(err.Error(), "settings.Execution.Workers is negative: -7") || given.Execution.Workers != 0 {
 		t.Errorf("got %v, %d", err, given.Execution.Workers)
 	}
@@ -55,7 +55,7 @@ func TestAnOperatorThatIsStoppedWhileItStarts(t *testing.T) {
 	r := NewRegistry()
 	ctx, cancel := context.WithCancel(t.Context())
 	r.OnStartup(func(context.Context, *Startup) error { cancel(); return errNo }, ID("stopped"))
-	if err := Run(ctx, Options{Registry: r, Config: nobody()}); err != nil {
+	if err := Run(ctx, Options{Registry: r, Config: unreachable()}); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
@@ -97,7 +97,7 @@ func TestMistakesInActivities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := NewRegistry()
 			test.declare(r)
-			if err := Run(t.Context(), Options{Registry: r, Config: nobody()}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if err := Run(t.Context(), Options{Registry: r, Config: unreachable()}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -107,7 +107,7 @@ func TestMistakesInActivities(t *testing.T) {
 func TestALoginHandlerTakesNoConfigBesideIt(t *testing.T) {
 	r := NewRegistry()
 	r.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, errNo }, ID("login"))
-	if err := Run(t.Context(), Options{Registry: r, Config: nobody()}); err == nil || !strings.Contains(err.Error(), "login handlers and Options.Config") {
+	if err := Run(t.Context(), Options{Registry: r, Config: unreachable()}); err == nil || !strings.Contains(err.Error(), "Options.Config has no effect") {
 		t.Errorf("got %v", err)
 	}
 }

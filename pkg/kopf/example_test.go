@@ -150,7 +150,7 @@ func ExampleAdd() {
 	}
 	registry := kopf.NewRegistry()
 	registry.OnCreate(volumeclaims, createClaim)
-	if err := kopf.Add(mgr, registry, kopf.Settings{}); err != nil {
+	if _, err := kopf.Add(mgr, kopf.Options{Registry: registry}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return
 	}

@@ -8,24 +8,31 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli"
 )
 
-// Main runs an operator with the handlers of the DefaultRegistry as a program:
-// it reads the command line, connects to the cluster as kubectl does, unless there
-// are login handlers, runs until
-// it is interrupted, and exits with 0, with 1 after an error, or with 2 after a
-// wrong command line. A program that wants to decide for itself uses Run.
+// Main runs an operator as a program: it reads the command line, connects to the
+// cluster as kubectl does, unless there are login handlers, and runs until it is
+// interrupted. It exits with 0, with 1 after an error, or with 2 after a wrong command
+// line. A program that needs something else uses Run.
 //
-// The settings are those that the given functions make, one after the other, of
-// the default ones with what the command line says.
-func Main(configure ...func(*Settings)) {
-	//nolint:forbidigo // this function is the end of the program, for main() to call
+// The functions change the options one after the other. These are the defaults, with the
+// settings and the logger of the command line.
+func Main(configure ...func(*Options)) {
+	//nolint:forbidigo // this function ends the program, and main() calls it
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
-		s := in.Settings
+		options := Options{Settings: in.Settings, Logger: in.Logger}
 		for _, change := range configure {
-			change(&s)
+			change(&options)
 		}
-		if in.Named() && DefaultRegistry.connects() {
-			return errors.New("--kubeconfig and --context have no effect: login handlers say which cluster it is")
+		if options.connects() && in.Named() {
+			return errors.New("--kubeconfig and --context have no effect: the program says which cluster it is, by login handlers or by its options")
 		}
-		return Run(ctx, Options{Settings: s, Connect: in.Connect, Logger: in.Logger})
+		if !options.connects() {
+			options.Connect = in.Connect
+		}
+		return Run(ctx, options)
 	}))
+}
+
+// connects reports whether the options or the login handlers say which cluster it is.
+func (o Options) connects() bool {
+	return o.Config != nil || o.Connect != nil || o.Registry.connects()
 }

@@ -13,32 +13,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// nobody is an API server that does not answer.
-func nobody() *rest.Config { return &rest.Config{Host: "http://127.0.0.1:1"} }
+// unreachable is an API server that does not answer.
+func unreachable() *rest.Config { return &rest.Config{Host: "http://127.0.0.1:1"} }
 
-func TestMistakesAreFoundBeforeAnythingIsStarted(t *testing.T) {
-	declared := NewRegistry()
+func TestMistakesAreFoundBeforeAnythingStarts(t *testing.T) {
+	declared, login := NewRegistry(), NewRegistry()
 	declared.OnCreate(Resource("kex"), createFn, Timeout(-1))
 	declared.OnUpdate(Resource("kex"), func(context.Context, *Change) error { return nil })
-	admitting := NewRegistry()
-	admitting.OnValidate(Resource("kex"), admitFn)
+	login.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, nil }, ID("login")) //nolint:nilnil // it is not called
+	connect := func(context.Context) (*rest.Config, error) { return unreachable(), nil }
 	tests := map[string]struct {
 		options Options
 		want    []string
 	}{
-		"in the declarations": {Options{Registry: declared, Config: nobody()}, []string{
+		"declarations": {Options{Registry: declared}, []string{
 			"the handlers cannot be used as they are declared:\n", "the timeout -1ns is negative", "a function literal has no name",
 		}},
-		"in the settings": {Options{Registry: NewRegistry(), Config: nobody(), Settings: negative()}, []string{
+		"settings": {Options{Registry: NewRegistry(), Settings: negative()}, []string{
 			"the settings cannot be used:\n", "settings.Execution.Workers is negative",
 		}},
-		"in that nobody receives admission reviews": {Options{Registry: admitting, Config: nobody()}, []string{
-			"there are admission handlers, but no server", "set Settings.Admission.Server",
+		"two connections": {Options{Registry: NewRegistry(), Config: unreachable(), Connect: connect}, []string{
+			"Options.Connect has no effect, because Options.Config is set: leave out one of them",
+		}},
+		"a connection and a login handler": {Options{Registry: login, Config: unreachable(), Connect: connect}, []string{
+			`Options.Config has no effect, because the login handler "login" (`, "Options.Connect has no effect, because the login handler",
+		}},
+		"the check of a manager": {Options{Registry: NewRegistry(), Settings: checked()}, []string{
+			"settings.Health.ManagerCheck is for an operator that kopf.Add adds to a manager: set settings.Health.Address instead",
 		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := Run(t.Context(), test.options)
+			_, err := NewOperator(test.options)
 			for _, want := range test.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("got %v, want %q in it", err, want)
@@ -46,6 +52,28 @@ func TestMistakesAreFoundBeforeAnythingIsStarted(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAdmissionHandlersNeedAServer(t *testing.T) {
+	admitting := NewRegistry()
+	admitting.OnValidate(Resource("kex"), admitFn)
+	err := Run(t.Context(), Options{Registry: admitting, Config: unreachable()})
+	if err == nil || !strings.Contains(err.Error(), "there are admission handlers, but no server") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStartupHandlerCannotSetTheCheckOfAManager(t *testing.T) {
+	r := NewRegistry()
+	r.OnStartup(func(_ context.Context, s *Startup) error { *s.Settings() = checked(); return nil }, ID("startup"))
+	if err := Run(t.Context(), Options{Registry: r, Config: unreachable()}); err == nil || !strings.Contains(err.Error(), "settings.Health.ManagerCheck is for") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func checked() (s Settings) {
+	s.Health.ManagerCheck = "kopf"
+	return s
 }
 
 func negative() (s Settings) {
@@ -62,7 +90,7 @@ func TestNoClusterIsAnError(t *testing.T) {
 	}
 }
 
-// That an event cannot be reported is no reason for a handler to fail.
+// A handler does not fail because an event cannot be reported.
 func TestEventsOutsideOfHandlersAreLogged(t *testing.T) {
 	report := map[string]func(ctx context.Context){
 		"an event":     func(ctx context.Context) { Event(ctx, "Normal", "A", "b") },
@@ -91,7 +119,27 @@ func logInto(ctx context.Context, lines *[]string) context.Context {
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Run(ctx, Options{Registry: NewRegistry(), Config: nobody()}); err != nil {
+	o, err := NewOperator(Options{Registry: NewRegistry(), Config: unreachable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Run(ctx); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if err := o.Run(ctx); err == nil || !strings.Contains(err.Error(), "has been started already") {
+		t.Errorf("got %v", err)
+	}
+	if state := o.State(); state.Ready || state.Leading || state.Watches != nil {
+		t.Errorf("got %+v", state)
+	}
+}
+
+func TestOperatorsWithoutARegistryTakeTheDefaultOne(t *testing.T) {
+	before := DefaultRegistry
+	defer func() { DefaultRegistry = before }()
+	DefaultRegistry = NewRegistry()
+	DefaultRegistry.OnCreate(Resource("kex"), createFn, Timeout(-1))
+	if _, err := NewOperator(Options{}); err == nil || !strings.Contains(err.Error(), "the timeout -1ns is negative") {
 		t.Errorf("got %v", err)
 	}
 }

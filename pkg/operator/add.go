@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -18,13 +17,19 @@ import (
 // connection, scheme, client and leader election. The operator runs when the manager
 // does.
 func Add(mgr manager.Manager, options Options) (*Operator, error) {
+	if err := unsupportedOptions(mgr, options); err != nil {
+		return nil, err
+	}
 	options.Scheme = mgr.GetScheme()
-	o, err := NewOperator(options)
+	if options.Logger.GetSink() == nil {
+		options.Logger = mgr.GetLogger().WithName("kopf")
+	}
+	o, err := newOperator(options)
 	if err != nil {
 		return nil, err
 	}
 	o.claimed.Store(true)
-	if err := errors.Join(unsupportedInManager(o.settings), unsupportedLogin(o.activities)); err != nil {
+	if err := errors.Join(o.unsupportedInManager(), unsupportedLogin(o.activities)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(o.mount(mgr), o.addReadyzCheck(mgr)); err != nil {
@@ -42,7 +47,7 @@ func Add(mgr manager.Manager, options Options) (*Operator, error) {
 // context is done.
 func (o *Operator) runIn(ctx context.Context, mgr manager.Manager, activities *activityHandlers) error {
 	defer activities.cleanUp(ctx)
-	if err := errors.Join(o.startUp(ctx, activities), unsupportedInManager(o.settings)); err != nil {
+	if err := errors.Join(o.startUp(ctx, activities), o.unsupportedInManager()); err != nil {
 		return ignoreStop(ctx, err)
 	}
 	r, err := o.newReplica(mgr, activities)
@@ -62,34 +67,48 @@ func (o *Operator) whenStarted(of func(*replica) phase) phase {
 	}
 }
 
-// unsupportedInManager returns an error that names the settings that are the manager's.
-func unsupportedInManager(s settings.Settings) error {
-	s, defaults := s.WithDefaults(), settings.Default()
-	var unsupported []string
-	for _, group := range []struct {
-		name  string
-		isSet bool
+// unsupportedOptions returns an error that names the options that are the manager's.
+func unsupportedOptions(mgr manager.Manager, options Options) error {
+	var mistakes []error
+	if options.Config != nil {
+		mistakes = append(mistakes, errors.New("an operator in a manager cannot have Options.Config: give it to ctrl.NewManager"))
+	}
+	if options.Connect != nil {
+		mistakes = append(mistakes, errors.New("an operator in a manager cannot have Options.Connect: give a rest.Config to ctrl.NewManager"))
+	}
+	if options.Scheme != nil && options.Scheme != mgr.GetScheme() {
+		mistakes = append(mistakes, errors.New("an operator in a manager cannot have another Options.Scheme: add the types to the scheme of the manager"))
+	}
+	return errors.Join(mistakes...)
+}
+
+// unsupportedInManager returns an error that names the settings that are the manager's,
+// or that the manager needs before it starts.
+func (o *Operator) unsupportedInManager() error {
+	s, defaults := o.settings.WithDefaults(), settings.Default()
+	var mistakes []error
+	for _, setting := range []struct {
+		isSet         bool
+		name, instead string
 	}{
-		{"Replicas", s.Replicas != defaults.Replicas},
-		{"Metrics.Address", s.Metrics.Address != defaults.Metrics.Address},
-		{"Metrics.Secure", s.Metrics.Secure != defaults.Metrics.Secure},
-		{"Networking.QPS", s.Networking.QPS != defaults.Networking.QPS},
-		{"Networking.Burst", s.Networking.Burst != defaults.Networking.Burst},
+		{s.Replicas != defaults.Replicas, "Replicas", "set LeaderElection and LeaderElectionID in the options of the manager"},
+		{s.Metrics.Address != defaults.Metrics.Address, "Metrics.Address", "set Metrics in the options of the manager"},
+		{s.Metrics.Secure != defaults.Metrics.Secure, "Metrics.Secure", "set Metrics in the options of the manager"},
+		{s.Networking.QPS != defaults.Networking.QPS, "Networking.QPS", "set QPS in the rest.Config of the manager"},
+		{s.Networking.Burst != defaults.Networking.Burst, "Networking.Burst", "set Burst in the rest.Config of the manager"},
+		{s.Health.ManagerCheck != o.options.Settings.Health.ManagerCheck, "Health.ManagerCheck from a startup handler", "set it before kopf.Add"},
 	} {
-		if group.isSet {
-			unsupported = append(unsupported, "settings."+group.name)
+		if setting.isSet {
+			mistakes = append(mistakes, fmt.Errorf("an operator in a manager cannot have settings.%s: %s", setting.name, setting.instead))
 		}
 	}
-	if len(unsupported) == 0 {
-		return nil
-	}
-	return fmt.Errorf("an operator in a manager cannot have %s: give it to the manager by its options", strings.Join(unsupported, ", "))
+	return errors.Join(mistakes...)
 }
 
 // unsupportedLogin refuses login handlers: a manager is connected already.
 func unsupportedLogin(activities registry.Handlers) error {
 	for _, d := range activities.OfKind(handler.OnLogin) {
-		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which has a connection: give it the Config of a login.Credentials, or use kopf.Run", d.DeclaredAt, d.ID)
+		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which is connected already: make the manager with the Config of a login.Credentials, or use kopf.Run", d.DeclaredAt, d.ID)
 	}
 	return nil
 }

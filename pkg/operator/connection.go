@@ -27,6 +27,24 @@ type connection struct {
 	credentials *login.Credentials           // nil: nothing has logged in
 }
 
+// checkConnection returns an error if there is more than one way to find the cluster.
+func (o *Operator) checkConnection() error {
+	var mistakes []error
+	for _, d := range o.activities.OfKind(handler.OnLogin) {
+		const conflict = "%s has no effect, because the login handler %q (%s) connects the operator: leave out one of them"
+		if o.options.Config != nil {
+			mistakes = append(mistakes, fmt.Errorf(conflict, "Options.Config", d.ID, d.DeclaredAt))
+		}
+		if o.options.Connect != nil {
+			mistakes = append(mistakes, fmt.Errorf(conflict, "Options.Connect", d.ID, d.DeclaredAt))
+		}
+	}
+	if o.options.Config != nil && o.options.Connect != nil {
+		mistakes = append(mistakes, errors.New("Options.Connect has no effect, because Options.Config is set: leave out one of them"))
+	}
+	return errors.Join(mistakes...)
+}
+
 // newConnection makes the connection of an operator. The context is that of the
 // operator.
 func newConnection(ctx context.Context, o *Operator) *connection {
@@ -55,8 +73,6 @@ func (c *connection) newClient() client.Client {
 func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
 	options, hasLogin := c.operator.options, len(c.operator.activities.OfKind(handler.OnLogin)) > 0
 	switch {
-	case hasLogin && options.Config != nil:
-		return nil, errors.New("there are login handlers and Options.Config: leave the latter out, or do not declare the former")
 	case hasLogin:
 		return c.connectByLogin(ctx)
 	case options.Config != nil:

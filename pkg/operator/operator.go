@@ -71,6 +71,18 @@ func (o Options) withDefaults() Options {
 // NewOperator checks everything that can be checked before anything starts. It has no
 // effects, and makes no requests.
 func NewOperator(options Options) (*Operator, error) {
+	o, err := newOperator(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(o.checkConnection(), unsupportedOutsideManager(o.settings)); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// newOperator checks what every operator needs, with or without a manager.
+func newOperator(options Options) (*Operator, error) {
 	options = options.withDefaults()
 	handlers, err := options.Registry.Handlers(options.Scheme)
 	if err := errors.Join(checkSettings(options.Settings), err); err != nil {
@@ -86,6 +98,15 @@ func NewOperator(options Options) (*Operator, error) {
 func checkSettings(s settings.Settings) error {
 	if mistakes := s.Validate(); mistakes != nil {
 		return fmt.Errorf("the settings cannot be used:\n%w", mistakes)
+	}
+	return nil
+}
+
+// unsupportedOutsideManager returns an error that names the settings that only an
+// operator in a manager can have.
+func unsupportedOutsideManager(s settings.Settings) error {
+	if s.Health.ManagerCheck != "" {
+		return errors.New("settings.Health.ManagerCheck is for an operator that kopf.Add adds to a manager: set settings.Health.Address instead")
 	}
 	return nil
 }
@@ -115,7 +136,7 @@ func (o *Operator) Run(ctx context.Context) error {
 // start calls the startup handlers, connects to the cluster, and builds the replica and
 // the manager that runs it.
 func (o *Operator) start(ctx context.Context, c *connection, activities *activityHandlers) (manager.Manager, *replica, error) {
-	if err := o.startUp(ctx, activities); err != nil {
+	if err := errors.Join(o.startUp(ctx, activities), unsupportedOutsideManager(o.settings)); err != nil {
 		return nil, nil, err
 	}
 	mgr, err := c.newManager()
@@ -151,7 +172,7 @@ func (o *Operator) State() metrics.State {
 	return metrics.State{}
 }
 
-// Watching returns the watches of the operator; none before it is started, and when it
+// WatchStatuses returns the watches of the operator; none before it is started, and when it
 // has ended.
 func (o *Operator) WatchStatuses() []reconcile.WatchStatus {
 	if r, ok := o.replica.get(); ok && !r.stopped.Load() {

@@ -32,16 +32,18 @@ func operateKopf(ctx context.Context, env environment, registry *kopf.Registry, 
 	options.Settings.Networking.QPS = -1
 	options.Settings.Execution.Workers = env.workers
 	options.Settings.Posting.Disabled = !events
-	ready := make(chan struct{})
-	options.Ready = ready
+	operator, err := kopf.NewOperator(options)
+	if err != nil {
+		return err
+	}
 	go func() {
 		select {
-		case <-ready:
+		case <-operator.Ready():
 			env.ready()
 		case <-ctx.Done():
 		}
 	}()
-	return kopf.Run(ctx, options)
+	return operator.Run(ctx)
 }
 
 func declare(registry *kopf.Registry) {

@@ -65,7 +65,7 @@ func (r *run) startElected(config *rest.Config, registry *kopf.Registry, options
 	options.Settings.Networking.QPS = 0 // which the manager decides
 	mgr, err := ctrl.NewManager(config, electing(r.object.GetNamespace()))
 	if err == nil {
-		err = kopf.Add(mgr, registry, options.Settings)
+		_, err = kopf.Add(mgr, kopf.Options{Registry: registry, Settings: options.Settings})
 	}
 	r.do(err)
 	go func() {

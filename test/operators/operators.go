@@ -35,14 +35,16 @@ func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.R
 	for _, change := range adjust {
 		change(&options)
 	}
-	ready := make(chan struct{})
-	options.Ready = ready
+	running, err := kopf.NewOperator(options)
+	if err != nil {
+		t.Fatalf("the operator cannot start: %v", err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &Operator{t: t, cancel: cancel, done: make(chan error, 1)}
-	go func() { o.done <- kopf.Run(ctx, options) }()
+	go func() { o.done <- running.Run(ctx) }()
 	t.Cleanup(o.Stop)
 	select {
-	case <-ready:
+	case <-running.Ready():
 	case err := <-o.done:
 		o.done <- err
 		t.Fatalf("the operator did not start: %v", err)

@@ -134,7 +134,8 @@ func TestTwoOperatorsCannotServeAtOnePath(t *testing.T) {
 	add := func(id string) error {
 		r := kopf.NewRegistry()
 		r.OnValidate(examples, checkSize, kopf.ID(id))
-		return kopf.Add(mgr, r, kopf.Settings{})
+		_, err := kopf.Add(mgr, kopf.Options{Registry: r})
+		return err
 	}
 	g.Expect(add("one")).To(gomega.Succeed())
 	g.Expect(add("two")).To(gomega.MatchError(gomega.ContainSubstring("cannot be served at /kopf")))

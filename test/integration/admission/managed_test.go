@@ -186,5 +186,6 @@ func TestManagedConfigurationsNeedAServer(t *testing.T) {
 	mgr, _ := newManager(t)
 	var s kopf.Settings
 	s.Admission.Managed = "auto.kopf.dev"
-	g.Expect(kopf.Add(mgr, r, s)).To(gomega.MatchError(gomega.ContainSubstring("settings.Admission.Managed needs settings.Admission.Server")))
+	_, err := kopf.Add(mgr, kopf.Options{Registry: r, Settings: s})
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("settings.Admission.Managed needs settings.Admission.Server")))
 }

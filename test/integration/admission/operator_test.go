@@ -39,7 +39,7 @@ func start(t *testing.T, registry *kopf.Registry, adjust ...func(*rest.Config)) 
 	}
 	settings := kopf.Settings{}
 	settings.Scope.Namespaces = []string{o.namespace}
-	if err := kopf.Add(mgr, registry, settings); err != nil {
+	if _, err := kopf.Add(mgr, kopf.Options{Registry: registry, Settings: settings}); err != nil {
 		t.Fatal(err)
 	}
 	run(t, mgr.Start)

@@ -110,7 +110,7 @@ func (o *operation) handles(sample *unstructured.Unstructured) {
 		testenv.HaveFinalizer(settings.DefaultFinalizer),
 	))
 	o.Eventually(o.Events(sample)).Should(gomega.ContainElement(gomega.ContainSubstring("publish")))
-	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("colour", "blue"))
+	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("color", "blue"))
 }
 
 // data is that of the child, each time it is polled.
@@ -146,7 +146,7 @@ func (o *operation) updates() {
 func (o *operation) restores() {
 	o.t.Helper()
 	o.Expect(o.Client().Delete(o.t.Context(), o.child.DeepCopy())).To(gomega.Succeed())
-	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("colour", "blue"))
+	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("color", "blue"))
 }
 
 // outlives pauses for an operator of higher priority, and goes on when that is dead:

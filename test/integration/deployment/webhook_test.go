@@ -35,7 +35,7 @@ func (o *operation) checks() {
 	if _, served := o.pods[0].ports["webhook"]; !served {
 		return
 	}
-	o.Eventually(o.tried(map[string]any{"size": int64(3)})).Should(testenv.HavePath("spec.colour", "grey"))
+	o.Eventually(o.tried(map[string]any{"size": int64(3)})).Should(testenv.HavePath("spec.color", "grey"))
 	o.Eventually(func() error {
 		_, err := o.tried(map[string]any{"my size": int64(3)})()
 		return err

@@ -42,11 +42,12 @@ func (b *bench) run(settings kopf.Settings) (stop func() error) {
 	b.t.Helper()
 	settings.Scope.Namespaces = []string{b.namespace}
 	ctx, cancel := context.WithCancel(context.Background())
-	ready, done := make(chan struct{}), make(chan error, 1)
-	options := kopf.Options{Registry: b.Registry, Config: b.config, Settings: settings, Logger: b.logs.Logger(), Ready: ready}
-	go func() { done <- kopf.Run(ctx, options) }()
+	done := make(chan error, 1)
+	operator, err := kopf.NewOperator(kopf.Options{Registry: b.Registry, Config: b.config, Settings: settings, Logger: b.logs.Logger()})
+	b.Expect(err).NotTo(gomega.HaveOccurred())
+	go func() { done <- operator.Run(ctx) }()
 	b.t.Cleanup(cancel)
-	b.Eventually(ready).Should(gomega.BeClosed())
+	b.Eventually(operator.Ready()).Should(gomega.BeClosed())
 	return func() error {
 		cancel()
 		return <-done

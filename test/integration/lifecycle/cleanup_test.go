@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// The end has an order: handlers and daemons, then the cleanup, then the place
+// Shutdown has an order: handlers and daemons, then the cleanup handlers, then the entry
 // among the peers.
-func TestTheOrderOfTheEnd(t *testing.T) {
+func TestOrderOfShutdown(t *testing.T) {
 	t.Parallel()
 	g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
 	meeting := testenv.NewObject("KopfPeering", namespace, "default", nil)
@@ -40,7 +40,7 @@ func TestTheOrderOfTheEnd(t *testing.T) {
 	cleanup := func(name string, errs ...error) {
 		r.OnCleanup(func(_ context.Context, a *kopf.Activity) error {
 			n.add(name)
-			g.Expect(entries()).To(gomega.Equal(1), "the peers are let in too early")
+			g.Expect(entries()).To(gomega.Equal(1), "the entry is gone too early")
 			if a.Retry() < len(errs) {
 				return errs[a.Retry()]
 			}
@@ -61,8 +61,8 @@ func TestTheOrderOfTheEnd(t *testing.T) {
 	g.Expect(entries()).To(gomega.Equal(0))
 }
 
-// Cleanup handlers that do not end are abandoned, at last.
-func TestTheEndHasAnEnd(t *testing.T) {
+// The contexts of cleanup handlers that do not return are canceled.
+func TestShutdownCancelsCleanupHandlers(t *testing.T) {
 	t.Parallel()
 	g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
 	r.OnCreate(examples, n.created, kopf.ID("create"))
@@ -73,29 +73,29 @@ func TestTheEndHasAnEnd(t *testing.T) {
 	}, kopf.ID("endless"))
 	s := scoped(namespace)
 	s.Execution.ShutdownTimeout = 500 * time.Millisecond
-	ready, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
-	g.Eventually(ready).Should(gomega.BeClosed())
+	o, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
+	g.Eventually(o.Ready()).Should(gomega.BeClosed())
 	_ = stop() // an error or none: the two limits are the same
 	g.Expect(n.all()).To(gomega.Equal([]string{"cancelled"}))
 }
 
-// Nobody can stop a handler that does not want to be stopped.
-func TestTheEndDoesNotDependOnAnybody(t *testing.T) {
+// A handler that ignores its context cannot be stopped, but is not waited for either.
+func TestShutdownAbandonsHandlersThatDoNotReturn(t *testing.T) {
 	t.Parallel()
 	g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
 	r.OnCreate(examples, n.created, kopf.ID("create"))
 	proceed := make(chan struct{})
 	defer close(proceed)
-	r.OnCleanup(func(context.Context, *kopf.Activity) error { <-proceed; return nil }, kopf.ID("deaf"))
+	r.OnCleanup(func(context.Context, *kopf.Activity) error { <-proceed; return nil }, kopf.ID("hung"))
 	s := scoped(namespace)
 	s.Execution.ShutdownTimeout = 100 * time.Millisecond
-	ready, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
-	g.Eventually(ready).Should(gomega.BeClosed())
+	o, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
+	g.Eventually(o.Ready()).Should(gomega.BeClosed())
 	g.Expect(stop()).To(gomega.MatchError(gomega.ContainSubstring("has not stopped in time: what still runs is left behind")))
 }
 
-// An operator that cannot go on has started all the same.
-func TestTheCleanupAfterAnError(t *testing.T) {
+// The cleanup handlers are called after an error, too.
+func TestCleanupAfterAnError(t *testing.T) {
 	t.Parallel()
 	g, n, r := gomega.NewWithT(t), &notes{}, kopf.NewRegistry()
 	r.OnCreate(examples, n.created, kopf.ID("create"))

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -14,9 +16,9 @@ import (
 	"github.com/kopf-go/kopf/test/operators"
 )
 
-// Two operators of one process have nothing in common: neither handlers nor
-// settings, and the end of one is not the end of the other.
-func TestOperatorsInOneProcessDoNotShareAnything(t *testing.T) {
+// Two operators in one process share neither handlers nor settings, and one can stop
+// without the other.
+func TestOperatorsInOneProcessShareNothing(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	names, seen := []string{cluster.Namespace(t), cluster.Namespace(t)}, []*notes{{}, {}}
@@ -25,8 +27,8 @@ func TestOperatorsInOneProcessDoNotShareAnything(t *testing.T) {
 		r := kopf.NewRegistry()
 		r.OnCreate(examples, seen[i].created, kopf.ID("create"))
 		r.OnCleanup(func(context.Context, *kopf.Activity) error { seen[i].add("cleanup"); return nil }, kopf.ID("cleanup"))
-		ready, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: scoped(namespace)})
-		g.Eventually(ready).Should(gomega.BeClosed())
+		o, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: scoped(namespace)})
+		g.Eventually(o.Ready()).Should(gomega.BeClosed())
 		stops = append(stops, stop)
 	}
 	create(t, names[0], "one")
@@ -42,8 +44,25 @@ func TestOperatorsInOneProcessDoNotShareAnything(t *testing.T) {
 	g.Expect(seen[1].all()).To(gomega.Equal([]string{"created two", "created four", "cleanup"}))
 }
 
-// In a manager of somebody else an operator starts and ends with it.
-func TestAnOperatorInAManager(t *testing.T) {
+// State follows the operator from its start to its end.
+func TestStateOfAnOperator(t *testing.T) {
+	t.Parallel()
+	g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
+	r.OnCreate(examples, n.created, kopf.ID("create"))
+	o, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: scoped(namespace)})
+	g.Eventually(o.Ready()).Should(gomega.BeClosed())
+	g.Eventually(o.State).Should(gomega.Equal(kopf.OperatorState{
+		Ready: true, Leading: true,
+		Watches: []kopf.WatchState{{Resource: "kopfexamples.v1.kopf.dev", Namespace: namespace, Listed: true}},
+		Queue:   kopf.QueueState{Workers: settings.Default().Execution.Workers},
+	}))
+	g.Expect(o.Run(t.Context())).To(gomega.MatchError(gomega.ContainSubstring("has been started already")))
+	g.Expect(stop()).To(gomega.Succeed())
+	g.Expect(o.State()).To(gomega.Equal(kopf.OperatorState{}))
+}
+
+// In the manager of another program, an operator starts and stops with the manager.
+func TestOperatorInAManager(t *testing.T) {
 	t.Parallel()
 	g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
 	r.OnStartup(func(_ context.Context, s *kopf.Startup) error {
@@ -53,7 +72,9 @@ func TestAnOperatorInAManager(t *testing.T) {
 	}, kopf.ID("startup"))
 	r.OnCreate(examples, n.created, kopf.ID("create"))
 	r.OnCleanup(func(context.Context, *kopf.Activity) error { n.add("cleanup"); return nil }, kopf.ID("cleanup"))
-	stop, done := startManager(t, r, kopf.Settings{})
+	o, stop, done := startManager(t, kopf.Options{Registry: r})
+	g.Eventually(o.Ready()).Should(gomega.BeClosed())
+	g.Expect(o.Run(t.Context())).To(gomega.MatchError(gomega.ContainSubstring("has been started already")))
 	create(t, namespace, "one")
 	g.Eventually(n.all).Should(gomega.Equal([]string{"startup", "created one"}))
 	stop()
@@ -62,42 +83,70 @@ func TestAnOperatorInAManager(t *testing.T) {
 }
 
 // A startup handler that fails is an error of the manager.
-func TestAManagerWithoutItsOperator(t *testing.T) {
+func TestManagerWhoseOperatorCannotStart(t *testing.T) {
 	t.Parallel()
 	g, n, r := gomega.NewWithT(t), &notes{}, kopf.NewRegistry()
 	r.OnStartup(func(context.Context, *kopf.Startup) error { return kopf.Permanent(errNo) }, kopf.ID("startup"))
 	r.OnCreate(examples, n.created, kopf.ID("create"))
-	_, done := startManager(t, r, kopf.Settings{})
+	_, _, done := startManager(t, kopf.Options{Registry: r})
 	g.Eventually(done).Should(gomega.Receive(gomega.MatchError(errNo)))
 }
 
-func TestWhatAManagerDecides(t *testing.T) {
+// What a startup handler sets too late is an error, too.
+func TestStartupHandlerCannotSetTheCheckOfAManager(t *testing.T) {
 	t.Parallel()
 	g, r := gomega.NewWithT(t), kopf.NewRegistry()
+	r.OnStartup(func(_ context.Context, s *kopf.Startup) error { s.Settings().Health.ManagerCheck = "kopf"; return nil }, kopf.ID("startup"))
+	_, _, done := startManager(t, kopf.Options{Registry: r})
+	g.Eventually(done).Should(gomega.Receive(gomega.MatchError(gomega.ContainSubstring(
+		"cannot have settings.Health.ManagerCheck from a startup handler: set it before kopf.Add"))))
+}
+
+func TestAddRefusesWhatTheManagerDecides(t *testing.T) {
+	t.Parallel()
+	g, r, login := gomega.NewWithT(t), kopf.NewRegistry(), kopf.NewRegistry()
 	r.OnCreate(examples, (&notes{}).created, kopf.ID("create"))
+	login.OnLogin(func(context.Context, *kopf.Activity) (*kopf.Connection, error) { return nil, errNo }, kopf.ID("login"))
 	mgr, err := newManager()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	s := kopf.Settings{}
 	s.Replicas.LeaderElection, s.Networking.QPS, s.Metrics.Address = true, 5, ":1"
-	g.Expect(kopf.Add(mgr, r, s)).To(gomega.MatchError(gomega.ContainSubstring(
-		"an operator in a manager cannot have settings.Replicas, settings.Metrics.Address, settings.Networking.QPS: give it to the manager by its options")))
-	g.Expect(kopf.Add(mgr, r, settings.Default())).To(gomega.Succeed())
+	connect := func(context.Context) (*rest.Config, error) { return nil, errNo }
+	for name, test := range map[string]struct {
+		options kopf.Options
+		want    []string
+	}{
+		"settings": {kopf.Options{Registry: r, Settings: s}, []string{
+			"settings.Replicas: set LeaderElection", "settings.Networking.QPS: set QPS in the rest.Config", "settings.Metrics.Address: set Metrics",
+		}},
+		"a connection": {kopf.Options{Registry: r, Config: cluster.Config(), Connect: connect}, []string{"Options.Config: give it to", "Options.Connect: give"}},
+		"a scheme":     {kopf.Options{Registry: r, Scheme: runtime.NewScheme()}, []string{"another Options.Scheme: add the types"}},
+		"logins":       {kopf.Options{Registry: login}, []string{`the login handler "login" cannot be used in a manager`}},
+	} {
+		_, err := kopf.Add(mgr, test.options)
+		for _, want := range test.want {
+			g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(want)), name)
+		}
+	}
+	_, err = kopf.Add(mgr, kopf.Options{Registry: r, Settings: settings.Default(), Scheme: mgr.GetScheme()})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 }
 
 func newManager() (manager.Manager, error) {
 	return ctrl.NewManager(cluster.Config(), manager.Options{Metrics: metrics.Options{BindAddress: "0"}, Logger: operators.Logger()})
 }
 
-// startManager runs one with an operator in it.
-func startManager(t *testing.T, r *kopf.Registry, s kopf.Settings) (stop func(), done chan error) {
+// startManager runs a manager with an operator in it.
+func startManager(t *testing.T, options kopf.Options) (o *kopf.Operator, stop func(), done chan error) {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	mgr, err := newManager()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(kopf.Add(mgr, r, s)).To(gomega.Succeed())
+	o, err = kopf.Add(mgr, options)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	done = make(chan error, 1)
 	go func() { done <- mgr.Start(ctx) }()
 	t.Cleanup(cancel)
-	return cancel, done
+	return o, cancel, done
 }

@@ -1,5 +1,5 @@
-// Package lifecycle shows how operators start and end: alone, several in one
-// process, and in a manager of somebody else.
+// Package lifecycle tests how operators start and stop: alone, several in one process,
+// and in the manager of another program.
 package lifecycle
 
 import (
@@ -50,15 +50,17 @@ func (n *notes) created(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// run runs an operator, until the returned function is called, which waits for its end.
-func run(t *testing.T, options kopf.Options) (ready chan struct{}, stop func() error) {
+// run runs an operator until stop is called, which waits for its end.
+func run(t *testing.T, options kopf.Options) (o *kopf.Operator, stop func() error) {
 	t.Helper()
+	options.Logger = operators.Logger()
+	o, err := kopf.NewOperator(options)
+	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
-	done, opened := make(chan error, 1), make(chan struct{})
-	options.Ready, options.Logger = opened, operators.Logger()
-	go func() { done <- kopf.Run(ctx, options) }()
+	done := make(chan error, 1)
+	go func() { done <- o.Run(ctx) }()
 	t.Cleanup(cancel)
-	return opened, func() error {
+	return o, func() error {
 		cancel()
 		return <-done
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// Nothing is asked of the cluster before the startup handlers have succeeded, and
-// what they make of the settings is what the operator does.
+// An operator makes no requests before the startup handlers have succeeded, and it uses
+// the settings as the handlers have left them.
 func TestNothingIsWatchedBeforeTheStartupHandlersSucceed(t *testing.T) {
 	t.Parallel()
 	g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
@@ -34,18 +34,19 @@ func TestNothingIsWatchedBeforeTheStartupHandlersSucceed(t *testing.T) {
 	create(t, namespace, "one")
 	config := cluster.Config()
 	requests := testenv.Count(config)
-	ready, stop := run(t, kopf.Options{Registry: r, Config: config})
+	o, stop := run(t, kopf.Options{Registry: r, Config: config})
 	<-entered
+	g.Expect(o.State()).To(gomega.Equal(kopf.OperatorState{}))
 	g.Expect(requests.Requests()).To(gomega.BeEmpty())
-	g.Expect(ready).NotTo(gomega.BeClosed())
+	g.Expect(o.Ready()).NotTo(gomega.BeClosed())
 	close(proceed)
-	g.Eventually(ready).Should(gomega.BeClosed())
+	g.Eventually(o.Ready()).Should(gomega.BeClosed())
 	g.Eventually(n.all).Should(gomega.Equal([]string{"created one"}))
 	g.Eventually(cluster.Current(testenv.NewObject("KopfExample", namespace, "one", nil))).Should(testenv.HaveFinalizer("example.com/mine"))
 	g.Expect(stop()).To(gomega.Succeed())
 }
 
-// A startup handler may prepare the cluster.
+// A startup handler can prepare the cluster.
 func TestStartupHandlersHaveAClient(t *testing.T) {
 	t.Parallel()
 	g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
