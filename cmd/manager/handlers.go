@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// publish is called when an object has been created or changed.
+// publish applies the ConfigMap when an object was created or changed.
 func publish(ctx context.Context, c *kopf.Change) error {
 	if err := apply(ctx, c.Spec()); err != nil {
 		return err
@@ -20,19 +20,18 @@ func publish(ctx context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// restore undoes what somebody else has done to the ConfigMap.
+// restore undoes what other clients have done to the ConfigMap.
 func restore(ctx context.Context, t *kopf.Tick) error { return apply(ctx, t.Spec()) }
 
-// withdraw deletes the ConfigMap. The garbage collector would do so too, but later:
-// this way nobody finds the one without the other.
+// withdraw deletes the ConfigMap. The garbage collector would delete it later; this way
+// the object does not disappear before the ConfigMap.
 func withdraw(ctx context.Context, c *kopf.Change) error {
 	child := &corev1.ConfigMap{}
 	child.Name, child.Namespace = c.Name(), c.Namespace()
 	return client.IgnoreNotFound(c.Client().Delete(ctx, child))
 }
 
-// apply creates the ConfigMap of the handled object, or changes it: as often as one
-// likes, with the same outcome.
+// apply creates or changes the ConfigMap of the handled object. It can be repeated.
 func apply(ctx context.Context, spec kopf.View) error {
 	data := map[string]any{}
 	for field, value := range spec.Map() {

@@ -1,8 +1,8 @@
-// Command manager is an example operator as it is deployed: config/ has its
-// manifests, Dockerfile its image. Take the three as the beginning of your own.
+// Command manager is an example operator that is ready to be deployed: config/ has its
+// manifests, and Dockerfile builds its image. Copy the three to begin your own.
 //
-// For every KopfExample there is a ConfigMap with the fields of its spec. With
-// config/webhook, KopfExamples are checked and completed before they are stored.
+// It keeps a ConfigMap with the fields of the spec for every KopfExample. With
+// config/webhook, it also checks and completes KopfExamples before they are stored.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// version is that of the image; the linker sets it.
+// version is the version of the image; the linker sets it.
 var version = "unknown"
 
 func start(_ context.Context, s *kopf.Startup) error {

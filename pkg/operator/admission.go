@@ -51,7 +51,7 @@ func newAdmission(o *Operator, mgr manager.Manager, s settings.Settings) (*admis
 	case len(a.handlers) == 0:
 		return nil, nil //nolint:nilnil // nil is an operator without admission
 	}
-	a.logger.Info("The admission handlers are served by the manager's webhook server. The cluster is to be told by somebody else.", "path", reviewsPath)
+	a.logger.Info("The manager's webhook server serves the admission handlers. The operator creates no webhook configurations for them.", "path", reviewsPath)
 	return a, nil
 }
 
@@ -66,7 +66,7 @@ func (a *admission) serverFor(mounted bool, s settings.Settings) (settings.Admis
 		// Otherwise what an earlier version has left in the configurations would stay for ever.
 		return unreachableServer, nil
 	case server == nil:
-		return nil, errors.New("there are admission handlers, but no server that would receive the reviews of the API server: " +
+		return nil, errors.New("there are admission handlers, but no server for the reviews of the API server: " +
 			"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server")
 	case s.Replicas.LeaderElection:
 		return server, servers.CheckReplicas(server)

@@ -34,7 +34,7 @@ func newAdmissionServer(server settings.AdmissionServer, mgr manager.Manager, s 
 	// A client of its own, because the scheme of the operator need not know the types.
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
-		return nil, fmt.Errorf("the cluster cannot be told about the admission handlers: %w", err)
+		return nil, fmt.Errorf("the client for the admission configurations cannot be made: %w", err)
 	}
 	endpoint, err := servers.NewEndpoint(mgr.GetConfig(), live)
 	if err != nil {
@@ -137,6 +137,6 @@ func (s *admissionServer) unpublish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unpublishTimeout)
 	defer cancel()
 	if err := s.configurations.Cleanup(ctx); err != nil {
-		s.logger.Error(err, "The configurations of the admission handlers are left in the cluster.")
+		s.logger.Error(err, "The configurations of the admission handlers could not be removed from the cluster.")
 	}
 }

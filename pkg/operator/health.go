@@ -71,7 +71,7 @@ func (e engineWithAdmission) AdmissionProblem() string {
 	if e.admission.isPublished() {
 		return ""
 	}
-	return "the API servers do not know yet where to ask"
+	return "the API servers do not know the address of the admission server yet"
 }
 
 // addReadyzCheck adds the readiness of the operator to that of the manager, if the

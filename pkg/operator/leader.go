@@ -13,7 +13,7 @@ import (
 // manager's.
 func (r *replica) runLeader(ctx context.Context) (err error) {
 	if r.settings.Replicas.LeaderElection {
-		r.logger.Info("This replica leads: it handles the objects.")
+		r.logger.Info("This replica is the leader and handles the objects.")
 	}
 	ctx, resign := r.leadership.begin(ctx)
 	defer func() { resign(err) }()
@@ -37,7 +37,7 @@ func (r *replica) work(ctx context.Context) error {
 	case err := <-done:
 		return err
 	case <-late:
-		return fmt.Errorf("some handlers have not returned after the grace period of %s, although they were cancelled: they are left behind", grace)
+		return fmt.Errorf("some handlers have not returned after the grace period of %s, although they were canceled: they are abandoned", grace)
 	}
 }
 

@@ -96,7 +96,7 @@ func (r *replica) startAuxiliaries(ctx context.Context) (watching context.Contex
 		select {
 		case <-served:
 		case <-time.After(2 * reserve):
-			r.logger.Info("Some admission handlers have not returned although they were cancelled; they are left behind.")
+			r.logger.Info("Some admission handlers have not returned although they were canceled; they are abandoned.")
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (r *replica) shutDown(ctx context.Context, err error) error {
 	case err := <-done:
 		return err
 	case <-time.After(patience):
-		return errors.Join(err, errors.New("the operator has not stopped in time: what still runs is left behind"))
+		return errors.Join(err, errors.New("the operator has not stopped in time: what is still running is abandoned"))
 	}
 }
 
@@ -54,7 +54,7 @@ func (a *activityHandlers) cleanUp(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		if err := a.runner().Each(ctx, a.operator.activities.OfKind(handler.OnCleanup)); err != nil {
-			a.operator.options.Logger.Error(err, "The cleanup is not complete.")
+			a.operator.options.Logger.Error(err, "Some cleanup handlers have failed.")
 		}
 	})
 }

@@ -14,26 +14,26 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// Runner calls the handlers of activities. It is safe for concurrent use.
+// Runner calls the handlers of the operator as a whole. It is safe for concurrent use.
 type Runner struct {
 	Logger logr.Logger
-	// Backoff is the pause after an error of a handler that has none of its own.
+	// Backoff is the pause after an error of a handler that declares none.
 	Backoff time.Duration
-	// Prepare puts what handlers ask the context for into it, and makes the common
-	// part of their arguments.
+	// Prepare adds to the context what handlers find there, and returns the common part
+	// of their arguments.
 	Prepare func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator)
 }
 
-// Result is what a handler has come to.
+// Result is the outcome of a handler.
 type Result struct {
 	ID    string
 	Value any
-	Err   error // why there is no value, and will be none
+	Err   error // why there is no value; the handler is not retried
 }
 
 // InOrder calls handlers one after the other, each when the one before it has
-// succeeded: a later one may use what an earlier one has prepared. The first one
-// that fails for good, or the end of the context, ends it with an error.
+// succeeded, because a later handler can use what an earlier one has prepared. It returns
+// an error when a handler fails permanently, or when the context is done.
 func (r Runner) InOrder(ctx context.Context, handlers registry.Handlers) error {
 	for _, d := range handlers {
 		if result := r.run(ctx, d); result.Err != nil {
@@ -43,8 +43,8 @@ func (r Runner) InOrder(ctx context.Context, handlers registry.Handlers) error {
 	return nil
 }
 
-// Each calls handlers one after the other, whatever becomes of those before. It
-// returns the errors of all.
+// Each calls handlers one after the other, even after one has failed. It returns all
+// errors.
 func (r Runner) Each(ctx context.Context, handlers registry.Handlers) error {
 	var problems []error
 	for _, d := range handlers {
@@ -55,14 +55,14 @@ func (r Runner) Each(ctx context.Context, handlers registry.Handlers) error {
 	return errors.Join(problems...)
 }
 
-// Together calls handlers at the same time, and returns what each of them has come
-// to, in their order.
+// Together calls handlers at the same time, and returns their results in the order of
+// the handlers.
 func (r Runner) Together(ctx context.Context, handlers registry.Handlers) []Result {
 	return together(handlers, func(d *handler.Declaration) Result { return r.run(ctx, d) })
 }
 
-// Once is Together with one attempt of each handler: whoever has asked is waiting for
-// the answer, and will ask again.
+// Once is like Together with one attempt of each handler: the client waits for the
+// answer, and will ask again.
 func (r Runner) Once(ctx context.Context, handlers registry.Handlers) []Result {
 	return together(handlers, func(d *handler.Declaration) Result {
 		logger := r.logger(d)
@@ -92,7 +92,7 @@ func failure(d *handler.Declaration, err error) error {
 	return fmt.Errorf("the %s handler %s (%s) has failed: %w", d.Kind, d.ID, d.DeclaredAt, err)
 }
 
-// run calls one handler until it succeeds or fails for good.
+// run calls one handler until it succeeds or fails permanently.
 func (r Runner) run(ctx context.Context, d *handler.Declaration) Result {
 	logger := r.logger(d)
 	var series execution.Attempts
@@ -121,8 +121,8 @@ func (r Runner) attempt(ctx context.Context, d *handler.Declaration, series *exe
 	})
 }
 
-// report logs what has come of an attempt. Logins are called again and again: only
-// their failures are of interest.
+// report logs the outcome of an attempt. Logins are repeated for the life of the operator,
+// so only their failures are logged by default.
 func report(log logr.Logger, kind handler.Kind, o execution.Outcome) {
 	success := log
 	if kind == handler.OnLogin {
@@ -136,7 +136,7 @@ func report(log logr.Logger, kind handler.Kind, o execution.Outcome) {
 		success.Info(fmt.Sprintf("The %s handler has succeeded.", kind))
 	case o.Final:
 		log.Error(o.Err, fmt.Sprintf("The %s handler has failed for good.", kind), handler.StackValues(o.Err)...)
-	case errors.As(o.Err, &temporary): // the handler wants it so
+	case errors.As(o.Err, &temporary): // the handler asks for it
 		log.Info(fmt.Sprintf("The %s handler is called again.", kind), "error", o.Err.Error(), "delay", o.Delay.String())
 	default:
 		log.Error(o.Err, fmt.Sprintf("The %s handler has failed, and is called again.", kind), append(handler.StackValues(o.Err), "delay", o.Delay.String())...)

@@ -18,7 +18,7 @@ import (
 
 var errFailed = errors.New("it has failed")
 
-// log takes down what happens, and when.
+// log records what happens, and when.
 type log struct {
 	mu    sync.Mutex
 	begun time.Time
@@ -38,8 +38,8 @@ func (l *log) runner() Runner {
 	}}
 }
 
-// handler declares one that returns the errors, one after the other, and succeeds
-// after that.
+// handler declares a handler that returns the errors, one after the other, and then
+// succeeds.
 func (l *log) handler(t *testing.T, id string, errs []error, options ...handler.ActivityOption) *handler.Declaration {
 	t.Helper()
 	call := func(_ context.Context, a *handler.Activity) (any, error) {
@@ -89,7 +89,7 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-func TestEachIsCalledWhateverBecomesOfTheOthers(t *testing.T) {
+func TestEachContinuesAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l log
 		failed := handler.Permanent(errFailed)
@@ -126,22 +126,22 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-func TestTheEndOfTheContextEndsTheRetries(t *testing.T) {
+func TestDoneContextEndsTheRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l log
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, errors.New("somebody has stopped it"))
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, errors.New("the operator was stopped"))
 		defer cancel()
 		err := l.runner().InOrder(ctx, registry.Handlers{l.handler(t, "a", []error{errFailed, errFailed, errFailed})})
 		if got := strings.Join(l.lines, ", "); got != "a 0s, a 1m0s" || time.Since(l.begun) != 90*time.Second {
 			t.Errorf("got %s, after %s", got, time.Since(l.begun))
 		}
-		if err == nil || !strings.Contains(err.Error(), "somebody has stopped it") || !errors.Is(err, errFailed) {
+		if err == nil || !strings.Contains(err.Error(), "the operator was stopped") || !errors.Is(err, errFailed) {
 			t.Errorf("got %v", err)
 		}
 	})
 }
 
-func TestAPanicIsAnError(t *testing.T) {
+func TestPanicIsAnError(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
 	call := func(context.Context, *handler.Activity) (any, error) { panic("no") }
@@ -156,7 +156,7 @@ func TestAPanicIsAnError(t *testing.T) {
 	}
 }
 
-// Whoever asks for the health of an operator does not wait for a backoff.
+// A health check does not wait for a backoff.
 func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l log

@@ -1,8 +1,10 @@
-// Package activities calls the handlers of the operator as a whole: when it
-// starts, when it ends, when it logs in, and when somebody asks for its health.
+// Package activities calls the handlers of the operator as a whole: when the operator
+// starts, stops, logs in, or is asked for its health.
 //
-// They are retried as all handlers are, but nothing of them is persisted: an
-// operator that is started again begins again.
+// They are retried like all handlers, but their progress is not persisted: an operator
+// that is started again calls them again.
+//
+// This package carries no compatibility promise.
 //
 // Specification: Startup; Shutdown; Health-checks; Authentication.
 //

@@ -1,10 +1,10 @@
 // Package deployment runs the example manager as Kubernetes would: from the manifests
-// in config/, with nothing but the token of its service account. The audit log of the
-// API server tells what it has asked for, and what was refused.
+// in config/, with only the token of its service account. The audit log of the API server
+// shows what it has asked for, and what was refused.
 //
 // There is no kubelet: the processes of the pods are started here, with their arguments
 // and environment, and with loopback addresses for their ports. There is no network for
-// services either: the API server is told that the one of the webhooks is this machine.
+// services either: the API server is told that the service of the webhooks is this machine.
 package deployment
 
 import (

@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-func TestTheDefinitionIsThatOfTheExamples(t *testing.T) {
+func TestDefinitionIsThatOfTheExamples(t *testing.T) {
 	if read(t, "config/crd/example/kopfexamples.yaml") != read(t, "examples/crd/kopfexamples.yaml") {
 		t.Error("config/crd/example and examples/crd differ: copy the file")
 	}
 }
 
-func TestThePermissionsAreDocumented(t *testing.T) {
+func TestPermissionsAreDocumented(t *testing.T) {
 	documented := read(t, "docs/permissions.md")
 	for _, path := range []string{"config/rbac/cluster/role.yaml", "config/rbac/base/leader_election.yaml", "config/webhook/roles.yaml"} {
 		for part := range strings.SplitSeq(read(t, path), "---\n") {

@@ -81,7 +81,7 @@ func duplicate(t *testing.T, from, to string) {
 	}
 }
 
-func TestTheImageGetsWhatItIsBuiltFrom(t *testing.T) {
+func TestImageGetsItsSources(t *testing.T) {
 	lines := strings.Split(read(t, ".dockerignore"), "\n")
 	if !slices.Contains(lines, "*") {
 		t.Error("not everything is ignored that is not named")
@@ -93,7 +93,7 @@ func TestTheImageGetsWhatItIsBuiltFrom(t *testing.T) {
 	}
 }
 
-func TestTheImageIsNoRoot(t *testing.T) {
+func TestImageDoesNotRunAsRoot(t *testing.T) {
 	if users := instructions(t, "USER"); !slices.Equal(users, []string{"65532:65532"}) {
 		t.Errorf("the users are %q: Kubernetes can only tell by a number that it is not root", users)
 	}

@@ -1,5 +1,5 @@
-// Package leaks creates and deletes thousands of objects that have everything an
-// object can have in memory, and asserts that nothing is left of them.
+// Package leaks creates and deletes thousands of objects with everything that an object
+// can have in memory, and asserts that nothing of them remains.
 package leaks
 
 import (
@@ -31,7 +31,7 @@ const (
 	lingering = 20
 )
 
-func TestNothingIsLeftOfObjectsThatAreGone(t *testing.T) {
+func TestDeletedObjectsLeaveNothingInMemory(t *testing.T) {
 	g := gomega.NewWithT(t)
 	w := &world{WithT: g, namespace: cluster.Namespace(t)}
 	registry := kopf.NewRegistry()

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// partition lets no lease through while it is up; everything else gets through.
+// partition blocks requests for leases while it is up, and no others.
 type partition struct{ up atomic.Bool }
 
 var errPartition = errors.New("the network is partitioned")
@@ -34,7 +34,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// replica runs one in this process.
+// replica runs a replica in this process.
 func (j *journal) replica(name, namespace string, config *rest.Config, registry *kopf.Registry) (stop func(), done chan error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done = make(chan error, 1)
@@ -44,7 +44,7 @@ func (j *journal) replica(name, namespace string, config *rest.Config, registry 
 	return cancel, done
 }
 
-// endless has a handler that ends when it is cancelled, and not before.
+// endless has a handler that returns only when its context is canceled.
 func (j *journal) endless(name string) *kopf.Registry {
 	r, write := kopf.NewRegistry(), journalOf(j.path, name)
 	r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
@@ -57,9 +57,9 @@ func (j *journal) endless(name string) *kopf.Registry {
 	return r
 }
 
-// A leader that cannot renew its lease is not one any longer. Its handlers, which
-// would go on for the grace period otherwise, end before somebody else begins.
-func TestALostLeaseEndsTheHandlersAtOnce(t *testing.T) {
+// A leader that cannot renew its lease stops being the leader. Its handlers do not get the
+// grace period, so they end before another replica begins.
+func TestLostLeaseCancelsTheHandlersAtOnce(t *testing.T) {
 	t.Parallel()
 	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
 	between, config := &partition{}, cluster.Config()
@@ -77,9 +77,9 @@ func TestALostLeaseEndsTheHandlersAtOnce(t *testing.T) {
 	j.t.Cleanup(func() { <-done })
 }
 
-// Replicas that stand by watch, but write nothing: neither to objects nor to the
-// peering, where equal priorities would make all of them pause.
-func TestReplicasThatStandByWriteNothing(t *testing.T) {
+// Standbys watch, but write nothing: neither to objects nor to the peering, where equal
+// priorities would pause all replicas.
+func TestStandbysWriteNothing(t *testing.T) {
 	t.Parallel()
 	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
 	meeting := testenv.NewObject("KopfPeering", namespace, "default", nil)
@@ -113,7 +113,7 @@ func TestReplicasThatStandByWriteNothing(t *testing.T) {
 	g.Expect(<-otherDone).To(gomega.Succeed())
 }
 
-func TestALeaseNeedsANamespace(t *testing.T) {
+func TestLeaseNeedsANamespace(t *testing.T) {
 	t.Parallel()
 	g, r := gomega.NewWithT(t), kopf.NewRegistry()
 	declare(r, func(string) {})

@@ -1,5 +1,5 @@
-// Package replicas shows several processes of one operator: which of them works,
-// who takes over, and when.
+// Package replicas tests several processes of one operator: which of them works, which
+// one takes over, and when.
 package replicas
 
 import (
@@ -19,7 +19,7 @@ var (
 	examples = kopf.Resource("kopf.dev", "v1", "kopfexamples")
 )
 
-// The test binary is the operator's too: as a process of its own, it can be killed.
+// The test binary is also the operator's, so that a test can kill a separate process.
 func TestMain(m *testing.M) {
 	if os.Getenv(replicaVariable) != "" {
 		os.Exit(runReplica())
@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs}})
 }
 
-// elected are the settings of a replica. The times are as short as the server and
-// a busy machine allow.
+// elected returns the settings of a replica. The times are as short as the server and a
+// busy machine allow.
 func elected(namespace string) kopf.Settings {
 	var s kopf.Settings
 	s.Scope.Namespaces = []string{namespace}

@@ -26,8 +26,8 @@ const (
 	journalVariable   = "KOPF_TEST_JOURNAL"   // the file where its handlers write
 )
 
-// runReplica is an operator as a process: every handler writes when it begins and
-// when it ends.
+// runReplica runs an operator as a process. Every handler writes when it begins and when
+// it ends.
 func runReplica() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -98,7 +98,7 @@ func (j *journal) lines() []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// workers are the replicas that have written, in order: each time another one did.
+// workers returns the replicas that have written, in order, without repetitions in a row.
 func (j *journal) workers() []string {
 	var workers []string
 	for _, line := range j.lines() {
@@ -110,13 +110,13 @@ func (j *journal) workers() []string {
 	return workers
 }
 
-// process is a replica that runs.
+// process is a running replica.
 type process struct {
 	*exec.Cmd
 	done chan error
 }
 
-// spawn starts a replica. It is killed with the test, if it is still there.
+// spawn starts a replica. The end of the test kills it if it is still running.
 func (j *journal) spawn(name, namespace string) *process {
 	j.t.Helper()
 	g := gomega.NewWithT(j.t)

@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// Three replicas, of which the active one is killed, again and again: nothing runs
-// twice at the same time, and nothing is left undone.
-func TestAnotherReplicaTakesOverFromOneThatIsKilled(t *testing.T) {
+// The active one of three replicas is killed again and again: nothing runs twice at the
+// same time, and nothing is left undone.
+func TestReplicaTakesOverFromAKilledOne(t *testing.T) {
 	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
 	replicas := map[string]*process{}
 	for _, name := range []string{"a", "b", "c"} {
@@ -49,9 +49,9 @@ func TestAnotherReplicaTakesOverFromOneThatIsKilled(t *testing.T) {
 	}
 }
 
-// A replica that is asked to stop finishes its work, cleans up, and gives the lease
-// back: the next one need not wait until that has run out.
-func TestAReplicaThatStopsHandsOver(t *testing.T) {
+// A replica that is asked to stop finishes its work, calls the cleanup handlers, and
+// releases the lease: the next replica need not wait until it expires.
+func TestStoppedReplicaReleasesTheLease(t *testing.T) {
 	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
 	first := j.spawn("a", namespace)
 	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())
