@@ -58,11 +58,11 @@ func (w *Watcher) followChanges(ctx context.Context) {
 		case <-w.rediscover:
 			w.schedule.ScanSoon()
 		case <-w.reapply:
-			w.reportOnce("", w.apply(ctx))
+			w.problems.reportOnce("", w.apply(ctx))
 		case <-due:
 			w.watchForChanges(ctx)
-			w.reportOnce("The resources of the cluster cannot be listed; this is retried.", w.discover(ctx))
-			w.reportOnce("", w.apply(ctx))
+			w.problems.reportOnce("The resources of the cluster cannot be listed; this is retried.", w.discover(ctx))
+			w.problems.reportOnce("", w.apply(ctx))
 			w.schedule.Scanned(w.complete)
 		}
 		timer.Stop()
@@ -97,7 +97,7 @@ func (w *Watcher) discover(ctx context.Context) error {
 		w.Discovered(present)
 	}
 	resolution := discovery.Resolve(w.Selectors, present)
-	w.reportWarnings(resolution.Warnings)
+	w.problems.reportWarnings(resolution.Warnings)
 	w.wanted, w.complete = w.tracker.Update(resolution, present)
 	return nil
 }
@@ -124,16 +124,16 @@ func (w *Watcher) watchForChanges(ctx context.Context) {
 // watchNames watches the names of a resource; nil if that is not permitted.
 func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource, changed signal, forbidden string) *discovery.NameInformer {
 	names, err := discovery.NewNameInformer(w.REST, w.HTTP, of, changed.send, func(err error) {
-		if w.reported.First(err.Error()) {
+		if w.problems.reported.First(err.Error()) {
 			w.Logger.Error(err, "The changes of "+of.Resource+" are not known now; this is retried.")
 		}
 	})
 	if err != nil {
-		w.reportOnce("", err)
+		w.problems.reportOnce("", err)
 		return nil
 	}
 	if permitted, err := names.CheckAccess(ctx); err == nil && !permitted {
-		if w.reported.First(forbidden) {
+		if w.problems.reported.First(forbidden) {
 			w.Logger.Info(forbidden)
 		}
 		return nil
@@ -165,33 +165,4 @@ func (w *Watcher) namespacesInScope() []string {
 	}
 	slices.Sort(found)
 	return slices.Compact(found)
-}
-
-// reportWarnings warns of what keeps handlers from being called, each time that it
-// begins.
-func (w *Watcher) reportWarnings(warnings []error) {
-	remedy := "Some handlers will not be called until this is corrected."
-	if w.Settings.Scanning.Disabled {
-		remedy = "Some handlers will not be called until this is corrected and the operator is restarted."
-	}
-	now := map[string]struct{}{}
-	for _, warning := range warnings {
-		text := warning.Error()
-		now[text] = struct{}{}
-		if _, known := w.warned[text]; !known {
-			w.Logger.Error(warning, remedy)
-		}
-	}
-	w.warned = now
-}
-
-// reportOnce logs an error once.
-func (w *Watcher) reportOnce(message string, err error) {
-	if err == nil || errors.Is(err, context.Canceled) || !w.reported.First(message+err.Error()) {
-		return
-	}
-	if message == "" {
-		message = "Some handlers will not be called until this is corrected."
-	}
-	w.Logger.Error(err, message)
 }

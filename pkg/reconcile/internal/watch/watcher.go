@@ -15,7 +15,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -62,8 +61,7 @@ type Watcher struct {
 
 	rediscover signal // the cluster may serve other resources now
 	reapply    signal // other streams may be needed now
-	reported   report.SharedOnce
-	warned     map[string]struct{}
+	problems   *problems
 
 	// All below is for the goroutine of Run, but for stopping.
 	running  sync.WaitGroup
@@ -83,6 +81,7 @@ func New(config Config) *Watcher {
 	return &Watcher{
 		Config: config, listed: make(chan struct{}),
 		rediscover: make(signal, 1), reapply: make(signal, 1),
+		problems: newProblems(config.Logger, config.Settings.Scanning.Disabled),
 		schedule: discovery.ScanSchedule{MaxInterval: config.Settings.Scanning.Interval},
 		active:   map[string]*Resource{},
 	}

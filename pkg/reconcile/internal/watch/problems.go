@@ -1,0 +1,51 @@
+package watch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+)
+
+// problems logs what keeps handlers from being called.
+type problems struct {
+	logger logr.Logger
+	// remedy says what must happen until they are called.
+	remedy   string
+	reported report.SharedOnce
+	current  map[string]struct{} // the warnings of the last discovery
+}
+
+func newProblems(logger logr.Logger, scanningDisabled bool) *problems {
+	p := &problems{logger: logger, remedy: "Some handlers will not be called until this is corrected."}
+	if scanningDisabled {
+		p.remedy = "Some handlers will not be called until this is corrected and the operator is restarted."
+	}
+	return p
+}
+
+// reportWarnings logs the warnings of a discovery, each time that one begins.
+func (p *problems) reportWarnings(warnings []error) {
+	now := map[string]struct{}{}
+	for _, warning := range warnings {
+		text := warning.Error()
+		now[text] = struct{}{}
+		if _, known := p.current[text]; !known {
+			p.logger.Error(warning, p.remedy)
+		}
+	}
+	p.current = now
+}
+
+// reportOnce logs an error once; without a message, it keeps handlers from being called.
+func (p *problems) reportOnce(message string, err error) {
+	if err == nil || errors.Is(err, context.Canceled) || !p.reported.First(message+err.Error()) {
+		return
+	}
+	if message == "" {
+		message = "Some handlers will not be called until this is corrected."
+	}
+	p.logger.Error(err, message)
+}
