@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,15 +22,34 @@ import (
 // connectTimeout is enough for a cluster on another continent that is busy.
 const connectTimeout = 15 * time.Second
 
-// connection are the flags that say which cluster it is.
+// connection holds the flags that select the cluster: those of kubectl.
 type connection struct {
 	kubeconfig string // the file; empty: as kubectl finds it
-	context    string // of the kubeconfig; empty: its current one
+	overrides  clientcmd.ConfigOverrides
+	given      []string // the flags with a value, such as --context
 }
 
 func (c *connection) define(set *pflag.FlagSet) {
 	set.StringVar(&c.kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default: as kubectl does, or the pod's service account)")
-	set.StringVar(&c.context, "context", "", "the `context` of the kubeconfig to use (default: its current one)")
+	flags := clientcmd.RecommendedConfigOverrideFlags("")
+	flags.CurrentContext.Description = "the `context` of the kubeconfig to use (default: its current one)"
+	// The namespace of an operator is its scope, and does not belong to the connection. Secrets
+	// do not belong on a command line. A timeout of requests would end the watches.
+	flags.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{}
+	flags.AuthOverrideFlags.Token, flags.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
+	flags.AuthOverrideFlags.Username, flags.Timeout = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
+	clientcmd.BindOverrideFlags(&c.overrides, set, flags)
+}
+
+// complete finds the flags that have a value.
+func (c *connection) complete(set *pflag.FlagSet) {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(connection).define(own)
+	own.VisitAll(func(flag *pflag.Flag) {
+		if set.Lookup(flag.Name).Value.String() != flag.DefValue {
+			c.given = append(c.given, "--"+flag.Name)
+		}
+	})
 }
 
 // Connect finds the cluster as kubectl does, or by the service account of the pod
@@ -47,15 +67,15 @@ func (c connection) connect(ctx context.Context) (*rest.Config, error) {
 	return config, checkReachable(ctx, config)
 }
 
-// Named tells that the command line says which cluster it is.
-func (in Invocation) Named() bool { return in.connection != connection{} }
+// ConnectionFlags returns the flags that select the cluster and have a value, such as
+// --kubeconfig.
+func (in Invocation) ConnectionFlags() []string { return in.connection.given }
 
 // clientConfig is how kubectl finds the cluster.
 func (c connection) clientConfig() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.context}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
 }
 
 // setLeaseNamespace puts the lease into the namespace of the kubeconfig, or of the pod, unless it
@@ -74,11 +94,20 @@ func (c connection) restConfig() (*rest.Config, error) {
 	config, err := c.clientConfig().ClientConfig()
 	switch {
 	case err == nil:
+		c.impersonate(config)
 		return config, nil
-	case c.kubeconfig != "" || c.context != "":
-		return nil, fmt.Errorf("no cluster to connect to, as --kubeconfig and --context say: %w", err)
+	case len(c.given) > 0:
+		return nil, fmt.Errorf("no cluster to connect to with %s: %w", strings.Join(c.given, ", "), err)
 	default:
 		return nil, fmt.Errorf("no cluster to connect to: set KUBECONFIG or use --kubeconfig: %w", err)
+	}
+}
+
+// impersonate applies --as in a pod, where client-go ignores it: the operator must not act
+// with other permissions than it was asked to.
+func (c connection) impersonate(config *rest.Config) {
+	if user := c.overrides.AuthInfo; config.Impersonate.UserName == "" {
+		config.Impersonate.UserName, config.Impersonate.UID, config.Impersonate.Groups = user.Impersonate, user.ImpersonateUID, user.ImpersonateGroups
 	}
 }
 

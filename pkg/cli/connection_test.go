@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 func TestConfig(t *testing.T) {
@@ -22,9 +24,9 @@ func TestConfig(t *testing.T) {
 	}{
 		"of the flag":                       {connection{kubeconfig: path}, "", "https://here.example.com"},
 		"of the environment":                {connection{}, path, "https://here.example.com"},
-		"of another context":                {connection{kubeconfig: path, context: "that"}, "", "https://there.example.com"},
+		"of another context":                {connection{kubeconfig: path, overrides: clientcmd.ConfigOverrides{CurrentContext: "that"}}, "", "https://there.example.com"},
 		"of the flag, not the environment":  {connection{kubeconfig: path}, "/nonsense", "https://here.example.com"},
-		"of the environment's other config": {connection{context: "that"}, path, "https://there.example.com"},
+		"of the environment's other config": {connection{overrides: clientcmd.ConfigOverrides{CurrentContext: "that"}}, path, "https://there.example.com"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +47,7 @@ func TestNoConfig(t *testing.T) {
 	}{
 		"nothing anywhere":         {connection{}, "set KUBECONFIG or use --kubeconfig: invalid configuration: no configuration has been provided"},
 		"a file that is not there": {connection{kubeconfig: "/nonsense"}, "/nonsense"},
-		"a context that is none":   {connection{kubeconfig: writeKubeconfig(t, "https://a"), context: "other"}, `context "other" does not exist`},
+		"a context that is none":   {connection{kubeconfig: writeKubeconfig(t, "https://a"), overrides: clientcmd.ConfigOverrides{CurrentContext: "other"}}, `context "other" does not exist`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,5 +106,30 @@ func TestReaching(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestConnectionFlags(t *testing.T) {
+	hideCluster(t)
+	path := writeKubeconfig(t, "https://here.example.com")
+	in, r := runOperator(t, "--kubeconfig", path, "--server=https://other.example.com", "--as=somebody", "--as-group=a", "--as-group=b",
+		"--tls-server-name=name", "--insecure-skip-tls-verify=false")
+	config, err := in.connection.restConfig()
+	if r.code != ExitOK || err != nil || config.Host != "https://other.example.com" || config.ServerName != "name" || config.BearerToken != "t0k3n" {
+		t.Errorf("got %+v, %v, %+v", config, err, r)
+	}
+	if who := config.Impersonate; who.UserName != "somebody" || !slices.Equal(who.Groups, []string{"a", "b"}) {
+		t.Errorf("got the impersonation %+v", who)
+	}
+	if got := in.ConnectionFlags(); !slices.Equal(got, []string{"--as", "--as-group", "--kubeconfig", "--server", "--tls-server-name"}) {
+		t.Errorf("got %q", got)
+	}
+	if in, _ := runOperator(t); len(in.ConnectionFlags()) > 0 {
+		t.Errorf("got %q without flags", in.ConnectionFlags())
+	}
+	for _, flag := range []string{"--token=x", "--password=x", "--username=x", "--request-timeout=1s"} {
+		if _, r := runOperator(t, flag); r.code != ExitUsage {
+			t.Errorf("%s: got %+v", flag, r)
+		}
 	}
 }

@@ -1,10 +1,14 @@
-// Package cli is the command line: of operators (Main), with their flags, the logger
-// that the flags ask for, the connection to the cluster, and the exit code; and of
-// the command kopf (KopfMain), which runs packages of handlers, and pauses operators.
-// It knows nothing of handlers; what is to be run is given to it.
+// Package cli is the command line of operators (Main) and of the command kopf (KopfMain).
+// It has the flags of operators, the logger and the connection to the cluster that the
+// flags ask for, and the exit codes. It does not know handlers: the caller passes the
+// function to run.
 //
-// Every flag has a variable of the environment, for deployments: KOPF_NAMESPACE for
-// --namespace. The flag wins.
+// Every flag has an environment variable for deployments: KOPF_NAMESPACE for --namespace.
+// The flag takes precedence.
+//
+// The help and the rules between flags are those of this package, not cobra's. cobra
+// neither groups flags nor shows their variables, and its exclusive flags cannot tell a
+// flag from a variable: a flag must silence the variables that exclude it.
 //
 // Specification: Command-line options.
 package cli

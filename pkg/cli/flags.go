@@ -63,6 +63,7 @@ func (f *flags) complete(set *pflag.FlagSet, lookup func(string) string) error {
 	if err := applyEnvironment(set, lookup); err != nil {
 		return err
 	}
+	f.connection.complete(set)
 	f.settings.Scope.Namespaces = splitNamespaces(f.scope.namespaces)
 	f.settings.Peering.Mandatory = set.Changed("peering")
 	if f.dev {

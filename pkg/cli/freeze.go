@@ -58,6 +58,7 @@ func (f *freezeFlags) newCommand(name, short, long string, run func(context.Cont
 			if err := applyEnvironment(command.Flags(), environment); err != nil {
 				return err
 			}
+			f.connection.complete(command.Flags())
 			return run(command.Context(), command)
 		},
 	}

@@ -2,8 +2,9 @@ package kopf
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/kopf-go/kopf/pkg/cli"
 )
@@ -22,8 +23,8 @@ func Main(configure ...func(*Options)) {
 		for _, change := range configure {
 			change(&options)
 		}
-		if options.connects() && in.Named() {
-			return errors.New("--kubeconfig and --context have no effect: the program says which cluster it is, by login handlers or by its options")
+		if flags := in.ConnectionFlags(); len(flags) > 0 && options.connects() {
+			return fmt.Errorf("%s cannot be used: the program selects the cluster, by login handlers or by its options", strings.Join(flags, ", "))
 		}
 		if !options.connects() {
 			options.Connect = in.Connect

@@ -1,8 +1,6 @@
-// Package launch makes operators of packages, and runs them: a package that is a
-// program is built as it is; packages of handlers, which declare them when they are
-// imported, get a program around them. Nothing is written into the user's module.
-//
-// It needs the go command, and talks to it as a person would.
+// Package launch builds operators from packages and runs them. It builds a package that
+// is a program as it is, and wraps packages that declare handlers when they are imported
+// in a program. It writes nothing into the user's module. It needs the go command.
 //
 // This package carries no compatibility promise.
 package launch

@@ -1,14 +1,15 @@
-// Package logformat writes the log of an operator: for people (Full, Plain) or for
-// collectors of logs (JSON). It is where the lines of all loggers end: of the
-// engine, of handlers, of the libraries.
+// Package logformat writes the log of an operator, for people (Full, Plain) or for log
+// collectors (JSON). All loggers write to it: those of the engine, of handlers, and of
+// libraries.
 //
-// A line is a message and values. The object that a line is about is one of the
-// values, Object; it becomes the prefix of the message, or the reference that
-// collectors look for.
+// A line is a message with values. One of the values, Object, is the object of the line.
+// It becomes the prefix of the message, or a reference for collectors.
 //
-// Whatever comes from a cluster can be in a message or in a value. So a line stays
-// one line, and nothing in it controls a terminal: such characters are escaped. The
-// stack of a panic alone has lines of its own.
+// Messages and values can contain anything from a cluster. A line therefore stays one
+// line, and control characters are escaped, so that nothing in it controls a terminal.
+// Only the stack of a panic has lines of its own.
+//
+// This package carries no compatibility promise.
 //
 // Specification: Configuration, "Logging formats and levels".
 //
