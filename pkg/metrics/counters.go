@@ -7,8 +7,8 @@ type (
 	histogram = *prometheus.HistogramVec
 )
 
-// buckets have these upper bounds, in seconds: from the handlers that only
-// compute to those that wait for machines. What takes longer should be a daemon.
+// buckets returns upper bounds in seconds, from handlers that only compute to those
+// that wait for machines. Handlers that take longer should be daemons.
 func buckets() []float64 {
 	return []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800}
 }
@@ -18,25 +18,25 @@ func newCounter(name, help string, labels ...string) counter {
 }
 
 func newAttempts() counter {
-	return newCounter("kopf_handler_attempts_total", "Attempts of handlers, by what has come of them.",
+	return newCounter("kopf_handler_attempts_total", "Attempts of handlers, by outcome.",
 		"resource", "kind", "handler", "outcome")
 }
 
 func newDurations() histogram {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "kopf_handler_duration_seconds", Help: "How long the calls of handlers take.", Buckets: buckets(),
+		Name: "kopf_handler_duration_seconds", Help: "Duration of handler calls in seconds.", Buckets: buckets(),
 	}, []string{"operator", "resource", "kind", "handler"})
 }
 
 func newWrites() counter {
-	return newCounter("kopf_object_writes_total", "Writes to handled objects, by what they are for and what the API server has answered.",
+	return newCounter("kopf_object_writes_total", "Writes to handled objects, by purpose and by the answer of the API server.",
 		"resource", "reason", "answer")
 }
 
 func newErrors() counter {
-	return newCounter("kopf_object_errors_total", "Errors of the API server or of the framework that have postponed an object.", "resource")
+	return newCounter("kopf_object_errors_total", "Errors of the API server or of the framework that delayed the handling of an object.", "resource")
 }
 
 func newRestarts() counter {
-	return newCounter("kopf_watch_restarts_total", "Watches that had to be begun again, apart from routine.", "resource", "reason")
+	return newCounter("kopf_watch_restarts_total", "Restarts of watches, except routine ones.", "resource", "reason")
 }

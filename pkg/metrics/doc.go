@@ -1,16 +1,15 @@
-// Package metrics tells Prometheus what operators do. docs/metrics.md has the list.
+// Package metrics exposes what operators do to Prometheus; docs/metrics.md lists the
+// metrics. This package carries no compatibility promise.
 //
-// What happens is counted when it happens: calls of handlers, writes, errors. What
-// is, such as the length of the queue, is looked up when somebody asks: nothing is
-// kept for an object, and nothing is done while nobody asks.
+// Counters (calls of handlers, writes, errors) are incremented as things happen.
+// Gauges, such as the length of the queue, are computed when metrics are collected:
+// no memory is kept per object, and no work is done between collections.
 //
 // # Invariants
 //
-//   - No label has the name of an object, or of anything else that has no bound:
-//     sub-handlers are counted under the handler that registers them.
+//   - No label has unbounded values, such as names of objects: sub-handlers are
+//     counted under the handler that registers them.
 //   - All operators of a process share the collectors of a registry; the label
-//     "operator" tells them apart.
-//   - What is left of an operator that has ended is nothing.
-//
-// This package carries no compatibility promise.
+//     "operator" distinguishes them.
+//   - An operator that ended leaves no series behind.
 package metrics

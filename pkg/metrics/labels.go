@@ -1,56 +1,56 @@
 package metrics
 
-// Handler is whose attempt is counted.
+// Handler identifies the handler whose attempt is counted.
 type Handler struct {
 	// Resource is the name of the resource; Kind is what the handler reacts to; ID is
-	// that of its declaration. A sub-handler has that of the handler which has
-	// registered it: there may be one for every item of a list.
+	// the id of its declaration. A sub-handler has the id of the handler that registered
+	// it, as there may be one for every item of a list.
 	Resource, Kind, ID string
 }
 
-// Outcome is what an attempt has come to.
+// Outcome is the outcome of an attempt.
 type Outcome string
 
 // The outcomes of attempts.
 const (
 	Succeeded Outcome = "succeeded"
-	Retried   Outcome = "retried" // it has failed, and will be called again
-	Failed    Outcome = "failed"  // for ever
-	Ignored   Outcome = "ignored" // it has failed, and nobody minds
-	Waiting   Outcome = "waiting" // for its sub-handlers
+	Retried   Outcome = "retried" // failed, and the handler will be called again
+	Failed    Outcome = "failed"  // permanently
+	Ignored   Outcome = "ignored" // failed, and the errors of the handler are ignored
+	Waiting   Outcome = "waiting" // for sub-handlers
 )
 
-// Reason is what a write to an object is for. A write that is for several things
-// is counted once, under the first one of this list.
+// Reason is the purpose of a write to an object. A write with several purposes is
+// counted once, under the first of this list.
 type Reason string
 
 // The reasons of writes.
 const (
-	Status    Reason = "status"    // what handlers want in the status, where that is a subresource
-	Cleanup   Reason = "cleanup"   // records that are left of a cycle that is over
-	Handled   Reason = "handled"   // the end of a cycle: what was handled, and the finalizer of what is going
-	Progress  Reason = "progress"  // of a cycle that goes on
-	Finalizer Reason = "finalizer" // put on, or taken off, with nothing else
-	Patch     Reason = "patch"     // what event handlers, daemons and timers want
-	Check     Reason = "check"     // a question whose fault a refusal is; nothing is stored
+	Status    Reason = "status"    // results and patches of the status, where that is a subresource
+	Cleanup   Reason = "cleanup"   // removal of records left by a finished cycle
+	Handled   Reason = "handled"   // the end of a cycle: the diff base, and the finalizer of deleted objects
+	Progress  Reason = "progress"  // of an open cycle
+	Finalizer Reason = "finalizer" // added or removed, and nothing else
+	Patch     Reason = "patch"     // patches of event handlers, daemons and timers
+	Check     Reason = "check"     // a dry run to find the handler whose part is rejected; stores nothing
 )
 
-// Answer is what the API server has said to a write.
+// Answer is the answer of the API server to a write.
 type Answer string
 
 // The answers to writes.
 const (
 	Written    Answer = "written"
-	Conflict   Answer = "conflict" // somebody else was faster; it is tried again
-	Refused    Answer = "refused"  // for its content
-	Unanswered Answer = "failed"   // any other error: it may have been stored, or not
+	Conflict   Answer = "conflict" // another client was faster; the write is repeated
+	Rejected   Answer = "rejected" // for its content
+	Unanswered Answer = "failed"   // any other error: the write may or may not be stored
 )
 
-// RestartReason is why a watch has to be begun again.
+// RestartReason is why a watch is restarted.
 type RestartReason string
 
 // The reasons of restarts.
 const (
-	Interrupted RestartReason = "interrupted" // it has ended, or is too old to go on
-	Unavailable RestartReason = "failed"      // the API server does not list, or does not watch
+	Interrupted RestartReason = "interrupted" // it ended early, or its version is too old
+	Unavailable RestartReason = "failed"      // the API server rejects the list or the watch
 )

@@ -9,9 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are those of one operator. A nil pointer is an operator without metrics.
-// They are safe for concurrent use. Nothing is counted or shown before they are
-// opened, and nothing when they are closed.
+// Metrics are the metrics of one operator. A nil pointer counts nothing. They are
+// safe for concurrent use. Nothing is counted or exposed before Open and after Close.
 type Metrics struct {
 	wanted     string // the name of the operator
 	registerer prometheus.Registerer
@@ -21,13 +20,13 @@ type Metrics struct {
 	durations                          histogram
 
 	state *stateCollector // since Open
-	// operator is the name that it has got, since Open.
+	// operator is the name in the labels, since Open.
 	operator string
 	opened   atomic.Bool
 }
 
-// New makes the metrics of an operator. An error means that the registry has other
-// metrics by the names of ours.
+// New creates the metrics of an operator. It fails if the registry has other metrics
+// with the same names.
 func New(registerer prometheus.Registerer, operator string) (*Metrics, error) {
 	m := &Metrics{registerer: registerer, wanted: operator}
 	problem := errors.Join(
@@ -40,8 +39,7 @@ func New(registerer prometheus.Registerer, operator string) (*Metrics, error) {
 	return m, nil
 }
 
-// shared registers a collector, or takes the one that another operator has
-// registered.
+// shared registers a collector, or uses the one that another operator registered.
 func shared[C prometheus.Collector](m *Metrics, into *C, collector C) error {
 	err := m.registerer.Register(collector)
 	var registered prometheus.AlreadyRegisteredError
@@ -54,8 +52,8 @@ func shared[C prometheus.Collector](m *Metrics, into *C, collector C) error {
 	return err
 }
 
-// Observe says whom to ask for the state of the operator. It is asked whenever the
-// metrics are collected, from any goroutine, and must be quick.
+// Observe sets the function that returns the state of the operator. It is called
+// whenever metrics are collected, from any goroutine, and must be fast.
 func (m *Metrics) Observe(state func() State) {
 	if m != nil {
 		m.source.Store(&state)
@@ -64,15 +62,15 @@ func (m *Metrics) Observe(state func() State) {
 
 func (m *Metrics) on() bool { return m != nil && m.opened.Load() }
 
-// add counts one. Values that Prometheus does not take, such as an id of a handler
-// that is no text, are not counted.
+// add increments a counter. Label values that Prometheus rejects, such as invalid
+// UTF-8 in the id of a handler, are not counted.
 func add(to counter, values ...string) {
 	if series, err := to.GetMetricWithLabelValues(values...); err == nil {
 		series.Inc()
 	}
 }
 
-// Attempt counts one attempt of a handler. The duration counts if it was called.
+// Attempt counts one attempt of a handler, and its duration if it was called.
 func (m *Metrics) Attempt(h Handler, outcome Outcome, called bool, took time.Duration) {
 	if !m.on() {
 		return
@@ -86,22 +84,21 @@ func (m *Metrics) Attempt(h Handler, outcome Outcome, called bool, took time.Dur
 	}
 }
 
-// Write counts one write to a handled object, by what it was for.
+// Write counts one write to a handled object.
 func (m *Metrics) Write(resource string, reason Reason, answer Answer) {
 	if m.on() {
 		add(m.writes, m.operator, resource, string(reason), string(answer))
 	}
 }
 
-// Error counts an error that has postponed an object and was none of its handlers'.
+// Error counts an error, not of a handler, that delayed the handling of an object.
 func (m *Metrics) Error(resource string) {
 	if m.on() {
 		add(m.errors, m.operator, resource)
 	}
 }
 
-// Restart counts a watch that has to be begun again, for a reason that is not the
-// routine end of a watch.
+// Restart counts the restart of a watch, except after the routine end of a watch.
 func (m *Metrics) Restart(resource string, reason RestartReason) {
 	if m.on() {
 		add(m.restarts, m.operator, resource, string(reason))

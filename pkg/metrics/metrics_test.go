@@ -21,7 +21,7 @@ func create(t testing.TB, r prometheus.Registerer, operator string) *metrics.Met
 	return m
 }
 
-// open makes the metrics of an operator that runs.
+// open creates the metrics of a running operator.
 func open(t testing.TB, r prometheus.Registerer, operator string) *metrics.Metrics {
 	t.Helper()
 	m := create(t, r, operator)
@@ -31,7 +31,7 @@ func open(t testing.TB, r prometheus.Registerer, operator string) *metrics.Metri
 	return m
 }
 
-// everything makes one of each series.
+// everything creates one of each series.
 func everything(m *metrics.Metrics) {
 	m.Attempt(metrics.Handler{Resource: "kex", Kind: "create", ID: "fn"}, metrics.Succeeded, true, 70*time.Millisecond)
 	m.Write("kex", metrics.Progress, metrics.Written)
@@ -78,7 +78,7 @@ func lines(t testing.TB, r prometheus.Gatherer, operator string) (texts []string
 	return texts
 }
 
-func TestWhatPrometheusSees(t *testing.T) {
+func TestExposedSeries(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	everything(open(t, r, "mine"))
 	want := []string{
@@ -109,7 +109,7 @@ func TestWhatPrometheusSees(t *testing.T) {
 	}
 }
 
-func TestNobodyCountsWithoutMetrics(t *testing.T) {
+func TestNothingIsCountedWithoutMetrics(t *testing.T) {
 	var m *metrics.Metrics
 	everything(m)
 	r := prometheus.NewPedanticRegistry()
@@ -133,7 +133,7 @@ func TestOperatorsOfOneProcessShareTheRegistry(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfAnOperatorThatHasEnded(t *testing.T) {
+func TestCloseRemovesAllSeries(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	first, second := open(t, r, "first"), open(t, r, "second")
 	everything(first)
@@ -153,16 +153,16 @@ func TestNothingIsLeftOfAnOperatorThatHasEnded(t *testing.T) {
 	}
 }
 
-func TestNamesThatSomebodyElseHasTakenAreAnError(t *testing.T) {
+func TestNewFailsForTakenNames(t *testing.T) {
 	r := prometheus.NewRegistry()
-	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "kopf_object_errors_total", Help: "Of somebody else."}))
+	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "kopf_object_errors_total", Help: "Of another program."}))
 	if _, err := metrics.New(r, "mine"); err == nil || !strings.Contains(err.Error(), "kopf_object_errors_total") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// An id can be anything that a developer can write down.
-func TestLabelsThatPrometheusDoesNotTakeDoNoHarm(t *testing.T) {
+// An id can be any string.
+func TestInvalidLabelsAreNotCounted(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	open(t, r, "mine").Attempt(metrics.Handler{Resource: "kex", Kind: "create", ID: "\xff"}, metrics.Failed, true, 0)
 	if got := lines(t, r, "mine"); len(got) > 0 {

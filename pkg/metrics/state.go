@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// State is what an operator is doing now.
+// State is the current state of an operator.
 type State struct {
-	Ready   bool // all objects are known that were there at the beginning
-	Leading bool // it handles the objects, unless it is paused; no other replica does
+	Ready   bool // all objects that existed at the start are known
+	Leading bool // this replica handles the objects, unless paused
 	Paused  bool // another operator handles the objects
 
 	Queue      Queue
@@ -18,30 +18,30 @@ type State struct {
 	Background []Background
 }
 
-// Queue is what waits for a worker.
+// Queue is the state of the work queue.
 type Queue struct {
-	Depth  int           // objects that could be handled now
-	Oldest time.Duration // how long the first of them has been waiting
-	// Busy workers are at work, of so many.
+	Depth  int           // objects that wait for a worker
+	Oldest time.Duration // waiting time of the first of them
+	// Busy is the number of active workers, Workers that of all.
 	Busy, Workers int
 }
 
-// Watches are those of one resource: one, or one for every namespace.
+// Watches counts the watches of one resource: one, or one per namespace.
 type Watches struct {
 	Resource                string
 	Listing, Alive, Failing int
 }
 
-// Background are the handlers of one kind, daemons or timers, of all objects.
+// Background counts the handlers of one kind, daemons or timers, of all objects.
 type Background struct {
 	Kind                        string
 	Waiting, Running, Abandoned int
 }
 
-// source is whom to ask; nil: there is nothing to be shown yet.
+// source returns the state; it is nil before Observe.
 type source = atomic.Pointer[func() State]
 
-// stateCollector shows the state of one operator whenever it is collected.
+// stateCollector reads the state of one operator whenever metrics are collected.
 type stateCollector struct {
 	source *source
 
@@ -56,26 +56,26 @@ func newStateCollector(operator string, from *source) *stateCollector {
 	}
 	return &stateCollector{
 		source:     from,
-		ready:      gauge("kopf_ready", "1 when all objects are known that were there at the beginning."),
-		leading:    gauge("kopf_leading", "1 when this replica handles the objects, 0 when it stands by."),
-		paused:     gauge("kopf_paused", "1 when another operator handles the objects."),
-		depth:      gauge("kopf_queue_depth", "Objects that wait for a worker."),
-		oldest:     gauge("kopf_queue_oldest_seconds", "How long the first object in the queue has been waiting for a worker."),
-		workers:    gauge("kopf_workers", "Objects that can be handled at the same time."),
-		busy:       gauge("kopf_workers_busy", "Objects that are being handled."),
-		watches:    gauge("kopf_watches", "Watches by their state: listing, alive or failing.", "resource", "state"),
-		background: gauge("kopf_background_handlers", "Daemons and timers of all objects by their state: waiting, running or abandoned.", "kind", "state"),
+		ready:      gauge("kopf_ready", "1 when all objects that existed at the start are known."),
+		leading:    gauge("kopf_leading", "1 when this replica is the leader and handles objects, 0 when it is on standby."),
+		paused:     gauge("kopf_paused", "1 when handling is paused because another operator handles the objects."),
+		depth:      gauge("kopf_queue_depth", "Objects waiting for a worker."),
+		oldest:     gauge("kopf_queue_oldest_seconds", "Seconds that the oldest object in the queue has been waiting for a worker."),
+		workers:    gauge("kopf_workers", "Maximum number of objects handled at the same time."),
+		busy:       gauge("kopf_workers_busy", "Objects being handled."),
+		watches:    gauge("kopf_watches", "Watches, by state: listing, alive or failing.", "resource", "state"),
+		background: gauge("kopf_background_handlers", "Daemons and timers of all objects, by state: waiting, running or abandoned.", "kind", "state"),
 	}
 }
 
-// Describe tells what there is.
+// Describe lists the metrics.
 func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.watches, c.background} {
 		into <- desc
 	}
 }
 
-// Collect asks the operator.
+// Collect reads the state of the operator.
 func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 	source := c.source.Load()
 	if source == nil {

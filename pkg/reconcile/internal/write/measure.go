@@ -32,7 +32,7 @@ func answerOf(err error) metrics.Answer {
 	case apierrors.IsConflict(err):
 		return metrics.Conflict
 	case isRejected(err):
-		return metrics.Refused
+		return metrics.Rejected
 	default:
 		return metrics.Unanswered
 	}

@@ -50,7 +50,7 @@ func TestAnswersOfTheServer(t *testing.T) {
 	}{
 		"it was written":       {nil, metrics.Written},
 		"others were faster":   {apierrors.NewConflict(kind, "a", errors.New("changed")), metrics.Conflict},
-		"the content is wrong": {apierrors.NewBadRequest("no"), metrics.Refused},
+		"the content is wrong": {apierrors.NewBadRequest("no"), metrics.Rejected},
 		"there was no answer":  {context.DeadlineExceeded, metrics.Unanswered},
 		"the object is gone":   {apierrors.NewNotFound(kind, "a"), metrics.Unanswered},
 		"the server fails":     {apierrors.NewInternalError(errors.New("disk")), metrics.Unanswered},

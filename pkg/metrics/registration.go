@@ -7,18 +7,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Open puts the series of the operator into the registry. If another operator that
-// runs has the name already, this one is called after it: "kopf-2".
+// Open registers the series of the operator. If a running operator has the name
+// already, a number is appended: "kopf-2".
 func (m *Metrics) Open() error {
-	if err := m.claim(); err != nil {
+	if err := m.register(); err != nil {
 		return fmt.Errorf("the metrics of the operator %q cannot be registered: %w", m.wanted, err)
 	}
 	m.opened.Store(true)
 	return nil
 }
 
-// Close takes all series of the operator out of the registry. Whatever happens later
-// is not counted. It is called once, after Open.
+// Close removes all series of the operator from the registry. Nothing is counted
+// afterwards. Call it once, after Open.
 func (m *Metrics) Close() {
 	m.opened.Store(false)
 	m.registerer.Unregister(m.state)
@@ -29,9 +29,9 @@ func (m *Metrics) Close() {
 	m.durations.DeletePartialMatch(ours)
 }
 
-// claim takes the name, or the first one like it that nobody has: whose state is
-// registered, to him it belongs.
-func (m *Metrics) claim() error {
+// register registers the state under the first free name: a name belongs to the
+// operator whose state is registered.
+func (m *Metrics) register() error {
 	m.operator = m.wanted
 	for number := 2; ; number++ {
 		m.state = newStateCollector(m.operator, &m.source)
