@@ -1,10 +1,10 @@
-// Package handlerlog makes the loggers of the engine and of the handlers. They keep
-// their values until a line is written, so that those who write nothing cost next
-// to nothing; and what a handler writes is also an event of its object, from a
-// level on.
+// Package handlerlog makes the loggers of the engine and of the handlers. They encode
+// their values only when a line is written, so that a logger that writes nothing
+// costs next to nothing. From a level on, the log lines of handlers are also posted
+// as events of the object.
 //
-// Only handlers write events by logging. The engine has words of its own for what
-// has come of a handler, and would tell everything twice otherwise.
+// Only log lines of handlers become events. The engine posts its own events for the
+// outcomes of handlers, and would report everything twice otherwise.
 //
 // Specification: Configuration, "Logging events".
 //
