@@ -80,7 +80,7 @@ func (r *Registry) OnProbe(fn func(context.Context, *Activity) (any, error), opt
 }
 
 // connects tells that login handlers connect the operator.
-func (r *Registry) connects() bool { return len(r.handlers.Activities().OfKind(handler.OnLogin)) > 0 }
+func (r *Registry) connects() bool { return len(r.declared().Activities().OfKind(handler.OnLogin)) > 0 }
 
 // activity adds a handler; the origin is what the developer has given.
 func (r *Registry) activity(kind handler.Kind, origin any, missing bool, options []ActivityOption, call handler.ActivityFunc) {
@@ -88,7 +88,7 @@ func (r *Registry) activity(kind handler.Kind, origin any, missing bool, options
 	if !missing {
 		function = handler.Function{Origin: origin, Activity: call}
 	}
-	r.handlers.Add(handler.ForOperator(kind, function, options...))
+	r.declared().Add(handler.ForOperator(kind, function, options...))
 }
 
 // OnStartup declares a startup handler in the default registry; see

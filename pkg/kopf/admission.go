@@ -31,7 +31,7 @@ func Reject(message string, code int) error { return handler.Reject(message, cod
 //
 // Specification: Admission control, "Validation handlers".
 func (r *Registry) OnValidate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
-	r.handlers.Add(handler.Validate(sel, handler.Function{Admission: fn}, options...))
+	r.declared().Add(handler.Validate(sel, handler.Function{Admission: fn}, options...))
 }
 
 // OnMutate declares a handler that changes objects before they are stored, by
@@ -39,7 +39,7 @@ func (r *Registry) OnValidate(sel Selector, fn AdmissionFunc, options ...Admissi
 //
 // Specification: Admission control, "Mutation handlers".
 func (r *Registry) OnMutate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
-	r.handlers.Add(handler.Mutate(sel, handler.Function{Admission: fn}, options...))
+	r.declared().Add(handler.Mutate(sel, handler.Function{Admission: fn}, options...))
 }
 
 // OnValidate declares a handler that checks objects before they are stored, in the

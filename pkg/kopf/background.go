@@ -15,7 +15,7 @@ import (
 //
 // Specification: Daemons.
 func (r *Registry) Daemon(sel Selector, fn DaemonFunc, options ...DaemonOption) {
-	r.handlers.Add(handler.Daemon(sel, handler.Function{Daemon: fn}, options...))
+	r.declared().Add(handler.Daemon(sel, handler.Function{Daemon: fn}, options...))
 }
 
 // Timer declares a function that is called for every object again and again, as
@@ -24,7 +24,7 @@ func (r *Registry) Daemon(sel Selector, fn DaemonFunc, options ...DaemonOption) 
 //
 // Specification: Timers.
 func (r *Registry) Timer(sel Selector, fn TimerFunc, options ...TimerOption) {
-	r.handlers.Add(handler.Timer(sel, handler.Function{Timer: fn}, options...))
+	r.declared().Add(handler.Timer(sel, handler.Function{Timer: fn}, options...))
 }
 
 // Daemon declares a function that accompanies every object, in the default

@@ -40,7 +40,7 @@ func NewIndex[K comparable, V any](
 		r = DefaultRegistry
 	}
 	x := index.New[K, V]()
-	r.handlers.Add(handler.Index(sel, indexing(x, fn), options...))
+	r.declared().Add(handler.Index(sel, indexing(x, fn), options...))
 	return x
 }
 

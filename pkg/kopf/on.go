@@ -31,7 +31,7 @@ var DefaultRegistry = NewRegistry()
 //
 // Specification: Handlers, "State-changing handlers".
 func (r *Registry) OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption) {
-	r.handlers.Add(handler.Create(sel, handler.Function{Change: fn}, options...))
+	r.declared().Add(handler.Create(sel, handler.Function{Change: fn}, options...))
 }
 
 // OnUpdate declares a handler of changes of the object's essence: of everything
@@ -39,7 +39,7 @@ func (r *Registry) OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption
 //
 // Specification: Handlers, "State-changing handlers".
 func (r *Registry) OnUpdate(sel Selector, fn ChangeFunc, options ...UpdateOption) {
-	r.handlers.Add(handler.Update(sel, handler.Function{Change: fn}, options...))
+	r.declared().Add(handler.Update(sel, handler.Function{Change: fn}, options...))
 }
 
 // OnDelete declares a handler of deletions. Objects get a finalizer, and are not
@@ -47,7 +47,7 @@ func (r *Registry) OnUpdate(sel Selector, fn ChangeFunc, options ...UpdateOption
 //
 // Specification: Handlers, "State-changing handlers".
 func (r *Registry) OnDelete(sel Selector, fn ChangeFunc, options ...DeleteOption) {
-	r.handlers.Add(handler.Delete(sel, handler.Function{Change: fn}, options...))
+	r.declared().Add(handler.Delete(sel, handler.Function{Change: fn}, options...))
 }
 
 // OnResume declares a handler of objects that were there before the operator. It
@@ -57,7 +57,7 @@ func (r *Registry) OnDelete(sel Selector, fn ChangeFunc, options ...DeleteOption
 //
 // Specification: Handlers, "Resuming handlers".
 func (r *Registry) OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption) {
-	r.handlers.Add(handler.Resume(sel, handler.Function{Change: fn}, options...))
+	r.declared().Add(handler.Resume(sel, handler.Function{Change: fn}, options...))
 }
 
 // OnField declares a handler of changes of one field: added, changed or removed.
@@ -69,7 +69,7 @@ func (r *Registry) OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption
 //
 // Specification: Handlers, "Field handlers".
 func (r *Registry) OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption) {
-	r.handlers.Add(handler.ForField(sel, []string{field}, handler.Function{Change: fn}, options...))
+	r.declared().Add(handler.ForField(sel, []string{field}, handler.Function{Change: fn}, options...))
 }
 
 // OnEvent declares a handler of watch events. It is called for every one, in
@@ -77,7 +77,7 @@ func (r *Registry) OnField(sel Selector, field string, fn ChangeFunc, options ..
 //
 // Specification: Handlers, "Event-watching handlers".
 func (r *Registry) OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
-	r.handlers.Add(handler.Watch(sel, handler.Function{Event: fn}, options...))
+	r.declared().Add(handler.Watch(sel, handler.Function{Event: fn}, options...))
 }
 
 // OnCreate declares a handler of objects that were never handled before, in the
