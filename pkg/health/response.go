@@ -3,6 +3,7 @@ package health
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 )
 
 // response is what an endpoint sends.
@@ -45,7 +46,7 @@ func probeResponse(results map[string]any, failures map[string]error) response {
 	if err != nil { // never: all members are encoded already
 		return errorResponse("the results of the probes cannot be encoded as JSON")
 	}
-	r.body = append(body, '\n')
+	r.body = slices.Concat(body, []byte("\n"))
 	return r
 }
 

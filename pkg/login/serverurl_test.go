@@ -29,7 +29,7 @@ func TestMove(t *testing.T) {
 		"a user":                         {"https://a", "https://me:you@b", "https://a/api", "https://me:you@b/api"},
 		"redirected by the one in use":   {"https://a/k8s", "https://b/x", "https://b/x/api", "https://b/x/api"},
 		"redirected outside of a prefix": {"https://a/k8s", "https://b/x", "https://a/login", "https://b/x/login"},
-		"redirected to another host":    {"https://a", "https://b", "https://c/api", ""},
+		"redirected to another host":     {"https://a", "https://b", "https://c/api", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

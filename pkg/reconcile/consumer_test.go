@@ -23,7 +23,7 @@ func TestOnlyListedObjectsAreInitial(t *testing.T) {
 	for kind, want := range map[apiwatch.EventType]bool{"": true, apiwatch.Added: false} {
 		e := New(Config{})
 		r := served(t, e, handlersOf(t, onCreate))
-		consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: kind, Snapshot: seen(t, "u-1", "7")})
+		consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: kind, Snapshot: seen(t, "7")})
 		if got := e.objects.of(keyOf("a")).initial.Load(); got != want {
 			t.Errorf("%q: got %v", kind, got)
 		}
@@ -34,8 +34,8 @@ func TestOnlyListedObjectsAreInitial(t *testing.T) {
 func TestAStandbyForgetsObjectsThatAreGone(t *testing.T) {
 	e := New(Config{})
 	r := served(t, e, handlersOf(t, onCreate))
-	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Snapshot: seen(t, "u-1", "7")})
-	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: seen(t, "u-1", "8")})
+	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Snapshot: seen(t, "7")})
+	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: seen(t, "8")})
 	if len(e.objects.states) != 0 {
 		t.Error("the object is remembered")
 	}
@@ -50,7 +50,7 @@ func TestWithoutEventHandlersThereIsNoBacklog(t *testing.T) {
 		e := New(Config{})
 		e.backlog.Open()
 		r := served(t, e, handlersOf(t, test.declare))
-		consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: apiwatch.Added, Snapshot: seen(t, "u-1", "7")})
+		consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Type: apiwatch.Added, Snapshot: seen(t, "7")})
 		if got := e.backlog.Len(); got != test.want {
 			t.Errorf("%s: got %d", name, got)
 		}
@@ -61,7 +61,7 @@ func TestWithoutEventHandlersThereIsNoBacklog(t *testing.T) {
 func TestAStandbyForgetsObjectsThatAreNotWatchedAnymore(t *testing.T) {
 	e := New(Config{})
 	r := served(t, e, handlersOf(t, onEvent))
-	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Snapshot: seen(t, "u-1", "7")})
+	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Snapshot: seen(t, "7")})
 	for _, step := range []struct {
 		namespace string
 		left      int

@@ -28,7 +28,7 @@ func TestAStandbyKnowsWhatItHasNotSeen(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var s objectState
-			s.catchUp(seen(t, "u-1", "7"), test.now)
+			s.catchUp(seen(t, "7"), test.now)
 			if isStale(t, &s, "7") != test.stale && !test.released || s.writes.Gone() != test.released {
 				t.Errorf("got %+v", s.lifetime)
 			}
@@ -50,7 +50,7 @@ func isStale(t *testing.T, s *objectState, version string) bool {
 	t.Helper()
 	w := write.New(write.Config{ConsistencyTimeout: time.Minute})
 	session := w.Open(&s.writes, write.Target{}, report.Reporter{Log: logr.Discard()})
-	freshness, err := session.Refresh(t.Context(), seen(t, "u-1", version))
+	freshness, err := session.Refresh(t.Context(), seen(t, version))
 	if err != nil {
 		t.Fatal(err)
 	}

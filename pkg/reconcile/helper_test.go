@@ -23,9 +23,9 @@ func keyOf(name string) object.Key {
 	return object.Key{Resource: "kopfexamples.v1.kopf.dev", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
 
-func seen(t *testing.T, uid, version string) *object.Snapshot {
+func seen(t *testing.T, version string) *object.Snapshot {
 	t.Helper()
-	s, err := object.ParseSnapshot([]byte(`{"metadata":{"namespace":"ns","name":"a","uid":"` + uid + `","resourceVersion":"` + version + `"}}`))
+	s, err := object.ParseSnapshot([]byte(`{"metadata":{"namespace":"ns","name":"a","uid":"u-1","resourceVersion":"` + version + `"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}

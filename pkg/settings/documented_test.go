@@ -40,7 +40,7 @@ func rowsOf(group string, of reflect.Value) []string {
 }
 
 func row(name string, value reflect.Value) string {
-	return fmt.Sprintf("\n| `%s` | %s |", name, documented(value))
+	return fmt.Sprintf("\n| %#q | %s |", name, documented(value))
 }
 
 // documented is a default as people read it.

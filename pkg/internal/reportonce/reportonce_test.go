@@ -9,8 +9,12 @@ func TestTopics(t *testing.T) {
 		topic, text string
 		want        bool
 	}{
-		{"watch", "", true}, {"watch", "", false}, {"watch", "forbidden", true}, {"watch", "forbidden", false},
-		{"write", "forbidden", true}, {"watch", "forbidden", false},
+		{"watch", "", true},
+		{"watch", "", false},
+		{"watch", "forbidden", true},
+		{"watch", "forbidden", false},
+		{"write", "forbidden", true},
+		{"watch", "forbidden", false},
 	} {
 		if got := topics.Changed(step.topic, step.text); got != step.want {
 			t.Errorf("step %d: got %t", i, got)

@@ -196,8 +196,8 @@ func (r *Review) changeReason() cause.Reason {
 	}
 }
 
-// Reviews are the reviews that a handler is for, and what the API server is to
-// know of it.
+// Webhook is what the API server must know of an admission handler: which reviews it
+// is for, among others.
 //
 // Specification: Admission control, "Handler options".
 type Webhook struct {

@@ -27,8 +27,8 @@ type Change struct {
 	children   Subhandlers
 }
 
-// Children takes the sub-handlers of one call of a handler; the engine
-// implements it.
+// Subhandlers takes the sub-handlers of one call of a handler; the engine implements
+// it.
 type Subhandlers interface {
 	Register(d *Declaration, err error)
 	Execute(ctx context.Context) error

@@ -78,14 +78,14 @@ type Declaration struct {
 	problems    []error
 }
 
-// Same tells whether two declarations are one handler that is declared for
+// IsSame reports whether two declarations are one handler that is declared for
 // several things: the same function with the same id, and for the same index. On
 // one cause it is called once.
 func (d *Declaration) IsSame(other *Declaration) bool {
 	return d.ID == other.ID && d.function == other.function && d.Table == other.Table
 }
 
-// Conflict tells, as an error, whether two different functions claim one id.
+// CheckConflict returns an error if two different functions claim one id.
 func (d *Declaration) CheckConflict(other *Declaration) error {
 	switch {
 	case d.ID != other.ID || d.IsSame(other):

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Mode is what becomes of an error that a handler returns without saying
-// whether it is temporary or permanent.
+// ErrorsMode says how to treat an error that a handler returns without saying whether
+// it is temporary or permanent.
 //
 // Specification: Error handling, "Regular errors".
 type ErrorsMode int

@@ -32,7 +32,7 @@ const (
 	Subhandler Kind = "subhandler"
 )
 
-// Changing tells whether handlers of the kind are called for causes, with
+// IsChange reports whether handlers of the kind are called for causes, with
 // persisted progress. Those of the other kinds have no causes, but the object as
 // it is: events and indices for every watch event, the background ones, and those
 // of admission for a request.
@@ -45,7 +45,8 @@ func (k Kind) IsChange() bool {
 	}
 }
 
-// Activity tells whether handlers of the kind are of the operator, and of no object.
+// IsActivity reports whether handlers of the kind belong to the operator, and to no
+// object.
 func (k Kind) IsActivity() bool {
 	switch k {
 	case OnStartup, OnCleanup, OnLogin, OnProbe:
@@ -55,11 +56,11 @@ func (k Kind) IsActivity() bool {
 	}
 }
 
-// Background tells whether handlers of the kind accompany objects, whatever
+// IsBackground reports whether handlers of the kind accompany objects, whatever
 // happens to these.
 func (k Kind) IsBackground() bool { return k == OnDaemon || k == OnTimer }
 
-// Admission tells whether handlers of the kind are called by the API server. They
+// IsAdmission reports whether handlers of the kind are called by the API server. They
 // need no watch, and keep no progress.
 func (k Kind) IsAdmission() bool { return k == OnValidate || k == OnMutate }
 

@@ -28,6 +28,8 @@ type (
 )
 
 // HandlerOption fits every kind of handler.
+//
+//nolint:revive // it is kopf.HandlerOption for users
 type HandlerOption func(*Declaration)
 
 func (o HandlerOption) create(d *Declaration)     { o(d) }

@@ -91,7 +91,7 @@ func (h Handlers) sameKind() []error {
 	return problems
 }
 
-// Of are the handlers of one kind, in order.
+// OfKind returns the handlers of one kind, in order.
 func (h Handlers) OfKind(kind handler.Kind) Handlers {
 	return h.Where(func(d *handler.Declaration) bool { return d.Kind == kind })
 }

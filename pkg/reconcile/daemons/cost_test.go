@@ -31,6 +31,7 @@ func (q *discardHost) Prepare(ctx context.Context, d *handler.Declaration) (cont
 	ctx = hierarchy.WithOwner(log.IntoContext(ctx, logger), hierarchy.OwnerOfBody(q.body))
 	return context.WithValue(ctx, contextKey{}, q), subject
 }
+
 func (q *discardHost) WriteEdit(context.Context, execution.Edit) error                 { return nil }
 func (q *discardHost) Report(context.Context, *handler.Declaration, execution.Outcome) {}
 func (q *discardHost) Measure(*handler.Declaration, execution.Outcome)                 {}

@@ -132,7 +132,7 @@ func annotations(into storage.Patch) m {
 
 // size returns the size in an essence.
 func size(essence object.Essence) any {
-	value, _ := object.Lookup(m(essence), object.Path{"spec", "size"})
+	value, _ := object.Lookup(essence, object.Path{"spec", "size"})
 	return value
 }
 

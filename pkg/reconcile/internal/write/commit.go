@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -138,7 +139,7 @@ func (s *Session) send(ctx context.Context, u *Update, subresource string, merge
 	s.state.uncertain = true
 	before := u.inFlight
 	if theirs != nil {
-		u.inFlight = append(before[:len(before):len(before)], newInFlight(s.state.edits, theirs, subresource, s.body))
+		u.inFlight = slices.Concat(before, []inFlight{newInFlight(s.state.edits, theirs, subresource, s.body)})
 	}
 	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, subresource, text)
 	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(subresource), answerOf(err))

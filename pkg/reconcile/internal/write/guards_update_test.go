@@ -72,7 +72,7 @@ func TestGuard12AnUnansweredEditThatArrivedIsNotRepeated(t *testing.T) {
 			f := newFixture(t, m{})
 			f.faults = []fault{{lost: errDown}}
 			f.edit("a", appendTo(part, "list"))
-			f.writeFails(Update{})
+			_ = f.writeFails(Update{})
 			f.sent()
 			f.flush()
 			f.expectSent("")
@@ -88,7 +88,7 @@ func TestGuard13AnUnansweredWriteToTheCurrentVersionMayStillArrive(t *testing.T)
 			f := newFixture(t, m{})
 			f.faults = []fault{{late: errDown}, {before: func() { f.late() }}}
 			f.edit("a", appendTo(part, "list"))
-			f.writeFails(Update{})
+			_ = f.writeFails(Update{})
 			f.flush()
 			f.expect("list", f.field(part, "list"), []any{"x"})
 			f.expect("finished", f.done["a"], 1)
@@ -235,7 +235,7 @@ func TestGuard19DecisionsAreMadeAgainInALaterPass(t *testing.T) {
 	f.faults = []fault{{err: errDown}}
 	decision := Decision{RemoveFinalizer: true}
 	decide := func(context.Context, *object.Body) (Decision, error) { return decision, nil }
-	f.writeFails(Update{Cycle: f.finished(cause.Delete, "a"), Decision: decision, Decide: decide})
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Delete, "a"), Decision: decision, Decide: decide})
 	decision = Decision{RemoveFinalizer: true, DaemonsRunning: true}
 	f.expect("ended", f.flush().Ended, false)
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{ours})

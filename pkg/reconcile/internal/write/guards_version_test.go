@@ -48,7 +48,7 @@ func TestGuard02TheStatusIsWrittenBeforeTheRecords(t *testing.T) {
 	f := newFixture(t, m{})
 	f.faults = []fault{{err: errDown}}
 	f.edit("a", set("x", "status", "phase"))
-	f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
 	f.expectSent("PATCH status, GET")
 	f.expect("base", f.storedBase() == nil, true)
 	f.expect("ended", f.flush().Ended, true)
@@ -84,7 +84,7 @@ func TestGuard05NoPassBeginsWhileAWriteIsUncertain(t *testing.T) {
 	cached := f.cached()
 	f.faults, f.readErr = []fault{{lost: errDown}}, errDown
 	f.edit("a", set("x", "spec", "a"))
-	f.writeFails(Update{})
+	_ = f.writeFails(Update{})
 	f.expect("reconciled", f.state.IsReconciled("7", "7"), false)
 	f.sent()
 
@@ -140,7 +140,7 @@ func TestGuard08AnotherUIDMeansGone(t *testing.T) {
 		"at the beginning of a pass": func(f *fixture) bool {
 			cached := f.cached()
 			f.faults, f.readErr = []fault{{err: errDown}}, errDown
-			f.writeFails(Update{})
+			_ = f.writeFails(Update{})
 			f.replace()
 			f.readErr = nil
 			f.nextPass()

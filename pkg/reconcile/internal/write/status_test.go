@@ -41,7 +41,7 @@ func TestARejectionOfTheRecordsInTheStatusBlamesNoHandler(t *testing.T) {
 	f.edit("a", set("x", "spec", "a"))
 	c := f.cycle(cause.Create, "a", "b")
 	succeed(c, "a")
-	f.writeFails(Update{Cycle: c})
+	_ = f.writeFails(Update{Cycle: c})
 	_, failed := c.Progress.Counts()
 	f.expect("failed, finished", []int{failed, f.done["a"]}, []int{0, 1})
 	f.expect("edit", f.field("spec", "a"), "x")

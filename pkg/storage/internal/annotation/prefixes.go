@@ -41,6 +41,7 @@ func markedPrefixes(annotations map[string]any) []string {
 	return prefixes
 }
 
+// IsKnownPrefix reports whether the prefix is Kopf's own, or a subdomain of it.
 func IsKnownPrefix(prefix string) bool {
 	domain, ok := strings.CutSuffix(prefix, DefaultPrefix)
 	return ok && (domain == "" || strings.HasSuffix(domain, "."))
