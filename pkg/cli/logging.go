@@ -70,7 +70,7 @@ func (f *logFlags) newLogger(out io.Writer) logr.Logger {
 	})
 }
 
-// supportsColor tells whether there is somebody to see colours, and to like them.
+// supportsColor reports whether there is somebody to see colours, and to like them.
 func supportsColor(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

@@ -38,7 +38,7 @@ func conflictingFlags(name string) []string {
 	return found
 }
 
-// isSet tells whether one of the flags says something.
+// isSet reports whether one of the flags says something.
 func isSet(set *pflag.FlagSet, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		flag := set.Lookup(name)

@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"errors"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 )
 
 // deliver brings one event to the API server, or into the count of an earlier one.
@@ -51,12 +52,10 @@ func (r *Recorder) sendWithRetry(ctx context.Context, result *record.EventCorrel
 		if !isTransient(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, delay) {
 			return err
-		case <-time.After(delay):
-			delay *= 2
 		}
+		delay *= 2
 	}
 	return r.send(ctx, result)
 }
@@ -83,7 +82,7 @@ func (r *Recorder) write(ctx context.Context, result *record.EventCorrelateResul
 	return events.Create(ctx, event, metav1.CreateOptions{})
 }
 
-// isTransient tells whether another attempt may help: the API server is busy, or
+// isTransient reports whether another attempt may help: the API server is busy, or
 // has not answered at all.
 func isTransient(err error) bool {
 	var unsendable *rest.RequestConstructionError
@@ -97,7 +96,7 @@ func isTransient(err error) bool {
 		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
 }
 
-// isNamespaceGone tells whether the event comes too late: the object goes
+// isNamespaceGone reports whether the event comes too late: the object goes
 // together with its whole namespace.
 func isNamespaceGone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)

@@ -141,7 +141,7 @@ func (r *Recorder) Stats() Stats {
 	}
 }
 
-// Enabled tells whether events of the level are posted; Info and its siblings ask.
+// Enabled reports whether events of the level are posted; Info and its siblings ask.
 func (r *Recorder) Enabled(level slog.Level) bool { return r != nil && level >= r.options.Level }
 
 // Scheme is the one of the options; Event uses it.

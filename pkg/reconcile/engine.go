@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
+	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
@@ -83,7 +84,7 @@ type Engine struct {
 	supervisor *daemons.Supervisor
 	// eventLogger turns the log lines of handlers into events; nil: it does not.
 	eventLogger *handlerlog.Events
-	reported    report.SharedOnce
+	reported    reportonce.SharedSet
 
 	pause   pauseState
 	leading atomic.Bool // Work was called, and has not returned
@@ -185,7 +186,7 @@ func (e *Engine) objectLogger(key object.Key) logr.Logger {
 
 // reporter reports on an object; once is what was reported on it, nil: nothing is
 // reported once.
-func (e *Engine) reporter(key object.Key, once *report.Once) report.Reporter {
+func (e *Engine) reporter(key object.Key, once *reportonce.Set) report.Reporter {
 	return report.Reporter{
 		Log: e.objectLogger(key), Poster: e.Poster, Posting: e.Settings.Posting,
 		Object: once, Shared: &e.reported,

@@ -7,11 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
@@ -44,7 +44,7 @@ type lifetime struct {
 
 	failures  int32 // of the framework or the API, consecutively
 	notBefore time.Time
-	reported  report.Once
+	reported  reportonce.Set
 }
 
 // resetFor forgets everything of an object that another one of its name has replaced.

@@ -52,7 +52,7 @@ type Posting struct {
 	Refill time.Duration
 }
 
-// Posts tells whether events of a level are posted.
+// Posts reports whether events of a level are posted.
 func (p Posting) Posts(level slog.Level) bool { return !p.Disabled && level >= p.Level }
 
 func (p *Posting) fill() {

@@ -91,7 +91,7 @@ type Queueing struct {
 	// Default: Fibonacci numbers from 1 second to 10 minutes. An empty, non-nil
 	// list disables the pauses.
 	ErrorDelays []time.Duration
-	// ContentionDelays are the pauses of an object after each time that somebody else
+	// ContentionDelays are the pauses of an object after each time that another client
 	// has undone what the operator has written, once that happens again and again
 	// in quick succession; the last one repeats. Default: DefaultContentionDelays, from
 	// 1 second to 5 minutes: a dispute does no harm then, and its end is noticed. An

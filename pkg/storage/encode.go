@@ -53,7 +53,7 @@ func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, H
 }
 
 // encodeWhole is the short way for what nearly every base is: one that is kept as
-// it is. It tells whether this is one.
+// it is. It reports whether this is one.
 func encodeWhole(body *object.Body, essence object.Essence, limit int) (text string, fits bool, err error) {
 	if isSecret(body) || isEnvelope(essence) || hasHashes(essence) {
 		return "", false, nil

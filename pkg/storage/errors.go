@@ -22,7 +22,7 @@ func (e *BrokenError) Error() string {
 // Unwrap is what is wrong with the value.
 func (e *BrokenError) Unwrap() error { return e.Err }
 
-// IsBroken tells whether the error is about a stored value that cannot be read.
+// IsBroken reports whether the error is about a stored value that cannot be read.
 func IsBroken(err error) bool {
 	var broken *BrokenError
 	return errors.As(err, &broken)

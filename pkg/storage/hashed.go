@@ -23,7 +23,7 @@ type Hashed struct {
 
 var _ object.Opaque = (*Hashed)(nil)
 
-// EqualTo tells whether the value is the one that was hashed, as JSON compares:
+// EqualTo reports whether the value is the one that was hashed, as JSON compares:
 // numbers by value, a null inside a mapping as its absence.
 func (h *Hashed) EqualTo(value any) bool {
 	switch value.(type) {

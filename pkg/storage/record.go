@@ -42,10 +42,10 @@ type absentFields struct{ retries, success, failure bool }
 // of an object share 256 KiB, and an error may quote anything.
 const MaxMessage = 2048
 
-// Finished tells whether the handler is not to be called again in this cycle.
+// Finished reports whether the handler is not to be called again in this cycle.
 func (r *Record) Finished() bool { return r.Success || r.Failure }
 
-// Equal tells whether the records are the same as they are stored: to the
+// Equal reports whether the records are the same as they are stored: to the
 // microsecond, with the message cut, and with an absent number or flag as zero.
 func (r *Record) Equal(other *Record) bool {
 	if r == nil || other == nil {

@@ -5,7 +5,7 @@ package conformance
 // for an entry.
 var exceptions = map[string]string{}
 
-// excepted tells whether the vector is left out, and logs why.
+// excepted reports whether the vector is left out, and logs why.
 func excepted(t interface{ Logf(string, ...any) }, subject, name string) bool {
 	reason, ok := exceptions[subject+"/"+name]
 	if ok {

@@ -13,7 +13,7 @@ import (
 // separate gives the command a process group of its own, whose id is its own.
 func separate(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// alive tells whether a process of the group is left.
+// alive reports whether a process of the group is left.
 func alive(group int) bool { return syscall.Kill(-group, 0) == nil }
 
 // kill ends what is left of the group.

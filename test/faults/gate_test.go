@@ -46,7 +46,7 @@ func (g *gate) cut() {
 	}
 }
 
-// open lets everything through again; it tells whether the gate was shut.
+// open lets everything through again; it reports whether the gate was shut.
 func (g *gate) open() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

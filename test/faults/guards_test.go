@@ -81,17 +81,17 @@ var guards = map[string]guard{
 		instead: "s.edits[i].StatusWritten = false",
 	},
 	"another operator: its base stands": {
-		file: "internal/write/conflict.go", plan: "refusal/k=1/takeover-alive",
+		file: "internal/write/overtaken.go", plan: "refusal/k=1/takeover-alive",
 		code:    "if !released && object.Equal(base, u.Cycle.Base) {",
 		instead: "if !released && (object.Equal(base, u.Cycle.Base) || true) {",
 	},
 	"another operator: its records stand": {
-		file: "internal/write/conflict.go", plan: "retries/k=2/takeover-midway",
+		file: "internal/write/overtaken.go", plan: "retries/k=2/takeover-midway",
 		code:    "return !theirs.Equal(u.Cycle.Progress.Load(id).Stored()), nil",
 		instead: "return !theirs.Equal(theirs), nil",
 	},
 	"another operator: one outcome of an attempt counts, as a whole": {
-		file: "internal/write/conflict.go", plan: "patches/k=2/takeover-alive",
+		file: "internal/write/overtaken.go", plan: "patches/k=2/takeover-alive",
 		code:    "return overtaken && err == nil || u.finished",
 		instead: "return overtaken && false",
 	},

@@ -135,14 +135,14 @@ func (h *history) quiet() time.Duration {
 	return time.Since(h.changed)
 }
 
-// hasCalled tells whether an operator has called any handler.
+// hasCalled reports whether an operator has called any handler.
 func (h *history) hasCalled(operator string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.ContainsFunc(h.starts, func(s start) bool { return s.operator == operator })
 }
 
-// hasWritten tells whether an operator other than the given one has written
+// hasWritten reports whether an operator other than the given one has written
 // last, or has nothing to write.
 func (h *history) hasWritten(other string) bool {
 	h.mu.Lock()

@@ -35,7 +35,7 @@ func (h *history) judgeStart(s start) {
 	}
 }
 
-// repeats tells whether the two starts are of the same attempt of one operator.
+// repeats reports whether the two starts are of the same attempt of one operator.
 func (s start) repeats(other start) bool {
 	return s.operator == other.operator && s.id == other.id && s.uid == other.uid &&
 		s.reason == other.reason && s.retry == other.retry && equal(s.base, other.base)

@@ -119,7 +119,7 @@ func (s state) items() []any {
 	return items
 }
 
-// seenBy tells whether what others have changed is in the essence of a start.
+// seenBy reports whether what others have changed is in the essence of a start.
 func (o others) seenBy(s start) bool {
 	labels, _, _ := unstructured.NestedStringMap(s.essence, "metadata", "labels")
 	items, _, _ := unstructured.NestedSlice(s.essence, "spec", "items")

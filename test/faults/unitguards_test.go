@@ -61,16 +61,16 @@ var unitGuards = map[string]unitGuard{
 		"patches.go", "func(id string) (bool, error) { return s.isOvertaken(ctx, u, id) }", "func(string) (bool, error) { return false, nil }", "TestGuard10",
 	},
 	"10 an overtaken record stands: its edit is dropped": {
-		"conflict.go", "return overtaken && err == nil || u.finished", "_ = overtaken\nreturn u.finished", "TestGuard10",
+		"overtaken.go", "return overtaken && err == nil || u.finished", "_ = overtaken\nreturn u.finished", "TestGuard10",
 	},
 	"11 a finished cycle stands: the base": {
-		"conflict.go", "if !released && object.Equal(base, u.Cycle.Base) {", "if !released && (object.Equal(base, u.Cycle.Base) || true) {", "TestGuard11",
+		"overtaken.go", "if !released && object.Equal(base, u.Cycle.Base) {", "if !released && (object.Equal(base, u.Cycle.Base) || true) {", "TestGuard11",
 	},
 	"11 a finished cycle stands: the finalizer": {
-		"conflict.go", "if !released && object.Equal(base, u.Cycle.Base) {", "if _ = released; object.Equal(base, u.Cycle.Base) {", "TestGuard11",
+		"overtaken.go", "if !released && object.Equal(base, u.Cycle.Base) {", "if _ = released; object.Equal(base, u.Cycle.Base) {", "TestGuard11",
 	},
 	"11 a finished cycle stands: its edits are dropped": {
-		"conflict.go", "return overtaken && err == nil || u.finished", "return overtaken && err == nil", "TestGuard11",
+		"overtaken.go", "return overtaken && err == nil || u.finished", "return overtaken && err == nil", "TestGuard11",
 	},
 	"12 an unanswered edit that arrived is not repeated": {
 		"inflight.go", "s.noteArrived(f)\n", "_ = f\n", "TestGuard12",
@@ -103,7 +103,7 @@ var unitGuards = map[string]unitGuard{
 		"update.go", "&& (u.Cycle == nil || u.Cycle.Progress.Done())", "", "TestGuard18",
 	},
 	"19 decisions are made again on every version": {
-		"commit.go", "if u.Decide != nil {", "if false {", "TestGuard19",
+		"conflict.go", "if u.Decide != nil {", "if false {", "TestGuard19",
 	},
 	"19 decisions are made again on every version: a deletion that is put off keeps its records": {
 		"update.go", "(u.Cycle.Reason != cause.Delete || u.Decision.RemoveFinalizer)", "u.Cycle.Reason != \"\"", "TestGuard19DecisionsAreMadeAgainOnEveryVersion",

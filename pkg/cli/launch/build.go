@@ -96,7 +96,7 @@ func overlayDir(packages []goPackage) string {
 	return place
 }
 
-// isInternalTo tells whether one package may not import the other because that is
+// isInternalTo reports whether one package may not import the other because that is
 // internal.
 func isInternalTo(importer, imported string) bool {
 	imported += "/"

@@ -25,7 +25,7 @@ type goPackage struct {
 	}
 }
 
-// isProgram tells whether the package can be run as it is.
+// isProgram reports whether the package can be run as it is.
 func (p goPackage) isProgram() bool { return p.Name == "main" }
 
 // findPackages looks for the packages, and for what makes them useless.

@@ -60,7 +60,7 @@ type eventSink struct {
 
 var _ logr.CallDepthLogSink = eventSink{}
 
-// Enabled tells whether anybody is interested, the log or the events.
+// Enabled reports whether anybody is interested, the log or the events.
 func (s eventSink) Enabled(level int) bool {
 	return s.posts(s.level(level)) || s.lazySink.Enabled(level)
 }

@@ -1,5 +1,6 @@
-// Package reportonce keeps a log from repeating the same problem: it remembers what was
-// reported last about each topic, until the problem is over.
+// Package reportonce keeps a log from repeating the same problem. A Set remembers for
+// good what was reported; Topics remember what was reported last about each topic, until
+// its problem is over.
 package reportonce
 
 // Topics holds the last report of each topic. The zero value is ready to use. It is not

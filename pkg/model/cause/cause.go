@@ -21,7 +21,7 @@ const (
 	Gone Reason = "gone"
 )
 
-// Handled tells whether handlers can be called for the reason.
+// Handled reports whether handlers can be called for the reason.
 func (r Reason) Handled() bool {
 	switch r {
 	case Create, Update, Delete, Resume:
@@ -68,7 +68,7 @@ type Observation struct {
 	Initial  bool   // it was there before this process and was not handled by it yet
 }
 
-// Detect names the reason. Initial tells whether resuming handlers are to be
+// Detect names the reason. Initial reports whether resuming handlers are to be
 // mixed into the handling: the object is taken over from an earlier process.
 // A creation never is, for nobody has handled that object before.
 func Detect(o Observation) (reason Reason, initial bool) {

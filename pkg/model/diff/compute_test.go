@@ -163,7 +163,7 @@ func keep(items diff.Diff, test func(diff.Item) bool) diff.Diff {
 	return kept
 }
 
-// has tells whether the key is there, even with a null.
+// has reports whether the key is there, even with a null.
 func has(mapping m, path object.Path) bool {
 	parent, _ := object.Lookup(mapping, path[:len(path)-1])
 	fields, _ := parent.(m)

@@ -7,6 +7,6 @@ import "github.com/kopf-go/kopf/pkg/model/object"
 // object.Equal.
 func Equal(a, b any) bool { return object.Equal(a, b) }
 
-// absent tells whether the value is a null. A nil map or list is one, as
+// absent reports whether the value is a null. A nil map or list is one, as
 // encoding/json writes it.
 func absent(value any) bool { return object.Equal(value, nil) }

@@ -182,7 +182,7 @@ func rawBody(body *object.Body) any {
 	return body.Raw()
 }
 
-// reason is the operation as other handlers know it; empty for connections.
+// changeReason is the operation as other handlers know it; empty for connections.
 func (r *Review) changeReason() cause.Reason {
 	switch r.Operation {
 	case admissionv1.Create:
@@ -211,7 +211,7 @@ type Webhook struct {
 // AnySubresource is a Subresource: the object itself, and all subresources.
 const AnySubresource = "*"
 
-// reviews tells whether the handler is for the review, whatever the object. A
+// matchReview reports whether the handler is for the review, whatever the object. A
 // deletion has nothing to be changed: mutations are left out, unless they have
 // asked for it.
 func (d *Declaration) matchReview(r *Review) bool {

@@ -67,7 +67,7 @@ func (s *CallContext) body() *object.Body {
 // common is what handlers get that may change the object.
 type writable struct{ readOnly }
 
-// commonOf makes the part of the arguments that these handlers share.
+// newWritable makes the part of the arguments that these handlers share.
 func newWritable(s CallContext, param any) writable { return writable{readOnly{s, param}} }
 
 // Patch collects changes of the object. They are sent together with the

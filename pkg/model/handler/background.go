@@ -71,7 +71,7 @@ func (t *Task) Stopped() <-chan struct{} { return t.stop.Done() }
 func (t *Task) StopReason() StopReason { return t.stop.Reason() }
 
 // Wait sleeps, but not longer than until the daemon has to return: because it was
-// asked to stop, or because the context of the call is done. It tells whether that
+// asked to stop, or because the context of the call is done. It reports whether that
 // is so:
 //
 //	for !t.Wait(10 * time.Second) {
@@ -120,7 +120,7 @@ const (
 
 var stopNames = [...]string{"deleted", "mismatch", "paused", "exiting", "signalled", "cancelled", "abandoned"}
 
-// Has tells whether all of the given reasons are among these.
+// Has reports whether all of the given reasons are among these.
 func (r StopReason) Has(reason StopReason) bool { return r&reason == reason }
 
 // String lists the reasons: "deleted|signalled"; empty if there are none.

@@ -100,7 +100,7 @@ func (d *Declaration) CheckConflict(other *Declaration) error {
 	}
 }
 
-// HoldsDeletion tells whether objects need the finalizer for this handler.
+// HoldsDeletion reports whether objects need the finalizer for this handler.
 func (d *Declaration) HoldsDeletion() bool { return d.Kind == OnDelete && !d.Optional }
 
 // Bind is the declaration with the selector of its Go type, if it has one

@@ -37,7 +37,7 @@ func nameOf(fn any) (string, error) {
 	return strings.TrimSuffix(name, "-fm"), nil
 }
 
-// placeOf is the first caller outside the project, where the developer declared
+// callerPosition is the first caller outside the project, where the developer declared
 // the handler.
 func callerPosition() string {
 	var counters [16]uintptr
@@ -53,7 +53,7 @@ func callerPosition() string {
 	}
 }
 
-// isOurs reports whether the function belongs to a package of this library.
+// isLibraryFunction reports whether the function belongs to a package of this library.
 func isLibraryFunction(function string) bool {
 	return strings.HasPrefix(function, "github.com/kopf-go/kopf/pkg/")
 }

@@ -64,7 +64,7 @@ func (k Kind) IsBackground() bool { return k == OnDaemon || k == OnTimer }
 // need no watch, and keep no progress.
 func (k Kind) IsAdmission() bool { return k == OnValidate || k == OnMutate }
 
-// reactsTo tells whether the kind is called for the reason. Field handlers are
+// reactsTo reports whether the kind is called for the reason. Field handlers are
 // called for any but deletions, which only deletion handlers may hold up;
 // resuming ones for any that is initial; sub-handlers for any.
 func (k Kind) reactsTo(reason cause.Reason, initial bool) bool {
@@ -80,5 +80,5 @@ func (k Kind) reactsTo(reason cause.Reason, initial bool) bool {
 	}
 }
 
-// needsChange tells whether the kind is called only when its field has changed.
+// needsChange reports whether the kind is called only when its field has changed.
 func (k Kind) needsChange() bool { return k == OnUpdate || k == OnField }

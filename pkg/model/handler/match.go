@@ -24,7 +24,7 @@ type Cause struct {
 	Review *Review
 }
 
-// InScope tells whether the object is any business of the handler, now or at a
+// InScope reports whether the object is any business of the handler, now or at a
 // later time of its life: all filters but those of the reason and the change.
 // An object that is in the scope of no handler is left entirely alone.
 func (d *Declaration) InScope(o *Cause) bool {
@@ -34,7 +34,7 @@ func (d *Declaration) InScope(o *Cause) bool {
 		d.matchValue(o, args) && d.matchWhen(args)
 }
 
-// Selects tells whether the handler is to be called for the cause.
+// Selects reports whether the handler is to be called for the cause.
 func (d *Declaration) Selects(o *Cause) bool {
 	if d.Kind.IsAdmission() {
 		return d.matchReview(o.Review) && d.InScope(o)
@@ -70,7 +70,7 @@ func fieldOf(e object.Essence, field object.Path) object.Value {
 	return object.NewValue(value)
 }
 
-// lazily makes the arguments for callbacks, if any callback asks.
+// lazyArguments makes the arguments for callbacks, if any callback asks.
 func (d *Declaration) lazyArguments(o *Cause) func() Arguments {
 	var args Arguments
 	return func() Arguments {

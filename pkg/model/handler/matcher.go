@@ -61,7 +61,7 @@ func (m Matcher) Matches(v object.Value, a Arguments) bool {
 	return m.matches == nil || m.matches(v, a)
 }
 
-// IsZero tells whether there is no filter.
+// IsZero reports whether there is no filter.
 func (m Matcher) IsZero() bool { return m.matches == nil }
 
 // Condition is what All, Any, None and Not combine: predicates, or matchers. They

@@ -41,7 +41,7 @@ func Annotations(filters map[string]Matcher) ObjectOption {
 	return func(d *Declaration) { d.Annotations = mergeFilters(d.Annotations, filters) }
 }
 
-// both are the filters of two options. The maps stay as they are: developers
+// mergeFilters are the filters of two options. The maps stay as they are: developers
 // share them between handlers.
 func mergeFilters(filters, more map[string]Matcher) map[string]Matcher {
 	result := make(map[string]Matcher, len(filters)+len(more))

@@ -61,7 +61,7 @@ func (c *cell[K, V]) set(at int, value V) {
 	c.view.Store(nil)
 }
 
-// same tells whether two values are known to be equal; values that cannot be
+// same reports whether two values are known to be equal; values that cannot be
 // compared are not.
 func same[V any](a, b V) bool {
 	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()

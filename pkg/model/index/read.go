@@ -21,7 +21,7 @@ func (x *Index[K, V]) Get(key K) []V {
 	return nil
 }
 
-// Has tells whether there is any value under the key.
+// Has reports whether there is any value under the key.
 func (x *Index[K, V]) Has(key K) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -111,7 +111,7 @@ func (b *Body) CreationTimestamp() time.Time {
 	return created
 }
 
-// Deleting tells whether the object is marked for deletion.
+// Deleting reports whether the object is marked for deletion.
 func (b *Body) Deleting() bool { return b.Meta().Has("deletionTimestamp") }
 
 // Labels are metadata.labels, never nil; the caller owns the map.

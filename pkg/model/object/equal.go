@@ -83,7 +83,7 @@ func equalOthers(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// absent tells whether the value is a null.
+// absent reports whether the value is a null.
 func absent(value any) bool {
 	switch value := value.(type) {
 	case nil:

@@ -40,7 +40,7 @@ func Normalize(value any) (any, error) {
 // which encoding/json notices.
 const maxDepth = 1000
 
-// isDecoded tells whether the value has only what decoded JSON has: neither
+// isDecoded reports whether the value has only what decoded JSON has: neither
 // other types, nor numbers that are none, nor nil containers, which mean null.
 func isDecoded(value any, depth int) bool {
 	if depth == 0 {

@@ -44,7 +44,7 @@ func parsePointer(text string) (Path, error) {
 // String is the dotted notation, as handler ids and messages show it.
 func (p Path) String() string { return strings.Join(p, ".") }
 
-// HasPrefix tells whether the path is the other one or lies inside it.
+// HasPrefix reports whether the path is the other one or lies inside it.
 func (p Path) HasPrefix(prefix Path) bool {
 	if len(p) < len(prefix) {
 		return false

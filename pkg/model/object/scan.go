@@ -99,5 +99,5 @@ func (c *cursor) space() {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
 
-// ends tells whether a number or a word ends before the character.
+// ends reports whether a number or a word ends before the character.
 func ends(b byte) bool { return isSpace(b) || b == ',' || b == '}' || b == ']' || b == ':' }

@@ -27,10 +27,10 @@ func (unknown) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 // NewValue wraps a decoded JSON value; nil is absence. Nobody may change it afterwards.
 func NewValue(value any) Value { return Value{value} }
 
-// Exists tells whether there is a value.
+// Exists reports whether there is a value.
 func (v Value) Exists() bool { return v.value != nil }
 
-// Known tells whether the value, with everything in it, can be read. It cannot
+// Known reports whether the value, with everything in it, can be read. It cannot
 // where only hashes were kept: of Secrets, and of very large objects.
 func (v Value) Known() bool { return known(v.value) }
 

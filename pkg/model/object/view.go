@@ -11,7 +11,7 @@ import (
 // never fails: c.Spec().View("template").String("name").
 //
 // Every accessor takes the field as separate keys, from the outside in, as
-// unstructured.NestedString does; keys may have dots. It tells whether the
+// unstructured.NestedString does; keys may have dots. It reports whether the
 // field is there and has the asked type. Lists and mappings are copies. A field
 // of which only a hash was kept is there, but has none of the types; in copies an
 // Opaque stands for it.
@@ -97,7 +97,7 @@ func (v View) View(fields ...string) View {
 	return View{mapping}
 }
 
-// Has tells whether the field is there, with any value but null.
+// Has reports whether the field is there, with any value but null.
 func (v View) Has(fields ...string) bool { _, ok := Lookup(v.fields, fields); return ok }
 
 // Keys are the keys of the mapping, sorted.

@@ -71,7 +71,7 @@ func (p *Patch) Add(other *Patch) {
 	p.transforms = append(p.transforms, transforms...)
 }
 
-// Empty tells whether nothing was asked of the patch. A patch that is not empty
+// Empty reports whether nothing was asked of the patch. A patch that is not empty
 // may still change nothing.
 func (p *Patch) Empty() bool {
 	p.mu.Lock()

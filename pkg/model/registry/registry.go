@@ -184,12 +184,12 @@ func (h Handlers) Selected(cause *handler.Cause) Handlers {
 	return selected
 }
 
-// InScope tells whether the object is any business of these handlers.
+// InScope reports whether the object is any business of these handlers.
 func (h Handlers) InScope(cause *handler.Cause) bool {
 	return slices.ContainsFunc(h, func(d *handler.Declaration) bool { return d.InScope(cause) })
 }
 
-// HoldDeletion tells whether the object needs the finalizer for any of these handlers.
+// HoldDeletion reports whether the object needs the finalizer for any of these handlers.
 func (h Handlers) HoldDeletion(cause *handler.Cause) bool {
 	return slices.ContainsFunc(h, func(d *handler.Declaration) bool {
 		return d.HoldsDeletion() && d.InScope(cause)

@@ -21,11 +21,11 @@ const (
 	callback
 )
 
-// Specific tells whether one resource is meant, so that finding several is a
+// Specific reports whether one resource is meant, so that finding several is a
 // mistake.
 func (s Selector) Specific() bool { return s.by >= anyName && s.by <= shortName }
 
-// Covers tells whether the group and the version are those of the selector. If
+// Covers reports whether the group and the version are those of the selector. If
 // they are not, the selector is independent of what is there.
 func (s Selector) Covers(gv schema.GroupVersion) bool {
 	return s.by != nothing &&
@@ -33,7 +33,7 @@ func (s Selector) Covers(gv schema.GroupVersion) bool {
 		(s.version == "" || s.version == gv.Version)
 }
 
-// Match tells whether the selector fits the resource, regardless of what else
+// Match reports whether the selector fits the resource, regardless of what else
 // is in the cluster.
 func (s Selector) Match(r Resource) bool {
 	return s.Covers(r.GroupVersion()) && s.fitsVersion(r) && s.fitsName(r) && (s.Specific() || !r.isEvent())

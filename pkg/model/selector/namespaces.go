@@ -39,12 +39,12 @@ func (n Namespaces) Patterns() []string {
 	return slices.DeleteFunc(slices.Clone(n), func(text string) bool { return !IsPattern(text) })
 }
 
-// Match tells whether a namespace is one of those; with an empty list all are.
+// Match reports whether a namespace is one of those; with an empty list all are.
 func (n Namespaces) Match(name string) bool {
 	return len(n) == 0 || slices.ContainsFunc(n, func(pattern string) bool { return MatchNamespace(name, pattern) })
 }
 
-// MatchNamespace tells whether the name fits one pattern.
+// MatchNamespace reports whether the name fits one pattern.
 func MatchNamespace(name, pattern string) bool {
 	globs := strings.Split(pattern, ",")
 	for i := range globs {
@@ -66,7 +66,7 @@ func MatchNamespace(name, pattern string) bool {
 	return matches
 }
 
-// fits tells whether the name fits one glob. In the specification a class is negated
+// fits reports whether the name fits one glob. In the specification a class is negated
 // by "!", and nothing has a meaning for path.Match alone.
 func fits(name, glob string) bool {
 	matches, err := path.Match(strings.NewReplacer("[!", "[^", "[^", `[\^`, `\`, `\\`).Replace(glob), name)

@@ -47,7 +47,7 @@ func (r Resource) GVK() schema.GroupVersionKind { return r.GroupVersion().WithKi
 // "kopfexamples.v1.kopf.dev", and "pods.v1" for the core group.
 func (r Resource) String() string { return dotted(r.Plural, r.GroupVersion()) }
 
-// Can tells whether the server offers all of the verbs for the resource.
+// Can reports whether the server offers all of the verbs for the resource.
 func (r Resource) Can(verbs ...string) bool {
 	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) })
 }
@@ -57,7 +57,7 @@ func (r Resource) names() []string {
 	return append([]string{r.Plural, r.Singular, r.Kind}, r.ShortNames...)
 }
 
-// isEvent tells whether these are Kubernetes events; the two groups that have
+// isEvent reports whether these are Kubernetes events; the two groups that have
 // them are two views of the same objects.
 func (r Resource) isEvent() bool {
 	return r.Plural == "events" && (r.Group == "" || r.Group == "events.k8s.io")

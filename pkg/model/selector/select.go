@@ -36,7 +36,7 @@ func (s Selector) Resolve(resources []Resource) ([]Resource, error) {
 	}
 }
 
-// resembles tells whether the developer could have meant the resource: it has
+// resembles reports whether the developer could have meant the resource: it has
 // the name in a different case, in another group, or in another version.
 func (s Selector) resembles(r Resource) bool {
 	return s.Specific() && slices.ContainsFunc(r.names(), func(name string) bool { return strings.EqualFold(name, s.name) })

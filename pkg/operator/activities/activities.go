@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
@@ -105,9 +106,7 @@ func (r Runner) run(ctx context.Context, d *handler.Declaration) Result {
 		if outcome.Final {
 			return Result{ID: d.ID, Value: outcome.Result, Err: outcome.Err}
 		}
-		select {
-		case <-time.After(outcome.Delay):
-		case <-ctx.Done():
+		if !sleep.For(ctx, outcome.Delay) {
 			return Result{ID: d.ID, Err: errors.Join(context.Cause(ctx), outcome.Err)}
 		}
 	}

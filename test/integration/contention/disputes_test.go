@@ -40,7 +40,7 @@ func TestTwoOperatorsThatFightAreSlowedDown(t *testing.T) {
 	b.Eventually(cluster.Exists(b.object)).Should(gomega.BeFalse(), "a deletion does not wait for the end of a dispute")
 }
 
-// quiet tells whether nobody writes any more.
+// quiet reports whether nobody writes any more.
 func (b *bench) quiet(parties ...party) func() bool {
 	return func() bool {
 		before := total(parties)

@@ -52,7 +52,7 @@ func flat(namespace string, rules []rbacv1.PolicyRule) (all []permission) {
 	return all
 }
 
-// permits tells whether what is given is enough for what is taken.
+// permits reports whether what is given is enough for what is taken.
 func (p permission) permits(taken permission) bool {
 	return p.verb == taken.verb && p.group == taken.group && p.resource == taken.resource &&
 		(p.namespace == "" || p.namespace == taken.namespace) && (p.name == "" || p.name == taken.name)

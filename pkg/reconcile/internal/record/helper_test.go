@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -33,7 +34,7 @@ func newFixture(t *testing.T) *fixture {
 	defaults := settings.Settings{}.WithDefaults()
 	f := &fixture{Keeper: Keeper{defaults.Persistence}, t: t}
 	logger := funcr.New(func(_, args string) { f.log = append(f.log, args) }, funcr.Options{})
-	f.report = report.Reporter{Log: logger, Poster: f, Posting: defaults.Posting, Object: &report.Once{}, Shared: &report.SharedOnce{}}
+	f.report = report.Reporter{Log: logger, Poster: f, Posting: defaults.Posting, Object: &reportonce.Set{}, Shared: &reportonce.SharedSet{}}
 	f.body = object.NewBody(m{
 		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
 		"metadata": m{"name": "one", "namespace": "ns", "uid": "u-1"}, "spec": m{"size": int64(1)},

@@ -11,19 +11,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-func TestOnceReportsEachTextOnce(t *testing.T) {
-	var once report.Once
-	var shared report.SharedOnce
-	for name, first := range map[string]func(string) bool{"for an object": once.First, "for the operator": shared.First} {
-		if !first("a") || first("a") || !first("b") {
-			t.Errorf("%s: a text is reported twice, or never", name)
-		}
-	}
-	if !once.Has("a") || once.Has("c") {
-		t.Error("it has what was not reported, or lacks what was")
-	}
-}
-
 type poster struct{ reasons []string }
 
 func (p *poster) Post(_ corev1.ObjectReference, _, reason, _ string) {

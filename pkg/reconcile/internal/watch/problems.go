@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 )
 
 // problems logs what keeps handlers from being called.
@@ -14,7 +14,7 @@ type problems struct {
 	logger logr.Logger
 	// remedy says what must happen until they are called.
 	remedy   string
-	reported report.SharedOnce
+	reported reportonce.SharedSet
 	current  map[string]struct{} // the warnings of the last discovery
 }
 

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
@@ -162,29 +161,4 @@ func (s *Session) send(ctx context.Context, u *Update, subresource string, merge
 func (s *Session) bind(merge map[string]any) ([]byte, error) {
 	version := map[string]any{"metadata": map[string]any{"resourceVersion": s.body.ResourceVersion()}}
 	return json.Marshal(patch.ApplyMerge(merge, version))
-}
-
-// reread reads the object after a write that failed, and finds out what of the update
-// is on it in spite of that.
-func (s *Session) reread(ctx context.Context, u *Update) error {
-	s.state.uncertain = true
-	body, err := s.get(ctx)
-	if err != nil {
-		return err
-	}
-	if body == nil {
-		return errGone
-	}
-	return s.rebase(ctx, u, body)
-}
-
-// rebase binds the update to a version that others may have written: what was decided
-// is decided again.
-func (s *Session) rebase(ctx context.Context, u *Update, body *object.Body) (err error) {
-	s.body, s.changedByOthers, u.changedByOthers = body, true, true
-	u.inFlight = s.state.settle(u.inFlight, body)
-	if u.Decide != nil {
-		u.Decision, err = u.Decide(ctx, body)
-	}
-	return err
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -59,7 +60,7 @@ func deleting(finalizers ...any) m {
 }
 
 func (f *fixture) reporter() report.Reporter {
-	return report.Reporter{Log: logr.Discard(), Poster: f, Posting: settings.Settings{}.WithDefaults().Posting, Object: &report.Once{}, Shared: &report.SharedOnce{}}
+	return report.Reporter{Log: logr.Discard(), Poster: f, Posting: settings.Settings{}.WithDefaults().Posting, Object: &reportonce.Set{}, Shared: &reportonce.SharedSet{}}
 }
 
 // Post keeps an event.

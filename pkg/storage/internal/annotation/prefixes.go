@@ -67,7 +67,7 @@ func WithoutKeys(mapping map[string]any, unwanted func(key string) bool) map[str
 	return left
 }
 
-// NeedsMarker tells whether the prefix must be marked. Kopf does not mark those
+// NeedsMarker reports whether the prefix must be marked. Kopf does not mark those
 // that begin like its own, which it does not ignore all the same.
 func NeedsMarker(prefix string) bool { return !strings.HasPrefix(prefix, "kopf.") }
 

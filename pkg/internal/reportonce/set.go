@@ -1,0 +1,34 @@
+package reportonce
+
+import "sync"
+
+// Set remembers what was reported. The zero value is empty, and costs a pointer.
+// It is not safe for concurrent use.
+type Set map[string]struct{}
+
+// First reports whether the text is new, and remembers it.
+func (s *Set) First(text string) bool {
+	if s.Has(text) {
+		return false
+	}
+	if *s == nil {
+		*s = Set{}
+	}
+	(*s)[text] = struct{}{}
+	return true
+}
+
+// Has reports whether the text is known.
+func (s *Set) Has(text string) bool {
+	_, known := (*s)[text]
+	return known
+}
+
+// SharedSet is a Set for concurrent use.
+type SharedSet struct{ known sync.Map }
+
+// First reports whether the text is new, and remembers it.
+func (s *SharedSet) First(text string) bool {
+	_, known := s.known.LoadOrStore(text, true)
+	return !known
+}

@@ -1,0 +1,61 @@
+package write
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// yieldToOthers compares the update with what is recorded on a version that others
+// may have written: another operator, or ourselves in a write whose answer was lost.
+// What is recorded stands, and with our own record of the same attempt falls the edit
+// of its handler: an attempt has one outcome, as a whole.
+func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
+	if !u.changedByOthers || u.Cycle == nil {
+		return nil
+	}
+	var err error
+	if u.finished, err = s.isFinished(ctx, u); err != nil {
+		return err
+	}
+	s.state.dropEdits(func(edit execution.Edit) bool {
+		if err != nil || !u.Cycle.Progress.Has(edit.ID) {
+			return false // an event handler has no record
+		}
+		var overtaken bool
+		overtaken, err = s.isOvertaken(ctx, u, edit.ID)
+		return overtaken && err == nil || u.finished
+	})
+	return err
+}
+
+// isFinished reports whether another operator has finished the cycle since the update
+// was made.
+func (s *Session) isFinished(ctx context.Context, u *Update) (bool, error) {
+	base, _, err := s.writer.Records.Base(ctx, s.body, s.report)
+	if err != nil {
+		return false, err
+	}
+	released := u.Cycle.Reason == cause.Delete && !slices.Contains(s.body.Finalizers(), s.writer.finalizer())
+	if !released && object.Equal(base, u.Cycle.Base) {
+		return false, nil
+	}
+	s.report.Log.V(1).Info("The same cycle is finished already; what is recorded stands.")
+	return true, nil
+}
+
+// isOvertaken reports whether another operator has moved the record of a handler on
+// since the update was made.
+func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, error) {
+	if !u.changedByOthers {
+		return false, nil
+	}
+	theirs, err := s.writer.Records.Record(ctx, s.body, id, s.report)
+	if err != nil {
+		return false, err
+	}
+	return !theirs.Equal(u.Cycle.Progress.Load(id).Stored()), nil
+}
