@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -32,7 +33,7 @@ func configure(_ context.Context, s *kopf.Startup) error {
 	if os.Getenv("DATABASE_OWNER") == "nobody" {
 		return kopf.Permanent(errors.New("the database needs an owner: set DATABASE_OWNER"))
 	}
-	s.Settings().Execution.Backoff = time.Second
+	s.Settings().Execution.Backoff = backoff.Exponential(time.Second, time.Minute)
 	s.Settings().Persistence.Finalizer = "example.com/in-the-database"
 	return nil
 }

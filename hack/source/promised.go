@@ -9,7 +9,7 @@ import (
 // the module. All other packages under pkg are internal, or say in their comment
 // that they carry no compatibility promise.
 var promised = []string{
-	"pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/settings", "pkg/storage", "pkg/hierarchy",
+	"pkg/kopf", "pkg/kopftest", "pkg/backoff", "pkg/lifecycles", "pkg/settings", "pkg/storage", "pkg/hierarchy",
 	"pkg/model/*", "pkg/login", "pkg/webhook/servers", "pkg/cli",
 }
 

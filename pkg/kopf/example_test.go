@@ -162,13 +162,13 @@ func ExampleAdd() {
 // Mistakes in declarations are reported all at once, when an operator starts.
 func ExampleRegistry() {
 	registry := kopf.NewRegistry()
-	registry.OnCreate(volumeclaims, createClaim, kopf.Retries(-1))
+	registry.OnCreate(volumeclaims, createClaim, kopf.Retries(0))
 	registry.OnUpdate(kopf.Selector{}, createClaim)
 	err := kopf.Run(context.Background(), kopf.Options{Registry: registry, Config: nowhere()})
 	fmt.Println(withoutLines(err))
 	// Output:
 	// the handlers cannot be used as they are declared:
-	// kopf/example_test.go: the create handler "createClaim": the number of retries -1 is negative
+	// kopf/example_test.go: the create handler "createClaim": kopf.Retries(0) allows no attempt: the number includes the first attempt, so it must be at least 1
 	// kopf/example_test.go: the update handler "createClaim": it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For
 }
 

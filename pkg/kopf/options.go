@@ -68,16 +68,28 @@ func ValueBefore(filter Matcher) handler.TransitionOption { return handler.Value
 // ValueAfter filters updates by the value of the field after the change.
 func ValueAfter(filter Matcher) handler.TransitionOption { return handler.ValueAfter(filter) }
 
-// Retries limits the number of attempts, the first one included: 0 allows not
-// even that one. There is no limit by default.
+// Retries limits the number of attempts in all, with the first one: 1 is one call and
+// no retry. There is no limit by default. A limit below 1 is a mistake in the
+// declaration.
 func Retries(attempts int) handler.RetryOption { return handler.Retries(attempts) }
 
-// Timeout limits the time over all attempts and the pauses between them; there
-// is no limit by default.
+// Timeout limits the time over all attempts of the handler, with the pauses between
+// them. A running attempt is canceled when the time is over. There is no limit by
+// default. A negative limit is a mistake in the declaration.
 func Timeout(limit time.Duration) handler.RetryOption { return handler.Timeout(limit) }
 
-// Backoff is the pause after a regular error; 60 seconds by default.
+// Backoff sets the pause before the next attempt after a regular error; 0 is no pause.
+// The default is Settings.Execution.Backoff, which is 60 seconds unless it is set.
 func Backoff(pause time.Duration) handler.RetryOption { return handler.Backoff(pause) }
+
+// ExponentialBackoff doubles the pause after each attempt, from the first pause up to
+// the longest, and shortens each by up to a fifth, by chance. All earlier attempts for the
+// change count, also those that ended with a temporary error, and also those before a
+// restart of the operator. It replaces Backoff; for all handlers, use
+// backoff.Exponential in Settings.Execution.Backoff.
+func ExponentialBackoff(first, longest time.Duration) handler.RetryOption {
+	return handler.ExponentialBackoff(first, longest)
+}
 
 // Errors sets what becomes of regular errors: ErrorsTemporary by default.
 func Errors(mode ErrorsMode) handler.RetryOption { return handler.Errors(mode) }

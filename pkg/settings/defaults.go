@@ -3,8 +3,8 @@ package settings
 import (
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
-
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -33,7 +33,7 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.Scanning.Interval, DefaultScanningInterval)
 	fill(&s.Persistence.Finalizer, DefaultFinalizer)
 	fill(&s.Persistence.ConsistencyTimeout, DefaultConsistencyTimeout)
-	fill(&s.Execution.Backoff, DefaultBackoff)
+	fill(&s.Execution.Backoff, backoff.Constant(DefaultBackoff))
 	fill(&s.Execution.CheckpointInterval, DefaultCheckpointInterval)
 	fill(&s.Execution.Workers, DefaultWorkers)
 	fill(&s.Execution.GracePeriod, DefaultGracePeriod)

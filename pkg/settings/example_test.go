@@ -4,25 +4,26 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // What is not set has its default.
 func ExampleSettings() {
 	var s settings.Settings
-	s.Execution.Backoff = 10 * time.Second
+	s.Execution.Backoff = backoff.Exponential(time.Second, 10*time.Minute)
 	s = s.WithDefaults()
 	fmt.Println(s.Execution.Backoff, s.Execution.Workers, s.Persistence.Finalizer)
-	// Output: 10s 100 kopf.zalando.org/KopfFinalizerMarker
+	// Output: 1s to 10m0s 100 kopf.zalando.org/KopfFinalizerMarker
 }
 
 func ExampleSettings_Validate() {
 	var s settings.Settings
 	s.Execution.Workers = -1
-	s.Execution.Backoff = -time.Minute
+	s.Execution.Backoff = backoff.Constant(-time.Minute)
 	fmt.Println(s.Validate())
 	// Output:
-	// settings.Execution.Backoff is negative: -1m0s
+	// settings.Execution.Backoff: the backoff -1m0s is negative
 	// settings.Execution.Workers is negative: -1
 }
 

@@ -3,8 +3,8 @@ package settings
 import (
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
-
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -51,10 +51,11 @@ type Persistence struct {
 
 // Execution is how handlers are called.
 type Execution struct {
-	// Backoff is the pause before the next attempt after a regular error.
-	// Default: DefaultBackoff; an environment needs time to recover.
-	Backoff time.Duration
-	// Checkpoint is how long a pass over an object may run before what is done
+	// Backoff is the pause before the next attempt of a handler after a regular error,
+	// for handlers that declare none: backoff.Constant or backoff.Exponential.
+	// Default: backoff.Constant(DefaultBackoff); an environment needs time to recover.
+	Backoff backoff.Backoff
+	// CheckpointInterval is how long a pass over an object may run before what is done
 	// is persisted between two handlers. Default: DefaultCheckpointInterval: what takes
 	// longer than a second is not to be repeated after a crash, and what is
 	// shorter is not worth a write.
@@ -70,7 +71,7 @@ type Execution struct {
 	GracePeriod time.Duration
 	// ShutdownTimeout is how long the operator may take to stop in all, cleanup handlers
 	// included. What has not stopped by then is abandoned, with an error.
-	// Default: DefaultExitTimeout; a person has long given up by then, and Kubernetes
+	// Default: DefaultShutdownTimeout; a person has long given up by then, and Kubernetes
 	// has killed the pod.
 	ShutdownTimeout time.Duration
 }

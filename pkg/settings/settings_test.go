@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -25,7 +26,7 @@ func TestDefaults(t *testing.T) {
 		"the handled state is annotated":     {s.Persistence.DiffBase, storage.AnnotationsDiffBase{}},
 		"progress is smart":                  {s.Persistence.Progress, storage.SmartProgress{}},
 		"own writes are awaited":             {s.Persistence.ConsistencyTimeout, 5 * time.Second},
-		"errors are retried in a minute":     {s.Execution.Backoff, time.Minute},
+		"errors are retried in a minute":     {s.Execution.Backoff, backoff.Constant(time.Minute)},
 		"who does not stop is named":         {s.Background.CancellationPolling, time.Minute},
 		"done is done after a second":        {s.Execution.CheckpointInterval, time.Second},
 		"a hundred objects at once":          {s.Execution.Workers, 100},
@@ -126,7 +127,7 @@ func TestWhatIsSetIsKept(t *testing.T) {
 		Scanning:    settings.Scanning{Disabled: true, Interval: 9},
 		Persistence: settings.Persistence{Finalizer: "a.dev/f", Progress: storage.StatusProgress{}, ConsistencyTimeout: 1, DiffBase: storage.StatusDiffBase{}},
 		Background:  settings.Background{CancellationPolling: 9},
-		Execution:   settings.Execution{Backoff: 2, CheckpointInterval: 3, Workers: 4, GracePeriod: 5, ShutdownTimeout: 6, Lifecycle: lifecycles.OneByOne},
+		Execution:   settings.Execution{Backoff: backoff.Constant(0), CheckpointInterval: 3, Workers: 4, GracePeriod: 5, ShutdownTimeout: 6, Lifecycle: lifecycles.OneByOne},
 		Queueing:    settings.Queueing{ErrorDelays: []time.Duration{}, ContentionDelays: []time.Duration{}, EventBacklog: 6},
 		Posting:     settings.Posting{Disabled: true, Level: slog.LevelWarn, WithoutLogs: true, Component: "a", Instance: "b", Burst: 1, Refill: 2},
 		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8, ConnectTimeout: 9, ErrorBackoffs: []time.Duration{}},
@@ -181,7 +182,9 @@ func TestValidate(t *testing.T) {
 		"a consistency timeout before its begin": {
 			func(s *settings.Settings) { s.Persistence.ConsistencyTimeout = -1 }, "settings.Persistence.ConsistencyTimeout is negative: -1ns",
 		},
-		"a negative backoff":      {func(s *settings.Settings) { s.Execution.Backoff = -time.Second }, "settings.Execution.Backoff is negative: -1s"},
+		"a negative backoff": {
+			func(s *settings.Settings) { s.Execution.Backoff = backoff.Constant(-time.Second) }, "settings.Execution.Backoff: the backoff -1s is negative",
+		},
 		"a negative polling":      {func(s *settings.Settings) { s.Background.CancellationPolling = -1 }, "settings.Background.CancellationPolling is negative"},
 		"a negative checkpoint":   {func(s *settings.Settings) { s.Execution.CheckpointInterval = -1 }, "settings.Execution.CheckpointInterval is negative"},
 		"a negative grace period": {func(s *settings.Settings) { s.Execution.GracePeriod = -1 }, "settings.Execution.GracePeriod is negative"},

@@ -18,7 +18,7 @@ func (s Settings) Validate() error {
 		s.validateScope(),
 		s.Persistence.validate(),
 		notNegative("Persistence.ConsistencyTimeout", s.Persistence.ConsistencyTimeout),
-		notNegative("Execution.Backoff", s.Execution.Backoff),
+		s.Execution.validateBackoff(),
 		notNegative("Execution.CheckpointInterval", s.Execution.CheckpointInterval),
 		notNegative("Execution.Workers", s.Execution.Workers),
 		notNegative("Execution.GracePeriod", s.Execution.GracePeriod),
@@ -40,6 +40,13 @@ func (s Settings) validateName() error {
 		return nil
 	}
 	return fmt.Errorf("settings.Name is not valid UTF-8: %q", s.Name)
+}
+
+func (e Execution) validateBackoff() error {
+	if err := e.Backoff.Validate(); err != nil {
+		return fmt.Errorf("settings.Execution.Backoff: %w", err)
+	}
+	return nil
 }
 
 func notNegative[T int | time.Duration](name string, value T) error {

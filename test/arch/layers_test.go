@@ -20,8 +20,8 @@ type layer struct {
 var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
-	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
-	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/kopf", "pkg/cli/..."}},
+	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
+	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/cli/..."}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
 	{name: "operator", folders: []string{"pkg/operator/..."}},
@@ -44,7 +44,7 @@ var layers = []layer{
 	{name: "hierarchy and memo", folders: []string{"pkg/hierarchy", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
-	{name: "sleep and report once", folders: []string{"pkg/internal/sleep", "pkg/internal/reportonce"}},
+	{name: "backoff, sleep, and report once", folders: []string{"pkg/backoff", "pkg/internal/sleep", "pkg/internal/reportonce"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -71,11 +72,12 @@ func executed(t *testing.T, in executionInput) executionExpect {
 	if err != nil {
 		t.Fatal(err)
 	}
+	d.Retries = in.Options.Retries // Kopf also permits 0, where options do not
 	progress := execution.NewProgress(func(string) *storage.Record { return recordOf(in) })
 	state := progress.Include(d.ID, cause.Create, false)
 	runner := &execution.Runner{
 		Cause: &handler.Cause{Reason: cause.Create}, Progress: progress,
-		Lifecycle: lifecycles.AllAtOnce, Backoff: time.Minute,
+		Lifecycle: lifecycles.AllAtOnce, Backoff: backoff.Constant(time.Minute),
 		BeforeAttempt: func(context.Context) error { return nil },
 		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
 			return ctx, handler.CallContext{Body: object.NewBody(nil)}
@@ -110,9 +112,6 @@ func executionOptions(in executionInput) []handler.CreateOption {
 	options := []handler.CreateOption{handler.ID("fn"), handler.Errors(modes[in.Options.Errors])}
 	if in.Options.Timeout != nil {
 		options = append(options, handler.Timeout(seconds(*in.Options.Timeout)))
-	}
-	if in.Options.Retries != nil {
-		options = append(options, handler.Retries(*in.Options.Retries))
 	}
 	if in.Options.Backoff != nil {
 		options = append(options, handler.Backoff(seconds(*in.Options.Backoff)))

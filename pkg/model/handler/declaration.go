@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -36,9 +37,9 @@ type Declaration struct {
 	Predicates  []Predicate
 
 	Errors  ErrorsMode
-	Timeout time.Duration // over all attempts; 0: none
-	Retries *int          // attempts in all; nil: no limit
-	Backoff *time.Duration
+	Timeout time.Duration   // over all attempts; 0: none
+	Retries *int            // attempts in all; nil: no limit
+	Backoff backoff.Backoff // after a regular error; zero: the setting
 	Param   any
 
 	Optional bool // a deletion handler that does not hold the object

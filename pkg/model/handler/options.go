@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -121,24 +122,34 @@ func ValueAfter(filter Matcher) TransitionOption {
 // Specification: Error handling, "Regular errors".
 func Errors(mode ErrorsMode) RetryOption { return func(d *Declaration) { d.Errors = mode } }
 
-// Timeout limits the handler's time over all its attempts and the pauses between
-// them. A running attempt is cancelled when it is over; one that would begin too
-// late fails the handler at once. The default, 0, is no limit.
+// Timeout limits the time over all attempts of the handler, with the pauses between
+// them. When it is over, a running attempt is canceled, and the handler has failed. If
+// the next attempt would begin too late, the handler fails at once. 0 is the default: no
+// limit. A negative limit is a mistake in the declaration.
 //
 // Specification: Error handling, "Timeouts".
 func Timeout(limit time.Duration) RetryOption { return func(d *Declaration) { d.Timeout = limit } }
 
-// Retries limits the number of attempts, the first one included; 0 fails the
-// handler without a call. There is no limit by default.
+// Retries limits the number of attempts in all, with the first one: 1 is one call and
+// no retry. After the last attempt has failed, the handler has failed. There is no limit
+// by default. A limit below 1 is a mistake in the declaration.
 //
 // Specification: Error handling, "Retries".
 func Retries(attempts int) RetryOption { return func(d *Declaration) { d.Retries = &attempts } }
 
-// Backoff is the pause before the next attempt after a regular error; the
-// default is the setting Execution.Backoff, 60 seconds; 0 is at once.
+// Backoff sets the pause before the next attempt after a regular error. 0 is no pause.
+// The default is the setting Execution.Backoff, which is 60 seconds unless it is set.
 //
 // Specification: Error handling, "Backoff".
-func Backoff(pause time.Duration) RetryOption { return func(d *Declaration) { d.Backoff = &pause } }
+func Backoff(pause time.Duration) RetryOption {
+	return func(d *Declaration) { d.Backoff = backoff.Constant(pause) }
+}
+
+// ExponentialBackoff doubles the pause after each attempt, from the first pause up to
+// the longest; see backoff.Exponential. It replaces Backoff.
+func ExponentialBackoff(first, longest time.Duration) RetryOption {
+	return func(d *Declaration) { d.Backoff = backoff.Exponential(first, longest) }
+}
 
 // Optional makes a deletion handler that does not hold the object for itself:
 // no finalizer is added for it, and it may miss the deletion.

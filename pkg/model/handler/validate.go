@@ -84,12 +84,10 @@ func (d *Declaration) validateLimits() {
 	if d.Timeout < 0 {
 		d.addProblem(fmt.Errorf("the timeout %s is negative", d.Timeout))
 	}
-	if d.Retries != nil && *d.Retries < 0 {
-		d.addProblem(fmt.Errorf("the number of retries %d is negative", *d.Retries))
+	if d.Retries != nil && *d.Retries < 1 {
+		d.addProblem(fmt.Errorf("kopf.Retries(%d) allows no attempt: the number includes the first attempt, so it must be at least 1", *d.Retries))
 	}
-	if d.Backoff != nil && *d.Backoff < 0 {
-		d.addProblem(fmt.Errorf("the backoff %s is negative", *d.Backoff))
-	}
+	d.addProblem(d.Backoff.Validate())
 }
 
 // validateTiming looks at what daemons and timers have beside the others.

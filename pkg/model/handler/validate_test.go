@@ -107,8 +107,18 @@ func TestRefusedOptions(t *testing.T) {
 		"a timeout before the begin": {
 			[]handler.UpdateOption{handler.Timeout(-time.Second)}, []string{"the timeout -1s is negative"},
 		},
+		"no attempt": {
+			[]handler.UpdateOption{handler.Retries(0)}, []string{"kopf.Retries(0) allows no attempt", "at least 1"},
+		},
 		"less than no attempts": {
-			[]handler.UpdateOption{handler.Retries(-1)}, []string{"the number of retries -1 is negative"},
+			[]handler.UpdateOption{handler.Retries(-1)}, []string{"kopf.Retries(-1) allows no attempt"},
+		},
+		"a growing pause from zero": {
+			[]handler.UpdateOption{handler.ExponentialBackoff(0, time.Minute)}, []string{"the first pause of the exponential backoff must be positive, not 0s"},
+		},
+		"a growing pause that cannot grow": {
+			[]handler.UpdateOption{handler.ExponentialBackoff(time.Hour, time.Minute)},
+			[]string{"the longest pause of the exponential backoff, 1m0s, is shorter than its first pause, 1h0m0s"},
 		},
 		"a pause into the past": {
 			[]handler.UpdateOption{handler.Backoff(-time.Minute)}, []string{"the backoff -1m0s is negative"},
@@ -118,7 +128,7 @@ func TestRefusedOptions(t *testing.T) {
 		},
 		"several mistakes, all at once": {
 			[]handler.UpdateOption{handler.ID(""), handler.Timeout(-1), handler.Retries(-1), handler.Labels(map[string]handler.Matcher{"": {}})},
-			[]string{"its id is empty", "the timeout", "retries", "empty label"},
+			[]string{"its id is empty", "the timeout", "kopf.Retries(-1)", "empty label"},
 		},
 	}
 	for name, test := range tests {
@@ -177,7 +187,7 @@ func TestRefusedFunctionsAndResources(t *testing.T) {
 
 // What Kubernetes cannot tell is nothing to refuse.
 func TestUnusualOptionsThatAreFine(t *testing.T) {
-	d, err := handler.Update(kex, change(doNothing), handler.Retries(0), handler.Backoff(0), handler.Timeout(0), handler.Field("spec"),
+	d, err := handler.Update(kex, change(doNothing), handler.Retries(1), handler.Backoff(0), handler.Timeout(0), handler.Field("spec"),
 		handler.ValueBefore(handler.Absent()), handler.ValueAfter(handler.Equal(nil)), handler.Labels(nil), handler.Annotations(map[string]handler.Matcher{}))
 	declared(t, d, err)
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -19,7 +19,7 @@ import (
 type Runner struct {
 	Logger logr.Logger
 	// Backoff is the pause after an error of a handler that declares none.
-	Backoff time.Duration
+	Backoff backoff.Backoff
 	// Prepare adds to the context what handlers find there, and returns the common part
 	// of their arguments.
 	Prepare func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator)

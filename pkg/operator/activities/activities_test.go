@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 )
@@ -33,7 +34,7 @@ func (l *log) note(text string) {
 
 func (l *log) runner() Runner {
 	l.begun = time.Now()
-	return Runner{Backoff: time.Minute, Prepare: func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator) {
+	return Runner{Backoff: backoff.Constant(time.Minute), Prepare: func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator) {
 		return ctx, handler.Operator{Logger: logger}
 	}}
 }

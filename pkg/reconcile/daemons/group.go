@@ -87,7 +87,7 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 		return nil
 	})
 	if err != nil {
-		delay = g.supervisor.backoffOf(d)
+		delay = g.supervisor.delayAfter(d, 0)
 		g.host.Report(ctx, d, failedOutcome(err, delay))
 	}
 	return max(0, delay)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -48,7 +49,7 @@ const (
 type Options struct {
 	// Backoff is the delay after a regular error of a handler that declares none. The
 	// default is settings.DefaultBackoff.
-	Backoff time.Duration
+	Backoff backoff.Backoff
 	// CancellationPolling is the interval between two warnings about a daemon that
 	// does not stop, if the daemon declares none. The default is
 	// settings.DefaultCancellationPolling.
@@ -56,9 +57,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Backoff == 0 {
-		o.Backoff = settings.DefaultBackoff
-	}
+	o.Backoff = o.Backoff.Or(backoff.Constant(settings.DefaultBackoff))
 	if o.CancellationPolling == 0 {
 		o.CancellationPolling = settings.DefaultCancellationPolling
 	}

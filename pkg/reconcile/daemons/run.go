@@ -57,7 +57,7 @@ func (r *run) finish(failure error) {
 // reportPanic turns a panic outside of the handler, such as one of the engine, into a
 // failure of the handler. It must not take the operator down.
 func (r *run) reportPanic(err error) execution.Outcome {
-	outcome := failedOutcome(err, r.worker.group.supervisor.backoffOf(r.worker.handler))
+	outcome := failedOutcome(err, r.worker.group.supervisor.delayAfter(r.worker.handler, r.attempt.Args.Retry))
 	r.worker.group.host.Report(r.workerCtx, r.worker.handler, outcome)
 	return outcome
 }

@@ -123,10 +123,8 @@ func (s *Supervisor) closeIfDone() {
 	}
 }
 
-// backoffOf returns the delay after a regular error of the handler.
-func (s *Supervisor) backoffOf(d *handler.Declaration) time.Duration {
-	if d.Backoff != nil {
-		return *d.Backoff
-	}
-	return s.options.Backoff
+// delayAfter returns the delay after a failed attempt of the handler, which follows this
+// many earlier ones.
+func (s *Supervisor) delayAfter(d *handler.Declaration, retry int) time.Duration {
+	return d.Backoff.Or(s.options.Backoff).Delay(retry)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
@@ -32,11 +33,12 @@ type Attempt struct {
 // yet.
 func (t *Attempt) Allowed() bool { return t.limitErr == nil }
 
-// Begin begins an attempt. The backoff applies to handlers that declare none. The
+// Begin begins an attempt. The standard backoff applies to handlers that declare
+// none. The
 // returned context is for the handler: it ends with the handler's timeout. The
 // caller calls the handler if the attempt is Allowed, and calls End in any case.
-func (a *Attempts) Begin(ctx context.Context, d *handler.Declaration, backoff time.Duration) (context.Context, Attempt) {
-	t := Attempt{limits: limitsOf(d, backoff)}
+func (a *Attempts) Begin(ctx context.Context, d *handler.Declaration, standard backoff.Backoff) (context.Context, Attempt) {
+	t := Attempt{limits: limitsOf(d, standard)}
 	t.Args = handler.Attempt{Retry: a.retries, Started: a.started, Now: now()}
 	if a.started.IsZero() {
 		a.started, t.Args.Started = t.Args.Now, t.Args.Now
@@ -61,10 +63,10 @@ func (a *Attempts) End(ctx context.Context, t *Attempt, result any, err error) O
 }
 
 // Try makes one attempt: it calls Begin, the handler if allowed, and End.
-func (a *Attempts) Try(ctx context.Context, d *handler.Declaration, backoff time.Duration,
+func (a *Attempts) Try(ctx context.Context, d *handler.Declaration, standard backoff.Backoff,
 	call func(ctx context.Context, args handler.Attempt) (any, error),
 ) Outcome {
-	ctx, attempt := a.Begin(ctx, d, backoff)
+	ctx, attempt := a.Begin(ctx, d, standard)
 	var result any
 	var err error
 	if attempt.Allowed() {

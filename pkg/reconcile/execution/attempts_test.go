@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
@@ -47,11 +48,6 @@ func TestAttemptsAreCounted(t *testing.T) {
 				"10s attempt 1 after 10s: failed, handler a has used up its 2 attempts: network",
 			},
 		},
-		"no attempts are allowed": {
-			options{handler.Retries(0)},
-			[]error{nil},
-			[]string{"0s failed, handler a has used up its 0 attempts"},
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +56,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 				d := w.handler("a", nothing, test.options...)
 				for _, err := range test.errs {
 					text := ""
-					outcome := attempts.Try(t.Context(), d, time.Minute, func(_ context.Context, a handler.Attempt) (any, error) {
+					outcome := attempts.Try(t.Context(), d, backoff.Constant(time.Minute), func(_ context.Context, a handler.Attempt) (any, error) {
 						text = fmt.Sprintf("attempt %d after %s: ", a.Retry, a.Now.Sub(a.Started))
 						return "result", err
 					})
@@ -84,7 +80,7 @@ func TestTimeoutCountsFromTheFirstAttempt(t *testing.T) {
 		d := (&world{t: t}).handler("a", nothing, handler.Timeout(30*time.Second))
 		var attempts execution.Attempts
 		began := time.Now()
-		outcome := attempts.Try(t.Context(), d, time.Minute, func(ctx context.Context, _ handler.Attempt) (any, error) {
+		outcome := attempts.Try(t.Context(), d, backoff.Constant(time.Minute), func(ctx context.Context, _ handler.Attempt) (any, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
@@ -92,7 +88,7 @@ func TestTimeoutCountsFromTheFirstAttempt(t *testing.T) {
 		if !outcome.Final || !errors.As(outcome.Err, &timeout) || time.Since(began) != 30*time.Second {
 			t.Errorf("got %+v after %s", outcome, time.Since(began))
 		}
-		ctx, attempt := attempts.Begin(t.Context(), d, 0)
+		ctx, attempt := attempts.Begin(t.Context(), d, backoff.Constant(0))
 		if ctx.Err() != nil || !attempt.Allowed() {
 			t.Error("the timeout does not start again after the final attempt")
 		}

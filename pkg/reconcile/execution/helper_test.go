@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -28,6 +29,7 @@ type world struct {
 	reason    cause.Reason
 	lifecycle lifecycles.Lifecycle
 	before    func(ctx context.Context) error
+	backoff   backoff.Backoff
 	stored    map[string]*storage.Record
 	began     time.Time
 	// log lists what has happened, with the seconds since the start.
@@ -38,7 +40,7 @@ type world struct {
 func inBubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(t, &world{t: t, reason: cause.Create, lifecycle: lifecycles.AllAtOnce, stored: map[string]*storage.Record{}, began: time.Now()})
+		test(t, &world{t: t, reason: cause.Create, lifecycle: lifecycles.AllAtOnce, backoff: backoff.Constant(time.Minute), stored: map[string]*storage.Record{}, began: time.Now()})
 	})
 }
 
@@ -64,7 +66,7 @@ func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution
 	}
 	runner := &execution.Runner{
 		Cause: &handler.Cause{Reason: w.reason}, Progress: progress,
-		Lifecycle: w.lifecycle, Backoff: time.Minute,
+		Lifecycle: w.lifecycle, Backoff: w.backoff,
 		BeforeAttempt: func(ctx context.Context) error {
 			if w.before != nil {
 				return w.before(ctx)

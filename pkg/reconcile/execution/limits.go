@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
@@ -29,16 +30,13 @@ type limits struct {
 	mode    handler.ErrorsMode
 	timeout time.Duration
 	retries *int
-	backoff time.Duration
+	backoff backoff.Backoff
 }
 
-// limitsOf returns the limits of a handler. The backoff applies if the handler
-// declares none.
-func limitsOf(d *handler.Declaration, backoff time.Duration) limits {
-	if d.Backoff != nil {
-		backoff = *d.Backoff
-	}
-	return limits{d.ID, d.Errors, d.Timeout, d.Retries, backoff}
+// limitsOf returns the limits of a handler. The standard backoff applies if the
+// handler declares none.
+func limitsOf(d *handler.Declaration, standard backoff.Backoff) limits {
+	return limits{d.ID, d.Errors, d.Timeout, d.Retries, d.Backoff.Or(standard)}
 }
 
 // exceeded returns an error if a limit rules out another attempt, after this many
@@ -80,7 +78,7 @@ func (l limits) withTimeout(ctx context.Context, a handler.Attempt) (context.Con
 // evaluate returns the outcome of a call that was made with the context.
 func (l limits) evaluate(ctx context.Context, a handler.Attempt, result any, err error) Outcome {
 	took := now().Sub(a.Now)
-	outcome := l.classify(err)
+	outcome := l.classify(a.Retry, err)
 	outcome.Called = true
 	if outcome.Succeeded() {
 		outcome.Result = result
@@ -91,8 +89,9 @@ func (l limits) evaluate(ctx context.Context, a handler.Attempt, result any, err
 	return outcome
 }
 
-// classify decides by the error of a call what happens next.
-func (l limits) classify(err error) Outcome {
+// classify decides by the error of a call, which follows this many earlier ones, what
+// happens next.
+func (l limits) classify(retry int, err error) Outcome {
 	var temporary *handler.TemporaryError
 	var children *handler.SubhandlersError
 	switch {
@@ -109,7 +108,7 @@ func (l limits) classify(err error) Outcome {
 	case l.mode == handler.ErrorsPermanent:
 		return Outcome{Final: true, Err: err}
 	default:
-		return Outcome{Err: err, Delay: l.backoff}
+		return Outcome{Err: err, Delay: l.backoff.Delay(retry)}
 	}
 }
 

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
+	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 var errNetwork = errors.New("network")
@@ -95,9 +98,6 @@ func TestOutcomesOfAttempts(t *testing.T) {
 		"the last attempt may succeed": {
 			failing(1, errNetwork), options{handler.Retries(2)}, []string{"0s a: again in 1m0s, network", "60s a: succeeded"},
 		},
-		"no attempts are allowed": {
-			failing(0, nil), options{handler.Retries(0)}, []string{"0s a: failed, handler a has used up its 0 attempts"},
-		},
 		"a next attempt after the timeout is not waited for": {
 			failing(9, errNetwork),
 			options{handler.Timeout(90 * time.Second)},
@@ -151,6 +151,62 @@ func TestOutcomesOfAttempts(t *testing.T) {
 			inBubble(t, func(_ *testing.T, w *world) {
 				w.cycle(w.handler("a", test.fn, test.options...))
 				w.expect(test.want...)
+			})
+		})
+	}
+}
+
+// A new version of the operator can allow fewer attempts than there were already.
+func TestAHandlerThatHasUsedUpItsAttemptsIsNotCalled(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.stored["a"] = &storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 2}
+		w.cycle(w.handler("a", func(context.Context, *handler.Change) error { t.Error("called"); return nil }, handler.Retries(1)))
+		w.expect("0s a: failed, handler a has used up its 1 attempts")
+	})
+}
+
+// Chance shortens the pauses by up to a fifth.
+func TestPausesGrow(t *testing.T) {
+	tests := map[string]struct {
+		stored   int // attempts before the operator started
+		declared []handler.CreateOption
+		standard backoff.Backoff
+		want     []time.Duration // the longest possible pauses
+	}{
+		"as the handler declares": {
+			0,
+			[]handler.CreateOption{handler.ExponentialBackoff(time.Second, 5*time.Second)},
+			backoff.Constant(time.Hour),
+			[]time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 5 * time.Second, 5 * time.Second},
+		},
+		"as the settings say": {
+			0, nil, backoff.Exponential(time.Minute, time.Hour), []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute},
+		},
+		"after a restart from where they were": {
+			3, nil, backoff.Exponential(time.Second, time.Hour), []time.Duration{8 * time.Second, 16 * time.Second},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				w.backoff = test.standard
+				if test.stored > 0 {
+					w.stored["a"] = &storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: test.stored}
+				}
+				var calls []time.Time
+				fail := failing(len(test.want), errNetwork)
+				w.cycle(w.handler("a", func(ctx context.Context, c *handler.Change) error {
+					calls = append(calls, time.Now())
+					return fail(ctx, c)
+				}, test.declared...))
+				if len(calls) != len(test.want)+1 {
+					t.Fatalf("got %d calls", len(calls))
+				}
+				for i, want := range test.want {
+					if got := calls[i+1].Sub(calls[i]); got > want || got < want*4/5 {
+						t.Errorf("pause %d: got %s, want at most %s, and four fifths of it at least", i, got, want)
+					}
+				}
 			})
 		})
 	}

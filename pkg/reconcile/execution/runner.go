@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -40,7 +40,7 @@ type Runner struct {
 	Cause     *handler.Cause
 	Progress  *Progress
 	Lifecycle lifecycles.Lifecycle
-	Backoff   time.Duration // of handlers that declare none
+	Backoff   backoff.Backoff // of handlers that declare none
 
 	// BeforeAttempt is called before every attempt with the context of the run, while
 	// Edits holds the edits of all earlier attempts. An error ends the run.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -21,7 +22,7 @@ type Config struct {
 	Handlers registry.Handlers
 	// Backoff is the delay after a regular error of a function whose errors are
 	// temporary and that declares no backoff. The default is settings.DefaultBackoff.
-	Backoff time.Duration
+	Backoff backoff.Backoff
 	// Prepare returns the context of one call, and the CallContext for its arguments.
 	// The logger of the CallContext names the object and the handler.
 	Prepare func(ctx context.Context, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext)
@@ -58,9 +59,7 @@ type failure struct {
 // New returns an Indexer. It has no goroutine of its own.
 func New(config Config) *Indexer {
 	config.Handlers = config.Handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnIndex })
-	if config.Backoff == 0 {
-		config.Backoff = settings.DefaultBackoff
-	}
+	config.Backoff = config.Backoff.Or(backoff.Constant(settings.DefaultBackoff))
 	return &Indexer{Config: config, failing: map[entry]*failure{}}
 }
 

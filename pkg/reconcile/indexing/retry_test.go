@@ -102,7 +102,6 @@ func TestLimits(t *testing.T) {
 			[]string{"0s one a #0 after 0s", "10s one a #1 after 10s", "20s one a #2 after 20s"},
 			"handler values has timed out after 25s: broken",
 		},
-		"no attempts": {handler.Retries(0), nil, "handler values has used up its 0 attempts"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -144,8 +145,8 @@ var mistakes = map[string]struct {
 	"a negative timeout": {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Timeout(-time.Second)) }, "the timeout -1s is negative",
 	},
-	"a negative number of retries": {
-		func(r *kopf.Registry) { r.OnDelete(examples, named, kopf.Retries(-1)) }, "the number of retries -1 is negative",
+	"no attempt": {
+		func(r *kopf.Registry) { r.OnDelete(examples, named, kopf.Retries(0)) }, "kopf.Retries(0) allows no attempt",
 	},
 	"a negative backoff": {
 		func(r *kopf.Registry) { r.OnResume(examples, named, kopf.Backoff(-time.Second)) }, "the backoff -1s is negative",
@@ -202,7 +203,9 @@ func TestMistakesInSettingsAreFoundBeforeAnythingIsStarted(t *testing.T) {
 				s.Persistence.Progress = storage.StatusProgress{Field: object.Path{"metadata", "x"}}
 			}, "settings.Persistence.Progress: the field",
 		},
-		"a negative backoff":      {func(s *kopf.Settings) { s.Execution.Backoff = -1 }, "settings.Execution.Backoff is negative"},
+		"a negative backoff": {
+			func(s *kopf.Settings) { s.Execution.Backoff = backoff.Constant(-1) }, "settings.Execution.Backoff: the backoff -1ns is negative",
+		},
 		"a negative grace period": {func(s *kopf.Settings) { s.Execution.GracePeriod = -1 }, "settings.Execution.GracePeriod is negative"},
 		"a negative pause":        {func(s *kopf.Settings) { s.Queueing.ErrorDelays = []time.Duration{-1} }, "settings.Queueing.ErrorDelays has a negative pause"},
 		"an empty namespace":      {func(s *kopf.Settings) { s.Scope.Namespaces = []string{""} }, "settings.Scope.Namespaces has an empty name"},

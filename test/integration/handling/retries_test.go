@@ -8,6 +8,7 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -36,7 +37,9 @@ var errBroken = errors.New("broken")
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	const succeeded, failed = "Normal HandlerSucceeded: Handler create succeeded.", "Warning HandlerFailed: Handler create failed permanently: "
-	limit := func(options *kopf.Options) { options.Settings.Execution.Backoff = 20 * time.Millisecond }
+	limit := func(options *kopf.Options) {
+		options.Settings.Execution.Backoff = backoff.Constant(20 * time.Millisecond)
+	}
 	tests := map[string]struct {
 		handler kopf.ChangeFunc
 		options []kopf.CreateOption
@@ -79,8 +82,11 @@ func TestFailures(t *testing.T) {
 			1,
 			failed + "handler create has used up its 1 attempts: broken",
 		},
-		"a handler without attempts is not called": {
-			succeed, []kopf.CreateOption{kopf.Retries(0)}, 0, failed + "handler create has used up its 0 attempts",
+		"a regular error is retried after a growing backoff": {
+			fail(errBroken),
+			[]kopf.CreateOption{kopf.Retries(4), kopf.ExponentialBackoff(10*time.Millisecond, 20*time.Millisecond)},
+			4,
+			failed + "handler create has used up its 4 attempts: broken",
 		},
 		"a pause that is longer than the timeout is not waited for": {
 			fail(kopf.Temporary(errNotYet, long)),
