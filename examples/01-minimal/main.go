@@ -1,4 +1,4 @@
-// The smallest operator: it says hello to every new object.
+// This is the smallest operator: it greets every new object.
 package main
 
 import (

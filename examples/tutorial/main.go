@@ -1,5 +1,6 @@
-// The operator of the tutorial (docs/tutorial.md): an EphemeralVolumeClaim gets a
-// PersistentVolumeClaim, which follows its size and its labels, and goes with it.
+// This is the operator of the tutorial (docs/tutorial.md). It creates a
+// PersistentVolumeClaim for every EphemeralVolumeClaim, and keeps its size and labels up
+// to date. Kubernetes deletes both together.
 package main
 
 import (
@@ -20,7 +21,7 @@ func createFn(ctx context.Context, c *kopf.Change) error {
 	if err := kopf.Adopt(ctx, pvc); err != nil {
 		return err
 	}
-	// It exists already if an earlier attempt was interrupted after this.
+	// The PVC exists already if an earlier attempt was interrupted after this call.
 	if err := client.IgnoreAlreadyExists(c.Client().Create(ctx, pvc)); err != nil {
 		return err
 	}
@@ -39,12 +40,12 @@ func updateFn(ctx context.Context, c *kopf.Change) error {
 
 func relabel(ctx context.Context, c *kopf.Change) error {
 	if c.Reason() == kopf.ReasonCreate {
-		return nil // createFn has passed the labels on: Adopt does that too
+		return nil // createFn has set the labels: Adopt copies them
 	}
 	c.Logger().Info("The labels have changed.", "diff", c.Diff().String())
 	labels := map[string]any{}
 	for _, key := range c.Old().View().Keys() {
-		labels[key] = nil // in a patch, null removes; what is there still, follows
+		labels[key] = nil // null removes a label; those that still exist are added below
 	}
 	maps.Copy(labels, c.New().View().Map())
 	return patchPVC(ctx, c, map[string]any{"metadata": map[string]any{"labels": labels}})

@@ -34,11 +34,11 @@ func newPVC(name string, size resource.Quantity) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// patchPVC changes the PVC whose name createFn has left in the status.
+// patchPVC changes the PVC whose name createFn stored in the status.
 func patchPVC(ctx context.Context, c *kopf.Change, patch map[string]any) error {
 	name, ok := c.Status().String("createFn", "pvc-name")
 	if !ok {
-		return kopf.Permanent(errors.New("there is no PVC, for the creation has failed: create the object anew"))
+		return kopf.Permanent(errors.New("there is no PVC because the creation failed: delete the object and create it again"))
 	}
 	data, err := json.Marshal(patch)
 	if err != nil {

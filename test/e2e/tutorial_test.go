@@ -41,7 +41,7 @@ func testTutorial(t *testing.T, e *example) {
 		`Warning HandlerFailed: Handler createFn failed permanently: spec.size must be a size such as 1Gi; it is ""`))
 	merge(t, sizeless, `{"spec":{"size":"1G"}}`)
 	g.Eventually(cluster.Events(sizeless)).Should(gomega.ContainElement(
-		"Warning HandlerFailed: Handler updateFn/spec.size failed permanently: there is no PVC, for the creation has failed: create the object anew"))
+		"Warning HandlerFailed: Handler updateFn/spec.size failed permanently: there is no PVC because the creation failed: delete the object and create it again"))
 
 	// A PVC that is not bound cannot grow: the handler is called again later on.
 	labelled := e.variant(t, `{"metadata":{"name":"labelled","labels":{"owner":"me"}}}`)
