@@ -1,5 +1,5 @@
 // Package lifecycles decides which handlers run in one pass over an object, and in
-// which order: the values of Settings.Execution.Lifecycle.
+// which order. Set one of its functions in Settings.Execution.Lifecycle.
 //
 //	options.Settings.Execution.Lifecycle = lifecycles.OneByOne
 //
@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// Due is a handler whose turn it is, with the number of its attempts so far.
+// Due is a handler that is due, with the number of its attempts so far.
 type Due struct {
 	*handler.Declaration
 	Retries int
@@ -23,30 +23,31 @@ type Due struct {
 
 // Lifecycle chooses which of the due handlers are called in one pass over an
 // object, and in which order. It gets them in the order of their declaration,
-// and must not add others. What it leaves out is due in the next pass, at once.
+// and must not add others. Handlers that it omits are due in the next pass, which
+// follows at once.
 //
 // Specification: kopf.set_default_lifecycle.
 type Lifecycle func(due []Due) []Due
 
-// AllAtOnce calls all of them in order; this is the default. It costs one write
-// for all where the others cost one for each.
+// AllAtOnce calls all due handlers in order. This is the default. It needs one write for
+// all of them; the other functions, except Shuffled, need one write for each.
 func AllAtOnce(due []Due) []Due { return due }
 
-// OneByOne calls the first one.
+// OneByOne calls the first handler.
 func OneByOne(due []Due) []Due { return due[:min(1, len(due))] }
 
-// Randomized calls one of them by chance.
+// Randomized calls one handler, chosen at random.
 func Randomized(due []Due) []Due { return OneByOne(Shuffled(due)) }
 
-// Shuffled calls all of them in a random order.
+// Shuffled calls all due handlers in a random order.
 func Shuffled(due []Due) []Due {
 	shuffled := slices.Clone(due)
 	rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	return shuffled
 }
 
-// AsSoonAsPossible calls the one with the fewest attempts, so that a failing
-// handler does not keep the others waiting.
+// AsSoonAsPossible calls the handler with the fewest attempts, so that a failing
+// handler does not delay the others.
 func AsSoonAsPossible(due []Due) []Due {
 	sorted := slices.Clone(due)
 	slices.SortStableFunc(sorted, func(a, b Due) int { return a.Retries - b.Retries })

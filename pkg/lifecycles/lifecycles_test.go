@@ -12,7 +12,7 @@ func TestLifecycles(t *testing.T) {
 	tests := map[string]struct {
 		lifecycle lifecycles.Lifecycle
 		due       []lifecycles.Due
-		want      []int // the numbers of retries, which tell them apart here
+		want      []int // the numbers of retries, which identify the handlers
 	}{
 		"all at once":                     {lifecycles.AllAtOnce, three, []int{2, 0, 1}},
 		"one by one":                      {lifecycles.OneByOne, three, []int{2}},
@@ -32,17 +32,17 @@ func TestLifecycles(t *testing.T) {
 		})
 	}
 	if got := retries(three); !slices.Equal(got, []int{2, 0, 1}) {
-		t.Errorf("the list of those that are due became %v", got)
+		t.Errorf("the function has changed its argument to %v", got)
 	}
 }
 
-func TestLifecyclesByChanceLeaveNobodyOut(t *testing.T) {
+func TestRandomLifecyclesOmitNoHandler(t *testing.T) {
 	five := []lifecycles.Due{{Retries: 0}, {Retries: 1}, {Retries: 2}, {Retries: 3}, {Retries: 4}}
 	first := map[int]bool{}
 	for range 1000 {
 		one := lifecycles.Randomized(five)
 		if len(one) != 1 {
-			t.Fatalf("got %d of them", len(one))
+			t.Fatalf("got %d handlers", len(one))
 		}
 		first[one[0].Retries] = true
 		if all := retries(lifecycles.Shuffled(five)); !slices.Equal(slices.Sorted(slices.Values(all)), retries(five)) {

@@ -13,8 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// outage sends a request every tenth of a second, all of which must fail as not
-// authorized.
+// outage sends a request every tenth of a second, and expects that all fail as
+// unauthorized.
 func (o *operator) outage(t *testing.T, g *gomega.WithT, length time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(length); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -23,7 +23,7 @@ func (o *operator) outage(t *testing.T, g *gomega.WithT, length time.Duration) {
 	}
 }
 
-func TestRejectedCredentialsAreNotTakenAgain(t *testing.T) {
+func TestRejectedCredentialsAreNotUsedForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("same")
 		o := start(t, one(s.grant("same")))
@@ -35,22 +35,22 @@ func TestRejectedCredentialsAreNotTakenAgain(t *testing.T) {
 		g.Expect(o.Check()).To(gomega.MatchError(errors.Unwrap(err)))
 		g.Expect(s.requests()).To(gomega.HaveLen(2))
 		o.outage(t, g, 50*time.Second)
-		g.Expect(s.requests()).To(gomega.HaveLen(2), "the API server is not bothered")
+		g.Expect(s.requests()).To(gomega.HaveLen(2), "further requests are sent")
 		g.Expect(o.handlers.logins()).To(gomega.BeNumerically("<=", 8))
 	})
 }
 
-func TestLoginsThatAreOfNoUseBecomeRare(t *testing.T) {
+func TestUselessLoginsBecomeRare(t *testing.T) {
 	fresh := make([]offer, 1000)
 	s := newServer()
 	for i := range fresh {
 		fresh[i] = one(s.grant(fmt.Sprint("bad", i)))
 	}
 	tests := map[string][]offer{
-		"the same credentials":      {one(s.grant("bad"))},
-		"others, and no good ones":  fresh,
-		"nothing but the first one": {one(s.grant("bad")), {}},
-		"errors":                    {one(s.grant("bad")), {err: errors.New("no luck")}},
+		"the same credentials":            {one(s.grant("bad"))},
+		"other credentials, all rejected": fresh,
+		"no credentials after the first":  {one(s.grant("bad")), {}},
+		"errors":                          {one(s.grant("bad")), {err: errors.New("no luck")}},
 	}
 	for name, offers := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func failures(o *operator) []string {
 	return found
 }
 
-func TestAnAPIServerThatWasWrongIsBelievedAgain(t *testing.T) {
+func TestRejectedCredentialsAreTriedAgainLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("same")
 		o := start(t, one(s.grant("same")))
@@ -91,12 +91,12 @@ func TestAnAPIServerThatWasWrongIsBelievedAgain(t *testing.T) {
 		s.accept()
 		before := o.handlers.logins()
 		o.outage(t, g, 10*time.Second)
-		g.Expect(o.handlers.logins()).To(gomega.Equal(before+4), "a success has made the pauses short again")
+		g.Expect(o.handlers.logins()).To(gomega.Equal(before+4), "a success makes the delays short again")
 		g.Expect(failures(o)).To(gomega.HaveLen(2))
 	})
 }
 
-func TestNewCredentialsAreTakenAtTheNextLogin(t *testing.T) {
+func TestTheNextLoginUsesNewCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("old")
 		o := start(t, one(s.grant("old")), one(s.grant("old")), one(s.grant("new")))
@@ -109,7 +109,7 @@ func TestNewCredentialsAreTakenAtTheNextLogin(t *testing.T) {
 	})
 }
 
-func TestA401OfAnotherServerCostsNoLogin(t *testing.T) {
+func TestA401FromAnotherServerCausesNoLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("token")
 		s.answer = func(request *http.Request) int {
@@ -143,7 +143,7 @@ func TestCredentialsThatRenewThemselvesAreUsedAgain(t *testing.T) {
 	})
 }
 
-func TestA401IsConfirmedByAnythingButAnAnswer(t *testing.T) {
+func TestA401IsConfirmedByEveryResponseExceptSuccess(t *testing.T) {
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadGateway} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestA401IsConfirmedByAnythingButAnAnswer(t *testing.T) {
 	}
 }
 
-func TestARequestWithItsOwnCredentialsIsNotJudged(t *testing.T) {
+func TestARequestWithItsOwnCredentialsIsNotVerified(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer()
 		o := start(t, one(s.grant("token")))
@@ -186,6 +186,6 @@ func TestARequestWithItsOwnCredentialsIsNotJudged(t *testing.T) {
 		s.accept("somebody")
 		g.Expect(send()).To(gomega.Equal(http.StatusOK))
 		o.outage(t, g, time.Second/2)
-		g.Expect(o.handlers.logins()).To(gomega.Equal(1), "it was no success of the login")
+		g.Expect(o.handlers.logins()).To(gomega.Equal(1), "it is not a success of the login")
 	})
 }

@@ -22,7 +22,7 @@ import (
 
 const secret = "s3cr3t"
 
-// leaky has the secret wherever credentials can be.
+// leaky returns a connection with the secret in every field that can hold credentials.
 func leaky() *Connection {
 	return &Connection{Config: &rest.Config{
 		Host:     "https://" + secret + ":" + secret + "@cluster.test/prefix",
@@ -67,7 +67,7 @@ func TestNoCredentialIsShown(t *testing.T) {
 	})
 }
 
-func TestTheAnswerDoesNotLeadToTheCredentials(t *testing.T) {
+func TestAResponseDoesNotExposeTheCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer(secret)
 		o := start(t, one(s.grant(secret)))
@@ -78,14 +78,14 @@ func TestTheAnswerDoesNotLeadToTheCredentials(t *testing.T) {
 	})
 }
 
-func TestAConnectionTellsWhereItLeads(t *testing.T) {
+func TestAConnectionPrintsItsAddress(t *testing.T) {
 	g := gomega.NewWithT(t)
 	c := Connection{Config: leaky().Config, Expires: time.Unix(0, 0), Priority: 5}
 	g.Expect(c.String()).To(gomega.Equal("connection to https://cluster.test/prefix, priority 5, expires 1970-01-01T00:00:00Z"))
 	g.Expect(fmt.Sprint(Connection{}, &Connection{})).To(gomega.Equal("connection to nowhere, priority 0 connection to nowhere, priority 0"))
 }
 
-func TestUntilWhenAConnectionIsUsed(t *testing.T) {
+func TestAConnectionIsReplacedShortlyBeforeItExpires(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	tests := map[string]struct{ life, used time.Duration }{
 		"a long life":  {time.Hour, time.Hour - 10*time.Second},
@@ -101,11 +101,11 @@ func TestUntilWhenAConnectionIsUsed(t *testing.T) {
 		})
 	}
 	if _, err := usableUntil(now, now); err == nil {
-		t.Error("what has expired is not used")
+		t.Error("an expired connection is usable")
 	}
 }
 
-func TestTheSameCredentialsAreRecognised(t *testing.T) {
+func TestFingerprintsIdentifyCredentials(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	write := func(content string) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -123,18 +123,18 @@ func TestTheSameCredentialsAreRecognised(t *testing.T) {
 		change func(*rest.Config)
 		same   bool
 	}{
-		"nothing else":                 {func(*rest.Config) {}, true},
-		"another rate":                 {func(c *rest.Config) { c.QPS = 5 }, true},
-		"another host":                 {func(c *rest.Config) { c.Host = "other" }, false},
-		"another user":                 {func(c *rest.Config) { c.Username = "other" }, false},
-		"another password":             {func(c *rest.Config) { c.Password = "other" }, false},
-		"another command":              {func(c *rest.Config) { c.ExecProvider.Env[0].Value = "c" }, false},
-		"another impersonation":        {func(c *rest.Config) { c.Impersonate.Groups = []string{"group"} }, false},
-		"another certificate":          {func(c *rest.Config) { c.CertData = []byte("cert") }, false},
-		"another content of the file":  {func(*rest.Config) { write("second") }, false},
-		"something that is a function": {func(c *rest.Config) { c.Wrap(func(next http.RoundTripper) http.RoundTripper { return next }) }, false},
-		"another transport":            {func(c *rest.Config) { c.Transport = newServer() }, false},
-		"a transport of no identity":   {func(c *rest.Config) { c.Transport = roundTripper(nil) }, false},
+		"nothing else":                        {func(*rest.Config) {}, true},
+		"another rate":                        {func(c *rest.Config) { c.QPS = 5 }, true},
+		"another host":                        {func(c *rest.Config) { c.Host = "other" }, false},
+		"another user":                        {func(c *rest.Config) { c.Username = "other" }, false},
+		"another password":                    {func(c *rest.Config) { c.Password = "other" }, false},
+		"another command":                     {func(c *rest.Config) { c.ExecProvider.Env[0].Value = "c" }, false},
+		"another impersonation":               {func(c *rest.Config) { c.Impersonate.Groups = []string{"group"} }, false},
+		"another certificate":                 {func(c *rest.Config) { c.CertData = []byte("cert") }, false},
+		"another content of the file":         {func(*rest.Config) { write("second") }, false},
+		"a function":                          {func(c *rest.Config) { c.Wrap(func(next http.RoundTripper) http.RoundTripper { return next }) }, false},
+		"another transport":                   {func(c *rest.Config) { c.Transport = newServer() }, false},
+		"a transport that cannot be compared": {func(c *rest.Config) { c.Transport = roundTripper(nil) }, false},
 	}
 	seed := maphash.MakeSeed()
 	for name, test := range tests {
@@ -156,7 +156,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) {
 	if f == nil {
-		return nil, errors.New("nobody is there")
+		return nil, errors.New("there is no transport")
 	}
 	return f(sent)
 }

@@ -64,7 +64,7 @@ func TestConcurrentRequestsLogInOnce(t *testing.T) {
 	})
 }
 
-func TestWhatIsIdleIsClosed(t *testing.T) {
+func TestIdleConnectionsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, rejected, expired, last := gomega.NewWithT(t), newServer("token"), newServer("token"), newServer("token")
 		second := expired.grant("token")
@@ -114,7 +114,7 @@ func TestOtherHandlersAreTriedInTheOrderOfPriorityBeforeANewLogin(t *testing.T) 
 	})
 }
 
-func TestAnExpiredConnectionGivesWayToAnother(t *testing.T) {
+func TestAnExpiredConnectionIsReplacedByAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("short", "long")
 		short, long := s.grant("short"), s.grant("long")
@@ -128,7 +128,7 @@ func TestAnExpiredConnectionGivesWayToAnother(t *testing.T) {
 	})
 }
 
-func TestAFirstLoginThatFails(t *testing.T) {
+func TestNewFailsWithoutAUsableConnection(t *testing.T) {
 	s, cause := newServer("token"), errors.New("no luck")
 	expired := s.grant("token")
 	expired.Expires = time.Unix(1, 0)
@@ -136,12 +136,12 @@ func TestAFirstLoginThatFails(t *testing.T) {
 		offer offer
 		want  string
 	}{
-		"an error":               {offer{err: cause}, "no luck"},
-		"nothing at all":         {offer{}, "no login handler has returned a connection"},
-		"handlers that pass":     {offer{connections: map[string]*Connection{"a": nil}}, "no login handler has returned a connection"},
-		"no configuration":       {one(&Connection{}), `of the login handler "handler" cannot be used: Config is missing`},
-		"what has expired":       {one(expired), "it expired at 1970-01-01T00:00:01Z"},
-		"a mistake and an error": {offer{map[string]*Connection{"a": {}}, cause}, "Config is missing\nno luck"},
+		"an error":                      {offer{err: cause}, "no luck"},
+		"nothing at all":                {offer{}, "no login handler has returned a connection"},
+		"handlers without a connection": {offer{connections: map[string]*Connection{"a": nil}}, "no login handler has returned a connection"},
+		"no configuration":              {one(&Connection{}), `of the login handler "handler" cannot be used: Config is missing`},
+		"an expired connection":         {one(expired), "it expired at 1970-01-01T00:00:01Z"},
+		"a mistake and an error":        {offer{map[string]*Connection{"a": {}}, cause}, "Config is missing\nno luck"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestAFirstLoginThatFails(t *testing.T) {
 	}
 }
 
-func TestAFirstLoginIsInterrupted(t *testing.T) {
+func TestTheContextInterruptsTheFirstLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, h := gomega.NewWithT(t), &handlers{offers: []offer{{}}, delay: time.Hour}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -173,7 +173,7 @@ func TestOneOfSeveralConnectionsIsEnough(t *testing.T) {
 	})
 }
 
-func TestARequestThatIsCancelledDoesNotWaitForTheLogin(t *testing.T) {
+func TestACanceledRequestDoesNotWaitForTheLogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("old")
 		o := start(t, one(s.grant("old")), one(s.grant("new")))
@@ -184,12 +184,12 @@ func TestARequestThatIsCancelledDoesNotWaitForTheLogin(t *testing.T) {
 		defer cancel()
 		_, err := o.get(ctx, "/")
 		g.Expect(err).To(gomega.MatchError(context.DeadlineExceeded))
-		o.served(g, "/") // by the login that has begun before
+		o.served(g, "/") // the earlier login completes
 		g.Expect(o.handlers.logins()).To(gomega.Equal(2))
 	})
 }
 
-func TestAfterTheEndNothingIsSent(t *testing.T) {
+func TestNothingIsSentAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := gomega.NewWithT(t), newServer("old")
 		o := start(t, one(s.grant("old")), one(s.grant("new")))

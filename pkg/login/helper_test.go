@@ -17,15 +17,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// server is an API server without a network. It answers at once, or after a while.
+// server is an API server without a network. It responds after the delay.
 type server struct {
 	mu            sync.Mutex
-	tokens        []string // that it accepts
-	seen          []string // "method path token body", without the questions of judges
+	tokens        []string // the accepted tokens
+	seen          []string // "method path token body", without verifications
 	verifications int
-	closed        int // how often idle connections were
+	closed        int // how often idle connections were closed
 	delay         time.Duration
-	answer        func(*http.Request) int // a status, for who is accepted; zero: 200
+	answer        func(*http.Request) int // the status for accepted requests; nil: 200
 }
 
 func newServer(tokens ...string) *server { return &server{tokens: tokens} }
@@ -60,7 +60,7 @@ func (s *server) CloseIdleConnections() {
 	s.closed++
 }
 
-// accept changes the tokens that are accepted.
+// accept replaces the accepted tokens.
 func (s *server) accept(tokens ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,13 +73,13 @@ func (s *server) requests() []string {
 	return slices.Clone(s.seen)
 }
 
-// grant is a connection to the server.
+// grant returns a connection to the server.
 func (s *server) grant(token string) *Connection {
 	return &Connection{Config: &rest.Config{Host: "https://cluster.test", BearerToken: token, Transport: s}}
 }
 
-// handlers are login handlers that return one set of connections after the other,
-// and the last one again and again.
+// handlers are login handlers. Each call returns the next offer, and further calls return
+// the last one.
 type handlers struct {
 	mu     sync.Mutex
 	offers []offer
@@ -113,7 +113,7 @@ func (h *handlers) logins() int {
 	return h.calls
 }
 
-// operator is a vault, and the client of an operator that uses it.
+// operator has credentials, and a client that uses them.
 type operator struct {
 	*Credentials
 	handlers *handlers
@@ -137,7 +137,7 @@ func start(t *testing.T, offers ...offer) *operator {
 	return o
 }
 
-// logger takes all levels.
+// logger returns a logger that records all levels.
 func (o *operator) logger() logr.Logger {
 	return funcr.New(func(_, line string) {
 		o.mu.Lock()
@@ -152,7 +152,7 @@ func (o *operator) logLines() []string {
 	return slices.Clone(o.log)
 }
 
-// get returns the status of an answer.
+// get returns the status of a response.
 func (o *operator) get(ctx context.Context, path string) (int, error) {
 	return o.do(ctx, http.MethodGet, path, nil)
 }
@@ -169,7 +169,7 @@ func (o *operator) do(ctx context.Context, method, path string, body io.Reader) 
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// served expects that a request is answered well.
+// served expects that a request succeeds.
 func (o *operator) served(g *gomega.WithT, path string) {
 	status, err := o.get(context.Background(), path)
 	g.ExpectWithOffset(1, err).NotTo(gomega.HaveOccurred())

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func TestMove(t *testing.T) {
+func TestRetarget(t *testing.T) {
 	tests := map[string]struct{ from, to, request, want string }{
 		"the same":                       {"https://a", "https://a", "https://a/api/v1?watch=1", "https://a/api/v1?watch=1"},
 		"another host":                   {"https://a", "https://b:6443", "https://a/api", "https://b:6443/api"},
@@ -50,7 +50,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-func TestLocate(t *testing.T) {
+func TestServerURL(t *testing.T) {
 	g := gomega.NewWithT(t)
 	base, err := serverURLOf(&rest.Config{Host: "10.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -61,7 +61,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// tlsServer is an API server with a certificate of its own, below a prefix.
+// tlsServer starts an API server below a prefix, with a self-signed certificate.
 func tlsServer(t *testing.T, prefix string, revoked *atomic.Bool) (connection *Connection, served *atomic.Int32) {
 	served = &atomic.Int32{}
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {

@@ -57,7 +57,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 }
 
-func TestAKubeconfigThatCannotBeUsed(t *testing.T) {
+func TestInvalidKubeconfigs(t *testing.T) {
 	tests := map[string]struct{ path, context string }{
 		"no such file":    {"not-there", ""},
 		"no such context": {write(t, kubeconfig), "three"},
