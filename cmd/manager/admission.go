@@ -9,7 +9,6 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/utils/ptr"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
@@ -32,7 +31,7 @@ func admission(examples kopf.Selector) (func(*kopf.Options), error) {
 	return func(o *kopf.Options) {
 		o.Settings.Admission.Managed = "manager.kopf.dev"
 		o.Settings.Admission.Server = kopf.WebhookServer{
-			Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: service, Port: ptr.To(int32(port))},
+			Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: service, Port: new(int32(port))},
 			Secret:  namespace + "/" + service, // the replicas share the certificate
 			Addr:    host, Port: int(port),
 		}

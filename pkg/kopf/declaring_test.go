@@ -188,7 +188,7 @@ func TestRefusedTypedHandlers(t *testing.T) {
 		"an index of an interface": {
 			func(r *Registry) {
 				NewIndexOf(For[client.Object](r), func(context.Context, *IndexedOf[client.Object]) (map[string]int, error) { return nil, nil }, ID("a"))
-			}, "it is for no resource",
+			}, "it has no resource",
 		},
 		"a literal without an id": {func(r *Registry) {
 			For[*corev1.Pod](r).OnEvent(func(context.Context, *EventOf[*corev1.Pod]) error { return nil })
@@ -196,12 +196,12 @@ func TestRefusedTypedHandlers(t *testing.T) {
 		"an interface for a type": {
 			func(r *Registry) {
 				For[client.Object](r).OnCreate(func(context.Context, *ChangeOf[client.Object]) error { return nil }, ID("a"))
-			}, "it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For",
+			}, "it has no resource: name one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For",
 		},
 		"an interface for a type of events": {
 			func(r *Registry) {
 				For[client.Object](r).OnEvent(func(context.Context, *EventOf[client.Object]) error { return nil }, ID("a"))
-			}, "it is for no resource",
+			}, "it has no resource",
 		},
 	}
 	for name, test := range tests {

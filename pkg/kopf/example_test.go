@@ -169,7 +169,7 @@ func ExampleRegistry() {
 	// Output:
 	// the handlers cannot be used as they are declared:
 	// kopf/example_test.go: the create handler "createClaim": kopf.Retries(0) allows no attempt: the number includes the first attempt, so it must be at least 1
-	// kopf/example_test.go: the update handler "createClaim": it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For
+	// kopf/example_test.go: the update handler "createClaim": it has no resource: name one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For
 }
 
 func ExampleTemporary() {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -78,7 +77,7 @@ func (a *admission) serverFor(mounted bool, s settings.Settings) (settings.Admis
 // unreachableServer is the server of an operator without admission handlers. No webhook
 // leads to its address.
 var unreachableServer = settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
-	return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://localhost")})
+	return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: new("https://localhost")})
 })
 
 // subscribe makes the engine report what the cluster serves.

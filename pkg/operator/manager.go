@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	crconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -28,8 +27,8 @@ func (c *connection) newManager() (manager.Manager, error) {
 		Logger:                  quiet(logger.WithName("manager")),
 		Metrics:                 metricsOptions(s.Metrics),
 		HealthProbeBindAddress:  "0",
-		GracefulShutdownTimeout: ptr.To(s.Execution.ShutdownTimeout),
-		Controller:              crconfig.Controller{SkipNameValidation: ptr.To(true)},
+		GracefulShutdownTimeout: new(s.Execution.ShutdownTimeout),
+		Controller:              crconfig.Controller{SkipNameValidation: new(true)},
 		NewClient:               liveClient(logger.WithName("client")),
 	}
 	setElection(&options, s.Replicas)

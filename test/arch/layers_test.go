@@ -44,6 +44,7 @@ var layers = []layer{
 	{name: "hierarchy and memo", folders: []string{"pkg/hierarchy", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
+	{name: "function names", folders: []string{"pkg/model/internal/function"}},
 	{name: "backoff, sleep, and report once", folders: []string{"pkg/backoff", "pkg/internal/sleep", "pkg/internal/reportonce"}},
 }
 

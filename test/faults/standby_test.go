@@ -79,9 +79,9 @@ func (r *run) startElected(config *rest.Config, registry *kopf.Registry, options
 func electing(namespace string) ctrl.Options {
 	return ctrl.Options{
 		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: namespace,
-		LeaseDuration: ptr.To(leaseDuration), RenewDeadline: ptr.To(renewDeadline), RetryPeriod: ptr.To(retryPeriod),
+		LeaseDuration: new(leaseDuration), RenewDeadline: new(renewDeadline), RetryPeriod: new(retryPeriod),
 		Metrics: metrics.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
+		Controller: config.Controller{SkipNameValidation: new(true)},
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -85,7 +84,7 @@ func TestWatchCanStartWithInitialEvents(t *testing.T) {
 	list.SetGroupVersionKind(object.GroupVersionKind())
 	watch, err := cluster.Client().Watch(t.Context(), list, client.InNamespace(object.GetNamespace()),
 		&client.ListOptions{Raw: &metav1.ListOptions{
-			SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true,
+			SendInitialEvents: new(true), AllowWatchBookmarks: true,
 			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		}})
 	g.Expect(err).NotTo(gomega.HaveOccurred())

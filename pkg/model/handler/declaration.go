@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/kopf-go/kopf/pkg/backoff"
+	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -73,9 +74,9 @@ type Declaration struct {
 	onIndex     IndexFunc
 	onAdmission AdmissionFunc
 	onActivity  ActivityFunc
-	function    identity     // of the developer's function, however it is wrapped
-	idGiven     bool         // the id was given
-	top         *Declaration // of a sub-handler
+	function    function.Identity // of the developer's function, however it is wrapped
+	idGiven     bool              // the id was given
+	top         *Declaration      // of a sub-handler
 	problems    []error
 }
 
@@ -93,7 +94,7 @@ func (d *Declaration) CheckConflict(other *Declaration) error {
 		return nil
 	case d.function == other.function:
 		return fmt.Errorf("%s: the id %q is taken by another index at %s: give one of them another kopf.ID", d.DeclaredAt, d.ID, other.DeclaredAt)
-	case d.function.code == other.function.code:
+	case d.function.SameCode(other.function):
 		return fmt.Errorf("%s: the id %q is taken at %s by the same function with another receiver or other variables: "+
 			"give one of them another kopf.ID, or keep the function in one variable and declare that", d.DeclaredAt, d.ID, other.DeclaredAt)
 	default:

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -56,31 +57,33 @@ func (f Function) origin() any {
 // declare makes a declaration. What is wrong with it is in the error, with the
 // place; the declaration is then not usable.
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
-	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: callerPosition(), Table: fn.Table}
+	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: function.Caller(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
 	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
 	d.addProblem(sel.Err())
 	for _, option := range options {
 		apply(option, d)
 	}
-	if function := fn.origin(); function == nil {
+	if origin := fn.origin(); origin == nil {
 		d.addProblem(errors.New("there is no function to call"))
 	} else {
-		d.identify(function)
+		d.identify(origin)
 	}
-	d.validate()
+	validate(d)
 	if len(d.problems) > 0 {
 		return nil, fmt.Errorf("%s: the %s handler %q: %w", d.DeclaredAt, kind, d.ID, errors.Join(d.problems...))
 	}
 	return d, nil
 }
 
-// identify settles the id and the identity.
-func (d *Declaration) identify(function any) {
-	d.function = identityOf(function)
+// identify sets the id and the identity.
+func (d *Declaration) identify(fn any) {
+	d.function = function.IdentityOf(fn)
 	if !d.idGiven {
-		name, err := nameOf(function)
-		d.addProblem(err)
+		name, ok := function.Name(fn)
+		if !ok {
+			d.addProblem(fmt.Errorf("a function literal has no name that could be the id of the handler: add kopf.ID(%q)", "my_handler"))
+		}
 		d.ID = name
 	}
 	if d.ID != "" && d.Field != nil {

@@ -11,7 +11,7 @@ import (
 // Specification: Daemons, "Postponing"; Timers, "Postponing".
 func InitialDelay(delay time.Duration) BackgroundOption {
 	return func(d *Declaration) {
-		d.validateDuration("initial delay", delay)
+		validateDuration(d, "initial delay", delay)
 		d.InitialDelay = func(Arguments) time.Duration { return delay }
 	}
 }

@@ -11,52 +11,52 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// persistable are the ids of which annotations can be named: a slash becomes a
-// dot in them, and an angle bracket an underscore.
+// validID matches the ids that can become the name of an annotation. In that name, a
+// slash becomes a dot, and an angle bracket becomes an underscore.
 var validID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_./<>]*[A-Za-z0-9])?$`)
 
-// validate finds what the compiler could not.
-func (d *Declaration) validate() {
-	d.validateSelector()
-	d.validateID()
-	d.validateFilters()
-	d.validateLimits()
-	d.validateTiming()
-	d.validateReviews()
+// validate records the mistakes that the compiler cannot find.
+func validate(d *Declaration) {
+	validateSelector(d)
+	validateID(d)
+	validateFilters(d)
+	validateLimits(d)
+	validateTiming(d)
+	validateReviews(d)
 }
 
-func (d *Declaration) validateSelector() {
+func validateSelector(d *Declaration) {
 	if d.Kind != Subhandler && !d.Kind.IsActivity() && d.Object == nil && d.Selector == (selector.Selector{}) {
-		d.addProblem(errors.New("it is for no resource: name one by kopf.Resource(...), or a pointer to a Go type by kopf.For"))
+		d.addProblem(errors.New("it has no resource: name one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For"))
 	}
 }
 
-func (d *Declaration) validateID() {
+func validateID(d *Declaration) {
 	switch {
 	case d.idGiven && d.ID == "":
 		d.addProblem(errors.New("its id is empty"))
 	case d.ID != "" && !validID.MatchString(d.ID):
-		trouble := "it cannot have the id" // of those that keep no progress
+		trouble := "it cannot have the id" // the handler stores no progress
 		if d.Kind.IsChange() || d.Kind.IsBackground() {
 			trouble = "its progress cannot be kept under the id"
 		}
 		d.addProblem(fmt.Errorf("%s %q: "+
-			"an id begins and ends with a letter or a digit of ASCII, and has only -, _, ., / beside them", trouble, d.ID))
+			"an id begins and ends with a letter or a digit of ASCII, and contains only these and -, _, ., /", trouble, d.ID))
 	}
 }
 
-func (d *Declaration) validateFilters() {
+func validateFilters(d *Declaration) {
 	if d.Field == nil && !(d.Value.IsZero() && d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
 		d.addProblem(errors.New("Value, ValueBefore and ValueAfter filter by the value of a field: add kopf.Field(...)"))
 	}
 	if !d.Value.IsZero() && !(d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
-		d.addProblem(errors.New("Value cannot be combined with ValueBefore or ValueAfter: it means either of them"))
+		d.addProblem(errors.New("Value cannot be combined with ValueBefore or ValueAfter: it matches both of them"))
 	}
 	for _, matcher := range []Matcher{d.Value, d.ValueBefore, d.ValueAfter} {
 		d.addProblem(matcher.err)
 	}
-	d.validateMetadata("label", d.Labels)
-	d.validateMetadata("annotation", d.Annotations)
+	validateMetadata(d, "label", d.Labels)
+	validateMetadata(d, "annotation", d.Annotations)
 	for _, when := range d.Predicates {
 		if when == nil {
 			d.addProblem(errors.New("When has no function"))
@@ -64,7 +64,7 @@ func (d *Declaration) validateFilters() {
 	}
 }
 
-func (d *Declaration) validateMetadata(what string, filters map[string]Matcher) {
+func validateMetadata(d *Declaration, what string, filters map[string]Matcher) {
 	for _, key := range slices.Sorted(maps.Keys(filters)) {
 		switch matcher := filters[key]; {
 		case key == "":
@@ -77,7 +77,7 @@ func (d *Declaration) validateMetadata(what string, filters map[string]Matcher) 
 	}
 }
 
-func (d *Declaration) validateLimits() {
+func validateLimits(d *Declaration) {
 	if d.Errors < ErrorsTemporary || d.Errors > ErrorsIgnored {
 		d.addProblem(fmt.Errorf("the mode of errors %d is none of kopf.ErrorsTemporary, ErrorsPermanent and ErrorsIgnored", d.Errors))
 	}
@@ -90,14 +90,14 @@ func (d *Declaration) validateLimits() {
 	d.addProblem(d.Backoff.Validate())
 }
 
-// validateTiming looks at what daemons and timers have beside the others.
-func (d *Declaration) validateTiming() {
-	d.validateDuration("interval", d.Interval)
-	d.validateDuration("idle time", d.Idle)
-	d.validateDuration("cancellation backoff", d.CancellationBackoff)
-	d.validateDuration("cancellation polling", d.CancellationPolling)
+// validateTiming checks the options of daemons, timers, and indices.
+func validateTiming(d *Declaration) {
+	validateDuration(d, "interval", d.Interval)
+	validateDuration(d, "idle time", d.Idle)
+	validateDuration(d, "cancellation backoff", d.CancellationBackoff)
+	validateDuration(d, "cancellation polling", d.CancellationPolling)
 	if d.CancellationTimeout != nil {
-		d.validateDuration("cancellation timeout", *d.CancellationTimeout)
+		validateDuration(d, "cancellation timeout", *d.CancellationTimeout)
 	}
 	if d.Sharp && d.Interval == 0 {
 		d.addProblem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
@@ -107,14 +107,14 @@ func (d *Declaration) validateTiming() {
 	}
 }
 
-func (d *Declaration) validateDuration(what string, value time.Duration) {
+func validateDuration(d *Declaration, what string, value time.Duration) {
 	if value < 0 {
 		d.addProblem(fmt.Errorf("the %s %s is negative", what, value))
 	}
 }
 
-// validateReviews looks at what admission handlers have beside the others.
-func (d *Declaration) validateReviews() {
+// validateReviews checks the options of admission handlers.
+func validateReviews(d *Declaration) {
 	if d.Kind.IsAdmission() && (d.ID == AllValidating || d.ID == AllMutating) {
 		d.addProblem(fmt.Errorf("under the path %q all handlers of the kind are called: give it another kopf.ID", "/"+d.ID))
 	}

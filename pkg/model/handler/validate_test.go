@@ -158,7 +158,7 @@ func TestRefusedFunctionsAndResources(t *testing.T) {
 			func() (*handler.Declaration, error) {
 				return handler.Create(selector.Selector{}, change(doNothing))
 			},
-			[]string{"it is for no resource: name one by kopf.Resource(...)"},
+			[]string{"it has no resource: name one with kopf.Resource(...)"},
 		},
 		"a selector that cannot be read": {
 			func() (*handler.Declaration, error) {

@@ -2,12 +2,11 @@ package patch
 
 import (
 	"fmt"
-	"reflect"
-	"runtime"
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -36,7 +35,7 @@ func transformed(body map[string]any, transforms []Transform) (map[string]any, e
 			return nil, err
 		}
 		if current, err = object.Normalize(orEmpty(obj.Object)); err != nil {
-			return nil, &TransformError{Name: nameOf(transform), Err: unfit(nil, obj.Object, err)}
+			return nil, &TransformError{Name: function.Symbol(transform), Err: unfit(nil, obj.Object, err)}
 		}
 	}
 	return current.(map[string]any), nil //nolint:errcheck // as above
@@ -45,11 +44,11 @@ func transformed(body map[string]any, transforms []Transform) (map[string]any, e
 func run(transform Transform, obj *unstructured.Unstructured) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &TransformError{Name: nameOf(transform), Err: panicked(value), Stack: debug.Stack()}
+			err = &TransformError{Name: function.Symbol(transform), Err: panicked(value), Stack: debug.Stack()}
 		}
 	}()
 	if err := transform(obj); err != nil {
-		return &TransformError{Name: nameOf(transform), Err: err}
+		return &TransformError{Name: function.Symbol(transform), Err: err}
 	}
 	return nil
 }
@@ -59,13 +58,4 @@ func panicked(value any) error {
 		return fmt.Errorf("panic: %w", err)
 	}
 	return fmt.Errorf("panic: %v", value)
-}
-
-// nameOf is the function's name as stack traces show it, such as
-// "main.addVolume" or, for a closure, "main.createFn.func1".
-func nameOf(transform Transform) string {
-	if fn := runtime.FuncForPC(reflect.ValueOf(transform).Pointer()); fn != nil {
-		return fn.Name()
-	}
-	return "nil"
 }

@@ -3,11 +3,11 @@ package selector
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"runtime"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/model/internal/function"
 )
 
 const (
@@ -111,8 +111,7 @@ func Func(test func(Resource) bool) Selector {
 	if test == nil {
 		return broken("matching", errors.New("there is no function that would match"))
 	}
-	name := runtime.FuncForPC(reflect.ValueOf(test).Pointer()).Name()
-	return Selector{text: "matching " + name, by: callback, test: &test}
+	return Selector{text: "matching " + function.Symbol(test), by: callback, test: &test}
 }
 
 func broken(text string, err error) Selector { return Selector{text: text, problem: err.Error()} }

@@ -44,7 +44,7 @@ var mistakes = map[string]struct {
 	complaint string
 }{
 	"no selector": {
-		func(r *kopf.Registry) { r.OnCreate(kopf.Selector{}, named) }, "it is for no resource",
+		func(r *kopf.Registry) { r.OnCreate(kopf.Selector{}, named) }, "it has no resource",
 	},
 	"a selector of nothing": {
 		func(r *kopf.Registry) { r.OnCreate(kopf.Resource(), named) }, `the resource selector ""`,

@@ -10,7 +10,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -25,7 +24,7 @@ func manage(t *testing.T, g *gomega.WithT, connection *rest.Config, options ctrl
 	t.Helper()
 	registry := kopf.NewRegistry()
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
-	options.Controller = config.Controller{SkipNameValidation: ptr.To(true)}
+	options.Controller = config.Controller{SkipNameValidation: new(true)}
 	options.Logger, options.Metrics = operators.Logger(), metricsserver.Options{BindAddress: "0"}
 	mgr, err := ctrl.NewManager(connection, options)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
@@ -64,13 +63,13 @@ func TestAStandbyReplicaIsReady(t *testing.T) {
 	g.Expect(cluster.Client().Create(t.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "leader"},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To("another-replica"), LeaseDurationSeconds: ptr.To[int32](3600),
-			AcquireTime: ptr.To(metav1.NowMicro()), RenewTime: ptr.To(metav1.NowMicro()),
+			HolderIdentity: new("another-replica"), LeaseDurationSeconds: new(int32(3600)),
+			AcquireTime: new(metav1.NowMicro()), RenewTime: new(metav1.NowMicro()),
 		},
 	})).To(gomega.Succeed())
 	manage(t, g, cluster.Config(), ctrl.Options{
 		HealthProbeBindAddress: "0", LeaderElection: true, LeaderElectionID: "leader", LeaderElectionNamespace: namespace,
-		LeaseDuration: ptr.To(time.Hour), RenewDeadline: ptr.To(time.Minute),
+		LeaseDuration: new(time.Hour), RenewDeadline: new(time.Minute),
 	}, settings)
 	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusOK, "[+]"+resource, "[+]handling ok: this replica is on standby\nready\n"))
 	g.Expect(series(t.Name())()).To(gomega.And(gomega.HaveKeyWithValue("kopf_leading", 0.0), gomega.HaveKeyWithValue("kopf_ready", 1.0)))
