@@ -7,12 +7,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
 )
 
-// DefaultPrefix is the prefix of the annotations in which Kopf's operators, and
-// those of this project, keep what they know about an object: "kopf.zalando.org".
+// DefaultPrefix is the prefix of the annotations in which operators of Kopf and of
+// this project store their state: "kopf.zalando.org".
 const DefaultPrefix = annotation.DefaultPrefix
 
-// fetchAnnotation reads the first of the annotations that is there and can be
-// read. A broken one is reported only if no other one can be read in its place.
+// fetchAnnotation returns the value of the first readable annotation. It reports an
+// unreadable one only if none of the others can be read.
 func fetchAnnotation[T any](body *object.Body, keys []string, what string, read func(string) (*T, error)) (*T, error) {
 	var broken error
 	for _, key := range keys {
@@ -31,9 +31,9 @@ func fetchAnnotation[T any](body *object.Body, keys []string, what string, read 
 	return nil, broken
 }
 
-// mark tells the other operators that the prefix is one of an operator. Once is
-// enough: the marker stays when the operator's other annotations go.
-func mark(prefix string, body *object.Body, into Patch) {
+// ensureMarker adds the marker that tells other operators that the prefix belongs to an
+// operator. The marker stays when the operator's other annotations are removed.
+func ensureMarker(prefix string, body *object.Body, into Patch) {
 	path := annotation.Path(prefix + "/" + annotation.Marker)
 	if _, present := body.Lookup(path); !present && annotation.NeedsMarker(prefix) {
 		into.Set(path, "yes")

@@ -12,25 +12,25 @@ import (
 // DefaultKey is the name of the annotation, or status field, that holds the base.
 const DefaultKey = "last-handled-configuration"
 
-// AnnotationsDiffBase keeps the base in an annotation of the object: the default
-// storage, and the one that works for every resource. Its zero value is what
-// every operator of Kopf uses by default.
+// AnnotationsDiffBase stores the base in an annotation of the object. It is the
+// default storage, and works for every resource. Its zero value matches the default
+// of Kopf's operators.
 //
-// The essence is kept as keyed hashes of its values if all annotations would
-// outgrow the 256 KiB that Kubernetes allows, and so is the data of a Secret; see
+// If the annotations would exceed the 256 KiB that Kubernetes allows, the essence is
+// stored as keyed hashes of its values. The data of Secrets is always hashed; see
 // EncodeBase.
 //
 // Specification: Configuration, "Change detection".
 type AnnotationsDiffBase struct {
 	// Prefix is the domain of the annotation; DefaultPrefix if empty. Operators
-	// that handle the same objects must have different ones.
+	// that handle the same objects must use different prefixes.
 	Prefix string
 	// Key is the name of the annotation; DefaultKey if empty.
 	Key string
-	// IgnoredFields are no part of the essence: a change of them is no change.
+	// IgnoredFields are left out of the essence, so their changes are not detected.
 	IgnoredFields []object.Path
-	// WithoutV1 neither reads nor writes the annotation that early operators of
-	// Kopf use in place of the current one if prefix and key are long.
+	// WithoutV1 disables reading and writing the annotation under the name that
+	// early operators of Kopf use if the prefix and the key are long.
 	WithoutV1 bool
 }
 
@@ -47,7 +47,7 @@ func (s AnnotationsDiffBase) keys(body *object.Body) []string {
 	return annotation.Keys(s.prefix(), cmp.Or(s.Key, DefaultKey), body, s.WithoutV1)
 }
 
-// Build makes the essence without the ignored fields and this storage's own annotations.
+// Build returns the essence without the ignored fields and this storage's annotations.
 func (s AnnotationsDiffBase) Build(body *object.Body, extra []object.Path) object.Essence {
 	return s.clean(body, extra, BuildEssence(body, extra))
 }
@@ -63,8 +63,8 @@ func (s AnnotationsDiffBase) clean(body *object.Body, _ []object.Path, essence o
 	return essence
 }
 
-// Fetch reads the base. Fields that are ignored by now are left out of it, so
-// that to ignore one more field is no change of all objects.
+// Fetch returns the base without the ignored fields, so that ignoring another field
+// does not count as a change of all objects.
 func (s AnnotationsDiffBase) Fetch(_ context.Context, body *object.Body) (object.Essence, error) {
 	return s.fetch(body, s.keys(body), "last handled state")
 }
@@ -83,8 +83,8 @@ func (s AnnotationsDiffBase) fetch(body *object.Body, keys []string, what string
 	return Without(*found, s.IgnoredFields...), nil
 }
 
-// Store writes the base. It fails if the object's other annotations leave no room
-// for it.
+// Store writes the base. It fails if the object's other annotations leave too little
+// room.
 func (s AnnotationsDiffBase) Store(_ context.Context, body *object.Body, into Patch, essence object.Essence) error {
 	return s.store(body, into, s.keys(body), essence)
 }
@@ -97,17 +97,17 @@ func (s AnnotationsDiffBase) store(body *object.Body, into Patch, keys []string,
 	for _, key := range keys {
 		into.put(annotation.Path(key), body, text)
 	}
-	mark(s.prefix(), body, into)
+	ensureMarker(s.prefix(), body, into)
 	return nil
 }
 
-// Hashes tells why Store keeps the essence as hashes.
+// Hashes returns why Store hashes the essence.
 func (s AnnotationsDiffBase) Hashes(body *object.Body, into Patch, essence object.Essence) HashReason {
 	_, reason, _ := encodeLine(body, into, s.keys(body), essence)
 	return reason
 }
 
-// encodeLine ends the text with a line break, as kubectl does, to be shown well.
+// encodeLine appends a line break, as kubectl does, for readable output.
 func encodeLine(body *object.Body, into Patch, keys []string, essence object.Essence) (string, HashReason, error) {
 	text, reason, err := EncodeBase(body, essence, max(1, annotation.Room(body, into, keys)-len("\n")))
 	return text + "\n", reason, err
@@ -118,13 +118,13 @@ func (s AnnotationsDiffBase) Validate() error {
 	return errors.Join(validatePrefix(s.Prefix), validateKey(s.Key))
 }
 
-// cycleSuffix makes the place of an open cycle's essence from that of the base.
+// cycleSuffix is appended to the name of the base to store an open cycle's essence.
 const cycleSuffix = "-started"
 
-// cycleKey is where the essence of an open cycle is kept: beside the base, under
-// a prefix of which all operators know that it is an operator's. Prefixes that
-// begin with "kopf." are not marked, and Kopf would take the annotation for a
-// change of the object; so theirs goes under the one prefix that it always knows.
+// cycleKey returns the annotation that holds the essence of an open cycle. It uses a
+// prefix that all operators ignore. Prefixes that begin with "kopf." are not marked,
+// and Kopf would see a change of the object, so their annotation is stored under the
+// default prefix, which Kopf always ignores.
 func (s AnnotationsDiffBase) cycleKey(body *object.Body) string {
 	name := cmp.Or(s.Key, DefaultKey) + cycleSuffix
 	prefix := s.prefix()

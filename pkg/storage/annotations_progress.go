@@ -11,19 +11,19 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
 )
 
-// AnnotationsProgress keeps each record in an annotation of the object, named by
-// the id of the handler. It works for every resource.
+// AnnotationsProgress stores each record in an annotation of the object, named after
+// the handler's id. It works for every resource.
 //
 // Specification: Configuration, "Handling progress".
 type AnnotationsProgress struct {
 	// Prefix is the domain of the annotations; DefaultPrefix if empty. Operators
-	// that handle the same objects must have different ones.
+	// that handle the same objects must use different prefixes.
 	Prefix string
-	// Verbose writes nulls for what is absent in a record.
+	// Verbose writes nulls for the absent fields of a record.
 	Verbose bool
-	// WithoutV1 neither reads nor writes the annotation that early operators of
-	// Kopf use in place of the current one if prefix and id are long. It is still
-	// removed.
+	// WithoutV1 disables reading and writing the annotation under the name that
+	// early operators of Kopf use if the prefix and the id are long. Purge still
+	// removes it.
 	WithoutV1 bool
 }
 
@@ -38,14 +38,14 @@ func (s AnnotationsProgress) keys(body *object.Body, handlerID string) []string 
 	return annotation.Keys(s.prefix(), handlerID, body, s.WithoutV1)
 }
 
-// Fetch reads the record.
+// Fetch returns the record.
 func (s AnnotationsProgress) Fetch(_ context.Context, body *object.Body, handlerID string) (*Record, error) {
 	return fetchAnnotation(body, s.keys(body, handlerID), progressOf(handlerID), parseRecord)
 }
 
 func progressOf(handlerID string) string { return fmt.Sprintf("progress of handler %q", handlerID) }
 
-// parseRecord reads a record that somebody else may have written. Null is nil.
+// parseRecord decodes a record, which may come from another writer. It returns nil for null.
 func parseRecord(text string) (*Record, error) {
 	var record *Record
 	if err := json.Unmarshal([]byte(text), &record); err != nil {
@@ -63,7 +63,7 @@ func (s AnnotationsProgress) Store(_ context.Context, body *object.Body, into Pa
 	for _, key := range s.keys(body, handlerID) {
 		into.put(annotation.Path(key), body, text)
 	}
-	mark(s.prefix(), body, into)
+	ensureMarker(s.prefix(), body, into)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (s AnnotationsProgress) Purge(_ context.Context, body *object.Body, into Pa
 	return nil
 }
 
-// Clear leaves out all annotations of the prefix.
+// Clear returns the essence without the annotations of the prefix.
 func (s AnnotationsProgress) Clear(essence object.Essence) object.Essence {
 	annotations := annotation.All(essence)
 	prefix := s.prefix() + "/"

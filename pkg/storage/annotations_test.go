@@ -16,7 +16,7 @@ func TestAnnotationsDiffBaseKeepsTheBase(t *testing.T) {
 	base := storage.AnnotationsDiffBase{}
 	body := annotated(map[string]string{"note": "<&>", "example.com/unï": "日本"})
 	if essence, err := base.Fetch(ctx, body); essence != nil || err != nil {
-		t.Fatalf("an object that was never handled has a base: %v, %v", essence, err)
+		t.Fatalf("got a base of an object that was never handled: %v, %v", essence, err)
 	}
 
 	essence := base.Build(body, nil)
@@ -35,14 +35,14 @@ func TestAnnotationsDiffBaseKeepsTheBase(t *testing.T) {
 		t.Errorf("got %v, want %v", fetched, essence)
 	}
 	if again := base.Build(body, nil); !reflect.DeepEqual(again, essence) {
-		t.Errorf("to store the base is a change: %v", again)
+		t.Errorf("storing the base counts as a change: %v", again)
 	}
 	patch = storage.Patch{}
 	noError(t, base.Store(ctx, body, patch, essence))
 	nothing(t, patch)
 }
 
-func TestAnnotationsDiffBaseForgetsFieldsIgnoredByNow(t *testing.T) {
+func TestAnnotationsDiffBaseDropsIgnoredFieldsOfStoredBase(t *testing.T) {
 	body := annotated(map[string]string{baseKey: `{"spec": {"size": 1, "old": 2}}`})
 	base := storage.AnnotationsDiffBase{IgnoredFields: []object.Path{{"spec", "size"}, {"metadata"}}}
 	fetched, err := base.Fetch(t.Context(), body)
@@ -52,18 +52,18 @@ func TestAnnotationsDiffBaseForgetsFieldsIgnoredByNow(t *testing.T) {
 	}
 }
 
-func TestBrokenBases(t *testing.T) {
+func TestBrokenBasesAreReported(t *testing.T) {
 	for name, text := range map[string]string{
-		"no JSON":           `sesame`,
-		"nothing at all":    ``,
-		"JSON of a list":    `["sesame"]`,
-		"JSON of a text":    `"sesame"`,
-		"two values":        `{} {}`,
-		"a future envelope": `{"kopf-hashed": 2, "sesame": 1}`,
-		"no envelope":       `{"kopf-hashed": {}}`,
-		"a bad mapping":     `{"kopf-hashed": 1, "known": "sesame"}`,
-		"a bad hash":        `{"kopf-hashed": 1, "hashed": {"spec": {"a": "short"}}}`,
-		"a hash in a list":  `{"kopf-hashed": 1, "hashed": {"spec": ["sesame"]}}`,
+		"not JSON":           `sesame`,
+		"an empty text":      ``,
+		"a JSON list":        `["sesame"]`,
+		"a JSON string":      `"sesame"`,
+		"two values":         `{} {}`,
+		"an unknown version": `{"kopf-hashed": 2, "sesame": 1}`,
+		"a bad version":      `{"kopf-hashed": {}}`,
+		"a bad mapping":      `{"kopf-hashed": 1, "known": "sesame"}`,
+		"a bad hash":         `{"kopf-hashed": 1, "hashed": {"spec": {"a": "short"}}}`,
+		"a hash in a list":   `{"kopf-hashed": 1, "hashed": {"spec": ["sesame"]}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := annotated(map[string]string{baseKey: text, cycleKey: text})
@@ -76,7 +76,7 @@ func TestBrokenBases(t *testing.T) {
 			assertBroken(t, err, cycleKey)
 		})
 	}
-	t.Run("a null is no base", func(t *testing.T) {
+	t.Run("a null is read as no base", func(t *testing.T) {
 		essence, err := storage.AnnotationsDiffBase{}.Fetch(t.Context(), annotated(map[string]string{baseKey: "null\n"}))
 		if essence != nil || err != nil {
 			t.Errorf("got %v, %v", essence, err)
@@ -91,16 +91,16 @@ func assertBroken(t *testing.T, err error, where string) {
 		t.Fatalf("got %v, want a BrokenError", err)
 	}
 	if message := err.Error(); !strings.Contains(message, where) || strings.Contains(message, "sesame") {
-		t.Errorf("the message must name the place and not quote the value: %s", message)
+		t.Errorf("the message must name the location and must not quote the value: %s", message)
 	}
 }
 
-func TestCycleIsNoChange(t *testing.T) {
+func TestStoredCycleIsNotAChange(t *testing.T) {
 	for name, base := range map[string]storage.AnnotationsDiffBase{
 		"with the default prefix":          {},
-		"with a prefix of its own":         {Prefix: "my-op.example.com"},
+		"with a custom prefix":             {Prefix: "my-op.example.com"},
 		"with a prefix that is not marked": {Prefix: "kopf.dev", Key: "k"},
-		"with a sub-domain of the default": {Prefix: "sub.kopf.zalando.org"},
+		"with a subdomain of the default":  {Prefix: "sub.kopf.zalando.org"},
 		"with a very long name":            {Prefix: strings.Repeat("x", 189), Key: strings.Repeat("y", 63)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,17 +118,17 @@ func TestCycleIsNoChange(t *testing.T) {
 				t.Errorf("got %v, %v", cycle, err)
 			}
 			if handled, err := base.Fetch(ctx, open); handled != nil || err != nil {
-				t.Errorf("the open cycle is taken for a handled state: %v, %v", handled, err)
+				t.Errorf("the open cycle is read as a handled state: %v, %v", handled, err)
 			}
-			// What every operator leaves out, and what this storage leaves out of a
-			// field that is asked for as a whole.
+			// Check what every operator leaves out, and what this storage leaves out of a
+			// field that is requested as a whole.
 			if seen := storage.BuildEssence(open, nil); !reflect.DeepEqual(seen, essence) {
 				t.Errorf("other operators see a change: %v", seen)
 			}
 			everything := base.Build(open, []object.Path{{"metadata", "annotations"}})
 			keys := annotationsIn(everything)
 			if slices.ContainsFunc(keys, func(key string) bool { return strings.Contains(key, "-started") }) {
-				t.Errorf("the own essence has the cycle: %v", keys)
+				t.Errorf("the operator's own essence contains the cycle: %v", keys)
 			}
 
 			patch = storage.Patch{}

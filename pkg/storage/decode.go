@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
 
-// DecodeBase reads what EncodeBase or an operator of Kopf has written for the
-// object. A null is no essence: nil. It fails for what is not a JSON mapping.
+// DecodeBase decodes the text that EncodeBase or an operator of Kopf has stored for
+// the object. It returns nil for null, and fails if the text is not a JSON object.
 func DecodeBase(body *object.Body, text string) (object.Essence, error) {
 	decoded, err := wire.ParseMapping(text)
 	if err != nil || !isEnvelope(decoded) {
@@ -19,9 +19,8 @@ func DecodeBase(body *object.Body, text string) (object.Essence, error) {
 	return openEnvelope(newHasher(body.UID()), decoded)
 }
 
-// An envelope holds a base of which only hashes are kept in part. The two
-// mappings have the form of the essence: one has the known values, the other one
-// a hash wherever a value is not known.
+// envelope holds a base that is partly stored as hashes. Both mappings have the shape
+// of the essence: Known has the stored values, Hashed has the hashes of the others.
 type envelope struct {
 	Version int            `json:"kopf-hashed"`
 	Known   map[string]any `json:"known,omitempty"`
@@ -35,10 +34,10 @@ const (
 
 func isEnvelope(decoded map[string]any) bool { _, ok := decoded[envelopeKey]; return ok }
 
-// openEnvelope trusts nothing: the annotation can be written by others.
+// openEnvelope validates everything, because others can write the annotation.
 func openEnvelope(hasher hasher, decoded map[string]any) (object.Essence, error) {
 	if decoded[envelopeKey] != any(int64(envelopeVersion)) {
-		return nil, fmt.Errorf("it is hashed in a way that this operator does not know: it takes version %d", envelopeVersion)
+		return nil, fmt.Errorf("the hash format is unknown: this operator supports version %d", envelopeVersion)
 	}
 	known, knownErr := optionalMapping(decoded, "known")
 	hashed, hashedErr := optionalMapping(decoded, "hashed")
@@ -52,12 +51,12 @@ func optionalMapping(decoded map[string]any, key string) (map[string]any, error)
 	value, ok := decoded[key]
 	mapping, isMapping := value.(map[string]any)
 	if ok && !isMapping {
-		return nil, fmt.Errorf("%s is not a mapping", key)
+		return nil, fmt.Errorf("%s is not a JSON object", key)
 	}
 	return mapping, nil
 }
 
-// overlay puts the hashes in between the known values.
+// overlay merges the hashes into the known values.
 func overlay(hasher hasher, path object.Path, known, hashed map[string]any) (map[string]any, error) {
 	merged := make(map[string]any, len(known)+len(hashed))
 	maps.Copy(merged, known)
@@ -70,7 +69,7 @@ func overlay(hasher hasher, path object.Path, known, hashed map[string]any) (map
 			inner, _ := known[key].(map[string]any)
 			merged[key], err = overlay(hasher, child(path, key), inner, value)
 		default:
-			err = fmt.Errorf("the hash of %s is not a text", child(path, key))
+			err = fmt.Errorf("the hash of %s is not a string", child(path, key))
 		}
 		if err != nil {
 			return nil, err
@@ -81,7 +80,7 @@ func overlay(hasher hasher, path object.Path, known, hashed map[string]any) (map
 
 func newHashed(hasher hasher, path object.Path, digest string) (*Hashed, error) {
 	if len(digest) != digestLength {
-		return nil, fmt.Errorf("the hash of %s has not %d characters", path, digestLength)
+		return nil, fmt.Errorf("the hash of %s must have %d characters", path, digestLength)
 	}
 	return &Hashed{hasher: hasher, path: path, digest: digest}, nil
 }

@@ -6,57 +6,57 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// DiffBase keeps the essence of every object as it was handled last: a later
-// version is compared with it, so that a handler sees what has changed, also
+// DiffBase stores the essence of every object as it was last handled. Later versions
+// of the object are compared with it, so that handlers see what has changed, even
 // across restarts of the operator.
 //
-// Users may implement it over an external database; EncodeBase and DecodeBase
-// make the text to keep there. An implementation is called concurrently for
-// different objects, and never twice at a time for one.
+// You can implement it with an external database. Use EncodeBase and DecodeBase to
+// convert the essence to and from text. The engine calls the methods concurrently for
+// different objects, but one at a time for each object.
 //
-// Store is called before the API write of the same pass. If that write or Store
-// itself fails, the pass is repeated, and Store may be called again with the
-// same values: it must be idempotent. A storage that keeps its data on the
-// object adds it to the patch; any other one leaves the patch alone.
+// The engine calls Store before the API write of the same pass. If that write or Store
+// fails, the pass is repeated, and Store may be called again with the same values: it
+// must be idempotent. A storage that keeps its data on the object adds it to the patch;
+// other storages leave the patch alone.
 //
 // Specification: Configuration, "Change detection".
 type DiffBase interface {
-	// Build makes the essence of the body: the part that change detection looks
-	// at, and the extra fields that handlers are declared for. It is called for
-	// every event, depends on nothing but its arguments, and returns no nil. The
-	// essence is read only, and may share its parts with the body.
+	// Build returns the essence of the body: the part that change detection compares,
+	// and the extra fields that handlers are declared for. It is called for every
+	// event, must depend only on its arguments, and must not return nil. The essence
+	// is read-only, and may share its parts with the body.
 	Build(body *object.Body, extra []object.Path) object.Essence
 
-	// Fetch returns the essence that was stored last, or nil for an object that
-	// was never handled. A stored value that cannot be read is a *BrokenError:
-	// the engine tells about it, and goes on as if there were none.
+	// Fetch returns the essence that was stored last, or nil if the object was never
+	// handled. If a stored value cannot be read, it returns a *BrokenError: the engine
+	// reports it, and continues as if nothing were stored.
 	Fetch(ctx context.Context, body *object.Body) (object.Essence, error)
 
-	// Store keeps the essence in place of the one that was stored before.
+	// Store replaces the stored essence.
 	Store(ctx context.Context, body *object.Body, into Patch, essence object.Essence) error
 }
 
-// CycleBase is a DiffBase that also keeps the essence with which an unfinished
-// handling cycle has begun. It becomes the base when the cycle ends, so that a
-// change made meanwhile is not swallowed. With a DiffBase that is no CycleBase,
-// a cycle that outlives its process ends with the essence of its last pass.
+// CycleBase is a DiffBase that also stores the essence from the start of an open
+// handling cycle. This essence becomes the base when the cycle ends, so that changes
+// made during the cycle are not lost. With a DiffBase that is not a CycleBase, a cycle
+// that outlives its process ends with the essence of its last pass.
 //
-// The rules of DiffBase apply. In one patch, PurgeCycle comes before Store: the
-// room that it frees counts.
+// The rules of DiffBase apply. In one patch, PurgeCycle is called before Store, so
+// that Store can use the room that it frees.
 type CycleBase interface {
-	// FetchCycle returns the essence of the open cycle, or nil if none is kept.
+	// FetchCycle returns the essence of the open cycle, or nil if none is stored.
 	FetchCycle(ctx context.Context, body *object.Body) (object.Essence, error)
 
-	// StoreCycle keeps the essence of a cycle that stays open after its first pass.
+	// StoreCycle stores the essence of a cycle that stays open after its first pass.
 	StoreCycle(ctx context.Context, body *object.Body, into Patch, essence object.Essence) error
 
-	// PurgeCycle forgets the essence; it writes nothing if there is none.
+	// PurgeCycle removes the essence. It writes nothing if there is none.
 	PurgeCycle(ctx context.Context, body *object.Body, into Patch) error
 }
 
-// Hasher is a DiffBase that may keep hashes in place of values.
+// Hasher is a DiffBase that may store hashes in place of values.
 type Hasher interface {
-	// Hashes tells why Store keeps this essence as hashes, or NotHashed. It is
-	// meant to be asked when Store is called, with the same arguments.
+	// Hashes returns why Store hashes this essence, or NotHashed. Call it when
+	// Store is called, with the same arguments.
 	Hashes(body *object.Body, into Patch, essence object.Essence) HashReason
 }

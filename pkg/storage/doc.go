@@ -1,26 +1,26 @@
-// Package storage keeps what an operator must remember of an object: the state
-// that was handled last (a DiffBase), and the progress of the handling that is
-// under way (a Progress). By default both are annotations of the object itself:
-// an operator needs no database, and can be killed and replaced at any moment.
+// Package storage stores what an operator must remember about an object: the state
+// that was last handled (DiffBase), and the progress of its current handling cycle
+// (Progress). By default, both are annotations of the object. The operator needs no
+// database, and can be killed and replaced at any moment.
 //
-// The essence is the part of an object that change detection looks at.
-// BuildEssence makes it; a DiffBase stores it when all handlers are done, and a
-// later essence that differs starts a new handling cycle. The handlers of a cycle
-// have one Record each, from their first attempt until the cycle ends. CycleBase
-// holds the essence with which a longer cycle has begun.
+// The essence is the part of an object that change detection compares. BuildEssence
+// builds it. A DiffBase stores it when all handlers have finished, and a later essence
+// that differs starts a new handling cycle. Each handler of a cycle has a Record, from
+// its first attempt until the cycle ends. A CycleBase stores the essence from the start
+// of a cycle that takes several passes.
 //
-// What is stored is shared with the operators of Kopf: with the same handler ids,
-// one of either kind can go on where one of the other kind has stopped. The
-// formats, and the few that are only ours, are written down in formats.md.
+// The stored data is compatible with the operators of Kopf: given the same handler
+// ids, an operator of either project can take over from the other. The formats,
+// including the few that only this project uses, are described in formats.md.
 //
-// The storages here are structs whose zero value is the default. They are
-// immutable, safe for concurrent use, and make no requests: they read a body and
-// write into a Patch, which the engine sends. What they write is only what
-// differs from the body: to store the same once more, or to remove what is not
-// there, leaves the patch empty, and an empty patch is not sent. What they read is
-// untrusted, as anybody may edit an annotation: a value that makes no sense is a
-// BrokenError, never a crash. Users' own storages, over a database for example,
-// implement the same interfaces; see the example of the package.
+// The storages of this package are structs, and their zero value is the default. They
+// are immutable, safe for concurrent use, and make no requests: they read a body and
+// write into a Patch, which the engine sends. They write only what differs from the
+// body, so storing the same value again, or removing what is absent, leaves the patch
+// empty, and an empty patch is not sent. They do not trust what they read, because
+// anyone with access can edit an annotation: an unreadable value results in a
+// BrokenError, never in a panic. To store the data elsewhere, for example in a
+// database, implement the same interfaces; see the example of the package.
 //
 // Specification: Configuration ("Handling progress", "Change detection", "Storage
 // transition") and Continuity.

@@ -7,28 +7,28 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
 
-// HashReason tells why a base is kept as hashes: an object whose changes are seen
-// as always, but whose old values are unknown, and which an operator of Kopf
-// cannot take over without handling it once more.
+// HashReason is the reason why a base is stored as hashes. Changes of such an object
+// are detected as usual, but the old values are unknown, and an operator of Kopf
+// handles the object once more when it takes over.
 type HashReason string
 
 const (
-	// NotHashed is a base that is kept as it is.
+	// NotHashed means that the base is stored as it is.
 	NotHashed HashReason = ""
-	// HashedSecret is a base without the data of a Secret: an annotation is shown
-	// by many tools that would not show the data.
+	// HashedSecret means that the data of a Secret is hashed, because many tools show
+	// annotations that would not show the data.
 	HashedSecret HashReason = "Secret"
-	// HashedSize is a base that would be larger than its storage allows.
+	// HashedSize means that the base is larger than its storage allows.
 	HashedSize HashReason = "size"
 )
 
-// hashedLimit is how many bytes a base takes at most if it does not fit as it is.
+// hashedLimit is the maximum size in bytes of a base that does not fit unhashed.
 const hashedLimit = 16 << 10
 
-// EncodeBase is the text in which an essence is stored as the base of the body's
-// object: JSON on one line. With a limit above zero the text has at most as many
-// bytes. What the reason says applies, also if the essence came with hashes from
-// DecodeBase. It fails only if the limit leaves no room even for hashes.
+// EncodeBase returns the text that stores an essence as the base of the body's object:
+// JSON on one line. If the limit is above zero, it is the maximum size in bytes. The
+// HashReason is also returned for hashes that came with the essence from DecodeBase.
+// It fails only if the limit leaves no room even for hashes.
 //
 // The same arguments give the same text. See formats.md.
 func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, HashReason, error) {
@@ -47,13 +47,13 @@ func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, H
 	tree.fit(limit)
 	text, reason, err = hides.seal(tree)
 	if err == nil && len(text) > limit {
-		err = fmt.Errorf("the last handled state takes %d bytes even as hashes, and there is room for %d: shorten or remove other annotations of the object", len(text), limit)
+		err = fmt.Errorf("the last handled state takes %d bytes even as hashes, but there is room for only %d: shorten or remove other annotations of the object", len(text), limit)
 	}
 	return text, reason, err
 }
 
-// encodeWhole is the short way for what nearly every base is: one that is kept as
-// it is. It reports whether this is one.
+// encodeWhole is the fast path for nearly every base: one that is stored as it is. It
+// reports whether the base fits.
 func encodeWhole(body *object.Body, essence object.Essence, limit int) (text string, fits bool, err error) {
 	if isSecret(body) || isEnvelope(essence) || hasHashes(essence) {
 		return "", false, nil
@@ -81,11 +81,11 @@ func isSecret(body *object.Body) bool {
 	return raw["kind"] == "Secret" && raw["apiVersion"] == "v1"
 }
 
-// policy tells which values are not to be stored.
+// policy decides which values are hashed.
 type policy struct{ secret, large bool }
 
-// shortLeaf is how long a value may be, as JSON, to be kept beside hashes: a hash
-// would not be much shorter, and a known old value is worth more to a handler.
+// shortLeaf is the maximum length, as JSON, of a value that is never hashed for size: a
+// hash would not be much shorter, and a known old value is more useful to handlers.
 const shortLeaf = 32
 
 func (p policy) hides(leaf *node) bool {
@@ -101,7 +101,7 @@ func (p policy) hides(leaf *node) bool {
 	return p.large && leaf.size > shortLeaf
 }
 
-// seal is the text of the tree: the essence itself if nothing of it is hidden.
+// seal encodes the tree: as the essence itself if nothing is hidden.
 func (p policy) seal(tree *tree) (string, HashReason, error) {
 	known, hashed := tree.split()
 	if len(hashed) == 0 && !isEnvelope(known) {

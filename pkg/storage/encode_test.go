@@ -17,7 +17,7 @@ import (
 const secretJSON = `{"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "data": {"password": "c2VzYW1l", "same": "c2VzYW1l"},
 	"metadata": {"uid": "uid1", "labels": {"app": "a"}}}`
 
-// roundTrip is the base after it was stored on the object.
+// roundTrip stores the base on the object, and returns it as it is fetched again.
 func roundTrip(t testing.TB, body *object.Body, essence object.Essence) (object.Essence, string, storage.HashReason) {
 	t.Helper()
 	base, patch := storage.AnnotationsDiffBase{}, storage.Patch{}
@@ -62,7 +62,7 @@ func TestSecretsAreHashed(t *testing.T) {
 		t.Errorf("typed objects see %s, %v", typed, err)
 	}
 	if changes := differences(fetched, essence); changes != nil {
-		t.Errorf("an unchanged object has changed at %q", changes)
+		t.Errorf("got changes of an unchanged object at %q", changes)
 	}
 }
 

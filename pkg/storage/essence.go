@@ -7,13 +7,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
 )
 
-// BuildEssence makes the essence of a body: everything but apiVersion, kind,
-// status and metadata; of metadata the labels, and the annotations that neither
-// kubectl nor an operator keeps for itself; and the extra fields as they are,
-// also if they would be left out otherwise. An empty path is ignored.
+// BuildEssence returns the essence of a body: all fields except apiVersion, kind,
+// status, and metadata; from the metadata, the labels and the annotations that belong
+// neither to kubectl nor to an operator; and the extra fields, even those that would
+// be left out otherwise. An empty path is ignored.
 //
-// It is the common part of all DiffBase.Build. The essence shares its parts with
-// the body, and is as read only as the body is.
+// It is the common part of all implementations of DiffBase.Build. The essence is
+// read-only, because it shares its parts with the body.
 //
 // Specification: Configuration, "Change detection".
 func BuildEssence(body *object.Body, extra []object.Path) object.Essence {
@@ -35,7 +35,7 @@ func BuildEssence(body *object.Body, extra []object.Path) object.Essence {
 	return withoutEmptyStanzas(essence)
 }
 
-// trackedMetadata is what people set in metadata, without what is empty.
+// trackedMetadata returns the non-empty metadata that people set.
 func trackedMetadata(raw map[string]any) map[string]any {
 	metadata, _ := raw["metadata"].(map[string]any)
 	tracked := make(map[string]any, 2)
@@ -49,8 +49,8 @@ func trackedMetadata(raw map[string]any) map[string]any {
 	return tracked
 }
 
-// restore puts a field of the body into the essence, null or not. It changes
-// only the top of the essence, for what is below may belong to the body.
+// restore copies a field of the body, even a null, to the essence. It changes only
+// the top level of the essence, because the levels below may belong to the body.
 func restore(essence object.Essence, raw map[string]any, field object.Path) {
 	value, ok := find(raw, field)
 	switch {
@@ -63,8 +63,8 @@ func restore(essence object.Essence, raw map[string]any, field object.Path) {
 	}
 }
 
-// find tells a null from an absent field, as object.Lookup does not: the essence
-// must be the same as the one of other operators, nulls included.
+// find distinguishes a null from an absent field, unlike object.Lookup: the essence
+// must equal the essence of other operators, including nulls.
 func find(value any, path object.Path) (any, bool) {
 	for _, key := range path {
 		mapping, ok := value.(map[string]any)
@@ -78,8 +78,8 @@ func find(value any, path object.Path) (any, bool) {
 	return value, true
 }
 
-// withoutEmptyStanzas leaves out what the cluster has as empty or not at all,
-// depending on who wrote it: its coming and going is no change.
+// withoutEmptyStanzas removes empty stanzas. Depending on the last writer, the cluster
+// stores them or not, so they must not count as changes.
 func withoutEmptyStanzas(essence object.Essence) object.Essence {
 	for _, stanza := range []object.Path{{"metadata", "annotations"}, {"metadata", "labels"}, {"metadata"}, {"status"}} {
 		if value, ok := find(essence, stanza); ok && isEmpty(value) {
@@ -95,8 +95,8 @@ func isEmpty(value any) bool {
 }
 
 // Without returns the essence without the fields, and without the mappings that
-// are empty afterwards. The essence is read only: it is returned itself if it
-// has none of the fields, and otherwise a copy of those mappings that differ.
+// become empty. It does not modify the essence: it returns the same essence if it has
+// none of the fields, and otherwise copies the mappings that differ.
 func Without(essence object.Essence, fields ...object.Path) object.Essence {
 	for _, field := range fields {
 		if len(field) > 0 {
@@ -106,8 +106,8 @@ func Without(essence object.Essence, fields ...object.Path) object.Essence {
 	return essence
 }
 
-// without also drops a mapping on the way that is empty already, as if the field
-// had been the last one in it: an ignored field must not show by its container.
+// without also drops a parent mapping that was already empty, as if the field had
+// been its last one: its presence must not reveal an ignored field.
 func without(mapping map[string]any, path object.Path) (map[string]any, bool) {
 	value, ok := mapping[path[0]]
 	if !ok {
@@ -131,8 +131,8 @@ func without(mapping map[string]any, path object.Path) (map[string]any, bool) {
 	return left, true
 }
 
-// with returns a mapping that has the value at the path, and shares everything
-// beside the path with the given one.
+// with returns a copy of the mapping that has the value at the path. It shares
+// everything outside the path with the given mapping.
 func with(mapping map[string]any, path object.Path, value any) map[string]any {
 	changed := make(map[string]any, len(mapping)+1)
 	maps.Copy(changed, mapping)

@@ -34,7 +34,7 @@ func TestBuildEssence(t *testing.T) {
 			body: `{"spec": {}, "metadata": {"labels": {}, "annotations": {"kopf.zalando.org/any": "1"}}}`,
 			want: `{"spec": {}}`,
 		},
-		"brings extra fields back, nulls included": {
+		"restores extra fields, including nulls": {
 			body:  `{"metadata": {"name": "n", "uid": "u"}, "status": {"a": {"b": null, "c": 1}, "d": 2}}`,
 			extra: []object.Path{{"metadata", "name"}, {"status", "a", "b"}, {"status", "none"}, {"status", "d", "deeper"}},
 			want:  `{"metadata": {"name": "n"}, "status": {"a": {"b": null}}}`,
@@ -44,7 +44,7 @@ func TestBuildEssence(t *testing.T) {
 			extra: []object.Path{{"status"}, {"status", "a", "b"}, {"spec", "a"}, {"kind"}, {}},
 			want:  `{"kind": "K", "spec": {"a": 1}, "status": {"a": {"b": 1}}}`,
 		},
-		"brings back annotations that are asked for, whosever they are": {
+		"restores requested annotations of any owner": {
 			body:  `{"metadata": {"labels": {}, "annotations": {"kopf.zalando.org/any": "1"}}}`,
 			extra: []object.Path{{"metadata"}},
 			want:  `{"metadata": {"annotations": {"kopf.zalando.org/any": "1"}}}`,
@@ -54,7 +54,7 @@ func TestBuildEssence(t *testing.T) {
 			extra: []object.Path{{"status"}},
 			want:  `{}`,
 		},
-		"is empty, not nil, for an object without anything": {body: `{}`, want: `{}`},
+		"is empty but not nil for an empty object": {body: `{}`, want: `{}`},
 		"survives an object that no API server would accept": {
 			body:  `{"metadata": "text", "status": [], "spec": null}`,
 			extra: []object.Path{{"metadata", "name"}, {"status", "a"}, {"spec", "b"}},
@@ -82,10 +82,10 @@ func TestWithout(t *testing.T) {
 		want    string
 	}{
 		"removes a field and what becomes empty":                 {`{"a": {"b": {"c": 1}}, "d": 1}`, []object.Path{{"a", "b", "c"}}, `{"d": 1}`},
-		"keeps what is beside the field":                         {`{"a": {"b": {"c": 1}, "d": 1}}`, []object.Path{{"a", "b"}}, `{"a": {"d": 1}}`},
+		"keeps the siblings of the field":                        {`{"a": {"b": {"c": 1}, "d": 1}}`, []object.Path{{"a", "b"}}, `{"a": {"d": 1}}`},
 		"removes an empty mapping in which the field could be":   {`{"a": {}, "d": 1}`, []object.Path{{"a", "b"}}, `{"d": 1}`},
 		"leaves an essence without the field alone":              {`{"a": {"x": 1}}`, []object.Path{{"a", "b"}, {"c"}, {}}, `{"a": {"x": 1}}`},
-		"does not look into what is no mapping":                  {`{"a": "text", "b": null}`, []object.Path{{"a", "b"}, {"b", "c"}}, `{"a": "text", "b": null}`},
+		"does not look into values other than mappings":          {`{"a": "text", "b": null}`, []object.Path{{"a", "b"}, {"b", "c"}}, `{"a": "text", "b": null}`},
 		"removes several fields, one of them inside another one": {`{"a": {"b": {"c": 1}, "d": 1}}`, []object.Path{{"a", "b", "c"}, {"a", "b"}, {"a"}}, `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {

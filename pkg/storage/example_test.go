@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// Database is what a team has already: some table with keys and texts.
+// Database represents an existing table with keys and texts.
 type Database struct {
 	mu   sync.Mutex
 	rows map[string]string
@@ -35,8 +35,8 @@ func (d *Database) Delete(key string) {
 	delete(d.rows, key)
 }
 
-// DatabaseDiffBase keeps the bases of all objects by their uids. It leaves the
-// patches alone: nothing of it is on the objects.
+// DatabaseDiffBase stores the bases of all objects by their uids. It leaves the patches
+// alone, because it stores nothing on the objects.
 type DatabaseDiffBase struct{ db *Database }
 
 var _ storage.DiffBase = DatabaseDiffBase{}
@@ -66,7 +66,7 @@ func (s DatabaseDiffBase) Store(_ context.Context, body *object.Body, _ storage.
 	return err
 }
 
-// DatabaseProgress keeps the records by uid and handler.
+// DatabaseProgress stores the records by uid and handler.
 type DatabaseProgress struct{ db *Database }
 
 var _ storage.Progress = DatabaseProgress{}
@@ -103,8 +103,8 @@ func (s DatabaseProgress) Purge(_ context.Context, body *object.Body, _ storage.
 
 func (s DatabaseProgress) Clear(essence object.Essence) object.Essence { return essence }
 
-// The state of handling can be kept anywhere. These storages use a database, and
-// the objects carry no annotations of the operator.
+// You can store the state elsewhere. These storages use a database, and the objects
+// have no annotations of the operator.
 func Example() {
 	ctx := context.Background()
 	db := &Database{rows: map[string]string{}}
@@ -120,7 +120,7 @@ func Example() {
 	record, _ := progress.Fetch(ctx, body, "create_fn")
 	fmt.Println(record.Retries, record.Message)
 
-	// When all of them are done:
+	// When all of them have finished:
 	_ = progress.Purge(ctx, body, patch, "create_fn")
 	_ = base.Store(ctx, body, patch, base.Build(body, nil))
 	fmt.Println(db.rows)
@@ -131,7 +131,7 @@ func Example() {
 	// in the patch: 0
 }
 
-// Two operators that handle the same objects must not share their annotations.
+// Operators that handle the same objects must use different annotations.
 func ExampleAnnotationsDiffBase() {
 	base := storage.AnnotationsDiffBase{
 		Prefix:        "my-op.example.com",
@@ -156,7 +156,7 @@ func ExampleAnnotationsDiffBase() {
 	// }
 }
 
-// To move from one storage to another, use both for a while: the new one first.
+// To move from one storage to another, use both for a while, with the new one first.
 func ExampleMultiDiffBase() {
 	base := storage.MultiDiffBase{
 		storage.StatusDiffBase{Field: object.Path{"status", "diff-base"}},
@@ -172,7 +172,7 @@ func ExampleMultiDiffBase() {
 	// Output: map[spec:map[size:1G]]
 }
 
-// The values of a Secret are compared by their hashes, and never shown.
+// The values of a Secret are compared by their hashes and never shown.
 func ExampleHashed() {
 	secret := object.NewBody(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"uid": "d8d94aa7"},

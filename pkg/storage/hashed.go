@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
 
-// Hashed stands in an essence for a value of which only a hash was kept: a leaf,
-// or a mapping as a whole. It is an object.Opaque.
+// Hashed replaces a value in an essence if only its hash was stored. The value is a
+// leaf or an entire mapping. Hashed is an object.Opaque.
 type Hashed struct {
 	hasher hasher
 	path   object.Path
@@ -23,8 +23,8 @@ type Hashed struct {
 
 var _ object.Opaque = (*Hashed)(nil)
 
-// EqualTo reports whether the value is the one that was hashed, as JSON compares:
-// numbers by value, a null inside a mapping as its absence.
+// EqualTo reports whether the value equals the hashed one by the rules of JSON:
+// numbers are compared by value, and a null inside a mapping counts as absent.
 func (h *Hashed) EqualTo(value any) bool {
 	switch value.(type) {
 	case nil:
@@ -40,32 +40,32 @@ func (h *Hashed) EqualTo(value any) bool {
 	return h.digest == h.hasher.digest(h.path, value)
 }
 
-// String is what people see in place of the value.
+// String returns a placeholder for the value.
 func (h *Hashed) String() string { return "(unknown)" }
 
-// MarshalJSON writes a null, so that a typed object that is made of the essence
-// has the field's zero value. EncodeBase is the way to store an essence.
+// MarshalJSON returns null, so that a typed object made from the essence has the
+// field's zero value. To store an essence, use EncodeBase.
 func (h *Hashed) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// hasher makes the hashes of one object. The key ties them to the object, the
-// path to the place: equal values cannot be told by equal hashes. It does not
-// hide a value that can be guessed from somebody who may read the object.
+// hasher hashes the values of one object. The key depends on the object and the hash
+// on the path, so equal values have different hashes. This does not protect guessable
+// values from someone who can read the object.
 type hasher struct{ key string }
 
-// digestSize is in bytes; digestLength is that of its text.
+// digestSize is in bytes; digestLength is the length of the encoded digest.
 const (
 	digestSize   = 16
 	digestLength = 22
 )
 
 func newHasher(uid types.UID) hasher {
-	// The longest key of BLAKE2b. The uids of Kubernetes have 36 characters.
+	// BLAKE2b limits the length of keys; the uids of Kubernetes have 36 characters.
 	return hasher{string(uid[:min(len(uid), blake2b.Size)])}
 }
 
-// digest hashes a mapping by the digests of its values, so that a mapping of
-// values that are known only by their digests has a digest too. It is empty for
-// what is not JSON.
+// digest returns the hash of a value. It hashes a mapping by the digests of its values,
+// so that it also works for mappings that contain a Hashed. It returns an empty text for
+// values that are not JSON.
 func (h hasher) digest(path object.Path, value any) string {
 	switch value := value.(type) {
 	case *Hashed:
@@ -90,13 +90,13 @@ func (h hasher) sum(path object.Path, kind string, payload any) string {
 	}
 	mac, err := blake2b.New(digestSize, []byte(h.key))
 	if err != nil {
-		return "" // cannot be: the sizes are right
+		return "" // unreachable: the sizes are valid
 	}
 	mac.Write([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// normal brings a value to the form in which equal values have equal texts.
+// normal converts a value so that equal values have equal texts.
 func normal(value any) any {
 	switch value := value.(type) {
 	case nil, bool, string, int64:

@@ -30,7 +30,7 @@ func TestHashesAreStoredAgainAsTheyAre(t *testing.T) {
 		t.Errorf("two hashed essences of the same state differ at %q", got)
 	}
 
-	// The status has no limit, and still must not get what is unknown as nulls.
+	// The status has no limit, but unknown values must not be stored as nulls there.
 	status := storage.StatusDiffBase{}
 	patch = storage.Patch{}
 	noError(t, status.Store(ctx, annotated(nil), patch, cycle))
@@ -54,7 +54,7 @@ func TestHashesOfAnotherObjectDiffer(t *testing.T) {
 	}
 }
 
-func TestHashedComparesWhatDevelopersWrite(t *testing.T) {
+func TestHashedComparesGoValues(t *testing.T) {
 	body := bodyOf(t, `{"apiVersion": "v1", "kind": "Secret", "data": {"n": 5, "l": ["a"], "m": {"x": {"y": 1}}}}`)
 	fetched, _, _ := roundTrip(t, body, storage.BuildEssence(body, nil))
 	data, _ := fetched["data"].(map[string]any)
@@ -82,9 +82,9 @@ func TestHashedComparesWhatDevelopersWrite(t *testing.T) {
 	}
 }
 
-// TestHashedFormat holds the format that formats.md describes. Its digests were
-// computed by another program: a change of them makes every hashed object of
-// every cluster a changed one.
+// TestHashedFormat checks the format that formats.md describes. Its digests were computed
+// by another program: if they change, every hashed object of every cluster counts as
+// changed.
 func TestHashedFormat(t *testing.T) {
 	many := map[string]any{}
 	for i := range 1000 {
@@ -118,8 +118,8 @@ func TestHashedFormat(t *testing.T) {
 	}
 }
 
-// TestHashedRoundTripOfAnyEssence draws essences at random: whatever the limit,
-// the stored one equals the original, and the text is short enough.
+// TestHashedRoundTripOfAnyEssence stores random essences: whatever the limit, the fetched
+// essence equals the original, and the text is short enough.
 func TestHashedRoundTripOfAnyEssence(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	body := annotated(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
 
-// tree is an essence on its way into an envelope.
+// tree is an essence while it is being converted to an envelope.
 type tree struct {
 	hasher hasher
 	root   *node
@@ -18,11 +18,11 @@ type tree struct {
 // node is one mapping or leaf of the essence.
 type node struct {
 	path     object.Path
-	value    any              // what the essence has there
+	value    any              // in the essence
 	hidden   bool             // only a digest of the value is stored
-	children map[string]*node // of a mapping that is not hidden as a whole
-	frame    int              // bytes that its key takes in the envelope
-	size     int              // bytes that it takes there itself, or a little more
+	children map[string]*node // set for a mapping that is not hidden entirely
+	frame    int              // bytes of its key in the envelope
+	size     int              // bytes of its value in the envelope, rounded up
 }
 
 func newTree(hasher hasher, hides policy, essence object.Essence) *tree {
@@ -48,7 +48,7 @@ func (t *tree) grow(n *node, hides policy, mapping map[string]any) {
 	n.measure()
 }
 
-// hide puts one digest in place of a leaf, or of a whole mapping.
+// hide replaces a leaf or an entire mapping by one digest.
 func (n *node) hide() {
 	n.hidden = true
 	n.children = nil
@@ -62,8 +62,8 @@ func (n *node) measure() {
 	}
 }
 
-// framed is the node's size with its key. A mapping has them twice: it may be
-// among the known values and among the hashes.
+// framed returns the node's size including its key. The key of a mapping counts twice:
+// it may appear among the known values and among the hashes.
 func (n *node) framed() int {
 	if n.children != nil {
 		return n.size + 2*n.frame + len(`{}`)
@@ -71,14 +71,15 @@ func (n *node) framed() int {
 	return n.size + n.frame
 }
 
-// fit hashes as few mappings as it can until the envelope has at most so many
-// bytes. The top level remains, whatever it takes: an essence is a mapping.
+// fit hashes as few mappings as possible until the envelope fits into the limit in
+// bytes. The top level always remains, because an essence is a mapping.
 func (t *tree) fit(limit int) {
 	t.shrink(t.root, limit-len(`{"kopf-hashed":1,"known":{},"hashed":{}}`))
 }
 
-// shrink shares the room among the children, the smallest ones first: what they
-// leave is for the others, so that one large field does not hide the small ones.
+// shrink distributes the room among the children, the smallest ones first. The room
+// that they do not use is left for the others, so that a large field does not hide
+// small ones.
 func (t *tree) shrink(n *node, room int) {
 	if n.size <= room || n.children == nil {
 		return
@@ -125,7 +126,7 @@ func (t *tree) splitNode(n *node) (known, hashed map[string]any) {
 func jsonLength(value any) int {
 	text, err := wire.Compact(value)
 	if err != nil {
-		return 0 // the text of the whole will fail, and say why
+		return 0 // encoding the whole fails later, and reports the reason
 	}
 	return len(text)
 }

@@ -16,7 +16,7 @@ const (
 	cycleKey = "kopf.zalando.org/last-handled-configuration-started"
 )
 
-// bodyOf makes a body of JSON.
+// bodyOf decodes a body.
 func bodyOf(t testing.TB, text string) *object.Body {
 	t.Helper()
 	return object.NewBody(decoded(t, text))
@@ -31,7 +31,7 @@ func decoded(t testing.TB, text string) map[string]any {
 	return raw
 }
 
-// annotated makes a body with these annotations.
+// annotated returns a body with the annotations.
 func annotated(annotations map[string]string) *object.Body {
 	values := map[string]any{}
 	for key, text := range annotations {
@@ -44,7 +44,7 @@ func annotated(annotations map[string]string) *object.Body {
 	})
 }
 
-// applied is the body after the API server has merged the patch.
+// applied returns the body after the API server has merged the patch.
 func applied(body *object.Body, patch storage.Patch) *object.Body {
 	return object.NewBody(merged(body.Raw(), patch))
 }
@@ -68,8 +68,8 @@ func merged(target map[string]any, patch map[string]any) map[string]any {
 	return result
 }
 
-// differences are the paths at which two essences differ, the old one possibly
-// known only by hashes.
+// differences returns the paths at which two essences differ. Old values may be known
+// only by hashes.
 func differences(before, after object.Essence) []string {
 	var paths []string
 	for _, item := range diff.Compute(before, after, diff.Full) {
@@ -85,7 +85,7 @@ func noError(t testing.TB, err error) {
 	}
 }
 
-// nothing asserts that a patch would write nothing.
+// nothing checks that a patch would write nothing.
 func nothing(t testing.TB, patch storage.Patch) {
 	t.Helper()
 	if len(patch) != 0 {

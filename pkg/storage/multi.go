@@ -8,12 +8,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// MultiDiffBase keeps the base in several storages at once, to get from one
-// storage to another without handling all objects once more: the first base
-// found is read, all are written. Put the new storage first and the old one
-// second, until all objects have changed once; then use the new one alone.
+// MultiDiffBase stores the base in several storages at once. Use it to move to another
+// storage without handling all objects again: the first base found is read, and all
+// are written. Put the new storage first and the old one second until all objects have
+// changed once; then use only the new one.
 //
-// The fields that any of the storages ignores are ignored.
+// A field is ignored if any of the storages ignores it.
 //
 // Specification: Configuration, "Storage transition".
 type MultiDiffBase []DiffBase
@@ -25,14 +25,14 @@ var (
 	_ Validator = MultiDiffBase{}
 )
 
-// cleaner is a storage of this package: it cleans an essence that is there
-// already, while it can still see the whole body.
+// cleaner is implemented by the storages of this package: it cleans an existing
+// essence while it can still see the entire body.
 type cleaner interface {
 	clean(body *object.Body, extra []object.Path, essence object.Essence) object.Essence
 }
 
-// Build makes the essence without the own fields of all storages. A storage of
-// another package sees the essence so far as if it were the body.
+// Build returns the essence without the storages' own fields. A storage of another
+// package gets the essence built so far in place of the body.
 func (m MultiDiffBase) Build(body *object.Body, extra []object.Path) object.Essence {
 	return m.clean(body, extra, BuildEssence(body, extra))
 }
@@ -48,7 +48,7 @@ func (m MultiDiffBase) clean(body *object.Body, extra []object.Path, essence obj
 	return essence
 }
 
-// Fetch returns the first base that is there and can be read.
+// Fetch returns the first readable base.
 func (m MultiDiffBase) Fetch(ctx context.Context, body *object.Body) (object.Essence, error) {
 	return firstFound(m, func(each DiffBase) (object.Essence, bool, error) {
 		essence, err := each.Fetch(ctx, body)
@@ -65,7 +65,7 @@ func (m MultiDiffBase) Store(ctx context.Context, body *object.Body, into Patch,
 	return errors.Join(errs...)
 }
 
-// cycles are the storages that can keep the essence of an open cycle.
+// cycles returns the storages that can store the essence of an open cycle.
 func (m MultiDiffBase) cycles() []CycleBase {
 	var able []CycleBase
 	for _, each := range m {
@@ -76,8 +76,8 @@ func (m MultiDiffBase) cycles() []CycleBase {
 	return able
 }
 
-// FetchCycle reads the essence of the open cycle from the first storage that has it:
-// the cycle may have begun when there was only the old one.
+// FetchCycle returns the essence of the open cycle from the first storage that has it:
+// the cycle may have started when only the old storage was used.
 func (m MultiDiffBase) FetchCycle(ctx context.Context, body *object.Body) (object.Essence, error) {
 	return firstFound(m.cycles(), func(each CycleBase) (object.Essence, bool, error) {
 		essence, err := each.FetchCycle(ctx, body)
@@ -85,9 +85,9 @@ func (m MultiDiffBase) FetchCycle(ctx context.Context, body *object.Body) (objec
 	})
 }
 
-// StoreCycle writes the essence of the open cycle to the first storage that can
-// keep it: one is enough, for it lives no longer than the cycle. It does nothing if
-// none can.
+// StoreCycle writes the essence of the open cycle to the first storage that supports
+// it: one is enough, because the essence is needed only until the cycle ends. It does
+// nothing if no storage supports it.
 func (m MultiDiffBase) StoreCycle(ctx context.Context, body *object.Body, into Patch, essence object.Essence) error {
 	if able := m.cycles(); len(able) > 0 {
 		return able[0].StoreCycle(ctx, body, into, essence)
@@ -104,7 +104,7 @@ func (m MultiDiffBase) PurgeCycle(ctx context.Context, body *object.Body, into P
 	return errors.Join(errs...)
 }
 
-// Hashes tells why a storage keeps the essence as hashes, the first one that does.
+// Hashes returns the reason of the first storage that hashes the essence.
 func (m MultiDiffBase) Hashes(body *object.Body, into Patch, essence object.Essence) HashReason {
 	for _, each := range m {
 		if hasher, ok := each.(Hasher); ok {
@@ -119,8 +119,8 @@ func (m MultiDiffBase) Hashes(body *object.Body, into Patch, essence object.Esse
 // Validate checks all storages.
 func (m MultiDiffBase) Validate() error { return validateAll(m) }
 
-// MultiProgress keeps the records in several storages at once, to get from one
-// storage to another while handling goes on: the first record found is read, all
+// MultiProgress stores the records in several storages at once. Use it to move to
+// another storage while handling continues: the first record found is read, and all
 // are written and removed.
 //
 // Specification: Configuration, "Handling progress".
@@ -131,7 +131,7 @@ var (
 	_ Validator = MultiProgress{}
 )
 
-// Fetch returns the first record that is there and can be read.
+// Fetch returns the first readable record.
 func (m MultiProgress) Fetch(ctx context.Context, body *object.Body, handlerID string) (*Record, error) {
 	return firstFound(m, func(each Progress) (*Record, bool, error) {
 		record, err := each.Fetch(ctx, body, handlerID)
@@ -157,7 +157,7 @@ func (m MultiProgress) Purge(ctx context.Context, body *object.Body, into Patch,
 	return errors.Join(errs...)
 }
 
-// Clear leaves out the traces of all storages.
+// Clear returns the essence without the data of all storages.
 func (m MultiProgress) Clear(essence object.Essence) object.Essence {
 	for _, each := range m {
 		essence = each.Clear(essence)

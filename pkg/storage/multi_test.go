@@ -12,7 +12,7 @@ import (
 
 var errUnreachable = errors.New("the database cannot be reached")
 
-// unreachable is a storage that is no part of the object and is out of order.
+// unreachable is a failing storage outside the object.
 type unreachable struct{ storage.SmartProgress }
 
 func (unreachable) Fetch(context.Context, *object.Body, string) (*storage.Record, error) {
@@ -23,7 +23,7 @@ func (unreachable) Store(context.Context, *object.Body, storage.Patch, string, *
 	return errUnreachable
 }
 
-// foreign is a base that this package knows nothing of, and that is out of order.
+// foreign is a failing storage of another package.
 type foreign struct{}
 
 func (foreign) Build(body *object.Body, extra []object.Path) object.Essence {
@@ -58,7 +58,7 @@ func TestStatusDiffBase(t *testing.T) {
 				t.Errorf("got %q", text)
 			}
 			if again := base.Build(body, extra); !reflect.DeepEqual(again, essence) {
-				t.Errorf("to store the base is a change: %v", again)
+				t.Errorf("storing the base counts as a change: %v", again)
 			}
 			for _, fetch := range []func(context.Context, *object.Body) (object.Essence, error){base.Fetch, base.FetchCycle} {
 				if got, err := fetch(ctx, body); err != nil || !reflect.DeepEqual(got, essence) {
@@ -74,7 +74,7 @@ func TestStatusDiffBase(t *testing.T) {
 			}
 		})
 	}
-	for name, value := range map[string]any{"no text": map[string]any{"spec": "sesame"}, "no JSON": "sesame"} {
+	for name, value := range map[string]any{"not a string": map[string]any{"spec": "sesame"}, "not JSON": "sesame"} {
 		t.Run("is broken with "+name, func(t *testing.T) {
 			body := object.NewBody(map[string]any{"status": map[string]any{"diff-base": value}})
 			_, err := storage.StatusDiffBase{Field: object.Path{"status", "diff-base"}}.Fetch(t.Context(), body)
@@ -116,8 +116,8 @@ func TestMultiDiffBase(t *testing.T) {
 	}
 }
 
-// A cycle that has begun before the transition is continued, and ended, by both.
-func TestMultiDiffBaseKnowsTheCycleOfTheOldStorage(t *testing.T) {
+// A cycle that has started before the transition is continued and ended by both storages.
+func TestMultiDiffBaseReadsCycleOfOldStorage(t *testing.T) {
 	ctx, old := t.Context(), storage.AnnotationsDiffBase{}
 	base := storage.MultiDiffBase{storage.StatusDiffBase{}, old}
 	body, essence := annotated(nil), decoded(t, `{"spec": {"size": 7}}`)
@@ -158,9 +158,9 @@ func TestMultiDiffBaseWithForeignStorages(t *testing.T) {
 	}
 }
 
-func TestMultiProgressTellsFailures(t *testing.T) {
+func TestMultiProgressReturnsFailures(t *testing.T) {
 	progress := storage.MultiProgress{unreachable{}, storage.SmartProgress{}}
-	// What the first storage knows may be newer than the record in the second one.
+	// The record in the first storage may be newer than the one in the second.
 	body := annotated(map[string]string{"kopf.zalando.org/fn": "{}"})
 	if record, err := progress.Fetch(t.Context(), body, "fn"); record != nil || !errors.Is(err, errUnreachable) {
 		t.Errorf("got %+v, %v", record, err)
@@ -171,7 +171,7 @@ func TestMultiProgressTellsFailures(t *testing.T) {
 	}
 }
 
-func TestMultiDiffBaseTellsThatItHashes(t *testing.T) {
+func TestMultiDiffBaseReportsHashing(t *testing.T) {
 	body := bodyOf(t, secretJSON)
 	base := storage.MultiDiffBase{foreign{}, storage.StatusDiffBase{}}
 	if got := base.Hashes(body, storage.Patch{}, storage.BuildEssence(body, nil)); got != storage.HashedSecret {

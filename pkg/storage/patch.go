@@ -4,12 +4,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Patch is a JSON merge patch (RFC 7386) in the making: a null removes a field.
+// Patch is a JSON merge patch (RFC 7386) under construction: a null removes a field.
 // It is not safe for concurrent use.
 type Patch map[string]any
 
-// Set writes the value at the path; nil removes the field from the object. What
-// is on the way and is no mapping gives way to one. An empty path does nothing.
+// Set writes the value at the path; nil removes the field from the object. Values on
+// the way that are not mappings are replaced by mappings. An empty path does nothing.
 func (p Patch) Set(path object.Path, value any) {
 	if len(path) == 0 {
 		return
@@ -26,8 +26,8 @@ func (p Patch) Set(path object.Path, value any) {
 	into[path[len(path)-1]] = value
 }
 
-// Drop takes a field out of the patch, so that the object keeps what it has, and
-// with it the mappings that become empty.
+// Drop takes a field out of the patch, so that the object keeps its value. It also
+// drops the mappings that become empty.
 func (p Patch) Drop(path object.Path) {
 	if len(path) == 0 {
 		return
@@ -45,7 +45,7 @@ func (p Patch) Drop(path object.Path) {
 	}
 }
 
-// put writes the text unless the object has it already.
+// put writes the text unless the object already has it.
 func (p Patch) put(path object.Path, body *object.Body, text string) {
 	if present, _ := body.Lookup(path); present == any(text) {
 		p.Drop(path)
@@ -54,8 +54,8 @@ func (p Patch) put(path object.Path, body *object.Body, text string) {
 	p.Set(path, text)
 }
 
-// remove writes a null if the object has the field. Otherwise it only forgets
-// that the patch was about to write it: a removal of nothing costs no write.
+// remove writes a null if the object has the field. Otherwise, it only drops a pending
+// write of the field, so that removing an absent field costs no write.
 func (p Patch) remove(path object.Path, body *object.Body) {
 	if _, present := body.Lookup(path); present {
 		p.Set(path, nil)

@@ -35,7 +35,7 @@ func TestProgressKeepsRecords(t *testing.T) {
 
 				clean := progress.Clear(storage.BuildEssence(body, []object.Path{{"status"}, {"metadata", "annotations"}}))
 				if want := decoded(t, `{"spec": {"size": 1}}`); !reflect.DeepEqual(storage.Without(clean, object.Path{"metadata"}), want) {
-					t.Errorf("progress is a change: %v", clean)
+					t.Errorf("progress counts as a change: %v", clean)
 				}
 			}
 			for _, id := range []string{"create_fn", "create_fn/sub", longID} {
@@ -53,8 +53,8 @@ func TestProgressKeepsRecords(t *testing.T) {
 	}
 }
 
-// stored is the body after the record was stored, which must be fetched as it
-// was, and must cost no second write.
+// stored returns the body after the record was stored. It checks that the same record is
+// fetched, and that storing it again writes nothing.
 func stored(t *testing.T, progress storage.Progress, body *object.Body, id string, record *storage.Record) *object.Body {
 	t.Helper()
 	patch := storage.Patch{}
@@ -70,7 +70,7 @@ func stored(t *testing.T, progress storage.Progress, body *object.Body, id strin
 	return body
 }
 
-func TestPurgeForgetsWhatThePatchWasAboutToWrite(t *testing.T) {
+func TestPurgeDropsPendingWrites(t *testing.T) {
 	for name, progress := range map[string]storage.Progress{
 		"annotations": storage.AnnotationsProgress{}, "status": storage.StatusProgress{}, "default": storage.SmartProgress{},
 	} {
@@ -139,7 +139,7 @@ func TestBrokenProgress(t *testing.T) {
 			}
 		})
 	}
-	t.Run("is not looked at if the same record is fine elsewhere", func(t *testing.T) {
+	t.Run("is ignored if the same record can be read elsewhere", func(t *testing.T) {
 		body := bodyOf(t, `{"metadata": {"annotations": {"kopf.zalando.org/fn": "sesame"}},
 			"status": {"kopf": {"progress": {"fn": {"retries": 3}}}}}`)
 		record, err := storage.SmartProgress{}.Fetch(t.Context(), body, "fn")

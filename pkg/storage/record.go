@@ -16,37 +16,37 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
 )
 
-// Record is what is remembered of one handler in an open handling cycle. It
-// marshals to JSON and back in the form that Kopf's operators share; see
-// formats.md. Times are kept to the microsecond.
+// Record is the progress of one handler in an open handling cycle. It marshals to JSON
+// and back in the format of Kopf's operators; see formats.md. Times have a precision of
+// a microsecond.
 type Record struct {
-	Started time.Time    // of the first attempt; zero: absent
-	Stopped time.Time    // of the final success or failure; zero: not yet
-	Delayed time.Time    // not to be tried again before; zero: no delay
-	Purpose cause.Reason // what the cycle is about; empty: unknown
+	Started time.Time    // time of the first attempt; zero: unknown
+	Stopped time.Time    // time of the final success or failure; zero: not finished
+	Delayed time.Time    // earliest time of the next attempt; zero: no delay
+	Purpose cause.Reason // reason of the cycle; empty: unknown
 	Retries int          // attempts so far
-	Success bool         // finally succeeded: never to be called again in this cycle
-	Failure bool         // finally failed: likewise
-	Message string       // the last error; cut to MaxMessage when it is stored
-	Subrefs []string     // the ids of the sub-handlers, of all levels below
+	Success bool         // finally succeeded: not called again in this cycle
+	Failure bool         // finally failed: not called again in this cycle
+	Message string       // the last error; truncated to MaxMessage when stored
+	Subrefs []string     // ids of the sub-handlers of all levels
 
-	// absent are the fields that the stored record did not have. They are left
-	// out again for as long as they are zero, so that a record is stored as it
-	// was read. A record made here has them all.
+	// absent marks the fields that the stored record did not have. They stay absent as
+	// long as they are zero, so that a record is stored as it was read. New records
+	// have all fields.
 	absent absentFields
 }
 
 type absentFields struct{ retries, success, failure bool }
 
-// MaxMessage is how many bytes of an error message are stored. All annotations
-// of an object share 256 KiB, and an error may quote anything.
+// MaxMessage is the maximum size in bytes of a stored error message. All annotations of
+// an object share 256 KiB, and an error may quote anything.
 const MaxMessage = 2048
 
-// Finished reports whether the handler is not to be called again in this cycle.
+// Finished reports whether the handler has finally succeeded or failed in this cycle.
 func (r *Record) Finished() bool { return r.Success || r.Failure }
 
-// Equal reports whether the records are the same as they are stored: to the
-// microsecond, with the message cut, and with an absent number or flag as zero.
+// Equal reports whether the records have the same stored form: with times to the
+// microsecond, truncated messages, and absent numbers and flags as zero.
 func (r *Record) Equal(other *Record) bool {
 	if r == nil || other == nil {
 		return r == other
@@ -58,7 +58,7 @@ func (r *Record) Equal(other *Record) bool {
 	return beforeErr == nil && afterErr == nil && before == after
 }
 
-// wireRecord is a record as it is stored. The order of the fields is the one in
+// wireRecord is the stored form of a record. The order of the fields is the order in
 // which people see them.
 type wireRecord struct {
 	Started *string  `json:"started,omitempty"`
@@ -72,7 +72,7 @@ type wireRecord struct {
 	Subrefs []string `json:"subrefs,omitempty"`
 }
 
-// verboseRecord is the same with its nulls.
+// verboseRecord is a wireRecord that includes nulls.
 type verboseRecord struct {
 	Started *string  `json:"started"`
 	Stopped *string  `json:"stopped"`
@@ -85,19 +85,19 @@ type verboseRecord struct {
 	Subrefs []string `json:"subrefs"`
 }
 
-// MarshalJSON writes the record without what is absent.
+// MarshalJSON encodes the record without absent fields.
 func (r Record) MarshalJSON() ([]byte, error) { return json.Marshal(r.wire()) }
 
-// UnmarshalJSON reads a record, with or without nulls, and ignores fields that it
-// does not know. It fails for fields of a wrong type, for a negative number of
-// retries, and for times that nobody can have meant; see formats.md.
+// UnmarshalJSON decodes a record with or without nulls, and ignores unknown fields. It
+// fails if a field has the wrong type, if the number of retries is negative, or if a
+// time is out of range; see formats.md.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	if trimmed := bytes.TrimSpace(data); len(trimmed) == 0 || trimmed[0] != '{' {
-		return errors.New("a record must be a JSON mapping")
+		return errors.New("a record must be a JSON object")
 	}
 	var wire wireRecord
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &wire); err != nil {
-		return plainly(err)
+		return describeTypeError(err)
 	}
 	record, err := wire.record()
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text is the record as one compact line of JSON.
+// text encodes the record as one line of JSON.
 func (r *Record) text(verbose bool) (string, error) {
 	if verbose {
 		return wire.Compact(verboseRecord(r.wire()))
@@ -124,7 +124,7 @@ func (r *Record) wire() wireRecord {
 		Retries: unlessAbsent(int64(r.Retries), r.absent.retries),
 		Success: unlessAbsent(r.Success, r.absent.success),
 		Failure: unlessAbsent(r.Failure, r.absent.failure),
-		Message: unlessZero(cut(r.Message, MaxMessage)),
+		Message: unlessZero(truncate(r.Message, MaxMessage)),
 		Subrefs: r.Subrefs,
 	}
 }
@@ -132,7 +132,7 @@ func (r *Record) wire() wireRecord {
 func (w wireRecord) record() (Record, error) {
 	retries := value(w.Retries)
 	if retries < 0 || retries > math.MaxInt32 {
-		return Record{}, fmt.Errorf("%d is no number of retries", retries)
+		return Record{}, fmt.Errorf("%d is not a valid number of retries", retries)
 	}
 	started, startedErr := wire.ParseTime("started", w.Started)
 	stopped, stoppedErr := wire.ParseTime("stopped", w.Stopped)
@@ -151,9 +151,9 @@ func (w wireRecord) record() (Record, error) {
 	}, errors.Join(startedErr, stoppedErr, delayedErr)
 }
 
-// plainly tells about a wrong type without Go's name for it, and without the
-// value, which may be anything.
-func plainly(err error) error {
+// describeTypeError describes a wrong type without Go's name for it, and without the value,
+// which may be secret.
+func describeTypeError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return fmt.Errorf("it is not JSON: %w", err)
@@ -179,8 +179,8 @@ func unlessAbsent[T comparable](value T, absent bool) *T {
 	return &value
 }
 
-// cut shortens a text between two characters, never inside of one.
-func cut(text string, limit int) string {
+// truncate shortens a text between two characters, never inside one.
+func truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}

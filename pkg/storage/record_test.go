@@ -22,7 +22,7 @@ func TestRecordMarshals(t *testing.T) {
 		"a new record has its counters and flags": {
 			storage.Record{}, `{"retries":0,"success":false,"failure":false}`,
 		},
-		"a full record has everything in the order for reading": {
+		"a full record has all fields in a readable order": {
 			storage.Record{
 				Started: noon, Stopped: noon.Add(time.Second), Delayed: noon.Add(time.Minute), Purpose: cause.Update,
 				Retries: 3, Success: true, Failure: true, Message: "<é>", Subrefs: []string{"a/b"},
@@ -35,7 +35,7 @@ func TestRecordMarshals(t *testing.T) {
 			storage.Record{Started: time.Date(2024, 2, 14, 13, 0, 0, 123456789, time.FixedZone("", 3600))},
 			`{"started":"2024-02-14T12:00:00.123456+00:00","retries":0,"success":false,"failure":false}`,
 		},
-		"times that would not be believed become the nearest one that is": {
+		"invalid times become the nearest valid one": {
 			storage.Record{Started: time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC), Delayed: time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)},
 			`{"started":"1970-01-01T00:00:00.000000+00:00","delayed":"2261-12-31T23:59:59.000000+00:00","retries":0,"success":false,"failure":false}`,
 		},
@@ -60,13 +60,13 @@ func TestRecordUnmarshals(t *testing.T) {
 		text string
 		want storage.Record
 	}{
-		"a time with a fraction and a zone":         {`{"started": "2024-02-14T12:00:00.123456+00:00"}`, storage.Record{Started: noon}},
-		"a time of another zone":                    {`{"started": "2024-02-14T14:00:00.123456+02:00"}`, storage.Record{Started: noon}},
-		"a time without a zone is in UTC":           {`{"started": "2024-02-14T12:00:00.123456"}`, storage.Record{Started: noon}},
-		"a time without a fraction":                 {`{"started": "2024-02-14T12:00:00Z"}`, storage.Record{Started: noon.Truncate(time.Second)}},
-		"a time of a machine without a clock":       {`{"stopped": "1970-01-01T00:00:05+00:00"}`, storage.Record{Stopped: time.Unix(5, 0).UTC()}},
-		"nulls are absent":                          {`{"started": null, "retries": null, "subrefs": null, "message": null}`, storage.Record{}},
-		"unknown keys and other spellings are none": {`{"retries": 2, "Retries": 3, "future": {"a": [1]}}`, storage.Record{Retries: 2}},
+		"a time with a fraction and a zone":      {`{"started": "2024-02-14T12:00:00.123456+00:00"}`, storage.Record{Started: noon}},
+		"a time of another zone":                 {`{"started": "2024-02-14T14:00:00.123456+02:00"}`, storage.Record{Started: noon}},
+		"a time without a zone is in UTC":        {`{"started": "2024-02-14T12:00:00.123456"}`, storage.Record{Started: noon}},
+		"a time without a fraction":              {`{"started": "2024-02-14T12:00:00Z"}`, storage.Record{Started: noon.Truncate(time.Second)}},
+		"a time of a machine without a clock":    {`{"stopped": "1970-01-01T00:00:05+00:00"}`, storage.Record{Stopped: time.Unix(5, 0).UTC()}},
+		"nulls are absent":                       {`{"started": null, "retries": null, "subrefs": null, "message": null}`, storage.Record{}},
+		"unknown keys and spellings are ignored": {`{"retries": 2, "Retries": 3, "future": {"a": [1]}}`, storage.Record{Retries: 2}},
 		"everything else": {
 			`{"purpose": "delete", "retries": 1, "success": true, "failure": true, "message": "m", "subrefs": ["a", "b"]}`,
 			storage.Record{Purpose: "delete", Retries: 1, Success: true, Failure: true, Message: "m", Subrefs: []string{"a", "b"}},
@@ -117,18 +117,18 @@ func TestRecordIsStoredAsItWasRead(t *testing.T) {
 
 func TestBrokenRecords(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"no JSON":               {`{"started": `, "unexpected end of JSON input"},
-		"no mapping":            {`["started"]`, "must be a JSON mapping"},
-		"a text for a number":   {`{"retries": "sesame"}`, "retries has a wrong value of type string"},
+		"not JSON":              {`{"started": `, "unexpected end of JSON input"},
+		"a list":                {`["started"]`, "must be a JSON object"},
+		"a string for a number": {`{"retries": "sesame"}`, "retries has a wrong value of type string"},
 		"a fraction of a retry": {`{"retries": 1.5}`, "retries has a wrong value of type number"},
-		"negative retries":      {`{"retries": -1}`, "-1 is no number of retries"},
-		"absurdly many retries": {`{"retries": 9000000000}`, "is no number of retries"},
+		"negative retries":      {`{"retries": -1}`, "-1 is not a valid number of retries"},
+		"absurdly many retries": {`{"retries": 9000000000}`, "is not a valid number of retries"},
 		"a number for a flag":   {`{"success": 1}`, "success has a wrong value of type number"},
-		"a text for a list":     {`{"subrefs": "a"}`, "subrefs has a wrong value of type string"},
-		"no time":               {`{"delayed": "sesame"}`, "delayed is no timestamp like"},
+		"a string for a list":   {`{"subrefs": "a"}`, "subrefs has a wrong value of type string"},
+		"not a time":            {`{"delayed": "sesame"}`, "delayed is not a timestamp like"},
 		"a number for a time":   {`{"delayed": 5}`, "delayed has a wrong value of type number"},
-		"a time before all":     {`{"started": "0001-01-01T00:00:00+00:00"}`, "started is in the year 1, which nobody can have meant"},
-		"a time after all":      {`{"delayed": "9999-12-31T23:59:59+00:00"}`, "delayed is in the year 9999"},
+		"a time too early":      {`{"started": "0001-01-01T00:00:00+00:00"}`, "started is in the year 1, outside 1970 to 2261"},
+		"a time too late":       {`{"delayed": "9999-12-31T23:59:59+00:00"}`, "delayed is in the year 9999"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var record storage.Record
@@ -143,7 +143,7 @@ func TestBrokenRecords(t *testing.T) {
 	}
 }
 
-func TestLongMessagesAreCut(t *testing.T) {
+func TestLongMessagesAreTruncated(t *testing.T) {
 	record := storage.Record{Message: strings.Repeat("ü", storage.MaxMessage)}
 	data, err := json.Marshal(record)
 	noError(t, err)
@@ -153,7 +153,7 @@ func TestLongMessagesAreCut(t *testing.T) {
 		t.Errorf("%d bytes: ...%s", len(again.Message), again.Message[len(again.Message)-10:])
 	}
 	if third, _ := json.Marshal(again); string(third) != string(data) {
-		t.Error("a message that was cut is cut again")
+		t.Error("a truncated message is truncated again")
 	}
 }
 

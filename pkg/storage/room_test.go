@@ -18,12 +18,12 @@ func TestBaseLeavesRoomForOtherAnnotations(t *testing.T) {
 		others, base int
 		want         storage.HashReason
 	}{
-		"a base that fits is kept as it is":             {100_000, 150_000, storage.NotHashed},
-		"a base that does not fit is hashed":            {100_000, 170_000, storage.HashedSize},
-		"a base that would leave nothing is hashed":     {100_000, limit - 100_000 - 500, storage.HashedSize},
-		"a small base among large others is hashed":     {limit - 5000, 1000, storage.HashedSize},
-		"a small base is not hashed for its own sake":   {0, 200_000, storage.NotHashed},
-		"the hashes fit even where nearly nothing fits": {limit - 4400, 10_000, storage.HashedSize},
+		"a base that fits is not hashed":            {100_000, 150_000, storage.NotHashed},
+		"a base that does not fit is hashed":        {100_000, 170_000, storage.HashedSize},
+		"a base that would leave no room is hashed": {100_000, limit - 100_000 - 500, storage.HashedSize},
+		"a small base among large others is hashed": {limit - 5000, 1000, storage.HashedSize},
+		"a large base on its own is not hashed":     {0, 200_000, storage.NotHashed},
+		"hashes fit into very little room":          {limit - 4400, 10_000, storage.HashedSize},
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := annotated(map[string]string{"note": strings.Repeat("x", test.others)})
@@ -44,7 +44,7 @@ func TestBaseLeavesRoomForOtherAnnotations(t *testing.T) {
 			}
 		})
 	}
-	t.Run("annotations that the patch removes count no more", func(t *testing.T) {
+	t.Run("annotations that the patch removes are not counted", func(t *testing.T) {
 		body := annotated(map[string]string{"note": strings.Repeat("x", 200_000)})
 		patch := storage.Patch{}
 		patch.Set(object.Path{"metadata", "annotations", "note"}, nil)
@@ -53,7 +53,7 @@ func TestBaseLeavesRoomForOtherAnnotations(t *testing.T) {
 			t.Errorf("hashed because of %q", got)
 		}
 	})
-	t.Run("no room at all is an error with the remedy", func(t *testing.T) {
+	t.Run("no room results in an error with the remedy", func(t *testing.T) {
 		body := annotated(map[string]string{"note": strings.Repeat("x", limit)})
 		patch := storage.Patch{}
 		err := storage.AnnotationsDiffBase{}.Store(t.Context(), body, patch, map[string]any{"spec": int64(1)})
@@ -81,12 +81,12 @@ func TestHugeEssencesCollapse(t *testing.T) {
 		t.Errorf("%d bytes because of %q", len(text), reason)
 	}
 	if changes := differences(fetched, essence); changes != nil {
-		t.Errorf("an unchanged object has changed at %q", changes)
+		t.Errorf("got changes of an unchanged object at %q", changes)
 	}
 	changed := runtime.DeepCopyJSON(essence)
 	changed["data"].(map[string]any)["null"] = nil
 	if changes := differences(fetched, changed); changes != nil {
-		t.Errorf("a null is a change at %q", changes)
+		t.Errorf("a null counts as a change at %q", changes)
 	}
 	changed["data"].(map[string]any)["key77"] = "changed"
 	changed["spec"].(map[string]any)["size"] = int64(2)

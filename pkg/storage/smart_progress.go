@@ -7,20 +7,20 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// SmartProgress is the default storage. It keeps the records in annotations, and
-// also reads and removes those that early operators of Kopf have left in the
-// object's status. Its zero value is what every operator of Kopf uses by default.
+// SmartProgress is the default storage. It stores the records in annotations, and also
+// reads and removes those that early operators of Kopf have left in the object's
+// status. Its zero value matches the default of Kopf's operators.
 //
-// Specification: Configuration, "Handling progress". Newer than there: nothing
-// is written to the status any more, which saves one request per pass.
+// Specification: Configuration, "Handling progress". Unlike there, records are no
+// longer written to the status, which saves one request per pass.
 type SmartProgress struct {
 	// Prefix is the domain of the annotations; DefaultPrefix if empty.
 	Prefix string
-	// Field is where the records once were; status.kopf.progress if empty.
+	// Field is the location of the old records; status.kopf.progress if empty.
 	Field object.Path
-	// Verbose writes nulls for what is absent in a record.
+	// Verbose writes nulls for the absent fields of a record.
 	Verbose bool
-	// WithoutV1 is that of AnnotationsProgress.
+	// WithoutV1 is the same as in AnnotationsProgress.
 	WithoutV1 bool
 }
 
@@ -37,7 +37,7 @@ func (s SmartProgress) status() StatusProgress { return StatusProgress{Field: s.
 
 func (s SmartProgress) both() MultiProgress { return MultiProgress{s.annotations(), s.status()} }
 
-// Fetch reads the record from the annotation, or else from the status.
+// Fetch returns the record from the annotation, or otherwise from the status.
 func (s SmartProgress) Fetch(ctx context.Context, body *object.Body, handlerID string) (*Record, error) {
 	return s.both().Fetch(ctx, body, handlerID)
 }
@@ -47,12 +47,12 @@ func (s SmartProgress) Store(ctx context.Context, body *object.Body, into Patch,
 	return s.annotations().Store(ctx, body, into, handlerID, record)
 }
 
-// Purge removes the record from both.
+// Purge removes the record from the annotation and the status.
 func (s SmartProgress) Purge(ctx context.Context, body *object.Body, into Patch, handlerID string) error {
 	return s.both().Purge(ctx, body, into, handlerID)
 }
 
-// Clear leaves out the traces in both.
+// Clear returns the essence without the records of both.
 func (s SmartProgress) Clear(essence object.Essence) object.Essence { return s.both().Clear(essence) }
 
 // Validate checks the prefix and the field.

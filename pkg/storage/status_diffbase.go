@@ -8,15 +8,15 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// StatusDiffBase keeps the base as text in a field of the object's status, or of
-// any other part of it. The schema of the resource must allow the field: the API
-// server silently drops what it does not know.
+// StatusDiffBase stores the base as text in a field of the object's status, or in any
+// other field of the object. The schema of the resource must allow the field: the API
+// server silently drops unknown fields.
 //
 // Specification: Configuration, "Storage transition".
 type StatusDiffBase struct {
 	// Field holds the base; status.kopf.last-handled-configuration if empty.
 	Field object.Path
-	// IgnoredFields are no part of the essence: a change of them is no change.
+	// IgnoredFields are left out of the essence, so their changes are not detected.
 	IgnoredFields []object.Path
 }
 
@@ -34,14 +34,14 @@ func (s StatusDiffBase) field() object.Path {
 	return s.Field
 }
 
-// cycleField is beside the field of the base.
+// cycleField returns the field next to the base that holds the essence of an open cycle.
 func (s StatusDiffBase) cycleField() object.Path {
 	field := s.field()
 	last := len(field) - 1
 	return child(field[:last], field[last]+cycleSuffix)
 }
 
-// Build makes the essence without the ignored fields and this storage's own ones.
+// Build returns the essence without the ignored fields and this storage's own fields.
 func (s StatusDiffBase) Build(body *object.Body, extra []object.Path) object.Essence {
 	return s.clean(body, extra, BuildEssence(body, extra))
 }
@@ -50,12 +50,12 @@ func (s StatusDiffBase) clean(_ *object.Body, _ []object.Path, essence object.Es
 	return Without(Without(essence, s.IgnoredFields...), s.field(), s.cycleField())
 }
 
-// Fetch reads the base, without the fields that are ignored by now.
+// Fetch returns the base without the ignored fields.
 func (s StatusDiffBase) Fetch(_ context.Context, body *object.Body) (object.Essence, error) {
 	return s.fetch(body, s.field(), "last handled state")
 }
 
-// FetchCycle reads the essence of the open cycle.
+// FetchCycle returns the essence of the open cycle.
 func (s StatusDiffBase) FetchCycle(_ context.Context, body *object.Body) (object.Essence, error) {
 	return s.fetch(body, s.cycleField(), "state at the start of the handling cycle")
 }
@@ -66,7 +66,7 @@ func (s StatusDiffBase) fetch(body *object.Body, field object.Path, what string)
 		return nil, nil
 	}
 	text, isText := value.(string)
-	err := errors.New("it is not a text")
+	err := errors.New("it is not a string")
 	var essence object.Essence
 	if isText {
 		essence, err = DecodeBase(body, text)
@@ -101,7 +101,7 @@ func (s StatusDiffBase) PurgeCycle(_ context.Context, body *object.Body, into Pa
 	return nil
 }
 
-// Hashes tells why Store keeps the essence as hashes.
+// Hashes returns why Store hashes the essence.
 func (s StatusDiffBase) Hashes(body *object.Body, _ Patch, essence object.Essence) HashReason {
 	_, reason, _ := EncodeBase(body, essence, 0)
 	return reason

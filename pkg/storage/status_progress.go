@@ -8,10 +8,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// StatusProgress keeps the records in a field of the object's status, or of any
-// other part of it: a mapping with the ids of the handlers as keys. The schema of
-// the resource must allow the field: the API server silently drops what it does
-// not know, and then every handler is called for ever.
+// StatusProgress stores the records in a field of the object's status, or in any other
+// field of the object: a mapping whose keys are the ids of the handlers. The schema of
+// the resource must allow the field: the API server silently drops unknown fields, and
+// then handlers are called endlessly.
 //
 // Specification: Configuration, "Handling progress".
 type StatusProgress struct {
@@ -31,7 +31,7 @@ func (s StatusProgress) field() object.Path {
 	return s.Field
 }
 
-// Fetch reads the record.
+// Fetch returns the record.
 func (s StatusProgress) Fetch(_ context.Context, body *object.Body, handlerID string) (*Record, error) {
 	field := child(s.field(), handlerID)
 	value, ok := body.Lookup(field)
@@ -49,8 +49,8 @@ func (s StatusProgress) Fetch(_ context.Context, body *object.Body, handlerID st
 	return record, nil
 }
 
-// Store writes the record. A merge patch keeps what it does not name, so what the
-// record no longer has is removed by nulls.
+// Store writes the record. A merge patch keeps the fields that it does not name, so
+// Store writes nulls for the fields that the record no longer has.
 func (s StatusProgress) Store(_ context.Context, body *object.Body, into Patch, handlerID string, record *Record) error {
 	normalized, err := object.Normalize(record)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s StatusProgress) Purge(_ context.Context, body *object.Body, into Patch, 
 	return nil
 }
 
-// Clear leaves out the field of the records.
+// Clear returns the essence without the field of the records.
 func (s StatusProgress) Clear(essence object.Essence) object.Essence {
 	return Without(essence, s.field())
 }

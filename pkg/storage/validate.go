@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
 )
 
-// Validator is a storage that can be declared wrongly. The mistakes are looked
-// for before the operator starts.
+// Validator is implemented by storages whose declaration can be wrong. The mistakes
+// are reported before the operator starts.
 type Validator interface {
-	// Validate names all mistakes in the storage's declaration.
+	// Validate reports all mistakes in the storage's declaration.
 	Validate() error
 }
 
@@ -22,44 +22,44 @@ type Validator interface {
 // that Kubernetes allows for the key of an annotation.
 const maxPrefix = 253 - annotation.MaxName - len("/")
 
-// validatePrefix accepts an empty prefix: it stands for the default.
+// validatePrefix accepts an empty prefix, which selects the default.
 func validatePrefix(prefix string) error {
 	if prefix == "" {
 		return nil
 	}
 	if mistakes := validation.IsDNS1123Subdomain(prefix); len(mistakes) > 0 {
-		return fmt.Errorf("the prefix %q of annotations must be a domain name like my-op.example.com", prefix)
+		return fmt.Errorf("the annotation prefix %q must be a domain name, such as my-op.example.com", prefix)
 	}
 	if len(prefix) > maxPrefix {
-		return fmt.Errorf("the prefix %q of annotations has %d characters: at most %d leave room for names", prefix, len(prefix), maxPrefix)
+		return fmt.Errorf("the annotation prefix %q has %d characters, but at most %d are allowed", prefix, len(prefix), maxPrefix)
 	}
 	return nil
 }
 
-// validateKey accepts an empty key: it stands for the default.
+// validateKey accepts an empty key, which selects the default.
 func validateKey(key string) error {
 	if key == "" {
 		return nil
 	}
 	if strings.Contains(key, "/") || len(validation.IsQualifiedName(key)) > 0 {
-		return fmt.Errorf("the key %q must be a name like %s: letters, digits and -_. inside, at most %d characters, and no prefix", key, DefaultKey, annotation.MaxName)
+		return fmt.Errorf("the key %q must be a name such as %s: letters, digits, and the characters -_. inside, at most %d characters, and no prefix", key, DefaultKey, annotation.MaxName)
 	}
 	if key == annotation.Marker {
-		return fmt.Errorf("the key %q is the one that marks the prefixes of operators: take another one", key)
+		return fmt.Errorf("the key %q is reserved for marking the prefixes of operators: choose another one", key)
 	}
 	return nil
 }
 
-// validateField accepts an empty field: it stands for the default.
+// validateField accepts an empty field, which selects the default.
 func validateField(field object.Path) error {
 	if len(field) == 0 {
 		return nil
 	}
 	switch {
 	case len(field) == 1:
-		return fmt.Errorf("the field %q holds more than a storage: name a field inside of it, like status.kopf.%s", field, field)
+		return fmt.Errorf("the field %q is not reserved for a storage: choose a field inside it, such as status.kopf.%s", field, field)
 	case field[0] == "apiVersion" || field[0] == "kind" || field[0] == "metadata":
-		return fmt.Errorf("the field %q cannot hold what a storage keeps: name one inside of status, like status.my-operator", field)
+		return fmt.Errorf("the field %q cannot hold the data of a storage: choose a field inside status, such as status.my-operator", field)
 	}
 	for _, key := range field {
 		if key == "" {
@@ -71,7 +71,7 @@ func validateField(field object.Path) error {
 
 func validateAll[S any](storages []S) error {
 	if len(storages) == 0 {
-		return errors.New("a storage made of several ones has none: name at least one")
+		return errors.New("a multi-storage is empty: add at least one storage")
 	}
 	var errs []error
 	for i, each := range storages {

@@ -1,5 +1,5 @@
-// Package annotation names the annotations in which operators keep their state,
-// recognizes those of other operators, and measures the room that is left for them.
+// Package annotation names the annotations that store an operator's state, recognizes
+// those of other operators, and measures the room that is left.
 package annotation
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// MaxName is how many characters Kubernetes allows in the name of an annotation,
-// the part after the slash.
+// MaxName is the maximum number of characters that Kubernetes allows in the name of
+// an annotation, the part after the slash.
 const MaxName = 63
 
-// Keys are the annotations that hold one value: the current key first,
-// then the one of version 1 where it differs, unless that one is not wanted.
+// Keys returns the annotations that store one value: the current key, followed by the
+// key of version 1 if it differs and is wanted.
 func Keys(prefix, name string, body *object.Body, withoutV1 bool) []string {
 	keys := []string{Key(prefix, name, body)}
 	name = ownName(name, body)
@@ -27,11 +27,11 @@ func Keys(prefix, name string, body *object.Body, withoutV1 bool) []string {
 	return keys
 }
 
-// Key is the current key of the annotation.
+// Key returns the current key of the annotation.
 func Key(prefix, name string, body *object.Body) string { return keyV2(prefix, ownName(name, body)) }
 
-// ownName tells a ReplicaSet's own values from those of its Deployment, whose
-// annotations Kubernetes copies down to it.
+// ownName returns a separate name for a ReplicaSet of a Deployment, because Kubernetes
+// copies the Deployment's annotations to the ReplicaSet.
 func ownName(name string, body *object.Body) string {
 	if kind, _ := body.Raw()["kind"].(string); kind == "ReplicaSet" && ownedByDeployment(body) {
 		return name + "-ofDRS"
@@ -48,8 +48,8 @@ func ownedByDeployment(body *object.Body) bool {
 	})
 }
 
-// keyV2 cuts the name to the limit of Kubernetes, and puts a hash in place of
-// what was cut.
+// keyV2 truncates the name to the limit of Kubernetes, and appends a hash if it is
+// too long.
 func keyV2(prefix, name string) string {
 	safe := []rune(safeName(name))
 	if len(safe) <= MaxName {
@@ -59,9 +59,9 @@ func keyV2(prefix, name string) string {
 	return prefix + "/" + string(safe[:MaxName-len(suffix)]) + suffix
 }
 
-// keyV1 is how older operators named the annotation: they took the limit for
-// one of the whole key. With a very long prefix the remainder is negative, and
-// counts from the end of the name.
+// keyV1 returns the key as older operators named it: they applied the limit to the
+// entire key. With a very long prefix, the remainder is negative, and counts from the
+// end of the name.
 func keyV1(prefix, name string) string {
 	name = safeName(name)
 	safe := []rune(name)
@@ -77,7 +77,7 @@ func keyV1(prefix, name string) string {
 	return prefix + "/" + string(safe[:max(0, end)]) + suffix
 }
 
-// safeName replaces those characters of handler ids that annotations cannot have.
+// safeName replaces the characters of handler ids that annotations cannot contain.
 func safeName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
@@ -90,11 +90,11 @@ func safeName(name string) string {
 	}, name)
 }
 
-// hashSuffix is a short hash of the name, in letters that an annotation can have.
+// hashSuffix returns a short hash of the name in characters that annotations allow.
 func hashSuffix(name string) string {
 	hash, err := blake2b.New(4, nil)
 	if err != nil {
-		return "" // cannot be: the size is right and there is no key
+		return "" // unreachable: the size is valid, and there is no key
 	}
 	hash.Write([]byte(name))
 	encoded := base64.RawStdEncoding.EncodeToString(hash.Sum(nil))

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// DefaultPrefix is the prefix of the annotations in which Kopf's operators,
-	// and those of this project, keep what they know about an object.
+	// DefaultPrefix is the prefix of the annotations in which operators of Kopf and
+	// of this project store their state.
 	DefaultPrefix = "kopf.zalando.org"
 
-	// Marker is the annotation by which an operator with another prefix tells the
-	// other operators that the prefix is its own.
+	// Marker is the name of the annotation that marks a prefix as an operator's, so
+	// that other operators ignore its annotations.
 	Marker = "kopf-managed"
 
 	lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// WithoutOperators leaves out the annotations that kubectl and operators like
-// this one keep for themselves. Were they a change, two operators would wake
-// each other for ever, and each would store the other's storage.
+// WithoutOperators leaves out the annotations of kubectl and of operators. If they
+// counted as changes, two operators would trigger each other endlessly, and each would
+// store the other's data.
 func WithoutOperators(annotations map[string]any) map[string]any {
 	prefixes := markedPrefixes(annotations)
 	return WithoutKeys(annotations, func(key string) bool {
@@ -30,7 +30,7 @@ func WithoutOperators(annotations map[string]any) map[string]any {
 	})
 }
 
-// markedPrefixes finds the operators' prefixes. Any value of the marker counts.
+// markedPrefixes returns the prefixes that have a marker, whatever its value.
 func markedPrefixes(annotations map[string]any) []string {
 	var prefixes []string
 	for key := range annotations {
@@ -41,13 +41,14 @@ func markedPrefixes(annotations map[string]any) []string {
 	return prefixes
 }
 
-// IsKnownPrefix reports whether the prefix is Kopf's own, or a subdomain of it.
+// IsKnownPrefix reports whether the prefix is Kopf's own or a subdomain of it.
 func IsKnownPrefix(prefix string) bool {
 	domain, ok := strings.CutSuffix(prefix, DefaultPrefix)
 	return ok && (domain == "" || strings.HasSuffix(domain, "."))
 }
 
-// WithoutKeys returns the mapping itself if there is nothing to leave out.
+// WithoutKeys returns the mapping without the unwanted keys. It returns the same
+// mapping if there are none.
 func WithoutKeys(mapping map[string]any, unwanted func(key string) bool) map[string]any {
 	count := 0
 	for key := range mapping {
@@ -67,9 +68,9 @@ func WithoutKeys(mapping map[string]any, unwanted func(key string) bool) map[str
 	return left
 }
 
-// NeedsMarker reports whether the prefix must be marked. Kopf does not mark those
-// that begin like its own, which it does not ignore all the same.
+// NeedsMarker reports whether the prefix must be marked. Kopf does not mark prefixes
+// that begin with "kopf.", although it does not ignore them either.
 func NeedsMarker(prefix string) bool { return !strings.HasPrefix(prefix, "kopf.") }
 
-// Path is where the annotation is in an object.
+// Path returns the path of the annotation in an object.
 func Path(key string) object.Path { return object.Path{"metadata", "annotations", key} }

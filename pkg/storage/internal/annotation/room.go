@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// limit is how many bytes the API server allows for the keys and
-	// values of all annotations of an object.
+	// limit is the maximum total size, in bytes, that the API server allows for the
+	// keys and values of an object's annotations.
 	limit = 256 << 10
-	// reserve is left free by a base for the records of the next
-	// cycle: without room for them nothing could ever be handled again.
+	// reserve is the room in bytes that a base leaves for the records of the next
+	// cycle. Without room for them, no cycle could start.
 	reserve = 4 << 10
 )
 
-// Room is how many bytes the value of each of the annotations may have beside
-// all others that the object will have after the patch. It may be negative.
+// Room returns how many bytes are left for the value of each of the annotations, next
+// to all others that the object has after the patch. It may be negative.
 func Room(body *object.Body, into map[string]any, keys []string) int {
 	left := limit - reserve
 	for _, key := range keys {

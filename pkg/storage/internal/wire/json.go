@@ -1,4 +1,4 @@
-// Package wire writes and reads what the stored formats are made of: JSON on one
+// Package wire encodes and decodes the elements of the stored formats: JSON on one
 // line, and timestamps.
 package wire
 
@@ -12,8 +12,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Compact is one line of JSON without a line break. The texts are never part of
-// an HTML page, so that <, > and & stay as they are.
+// Compact returns the value as JSON without a line break. The texts are never part of
+// an HTML page, so <, >, and & are not escaped.
 func Compact(value any) (string, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -24,7 +24,8 @@ func Compact(value any) (string, error) {
 	return strings.TrimSuffix(out.String(), "\n"), nil
 }
 
-// ParseMapping reads JSON that somebody else may have written. Null is nil.
+// ParseMapping decodes a JSON object, which may come from another writer. It returns
+// nil for null.
 func ParseMapping(text string) (map[string]any, error) {
 	var decoded any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &decoded); err != nil {
@@ -32,7 +33,7 @@ func ParseMapping(text string) (map[string]any, error) {
 	}
 	mapping, ok := decoded.(map[string]any)
 	if !ok && decoded != nil {
-		return nil, errors.New("it is not a JSON mapping")
+		return nil, errors.New("it is not a JSON object")
 	}
 	return mapping, nil
 }

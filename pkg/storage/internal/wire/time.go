@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// timeLayout is how times are written: in UTC, with microseconds and the zone.
+// timeLayout is the format of stored times: UTC, with microseconds and the zone.
 const timeLayout = "2006-01-02T15:04:05.000000-07:00"
 
-// The years that are believed. A machine without a clock begins in 1970, and what
-// such an operator has recorded must not be lost. Anything earlier, or past what
-// fits into a Duration from there, is the work of an accident: a delay until the
-// year 9999 is a handler that silently never runs.
+// Times outside these years are rejected. A machine without a clock starts in 1970, and
+// the records of an operator on it must not be lost. Times that are earlier, or too late
+// to fit into a Duration, are mistakes: a handler delayed until the year 9999 would
+// silently never run.
 const (
 	firstYear = 1970
 	lastYear  = 2261
 )
 
-// FormatTime writes a time, nil for the zero one. A handler may ask for any delay:
-// what is not believed on reading is not written either, but the nearest time is.
+// FormatTime encodes a time; it returns nil for the zero time. A handler may ask for any
+// delay, so a time that ParseTime would reject is replaced by the nearest valid one.
 func FormatTime(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -34,8 +34,8 @@ func FormatTime(t time.Time) *string {
 	return &text
 }
 
-// ParseTime reads a time, with or without a fraction, and with or without a zone:
-// then it is in UTC, as the oldest operators wrote it.
+// ParseTime decodes a time, with or without a fraction. A time without a zone is in
+// UTC, as the oldest operators wrote it.
 func ParseTime(field string, text *string) (time.Time, error) {
 	if text == nil {
 		return time.Time{}, nil
@@ -47,9 +47,9 @@ func ParseTime(field string, text *string) (time.Time, error) {
 	t = t.UTC()
 	switch {
 	case err != nil:
-		return time.Time{}, fmt.Errorf("%s is no timestamp like 2020-12-31T23:59:59.000000+00:00", field)
+		return time.Time{}, fmt.Errorf("%s is not a timestamp like 2020-12-31T23:59:59.000000+00:00", field)
 	case t.Year() < firstYear || t.Year() > lastYear:
-		return time.Time{}, fmt.Errorf("%s is in the year %d, which nobody can have meant", field, t.Year())
+		return time.Time{}, fmt.Errorf("%s is in the year %d, outside %d to %d", field, t.Year(), firstYear, lastYear)
 	}
 	return t, nil
 }
