@@ -23,9 +23,9 @@ func (r *Recorder) newEvent(ref corev1.ObjectReference, eventType, reason, messa
 			Namespace: namespaceOf(ref),
 		},
 		InvolvedObject:      ref,
-		Type:                word(eventType, TypeNormal),
-		Reason:              word(reason, unspecified),
-		Message:             line(message),
+		Type:                singleWord(eventType, TypeNormal),
+		Reason:              singleWord(reason, unspecified),
+		Message:             singleLine(message),
 		Count:               1,
 		FirstTimestamp:      metav1.NewTime(now),
 		LastTimestamp:       metav1.NewTime(now),
@@ -35,7 +35,7 @@ func (r *Recorder) newEvent(ref corev1.ObjectReference, eventType, reason, messa
 	}
 }
 
-// Reference names an object for the events about it.
+// Reference returns the reference to an object for events about it.
 func Reference(body *object.Body) corev1.ObjectReference {
 	return corev1.ObjectReference{
 		APIVersion: body.APIVersion(), Kind: body.Kind(),
@@ -43,17 +43,16 @@ func Reference(body *object.Body) corev1.ObjectReference {
 	}
 }
 
-// budget names what an event is paid from: events of the same budget are limited
-// together.
-func budget(event *corev1.Event) string {
+// spamKey returns the key of an event's rate limit. Lines of the log have a separate limit.
+func spamKey(event *corev1.Event) string {
 	ref, logged := event.InvolvedObject, event.Reason == ReasonLogging
 	return strings.Join([]string{
 		ref.APIVersion, ref.Kind, ref.Namespace, ref.Name, string(ref.UID), event.Type, strconv.FormatBool(logged),
 	}, "\n")
 }
 
-// namespaceOf is where an event about the object must be. The API server takes
-// those about cluster-scoped objects in one place only.
+// namespaceOf returns the namespace for an event about the object. The API server
+// accepts events about cluster-scoped objects only in the default namespace.
 func namespaceOf(ref corev1.ObjectReference) string {
 	if ref.Namespace == "" {
 		return metav1.NamespaceDefault
@@ -66,8 +65,8 @@ func isEvent(ref corev1.ObjectReference) bool {
 	return kind.Kind == "Event" && (kind.Group == corev1.GroupName || kind.Group == eventsv1.GroupName)
 }
 
-// strictClock never shows the same time twice. The names of events are made of
-// it, and two handlers of an object often end within one tick of a coarse clock.
+// strictClock never returns the same time twice. The names of events contain the time,
+// and two handlers of an object often end within one tick of a coarse clock.
 type strictClock struct {
 	mu   sync.Mutex
 	last time.Time

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
-// printer shows the events instead of posting them.
+// printer prints the events instead of posting them.
 type printer struct{}
 
 func (printer) Post(ref corev1.ObjectReference, eventType, reason, message string) {
@@ -35,13 +35,13 @@ func ExampleEvent() {
 }
 
 func ExampleNew() {
-	server := newServer() // in real life: a clientset's CoreV1()
+	server := newServer() // in production, a clientset's CoreV1()
 	recorder := events.New(server, events.Options{Component: "my-operator"})
 
 	ctx, stop := context.WithCancel(context.Background())
 	recorder.Post(corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: "pod1", Namespace: "ns"}, "Normal", "Created", "Hello!")
-	stop()                     // what waits is posted nevertheless
-	err := recorder.Start(ctx) // in real life: mgr.Add(recorder)
+	stop()                     // waiting events are still posted
+	err := recorder.Start(ctx) // in production, mgr.Add(recorder)
 	fmt.Println(recorder.Stats().Posted, err)
 	// Output:
 	// 1 <nil>

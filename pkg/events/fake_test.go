@@ -21,13 +21,13 @@ import (
 
 var ref = corev1.ObjectReference{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Name: "example", Namespace: "ns", UID: "uid-1"}
 
-// server is an API server that knows events only, and fails as it is told.
+// server is a fake API server for events that fails on request.
 type server struct {
 	corev1client.EventInterface
 	mu         sync.Mutex
 	events     map[string]*corev1.Event
 	fail       func(ctx context.Context) error
-	loseAnswer bool // of the next creation
+	loseAnswer bool // to the next creation
 }
 
 func newServer() *server { return &server{events: map[string]*corev1.Event{}} }
@@ -88,7 +88,7 @@ func (s *server) failWith(fail func(ctx context.Context) error) {
 	s.fail = fail
 }
 
-// all is a copy of the events by their messages.
+// all returns a copy of the events by their messages.
 func (s *server) all() map[string]corev1.Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *server) all() map[string]corev1.Event {
 	return byMessage
 }
 
-// bench is a running recorder in a bubble, where time is a matter of the test.
+// bench is a running recorder in a bubble with virtual time.
 type bench struct {
 	*events.Recorder
 	server *server
@@ -119,7 +119,7 @@ func inBubble(t *testing.T, options events.Options, test func(t *testing.T, b *b
 	})
 }
 
-// start runs the recorder; the result stops it and waits for its end.
+// start runs the recorder. The result stops it and waits until it has stopped.
 func start(t *testing.T, r *events.Recorder) func() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

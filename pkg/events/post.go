@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
-// The types of events. Kubernetes itself knows the first two only; others are
-// shown as they are.
+// The types of events. Kubernetes uses only the first two; tools show other types as
+// they are.
 const (
 	TypeNormal  = corev1.EventTypeNormal
 	TypeWarning = corev1.EventTypeWarning
@@ -24,35 +24,34 @@ const (
 	TypeDebug   = "Debug"
 )
 
-// ReasonLogging is the reason of events that are lines of the log.
+// ReasonLogging is the reason of events that repeat lines of the log.
 const ReasonLogging = "Logging"
 
-// Event posts an event about the object, or about each object of a list: all
-// that the package hierarchy takes. If it is nil, the event is about the object
-// that is being handled, which the context carries. It does not wait for the
-// event to be posted, and posts none if it fails; see Recorder.Post for the
-// texts.
+// Event posts an event about the object, or about each object of a list. It accepts the
+// same objects as the package hierarchy. If objs is nil, the event is about the handled
+// object of the context. Event does not wait for the event to be posted, and posts
+// nothing if it fails. See Recorder.Post for the texts.
 //
-// Errors: the context is not that of a handler; the name or the kind of an
-// object is unknown.
+// It returns an error if the context does not belong to a handler, or if the name or the
+// kind of an object is unknown.
 //
 // Specification: Events, "Handled objects", "Other objects".
 func Event(ctx context.Context, objs any, eventType, reason, message string) error {
 	return post(ctx, always, objs, eventType, reason, message)
 }
 
-// Info is Event with the type Normal, and of the level Info: see Options.Level.
+// Info calls Event with the type Normal. The event has the level Info: see Options.Level.
 func Info(ctx context.Context, objs any, reason, message string) error {
 	return post(ctx, slog.LevelInfo, objs, TypeNormal, reason, message)
 }
 
-// Warn is Event with the type Warning, and of the level Warn.
+// Warn calls Event with the type Warning. The event has the level Warn.
 func Warn(ctx context.Context, objs any, reason, message string) error {
 	return post(ctx, slog.LevelWarn, objs, TypeWarning, reason, message)
 }
 
-// Exception is Event with the type Error and the error's text after the message, and
-// of the level Error. The reason can be empty: it is "Error" then.
+// Exception calls Event with the type Error, and appends the error's text to the message.
+// The event has the level Error. If the reason is empty, it is "Error".
 func Exception(ctx context.Context, objs any, reason, message string, err error) error {
 	if err != nil {
 		message = strings.TrimSpace(message + " " + err.Error())
@@ -60,13 +59,13 @@ func Exception(ctx context.Context, objs any, reason, message string, err error)
 	return post(ctx, slog.LevelError, objs, TypeError, cmp.Or(reason, TypeError), message)
 }
 
-// always is the level of what has none.
+// always is the level of events that are posted at any level.
 const always = slog.Level(math.MaxInt)
 
 func post(ctx context.Context, level slog.Level, objs any, eventType, reason, message string) error {
 	poster, ok := From(ctx)
 	if !ok {
-		return errors.New("no event is posted: the context is not that of a handler")
+		return errors.New("no event is posted: the context does not belong to a handler")
 	}
 	refs, err := references(ctx, poster, objs)
 	if err != nil {
@@ -85,7 +84,7 @@ func references(ctx context.Context, poster Poster, objs any) ([]corev1.ObjectRe
 	if objs == nil {
 		owner, ok := hierarchy.OwnerFrom(ctx)
 		if !ok {
-			return nil, errors.New("the context carries no handled object, and none is given")
+			return nil, errors.New("no object is given, and the context has no handled object")
 		}
 		objs = owner
 	}

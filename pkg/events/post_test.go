@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
-// journal is a poster for tests, such as people can have, too.
+// journal is a Poster for tests.
 type journal struct {
 	scheme *runtime.Scheme
 	lines  []string
@@ -35,14 +35,14 @@ func handling(j *journal) context.Context {
 	return hierarchy.WithOwner(ctx, hierarchy.Owner{APIVersion: "kopf.dev/v1", Kind: "KopfExample", Name: "example", Namespace: "ns"})
 }
 
-func TestEventsOfHandlers(t *testing.T) {
+func TestHandlersPostEvents(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "other"}}
 	node := map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "n"}}
 	tests := map[string]struct {
 		post func(ctx context.Context) error
 		want []string
 	}{
-		"any type about the handled object": {
+		"any type": {
 			func(ctx context.Context) error { return events.Event(ctx, nil, "SomeType", "R", "text") },
 			[]string{`KopfExample ns/example: SomeType R "text"`},
 		},
@@ -60,11 +60,11 @@ func TestEventsOfHandlers(t *testing.T) {
 			},
 			[]string{`KopfExample ns/example: Error R "Some exception: exception text"`},
 		},
-		"an error without words": {
+		"an error without a message": {
 			func(ctx context.Context) error { return events.Exception(ctx, nil, "", "", errors.New("text")) },
 			[]string{`KopfExample ns/example: Error Error "text"`},
 		},
-		"an error without an error": {
+		"an exception without an error": {
 			func(ctx context.Context) error { return events.Exception(ctx, nil, "R", "text", nil) },
 			[]string{`KopfExample ns/example: Error R "text"`},
 		},
@@ -82,7 +82,7 @@ func TestEventsOfHandlers(t *testing.T) {
 	}
 }
 
-// choosy is a poster that posts from a level on.
+// choosy is a Poster that posts from a level on.
 type choosy struct {
 	journal
 	level slog.Level
@@ -90,7 +90,7 @@ type choosy struct {
 
 func (c *choosy) Enabled(level slog.Level) bool { return level >= c.level }
 
-func TestTheLevelOfEvents(t *testing.T) {
+func TestEventsBelowTheLevelAreNotPosted(t *testing.T) {
 	tests := map[string]struct {
 		level slog.Level
 		want  []string
@@ -122,26 +122,26 @@ func TestTheLevelOfEvents(t *testing.T) {
 	}
 }
 
-func TestEventsThatCannotBePosted(t *testing.T) {
+func TestInvalidEventsAreReported(t *testing.T) {
 	tests := map[string]struct {
 		ctx  func(j *journal) context.Context
 		objs any
 		want string
 	}{
-		"outside of a handler": {
+		"outside a handler": {
 			func(*journal) context.Context { return context.Background() }, nil,
-			"the context is not that of a handler",
+			"the context does not belong to a handler",
 		},
 		"no object": {
 			func(j *journal) context.Context { return events.WithRecorder(context.Background(), j) }, nil,
-			"the context carries no handled object, and none is given",
+			"no object is given, and the context has no handled object",
 		},
 		"an object of an unknown kind among others": {
 			handling,
 			[]any{hierarchy.Owner{APIVersion: "v1", Kind: "Pod", Name: "p"}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "q"}}},
 			"has no apiVersion and kind",
 		},
-		"an object that was not created": {
+		"an object without a name": {
 			handling,
 			map[string]any{"apiVersion": "v1", "kind": "Pod"},
 			"has no name",

@@ -22,56 +22,56 @@ const (
 	DefaultCapacity     = 1000 // at about 2 KB each
 	DefaultBurst        = settings.DefaultPostingBurst
 	DefaultRefill       = settings.DefaultPostingRefill
-	DefaultDrainTimeout = 2 * time.Second  // a part of the 30 s that a pod has to stop
-	complaintInterval   = time.Minute      // between two log lines about the same trouble
-	requestTimeout      = 10 * time.Second // of one attempt to post
-	retries             = 4                // after 1, 2, 4, 8 seconds: a restart of the API server
+	DefaultDrainTimeout = 2 * time.Second  // part of the 30 s in which a pod must stop
+	lossLogInterval     = time.Minute      // between two log lines about the same problem
+	requestTimeout      = 10 * time.Second // for one attempt
+	retries             = 4                // after 1, 2, 4, 8 seconds: long enough for a restart of the API server
 	retryDelay          = time.Second
 )
 
-// Options of a Recorder; the zero value is good for most operators.
+// Options configures a Recorder. The zero value suits most operators.
 type Options struct {
-	// Component is who the events come from. Default: DefaultComponent.
+	// Component is the source of the events. Default: DefaultComponent.
 	Component string
-	// Instance is which of several replicas they come from. Default: the host
-	// name, which in a pod is the pod's name.
+	// Instance identifies the replica that posts the events. Default: the host
+	// name, which is the pod's name in a pod.
 	Instance string
-	// Level is that of the least important events that Info, Warn and Exception
-	// post. Default: slog.LevelInfo, all of them.
+	// Level is the lowest level of events that Info, Warn, and Exception post.
+	// Default: slog.LevelInfo, which includes all of them.
 	Level slog.Level
-	// Scheme tells the kinds of typed objects that do not know their own.
-	// Default: none; events about such objects are errors then.
+	// Scheme provides the kinds of typed objects that do not have their own.
+	// Default: none, so events about such objects result in errors.
 	Scheme *runtime.Scheme
-	// Logger hears about events that are lost. Default: nobody does.
+	// Logger logs lost events. Default: they are not logged.
 	Logger logr.Logger
-	// Capacity is how many events can wait. Default: DefaultCapacity.
+	// Capacity is the maximum number of waiting events. Default: DefaultCapacity.
 	Capacity int
-	// Burst is how many events of one type an object can have at once, before
-	// they are limited to one per Refill. Lines of the log count apart from all
-	// other events: they must not crowd out what has come of the handlers.
-	// Defaults: DefaultBurst, DefaultRefill.
+	// Burst is the number of events of one type that an object can have at once,
+	// before they are limited to one per Refill. Lines of the log have a separate
+	// limit, so that they do not displace the outcomes of handlers. Defaults:
+	// DefaultBurst, DefaultRefill.
 	Burst  int
 	Refill time.Duration
-	// DrainTimeout is how long a recorder that is stopped goes on with the
-	// events that wait. Default: DefaultDrainTimeout.
+	// DrainTimeout limits how long a stopped recorder continues to post waiting
+	// events. Default: DefaultDrainTimeout.
 	DrainTimeout time.Duration
 }
 
-// Recorder posts events. It is safe for concurrent use. A nil Recorder posts
-// nothing: this is how posting is switched off.
+// Recorder posts events. It is safe for concurrent use. A nil Recorder posts nothing,
+// which disables posting.
 type Recorder struct {
 	options    Options
 	client     corev1client.EventsGetter
 	queue      chan *corev1.Event
 	clock      *strictClock
 	correlator *record.EventCorrelator
-	complaints complaints
+	losses     lossLog
 
 	posted, suppressed, dropped, failed atomic.Int64
 }
 
-// New makes a recorder that posts through the client. Nothing is posted before
-// Start runs, but events can wait already.
+// New returns a recorder that posts through the client. It queues events immediately,
+// and posts them when Start runs.
 func New(client corev1client.EventsGetter, options Options) *Recorder {
 	options = options.withDefaults()
 	clock := &strictClock{}
@@ -84,10 +84,10 @@ func New(client corev1client.EventsGetter, options Options) *Recorder {
 			Clock:       clock,
 			BurstSize:   options.Burst,
 			QPS:         float32(1 / options.Refill.Seconds()),
-			MessageFunc: combined,
-			SpamKeyFunc: budget,
+			MessageFunc: combinedMessage,
+			SpamKeyFunc: spamKey,
 		}),
-		complaints: newComplaints(options.Logger),
+		losses: newLossLog(options.Logger),
 	}
 }
 
@@ -103,14 +103,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Post reports something about an object. It never waits, and never fails: what
-// cannot be posted is counted, see Stats.
+// Post queues an event about an object. It never waits and never fails: lost events are
+// counted; see Stats.
 //
-// The type is usually Normal or Warning; any other word can be used. The reason
-// is a short word in CamelCase for machines, the message a line for people. Type
-// and reason are made single words if they are not; a message longer than 1024
-// bytes loses its middle, and control characters become spaces. Secrets have no
-// place in either: many can read events.
+// The type is usually Normal or Warning, but can be any other word. The reason is a
+// short word in CamelCase for machines; the message is a line for people. Types and
+// reasons are converted to single words. Messages longer than 1024 bytes are truncated
+// in the middle, and their control characters become spaces. Do not put secrets into
+// events: many users can read them.
 func (r *Recorder) Post(ref corev1.ObjectReference, eventType, reason, message string) {
 	if r == nil || isEvent(ref) {
 		return
@@ -122,15 +122,15 @@ func (r *Recorder) Post(ref corev1.ObjectReference, eventType, reason, message s
 	}
 }
 
-// Stats counts what has become of the events since the recorder was made.
+// Stats counts the outcomes of the events since the recorder was created.
 type Stats struct {
-	Posted     int64 // are in the cluster, on their own or as the count of another one
-	Suppressed int64 // the object had too many
-	Dropped    int64 // the queue was full, or the recorder was stopped
-	Failed     int64 // refused by the API server, or it could not be reached
+	Posted     int64 // stored in the cluster, or added to the count of another event
+	Suppressed int64 // the object had too many events
+	Dropped    int64 // the queue was full, or the recorder had stopped
+	Failed     int64 // the API server rejected the event or was unreachable
 }
 
-// Stats can be called at any time.
+// Stats returns the current counts. It can be called at any time.
 func (r *Recorder) Stats() Stats {
 	if r == nil {
 		return Stats{}
@@ -141,10 +141,10 @@ func (r *Recorder) Stats() Stats {
 	}
 }
 
-// Enabled reports whether events of the level are posted; Info and its siblings ask.
+// Enabled reports whether Info, Warn, and Exception post events of the level.
 func (r *Recorder) Enabled(level slog.Level) bool { return r != nil && level >= r.options.Level }
 
-// Scheme is the one of the options; Event uses it.
+// Scheme returns the scheme of the options, which Event uses.
 func (r *Recorder) Scheme() *runtime.Scheme {
 	if r == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/events"
 )
 
-func TestAnEventSaysWhoWhatAndWhen(t *testing.T) {
+func TestEventHasAllFields(t *testing.T) {
 	inBubble(t, events.Options{Component: "my-operator", Instance: "pod-1"}, func(t *testing.T, b *bench) {
 		b.Post(ref, "SomeType", "SomeReason", "Some message")
 		synctest.Wait()
@@ -42,7 +42,7 @@ func TestAnEventSaysWhoWhatAndWhen(t *testing.T) {
 	})
 }
 
-func TestDefaults(t *testing.T) {
+func TestDefaultsAreFilled(t *testing.T) {
 	inBubble(t, events.Options{}, func(t *testing.T, b *bench) {
 		b.Post(corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n"}, "", "", "")
 		synctest.Wait()
@@ -60,7 +60,7 @@ func TestDefaults(t *testing.T) {
 			}
 		}
 		if b.NeedLeaderElection() {
-			t.Error("replicas that stand by cannot post")
+			t.Error("standby replicas cannot post")
 		}
 	})
 }
@@ -88,11 +88,11 @@ func TestRepeatedEventsAreCounted(t *testing.T) {
 		if got := b.server.all()["again"]; got.Count != 3 || got.LastTimestamp.Sub(got.FirstTimestamp.Time) != 2*time.Minute {
 			t.Errorf("got %d from %s to %s", got.Count, got.FirstTimestamp, got.LastTimestamp)
 		}
-		b.server.events = map[string]*corev1.Event{} // they expire in the cluster
+		b.server.events = map[string]*corev1.Event{} // the events expire
 		b.Post(ref, "Normal", "R", "again")
 		synctest.Wait()
 		if got := b.server.all()["again"]; got.Count != 4 {
-			t.Errorf("an expired event is not created anew: %v", got)
+			t.Errorf("an expired event is not created again: %v", got)
 		}
 		if stats := b.Stats(); stats != (events.Stats{Posted: 4}) {
 			t.Errorf("got %+v", stats)
@@ -121,7 +121,7 @@ func TestSimilarEventsAreCombined(t *testing.T) {
 	})
 }
 
-func TestOneObjectCannotFloodTheCluster(t *testing.T) {
+func TestEventsOfOneObjectAreLimited(t *testing.T) {
 	inBubble(t, events.Options{Burst: 2, Refill: time.Hour}, func(t *testing.T, b *bench) {
 		flood := func() {
 			for i := range 5 {
@@ -148,7 +148,7 @@ func TestOneObjectCannotFloodTheCluster(t *testing.T) {
 	})
 }
 
-func TestTheLogCannotCrowdOutOtherEvents(t *testing.T) {
+func TestLogLinesDoNotDisplaceOtherEvents(t *testing.T) {
 	inBubble(t, events.Options{Burst: 2, Refill: time.Hour}, func(t *testing.T, b *bench) {
 		for i := range 5 {
 			b.Post(ref, "Normal", events.ReasonLogging, fmt.Sprintf("line %d", i))
@@ -158,15 +158,15 @@ func TestTheLogCannotCrowdOutOtherEvents(t *testing.T) {
 			t.Errorf("of the log: %+v", stats)
 		}
 		b.Post(ref, "Normal", "Success", "Handler fn succeeded.")
-		b.Post(ref, "Error", events.ReasonLogging, "An error is no matter of information.")
+		b.Post(ref, "Error", events.ReasonLogging, "An error does not count as information.")
 		synctest.Wait()
 		if stats := b.Stats(); stats != (events.Stats{Posted: 4, Suppressed: 3}) {
-			t.Errorf("beside it: %+v", stats)
+			t.Errorf("other events: %+v", stats)
 		}
 	})
 }
 
-func TestTwoEventsAtOneInstantHaveTwoNames(t *testing.T) {
+func TestEventsAtTheSameTimeHaveDifferentNames(t *testing.T) {
 	inBubble(t, events.Options{}, func(t *testing.T, b *bench) {
 		b.Post(ref, "Normal", "One", "1")
 		b.Post(ref, "Normal", "Two", "2")

@@ -13,14 +13,14 @@ var (
 	_ manager.LeaderElectionRunnable = (*Recorder)(nil)
 )
 
-// NeedLeaderElection is false: replicas that stand by have something to tell
-// too. It also makes a manager stop the recorder after the handlers.
+// NeedLeaderElection returns false, because standby replicas post events, too. It also
+// makes a manager stop the recorder after the handlers.
 func (r *Recorder) NeedLeaderElection() bool { return false }
 
-// Start posts the events until the context is cancelled, and then those that
-// still wait, for DrainTimeout at most. It must run once at a time.
+// Start posts events until the context is canceled. Then it posts the waiting events, for
+// at most DrainTimeout. Do not run it more than once at a time.
 //
-// Errors: never; an operator does not stop because of its events.
+// It never returns an error: an operator must not stop because of its events.
 func (r *Recorder) Start(ctx context.Context) error {
 	if r == nil {
 		<-ctx.Done()
@@ -55,7 +55,7 @@ func (r *Recorder) handle(ctx context.Context, event *corev1.Event) {
 	if ctx.Err() != nil {
 		r.dropped.Add(1)
 	} else {
-		r.deliver(ctx, event)
+		r.recordToSink(ctx, event)
 	}
-	r.complaints.dropped(r.dropped.Load())
+	r.losses.dropped(r.dropped.Load())
 }

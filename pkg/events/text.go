@@ -9,16 +9,15 @@ import (
 )
 
 const (
-	maxMessage  = 1024 // bytes; the limit of the newer API of events, and of good taste
+	maxMessage  = 1024 // bytes; the limit of events.k8s.io
 	maxWord     = 128  // bytes; the same
 	ellipsis    = "..."
 	unspecified = "Unspecified" // the reason of an event without one
 )
 
-// line makes one line of a text that may come from anywhere: newlines break the
-// output of kubectl, escape sequences play tricks on terminals, and marks of
-// direction show text in another order than it has.
-func line(text string) string {
+// singleLine converts a text to one safe line: newlines break the output of kubectl,
+// escape sequences manipulate terminals, and direction marks reorder the displayed text.
+func singleLine(text string) string {
 	text = strings.Map(func(c rune) rune {
 		switch {
 		case unicode.Is(unicode.Bidi_Control, c):
@@ -31,8 +30,8 @@ func line(text string) string {
 	return cutMiddle(strings.TrimSpace(text), maxMessage)
 }
 
-// cutMiddle shortens a text and keeps both its ends: the beginning of an error
-// message says what was tried, the end says why it failed.
+// cutMiddle truncates a text but keeps both ends: the beginning of an error message says
+// what was tried, the end says why it failed.
 func cutMiddle(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -54,9 +53,9 @@ func cutEnd(text string, limit int) string {
 	return text[:limit]
 }
 
-// word makes a single word of a text, as types and reasons of events must be:
+// singleWord converts a text to a single word, as types and reasons of events require:
 // "some reason" becomes "someReason".
-func word(text, otherwise string) string {
+func singleWord(text, otherwise string) string {
 	parts := strings.FieldsFunc(text, func(c rune) bool {
 		return !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("-_./:", c)
 	})
@@ -70,7 +69,7 @@ func word(text, otherwise string) string {
 	return otherwise
 }
 
-// combined is the message of an event that stands for several similar ones.
-func combined(event *corev1.Event) string {
+// combinedMessage returns the message of an event that combines several similar events.
+func combinedMessage(event *corev1.Event) string {
 	return cutMiddle("(combined from similar events): "+event.Message, maxMessage)
 }

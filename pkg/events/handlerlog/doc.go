@@ -1,10 +1,9 @@
-// Package handlerlog makes the loggers of the engine and of the handlers. They encode
-// their values only when a line is written, so that a logger that writes nothing
-// costs next to nothing. From a level on, the log lines of handlers are also posted
-// as events of the object.
+// Package handlerlog creates the loggers of the engine and of the handlers. They encode
+// their values only when they write a line, so that unused loggers are cheap. Log lines
+// of handlers from a configured level on are also posted as events of the object.
 //
-// Only log lines of handlers become events. The engine posts its own events for the
-// outcomes of handlers, and would report everything twice otherwise.
+// Only log lines of handlers become events. The engine posts its own events about the
+// outcomes of handlers, so its log lines would repeat them.
 //
 // Specification: Configuration, "Logging events".
 //

@@ -10,18 +10,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Events are what the lines of handlers become, besides being logged.
+// Events configures how log lines of handlers are posted as events.
 type Events struct {
 	Poster events.Poster
-	// Level is that of the least important lines that are posted. A line of V(n)
-	// has the level -n, and an error slog.LevelError.
+	// Level is the lowest level of the lines that are posted. A line of V(n) has the
+	// level -n, and an error has slog.LevelError.
 	Level slog.Level
 }
 
-// Logger makes the logger of a handler, with some more values. What is written to
-// it is posted about the object, be it logged or not: the two levels have nothing to
-// do with each other. The events have the values that are added from here on. Nil
-// Events post nothing.
+// Logger returns the logger of a handler with additional values. Its lines are posted as
+// events about the object, whether they are logged or not: the two levels are independent.
+// Events contain only the values that are added here or later. Nil Events post nothing.
 func (e *Events) Logger(logger logr.Logger, about func() *object.Body, values ...any) logr.Logger {
 	if e == nil {
 		return logger.WithValues(values...)
@@ -30,12 +29,12 @@ func (e *Events) Logger(logger logr.Logger, about func() *object.Body, values ..
 	if logger.GetSink() != nil {
 		sink = lazy(logger.GetSink())
 	}
-	sink = sink.with(values)
+	sink = sink.addValues(values)
 	return logger.WithSink(eventSink{lazySink: sink, events: e, about: about, base: logger.GetV(), known: len(sink.values)})
 }
 
-// LogOnly makes a logger that posts nothing of one that does; any other one is
-// returned as it is.
+// LogOnly returns a logger that writes the same lines but posts no events. It returns
+// other loggers unchanged.
 func LogOnly(logger logr.Logger) logr.Logger {
 	s, posts := logger.GetSink().(eventSink)
 	switch {
@@ -48,24 +47,24 @@ func LogOnly(logger logr.Logger) logr.Logger {
 	}
 }
 
-// eventSink posts the lines that it writes. It calls the sink below as a lazy sink
-// does, not through one: the place of the caller is told by counting calls.
+// eventSink posts the lines that it writes. It calls the wrapped sink directly instead of
+// a lazySink, because the location of the caller depends on the number of calls.
 type eventSink struct {
 	lazySink
 	events *Events
-	about  func() *object.Body // looked at when there is something to post
-	base   int                 // the verbosity that the logger had from the beginning
-	known  int                 // how many of the values say nothing new about the object
+	about  func() *object.Body // called only to post
+	base   int                 // the initial verbosity of the logger
+	known  int                 // number of the first values that are left out of events
 }
 
 var _ logr.CallDepthLogSink = eventSink{}
 
-// Enabled reports whether anybody is interested, the log or the events.
+// Enabled reports whether the line is logged or posted.
 func (s eventSink) Enabled(level int) bool {
 	return s.posts(s.level(level)) || s.lazySink.Enabled(level)
 }
 
-// Info logs the line if it is to be logged, and posts it if it is to be posted.
+// Info logs and posts the line if the levels allow it.
 func (s eventSink) Info(level int, message string, values ...any) {
 	if s.lazySink.Enabled(level) {
 		s.sink.Info(level, message, slices.Concat(s.values, values)...)
@@ -73,7 +72,7 @@ func (s eventSink) Info(level int, message string, values ...any) {
 	s.post(s.level(level), message, nil, values)
 }
 
-// Error logs the line, and posts it if it is to be posted.
+// Error logs the line, and posts it if the level allows it.
 func (s eventSink) Error(err error, message string, values ...any) {
 	if s.sink != nil {
 		s.sink.Error(err, message, slices.Concat(s.values, values)...)
@@ -81,7 +80,7 @@ func (s eventSink) Error(err error, message string, values ...any) {
 	s.post(slog.LevelError, message, err, values)
 }
 
-// level is that of a line by its verbosity, as everywhere between the two packages.
+// level converts a verbosity to a level, as logr and slog do.
 func (s eventSink) level(verbosity int) slog.Level { return slog.Level(s.base - verbosity) }
 
 func (s eventSink) posts(level slog.Level) bool { return level >= s.events.Level }
@@ -97,24 +96,24 @@ func (s eventSink) post(level slog.Level, message string, err error, values []an
 	case level < slog.LevelInfo:
 		eventType = events.TypeDebug
 	}
-	text := sentence(message, err, slices.Concat(s.values[s.known:], values))
+	text := eventMessage(message, err, slices.Concat(s.values[s.known:], values))
 	s.events.Poster.Post(events.Reference(s.about()), eventType, events.ReasonLogging, text)
 }
 
-// WithValues adds values for the lines to come.
+// WithValues adds values to future lines.
 func (s eventSink) WithValues(values ...any) logr.LogSink {
-	s.lazySink = s.with(values)
+	s.lazySink = s.addValues(values)
 	return s
 }
 
-// WithName adds a name for the lines to come; events do not show it.
+// WithName adds a name to future lines. Events do not show it.
 func (s eventSink) WithName(name string) logr.LogSink {
-	s.lazySink = s.named(name)
+	s.lazySink = s.addName(name)
 	return s
 }
 
-// WithCallDepth makes lines show the place of a caller further up.
+// WithCallDepth makes lines show a caller further up the stack.
 func (s eventSink) WithCallDepth(depth int) logr.LogSink {
-	s.lazySink = s.deeper(depth)
+	s.lazySink = s.addCallDepth(depth)
 	return s
 }

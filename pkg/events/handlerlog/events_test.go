@@ -22,7 +22,7 @@ var example = object.NewBody(map[string]any{"apiVersion": "kopf.dev/v1", "kind":
 
 func about() *object.Body { return example }
 
-// board keeps what is posted.
+// board records posted events.
 type board struct {
 	events []string
 	last   corev1.ObjectReference
@@ -33,7 +33,7 @@ func (b *board) Post(ref corev1.ObjectReference, eventType, reason, message stri
 	b.events = append(b.events, eventType+" "+reason+": "+message)
 }
 
-// talk is a handler that logs.
+// talk logs like a handler.
 func talk(log logr.Logger) {
 	log.Info("one", "k", "v")
 	log.V(1).Info("two")
@@ -44,7 +44,7 @@ func talk(log logr.Logger) {
 	log.Info("six", "k", "v")
 }
 
-func TestLinesAreEventsByTheirLevel(t *testing.T) {
+func TestLinesArePostedFromTheLevelOn(t *testing.T) {
 	failures := []string{"Error Logging: four: broken k=1", "Error Logging: five"}
 	usual := slices.Concat([]string{"Normal Logging: one k=v"}, failures, []string{"Normal Logging: six x=y k=v"})
 	verbose := slices.Insert(slices.Clone(usual), 1, "Debug Logging: two")
@@ -52,7 +52,7 @@ func TestLinesAreEventsByTheirLevel(t *testing.T) {
 		level slog.Level
 		want  []string
 	}{
-		"debugging, but not what libraries say of their requests": {slog.LevelDebug, verbose},
+		"debugging, without the requests of libraries": {slog.LevelDebug, verbose},
 		"one level below":  {-1, verbose},
 		"by default":       {slog.LevelInfo, usual},
 		"warnings":         {slog.LevelWarn, failures},
@@ -60,7 +60,7 @@ func TestLinesAreEventsByTheirLevel(t *testing.T) {
 		"above all levels": {slog.LevelError + 1, nil},
 	}
 	for name, test := range tests {
-		for verbosity := range 3 { // of the log, which does not matter
+		for verbosity := range 3 { // the verbosity of the log does not matter
 			t.Run(name+", verbosity "+strconv.Itoa(verbosity), func(t *testing.T) {
 				b := &board{}
 				log := funcr.New(func(string, string) {}, funcr.Options{Verbosity: verbosity})
@@ -76,7 +76,7 @@ func TestLinesAreEventsByTheirLevel(t *testing.T) {
 	}
 }
 
-func TestTheLogIsTheSameAsWithoutEvents(t *testing.T) {
+func TestEventsDoNotChangeTheLog(t *testing.T) {
 	lines := func(events *Events, kind func(logr.Logger) logr.Logger) string {
 		var lines []string
 		log := kind(funcr.New(func(prefix, args string) { lines = append(lines, prefix+": "+args) }, funcr.Options{Verbosity: 1, LogCaller: funcr.All}))
@@ -96,7 +96,7 @@ func TestTheLogIsTheSameAsWithoutEvents(t *testing.T) {
 	}
 }
 
-func TestTheCallerIsTheOneOfTheLine(t *testing.T) {
+func TestLoggedCallerIsTheHandler(t *testing.T) {
 	var line string
 	log := funcr.New(func(_, args string) { line = args }, funcr.Options{LogCaller: funcr.All})
 	log = (&Events{&board{}, 0}).Logger(Lazily(log), about)
@@ -108,7 +108,7 @@ func TestTheCallerIsTheOneOfTheLine(t *testing.T) {
 	}
 }
 
-func TestADiscardedLogIsPosted(t *testing.T) {
+func TestLinesOfDiscardedLogArePosted(t *testing.T) {
 	b := &board{}
 	log := (&Events{b, 0}).Logger(logr.Discard(), about, "handler", "fn")
 	talk(log.WithCallDepth(1))
@@ -116,15 +116,15 @@ func TestADiscardedLogIsPosted(t *testing.T) {
 		t.Errorf("got %q", b.events)
 	}
 	if !log.Enabled() || log.V(1).Enabled() {
-		t.Error("somebody is interested in what is posted, and nobody in the rest")
+		t.Error("only the levels that are posted must be enabled")
 	}
 	if LogOnly(log).GetSink() != nil {
-		t.Error("nothing is to be posted, and nothing to be logged")
+		t.Error("no level must be enabled")
 	}
 }
 
-// An operator can make less of everything that is said in it.
-func TestTheLevelCountsFromTheLoggerOfTheHandler(t *testing.T) {
+// An operator can reduce the level of everything that its handlers log.
+func TestLevelIsRelativeToHandlerLogger(t *testing.T) {
 	b := &board{}
 	log := funcr.New(func(string, string) {}, funcr.Options{}).V(3)
 	talk((&Events{b, 0}).Logger(Lazily(log), about))
@@ -133,7 +133,7 @@ func TestTheLevelCountsFromTheLoggerOfTheHandler(t *testing.T) {
 	}
 }
 
-func TestLogOnly(t *testing.T) {
+func TestLogOnlyDoesNotPost(t *testing.T) {
 	b, lines := &board{}, 0
 	log := Lazily(funcr.New(func(string, string) { lines++ }, funcr.Options{}))
 	talk(LogOnly((&Events{b, slog.LevelDebug}).Logger(log, about, "handler", "fn").WithValues("a", "b")))
@@ -141,12 +141,12 @@ func TestLogOnly(t *testing.T) {
 		t.Errorf("%d lines and %q", lines, b.events)
 	}
 	if log = funcr.New(nil, funcr.Options{}); LogOnly(log) != log {
-		t.Error("a logger that posts nothing can stay as it is")
+		t.Error("a logger that posts nothing must not change")
 	}
 }
 
-// What is logged with the standard library is posted as well.
-func TestTheStandardLibrary(t *testing.T) {
+// Lines that are logged with the standard library are posted, too.
+func TestSlogLinesArePosted(t *testing.T) {
 	b := &board{}
 	log := slog.New(logr.ToSlogHandler((&Events{b, 0}).Logger(logr.Discard(), about))).With("a", 1)
 	log.Debug("zero")
@@ -159,7 +159,7 @@ func TestTheStandardLibrary(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatLogsNothingCostsTheSame(t *testing.T) {
+func TestUnusedLoggerDoesNotAllocateForEvents(t *testing.T) {
 	var kept logr.Logger
 	base := Lazily(funcr.New(func(string, string) {}, funcr.Options{})).WithValues("object", "ns/one")
 	cost := func(events *Events) float64 {
@@ -174,8 +174,8 @@ func TestAHandlerThatLogsNothingCostsTheSame(t *testing.T) {
 	}
 }
 
-// go test -bench=. -benchmem ./pkg/reconcile/logging
-func BenchmarkALogger(b *testing.B) {
+// go test -bench=. -benchmem ./pkg/events/handlerlog
+func BenchmarkLogger(b *testing.B) {
 	base := Lazily(funcr.New(func(string, string) {}, funcr.Options{})).WithValues("object", "ns/one")
 	for name, events := range map[string]*Events{"without events": nil, "with events": {&board{}, 0}} {
 		b.Run(name+", nothing is logged", func(b *testing.B) {

@@ -6,17 +6,17 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// lazySink keeps the values that a logger is given until a line is written.
-// Structured loggers encode values when they get them, and most passes over most
-// objects write no line at all: that was a tenth of all memory they allocated.
+// lazySink keeps the values of a logger until a line is written. Structured loggers
+// encode values when they get them, but most passes write no line, so this encoding
+// took a tenth of all allocated memory.
 type lazySink struct {
-	sink   logr.LogSink // nil: the log is discarded
+	sink   logr.LogSink // nil discards the log
 	values []any
 }
 
 var _ logr.CallDepthLogSink = lazySink{}
 
-// Lazily makes a logger that costs next to nothing while it writes nothing.
+// Lazily returns a logger that costs almost nothing while it writes nothing.
 func Lazily(logger logr.Logger) logr.Logger {
 	if logger.GetSink() == nil {
 		return logger
@@ -24,21 +24,21 @@ func Lazily(logger logr.Logger) logr.Logger {
 	return logger.WithSink(lazy(logger.GetSink()))
 }
 
-// lazy is the sink, if it is lazy already, or a lazy one above it.
+// lazy returns the sink if it is lazy, or wraps it otherwise.
 func lazy(sink logr.LogSink) lazySink {
 	if already, ok := sink.(lazySink); ok {
 		return already
 	}
-	if deep, ok := sink.(logr.CallDepthLogSink); ok { // for there is one call more
+	if deep, ok := sink.(logr.CallDepthLogSink); ok { // skips the additional call
 		sink = deep.WithCallDepth(1)
 	}
 	return lazySink{sink: sink}
 }
 
-// Init does nothing: the sink below has its logger already.
+// Init does nothing, because the wrapped sink is already initialized.
 func (lazySink) Init(logr.RuntimeInfo) {}
 
-// Enabled asks the sink below.
+// Enabled asks the wrapped sink.
 func (s lazySink) Enabled(level int) bool { return s.sink != nil && s.sink.Enabled(level) }
 
 // Info writes a line with all values.
@@ -51,27 +51,27 @@ func (s lazySink) Error(err error, message string, values ...any) {
 	s.sink.Error(err, message, slices.Concat(s.values, values)...)
 }
 
-// WithValues adds values for the lines to come.
-func (s lazySink) WithValues(values ...any) logr.LogSink { return s.with(values) }
+// WithValues adds values to future lines.
+func (s lazySink) WithValues(values ...any) logr.LogSink { return s.addValues(values) }
 
-func (s lazySink) with(values []any) lazySink {
+func (s lazySink) addValues(values []any) lazySink {
 	return lazySink{s.sink, slices.Concat(s.values, values)}
 }
 
-// WithName adds a name for the lines to come.
-func (s lazySink) WithName(name string) logr.LogSink { return s.named(name) }
+// WithName adds a name to future lines.
+func (s lazySink) WithName(name string) logr.LogSink { return s.addName(name) }
 
-func (s lazySink) named(name string) lazySink {
+func (s lazySink) addName(name string) lazySink {
 	if s.sink != nil {
 		s.sink = s.sink.WithName(name)
 	}
 	return s
 }
 
-// WithCallDepth makes lines show the place of a caller further up.
-func (s lazySink) WithCallDepth(depth int) logr.LogSink { return s.deeper(depth) }
+// WithCallDepth makes lines show a caller further up the stack.
+func (s lazySink) WithCallDepth(depth int) logr.LogSink { return s.addCallDepth(depth) }
 
-func (s lazySink) deeper(depth int) lazySink {
+func (s lazySink) addCallDepth(depth int) lazySink {
 	if deep, ok := s.sink.(logr.CallDepthLogSink); ok {
 		s.sink = deep.WithCallDepth(depth)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-func TestALazyLoggerWritesTheSameLines(t *testing.T) {
+func TestLazyLoggerWritesTheSameLines(t *testing.T) {
 	write := func(log logr.Logger) {
 		log = log.WithName("a").WithValues("x", 1)
 		other := log.WithValues("y", 2)
@@ -20,7 +20,7 @@ func TestALazyLoggerWritesTheSameLines(t *testing.T) {
 		other.V(2).Info("not enabled")
 		log.Error(errors.New("e"), "three", "k", "v")
 	}
-	// The depth above the sink is shown by the place of the caller.
+	// The location of the caller reveals the call depth above the sink.
 	options := funcr.Options{Verbosity: 1, LogCaller: funcr.All}
 	var eager, lazy []string
 	into := func(lines *[]string) logr.Logger {
@@ -33,7 +33,7 @@ func TestALazyLoggerWritesTheSameLines(t *testing.T) {
 	}
 }
 
-func TestALazyLoggerKeepsTheLevelAndShowsItsCaller(t *testing.T) {
+func TestLazyLoggerKeepsLevelAndCaller(t *testing.T) {
 	var line string
 	log := Lazily(funcr.New(func(_, args string) { line = args }, funcr.Options{Verbosity: 1, LogCaller: funcr.All}).V(1))
 	if log.V(1).Enabled() {
@@ -45,6 +45,6 @@ func TestALazyLoggerKeepsTheLevelAndShowsItsCaller(t *testing.T) {
 		t.Errorf("%s does not contain %s", line, want)
 	}
 	if Lazily(logr.Discard()).GetSink() != nil {
-		t.Error("a logger that discards everything needs nothing")
+		t.Error("a discarding logger must not be wrapped")
 	}
 }

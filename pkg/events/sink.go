@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 )
 
-// deliver brings one event to the API server, or into the count of an earlier one.
-func (r *Recorder) deliver(ctx context.Context, event *corev1.Event) {
+// recordToSink posts one event to the API server, or adds it to the count of an earlier one.
+func (r *Recorder) recordToSink(ctx context.Context, event *corev1.Event) {
 	result, err := r.correlator.EventCorrelate(event)
 	if err != nil {
 		r.fail(event, err)
@@ -25,14 +25,14 @@ func (r *Recorder) deliver(ctx context.Context, event *corev1.Event) {
 		r.suppressed.Add(1)
 		return
 	}
-	// The correlator leaves these two out when it combines events.
+	// The correlator drops these two fields when it combines events.
 	result.Event.ReportingController = event.ReportingController
 	result.Event.ReportingInstance = event.ReportingInstance
 	switch err := r.sendWithRetry(ctx, result); {
-	case err == nil, apierrors.IsAlreadyExists(err): // the answer of an earlier attempt was lost
+	case err == nil, apierrors.IsAlreadyExists(err): // the response to an earlier attempt was lost
 		r.posted.Add(1)
 	case isNamespaceGone(err):
-		r.options.Logger.V(1).Info("An event is not posted: its namespace is gone.", about(event)...)
+		r.options.Logger.V(1).Info("An event is not posted: its namespace is gone.", logValues(event)...)
 	default:
 		r.fail(event, err)
 	}
@@ -40,11 +40,11 @@ func (r *Recorder) deliver(ctx context.Context, event *corev1.Event) {
 
 func (r *Recorder) fail(event *corev1.Event, err error) {
 	r.failed.Add(1)
-	r.complaints.failed(event, err)
+	r.losses.failed(event, err)
 }
 
-// sendWithRetry sends an event, and retries while the API server cannot be reached or is
-// busy. Meanwhile the other events wait: they would fail as well.
+// sendWithRetry sends an event, and retries while the API server is unreachable or busy.
+// Meanwhile, the other events wait, because they would fail, too.
 func (r *Recorder) sendWithRetry(ctx context.Context, result *record.EventCorrelateResult) error {
 	delay := retryDelay
 	for range retries {
@@ -77,13 +77,13 @@ func (r *Recorder) write(ctx context.Context, result *record.EventCorrelateResul
 		if !apierrors.IsNotFound(err) {
 			return saved, err
 		}
-		event.ResourceVersion = "" // the earlier event has expired: create it anew
+		event.ResourceVersion = "" // the earlier event has expired: create it again
 	}
 	return events.Create(ctx, event, metav1.CreateOptions{})
 }
 
-// isTransient reports whether another attempt may help: the API server is busy, or
-// has not answered at all.
+// isTransient reports whether another attempt may succeed: the API server is busy or has
+// not responded.
 func isTransient(err error) bool {
 	var unsendable *rest.RequestConstructionError
 	if err == nil || errors.As(err, &unsendable) {
@@ -96,8 +96,7 @@ func isTransient(err error) bool {
 		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
 }
 
-// isNamespaceGone reports whether the event comes too late: the object goes
-// together with its whole namespace.
+// isNamespaceGone reports whether the namespace of the event is deleted or terminating.
 func isNamespaceGone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

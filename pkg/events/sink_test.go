@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/events"
 )
 
-func TestPostingDoesNotWait(t *testing.T) {
+func TestPostDoesNotBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer()
 		logger, lines := logs()
@@ -30,7 +30,7 @@ func TestPostingDoesNotWait(t *testing.T) {
 		stop := start(t, r)
 		synctest.Wait()
 		if len(server.all()) != 2 {
-			t.Errorf("those that waited are not posted: %v", server.all())
+			t.Errorf("the waiting events are not posted: %v", server.all())
 		}
 		if got := lines(); len(got) != 1 || !strings.Contains(got[0], `"count"=3`) {
 			t.Errorf("logged: %v", got)
@@ -39,11 +39,11 @@ func TestPostingDoesNotWait(t *testing.T) {
 	})
 }
 
-func TestAnAPIServerThatIsAwayForAWhile(t *testing.T) {
+func TestEventsAreRetriedWhileAPIServerIsUnavailable(t *testing.T) {
 	for name, err := range map[string]error{
-		"it is not reachable": errors.New("connection refused"),
-		"it is busy":          apierrors.NewTooManyRequests("", 1),
-		"it is starting":      apierrors.NewServiceUnavailable("etcd"),
+		"it is unreachable": errors.New("connection refused"),
+		"it is busy":        apierrors.NewTooManyRequests("", 1),
+		"it is starting":    apierrors.NewServiceUnavailable("etcd"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, events.Options{}, func(t *testing.T, b *bench) {
@@ -63,7 +63,7 @@ func TestAnAPIServerThatIsAwayForAWhile(t *testing.T) {
 	}
 }
 
-func TestAnEventThatWasPostedWithoutAnAnswer(t *testing.T) {
+func TestEventIsNotDuplicatedAfterLostResponse(t *testing.T) {
 	inBubble(t, events.Options{}, func(t *testing.T, b *bench) {
 		b.server.loseAnswer = true
 		b.Post(ref, "Normal", "R", "x")
@@ -74,7 +74,7 @@ func TestAnEventThatWasPostedWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-func TestRefusedEvents(t *testing.T) {
+func TestRejectedEventsAreCounted(t *testing.T) {
 	terminating := apierrors.NewForbidden(corev1.Resource("events"), "x", errors.New("the namespace is being terminated"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	tests := map[string]struct {
@@ -103,7 +103,7 @@ func TestRefusedEvents(t *testing.T) {
 					t.Errorf("logged: %v", got)
 				}
 				if strings.Contains(got, "s3cret") {
-					t.Errorf("the message is logged: %v", got)
+					t.Errorf("the log contains the message: %v", got)
 				}
 				time.Sleep(time.Minute)
 				b.Post(ref, "Normal", "R", "later")
@@ -116,22 +116,22 @@ func TestRefusedEvents(t *testing.T) {
 	}
 }
 
-func TestStopping(t *testing.T) {
+func TestWaitingEventsArePostedOnShutdown(t *testing.T) {
 	inBubble(t, events.Options{}, func(t *testing.T, b *bench) {
 		b.stop()
 		b.Post(ref, "Normal", "R", "the last one")
 		b.stop = start(t, b.Recorder)
 		b.stop()
 		if len(b.server.all()) != 1 {
-			t.Error("an event that waited is lost")
+			t.Error("a waiting event is lost")
 		}
 	})
 }
 
-func TestStoppingIsBounded(t *testing.T) {
+func TestShutdownIsBounded(t *testing.T) {
 	inBubble(t, events.Options{DrainTimeout: 3 * time.Second}, func(t *testing.T, b *bench) {
 		b.server.failWith(func(ctx context.Context) error {
-			<-ctx.Done() // no answer ever
+			<-ctx.Done() // never responds
 			return ctx.Err()
 		})
 		for i := range 4 {
@@ -149,12 +149,12 @@ func TestStoppingIsBounded(t *testing.T) {
 	})
 }
 
-func TestANilRecorderPostsNothing(t *testing.T) {
+func TestNilRecorderPostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r *events.Recorder
 		r.Post(ref, "Normal", "R", "x")
 		if r.Stats() != (events.Stats{}) {
-			t.Error("it counts")
+			t.Error("it counts events")
 		}
 		if err := events.Info(events.WithRecorder(context.Background(), r), map[string]any{
 			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "p"},
