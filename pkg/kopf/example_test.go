@@ -167,7 +167,7 @@ func ExampleRegistry() {
 	err := kopf.Run(context.Background(), kopf.Options{Registry: registry, Config: nowhere()})
 	fmt.Println(withoutLines(err))
 	// Output:
-	// the handlers cannot be used as they are declared:
+	// the declarations of handlers are invalid:
 	// kopf/example_test.go: the create handler "createClaim": kopf.Retries(0) allows no attempt: the number includes the first attempt, so it must be at least 1
 	// kopf/example_test.go: the update handler "createClaim": it has no resource: name one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For
 }

@@ -27,7 +27,7 @@ func TestMistakesAreFoundBeforeAnythingStarts(t *testing.T) {
 		want    []string
 	}{
 		"declarations": {Options{Registry: declared}, []string{
-			"the handlers cannot be used as they are declared:\n", "the timeout -1ns is negative", "a function literal has no name",
+			"the declarations of handlers are invalid:\n", "the timeout -1ns is negative", "a function literal has no name",
 		}},
 		"settings": {Options{Registry: NewRegistry(), Settings: negative()}, []string{
 			"the settings cannot be used:\n", "settings.Execution.Workers is negative",
@@ -102,7 +102,7 @@ func TestEventsOutsideOfHandlersAreLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
 			report(logInto(t.Context(), &lines))
-			if len(lines) != 1 || !strings.Contains(lines[0], "An event is not reported.") || !strings.Contains(lines[0], "the context is not that of a handler") {
+			if len(lines) != 1 || !strings.Contains(lines[0], "An event is not reported.") || !strings.Contains(lines[0], "the context does not belong to a handler") {
 				t.Errorf("got %q", lines)
 			}
 		})

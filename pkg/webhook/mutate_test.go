@@ -123,7 +123,7 @@ func TestInvalidChangesAreErrors(t *testing.T) {
 			func(h *handlers, fn handler.AdmissionFunc) { h.mutate("a", fn) },
 			func(p *patch.Patch) {
 				p.Apply(func(*unstructured.Unstructured) error { return handler.Reject("no", 422) })
-			}, "has failed: no",
+			}, "failed: no",
 		},
 	}
 	for name, test := range tests {

@@ -1,23 +1,23 @@
 package cause
 
-// Reason is what happened to an object. Its text is persisted as the purpose of
-// a handler's progress.
+// Reason is what happened to an object. Its text is stored as the purpose of a handler's
+// progress.
 type Reason string
 
 const (
-	// Create is an object that was never handled.
+	// Create means that the object was never handled.
 	Create Reason = "create"
-	// Update is an object whose essence differs from the one handled last.
+	// Update means that the essence differs from the one that was last handled.
 	Update Reason = "update"
-	// Delete is an object that is marked for deletion and still held by our finalizer.
+	// Delete means that the object is marked for deletion and has our finalizer.
 	Delete Reason = "delete"
-	// Resume is a handled and unchanged object, seen for the first time by this process.
+	// Resume means that the object is handled and unchanged, and new to this process.
 	Resume Reason = "resume"
-	// NoOp is a handled and unchanged object.
+	// NoOp means that the object is handled and unchanged.
 	NoOp Reason = "noop"
-	// Free is an object that is marked for deletion and no longer ours to hold.
+	// Free means that the object is marked for deletion and does not have our finalizer.
 	Free Reason = "free"
-	// Gone is an object that does not exist any more.
+	// Gone means that the object no longer exists.
 	Gone Reason = "gone"
 )
 
@@ -31,7 +31,7 @@ func (r Reason) Handled() bool {
 	}
 }
 
-// Noun is the reason as messages call it: "creation".
+// Noun returns the reason as a noun for messages: "creation".
 func (r Reason) Noun() string {
 	switch r {
 	case Create:
@@ -47,30 +47,30 @@ func (r Reason) Noun() string {
 	}
 }
 
-// Change compares the essence now with the one handled last.
+// Change is the result of comparing the current essence with the last handled one.
 type Change int
 
 const (
-	// Never: there is no essence that was handled.
+	// Never means that no essence was handled.
 	Never Change = iota
-	// Same: nothing essential has changed.
+	// Same means that the essences are equal.
 	Same
-	// Changed: the essences differ.
+	// Changed means that the essences differ.
 	Changed
 )
 
-// Observation is everything that detection depends on.
+// Observation contains everything that Detect depends on.
 type Observation struct {
 	Gone     bool   // the object was deleted from the cluster
-	Deleting bool   // it is marked for deletion
-	Held     bool   // our finalizer is on it
-	Change   Change // since it was handled last
-	Initial  bool   // it was there before this process and was not handled by it yet
+	Deleting bool   // the object is marked for deletion
+	Held     bool   // the object has our finalizer
+	Change   Change // since the object was last handled
+	Initial  bool   // the object is older than this process and was not handled by it yet
 }
 
-// Detect names the reason. Initial reports whether resuming handlers are to be
-// mixed into the handling: the object is taken over from an earlier process.
-// A creation never is, for nobody has handled that object before.
+// Detect returns the reason. Initial reports whether resume handlers are called as well,
+// because the object is taken over from an earlier process. It is never true for a
+// creation, because no process has handled that object before.
 func Detect(o Observation) (reason Reason, initial bool) {
 	switch {
 	case o.Gone:

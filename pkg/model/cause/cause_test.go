@@ -15,26 +15,26 @@ func TestDetect(t *testing.T) {
 		initial  bool
 	}{
 		"it was never handled": {observed{}, cause.Create, false},
-		"it was never handled, and was there before the operator": {
+		"it was never handled, and is older than the operator": {
 			observed{Initial: true}, cause.Create, false,
 		},
-		"it has changed": {observed{Change: cause.Changed}, cause.Update, false},
-		"it has changed while nobody was looking": {observed{Change: cause.Changed, Initial: true}, cause.Update, true},
+		"it has changed":                          {observed{Change: cause.Changed}, cause.Update, false},
+		"it has changed while no operator ran":    {observed{Change: cause.Changed, Initial: true}, cause.Update, true},
 		"nothing has changed":                     {observed{Change: cause.Same}, cause.NoOp, false},
 		"the operator sees it for the first time": {observed{Change: cause.Same, Initial: true}, cause.Resume, true},
-		"it is being deleted, and held by us": {
+		"it is being deleted, and has our finalizer": {
 			observed{Deleting: true, Held: true, Change: cause.Same}, cause.Delete, false,
 		},
-		"it is being deleted since before the operator": {
+		"its deletion began before the operator started": {
 			observed{Deleting: true, Held: true, Change: cause.Same, Initial: true}, cause.Delete, true,
 		},
-		"it was changed and is being deleted":                 {observed{Deleting: true, Held: true, Change: cause.Changed}, cause.Delete, false},
-		"it is being deleted before it was ever handled":      {observed{Deleting: true, Held: true}, cause.Delete, false},
-		"it is being deleted, and others hold it":             {observed{Deleting: true, Change: cause.Same}, cause.Free, false},
-		"it is being deleted, never handled, and not held":    {observed{Deleting: true}, cause.Free, false},
-		"it is held by us without being deleted":              {observed{Held: true, Change: cause.Same}, cause.NoOp, false},
-		"it is gone":                                          {observed{Gone: true}, cause.Gone, false},
-		"it is gone, though it still looks as if it was held": {observed{Gone: true, Deleting: true, Held: true}, cause.Gone, false},
+		"it was changed and is being deleted":              {observed{Deleting: true, Held: true, Change: cause.Changed}, cause.Delete, false},
+		"it is being deleted before it was ever handled":   {observed{Deleting: true, Held: true}, cause.Delete, false},
+		"it is being deleted, with other finalizers":       {observed{Deleting: true, Change: cause.Same}, cause.Free, false},
+		"it is being deleted, never handled, no finalizer": {observed{Deleting: true}, cause.Free, false},
+		"it has our finalizer but is not being deleted":    {observed{Held: true, Change: cause.Same}, cause.NoOp, false},
+		"it is gone": {observed{Gone: true}, cause.Gone, false},
+		"it is gone, although the state has our finalizer": {observed{Gone: true, Deleting: true, Held: true}, cause.Gone, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-func TestReasonsAreHandledOrNot(t *testing.T) {
+func TestHandledReasons(t *testing.T) {
 	tests := map[cause.Reason]struct {
 		handled bool
 		noun    string

@@ -1,9 +1,9 @@
-// Package cause tells what happened to an object.
+// Package cause detects what happened to an object.
 //
-// Kubernetes says only that an object is there in some state. Whether it was
-// created, updated, deleted, or merely seen again after a restart, follows from
-// that state, from the essence that was handled last, and from whether this
-// process has handled the object before.
+// Kubernetes provides only the current state of an object. This package derives whether
+// the object was created, updated, deleted, or only seen again after a restart from that
+// state, from the essence that was last handled, and from whether this process has
+// handled the object before.
 //
 // Specification: Handlers, "Events & Causes".
 package cause

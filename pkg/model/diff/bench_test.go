@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// deployment is an essence of the usual size and depth.
+// deployment returns an essence of the usual size and depth.
 func deployment() m {
 	labels := m{}
 	for i := range 8 {

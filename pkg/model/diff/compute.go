@@ -6,13 +6,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Compute lists the differences between two decoded JSON values: usually the
-// essence that was handled last and the one now, or one field of both. Where the
-// old side has an Opaque, it is asked; its values are never guessed.
+// Compute returns the differences between two decoded JSON values: usually the essence
+// that was last handled and the current one, or one field of both. If the old side has
+// an Opaque, Compute asks it for equality.
 //
-// The values are neither changed nor copied. Equal values cost no allocation.
+// Compute neither changes nor copies the values. Equal values cost no allocations.
 func Compute(before, after any, scope Scope) Diff {
-	// Nearly always that is all: what follows is for the few states that differ.
+	// The fast path: most states do not differ.
 	if Equal(before, after) {
 		return nil
 	}
@@ -22,12 +22,12 @@ func Compute(before, after any, scope Scope) Diff {
 	return c.items
 }
 
-// comparison is the state of one Compute. Mappings are walked in Go's random
-// order, and only what was found is sorted: there is less of it.
+// comparison is the state of one Compute. It walks mappings in Go's random order, and
+// sorts only the differences.
 type comparison struct {
 	scope Scope
 	items Diff
-	path  object.Path // of the field at hand
+	path  object.Path // of the current field
 }
 
 func (c *comparison) compare(before, after any) {

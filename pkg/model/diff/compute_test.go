@@ -13,7 +13,7 @@ import (
 
 type m = map[string]any
 
-// hashed is a value that only says whether another one equals it.
+// hashed is a value that can only be compared with another one.
 type hashed struct{ value any }
 
 func (h hashed) EqualTo(value any) bool { return diff.Equal(h.value, value) }
@@ -23,12 +23,12 @@ func TestCompute(t *testing.T) {
 		before, after any
 		want          diff.Diff
 	}{
-		"a missing essence is an absent one": {
+		"a missing essence is absent": {
 			object.Essence(nil),
 			m{"spec": m{}},
 			diff.Diff{{diff.Add, object.Path{}, nil, m{"spec": m{}}}},
 		},
-		"a disappeared essence is removed": {
+		"a removed essence is removed": {
 			m{"spec": m{}},
 			object.Essence(nil),
 			diff.Diff{{diff.Remove, object.Path{}, m{"spec": m{}}, nil}},
@@ -64,20 +64,20 @@ func TestCompute(t *testing.T) {
 			m{"a": int64(1)},
 			diff.Diff{{diff.Change, object.Path{"a"}, true, int64(1)}},
 		},
-		"an unknown value that equals is no difference": {
+		"an equal unknown value is not a difference": {
 			m{"a": hashed{"x"}, "b": hashed{m{}}}, m{"a": "x", "b": m{}}, nil,
 		},
-		"an unknown value that differs is kept as the old one": {
+		"a different unknown value is the old value": {
 			m{"a": hashed{"x"}},
 			m{"a": "y"},
 			diff.Diff{{diff.Change, object.Path{"a"}, hashed{"x"}, "y"}},
 		},
-		"an unknown value that is gone is removed": {
+		"a missing unknown value is removed": {
 			m{"a": hashed{"x"}},
 			m{},
 			diff.Diff{{diff.Remove, object.Path{"a"}, hashed{"x"}, nil}},
 		},
-		"an unknown value never equals absence": {
+		"an unknown value never equals an absent one": {
 			m{"a": hashed{nil}},
 			m{"a": nil},
 			diff.Diff{{diff.Remove, object.Path{"a"}, hashed{nil}, nil}},
@@ -103,7 +103,7 @@ func TestComputeAllocatesNothingForEqualStates(t *testing.T) {
 	}
 }
 
-func TestComputeGoesToAnyDepth(t *testing.T) {
+func TestComputeHandlesAnyDepth(t *testing.T) {
 	nest := func(leaf any) any {
 		for range 1000 {
 			leaf = m{"a": leaf}
@@ -116,8 +116,9 @@ func TestComputeGoesToAnyDepth(t *testing.T) {
 	}
 }
 
-// TestComputeTellsEverything replays differences, and must get the new state.
-func TestComputeTellsEverything(t *testing.T) {
+// TestComputeIsComplete replays the differences of random states, and expects the new
+// state.
+func TestComputeIsComplete(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 5000 {
 		before, after := randomMapping(random, 3), randomMapping(random, 3)
@@ -135,8 +136,8 @@ func TestComputeTellsEverything(t *testing.T) {
 	}
 }
 
-// TestScopesNarrowTheFullDifference draws states and holds the scopes against
-// the full difference.
+// TestScopesNarrowTheFullDifference compares the scopes with the full difference of
+// random states.
 func TestScopesNarrowTheFullDifference(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 5000 {
@@ -163,7 +164,7 @@ func keep(items diff.Diff, test func(diff.Item) bool) diff.Diff {
 	return kept
 }
 
-// has reports whether the key is there, even with a null.
+// has reports whether the key exists, even with a null.
 func has(mapping m, path object.Path) bool {
 	parent, _ := object.Lookup(mapping, path[:len(path)-1])
 	fields, _ := parent.(m)

@@ -24,8 +24,8 @@ func ExampleCompute() {
 	// add metadata.labels.zone: "a"
 }
 
-// The handler of a field gets the differences of that field. Here it makes a
-// merge patch of them for a child: a removed label is nil, and so removed.
+// The handler of a field gets the differences of that field. Here, it converts them to a
+// merge patch for a child: the value of a removed label is nil, which removes the label.
 func ExampleDiff_Reduce() {
 	before := map[string]any{"metadata": map[string]any{
 		"labels": map[string]any{"tier": "web", "owner": "ann"},
@@ -44,7 +44,7 @@ func ExampleDiff_Reduce() {
 	// Output: map[owner:<nil> tier:db]
 }
 
-// What has grown on the object since is no difference in the Left scope.
+// The Left scope ignores fields that were added to the object.
 func ExampleCompute_left() {
 	wanted := map[string]any{"replicas": int64(3)}
 	actual := map[string]any{"replicas": 3.0, "paused": false}

@@ -2,12 +2,12 @@ package diff
 
 import "github.com/kopf-go/kopf/pkg/model/object"
 
-// Reduce is what the differences mean for one field, with paths relative to it,
-// as the handlers of a field get it. An item above the field is resolved: when
-// the whole spec was added, then spec.size was, if the new spec has a size.
+// Reduce returns the differences of one field, with paths relative to it, as handlers of
+// a field get them. It resolves items above the field: if the entire spec was added, then
+// spec.size was added, provided that the new spec has a size.
 //
-// It equals the Full difference of that field's two values, if this is the Full
-// difference of the whole.
+// If the receiver is a Full difference, the result equals the Full difference of the
+// field's values.
 //
 // Specification: Tutorial, "Diffs"; Handlers, "Field handlers".
 func (d Diff) Reduce(path object.Path) Diff {
@@ -24,7 +24,7 @@ func (d Diff) Reduce(path object.Path) Diff {
 	return reduced
 }
 
-// inside is what the item means for a field in its two values.
+// inside returns the differences of a field inside the item's values.
 func (i Item) inside(path object.Path) Diff {
 	before, _ := object.Lookup(i.Old, path)
 	after, _ := object.Lookup(i.New, path)

@@ -46,7 +46,7 @@ func TestReduce(t *testing.T) {
 			object.Path{"spec", "a"},
 			diff.Diff{{diff.Add, object.Path{}, nil, "1"}},
 		},
-		"a field that an added mapping lacks was not": {
+		"a field that an added mapping lacks was not added": {
 			m{}, m{"spec": m{"a": "1"}}, object.Path{"spec", "b"}, nil,
 		},
 		"a field of an added object was added": {
@@ -71,7 +71,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// FuzzReduce holds the two ways to the differences of a field against each other.
+// FuzzReduce compares the two ways to compute the differences of a field.
 func FuzzReduce(f *testing.F) {
 	f.Add([]byte(`{"spec":{"a":1}}`), []byte(`{"spec":{"a":1.5,"b":{}}}`), "spec.a")
 	f.Add([]byte(`null`), []byte(`{"spec":{"a":null}}`), "spec")
@@ -94,7 +94,7 @@ func FuzzReduce(f *testing.F) {
 
 func decode(data []byte, into any) error { return json.UnmarshalCaseSensitivePreserveInts(data, into) }
 
-// A handler had better be called for a field once too often than not at all.
+// Calling a handler of a field once too often is better than not calling it.
 func TestFieldInsideAnUnknownValueMayHaveChanged(t *testing.T) {
 	whole := diff.Compute(m{"spec": hashed{m{}}}, m{"spec": m{"a": "1"}}, diff.Full)
 	reduced := whole.Reduce(object.Path{"spec", "a"})

@@ -17,8 +17,8 @@ const (
 	unknown         = "(unknown)"
 )
 
-// String shows the differences in one line: "add spec.size: 1; remove spec.mode:
-// "slow"". Long values and long lists of items are cut.
+// String formats the differences as one line: "add spec.size: 1; remove spec.mode:
+// "slow"". It truncates long values and long lists of items.
 func (d Diff) String() string {
 	if len(d) == 0 {
 		return "no changes"
@@ -33,8 +33,8 @@ func (d Diff) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// String shows the difference in one line: "change spec.size: 1 -> 2". Long
-// values are cut.
+// String formats the difference as one line: "change spec.size: 1 -> 2". It truncates
+// long values.
 func (i Item) String() string {
 	subject := string(i.Op)
 	if len(i.Path) > 0 {
@@ -50,7 +50,7 @@ func (i Item) String() string {
 	}
 }
 
-// field shows a path; a key can be any text, even one with line breaks.
+// field formats a path. Keys can be any text, even with line breaks.
 func field(path object.Path) string {
 	dotted := path.String()
 	if strings.ContainsFunc(dotted, func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -59,8 +59,8 @@ func field(path object.Path) string {
 	return dotted
 }
 
-// text shows a value as JSON, which also keeps line breaks and control
-// characters out of the line.
+// text formats a value as JSON, which keeps line breaks and control characters out of
+// the line.
 func text(value any) string {
 	if _, ok := value.(Opaque); ok {
 		return unknown
@@ -74,7 +74,7 @@ func text(value any) string {
 	return cut(strings.TrimSuffix(out.String(), "\n"))
 }
 
-// readable replaces what is known by a hash only, for the hash is nothing to show.
+// readable replaces values that are known only by a hash.
 func readable(value any) any {
 	switch value := value.(type) {
 	case Opaque:

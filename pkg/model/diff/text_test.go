@@ -37,7 +37,7 @@ func TestItemString(t *testing.T) {
 			diff.Item{Op: diff.Remove, Path: object.Path{"a"}, Old: m{"b": []any{hashed{"secret"}}}},
 			`remove a: {"b":["(unknown)"]}`,
 		},
-		"a value that is no JSON is shown by its type": {
+		"a value that is not JSON is shown by its type": {
 			diff.Item{Op: diff.Add, Path: object.Path{"a"}, New: make(chan int)}, `add a: (chan int)`,
 		},
 	} {
@@ -49,7 +49,7 @@ func TestItemString(t *testing.T) {
 	}
 }
 
-func TestLongTextsAreCut(t *testing.T) {
+func TestLongTextsAreTruncated(t *testing.T) {
 	long := diff.Item{Op: diff.Change, Path: object.Path{"a"}, Old: strings.Repeat("日", 1000), New: "y"}
 	if got := long.String(); !strings.HasSuffix(got, `日… -> "y"`) || len([]rune(got)) > 100 {
 		t.Errorf("got %s", got)

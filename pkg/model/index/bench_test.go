@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// sizes are numbers of objects, by which nothing below may get slower, but for what
-// larger maps cost the processor's caches.
+// sizes are numbers of objects. The benchmarks must not get slower with them, except for
+// the effects of larger maps on the processor's caches.
 var sizes = []int{1000, 10_000, 100_000}
 
 func BenchmarkGet(b *testing.B) {
@@ -14,7 +14,7 @@ func BenchmarkGet(b *testing.B) {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			x := New[string, string]()
 			fill(b, x, size)
-			x.Get("all") // the view of all values is made once
+			x.Get("all") // creates the view of all values
 			for b.Loop() {
 				if len(x.Get("all")) != size || len(x.Get("500")) != 1 {
 					b.Fatal("values are missing")
@@ -24,7 +24,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// The object has two keys: one of its own, which changes, and the common one.
+// The object has two keys: its own key, which changes, and the common key.
 func BenchmarkReplace(b *testing.B) {
 	for _, size := range sizes {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
@@ -52,10 +52,9 @@ func BenchmarkRemoveAndAdd(b *testing.B) {
 	}
 }
 
-// What does not allocate more can still look at more. The benchmarks show that it
-// does not; here, in figures that do not depend on the machine, that nothing is
-// copied that grows with the index.
-func TestTheCostDoesNotGrowWithTheIndex(t *testing.T) {
+// This test checks with machine-independent numbers that no operation copies data whose
+// size depends on the index.
+func TestAllocationsDoNotGrowWithTheIndex(t *testing.T) {
 	versions := []map[string]string{{"all": "x", "x": ""}, {"all": "y", "y": ""}}
 	tests := map[string]struct {
 		act  func(x *Index[string, string], n int)
@@ -86,14 +85,14 @@ func allocations(t *testing.T, objects int, act func(x *Index[string, string], n
 	return testing.AllocsPerRun(100, func() { n++; act(x, n) })
 }
 
-// Most events of an object change nothing that is indexed: the view of the values
-// stays, or every look after an event would copy them all.
-func TestWhatHasNotChangedIsNotCopiedAgain(t *testing.T) {
+// Most events of an object change no indexed values. The view must stay valid, or every
+// lookup after an event would copy all values.
+func TestUnchangedValuesAreNotCopiedAgain(t *testing.T) {
 	x := New[string, string]()
 	fill(t, x, 1000)
 	before := x.Get("all")
 	_ = x.Replace(owner("500"), map[string]string{"all": "500", "500": "other"})
 	if after := x.Get("all"); &before[0] != &after[0] {
-		t.Error("the values of a key were copied although none of them has changed")
+		t.Error("unchanged values of a key were copied")
 	}
 }

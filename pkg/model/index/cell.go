@@ -6,32 +6,32 @@ import (
 	"sync/atomic"
 )
 
-// cell is all that is under one key. There is no empty one.
+// cell contains the entries of one key. It is never empty.
 type cell[K comparable, V any] struct {
 	entries []entry[K, V]
-	// view is the values as readers get them; nil until somebody looks, after
-	// each change. Readers make it, several of them possibly at the same time.
+	// view caches the values for readers; nil after a change. Several readers may
+	// compute it at the same time.
 	view atomic.Pointer[[]V]
 }
 
-// entry is what one object has under one key.
+// entry is the value of one object in a cell.
 type entry[K comparable, V any] struct {
 	value   V
 	holding *holding[K, V]
-	nth     int // of the places of the holding
+	nth     int // index into the holding's places
 }
 
-// holding is where one object has its values.
+// holding locates the entries of one object.
 type holding[K comparable, V any] struct{ places []place[K, V] }
 
-// place is one of them.
+// place locates one entry.
 type place[K comparable, V any] struct {
 	key  K
 	cell *cell[K, V]
-	at   int // of the entries of the cell
+	at   int // index into the cell's entries
 }
 
-// values makes the view, if there is none yet.
+// values returns the cached view, and creates it if necessary.
 func (c *cell[K, V]) values() []V {
 	if view := c.view.Load(); view != nil {
 		return *view
@@ -44,15 +44,15 @@ func (c *cell[K, V]) values() []V {
 	return values
 }
 
-// add gives the holding a place in the cell.
+// add adds a value of the object to the cell.
 func (c *cell[K, V]) add(h *holding[K, V], key K, value V) {
 	h.places = append(h.places, place[K, V]{key, c, len(c.entries)})
 	c.entries = append(c.entries, entry[K, V]{value, h, len(h.places) - 1})
 	c.view.Store(nil)
 }
 
-// set changes a value. Most events of an object change nothing that is indexed:
-// then the view is as good as before.
+// set replaces a value. Most events of an object change no indexed values; then the view
+// stays valid.
 func (c *cell[K, V]) set(at int, value V) {
 	if same(c.entries[at].value, value) {
 		return
@@ -61,16 +61,16 @@ func (c *cell[K, V]) set(at int, value V) {
 	c.view.Store(nil)
 }
 
-// same reports whether two values are known to be equal; values that cannot be
-// compared are not.
+// same reports whether two values are equal. Values that are not comparable are
+// considered different.
 func same[V any](a, b V) bool {
 	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
 	return va.Comparable() && vb.Comparable() && va.Equal(vb)
 }
 
-// leave gives up a place of the holding. The last entry of the cell moves to where
-// the object's was, and so does the last place of the holding.
-func (h *holding[K, V]) leave(nth int) {
+// removePlace removes a place of the holding and its entry. The last entry of the cell and
+// the last place of the holding move to the free positions.
+func (h *holding[K, V]) removePlace(nth int) {
 	left := h.places[nth]
 	c, last := left.cell, len(left.cell.entries)-1
 	moved := c.entries[last]
@@ -88,8 +88,8 @@ func (h *holding[K, V]) leave(nth int) {
 	h.places = shortened(h.places)
 }
 
-// shortened is the slice without its last element. What has become much too large
-// is given back.
+// shortened returns the slice without its last element. It reallocates a slice that has
+// become much too large.
 func shortened[E any](s []E) []E {
 	clear(s[len(s)-1:])
 	s = s[:len(s)-1]

@@ -1,12 +1,12 @@
-// Package index keeps in memory what indexing functions have found in the objects
-// of a cluster: values under keys, several of either per object.
+// Package index keeps the results of indexing functions in memory: values under keys.
+// Each object can have several keys.
 //
-// An Index is read by the handlers of an operator, and written by its engine,
-// which knows it as a handler.Table. What an object has put into it is found
-// again from either side: the cell of a key has the values of all objects, and
-// the holding of an object has its places in all cells. Entries point to each
-// other by position, so that an object's values are replaced or removed in as many
-// steps as the object has keys, however large the index is.
+// The handlers of an operator read an Index. Its engine writes it through the interface
+// handler.Table. The values of an object can be found from both sides: the cell of a key
+// has the values of all objects, and the holding of an object has its places in all
+// cells. Entries refer to each other by position, so that the time for replacing or
+// removing an object's values depends only on its number of keys, not on the size of the
+// index.
 //
 // Specification: In-memory indexing.
 package index

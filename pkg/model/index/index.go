@@ -8,9 +8,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Index is a mapping of keys to the values that objects have under them. It is
-// empty until an operator fills it, and again when the operator has ended. It is
-// safe for concurrent use; the zero value is ready to use.
+// Index maps keys to the values that objects have under them. It is empty until an
+// operator fills it, and again after the operator has ended. It is safe for concurrent
+// use. The zero value is ready to use.
 //
 // Specification: In-memory indexing, "Index structure".
 type Index[K comparable, V any] struct {
@@ -22,22 +22,22 @@ type Index[K comparable, V any] struct {
 
 var _ handler.Table = (*Index[string, any])(nil)
 
-// New makes an empty index.
+// New returns an empty index.
 func New[K comparable, V any]() *Index[K, V] { return &Index[K, V]{} }
 
-// Claim takes the index for one operator. It fails while another operator has it:
-// each would take the other's objects for gone.
+// Claim reserves the index for one operator. It fails while another operator uses the
+// index, because each would remove the other's objects.
 func (x *Index[K, V]) Claim() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.claimed {
-		return errors.New("the index is in use by an operator that is running: give each operator a registry and indices of its own")
+		return errors.New("the index is in use by another running operator: give each operator its own registry and indices")
 	}
 	x.claimed = true
 	return nil
 }
 
-// Release forgets everything, and lets another operator claim the index.
+// Release empties the index, and lets another operator claim it.
 func (x *Index[K, V]) Release() {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -26,19 +26,19 @@ func put(t *testing.T, table handler.Table, name string, values any) {
 	}
 }
 
-func TestWhatAnObjectReturnsNext(t *testing.T) {
+func TestReplaceReplacesValues(t *testing.T) {
 	tests := map[string]struct {
 		next any
 		want map[string][]int
 	}{
 		"another value under the same key":  {map[string]int{"a": 7}, map[string][]int{"a": {7}, "others": {9}}},
 		"another key":                       {map[string]int{"b": 1}, map[string][]int{"b": {1}, "others": {9}}},
-		"one key more":                      {map[string]int{"a": 1, "b": 2}, map[string][]int{"a": {1}, "b": {2}, "others": {9}}},
+		"an additional key":                 {map[string]int{"a": 1, "b": 2}, map[string][]int{"a": {1}, "b": {2}, "others": {9}}},
 		"the key of another object":         {map[string]int{"others": 1}, map[string][]int{"others": {1, 9}}},
 		"the value of another object":       {map[string]int{"others": 9}, map[string][]int{"others": {9, 9}}},
 		"an empty map":                      {map[string]int{}, map[string][]int{"others": {9}}},
 		"nil, which is no result":           {nil, map[string][]int{"a": {1}, "others": {9}}},
-		"a nil map, which is none as well":  {map[string]int(nil), map[string][]int{"a": {1}, "others": {9}}},
+		"a nil map, which is no result":     {map[string]int(nil), map[string][]int{"a": {1}, "others": {9}}},
 		"the zero value, which is a result": {map[string]int{"a": 0}, map[string][]int{"a": {0}, "others": {9}}},
 	}
 	for name, test := range tests {
@@ -68,7 +68,7 @@ func TestNilValuesAreValues(t *testing.T) {
 	}
 }
 
-// A value that cannot be compared may have changed inside.
+// The content of a value that is not comparable may have changed.
 func TestValuesOfAnyType(t *testing.T) {
 	x := index.New[string, any]()
 	for _, value := range []any{[]int{1}, map[string]int{"b": 2}, func() {}, math.NaN(), struct{ any }{[]int{2}}, &struct{}{}, "text", 3, nil} {
@@ -89,7 +89,7 @@ func TestKeysOfAnyType(t *testing.T) {
 	}
 }
 
-func TestObjectsOfTheSameNameAreDifferentOnes(t *testing.T) {
+func TestObjectsOfTheSameNameAreDistinguished(t *testing.T) {
 	x := index.New[string, int]()
 	one := owner("one")
 	elsewhere, other := one, one
@@ -105,14 +105,14 @@ func TestObjectsOfTheSameNameAreDifferentOnes(t *testing.T) {
 	}
 }
 
-func TestRefusedValues(t *testing.T) {
+func TestInvalidValuesAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		values any
 		want   string
 	}{
-		"values of another type":    {map[float64]int{1: 1}, "the values are a map[float64]int, and the index takes a map[float64]string"},
-		"something else":            {"text", "the values are a string"},
-		"a key that nobody can get": {map[float64]string{math.NaN(): "b", 2: "c"}, "the key NaN does not equal itself"},
+		"values of another type":     {map[float64]int{1: 1}, "the values have the type map[float64]int, but the index requires map[float64]string"},
+		"something else":             {"text", "the values have the type string"},
+		"a key that cannot be found": {map[float64]string{math.NaN(): "b", 2: "c"}, "the key NaN does not equal itself"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,19 +123,19 @@ func TestRefusedValues(t *testing.T) {
 				t.Errorf("got %v, want %s", err, test.want)
 			}
 			if got := x.Get(1); x.Len() != 1 || !slices.Equal(got, []string{"a"}) {
-				t.Errorf("the refused values have left %v", got)
+				t.Errorf("the rejected values left %v", got)
 			}
 		})
 	}
 }
 
-func TestAnIndexIsOfOneOperatorAtATime(t *testing.T) {
+func TestIndexIsClaimedByOneOperatorAtATime(t *testing.T) {
 	x := index.New[string, int]()
 	if err := x.Claim(); err != nil {
 		t.Fatal(err)
 	}
 	put(t, x, "one", map[string]int{"a": 1})
-	if err := x.Claim(); err == nil || !strings.Contains(err.Error(), "in use by an operator") {
+	if err := x.Claim(); err == nil || !strings.Contains(err.Error(), "in use by another running operator") {
 		t.Errorf("got %v", err)
 	}
 	kept := x.Get("a")
@@ -144,14 +144,14 @@ func TestAnIndexIsOfOneOperatorAtATime(t *testing.T) {
 		t.Errorf("%d keys are left", x.Len())
 	}
 	if !slices.Equal(kept, []int{1}) {
-		t.Errorf("what was read before has become %v", kept)
+		t.Errorf("earlier results have changed to %v", kept)
 	}
 	if err := x.Claim(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWhatWasReadDoesNotChange(t *testing.T) {
+func TestResultsDoNotChange(t *testing.T) {
 	x := index.New[string, int]()
 	put(t, x, "one", map[string]int{"a": 1})
 	put(t, x, "two", map[string]int{"a": 2})
@@ -168,7 +168,7 @@ func TestWhatWasReadDoesNotChange(t *testing.T) {
 	}
 }
 
-// Loops see one moment, may use the index meanwhile, and may be left.
+// Loops see a snapshot, can use the index meanwhile, and can end early.
 func TestLoops(t *testing.T) {
 	x := index.New[string, int]()
 	put(t, x, "one", map[string]int{"a": 1, "b": 1, "c": 1})
@@ -196,8 +196,8 @@ func TestLoops(t *testing.T) {
 	}
 }
 
-// The two values of an object are changed together, and are seen together.
-func TestReadersSeeWholeChanges(t *testing.T) {
+// The two values of an object are replaced atomically.
+func TestReplaceIsAtomic(t *testing.T) {
 	x := index.New[string, int]()
 	put(t, x, "one", map[string]int{"a": 0, "b": 0})
 	var readers sync.WaitGroup
@@ -228,7 +228,7 @@ func TestReadersSeeWholeChanges(t *testing.T) {
 	readers.Wait()
 }
 
-func TestManyObjectsGoAtOnce(t *testing.T) {
+func TestRemoveAllRemovesManyObjects(t *testing.T) {
 	x := index.New[string, string]()
 	for _, name := range []string{"one", "two", "three"} {
 		_ = x.Replace(owner(name), map[string]string{"all": name, name: name})

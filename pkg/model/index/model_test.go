@@ -16,7 +16,7 @@ func owner(name string) object.Key {
 	return object.Key{Resource: "pods.v1", NamespacedName: types.NamespacedName{Namespace: "ns", Name: name}}
 }
 
-// model is an index as simple as it can be: everything that every object has.
+// model is the simplest possible index: the values of each object.
 type model map[object.Key]map[int]int
 
 func (m model) get(key int) []int {
@@ -40,8 +40,8 @@ func (m model) keys() []int {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// Whatever objects come, change and go, the index has what the model has.
-func TestAnIndexIsWhatItsObjectsHavePutIntoIt(t *testing.T) {
+// Random additions, changes, and removals result in the same content as in the model.
+func TestIndexMatchesModel(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, seed))
@@ -92,7 +92,7 @@ func compare(t *testing.T, x *Index[int, int], want model) {
 	}
 }
 
-// check looks at how the two sides of the index point to each other.
+// check verifies the links between both sides of the index.
 func check(t *testing.T, x *Index[int, int]) {
 	t.Helper()
 	entries, places := 0, 0
@@ -115,7 +115,7 @@ func check(t *testing.T, x *Index[int, int]) {
 	}
 }
 
-func TestNothingIsLeftOfObjectsThatAreGone(t *testing.T) {
+func TestRemovedObjectsLeaveNothingBehind(t *testing.T) {
 	x := New[string, string]()
 	fill(t, x, 1000)
 	large := cap(x.cells["all"].entries)
@@ -133,8 +133,7 @@ func TestNothingIsLeftOfObjectsThatAreGone(t *testing.T) {
 	}
 }
 
-// fill puts that many objects into the index, each with a key of its own and one
-// that all of them have.
+// fill adds objects to the index, each with its own key and a common key.
 func fill(tb testing.TB, x *Index[string, string], objects int) {
 	tb.Helper()
 	for n := range objects {

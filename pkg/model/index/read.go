@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// Get returns the values of a key, in no particular order; nil if there are none.
-// They are of one moment, and never change: the caller must not change them
-// either. As long as no value of the key has changed, looking again costs no more
-// than a look into a map.
+// Get returns the values of a key in no particular order, or nil if there are none. The
+// values are a consistent snapshot that is shared: do not modify it. While no value of
+// the key changes, repeated calls cost no more than a map lookup.
 //
 // Specification: In-memory indexing, "Index content".
 func (x *Index[K, V]) Get(key K) []V {
@@ -21,22 +20,22 @@ func (x *Index[K, V]) Get(key K) []V {
 	return nil
 }
 
-// Has reports whether there is any value under the key.
+// Has reports whether the key has any values.
 func (x *Index[K, V]) Has(key K) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.cells[key] != nil
 }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (x *Index[K, V]) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.cells)
 }
 
-// Keys are the keys as they are when the loop begins, in no particular order. The
-// loop may take its time, and may use the index.
+// Keys iterates over a snapshot of the keys in no particular order. The loop can take any
+// time, and can use the index.
 func (x *Index[K, V]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for _, key := range x.keys() {
@@ -53,8 +52,8 @@ func (x *Index[K, V]) keys() []K {
 	return slices.AppendSeq(make([]K, 0, len(x.cells)), maps.Keys(x.cells))
 }
 
-// All are the keys with their values, as all of them are when the loop begins.
-// The values are those of Get: read only.
+// All iterates over a snapshot of the keys and their values. As with Get, do not modify
+// the values.
 func (x *Index[K, V]) All() iter.Seq2[K, []V] {
 	return func(yield func(K, []V) bool) {
 		for _, item := range x.items() {

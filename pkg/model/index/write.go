@@ -7,11 +7,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Replace puts the values of an object in the place of its former ones. They are a
-// map[K]V, which is not kept. Nil, also a nil map, is no result: what the object
-// has in the index stays. An empty map leaves nothing of it. Nil values are values
-// like any other. The error says that the values cannot be put into this index;
-// nothing is changed then.
+// Replace replaces the values of an object. They are a map[K]V, which is not retained. Nil
+// or a nil map means that there is no result, and leaves the object's values in the index.
+// An empty map removes them. Nil values are ordinary values. If the values do not fit the
+// index, Replace returns an error and changes nothing.
 //
 // Specification: In-memory indexing, "Conditional indexing".
 func (x *Index[K, V]) Replace(owner object.Key, values any) error {
@@ -20,14 +19,14 @@ func (x *Index[K, V]) Replace(owner object.Key, values any) error {
 	}
 	typed, ok := values.(map[K]V)
 	if !ok {
-		return fmt.Errorf("the values are a %T, and the index takes a %T", values, typed)
+		return fmt.Errorf("the values have the type %T, but the index requires %T", values, typed)
 	}
 	if typed == nil {
 		return nil
 	}
 	for key := range typed {
 		if key != key { //nolint:gocritic // NaN differs from itself
-			return fmt.Errorf("the key %v does not equal itself: nobody could look it up", key)
+			return fmt.Errorf("the key %v does not equal itself, so it could not be looked up", key)
 		}
 	}
 	x.mu.Lock()
@@ -36,14 +35,14 @@ func (x *Index[K, V]) Replace(owner object.Key, values any) error {
 	return nil
 }
 
-// Remove takes out all values of an object. Keys without any value go with them.
+// Remove removes all values of an object, and the keys that become empty.
 func (x *Index[K, V]) Remove(owner object.Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.replace(owner, nil)
 }
 
-// RemoveAll takes out all values of all objects that are gone.
+// RemoveAll removes the values of all objects for which the function returns true.
 func (x *Index[K, V]) RemoveAll(gone func(owner object.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -67,7 +66,7 @@ func (x *Index[K, V]) replace(owner object.Key, values map[K]V) {
 		if value, stays := values[at.key]; stays {
 			at.cell.set(at.at, value)
 		} else {
-			x.leave(held, nth)
+			x.removePlace(held, nth)
 		}
 	}
 	if len(held.places) < len(values) {
@@ -87,8 +86,8 @@ func (x *Index[K, V]) hold(owner object.Key) *holding[K, V] {
 	return held
 }
 
-// drop forgets an object that has nothing in the index any more. An index without
-// any takes no memory: maps do not shrink by themselves.
+// drop removes an object that has no more values in the index. It frees the memory of an
+// empty index, because maps do not shrink.
 func (x *Index[K, V]) drop(owner object.Key) {
 	delete(x.holdings, owner)
 	if len(x.holdings) == 0 {
@@ -96,15 +95,15 @@ func (x *Index[K, V]) drop(owner object.Key) {
 	}
 }
 
-func (x *Index[K, V]) leave(held *holding[K, V], nth int) {
+func (x *Index[K, V]) removePlace(held *holding[K, V], nth int) {
 	left := held.places[nth]
-	held.leave(nth)
+	held.removePlace(nth)
 	if len(left.cell.entries) == 0 {
 		delete(x.cells, left.key)
 	}
 }
 
-// add adds the values under the keys that the object has no place for yet.
+// add adds the values whose keys the object does not have yet.
 func (x *Index[K, V]) add(held *holding[K, V], values map[K]V) {
 	known := make(map[K]struct{}, len(held.places))
 	for _, at := range held.places {

@@ -1,7 +1,7 @@
-// Package memo keeps values in memory beside objects, for the handlers of these.
+// Package memo keeps values in memory for objects and their handlers.
 //
-// A Memo is declared once, usually as a package variable, and finds its own value
-// for every object, without a cast:
+// Declare a Memo once, usually as a package variable. It finds its value for every object
+// without a cast:
 //
 //	var pings = memo.New(func() *int { return new(int) }, func(*int) *int { return new(int) })
 //
@@ -10,13 +10,13 @@
 //		return nil
 //	}
 //
-// The operator has a value of its own, from which those of the objects are copied.
-// All values live as long as their object and the operator do: what must survive
-// a restart belongs to the status or to an annotation.
+// The operator has its own value, from which the values of the objects are copied. All
+// values live as long as their object and the operator. Store data that must survive a
+// restart in the status or in an annotation.
 //
-// Values are made when they are asked for: an object of which no handler asks
-// costs nothing. Handlers of one object can run at the same time (daemons and
-// timers do); what they share has to be safe for that.
+// Values are created on first use, so objects whose handlers use no memos cost nothing.
+// Handlers of one object can run concurrently, as daemons and timers do. Make sure that
+// the values they share are safe for that.
 //
 // Specification: In-memory containers.
 package memo

@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
-// visits are counted for every object on its own. A package variable is no global
-// state: the values are those of the operator and of its objects.
+// visits counts every object separately. Although it is a package variable, it is not
+// global state: the values belong to the operator and its objects.
 var visits = memo.New(func() *int { return new(int) }, func(*int) *int { return new(int) })
 
 func Example() {

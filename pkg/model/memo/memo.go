@@ -1,23 +1,23 @@
 package memo
 
-// Holder is what a handler is called with.
+// Holder is implemented by the arguments of handlers.
 type Holder interface {
-	// Memo is what is kept of the object; nil: nothing can be kept.
+	// Memo returns the values of the object. Nil means that values cannot be kept.
 	Memo() *Values
 }
 
-// Memo is one thing to be remembered. It is safe for concurrent use, and shared by
-// any number of operators, which do not see each other's values.
+// Memo declares one value per object. It is safe for concurrent use. Any number of
+// operators can share it without seeing each other's values.
 type Memo[T any] struct {
 	operator func() T
 	clone    func(T) T
 }
 
-// New declares a memo. The first function makes the operator's value, when it is
-// first asked for; a nil one makes zero values. The second one makes the value of
-// an object from that of the operator, when it is first asked for. It makes a
-// copy, usually a shallow one; a nil one lets all objects share the operator's.
-// Both are called once for each value, and may ask other memos, but not this one.
+// New declares a memo. The first function creates the operator's value on first use; if
+// it is nil, the value is the zero value. The second function creates the value of an
+// object from the operator's value on first use, usually as a shallow copy; if it is nil,
+// all objects share the operator's value. Both are called once per value. They can use
+// other memos, but not this one.
 //
 // Specification: In-memory containers, "Custom memo classes".
 func New[T any](operator func() T, clone func(T) T) *Memo[T] {
@@ -30,9 +30,9 @@ func New[T any](operator func() T, clone func(T) T) *Memo[T] {
 	return &Memo[T]{operator, clone}
 }
 
-// Of is the value of the object at hand, or the operator's where there is no
-// object. It is the same for all handlers of the object. Where nothing can be
-// kept, as for arguments that a test has made, it is a new one at each call.
+// Of returns the value of the current object, or the operator's value if there is no
+// object. All handlers of the object get the same value. If values cannot be kept, as for
+// arguments created in a test, every call returns a new value.
 //
 // Specification: In-memory containers, "Resource memos".
 func (m *Memo[T]) Of(h Holder) T {
@@ -47,7 +47,7 @@ func (m *Memo[T]) Of(h Holder) T {
 	}
 }
 
-// Operator is the operator's own value.
+// Operator returns the operator's own value.
 //
 // Specification: In-memory containers, "Operator memos".
 func (m *Memo[T]) Operator(h Holder) T {

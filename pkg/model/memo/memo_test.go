@@ -9,13 +9,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
-// held is what a handler is called with.
+// held implements Holder, like the arguments of handlers.
 type held struct{ values *memo.Values }
 
 func (h held) Memo() *memo.Values { return h.values }
 
-// operatorWith are the arguments of handlers of some objects of one operator, and
-// of a handler that is of no object.
+// operatorWith returns the arguments of handlers for several objects of one operator, and
+// of a handler without an object.
 func operatorWith(objects int) (operator held, handlers []held) {
 	operator = held{memo.NewValues(nil)}
 	for range objects {
@@ -28,7 +28,7 @@ func counter() *memo.Memo[*int] {
 	return memo.New(func() *int { return new(int) }, func(operator *int) *int { own := *operator; return &own })
 }
 
-func TestAnObjectKeepsItsValue(t *testing.T) {
+func TestObjectKeepsItsValue(t *testing.T) {
 	_, objects := operatorWith(2)
 	pings := counter()
 	*pings.Of(objects[0])++
@@ -38,14 +38,14 @@ func TestAnObjectKeepsItsValue(t *testing.T) {
 	}
 }
 
-func TestTheValueOfAnObjectIsCopiedFromTheOperators(t *testing.T) {
+func TestValueOfObjectIsCopiedFromOperator(t *testing.T) {
 	operator, objects := operatorWith(2)
 	pings := counter()
 	*pings.Operator(operator) = 7
 	if *pings.Of(objects[0]) != 7 {
 		t.Errorf("got %d", *pings.Of(objects[0]))
 	}
-	// What changes after the first look is not replicated, but seen by others.
+	// Later changes of the operator's value do not affect existing copies.
 	*pings.Operator(objects[0]) = 9
 	*pings.Of(objects[0])++
 	if *pings.Of(objects[0]) != 8 || *pings.Of(objects[1]) != 9 || *pings.Of(operator) != 9 {
@@ -53,7 +53,7 @@ func TestTheValueOfAnObjectIsCopiedFromTheOperators(t *testing.T) {
 	}
 }
 
-func TestShallowCopiesHaveTheirPartsInCommon(t *testing.T) {
+func TestShallowCopiesShareTheirParts(t *testing.T) {
 	type shared struct {
 		queue chan string
 		seen  bool
@@ -70,7 +70,7 @@ func TestShallowCopiesHaveTheirPartsInCommon(t *testing.T) {
 	}
 }
 
-func TestOneValueForAll(t *testing.T) {
+func TestObjectsShareValueWithoutClone(t *testing.T) {
 	operator, objects := operatorWith(2)
 	same := memo.New(func() *int { return new(int) }, nil)
 	if first := same.Of(objects[0]); first != same.Of(objects[1]) || first != same.Operator(operator) {
@@ -78,19 +78,19 @@ func TestOneValueForAll(t *testing.T) {
 	}
 }
 
-func TestOperatorsShareNothing(t *testing.T) {
+func TestOperatorsDoNotShareValues(t *testing.T) {
 	_, ours := operatorWith(1)
 	_, theirs := operatorWith(1)
 	pings := counter()
 	*pings.Operator(ours[0]) = 1
 	*pings.Of(ours[0]) = 2
 	if *pings.Operator(theirs[0]) != 0 || *pings.Of(theirs[0]) != 0 {
-		t.Error("a value has got into another operator")
+		t.Error("another operator has the value")
 	}
 }
 
-// An object that is created again has new values, and nothing of the old ones.
-func TestAnObjectThatIsCreatedAgainBeginsAnew(t *testing.T) {
+// An object that is created again gets new values.
+func TestRecreatedObjectHasNewValues(t *testing.T) {
 	operator, objects := operatorWith(1)
 	pings := counter()
 	*pings.Of(objects[0]) = 5
@@ -99,7 +99,7 @@ func TestAnObjectThatIsCreatedAgainBeginsAnew(t *testing.T) {
 	}
 }
 
-func TestMemosOfOneTypeAreDifferentThings(t *testing.T) {
+func TestMemosOfOneTypeAreIndependent(t *testing.T) {
 	_, objects := operatorWith(1)
 	pings, pongs := counter(), counter()
 	*pings.Of(objects[0])++
@@ -108,21 +108,21 @@ func TestMemosOfOneTypeAreDifferentThings(t *testing.T) {
 	}
 }
 
-func TestWithoutFunctions(t *testing.T) {
+func TestMemoWithoutFunctionsHasZeroValue(t *testing.T) {
 	operator, objects := operatorWith(1)
 	zero := memo.New[int](nil, nil)
 	if zero.Of(objects[0]) != 0 || zero.Operator(operator) != 0 || zero.Of(held{}) != 0 {
-		t.Error("the zero value is another one")
+		t.Error("got a value other than the zero value")
 	}
 }
 
-// The functions are called once for each value, also for a nil one.
-func TestValuesAreMadeOnce(t *testing.T) {
+// Each value is created once, even if it is nil.
+func TestValuesAreCreatedOnce(t *testing.T) {
 	made, copied := 0, 0
 	nothing := memo.New(func() error { made++; return nil }, func(error) error { copied++; return nil })
 	operator, objects := operatorWith(3)
 	if made+copied != 0 {
-		t.Errorf("made %d, copied %d before anybody has asked", made, copied)
+		t.Errorf("made %d, copied %d before the first use", made, copied)
 	}
 	for range 5 {
 		_ = nothing.Of(objects[0])
@@ -134,8 +134,8 @@ func TestValuesAreMadeOnce(t *testing.T) {
 	}
 }
 
-// Arguments that a test makes have no place to keep anything.
-func TestWhereNothingCanBeKept(t *testing.T) {
+// Arguments created in tests cannot keep values.
+func TestArgumentsOfTestsKeepNothing(t *testing.T) {
 	pings := counter()
 	*pings.Of(held{})++
 	*pings.Operator(held{})++
@@ -144,7 +144,7 @@ func TestWhereNothingCanBeKept(t *testing.T) {
 	}
 }
 
-func TestValuesCanBeMadeOfOthers(t *testing.T) {
+func TestValuesCanUseOtherMemos(t *testing.T) {
 	operator, objects := operatorWith(1)
 	pings := counter()
 	names := memo.New(func() []string { return []string{"operator"} }, func(names []string) []string {
@@ -178,7 +178,7 @@ func TestAPanicLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestManyAskAtOnce(t *testing.T) {
+func TestMemoIsSafeForConcurrentUse(t *testing.T) {
 	var made, copied atomic.Int32
 	visits := memo.New(func() *atomic.Int32 { made.Add(1); return new(atomic.Int32) },
 		func(*atomic.Int32) *atomic.Int32 { copied.Add(1); return new(atomic.Int32) })
@@ -200,8 +200,8 @@ func TestManyAskAtOnce(t *testing.T) {
 	}
 }
 
-// A value that takes its time does not keep those who want another one waiting.
-func TestASlowValueIsSlowForItsOwnAudienceOnly(t *testing.T) {
+// Creating a slow value does not block other memos.
+func TestSlowValueDoesNotBlockOtherMemos(t *testing.T) {
 	_, objects := operatorWith(1)
 	begun, proceed := make(chan struct{}), make(chan struct{})
 	slow := memo.New(func() string { close(begun); <-proceed; return "slow" }, nil)

@@ -2,28 +2,29 @@ package memo
 
 import "sync"
 
-// Values are what is kept of one object, or of an operator as a whole. They are
-// safe for concurrent use.
+// Values contains the values of one object, or of an operator as a whole. It is safe for
+// concurrent use.
 type Values struct {
-	operator *Values // nil: these are the operator's own
+	operator *Values // nil for the operator's own values
 
 	mu      sync.Mutex
 	entries map[any]any // *entry[T] by *Memo[T]
 }
 
-// NewValues makes the values of one object, which are copied from those of the
-// operator when they are asked for; nil: it makes those of an operator.
+// NewValues returns the container for the values of one object, which are copied from the
+// operator's values on first use. If the argument is nil, it returns an operator's
+// container.
 func NewValues(operator *Values) *Values { return &Values{operator: operator} }
 
-// entry is the value of one memo. It has a lock of its own: one value that takes
-// long to be made does not keep the others waiting, and may be made of others.
+// entry is the value of one memo. It has its own lock, so that creating one value does not
+// block others, and can use them.
 type entry[T any] struct {
 	mu    sync.Mutex
 	made  bool
 	value T
 }
 
-// entryOf is the entry of the memo, a new one if there is none.
+// entryOf returns the entry of the memo, and creates it if necessary.
 func entryOf[T any](v *Values, m *Memo[T]) *entry[T] {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -38,8 +39,8 @@ func entryOf[T any](v *Values, m *Memo[T]) *entry[T] {
 	return added
 }
 
-// get is the value; it is made if there is none. If that panics, whoever asks next
-// tries again.
+// get returns the value, and creates it if necessary. After a panic, the next call tries
+// again.
 func (e *entry[T]) get(create func() T) T {
 	e.mu.Lock()
 	defer e.mu.Unlock()

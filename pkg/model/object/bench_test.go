@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// served is an object of 1 KB as the API server sends it after it was handled,
-// with managedFields.
+// served returns an object of 1 KB as the API server sends it after it was handled, with
+// managedFields.
 func served(t testing.TB) []byte {
 	t.Helper()
 	data, err := os.ReadFile("testdata/served.json")

@@ -9,8 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// bodies are the two ways to come to one: decoded from a snapshot on first use,
-// and made of a mapping.
+// bodies returns a body decoded from a snapshot on first use, and one made from a mapping.
 func bodies(t *testing.T) map[string]*object.Body {
 	return map[string]*object.Body{
 		"of a snapshot": parse(t, full).Body(),
@@ -18,7 +17,7 @@ func bodies(t *testing.T) map[string]*object.Body {
 	}
 }
 
-func TestABodyTellsItsParts(t *testing.T) {
+func TestBodyAccessors(t *testing.T) {
 	for name, b := range bodies(t) {
 		t.Run(name, func(t *testing.T) {
 			note, noted := b.Annotation("note")
@@ -50,7 +49,7 @@ func TestABodyTellsItsParts(t *testing.T) {
 	}
 }
 
-func TestAnEmptyBodyHasZerosAndNoNils(t *testing.T) {
+func TestEmptyBodyHasZeroValuesButNoNils(t *testing.T) {
 	for name, b := range map[string]*object.Body{
 		"of a snapshot":  parse(t, `{}`).Body(),
 		"of a mapping":   object.NewBody(map[string]any{}),
@@ -71,8 +70,8 @@ func TestAnEmptyBodyHasZerosAndNoNils(t *testing.T) {
 	}
 }
 
-// Whatever a reader does with what it was given, the next one sees the object.
-func TestNobodyCanChangeABody(t *testing.T) {
+// Modifying a returned value must not affect other readers.
+func TestBodyIsImmutable(t *testing.T) {
 	for name, b := range bodies(t) {
 		t.Run(name, func(t *testing.T) {
 			b.Labels()["app"] = "spoilt"
@@ -95,7 +94,7 @@ func TestNobodyCanChangeABody(t *testing.T) {
 	}
 }
 
-func TestABodyIsDecodedOnceAndOnlyWhenItIsRead(t *testing.T) {
+func TestBodyIsDecodedOnceAndOnDemand(t *testing.T) {
 	s := parse(t, full)
 	idle := testing.AllocsPerRun(100, func() {
 		b := s.Body()
@@ -114,7 +113,7 @@ func TestABodyIsDecodedOnceAndOnlyWhenItIsRead(t *testing.T) {
 	}
 }
 
-func TestABodyHasManyReadersAtOnce(t *testing.T) {
+func TestBodyIsSafeForConcurrentUse(t *testing.T) {
 	s := parse(t, full)
 	shared := s.Body()
 	var readers sync.WaitGroup
@@ -147,27 +146,27 @@ func TestABodyIsDecodedIntoATypedObject(t *testing.T) {
 	}
 }
 
-func TestABodyOfSomethingElseThanJSONHasNoText(t *testing.T) {
+func TestBodyOfNonJSONValuesHasNoText(t *testing.T) {
 	if text, err := object.NewBody(map[string]any{"a": make(chan int)}).JSON(); err == nil {
 		t.Errorf("got %s", text)
 	}
 }
 
-// The numbers of the API are int64 and float64, whatever they look like, up to
-// the largest: 64-bit counters must not be rounded.
+// Numbers are decoded as int64 and float64, up to the largest ones: 64-bit counters must
+// not be rounded.
 func TestNumbersKeepTheirValue(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		want any
 	}{
-		"zero":                          {"0", int64(0)},
-		"negative":                      {"-5", int64(-5)},
-		"the largest whole number":      {"9223372036854775807", int64(9223372036854775807)},
-		"larger than that":              {"9223372036854775808", 9223372036854775808.0},
-		"more than a float can tell":    {"9007199254740993", int64(9007199254740993)},
-		"with a fraction":               {"0.1", 0.1},
-		"with a fraction of nothing":    {"1.0", 1.0},
-		"in the notation of scientists": {"1e3", 1000.0},
+		"zero":                        {"0", int64(0)},
+		"negative":                    {"-5", int64(-5)},
+		"the largest whole number":    {"9223372036854775807", int64(9223372036854775807)},
+		"larger than that":            {"9223372036854775808", 9223372036854775808.0},
+		"more than a float can store": {"9007199254740993", int64(9007199254740993)},
+		"with a fraction":             {"0.1", 0.1},
+		"with a fraction of zero":     {"1.0", 1.0},
+		"in scientific notation":      {"1e3", 1000.0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

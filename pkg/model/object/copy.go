@@ -1,7 +1,7 @@
 package object
 
-// Copy is a deep copy of a decoded JSON value. What is only known by a hash is
-// immutable, and stays what it is.
+// Copy returns a deep copy of a decoded JSON value. It does not copy an Opaque, which is
+// immutable.
 func Copy(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// decodings are texts that a decoder can get wrong.
+// decodings are texts that are difficult to decode.
 var decodings = []string{
 	`{}`, `{"a":{}}`, `{"a":[]}`, `{"a":[[],{},[{}]]}`, ` { "a" : [ 1 , "x" ] , "b" : null } `,
 	`{"a":0,"b":-0,"c":-12,"d":9223372036854775807,"e":9223372036854775808,"f":1.0,"g":1e3,"h":-2.5E-3}`,
@@ -18,7 +18,7 @@ var decodings = []string{
 	`{"metadata":{"name":"metadata","labels":{"name":"x"}},"kind":"kind","a":1,"a":{"b":2}}`,
 }
 
-func TestDecodingIsThatOfKubernetes(t *testing.T) {
+func TestDecodeMatchesKubernetes(t *testing.T) {
 	for _, text := range decodings {
 		sameDecoding(t, text)
 	}

@@ -5,12 +5,12 @@ import (
 	"reflect"
 )
 
-// Equal compares two decoded JSON values as JSON does: numbers by value, so that
-// 1 equals 1.0, and a null inside a mapping is the absence of its key. Values of
-// Go's own integer types are numbers too, so that developers can write Equal(1).
-// An Opaque is asked. A nil map or list is a null, as encoding/json writes it.
+// Equal compares two decoded JSON values by the rules of JSON: numbers are compared by
+// value, so 1 equals 1.0, and a null inside a mapping counts as absent. Go's integer types
+// count as numbers, so you can write Equal(1). An Opaque decides itself what it equals.
+// A nil map or list counts as null, as in encoding/json.
 func Equal(a, b any) bool {
-	// The pairs of the same type come first, for they are nearly all there is.
+	// Pairs of the same type come first, because nearly all pairs are.
 	switch a := a.(type) {
 	case string:
 		if b, ok := b.(string); ok {
@@ -36,7 +36,7 @@ func Equal(a, b any) bool {
 	return equalOthers(a, b)
 }
 
-// sameFields goes through both mappings once. Comparing every field in both
+// sameFields compares both mappings in one pass. Comparing every field in both
 // directions would double the work with every level of depth.
 func sameFields(a, b map[string]any) bool {
 	for key, value := range a {
@@ -64,8 +64,8 @@ func sameItems(a, b []any) bool {
 	return true
 }
 
-// equalOthers compares nulls, numbers of different types, values that are known
-// by a hash only, and whatever is not decoded JSON.
+// equalOthers compares nulls, numbers of different types, opaque values, and values that
+// are not decoded JSON.
 func equalOthers(a, b any) bool {
 	if absent(a) || absent(b) {
 		return absent(a) && absent(b)
@@ -96,8 +96,8 @@ func absent(value any) bool {
 	return false
 }
 
-// number is a number in a form in which == compares by value: whole numbers are
-// kept apart from the other ones because a float64 would round the large ones.
+// number is a number that can be compared by value with ==. Whole numbers are separate
+// from others, because a float64 would round large ones.
 type number struct {
 	isWhole bool
 	whole   int64
@@ -106,7 +106,7 @@ type number struct {
 
 func toNumber(value any) (number, bool) {
 	switch n := value.(type) {
-	case int64: // nearly all there are
+	case int64: // the most common type
 		return number{isWhole: true, whole: n}, true
 	case float64:
 		return ofFloat(n), true

@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Whatever is accepted as a snapshot can be read in every way, and read again
-// from its own text.
+// FuzzBody checks that every accepted snapshot can be read, and parsed again from its
+// text.
 func FuzzBody(f *testing.F) {
 	f.Add(full)
 	f.Add(`{"metadata":{"name":"a","labels":{"a":null},"finalizers":[1]},"spec":[],"status":1e999}`)

@@ -4,18 +4,18 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// header is what a snapshot answers without being decoded, and the place of what
-// it does not keep.
+// header contains the fields that a snapshot provides without decoding, and the location
+// of the field that it removes.
 type header struct {
 	name, namespace, uid, resourceVersion string
-	// managed is where managedFields are, with a comma beside them.
+	// managed is the location of managedFields, including an adjacent comma.
 	managed span
 }
 
-// span is a part of a text; empty if there is no such part.
+// span is a part of a text. It is empty if the text has no such part.
 type span struct{ from, to int }
 
-// readHeader goes through the text of a mapping, as far as its metadata.
+// readHeader reads a mapping up to the end of its metadata.
 func readHeader(text []byte) header {
 	var h header
 	c := &cursor{text: text}
@@ -30,7 +30,7 @@ func readHeader(text []byte) header {
 }
 
 func (h *header) read(c *cursor) {
-	end := c.at + 1 // of the field before
+	end := c.at + 1 // of the previous field
 	for key := range c.fields() {
 		switch string(key) {
 		case `"name"`:
@@ -51,14 +51,14 @@ func (h *header) read(c *cursor) {
 	}
 }
 
-// plain reads a string; of another value, its text.
+// plain reads a string, or the text of another value.
 func (c *cursor) plain() string { return gjson.ParseBytes(c.value()).String() }
 
-// around is the field that the cursor has just read, from the end of the one
-// before. One of the commas beside it goes with it.
+// around returns the span of the field that the cursor has just read, beginning at the
+// end of the previous field. It includes one adjacent comma.
 func (c *cursor) around(before int) span {
 	field := span{before, c.at}
-	if c.text[before-1] == '{' { // the first one
+	if c.text[before-1] == '{' { // the first field
 		rest := cursor{c.text, c.at}
 		if rest.space(); rest.text[rest.at] == ',' {
 			field.to = rest.at + 1

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-func TestWhatASnapshotKnowsWithoutBeingDecoded(t *testing.T) {
+func TestHeaderIsReadWithoutDecoding(t *testing.T) {
 	tests := map[string]struct {
 		text string
-		want header // but for managed
+		want header // without managed
 		json string
 	}{
 		"everything is there": {
@@ -62,10 +62,10 @@ func FuzzParseSnapshot(f *testing.F) {
 		if _, err := ParseSnapshot([]byte(text)); err != nil {
 			return
 		}
-		// The same without repeated keys, of which every reader takes another one.
+		// Repeated keys are removed, because readers disagree about them.
 		var want map[string]any
 		if json.Unmarshal([]byte(text), &want) != nil {
-			return // what is no UTF-8 is the API server's business
+			return // the API server validates UTF-8
 		}
 		unique, err := json.Marshal(want)
 		if err != nil {
@@ -88,7 +88,7 @@ func FuzzParseSnapshot(f *testing.F) {
 	})
 }
 
-func TestASnapshotIsPackedWhenThatMakesItSmaller(t *testing.T) {
+func TestSnapshotIsPackedIfThatMakesItSmaller(t *testing.T) {
 	s, err := ParseSnapshot(served(t))
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestASnapshotIsPackedWhenThatMakesItSmaller(t *testing.T) {
 		t.Errorf("%d bytes became %d in %d", len(s.kept), len(packed.kept), cap(packed.kept))
 	}
 	if !reflect.DeepEqual(packed.Body().Raw(), s.Body().Raw()) || packed.GetName() != s.GetName() || packed.GetUID() != s.GetUID() {
-		t.Error("it is not the same any more")
+		t.Error("the content has changed")
 	}
 	small, err := ParseSnapshot([]byte(`{"metadata":{"name":"n"}}`))
 	if err != nil || small.Packed() != small {

@@ -5,27 +5,27 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Key names an object: its resource, as selector.Resource.String returns it, and
-// its name. Only the uid says whether it is still the same object.
+// Key identifies an object by its resource (as selector.Resource.String returns it), its
+// namespace, and its name. Objects recreated under the same name have the same Key.
 type Key struct {
 	Resource string
 	types.NamespacedName
 }
 
-// String returns the key as log lines show it.
+// String returns the key in the form of log lines.
 func (k Key) String() string { return k.Resource + "/" + k.NamespacedName.String() }
 
-// StreamKey names a watch: a resource in one namespace, or in all of them if the
+// StreamKey identifies a watch: a resource in one namespace, or in all of them if the
 // namespace is empty.
 type StreamKey struct{ Resource, Namespace string }
 
-// Has reports whether the watch shows the object.
+// Has reports whether the watch covers the object.
 func (s StreamKey) Has(key Key) bool {
 	return key.Resource == s.Resource && (s.Namespace == "" || key.Namespace == s.Namespace)
 }
 
-// WatchEvent is what a watch has shown of an object. The type is empty for an
-// object that the initial list has found.
+// WatchEvent is an event of a watch. The type is empty for an object from the initial
+// list.
 type WatchEvent struct {
 	Type     watch.EventType
 	Snapshot *Snapshot

@@ -26,9 +26,9 @@ func (s *Snapshot) Deleting() bool { return s.text("metadata.deletionTimestamp")
 
 var _ metav1.ObjectMetaAccessor = (*Snapshot)(nil)
 
-// GetObjectMeta returns what client-go's caches and reflectors ask for: name,
-// namespace, uid, resourceVersion, labels and annotations. Other fields are empty:
-// read them from the Body. The result is a copy, as a snapshot is immutable.
+// GetObjectMeta returns the metadata that client-go's caches and reflectors need: name,
+// namespace, uid, resourceVersion, labels, and annotations. Other fields are empty; read
+// them from the Body. The result is a copy, because a snapshot is immutable.
 func (s *Snapshot) GetObjectMeta() metav1.Object {
 	return &metadata{
 		ObjectMeta: metav1.ObjectMeta{
@@ -38,7 +38,7 @@ func (s *Snapshot) GetObjectMeta() metav1.Object {
 	}
 }
 
-// metadata decodes the maps only when they are asked for, which is seldom.
+// metadata decodes the maps on demand, because they are rarely needed.
 type metadata struct {
 	metav1.ObjectMeta
 	snapshot *Snapshot
@@ -47,7 +47,7 @@ type metadata struct {
 // GetLabels decodes metadata.labels.
 func (m *metadata) GetLabels() map[string]string { return m.snapshot.stringMap("metadata.labels") }
 
-// GetAnnotations decodes metadata.annotations. Reflectors look for one of them in
+// GetAnnotations decodes metadata.annotations. Reflectors read one of them from
 // bookmarks.
 func (m *metadata) GetAnnotations() map[string]string {
 	return m.snapshot.stringMap("metadata.annotations")

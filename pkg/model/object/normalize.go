@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// Normalize turns a Go value into what the same value is when it is decoded
-// from JSON: whole numbers become int64, structs become mappings. The result
-// shares nothing with the value. It fails for what JSON cannot express.
+// Normalize converts a Go value to the form of decoded JSON: whole numbers become int64,
+// and structs become mappings. The result shares nothing with the value. It fails for
+// values that cannot be expressed as JSON.
 func Normalize(value any) (any, error) {
 	switch value := value.(type) {
 	case nil, bool, string, int64:
@@ -36,12 +36,12 @@ func Normalize(value any) (any, error) {
 	return decoded, nil
 }
 
-// maxDepth is far more than any object has. What is deeper may contain itself,
-// which encoding/json notices.
+// maxDepth is far more than any object needs. A deeper value may contain itself, which
+// encoding/json detects.
 const maxDepth = 1000
 
-// isDecoded reports whether the value has only what decoded JSON has: neither
-// other types, nor numbers that are none, nor nil containers, which mean null.
+// isDecoded reports whether the value contains only the types of decoded JSON, with
+// finite numbers, and without nil containers, which mean null.
 func isDecoded(value any, depth int) bool {
 	if depth == 0 {
 		return false

@@ -50,7 +50,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-func TestNormalizeRefusesWhatJSONCannotExpress(t *testing.T) {
+func TestNormalizeRejectsNonJSONValues(t *testing.T) {
 	endless := map[string]any{}
 	endless["self"] = []any{endless}
 	tests := map[string]struct {
@@ -61,7 +61,7 @@ func TestNormalizeRefusesWhatJSONCannotExpress(t *testing.T) {
 		"a function in a mapping":    {map[string]any{"a": func() {}}, "of type map[string]interface {}"},
 		"not a number":               {math.NaN(), "of type float64"},
 		"infinity in a list":         {[]any{math.Inf(1)}, "of type []interface {}"},
-		"a mapping that has itself":  {endless, "cycle"},
+		"a mapping inside itself":    {endless, "cycle"},
 		"keys that cannot be texts":  {map[bool]int{true: 1}, "of type map[bool]int"},
 		"a type that fails to write": {failing{}, "out of ink"},
 	}
@@ -83,7 +83,7 @@ type errInk struct{}
 
 func (errInk) Error() string { return "out of ink" }
 
-func TestNormalizeSharesNothing(t *testing.T) {
+func TestNormalizeCopiesItsInput(t *testing.T) {
 	value := map[string]any{"a": []any{map[string]any{"b": "c"}}}
 	got, err := object.Normalize(value)
 	if err != nil {

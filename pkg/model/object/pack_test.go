@@ -35,7 +35,7 @@ func TestPackedSnapshotsAreTheSameAndSmaller(t *testing.T) {
 	}
 }
 
-// noise is of a simple generator, the same each time.
+// noise returns reproducible pseudo-random bytes.
 func noise(size int) []byte {
 	noise := make([]byte, size)
 	for i, x := 0, uint32(1); i < len(noise); i++ {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Path names a field of an object, from the outside in: {"spec", "size"}.
-// The empty path is the whole object. A path leads through mappings only;
-// lists are values as a whole.
+// Path names a field of an object, from the outermost key to the innermost: {"spec",
+// "size"}. The empty path is the entire object. A path leads only through mappings, not
+// through lists.
 type Path []string
 
-// ParsePath reads the dotted notation, "spec.size", or a JSON pointer (RFC 6901)
-// if the text begins with a slash: "/metadata/labels/example.com~1role" names a
-// key that has dots itself. Empty parts are errors.
+// ParsePath parses the dotted notation, "spec.size". If the text begins with a slash, it
+// is a JSON pointer (RFC 6901): "/metadata/labels/example.com~1role" names a key that
+// contains dots. Empty parts result in an error.
 func ParsePath(text string) (Path, error) {
 	if strings.HasPrefix(text, "/") {
 		return parsePointer(text)
@@ -23,7 +23,7 @@ func ParsePath(text string) (Path, error) {
 		return nil, fmt.Errorf("field %q has an empty part: write it as %q", text, "spec.field")
 	}
 	if strings.Contains(text, "/") {
-		return nil, fmt.Errorf("field %q has a slash, so its last key has dots, which do not separate: write it as a JSON pointer, such as %q",
+		return nil, fmt.Errorf("field %q has a slash, so the dots of its last key cannot be separators: write it as a JSON pointer, such as %q",
 			text, "/metadata/labels/example.com~1role")
 	}
 	return parts, nil
@@ -41,10 +41,10 @@ func parsePointer(text string) (Path, error) {
 	return parts, nil
 }
 
-// String is the dotted notation, as handler ids and messages show it.
+// String returns the dotted notation, as in handler ids and messages.
 func (p Path) String() string { return strings.Join(p, ".") }
 
-// HasPrefix reports whether the path is the other one or lies inside it.
+// HasPrefix reports whether the path equals the prefix or lies inside it.
 func (p Path) HasPrefix(prefix Path) bool {
 	if len(p) < len(prefix) {
 		return false
@@ -57,10 +57,10 @@ func (p Path) HasPrefix(prefix Path) bool {
 	return true
 }
 
-// Lookup finds the value at the path inside a decoded JSON value. As everywhere
-// in Kubernetes, a null is the absence of a value; so is a path that leads
-// through something that is not a mapping. Inside of an Opaque every field is
-// there, and opaque. The value is not a copy.
+// Lookup returns the field at the path inside a decoded JSON value. As everywhere in
+// Kubernetes, a null counts as absent. So does a path that leads through a value that is
+// not a mapping. Every field inside an Opaque exists, and is opaque. The value is not a
+// copy.
 func Lookup(value any, path Path) (any, bool) {
 	for _, key := range path {
 		switch container := value.(type) {

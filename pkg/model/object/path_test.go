@@ -31,17 +31,17 @@ func TestParsePath(t *testing.T) {
 	}
 }
 
-func TestRefusedPaths(t *testing.T) {
+func TestInvalidPathsAreRejected(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"nothing":              {"", `has an empty part: write it as "spec.field"`},
-		"nothing at the end":   {"spec.", `field "spec." has an empty part`},
-		"nothing to begin":     {".spec", `field ".spec" has an empty part`},
-		"nothing in between":   {"spec..size", `field "spec..size" has an empty part`},
-		"nothing but the dot":  {".", `field "." has an empty part`},
+		"an empty text":        {"", `has an empty part: write it as "spec.field"`},
+		"a dot at the end":     {"spec.", `field "spec." has an empty part`},
+		"a dot at the start":   {".spec", `field ".spec" has an empty part`},
+		"two dots":             {"spec..size", `field "spec..size" has an empty part`},
+		"only a dot":           {".", `field "." has an empty part`},
 		"a pointer to nothing": {"/", `field "/" has an empty part: write it as "/spec/field"`},
-		"a pointer that ends":  {"/spec/", `field "/spec/" has an empty part`},
+		"a slash at the end":   {"/spec/", `field "/spec/" has an empty part`},
 		"dots that may be part of a key": {
-			"metadata.labels.example.com/role", `has a slash, so its last key has dots, which do not separate: write it as a JSON pointer`,
+			"metadata.labels.example.com/role", `has a slash, so the dots of its last key cannot be separators: write it as a JSON pointer`,
 		},
 	}
 	for name, test := range tests {
@@ -65,8 +65,8 @@ func TestLookup(t *testing.T) {
 		"a null":                 {object.Path{"a", "null"}, nil, false},
 		"an absent field":        {object.Path{"a", "x"}, nil, false},
 		"beyond an absent field": {object.Path{"x", "y"}, nil, false},
-		"inside of a text":       {object.Path{"a", "b", "c"}, nil, false},
-		"inside of a list":       {object.Path{"a", "list", "0"}, nil, false},
+		"inside a text":          {object.Path{"a", "b", "c"}, nil, false},
+		"inside a list":          {object.Path{"a", "list", "0"}, nil, false},
 		"a hash":                 {object.Path{"hash"}, opaque{1}, true},
 	}
 	for name, test := range tests {
@@ -79,9 +79,9 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// Of what was hashed as a whole, nobody knows which fields it has: each of them
-// may be there, and equals nothing.
-func TestInsideOfAHashEverythingIsUnknown(t *testing.T) {
+// The fields of a value that was hashed as a whole are unknown: each of them may exist,
+// and equals nothing.
+func TestFieldsInsideHashAreUnknown(t *testing.T) {
 	inner, found := object.Lookup(map[string]any{"hash": opaque{1}}, object.Path{"hash", "a", "b"})
 	value := object.NewValue(inner)
 	if !found || !value.Exists() || value.Known() || value.Equals(1) || value.Equals(nil) || value.String() != "(unknown)" {
@@ -98,7 +98,7 @@ func TestHasPrefix(t *testing.T) {
 		"above it":         {object.Path{"a", "b"}, object.Path{"a"}, true},
 		"the whole":        {object.Path{"a"}, nil, true},
 		"below it":         {object.Path{"a"}, object.Path{"a", "b"}, false},
-		"beside it":        {object.Path{"a", "b"}, object.Path{"a", "c"}, false},
+		"next to it":       {object.Path{"a", "b"}, object.Path{"a", "c"}, false},
 		"a part of a word": {object.Path{"spec"}, object.Path{"sp"}, false},
 	}
 	for name, test := range tests {

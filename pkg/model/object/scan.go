@@ -5,16 +5,16 @@ import (
 	"iter"
 )
 
-// cursor reads JSON text in one pass, without decoding what nobody asks for. The
-// text must be valid: it is checked before, not here.
+// cursor reads JSON text in one pass, and decodes only what is needed. It does not
+// validate the text, which must be valid.
 type cursor struct {
 	text []byte
 	at   int
 }
 
-// fields goes through the mapping at which the cursor is, and gives the key of
-// each field as it is written, with the cursor at its value. A value that is not
-// read meanwhile is skipped. Of anything else than a mapping there are none.
+// fields iterates over the mapping at the cursor. It yields the raw key of each field,
+// with the cursor at its value, and skips values that the caller does not read. For other
+// values, it yields nothing.
 func (c *cursor) fields() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		if c.text[c.at] != '{' {
@@ -41,7 +41,7 @@ func (c *cursor) fields() iter.Seq[[]byte] {
 	}
 }
 
-// value reads the value at which the cursor is, as it is written.
+// value returns the raw text of the value at the cursor.
 func (c *cursor) value() []byte {
 	begin := c.at
 	switch c.text[c.at] {
@@ -57,7 +57,7 @@ func (c *cursor) value() []byte {
 	return c.text[begin:c.at]
 }
 
-// string skips a string: to the first quote that no backslash escapes.
+// string skips a string, up to the first quote that is not escaped.
 func (c *cursor) string() {
 	c.at++
 	for {

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Snapshot is one version of one object in its smallest form: compact JSON
-// without managedFields. It is immutable, safe for concurrent use, and can be
-// stored by client-go's informers.
+// Snapshot is one version of one object in its most compact form: JSON without
+// managedFields. It is immutable, safe for concurrent use, and can be stored by
+// client-go's informers.
 type Snapshot struct {
 	kept            []byte                // the JSON; packed if size is not 0
-	size            int                   // of the JSON that is packed
+	size            int                   // of the packed JSON
 	namespace       unique.Handle[string] // many objects share few namespaces
 	name            string
 	uid             types.UID
@@ -29,13 +29,12 @@ type Snapshot struct {
 
 var _ runtime.Object = (*Snapshot)(nil)
 
-// ParseSnapshot makes a snapshot of an object's JSON. The bytes are copied; the
-// caller keeps its slice. The text is checked to be a JSON mapping, nothing
-// more: the API server is the judge of the rest.
+// ParseSnapshot creates a snapshot from an object's JSON. It copies the bytes. It checks
+// only that the text is a JSON object, because the API server validates the rest.
 func ParseSnapshot(data []byte) (*Snapshot, error) {
 	data = bytes.TrimSpace(data)
 	if !gjson.ValidBytes(data) || data[0] != '{' {
-		return nil, fmt.Errorf("an object is expected as a JSON mapping, not %q", abbreviate(data))
+		return nil, fmt.Errorf("expected a JSON object, got %q", abbreviate(data))
 	}
 	header := readHeader(data)
 	compact, err := compactJSON(data, header.managed)
@@ -51,8 +50,8 @@ func ParseSnapshot(data []byte) (*Snapshot, error) {
 	}, nil
 }
 
-// compactJSON is a copy of the text without the managed fields: nobody who
-// handles an object looks at them, and they are often the largest part of it.
+// compactJSON returns a copy of the text without the managed fields: no handler needs
+// them, and they are often the largest part of an object.
 func compactJSON(data []byte, managed span) ([]byte, error) {
 	compact := make([]byte, 0, len(data)-(managed.to-managed.from))
 	compact = append(append(compact, data[:managed.from]...), data[managed.to:]...)
@@ -63,7 +62,7 @@ func compactJSON(data []byte, managed span) ([]byte, error) {
 	if err := json.Compact(&out, compact); err != nil {
 		return nil, err
 	}
-	return bytes.Clone(out.Bytes()), nil // without the buffer's spare room
+	return bytes.Clone(out.Bytes()), nil // without the buffer's spare capacity
 }
 
 func abbreviate(data []byte) []byte {
@@ -74,19 +73,19 @@ func abbreviate(data []byte) []byte {
 	return data
 }
 
-// Body opens the snapshot for reading. Every call makes a new body, so that
-// what was decoded goes away with its reader.
+// Body returns a new body for reading the snapshot, so that decoded data is freed with
+// its reader.
 func (s *Snapshot) Body() *Body { return &Body{snapshot: s} }
 
-// Packed is the same snapshot in a third of the memory, to be kept for long:
-// reading it takes some microseconds more. The text of a handled object is full
-// of repetitions, for its spec is there again in the annotation with the last
-// handled state. A better compression is possible, and costs ten times as much.
+// Packed returns the snapshot in a third of the memory, for long-term storage. Reading it
+// takes some microseconds longer. The text of a handled object is repetitive, because the
+// annotation with the last handled state repeats its spec. A better compression would
+// take ten times as long.
 func (s *Snapshot) Packed() *Snapshot {
 	if s.size > 0 {
 		return s
 	}
-	var room [4 << 10]byte // on the stack: what is kept is a copy of the right size
+	var room [4 << 10]byte // on the stack: the result is a copy of the exact size
 	text := s2.Encode(room[:], s.kept)
 	if len(text) >= len(s.kept) {
 		return s
@@ -96,16 +95,16 @@ func (s *Snapshot) Packed() *Snapshot {
 	return &packed
 }
 
-// json is the text of the object; read only.
+// json returns the text of the object, which is read-only.
 func (s *Snapshot) json() []byte {
 	if s.size == 0 {
 		return s.kept
 	}
-	text, _ := s2.Decode(make([]byte, s.size), s.kept) // nobody else has written it: it is no error
+	text, _ := s2.Decode(make([]byte, s.size), s.kept) // cannot fail: Packed has written it
 	return text
 }
 
-// Size is the number of bytes that the object's JSON has.
+// Size returns the size of the object's JSON in bytes.
 func (s *Snapshot) Size() int { return cmp.Or(s.size, len(s.kept)) }
 
 // GetObjectKind returns a copy of apiVersion and kind, as runtime.Object requires.
@@ -113,7 +112,7 @@ func (s *Snapshot) GetObjectKind() schema.ObjectKind {
 	return &metav1.TypeMeta{APIVersion: s.text("apiVersion"), Kind: s.text("kind")}
 }
 
-// DeepCopyObject returns the snapshot itself: it never changes.
+// DeepCopyObject returns the snapshot itself, because it is immutable.
 func (s *Snapshot) DeepCopyObject() runtime.Object { return s }
 
 func (s *Snapshot) text(path string) string { return gjson.GetBytes(s.json(), path).String() }

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// full is an object with everything that a snapshot answers for.
+// full is an object with all fields that a snapshot provides.
 const full = `{
   "apiVersion": "kopf.dev/v1",
   "kind": "KopfExample",
@@ -110,14 +110,14 @@ func TestOnlyMappingsAreObjects(t *testing.T) {
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			snapshot, err := object.ParseSnapshot([]byte(text))
-			if err == nil || !strings.Contains(err.Error(), "expected as a JSON mapping") {
+			if err == nil || !strings.Contains(err.Error(), "expected a JSON object") {
 				t.Errorf("got %v, %v", snapshot, err)
 			}
 		})
 	}
 }
 
-func TestARefusalQuotesTheBeginningOnly(t *testing.T) {
+func TestErrorQuotesOnlyTheBeginning(t *testing.T) {
 	_, err := object.ParseSnapshot([]byte("<html>" + strings.Repeat("secret ", 100)))
 	if err == nil || len(err.Error()) > 120 {
 		t.Errorf("got %v", err)
@@ -129,14 +129,14 @@ func TestASnapshotIsCompact(t *testing.T) {
 		"managed fields are left out": {
 			`{"metadata":{"name":"a","managedFields":[{"manager":"m"}]},"spec":{}}`, `{"metadata":{"name":"a"},"spec":{}}`,
 		},
-		"what is called so elsewhere is kept": {
+		"fields of this name elsewhere are kept": {
 			`{"spec":{"managedFields":1},"managedFields":2}`, `{"spec":{"managedFields":1},"managedFields":2}`,
 		},
 		"lines and their indentation are left out": {
 			"{\n  \"spec\": {\n    \"a\": 1\n  }\n}\n", `{"spec":{"a":1}}`,
 		},
 		"the end of the line is left out":  {"{\"a\":1}\r\n", `{"a":1}`},
-		"spaces inside of texts are kept":  {"{\n\"a\":\"b  c\\n\"\n}", `{"a":"b  c\n"}`},
+		"spaces inside texts are kept":     {"{\n\"a\":\"b  c\\n\"\n}", `{"a":"b  c\n"}`},
 		"numbers stay as they are written": {`{"a":1.0,"b":1e3}`, `{"a":1.0,"b":1e3}`},
 	}
 	for name, test := range tests {

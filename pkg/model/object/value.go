@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// Value is the value of one field, which may be absent: the old and the new
-// value that a handler gets, or the one that a filter is asked about. Of a value
-// in a hashed baseline only the equality with another one can be told.
+// Value is the value of one field, which may be absent: an old or new value in a handler,
+// or the value that a filter checks. If the diff base stores only its hash, it can only be
+// compared with other values.
 type Value struct{ value any }
 
-// Opaque stands for a value that is not known, only whether another one equals it.
+// Opaque represents an unknown value that can only be compared with other values.
 type Opaque interface{ EqualTo(value any) bool }
 
-// unknown is a field of a value that is itself opaque: nothing can be told about
-// it. It equals nothing, for a handler had better be called once too often.
+// unknown is a field of an opaque value. It equals nothing, because calling a handler once
+// too often is better than not calling it.
 type unknown struct{}
 
 func (unknown) EqualTo(any) bool { return false }
@@ -24,14 +24,14 @@ func (unknown) String() string { return "(unknown)" }
 
 func (unknown) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// NewValue wraps a decoded JSON value; nil is absence. Nobody may change it afterwards.
+// NewValue wraps a decoded JSON value; nil means absent. Do not modify the value afterwards.
 func NewValue(value any) Value { return Value{value} }
 
 // Exists reports whether there is a value.
 func (v Value) Exists() bool { return v.value != nil }
 
-// Known reports whether the value, with everything in it, can be read. It cannot
-// where only hashes were kept: of Secrets, and of very large objects.
+// Known reports whether the value, including everything in it, can be read. It returns
+// false where only hashes are stored: for Secrets and very large objects.
 func (v Value) Known() bool { return known(v.value) }
 
 func known(value any) bool {
@@ -48,7 +48,7 @@ func known(value any) bool {
 	return true
 }
 
-// Any is the value; nil if it is absent or unknown. Lists and mappings are copies.
+// Any returns the value, or nil if it is absent or unknown. Lists and mappings are copies.
 func (v Value) Any() any {
 	if !v.Known() {
 		return nil
@@ -56,17 +56,17 @@ func (v Value) Any() any {
 	return Copy(v.value)
 }
 
-// Text is the value if it is a string.
+// Text returns the value if it is a string.
 func (v Value) Text() (string, bool) { text, ok := v.value.(string); return text, ok }
 
-// View is the value if it is a mapping; an empty view otherwise.
+// View returns the value if it is a mapping, and an empty view otherwise.
 func (v Value) View() View { mapping, _ := v.value.(map[string]any); return View{mapping} }
 
-// Equals compares with another value as JSON does: 1 equals 1.0.
+// Equals compares the value with another one by the rules of JSON: 1 equals 1.0.
 func (v Value) Equals(other any) bool { return Equal(v.value, other) }
 
-// Decode writes the value into a typed one, as json.Unmarshal does. It does
-// nothing when the value is absent, and fails when it is unknown.
+// Decode decodes the value into a typed one, like json.Unmarshal. It does nothing if the
+// value is absent, and fails if it is unknown.
 func (v Value) Decode(into any) error { return v.decode(into, "the value") }
 
 func (v Value) decode(into any, what string) error {
@@ -74,7 +74,7 @@ func (v Value) decode(into any, what string) error {
 		return nil
 	}
 	if !v.Known() {
-		return errors.New("only hashes of " + what + " were kept: it can be compared, but not read")
+		return errors.New("only a hash of " + what + " is stored: it can be compared, but not read")
 	}
 	data, err := json.Marshal(v.value)
 	if err == nil {
@@ -86,7 +86,7 @@ func (v Value) decode(into any, what string) error {
 	return nil
 }
 
-// String shows the value for messages.
+// String formats the value for messages.
 func (v Value) String() string {
 	switch {
 	case !v.Exists():

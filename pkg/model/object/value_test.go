@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-func TestAValueTellsWhatItIs(t *testing.T) {
+func TestValueAccessors(t *testing.T) {
 	tests := map[string]struct {
 		value  any
 		exists bool
@@ -47,14 +47,14 @@ func TestAValueIsComparedAsJSON(t *testing.T) {
 		value, other any
 		want         bool
 	}{
-		"a number by its value":             {int64(1), 1.0, true},
-		"a hash with what it was made of":   {opaque{map[string]any{"a": int64(1)}}, map[string]any{"a": 1.0}, true},
-		"a hash with something else":        {opaque{"a"}, "b", false},
-		"a hash with nothing":               {opaque{"a"}, nil, false},
-		"something with a hash":             {"a", opaque{"a"}, true},
-		"a mapping with a hash in it":       {map[string]any{"a": opaque{"b"}}, map[string]any{"a": "b"}, true},
-		"nothing with nothing":              {nil, nil, true},
-		"nothing with a mapping that is so": {nil, map[string]any(nil), true},
+		"a number by its value":           {int64(1), 1.0, true},
+		"a hash with what it was made of": {opaque{map[string]any{"a": int64(1)}}, map[string]any{"a": 1.0}, true},
+		"a hash with something else":      {opaque{"a"}, "b", false},
+		"a hash with nothing":             {opaque{"a"}, nil, false},
+		"something with a hash":           {"a", opaque{"a"}, true},
+		"a mapping with a hash in it":     {map[string]any{"a": opaque{"b"}}, map[string]any{"a": "b"}, true},
+		"nothing with nothing":            {nil, nil, true},
+		"nothing with a nil mapping":      {nil, map[string]any(nil), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAValueIsDecoded(t *testing.T) {
 		want  string
 	}{
 		"of another type":    {"text", "the value does not fit *map[string]int"},
-		"only known by hash": {map[string]any{"a": opaque{1}}, "only hashes of the value were kept: it can be compared, but not read"},
+		"only known by hash": {map[string]any{"a": opaque{1}}, "only a hash of the value is stored: it can be compared, but not read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := object.NewValue(test.value).Decode(&into); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// View is a read-only mapping inside a body: the whole object, its spec, or any
-// mapping in it. The zero View is an empty mapping, so that a chain of views
-// never fails: c.Spec().View("template").String("name").
+// View is a read-only view of a mapping inside a body: the entire object, its spec, or any
+// other mapping. The zero View is an empty mapping, so a chain of views never fails:
+// c.Spec().View("template").String("name").
 //
-// Every accessor takes the field as separate keys, from the outside in, as
-// unstructured.NestedString does; keys may have dots. It reports whether the
-// field is there and has the asked type. Lists and mappings are copies. A field
-// of which only a hash was kept is there, but has none of the types; in copies an
-// Opaque stands for it.
+// Like unstructured.NestedString, all accessors take a field as separate keys, from the
+// outermost to the innermost; keys can contain dots. They report whether the field exists
+// and has the requested type. Lists and mappings are copies. If only the hash of a field
+// is stored, the field exists but has none of the types; copies contain an Opaque in its
+// place.
 type View struct{ fields map[string]any }
 
-// NewView makes a view of a decoded mapping; nobody may change it afterwards.
+// NewView returns a view of a decoded mapping. Do not modify the mapping afterwards.
 func NewView(fields map[string]any) View { return View{fields} }
 
 func get[T any](v View, fields []string) (T, bool) {
@@ -26,20 +26,20 @@ func get[T any](v View, fields []string) (T, bool) {
 	return typed, ok
 }
 
-// String reads a string.
+// String returns a string field.
 func (v View) String(fields ...string) (string, bool) { return get[string](v, fields) }
 
-// Bool reads a boolean.
+// Bool returns a boolean field.
 func (v View) Bool(fields ...string) (bool, bool) { return get[bool](v, fields) }
 
-// Int64 reads a whole number: 1, and 1.0, but not 1.5.
+// Int64 returns a whole number: 1 and 1.0, but not 1.5.
 func (v View) Int64(fields ...string) (int64, bool) {
 	value, _ := Lookup(v.fields, fields)
 	n, _ := toNumber(value)
 	return n.whole, n.isWhole
 }
 
-// Float64 reads any number.
+// Float64 returns any number.
 func (v View) Float64(fields ...string) (float64, bool) {
 	value, _ := Lookup(v.fields, fields)
 	n, ok := toNumber(value)
@@ -49,7 +49,7 @@ func (v View) Float64(fields ...string) (float64, bool) {
 	return n.float, ok
 }
 
-// Strings reads a list in which every item is a string.
+// Strings returns a list that contains only strings.
 func (v View) Strings(fields ...string) ([]string, bool) {
 	items, ok := get[[]any](v, fields)
 	list := make([]string, 0, len(items))
@@ -63,8 +63,8 @@ func (v View) Strings(fields ...string) ([]string, bool) {
 	return list, ok
 }
 
-// StringMap reads a mapping of strings such as labels; what is not a string is
-// left out. Never nil.
+// StringMap returns a mapping of strings, such as labels. It skips values that are not
+// strings, and never returns nil.
 func (v View) StringMap(fields ...string) map[string]string {
 	mapping, _ := get[map[string]any](v, fields)
 	texts := make(map[string]string, len(mapping))
@@ -76,7 +76,7 @@ func (v View) StringMap(fields ...string) map[string]string {
 	return texts
 }
 
-// List reads a list of anything.
+// List returns a list of any values.
 func (v View) List(fields ...string) ([]any, bool) {
 	list, ok := get[[]any](v, fields)
 	if !ok {
@@ -85,28 +85,28 @@ func (v View) List(fields ...string) ([]any, bool) {
 	return copyList(list), true
 }
 
-// Value reads a field of any type.
+// Value returns a field of any type.
 func (v View) Value(fields ...string) (any, bool) {
 	value, ok := Lookup(v.fields, fields)
 	return Copy(value), ok
 }
 
-// View reads a mapping; empty if there is none.
+// View returns a view of a mapping, which is empty if there is none.
 func (v View) View(fields ...string) View {
 	mapping, _ := get[map[string]any](v, fields)
 	return View{mapping}
 }
 
-// Has reports whether the field is there, with any value but null.
+// Has reports whether the field exists and is not null.
 func (v View) Has(fields ...string) bool { _, ok := Lookup(v.fields, fields); return ok }
 
-// Keys are the keys of the mapping, sorted.
+// Keys returns the sorted keys of the mapping.
 func (v View) Keys() []string { return slices.Sorted(maps.Keys(v.fields)) }
 
-// Len is the number of the mapping's keys.
+// Len returns the number of keys.
 func (v View) Len() int { return len(v.fields) }
 
-// Map is the whole mapping, copied; never nil.
+// Map returns a copy of the mapping, which is never nil.
 func (v View) Map() map[string]any {
 	if v.fields == nil {
 		return map[string]any{}
@@ -114,9 +114,9 @@ func (v View) Map() map[string]any {
 	return copyMap(v.fields)
 }
 
-// Decode writes the mapping, or the field in it, into a typed value, as
-// json.Unmarshal does: c.Spec().Decode(&spec). An absent field leaves it as it is;
-// one that is not known, or not in all of its parts, is an error.
+// Decode decodes the mapping, or a field in it, into a typed value, like json.Unmarshal:
+// c.Spec().Decode(&spec). It leaves the value unchanged if the field is absent, and
+// returns an error if any part of the field is unknown.
 func (v View) Decode(into any, fields ...string) error {
 	value, _ := Lookup(v.fields, fields)
 	what := "the mapping"

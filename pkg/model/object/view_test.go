@@ -17,12 +17,12 @@ func fields() map[string]any {
 	}
 }
 
-// opaque knows a value, and tells only whether another one equals it.
+// opaque can only be compared with other values.
 type opaque struct{ value any }
 
 func (o opaque) EqualTo(value any) bool { return object.Equal(o.value, value) }
 
-func TestAViewReadsWhatIsThereInTheTypeThatIsAsked(t *testing.T) {
+func TestViewReturnsFieldsOfRequestedType(t *testing.T) {
 	type result struct {
 		value any
 		ok    bool
@@ -32,38 +32,38 @@ func TestAViewReadsWhatIsThereInTheTypeThatIsAsked(t *testing.T) {
 	tests := map[string]struct{ got, want result }{
 		"a text":                         {of(v.String("text")), of("a", true)},
 		"an empty text":                  {of(v.String("empty")), of("", true)},
-		"a number is no text":            {of(v.String("whole")), of("", false)},
+		"a number as a text":             {of(v.String("whole")), of("", false)},
 		"a text deep inside":             {of(v.String("map", "a")), of("x", true)},
 		"a key with dots and slashes":    {of(v.String("map", "b.c/d")), of("y", true)},
 		"a path through a text":          {of(v.String("text", "a")), of("", false)},
 		"a path through nothing":         {of(v.String("absent", "a")), of("", false)},
-		"a null is no text":              {of(v.String("nothing")), of("", false)},
+		"a null as a text":               {of(v.String("nothing")), of("", false)},
 		"a boolean":                      {of(v.Bool("yes")), of(true, true)},
-		"a text is no boolean":           {of(v.Bool("text")), of(false, false)},
+		"a text as a boolean":            {of(v.Bool("text")), of(false, false)},
 		"a whole number":                 {of(v.Int64("whole")), of(int64(7), true)},
 		"a whole number with a point":    {of(v.Int64("round")), of(int64(7), true)},
 		"a number with a fraction":       {of(v.Int64("broken")), of(int64(0), false)},
-		"a boolean is no number":         {of(v.Int64("yes")), of(int64(0), false)},
+		"a boolean as a number":          {of(v.Int64("yes")), of(int64(0), false)},
 		"any number":                     {of(v.Float64("broken")), of(7.5, true)},
-		"a whole one as any number":      {of(v.Float64("whole")), of(7.0, true)},
-		"no number":                      {of(v.Float64("text")), of(0.0, false)},
+		"a whole number as any number":   {of(v.Float64("whole")), of(7.0, true)},
+		"a text as a number":             {of(v.Float64("text")), of(0.0, false)},
 		"texts":                          {of(v.Strings("texts")), of([]string{"a", "b"}, true)},
-		"a list of more than texts":      {of(v.Strings("mixed")), of([]string(nil), false)},
-		"a list of nothing":              {of(v.Strings("none")), of([]string{}, true)},
+		"a list of mixed types":          {of(v.Strings("mixed")), of([]string(nil), false)},
+		"an empty list":                  {of(v.Strings("none")), of([]string{}, true)},
 		"a list":                         {of(v.List("mixed")), of([]any{"a", int64(1)}, true)},
-		"no list":                        {of(v.List("map")), of([]any(nil), false)},
+		"a mapping as a list":            {of(v.List("map")), of([]any(nil), false)},
 		"any value":                      {of(v.Value("map", "deep")), of(map[string]any{"z": true}, true)},
-		"a null is the lack of a value":  {of(v.Value("nothing")), of(nil, false)},
-		"something is there":             {of(nil, v.Has("empty")), of(nil, true)},
-		"a null is not there":            {of(nil, v.Has("nothing")), of(nil, false)},
-		"the whole is there":             {of(nil, v.Has()), of(nil, true)},
+		"a null as any value":            {of(v.Value("nothing")), of(nil, false)},
+		"an existing field":              {of(nil, v.Has("empty")), of(nil, true)},
+		"a null counts as absent":        {of(nil, v.Has("nothing")), of(nil, false)},
+		"the entire view exists":         {of(nil, v.Has()), of(nil, true)},
 		"a map of texts":                 {of(v.StringMap("map"), true), of(map[string]string{"a": "x", "b.c/d": "y"}, true)},
-		"the lack of a map":              {of(v.StringMap("absent"), true), of(map[string]string{}, true)},
+		"an absent map":                  {of(v.StringMap("absent"), true), of(map[string]string{}, true)},
 		"a view in a view":               {of(v.View("map").View("deep").Bool("z")), of(true, true)},
 		"a view of nothing":              {of(v.View("absent").View("deep").Bool("z")), of(false, false)},
-		"what is known by a hash":        {of(v.String("hash")), of("", false)},
-		"is there":                       {of(nil, v.Has("hash")), of(nil, true)},
-		"and so is what may be in it":    {of(nil, v.Has("hash", "inner")), of(nil, true)},
+		"a hash as a text":               {of(v.String("hash")), of("", false)},
+		"a hash exists":                  {of(nil, v.Has("hash")), of(nil, true)},
+		"fields inside a hash exist":     {of(nil, v.Has("hash", "inner")), of(nil, true)},
 		"the keys":                       {of(v.View("map").Keys(), true), of([]string{"a", "b.c/d", "deep", "n"}, true)},
 		"the number of keys":             {of(v.View("map").Len(), true), of(4, true)},
 		"the keys of nothing":            {of(object.View{}.Len(), true), of(0, true)},
@@ -95,7 +95,7 @@ func TestAViewIsDecodedIntoTypes(t *testing.T) {
 	}
 }
 
-func TestAViewThatDoesNotFitSaysWhichField(t *testing.T) {
+func TestDecodeErrorsNameTheField(t *testing.T) {
 	tests := map[string]struct {
 		view  object.View
 		field []string
@@ -103,8 +103,8 @@ func TestAViewThatDoesNotFitSaysWhichField(t *testing.T) {
 	}{
 		"a text for a number":        {object.NewView(fields()), []string{"map", "a"}, []string{`the field "map.a"`, "does not fit *int"}},
 		"a mapping for a number":     {object.NewView(map[string]any{"a": true}), nil, []string{"the mapping does not fit *int"}},
-		"a hash":                     {object.NewView(fields()), []string{"hash"}, []string{`only hashes of the field "hash" were kept`}},
-		"a mapping with a hash":      {object.NewView(fields()), nil, []string{"only hashes of the mapping were kept"}},
+		"a hash":                     {object.NewView(fields()), []string{"hash"}, []string{`only a hash of the field "hash" is stored`}},
+		"a mapping with a hash":      {object.NewView(fields()), nil, []string{"only a hash of the mapping is stored"}},
 		"something that is not JSON": {object.NewView(map[string]any{"a": make(chan int)}), []string{"a"}, []string{`the field "a"`, "chan int"}},
 	}
 	for name, test := range tests {
@@ -120,9 +120,9 @@ func TestAViewThatDoesNotFitSaysWhichField(t *testing.T) {
 	}
 }
 
-// Reading never panics, not even a mapping that no JSON would decode to: people
-// make bodies in their tests by hand.
-func TestAViewOfForeignTypesCanBeCopied(t *testing.T) {
+// Reading never panics, not even for a mapping that is not decoded JSON: users write
+// bodies for their tests by hand.
+func TestViewWithNonJSONTypesCanBeCopied(t *testing.T) {
 	v := object.NewView(map[string]any{"int": 1, "texts": []string{"a"}, "nilmap": map[string]any(nil), "nillist": []any(nil), "hash": opaque{1}})
 	if got := v.Map(); !reflect.DeepEqual(got, map[string]any{
 		"int": 1, "texts": []string{"a"}, "nilmap": map[string]any(nil), "nillist": []any(nil), "hash": opaque{1},

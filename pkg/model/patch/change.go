@@ -7,14 +7,14 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// change is one call of Set, Remove or Merge.
+// change is one call of Set, Remove, or Merge.
 type change struct {
-	path  object.Path // of a field; nil: the value is a merge patch of the object
+	path  object.Path // of a field; nil if the value is a merge patch of the object
 	value any         // nil removes the field
-	err   error       // why there is no value
+	err   error       // why the value is missing
 }
 
-// newChange copies the value, so that the handler may go on using it.
+// newChange copies the value, so that the handler can continue to use it.
 func newChange(path object.Path, value any) change {
 	normal, err := object.Normalize(value)
 	if err != nil {
@@ -23,7 +23,7 @@ func newChange(path object.Path, value any) change {
 	return change{path: path, value: normal, err: err}
 }
 
-// unfit names the innermost field that cannot be expressed as JSON.
+// unfit returns an error for the innermost field that cannot be expressed as JSON.
 func unfit(path object.Path, value any, err error) error {
 	fields, _ := value.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
@@ -34,7 +34,7 @@ func unfit(path object.Path, value any, err error) error {
 	return &FieldError{Field: path, Err: err}
 }
 
-// applied is the body with the change.
+// applied returns the body with the change.
 func (c change) applied(body map[string]any, worth func(body, merge map[string]any) map[string]any) map[string]any {
 	if c.path != nil {
 		return with(body, c.path, c.value)
@@ -43,8 +43,8 @@ func (c change) applied(body map[string]any, worth func(body, merge map[string]a
 	return ApplyMerge(body, worth(body, values))
 }
 
-// with is the body with one field replaced, or removed if the value is nil. To
-// remove a field, nothing is created on the way to it, and nothing replaced.
+// with returns the body with one field replaced, or removed if the value is nil. Removing
+// a field neither creates nor replaces the mappings above it.
 func with(body map[string]any, path object.Path, value any) map[string]any {
 	key := path[0]
 	if len(path) > 1 {

@@ -7,10 +7,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// FieldError is a field of a patch that cannot be written. It is the mistake of
-// the handler that has filled the patch, and repeats with every attempt.
+// FieldError reports a field of a patch that cannot be written. It is a mistake of the
+// handler that has filled the patch, and repeats with every attempt.
 type FieldError struct {
-	Field object.Path // empty: the object as a whole
+	Field object.Path // empty for the entire object
 	Err   error
 }
 
@@ -21,27 +21,26 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("the patch of the field %q cannot be made: %s", e.Field, e.Err)
 }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// TransformError is a transformation that has failed.
+// TransformError reports a failed transformation.
 type TransformError struct {
 	Name  string // of the function
 	Err   error  // what it returned or panicked with
-	Stack []byte // where it panicked; nil if it did not
+	Stack []byte // of the panic; nil if it did not panic
 }
 
 func (e *TransformError) Error() string {
-	return fmt.Sprintf("the transformation %s has failed: %s", e.Name, e.Err)
+	return fmt.Sprintf("the transformation %s failed: %s", e.Name, e.Err)
 }
 
-// Unwrap is the error that the transformation returned or panicked with.
+// Unwrap returns the error that the transformation returned or panicked with.
 func (e *TransformError) Unwrap() error { return e.Err }
 
-// writable refuses what handlers must not change. The API server would ignore
-// some of it, so that the operator would write again and again; some of it means
-// another object; and the resource version would turn off the protection against
-// lost updates.
+// writable rejects changes that handlers must not make. The API server would ignore some
+// of them, so that the operator would write again and again; some refer to another
+// object; and the resource version would disable the protection against lost updates.
 func writable(merge map[string]any) error {
 	if err := untouched(merge, nil, "apiVersion", "kind"); err != nil {
 		return err
@@ -49,7 +48,7 @@ func writable(merge map[string]any) error {
 	change, changed := merge["metadata"]
 	metadata, isMapping := change.(map[string]any)
 	if changed && !isMapping {
-		return &FieldError{Field: object.Path{"metadata"}, Err: errors.New("it cannot be replaced as a whole, only its fields can be patched")}
+		return &FieldError{Field: object.Path{"metadata"}, Err: errors.New("it cannot be replaced as a whole; patch its fields")}
 	}
 	return untouched(metadata, object.Path{"metadata"},
 		"name", "namespace", "uid", "resourceVersion", "generation", "managedFields",
@@ -59,7 +58,7 @@ func writable(merge map[string]any) error {
 func untouched(merge map[string]any, path object.Path, fields ...string) error {
 	for _, field := range fields {
 		if _, changed := merge[field]; changed {
-			return &FieldError{Field: append(path, field), Err: errors.New("it is not for handlers to change: leave it out of the patch")}
+			return &FieldError{Field: append(path, field), Err: errors.New("handlers must not change it: leave it out of the patch")}
 		}
 	}
 	return nil

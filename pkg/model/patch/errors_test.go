@@ -11,12 +11,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-func TestResolveRefuses(t *testing.T) {
+func TestResolveRejects(t *testing.T) {
 	cases := map[string]struct {
 		fill func(p *patch.Patch)
 		want []string // parts of the message
 	}{
-		"a value that is no JSON, by its field": {
+		"a value that is not JSON, by its field": {
 			func(p *patch.Patch) { p.Set(make(chan int), "spec", "size") }, []string{`"spec.size"`, "chan int"},
 		},
 		"a value inside a mapping, by its field": {
@@ -32,7 +32,7 @@ func TestResolveRefuses(t *testing.T) {
 			func(p *patch.Patch) { p.Remove() }, []string{"name a field"},
 		},
 		"the removal of the metadata": {
-			func(p *patch.Patch) { p.Remove("metadata") }, []string{`"metadata"`, "only its fields"},
+			func(p *patch.Patch) { p.Remove("metadata") }, []string{`"metadata"`, "patch its fields"},
 		},
 		"a transformation that empties the object": {
 			func(p *patch.Patch) {
@@ -93,15 +93,15 @@ func TestTransformErrors(t *testing.T) {
 		stack     bool
 	}{
 		"an error is passed on": {
-			func(*unstructured.Unstructured) error { return cause }, "TestTransformErrors.func1 has failed: no room", cause, false,
+			func(*unstructured.Unstructured) error { return cause }, "TestTransformErrors.func1 failed: no room", cause, false,
 		},
 		"a panic becomes an error": {
-			func(*unstructured.Unstructured) error { panic("no room") }, "has failed: panic: no room", nil, true,
+			func(*unstructured.Unstructured) error { panic("no room") }, "failed: panic: no room", nil, true,
 		},
 		"a panic with an error keeps the error": {
 			func(*unstructured.Unstructured) error { panic(fmt.Errorf("sorry: %w", cause)) }, "panic: sorry: no room", cause, true,
 		},
-		"a missing function is an error": {nil, "the transformation nil has failed: panic", nil, true},
+		"a missing function is an error": {nil, "the transformation nil failed: panic", nil, true},
 		"a result that is no JSON is an error": {
 			func(obj *unstructured.Unstructured) error { obj.Object["spec"] = m{"a": make(chan int)}; return nil },
 			`"spec.a"`, nil, false,

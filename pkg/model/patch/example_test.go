@@ -61,7 +61,7 @@ func ExampleFieldError() {
 	p.Set("another", "metadata", "name")
 	_, err := p.Resolve(map[string]any{"metadata": map[string]any{"name": "one"}})
 	fmt.Println(err)
-	// Output: the patch of the field "metadata.name" cannot be made: it is not for handlers to change: leave it out of the patch
+	// Output: the patch of the field "metadata.name" cannot be made: handlers must not change it: leave it out of the patch
 }
 
 func ExampleDifference() {

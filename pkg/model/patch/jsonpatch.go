@@ -7,8 +7,8 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 )
 
-// Operations are those of RFC 6902 that turn one object into another one; none, if
-// they are equal. It fails only for values that are not JSON.
+// Operations returns the operations (RFC 6902) that turn one object into another one, or
+// none if they are equal. It fails only for values that are not JSON.
 func Operations(from, to map[string]any) ([]jsonpatch.Operation, error) {
 	before, err := json.Marshal(orEmpty(from))
 	if err != nil {
@@ -25,7 +25,7 @@ func Operations(from, to map[string]any) ([]jsonpatch.Operation, error) {
 	return operations, nil
 }
 
-// populated is the merge patch without mappings that would be made empty.
+// populated returns the merge patch without mappings that would be created empty.
 func populated(body, merge map[string]any) map[string]any {
 	kept := make(map[string]any, len(merge))
 	for key, change := range merge {

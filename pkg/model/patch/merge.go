@@ -6,9 +6,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/diff"
 )
 
-// ApplyMerge is the body after a merge patch, exactly as RFC 7386 defines it and
-// the API server does it. It is always a new mapping; parts that the patch does
-// not touch are shared with the body.
+// ApplyMerge returns the body after a merge patch, exactly as RFC 7386 and the API server
+// define it. The result is always a new mapping that shares untouched parts with the
+// body.
 func ApplyMerge(body, merge map[string]any) map[string]any {
 	merged := make(map[string]any, len(body)+len(merge))
 	maps.Copy(merged, body)
@@ -25,9 +25,9 @@ func ApplyMerge(body, merge map[string]any) map[string]any {
 	return merged
 }
 
-// Difference is the smallest merge patch that turns one object into another one;
-// nil if they are equal. Lists are replaced as a whole: a merge patch knows no
-// other way. Numbers are compared by value, see diff.Equal.
+// Difference returns the smallest merge patch that turns one object into another one, or
+// nil if they are equal. Lists are replaced as a whole, as merge patches require.
+// Numbers are compared by value; see diff.Equal.
 func Difference(from, to map[string]any) map[string]any {
 	merge := map[string]any{}
 	for key, value := range from {
@@ -43,8 +43,8 @@ func Difference(from, to map[string]any) map[string]any {
 	return nilIfEmpty(merge)
 }
 
-// difference is what must be merged over one value to get another one; nil if
-// nothing, or if there is nothing to get to.
+// difference returns what must be merged into one value to get another one. It returns
+// nil if the values are equal, or if the wanted value is absent.
 func difference(from, to any) any {
 	wanted, isMapping := to.(map[string]any)
 	if !isMapping || wanted == nil {
@@ -62,8 +62,8 @@ func difference(from, to any) any {
 	return ApplyMerge(nil, wanted) // without nulls: there is nothing to remove
 }
 
-// SplitStatus parts a merge patch in two: resources with a status subresource
-// need one request for the status and one for everything else. Each is nil if it
+// SplitStatus divides a merge patch in two, because resources with a status subresource
+// need one request for the status and one for everything else. A part is nil if it
 // changes nothing.
 func SplitStatus(merge map[string]any) (main, status map[string]any) {
 	change, ok := merge["status"]

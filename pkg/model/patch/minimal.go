@@ -6,12 +6,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/diff"
 )
 
-// Minimal is the part of a merge patch that changes something in the body, or of
-// several ones, applied one after another; nil if nothing changes.
+// Minimal returns the part of one or more merge patches that changes the body, or nil if
+// nothing changes. Several patches are applied one after another.
 //
-// It differs from RFC 7386 in one point: where the body has no mapping, it makes
-// none merely to remove a field from it, so that cleaning up what is not there
-// costs no write. An empty mapping that was asked for is made.
+// It differs from RFC 7386 in one point: it does not create a mapping only to remove a
+// field from it, so that removing absent fields costs no write. Explicitly requested
+// empty mappings are created.
 func Minimal(body map[string]any, merges ...map[string]any) map[string]any {
 	merges = slices.DeleteFunc(slices.Clone(merges), func(merge map[string]any) bool { return len(merge) == 0 })
 	switch len(merges) {
@@ -37,7 +37,7 @@ func minimal(body, merge map[string]any) map[string]any {
 	return nilIfEmpty(needed)
 }
 
-// needs is the part of a change that a value needs, and whether it needs any.
+// needs returns the part of a change that a value needs, and reports whether it needs any.
 func needs(present, wanted any) (any, bool) {
 	mapping, isMapping := wanted.(map[string]any)
 	if !isMapping || mapping == nil {
@@ -51,9 +51,9 @@ func needs(present, wanted any) (any, bool) {
 	return values, worth || !absent(present)
 }
 
-// created is what a merge patch makes where there is no mapping yet, and whether
-// that is worth making. A mapping of nothing but removals is not. Whether an
-// empty one is, depends on the occasion.
+// created returns the mapping that a merge patch creates in place of an absent one, and
+// reports whether it is needed. A mapping that contains only removals is not needed. The
+// parameter decides whether an empty mapping is needed.
 func created(merge map[string]any, empty bool) (values map[string]any, worth bool) {
 	values = map[string]any{}
 	for key, value := range merge {

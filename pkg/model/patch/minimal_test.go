@@ -17,7 +17,7 @@ func TestMinimal(t *testing.T) {
 		"a removal of nothing":                  {`{}`, `{"a":null}`, `null`},
 		"a removal of a null":                   {`{"a":null}`, `{"a":null}`, `null`},
 		"removals in nothing":                   {`{}`, `{"a":{"b":null,"c":{"d":null}}}`, `null`},
-		"removals beside values in nothing":     {`{}`, `{"a":{"b":null,"c":{"d":null},"e":1}}`, `{"a":{"e":1}}`},
+		"removals next to values in nothing":    {`{}`, `{"a":{"b":null,"c":{"d":null},"e":1}}`, `{"a":{"e":1}}`},
 		"an empty mapping in nothing":           {`{}`, `{"a":{"b":{}}}`, `{"a":{"b":{}}}`},
 		"an empty mapping over another one":     {`{"a":{"b":1}}`, `{"a":{}}`, `null`},
 		"an empty mapping over a scalar":        {`{"a":1}`, `{"a":{"b":null}}`, `{"a":{}}`},
@@ -60,8 +60,8 @@ func TestMinimalOfSeveral(t *testing.T) {
 	}
 }
 
-// FuzzMinimal demands that the minimal patch does what the whole one does, but
-// for mappings that are made for removals only, and that it does it completely.
+// FuzzMinimal checks that the minimal patch has the same effect as the entire patch,
+// except for mappings created only for removals, and that it is complete.
 func FuzzMinimal(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, left, right []byte) {
@@ -80,7 +80,7 @@ func FuzzMinimal(f *testing.F) {
 	})
 }
 
-// populated is the mapping without nulls and empty mappings, outside of lists.
+// populated returns the mapping without nulls and empty mappings outside lists.
 func populated(mapping m) m {
 	kept := m{}
 	for key, value := range mapping {

@@ -6,60 +6,61 @@ import (
 	"sync"
 )
 
-// Patch is what a handler wants to change on its object. The zero Patch is empty
-// and ready for use. It is safe for concurrent use, so that a handler may fill it
-// from several goroutines; it must not be copied.
+// Patch collects the changes that a handler requests for its object. The zero Patch is
+// empty and ready for use. It is safe for concurrent use, so a handler can fill it from
+// several goroutines. Do not copy it.
 //
-// Fields are given as separate keys, from the outside in, as the accessors of
-// object.View take them; keys may have dots. All methods accept any value: what
-// cannot be expressed as JSON is reported by Resolve, and fails the handler then.
+// Pass a field as separate keys, from the outermost to the innermost, as with the
+// accessors of object.View; keys can contain dots. All methods accept any value: if a
+// value cannot be expressed as JSON, Resolve returns an error, which fails the handler.
 type Patch struct {
 	mu         sync.Mutex
 	changes    []change
 	transforms []Transform
 }
 
-// Set makes a field exactly this value. A mapping replaces the present one as a
-// whole; Merge keeps its other keys. A nil value removes the field. The value is
-// copied. Mappings on the way to the field are created.
+// Set sets a field to exactly this value. A mapping replaces the current one as a whole;
+// use Merge to keep its other keys. A nil value removes the field. Set copies the value,
+// and creates the mappings above the field.
 func (p *Patch) Set(value any, fields ...string) {
 	if len(fields) == 0 {
-		p.record(change{err: &FieldError{Err: errors.New("name a field, an object cannot be replaced as a whole")}})
+		p.record(change{err: &FieldError{Err: errors.New("an object cannot be replaced as a whole: name a field")}})
 		return
 	}
 	p.record(newChange(slices.Clone(fields), value))
 }
 
-// Remove makes a field absent; nothing happens if it is. It equals Set(nil, fields...).
+// Remove removes a field if it exists. It is the same as Set(nil, fields...).
 func (p *Patch) Remove(fields ...string) { p.Set(nil, fields...) }
 
-// Merge changes the fields that the mapping has, at any depth, and keeps all
-// others: a null removes its field, and everything but a mapping, such as a list,
-// replaces the present value. The mapping is copied.
+// Merge changes the fields of the mapping, at any depth, and keeps all others. A null
+// removes its field. Values other than mappings, such as lists, replace the current
+// value. Merge copies the mapping.
 //
-// This is what Kopf does with a patch.
+// Kopf applies patches in this way.
 func (p *Patch) Merge(values map[string]any) {
 	p.record(newChange(nil, values))
 }
 
-// SetLabel adds or changes a label. It equals Set(value, "metadata", "labels", key).
+// SetLabel adds or changes a label. It is the same as
+// Set(value, "metadata", "labels", key).
 func (p *Patch) SetLabel(key, value string) { p.Set(value, "metadata", "labels", key) }
 
-// SetAnnotation adds or changes an annotation. It equals
+// SetAnnotation adds or changes an annotation. It is the same as
 // Set(value, "metadata", "annotations", key).
 func (p *Patch) SetAnnotation(key, value string) { p.Set(value, "metadata", "annotations", key) }
 
-// Apply changes the object by a function of its present state; see Transform.
-// Transformations run after all values are set, in the order in which they were
-// added, each on the result of the one before.
+// Apply changes the object with a function of its current state; see Transform.
+// Transformations run after all values are set, in the order in which they were added.
+// Each gets the result of the previous one.
 func (p *Patch) Apply(transform Transform) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.transforms = append(p.transforms, transform)
 }
 
-// Add appends everything that the other patch has now: where both change the
-// same field, the other one wins. The other patch stays as it is; nil is empty.
+// Add appends the current changes of the other patch. If both change the same field, the
+// other patch wins. Add does not modify the other patch, which can be nil.
 func (p *Patch) Add(other *Patch) {
 	if other == nil {
 		return
@@ -71,8 +72,8 @@ func (p *Patch) Add(other *Patch) {
 	p.transforms = append(p.transforms, transforms...)
 }
 
-// Empty reports whether nothing was asked of the patch. A patch that is not empty
-// may still change nothing.
+// Empty reports whether the patch contains no requests. A patch that is not empty may
+// still change nothing.
 func (p *Patch) Empty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +84,7 @@ func (p *Patch) record(c change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(c.path) > 0 {
-		// What is set over and over again, by a daemon say, must not pile up.
+		// Repeated changes of a field, for example by a daemon, must not accumulate.
 		p.changes = slices.DeleteFunc(p.changes, func(earlier change) bool {
 			return len(earlier.path) > 0 && earlier.path.HasPrefix(c.path)
 		})

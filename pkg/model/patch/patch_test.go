@@ -12,16 +12,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-func TestEmpty(t *testing.T) {
+func TestEmptyReportsPatchesWithoutRequests(t *testing.T) {
 	for name, test := range map[string]struct {
 		fill func(p *patch.Patch)
 		want bool
 	}{
-		"the zero patch is":      {func(*patch.Patch) {}, true},
-		"no other patch adds":    {func(p *patch.Patch) { p.Add(nil); p.Add(&patch.Patch{}) }, true},
-		"a value is something":   {func(p *patch.Patch) { p.Set(1, "a") }, false},
-		"so is a removal":        {func(p *patch.Patch) { p.Remove("a") }, false},
-		"so is a transformation": {func(p *patch.Patch) { p.Apply(nothing) }, false},
+		"the zero patch":      {func(*patch.Patch) {}, true},
+		"added empty patches": {func(p *patch.Patch) { p.Add(nil); p.Add(&patch.Patch{}) }, true},
+		"a value":             {func(p *patch.Patch) { p.Set(1, "a") }, false},
+		"a removal":           {func(p *patch.Patch) { p.Remove("a") }, false},
+		"a transformation":    {func(p *patch.Patch) { p.Apply(nothing) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p patch.Patch
@@ -35,7 +35,7 @@ func TestEmpty(t *testing.T) {
 
 func nothing(*unstructured.Unstructured) error { return nil }
 
-// write is a transformation that appends to spec.items.
+// write returns a transformation that appends to spec.items.
 func write(item string) patch.Transform {
 	return func(obj *unstructured.Unstructured) error {
 		items, _, err := unstructured.NestedStringSlice(obj.Object, "spec", "items")
@@ -76,7 +76,7 @@ func TestAddItself(t *testing.T) {
 	}
 }
 
-func TestGoroutinesFillOnePatch(t *testing.T) {
+func TestPatchIsSafeForConcurrentUse(t *testing.T) {
 	var p, other patch.Patch
 	other.SetAnnotation("other", "x")
 	var group sync.WaitGroup
@@ -98,8 +98,8 @@ func TestGoroutinesFillOnePatch(t *testing.T) {
 	}
 }
 
-// A daemon may set the same field for ever.
-func TestRepeatedValuesDoNotPileUp(t *testing.T) {
+// A daemon may set the same field again and again.
+func TestRepeatedValuesDoNotAccumulate(t *testing.T) {
 	var p patch.Patch
 	one := testing.AllocsPerRun(10, func() { _, _ = p.Resolve(nil) })
 	for range 1000 {

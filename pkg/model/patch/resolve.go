@@ -1,16 +1,16 @@
 package patch
 
-// Resolve is the smallest merge patch (RFC 7386) that brings an object to the
-// wanted state: the values in the order in which they were set, and then the
-// transformations. It is nil when the object is in that state already.
+// Resolve returns the smallest merge patch (RFC 7386) that brings an object to the
+// requested state. It applies the values in the order in which they were set, and then
+// the transformations. It returns nil if the object is already in that state.
 //
-// Neither the body nor the patch changes; a patch can be resolved as often as
-// there are conflicts. The status is part of the result, see SplitStatus.
+// Resolve modifies neither the body nor the patch, so you can call it again after every
+// conflict. The result includes the status; see SplitStatus.
 //
-// Errors: a *FieldError for a value that cannot be expressed as JSON, and for a
-// field that only the API server writes; a *TransformError for a transformation
-// that fails, panics, or leaves something that is not JSON. The patch is not to
-// be sent then, not even partially.
+// It returns a *FieldError for a value that cannot be expressed as JSON, and for a field
+// that only the API server writes. It returns a *TransformError for a transformation that
+// fails, panics, or produces a value that is not JSON. After an error, do not send any
+// part of the patch.
 func (p *Patch) Resolve(body map[string]any) (map[string]any, error) {
 	wanted, err := p.wanted(body, minimal)
 	if err != nil {
@@ -23,11 +23,10 @@ func (p *Patch) Resolve(body map[string]any) (map[string]any, error) {
 	return merge, nil
 }
 
-// Applied returns the object in the wanted state, for a mutation in an admission
-// review; Operations turn it into the response. It differs from Resolve, as Kopf does,
-// in one point: where the body has no mapping, Merge does not create one without any
-// value in it, not even an empty one that was asked for. The result shares parts with
-// the body: read only.
+// Applied returns the object in the requested state, for a mutation in an admission
+// review; Operations converts it to the response. As in Kopf, it differs from Resolve in
+// one point: Merge creates no mappings without values, not even explicitly requested
+// empty ones. The result shares parts with the body, and is read-only.
 func (p *Patch) Applied(body map[string]any) (map[string]any, error) {
 	wanted, err := p.wanted(body, populated)
 	if err != nil {
@@ -39,8 +38,8 @@ func (p *Patch) Applied(body map[string]any) (map[string]any, error) {
 	return wanted, nil
 }
 
-// wanted is the body after all that was asked for; of what is to be merged, only
-// the part that is worth it.
+// wanted returns the body after all changes. The function worth reduces a merge patch to
+// the part that is needed.
 func (p *Patch) wanted(body map[string]any, worth func(body, merge map[string]any) map[string]any) (map[string]any, error) {
 	changes, transforms := p.snapshot()
 	wanted := body

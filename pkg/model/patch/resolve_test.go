@@ -48,7 +48,7 @@ func TestResolve(t *testing.T) {
 		"removing replaces no scalars":         {func(p *patch.Patch) { p.Remove("spec", "size", "x") }, nil},
 		"merged removals create no mappings":   {func(p *patch.Patch) { p.Merge(m{"status": m{"a": m{"b": nil}}}) }, nil},
 		"labels are set":                       {func(p *patch.Patch) { p.SetLabel("a", "x"); p.SetLabel("b", "2") }, m{"metadata": m{"labels": m{"a": "x"}}}},
-		"annotations are set, dots and all":    {func(p *patch.Patch) { p.SetAnnotation("example.com/a.b", "x") }, m{"metadata": m{"annotations": m{"example.com/a.b": "x"}}}},
+		"annotations with dots are set":        {func(p *patch.Patch) { p.SetAnnotation("example.com/a.b", "x") }, m{"metadata": m{"annotations": m{"example.com/a.b": "x"}}}},
 		"the last value wins":                  {func(p *patch.Patch) { p.Set(2, "spec", "size"); p.Set(3, "spec", "size") }, m{"spec": m{"size": int64(3)}}},
 		"a removal after a value wins":         {func(p *patch.Patch) { p.Set("x", "status", "a"); p.Remove("status", "a") }, nil},
 		"a merge after a value wins":           {func(p *patch.Patch) { p.Set(2, "spec", "size"); p.Merge(m{"spec": m{"size": 3}}) }, m{"spec": m{"size": int64(3)}}},
@@ -89,7 +89,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestResolveCopiesWhatItIsGiven(t *testing.T) {
+func TestResolveCopiesItsInput(t *testing.T) {
 	var p patch.Patch
 	given, inner := []any{"x"}, m{"list": []any{"x"}}
 	p.Set(given, "status", "a")
@@ -101,7 +101,7 @@ func TestResolveCopiesWhatItIsGiven(t *testing.T) {
 	}
 }
 
-func TestResolveOfNoObject(t *testing.T) {
+func TestResolveWithoutObject(t *testing.T) {
 	var p patch.Patch
 	p.Set("x", "spec", "a")
 	p.Apply(func(obj *unstructured.Unstructured) error {
@@ -134,8 +134,8 @@ func TestResolveAgainAfterAConflict(t *testing.T) {
 	}
 }
 
-// FuzzResolve merges arbitrary patches, and must get where RFC 7386 leads, but
-// for mappings that would be made for removals only.
+// FuzzResolve merges arbitrary patches, and expects the result of RFC 7386, except for
+// mappings created only for removals.
 func FuzzResolve(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, left, right []byte) {

@@ -10,17 +10,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Transform changes an object in place, by way of its present state. It gets a
-// copy of the freshest version of the object, when the patch is about to be sent
-// and again after every conflict: it must depend on that object only, must have
-// no effects elsewhere, and had better be quick. An error fails the handler, as
-// if the handler had returned it.
+// Transform changes an object in place, based on its current state. It gets a copy of the
+// latest version of the object when the patch is about to be sent, and again after every
+// conflict. It must depend only on that object, must have no side effects, and should be
+// fast. An error fails the handler, as if the handler had returned it.
 //
-// It may run twice on its own outcome, when the answer of a write was lost.
-// Write it so that this does no harm: append to a list only what is not in it.
+// It may run twice on its own result if the response to a write was lost. Make it
+// idempotent: for example, append only missing items to a list.
 type Transform func(obj *unstructured.Unstructured) error
 
-// transformed is the body after all transformations.
+// transformed returns the body after all transformations.
 func transformed(body map[string]any, transforms []Transform) (map[string]any, error) {
 	if len(transforms) == 0 {
 		return body, nil

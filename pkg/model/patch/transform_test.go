@@ -14,11 +14,11 @@ func TestTransform(t *testing.T) {
 		fill func(p *patch.Patch)
 		want m
 	}{
-		"a list is changed by its present state": {
+		"a list is changed based on its current state": {
 			func(p *patch.Patch) { p.Apply(write("y")) },
 			m{"spec": m{"items": []any{"x", "y"}}},
 		},
-		"nothing changed is nothing sent": {func(p *patch.Patch) { p.Apply(nothing) }, nil},
+		"an unchanged object needs no patch": {func(p *patch.Patch) { p.Apply(nothing) }, nil},
 		"values come first, whatever the order": {
 			func(p *patch.Patch) { p.Apply(write("y")); p.Set([]string{"w"}, "spec", "items") },
 			m{"spec": m{"items": []any{"w", "y"}}},
@@ -61,7 +61,7 @@ func TestTransform(t *testing.T) {
 	}
 }
 
-func TestWhatATransformKeepsIsItsOwn(t *testing.T) {
+func TestResolveCopiesValuesOfTransformations(t *testing.T) {
 	var p patch.Patch
 	kept := []any{"x", "y"}
 	p.Apply(func(obj *unstructured.Unstructured) error {

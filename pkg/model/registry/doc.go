@@ -1,4 +1,4 @@
-// Package registry keeps the declared handlers of an operator, in the order of
-// their declaration, and the mistakes in them until somebody asks: a program
-// declares its handlers before it can report anything.
+// Package registry keeps the declared handlers of an operator in the order of their
+// declaration. It also collects mistakes in the declarations, because a program declares
+// its handlers before it can report anything.
 package registry

@@ -12,17 +12,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Registry is a set of declared handlers. The zero value is ready to use, and
-// safe for concurrent use. An operator takes what is in it when it starts; later
-// declarations are for later operators.
+// Registry is a set of declared handlers. The zero value is ready to use, and safe for
+// concurrent use. An operator uses the handlers that are declared when it starts; later
+// declarations affect only operators that start later.
 type Registry struct {
 	mu           sync.Mutex
 	declarations []*handler.Declaration // of objects
-	activities   Handlers               // of the operator as a whole
+	activities   Handlers               // of the operator
 	problems     []error
 }
 
-// Add takes a declaration, or the reason why there is none.
+// Add adds a declaration, or the error of an invalid one.
 func (r *Registry) Add(d *handler.Declaration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,16 +37,17 @@ func (r *Registry) Add(d *handler.Declaration, err error) {
 	r.declarations = append(r.declarations, d)
 }
 
-// Activities are the handlers of the operator as a whole, in their order. Mistakes
-// in them are among those that Handlers returns.
+// Activities returns the handlers of the operator itself in their order. Handlers returns
+// the mistakes in them.
 func (r *Registry) Activities() Handlers {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.activities)
 }
 
-// Handlers are the declarations of objects in their order, or all mistakes in them. The
-// scheme tells the kinds of typed handlers, which are declared for a Go type.
+// Handlers returns the handlers of objects in their order, or all mistakes in the
+// declarations. The scheme provides the kinds of typed handlers, which are declared for a
+// Go type.
 func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,15 +65,15 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 	problems = append(problems, handlers.samePath()...)
 	problems = append(problems, r.activities.sameKind()...)
 	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("the handlers cannot be used as they are declared:\n%w", err)
+		return nil, fmt.Errorf("the declarations of handlers are invalid:\n%w", err)
 	}
 	return handlers, nil
 }
 
-// Handlers is a list of declarations in their order.
+// Handlers is an ordered list of declarations.
 type Handlers []*handler.Declaration
 
-// sameSelector finds the conflicts that are visible before the resources are.
+// sameSelector returns the conflicts that are known before the resources.
 func (h Handlers) sameSelector() []error {
 	var problems []error
 	for _, sel := range h.Selectors() {
@@ -82,7 +83,8 @@ func (h Handlers) sameSelector() []error {
 	return problems
 }
 
-// sameKind finds the conflicts of activities: within a kind, the results have ids.
+// sameKind returns the conflicts of activities, whose results are identified by kind and
+// id.
 func (h Handlers) sameKind() []error {
 	var problems []error
 	for _, kind := range []handler.Kind{handler.OnStartup, handler.OnCleanup, handler.OnLogin, handler.OnProbe} {
@@ -91,14 +93,14 @@ func (h Handlers) sameKind() []error {
 	return problems
 }
 
-// OfKind returns the handlers of one kind, in order.
+// OfKind returns the handlers of one kind in order.
 func (h Handlers) OfKind(kind handler.Kind) Handlers {
 	return h.Where(func(d *handler.Declaration) bool { return d.Kind == kind })
 }
 
-// samePath finds validations and mutations with one id, of whatever resource. The
-// API server would ask both at one path, and take a change for an error when it has
-// asked for a validation.
+// samePath returns the validations and mutations that have the same id, for any resource.
+// The API server would call both at the same path, and reject changes in the response to
+// a validation.
 func (h Handlers) samePath() []error {
 	first := map[string]*handler.Declaration{}
 	var problems []error
@@ -108,16 +110,16 @@ func (h Handlers) samePath() []error {
 			first[d.ID] = d
 		} else if other.Kind != d.Kind {
 			problems = append(problems, fmt.Errorf("%s: the id %q of the %s handler is taken by the %s handler at %s, "+
-				"and both would be called at one path: give one of them another kopf.ID", d.DeclaredAt, d.ID, d.Kind, other.Kind, other.DeclaredAt))
+				"and both would be called at the same path: set another kopf.ID for one of them", d.DeclaredAt, d.ID, d.Kind, other.Kind, other.DeclaredAt))
 		}
 	}
 	return problems
 }
 
-// Conflicts finds ids that two functions claim among the handlers of one
-// resource. Both would write their progress under one key, and each would take
-// the other's success for its own. Admission handlers keep no progress, and stand
-// in no one's way but their own.
+// Conflicts returns an error for ids that several functions share among the handlers of
+// one resource. They would store their progress under the same key, and each would use the
+// other's result. Admission handlers have no progress, and can conflict only with each
+// other.
 func (h Handlers) Conflicts() error {
 	type claim struct {
 		id        string
@@ -139,7 +141,7 @@ func (h Handlers) Conflicts() error {
 	return errors.Join(problems...)
 }
 
-// Selectors are the different selectors of the handlers, in order.
+// Selectors returns the distinct selectors of the handlers in order.
 func (h Handlers) Selectors() []selector.Selector {
 	var selectors []selector.Selector
 	for _, d := range h {
@@ -150,17 +152,17 @@ func (h Handlers) Selectors() []selector.Selector {
 	return selectors
 }
 
-// Admission are the handlers that the API server calls.
+// Admission returns the handlers that the API server calls.
 func (h Handlers) Admission() Handlers {
 	return h.Where(func(d *handler.Declaration) bool { return d.Kind.IsAdmission() })
 }
 
-// Watching are the handlers that need to know of all objects: all others.
+// Watching returns the handlers that need to watch objects: all except admission handlers.
 func (h Handlers) Watching() Handlers {
 	return h.Where(func(d *handler.Declaration) bool { return !d.Kind.IsAdmission() })
 }
 
-// Where are the handlers for which the condition holds, in order.
+// Where returns the handlers for which the condition holds, in order.
 func (h Handlers) Where(condition func(*handler.Declaration) bool) Handlers {
 	var found Handlers
 	for _, d := range h {
@@ -171,8 +173,8 @@ func (h Handlers) Where(condition func(*handler.Declaration) bool) Handlers {
 	return found
 }
 
-// Selected are the handlers to be called on the cause; of several
-// declarations of one handler only the first, so that it is called once.
+// Selected returns the handlers to call for the cause. If a handler has several matching
+// declarations, only the first is included, so that it is called once.
 func (h Handlers) Selected(cause *handler.Cause) Handlers {
 	var selected Handlers
 	for _, d := range h {
@@ -184,7 +186,7 @@ func (h Handlers) Selected(cause *handler.Cause) Handlers {
 	return selected
 }
 
-// InScope reports whether the object is any business of these handlers.
+// InScope reports whether any of these handlers handles the object.
 func (h Handlers) InScope(cause *handler.Cause) bool {
 	return slices.ContainsFunc(h, func(d *handler.Declaration) bool { return d.InScope(cause) })
 }

@@ -84,7 +84,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 		t.Fatalf("got %v, %v", found, err)
 	}
 	for _, want := range []string{
-		"the handlers cannot be used as they are declared:\n",
+		"the declarations of handlers are invalid:\n",
 		"registry/registry_test.go:", "the timeout -1ns is negative", "something else", "the scheme does not know",
 		`the id "a" is taken by another function at registry/registry_test.go:`,
 	} {
@@ -281,11 +281,11 @@ func TestAdmissionHandlersDoNotShareAPath(t *testing.T) {
 		"a validation and a mutation": {func(r *registry.Registry) {
 			r.Add(handler.Validate(kex, admission(admit), handler.ID("a")))
 			r.Add(handler.Mutate(kex, admission(admit), handler.ID("a")))
-		}, "both would be called at one path"},
+		}, "both would be called at the same path"},
 		"of different resources": {func(r *registry.Registry) {
 			r.Add(handler.Validate(kex, admission(admit), handler.ID("a")))
 			r.Add(handler.Mutate(pods, admission(other), handler.ID("a")))
-		}, "both would be called at one path"},
+		}, "both would be called at the same path"},
 		"two functions": {func(r *registry.Registry) {
 			r.Add(handler.Validate(kex, admission(admit), handler.ID("a")))
 			r.Add(handler.Validate(kex, admission(other), handler.ID("a")))
@@ -296,7 +296,7 @@ func TestAdmissionHandlersDoNotShareAPath(t *testing.T) {
 			var r registry.Registry
 			test.add(&r)
 			_, err := r.Handlers(clientgoscheme.Scheme)
-			if err == nil || strings.Count(err.Error(), "give one of them another kopf.ID") != 1 || !strings.Contains(err.Error(), test.says) {
+			if err == nil || strings.Count(err.Error(), "another kopf.ID") != 1 || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v", err)
 			}
 		})

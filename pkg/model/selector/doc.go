@@ -1,26 +1,25 @@
-// Package selector tells which resources of a cluster a handler is for.
+// Package selector selects the resources of a cluster that a handler is for.
 //
-// A developer names a resource as with kubectl: "kopfexamples", or better with
-// its group, "kopfexamples.kopf.dev". What that means is known only in a
-// cluster: a Selector keeps the words as they are, and is matched later against
-// every Resource that the API server offers.
+// You name a resource as with kubectl: "kopfexamples", or better with its group,
+// "kopfexamples.kopf.dev". The meaning of a name depends on the cluster, so a Selector
+// keeps it as it is, and is matched later against every Resource that the API server
+// offers.
 //
-// There are four ways to make a Selector: New for the notations of kubectl, By
-// for one particular name (the kind, a short name, a category), Exact for a
-// known Go type, Func for a callback. There are three ways to use one: Match
-// asks about one resource; Select finds all that are meant; Resolve does the
-// same for serving, and explains why there is nothing to serve.
+// To create a Selector, use New for the notations of kubectl, By for one particular name
+// (the kind, a short name, a category), Exact for a known Go type, or Func for a callback.
+// To use one, call Match to check one resource, Select to find all matching resources, or
+// Resolve to find the resources to watch, with an error if there are none.
 //
 // # Invariants
 //
 //   - Selectors are immutable, safe for concurrent use, and comparable: equal
-//     ones select the same. They can be keys of maps.
-//   - What is wrong with a selector is kept in it and told by Err, so that a
-//     program's declarations stay plain and all mistakes are reported together.
-//     A selector with a mistake, and the zero one, select nothing.
-//   - A Specific selector names one resource; others select any number. Kubernetes
-//     events are selected by specific ones only: operators post events about what
-//     they do, and would be woken by their own.
+//     selectors select the same resources. They can be keys of maps.
+//   - A selector keeps its mistake, which Err returns, so that declarations need no
+//     error handling and all mistakes are reported together. A selector with a mistake
+//     and the zero selector select nothing.
+//   - A Specific selector names one resource; others select any number. Only specific
+//     selectors select Kubernetes events: operators post events about their work, and
+//     would trigger themselves.
 //
 // Specification: Resource specification.
 package selector

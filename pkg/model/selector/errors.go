@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// NotFoundError says that the cluster has nothing that a selector selects.
+// NotFoundError reports that the cluster has no resource that matches the selector.
 type NotFoundError struct {
 	Selector Selector
-	// Similar are resources that could have been meant.
+	// Similar lists resources that may have been meant.
 	Similar []Resource
 }
 
 func (e *NotFoundError) Error() string {
 	switch {
 	case len(e.Similar) > 0:
-		return fmt.Sprintf("%q selects nothing in this cluster, but there is %s: correct the name, the group or the version",
+		return fmt.Sprintf("%q selects nothing in this cluster, but there is %s: correct the name, the group, or the version",
 			e.Selector, list(e.Similar))
 	case e.Selector.Specific():
 		return fmt.Sprintf("%q selects nothing in this cluster: install its CustomResourceDefinition, or correct the name", e.Selector)
@@ -24,18 +24,18 @@ func (e *NotFoundError) Error() string {
 	}
 }
 
-// AmbiguousError says that a selector is for one resource, but fits several.
+// AmbiguousError reports that a selector for one resource matches several.
 type AmbiguousError struct {
 	Selector Selector
 	Found    []Resource
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("%q is ambiguous, and none of what it fits is served (%s): write the one that is meant, with its group",
+	return fmt.Sprintf("%q is ambiguous, and none of the matching resources is served (%s): specify one of them with its group",
 		e.Selector, list(e.Found))
 }
 
-// list names resources in the notation that selects exactly them.
+// list formats resources in the notation that selects exactly them.
 func list(resources []Resource) string {
 	names := make([]string, len(resources))
 	for i, r := range resources {

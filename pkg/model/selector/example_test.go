@@ -36,11 +36,11 @@ func ExampleFunc() {
 
 func ExampleSelector_Err() {
 	fmt.Println(selector.New("kopf.dev", "kopfexamples/status").Err())
-	// Output: the resource selector "kopf.dev/kopfexamples/status": "kopfexamples/status" has a slash: subresources have no handlers, name the resource itself
+	// Output: the resource selector "kopf.dev/kopfexamples/status": "kopfexamples/status" has a slash: subresources have no handlers: name the resource itself
 }
 
 func ExampleSelector_Resolve() {
 	_, err := selector.New("kopfexamples").Resolve(cluster)
 	fmt.Println(err)
-	// Output: "kopfexamples" is ambiguous, and none of what it fits is served (kopfexamples.v1.kopf.dev, kopfexamples.v1.example.com): write the one that is meant, with its group
+	// Output: "kopfexamples" is ambiguous, and none of the matching resources is served (kopfexamples.v1.kopf.dev, kopfexamples.v1.example.com): specify one of them with its group
 }

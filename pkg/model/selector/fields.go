@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// given is a field that was filled in.
+// given is a field that is set.
 type given struct {
 	label string
 	by    criterion
 	name  string
 }
 
-// given are the names that were filled in; one is right.
+// given returns the names that are set. Exactly one is valid.
 func (f Fields) given() []given {
 	all := []given{
 		{"kind", kind, f.Kind},
@@ -37,13 +37,13 @@ func (f Fields) criterion() (criterion, string, error) {
 		return names[0].by, names[0].name, nil
 	case 0:
 		return nothing, "", errors.New("it has no name: " +
-			"give the kind, the plural or another name, or use kopf.Resource(group, kopf.Everything) for all resources of a group")
+			"set the kind, the plural, or another name, or use kopf.Resource(group, kopf.Everything) for all resources of a group")
 	default:
-		return nothing, "", errors.New("it has several names: give one of them, for the others follow from it")
+		return nothing, "", errors.New("it has several names: set only one of them, because the others follow from it")
 	}
 }
 
-// text shows the fields that were filled in: "kind=Deployment,group=apps".
+// text formats the fields that are set: "kind=Deployment,group=apps".
 func (f Fields) text() string {
 	var parts []string
 	for _, g := range append(f.given(), given{label: "version", name: f.Version}, given{label: "group", name: f.Group}) {

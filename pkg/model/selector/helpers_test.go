@@ -18,7 +18,7 @@ var (
 	cluster = []selector.Resource{pods, events, newEvents, podMetrics, kex, oldKex, otherKex}
 )
 
-// without is the cluster that lacks some groups.
+// without returns the cluster without some groups.
 func without(groups ...string) []selector.Resource {
 	return slices.DeleteFunc(slices.Clone(cluster), func(r selector.Resource) bool { return slices.Contains(groups, r.Group) })
 }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// criterion is what of a resource is compared.
+// criterion is the property of a resource that is compared.
 type criterion int
 
 const (
@@ -21,26 +21,26 @@ const (
 	callback
 )
 
-// Specific reports whether one resource is meant, so that finding several is a
+// Specific reports whether the selector means one resource, so that several matches are a
 // mistake.
 func (s Selector) Specific() bool { return s.by >= anyName && s.by <= shortName }
 
-// Covers reports whether the group and the version are those of the selector. If
-// they are not, the selector is independent of what is there.
+// Covers reports whether the selector includes the group and version. If not, the
+// resources of that version do not affect the selector.
 func (s Selector) Covers(gv schema.GroupVersion) bool {
 	return s.by != nothing &&
 		(!s.grouped || s.group == gv.Group) &&
 		(s.version == "" || s.version == gv.Version)
 }
 
-// Match reports whether the selector fits the resource, regardless of what else
-// is in the cluster.
+// Match reports whether the selector matches the resource, regardless of the other
+// resources in the cluster.
 func (s Selector) Match(r Resource) bool {
 	return s.Covers(r.GroupVersion()) && s.fitsVersion(r) && s.fitsName(r) && (s.Specific() || !r.isEvent())
 }
 
-// fitsVersion keeps the other versions of a resource away: they are the same
-// objects. Callbacks decide for themselves.
+// fitsVersion excludes the other versions of a resource, which contain the same objects.
+// Callbacks decide for themselves.
 func (s Selector) fitsVersion(r Resource) bool {
 	return r.Preferred || s.version != "" || s.by == callback
 }

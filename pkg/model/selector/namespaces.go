@@ -6,45 +6,45 @@ import (
 	"strings"
 )
 
-// Namespaces are the names and patterns of those namespaces that an operator is
-// restricted to. A pattern is a comma-separated list of globs with "*", "?" and
-// "[…]"; with "!" before a glob, what it matches is excluded:
+// Namespaces contains the names and patterns of the namespaces that an operator is
+// restricted to. A pattern is a comma-separated list of globs with "*", "?", and "[…]".
+// A "!" before a glob excludes the names that it matches:
 //
 //	myapp-*,!*-pr-*,*-pr-123
 //
-// The rightmost glob that fits decides, but what the first one does not fit is
-// out in any case. If the first one is an exclusion, "*" is implied before it.
+// The rightmost matching glob decides, but names that the first glob does not match are
+// always excluded. If the first glob is an exclusion, "*" is implied before it.
 //
-// An empty list is the whole cluster, which is not the same as "*": the cluster
-// is watched at once, and its namespaces need not be known.
+// An empty list means the entire cluster. It differs from "*": the operator watches the
+// cluster as a whole, and does not need to know its namespaces.
 //
 // Specification: Scopes, "Namespaces".
 type Namespaces []string
 
-// patterned are the characters that no name has, and every pattern.
+// patterned contains the characters that appear in patterns but never in names.
 const patterned = ",*?![]"
 
-// IsPattern tells a pattern from a name.
+// IsPattern reports whether the text is a pattern, not a name.
 func IsPattern(text string) bool { return strings.ContainsAny(text, patterned) }
 
-// Names are those that are named, sorted, and each of them once.
+// Names returns the plain names, sorted and without duplicates.
 func (n Namespaces) Names() []string {
 	names := slices.DeleteFunc(slices.Clone(n), IsPattern)
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// Patterns are the others.
+// Patterns returns the patterns, sorted and without duplicates.
 func (n Namespaces) Patterns() []string {
 	return slices.DeleteFunc(slices.Clone(n), func(text string) bool { return !IsPattern(text) })
 }
 
-// Match reports whether a namespace is one of those; with an empty list all are.
+// Match reports whether the namespace is included. An empty list includes all.
 func (n Namespaces) Match(name string) bool {
 	return len(n) == 0 || slices.ContainsFunc(n, func(pattern string) bool { return MatchNamespace(name, pattern) })
 }
 
-// MatchNamespace reports whether the name fits one pattern.
+// MatchNamespace reports whether the name matches one pattern.
 func MatchNamespace(name, pattern string) bool {
 	globs := strings.Split(pattern, ",")
 	for i := range globs {
@@ -66,8 +66,8 @@ func MatchNamespace(name, pattern string) bool {
 	return matches
 }
 
-// fits reports whether the name fits one glob. In the specification a class is negated
-// by "!", and nothing has a meaning for path.Match alone.
+// fits reports whether the name matches one glob. In the specification, "!" negates a
+// class, and other special characters of path.Match have no meaning.
 func fits(name, glob string) bool {
 	matches, err := path.Match(strings.NewReplacer("[!", "[^", "[^", `[\^`, `\`, `\\`).Replace(glob), name)
 	return matches && err == nil

@@ -14,11 +14,11 @@ var (
 	validGroup   = regexp.MustCompile(`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`)
 )
 
-// notation is what the parts of a selector mean.
+// notation contains the parsed parts of a selector.
 type notation struct {
-	grouped bool // false: any group
+	grouped bool // false for any group
 	group   string
-	version string // empty: the preferred one
+	version string // empty for the preferred version
 	name    string
 }
 
@@ -31,17 +31,17 @@ func parse(parts []string) (notation, error) {
 	case 3:
 		return parseTriple(parts[0], parts[1], parts[2])
 	case 0:
-		return notation{}, errors.New("it is empty: give the name of the resource")
+		return notation{}, errors.New("it is empty: specify the name of the resource")
 	default:
-		return notation{}, fmt.Errorf("it has %d parts: give at most the group, the version and the name", len(parts))
+		return notation{}, fmt.Errorf("it has %d parts: specify at most the group, the version, and the name", len(parts))
 	}
 }
 
-// parseDotted reads the name with an optional version and group. What looks like
-// a version is one, for no group begins so.
+// parseDotted parses the name with an optional version and group. A part that looks like a
+// version is one, because no group begins like this.
 func parseDotted(text string) (notation, error) {
 	if strings.Contains(text, "/") {
-		return notation{}, errors.New("it is one part with slashes: " +
+		return notation{}, errors.New("it is a single part with slashes: " +
 			`write kopf.Resource("kopf.dev/v1", "kopfexamples"), or kopf.Resource("kopfexamples.v1.kopf.dev")`)
 	}
 	name, rest, more := strings.Cut(text, ".")
@@ -52,8 +52,8 @@ func parseDotted(text string) (notation, error) {
 	return notation{grouped: grouped, group: group, version: version, name: name}.normalized(), nil
 }
 
-// parsePair reads the API and the name. A single word before the name is a
-// group, with one exception: there is only one group that is called by its version.
+// parsePair parses the API and the name. A single word before the name is a group, except
+// for "v1", the version of the core group.
 func parsePair(api, name string) (notation, error) {
 	group, version, both := cutLast(api, "/")
 	switch {
@@ -70,7 +70,7 @@ func parsePair(api, name string) (notation, error) {
 
 func parseTriple(group, version, name string) (notation, error) {
 	if version == "" {
-		return notation{}, errors.New("the version is empty: leave it out for the preferred one")
+		return notation{}, errors.New("the version is empty: leave it out to use the preferred version")
 	}
 	return notation{grouped: true, group: group, version: version, name: name}.normalized(), nil
 }
@@ -82,8 +82,8 @@ func (n notation) normalized() notation {
 	return n
 }
 
-// validate finds what no cluster could have, so that a typing mistake does not
-// look like a resource that is not installed yet.
+// validate rejects parts that no cluster can have, so that a typing mistake is not
+// mistaken for a resource that is not installed yet.
 func (n notation) validate() error {
 	switch {
 	case n.name == "":
@@ -98,21 +98,21 @@ func (n notation) validate() error {
 	return nil
 }
 
-// misnamed says what is wrong with a name that no resource can have.
+// misnamed returns an error for a name that no resource can have.
 func misnamed(name string) error {
 	switch {
 	case strings.Contains(name, "/"):
-		return fmt.Errorf("%q has a slash: subresources have no handlers, name the resource itself", name)
+		return fmt.Errorf("%q has a slash: subresources have no handlers: name the resource itself", name)
 	case strings.Contains(name, "."):
-		return fmt.Errorf("%q has a dot: give the group either in the name or beside it", name)
+		return fmt.Errorf("%q has a dot: specify the group either in the name or separately", name)
 	case strings.ContainsAny(name, "*?, |"):
-		return fmt.Errorf("%q is a mask or a list: declare the handler once for every resource, or use kopf.Everything or kopf.ResourceFunc", name)
+		return fmt.Errorf("%q is a pattern or a list: declare the handler once for every resource, or use kopf.Everything or kopf.ResourceFunc", name)
 	default:
-		return fmt.Errorf("%q cannot be a name: names consist of letters, digits and dashes", name)
+		return fmt.Errorf("%q cannot be a name: names consist of letters, digits, and dashes", name)
 	}
 }
 
-// cutLast is strings.Cut at the last separator.
+// cutLast is like strings.Cut, but cuts at the last separator.
 func cutLast(text, separator string) (before, after string, found bool) {
 	if i := strings.LastIndex(text, separator); i >= 0 {
 		return text[:i], text[i+len(separator):], true

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Select finds the resources that are meant, in their order. It is Match for
-// all of them, and one rule more: when a specific selector fits resources of the
-// core group and of others, the core group's are meant. So kubectl does it, and
-// so "pods" are not the pods of the metrics server.
+// Select returns the selected resources in their order: those that Match accepts, with one
+// exception. If a specific selector matches resources of the core group and of other
+// groups, it selects only the core group, as kubectl does, so that "pods" does not mean
+// the pods of the metrics server.
 func (s Selector) Select(resources []Resource) []Resource {
 	selected := filter(resources, s.Match)
 	if !s.Specific() {
@@ -20,10 +20,10 @@ func (s Selector) Select(resources []Resource) []Resource {
 	return selected
 }
 
-// Resolve finds the resources to serve, as Select does. There are none when a
-// specific selector is ambiguous: which one is meant is not for us to guess.
+// Resolve returns the resources to watch, as Select does. If a specific selector is
+// ambiguous, it returns none of them.
 //
-// Errors: *AmbiguousError; *NotFoundError.
+// It returns an *AmbiguousError or a *NotFoundError if there are no resources.
 func (s Selector) Resolve(resources []Resource) ([]Resource, error) {
 	selected := s.Select(resources)
 	switch {
@@ -36,8 +36,8 @@ func (s Selector) Resolve(resources []Resource) ([]Resource, error) {
 	}
 }
 
-// resembles reports whether the developer could have meant the resource: it has
-// the name in a different case, in another group, or in another version.
+// resembles reports whether the resource may have been meant: it has the name in a
+// different case, in another group, or in another version.
 func (s Selector) resembles(r Resource) bool {
 	return s.Specific() && slices.ContainsFunc(r.names(), func(name string) bool { return strings.EqualFold(name, s.name) })
 }

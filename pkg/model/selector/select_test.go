@@ -17,11 +17,11 @@ func TestResolve(t *testing.T) {
 		resources []selector.Resource
 		want      []string
 	}{
-		"one resource of one group":                     {selector.New("kex"), cluster, []string{"kopfexamples.v1.kopf.dev"}},
-		"the core group wins":                           {selector.New("pods"), cluster, []string{"pods.v1"}},
-		"without the core group, the other one is it":   {selector.New("pods"), without(""), []string{"pods.v1beta1.metrics.k8s.io"}},
-		"what was ambiguous is not when one group left": {selector.New("kopfexamples"), without("example.com"), []string{"kopfexamples.v1.kopf.dev"}},
-		"many resources are fine if they were asked for": {
+		"one resource of one group":                  {selector.New("kex"), cluster, []string{"kopfexamples.v1.kopf.dev"}},
+		"the core group wins":                        {selector.New("pods"), cluster, []string{"pods.v1"}},
+		"without the core group, the other one wins": {selector.New("pods"), without(""), []string{"pods.v1beta1.metrics.k8s.io"}},
+		"one remaining group is not ambiguous":       {selector.New("kopfexamples"), without("example.com"), []string{"kopfexamples.v1.kopf.dev"}},
+		"many resources are valid if requested": {
 			selector.New(selector.Everything), cluster,
 			[]string{"pods.v1", "pods.v1beta1.metrics.k8s.io", "kopfexamples.v1.kopf.dev", "kopfexamples.v1.example.com"},
 		},
@@ -62,13 +62,13 @@ func TestNothingFound(t *testing.T) {
 		similar  []string
 		message  string
 	}{
-		"an unknown name":         {selector.New("nosuch"), []string{}, "install its CustomResourceDefinition"},
-		"a name in a wrong case":  {selector.New("kopf.dev", "kopfExample"), []string{"kopfexamples.v1.kopf.dev", "kopfexamples.v1beta1.kopf.dev", "kopfexamples.v1.example.com"}, "correct the name"},
-		"a wrong group":           {selector.New("kopf.zalando.org", "kex"), []string{"kopfexamples.v1.kopf.dev", "kopfexamples.v1beta1.kopf.dev"}, "there is kopfexamples.v1.kopf.dev"},
-		"a version that is gone":  {selector.New("metrics.k8s.io/v1alpha1", "pods"), []string{"pods.v1", "pods.v1beta1.metrics.k8s.io"}, "pods.v1beta1.metrics.k8s.io"},
-		"a plural given as kind":  {selector.By(selector.Fields{Kind: "pods"}), []string{"pods.v1", "pods.v1beta1.metrics.k8s.io"}, "there is pods.v1"},
-		"a category nobody is in": {selector.By(selector.Fields{Category: "tools"}), []string{}, `"category=tools" selects nothing in this cluster`},
-		"the zero selector":       {selector.Selector{}, []string{}, "selects nothing"},
+		"an unknown name":        {selector.New("nosuch"), []string{}, "install its CustomResourceDefinition"},
+		"a name in a wrong case": {selector.New("kopf.dev", "kopfExample"), []string{"kopfexamples.v1.kopf.dev", "kopfexamples.v1beta1.kopf.dev", "kopfexamples.v1.example.com"}, "correct the name"},
+		"a wrong group":          {selector.New("kopf.zalando.org", "kex"), []string{"kopfexamples.v1.kopf.dev", "kopfexamples.v1beta1.kopf.dev"}, "there is kopfexamples.v1.kopf.dev"},
+		"a version that is gone": {selector.New("metrics.k8s.io/v1alpha1", "pods"), []string{"pods.v1", "pods.v1beta1.metrics.k8s.io"}, "pods.v1beta1.metrics.k8s.io"},
+		"a plural given as kind": {selector.By(selector.Fields{Kind: "pods"}), []string{"pods.v1", "pods.v1beta1.metrics.k8s.io"}, "there is pods.v1"},
+		"an empty category":      {selector.By(selector.Fields{Category: "tools"}), []string{}, `"category=tools" selects nothing in this cluster`},
+		"the zero selector":      {selector.Selector{}, []string{}, "selects nothing"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestCovers(t *testing.T) {
 		"the group and the version":          {selector.New("metrics.k8s.io/v1beta1", "nodes"), true},
 		"another version of the group":       {selector.New("metrics.k8s.io/v1", "nodes"), false},
 		"another group":                      {selector.New("v1", "pods"), false},
-		"a callback could accept anything":   {selector.Func(isNamespaced), true},
+		"a callback may accept anything":     {selector.Func(isNamespaced), true},
 		"a selector with a mistake: nothing": {selector.New(""), false},
 	}
 	for name, test := range tests {

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// Everything, in the place of a name, selects all resources of a group, of
-	// a group's version, or of the whole cluster; except Kubernetes events.
+	// Everything, in place of a name, selects all resources of a group, of a group's
+	// version, or of the entire cluster, except Kubernetes events.
 	Everything = "*"
-	// Core names the group of pods and services, whose real name is empty. New
-	// takes it and the empty string, By takes only it: there, empty is any group.
+	// Core is the name of the group of pods and services, whose real name is empty.
+	// New accepts both; in By, an empty group means any group.
 	Core = "core"
 )
 
-// Selector tells which resources are meant. Compare selectors with ==. The zero
-// Selector selects nothing.
+// Selector selects resources. Compare selectors with ==. The zero Selector selects
+// nothing.
 type Selector struct {
-	text    string // as the developer wrote it
-	grouped bool   // false: any group
+	text    string // as declared
+	grouped bool   // false for any group
 	group   string
-	version string // empty: the preferred one of each resource
+	version string // empty for the preferred version of each resource
 	by      criterion
-	name    string               // what the criterion compares with
+	name    string               // compared with the criterion
 	test    *func(Resource) bool // a pointer, to be comparable
 	problem string
 }
 
-// New makes a selector from the notations of kubectl; the name comes last:
+// New returns a selector for one of the notations of kubectl. The name comes last:
 //
 //	New("kopfexamples")                    // any group
 //	New("kopf.dev", "kopfexamples")        // the preferred version
@@ -43,9 +43,9 @@ type Selector struct {
 //	New("v1", "pods")                      // the core group; also New("", "v1", "pods")
 //	New("kopf.dev", Everything)            // all resources of the group
 //
-// The name is the plural, the singular, the kind, or a short name. A selector
-// without a group is fine for experiments: another group with such a resource
-// makes it ambiguous. Only the core group wins over all others.
+// The name is the plural, the singular, the kind, or a short name. A selector without a
+// group is suitable for experiments: it becomes ambiguous if another group has such a
+// resource. Only the core group takes precedence over all others.
 func New(parts ...string) Selector {
 	text := strings.Join(parts, "/")
 	n, err := parse(parts)
@@ -62,22 +62,22 @@ func New(parts ...string) Selector {
 	return s
 }
 
-// Fields are parts of a selector by their meaning. Exactly one of the names must
-// be given; the group and the version can narrow it down.
+// Fields contains the parts of a selector by their meaning. Set exactly one of the names;
+// the group and the version narrow down the selection.
 type Fields struct {
-	Group   string // empty: any; Core: the core group
-	Version string // empty: the preferred one
+	Group   string // empty for any group; Core for the core group
+	Version string // empty for the preferred version
 
 	Kind      string
 	Plural    string
 	Singular  string
 	ShortName string
-	// Category selects all resources of the category, such as "all", which is
-	// by far not everything; except Kubernetes events.
+	// Category selects all resources of the category, except Kubernetes events. The
+	// category "all" contains only some of the resources.
 	Category string
 }
 
-// By returns a selector from one particular name of a resource.
+// By returns a selector for one particular name of a resource.
 func By(f Fields) Selector {
 	by, name, err := f.criterion()
 	n := notation{grouped: f.Group != "", group: f.Group, version: f.Version, name: name}
@@ -86,7 +86,7 @@ func By(f Fields) Selector {
 		err = n.validate()
 	}
 	if err == nil && name == Everything {
-		err = fmt.Errorf("%q stands for no name here: write it as the last part of kopf.Resource", Everything)
+		err = fmt.Errorf("%q is not allowed here: use it as the last part of kopf.Resource", Everything)
 	}
 	if err != nil {
 		return broken(f.text(), err)
@@ -94,7 +94,7 @@ func By(f Fields) Selector {
 	return Selector{text: f.text(), grouped: n.grouped, group: n.group, version: n.version, by: by, name: name}
 }
 
-// Exact makes a selector of a kind in one version, such as a Go type has it.
+// Exact returns a selector for a kind in one version, such as the kind of a Go type.
 func Exact(gvk schema.GroupVersionKind) Selector {
 	text := dotted(gvk.Kind, gvk.GroupVersion())
 	if gvk.Kind == "" || gvk.Version == "" {
@@ -103,20 +103,20 @@ func Exact(gvk schema.GroupVersionKind) Selector {
 	return Selector{text: text, grouped: true, group: gvk.Group, version: gvk.Version, by: kind, name: gvk.Kind}
 }
 
-// Func returns a selector of all resources that the callback accepts; except
-// Kubernetes events. The callback is asked about every version of a resource,
-// preferred or not, and more than once. It is not a filter of objects: it
-// decides whether a resource is watched at all.
+// Func returns a selector of all resources that the callback accepts, except Kubernetes
+// events. The callback is called for every version of a resource, preferred or not, and
+// more than once. It does not filter objects, but decides whether a resource is watched at
+// all.
 func Func(test func(Resource) bool) Selector {
 	if test == nil {
-		return broken("matching", errors.New("there is no function that would match"))
+		return broken("matching", errors.New("the function is nil"))
 	}
 	return Selector{text: "matching " + function.Symbol(test), by: callback, test: &test}
 }
 
 func broken(text string, err error) Selector { return Selector{text: text, problem: err.Error()} }
 
-// Err is what is wrong with the selector, whatever the cluster has; nil if nothing is.
+// Err returns the mistake in the selector, independent of the cluster, or nil.
 func (s Selector) Err() error {
 	if s.problem == "" {
 		return nil
@@ -124,5 +124,5 @@ func (s Selector) Err() error {
 	return fmt.Errorf("the resource selector %q: %s", s.text, s.problem)
 }
 
-// String shows the selector as it was written, for people.
+// String returns the selector as it was declared.
 func (s Selector) String() string { return s.text }

@@ -167,5 +167,5 @@ func ExampleResolve() {
 	}
 	// Output:
 	// serving kopfexamples.v1.kopf.dev
-	// warning: "widgets" is ambiguous, and none of what it fits is served (widgets.v1.example.com, widgets.v1.kopf.dev): write the one that is meant, with its group
+	// warning: "widgets" is ambiguous, and none of the matching resources is served (widgets.v1.example.com, widgets.v1.kopf.dev): specify one of them with its group
 }

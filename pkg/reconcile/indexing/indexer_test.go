@@ -153,7 +153,7 @@ func TestInvalidValuesAreAnErrorOfTheFunction(t *testing.T) {
 		w.change("one", "good")
 		w.change("two", "nan")
 		w.change("three", "type")
-		w.logged("does not equal itself", "the values are a map[string]string")
+		w.logged("does not equal itself", "the values have the type map[string]string")
 		if numbers.Len() != 1 || !numbers.Has(1) {
 			t.Errorf("got %d keys", numbers.Len())
 		}

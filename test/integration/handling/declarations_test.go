@@ -58,7 +58,7 @@ var mistakes = map[string]struct {
 		}, "the resource selector",
 	},
 	"a selector without its callback": {
-		func(r *kopf.Registry) { r.OnResume(kopf.ResourceFunc(nil), named) }, "there is no function that would match",
+		func(r *kopf.Registry) { r.OnResume(kopf.ResourceFunc(nil), named) }, "the function is nil",
 	},
 	"a function literal without an id": {
 		func(r *kopf.Registry) { r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }) }, "a function literal has no name",

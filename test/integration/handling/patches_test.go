@@ -97,7 +97,7 @@ func TestAPatchThatCannotBeMadeFailsItsHandler(t *testing.T) {
 		"by a transformation that panics": {
 			func(p *kopf.Patch) { p.Apply(func(*unstructured.Unstructured) error { panic("oops") }) }, "oops",
 		},
-		"of what is not for handlers to change": {
+		"of fields that handlers must not change": {
 			func(p *kopf.Patch) { p.Set("other", "metadata", "name") }, "metadata.name",
 		},
 		"to what is no JSON": {

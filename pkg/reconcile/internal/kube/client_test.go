@@ -239,10 +239,10 @@ func TestErrorsOfTheServer(t *testing.T) {
 		"a conflict of a proxy": {&server{status: 409, contentType: "text/html", response: page}, apierrors.IsConflict, "conflict"},
 		"invalid for a proxy":   {&server{status: 422, contentType: "text/html", response: page}, apierrors.IsInvalid, ""},
 		"not authorized":        {&server{status: 401, contentType: "text/plain", response: "who are you"}, apierrors.IsUnauthorized, "provide credentials"},
-		"a truncated response":  {&server{response: `{"metadata":{"name":"one"`}, nil, "an object is expected as a JSON mapping"},
+		"a truncated response":  {&server{response: `{"metadata":{"name":"one"`}, nil, "expected a JSON object"},
 		"a page":                {&server{contentType: "text/html", response: page}, nil, ""},
-		"an empty list":         {&server{response: `[]`}, nil, "expected as a JSON mapping"},
-		"an empty response":     {&server{}, nil, "an object is expected as a JSON mapping"},
+		"an empty list":         {&server{response: `[]`}, nil, "expected a JSON object"},
+		"an empty response":     {&server{}, nil, "expected a JSON object"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
