@@ -40,22 +40,38 @@ func Timer(sel Selector, fn TimerFunc, options ...TimerOption) {
 }
 
 // TaskOf is a Task of a typed object.
-type TaskOf[T client.Object] struct{ *Task }
+type TaskOf[T client.Object] struct {
+	*Task
+	object T
+}
 
-// Object is the object as it is now, decoded anew at every call. It is an error if
-// it does not fit the type. Changing it has no effect: use Update, or the Patch.
-func (t *TaskOf[T]) Object() (T, error) { return decode[T](t.Body().Raw()) }
+// Object returns the object as it was when this call of the daemon began. Changing it has
+// no effect: use Update, or the Patch. If the object does not fit the type, the daemon is
+// not called: it has failed with a regular error, see Errors.
+func (t *TaskOf[T]) Object() T { return t.object }
+
+// Latest returns the object as it is now, decoded anew at every call. It returns an error
+// if the object does not fit the type.
+func (t *TaskOf[T]) Latest() (T, error) { return decode[T](t.Body().Raw()) }
 
 // Update changes the object by a function when the daemon has returned; see
 // ChangeOf.Update.
 func (t *TaskOf[T]) Update(change func(T) error) { update(t.Patch(), change) }
 
 // TickOf is a Tick of a typed object.
-type TickOf[T client.Object] struct{ *Tick }
+type TickOf[T client.Object] struct {
+	*Tick
+	object T
+}
 
-// Object is the object as it is now, decoded anew at every call. It is an error if
-// it does not fit the type. Changing it has no effect: use Update, or the Patch.
-func (t *TickOf[T]) Object() (T, error) { return decode[T](t.Body().Raw()) }
+// Object returns the object as it was when this call of the timer began. Changing it has
+// no effect: use Update, or the Patch. If the object does not fit the type, the timer is
+// not called: it has failed with a regular error, see Errors.
+func (t *TickOf[T]) Object() T { return t.object }
+
+// Latest returns the object as it is now, decoded anew at every call. It returns an error
+// if the object does not fit the type.
+func (t *TickOf[T]) Latest() (T, error) { return decode[T](t.Body().Raw()) }
 
 // Update changes the object by a function when the timer has returned; see
 // ChangeOf.Update.
@@ -66,7 +82,13 @@ func (t Typed[T]) Daemon(fn func(context.Context, *TaskOf[T]) error, options ...
 	function := handler.Function{Object: newOf[T]()}
 	if fn != nil {
 		function.Origin = fn
-		function.Daemon = func(ctx context.Context, task *Task) error { return fn(ctx, &TaskOf[T]{task}) }
+		function.Daemon = func(ctx context.Context, task *Task) error {
+			object, err := decode[T](task.Body().Raw())
+			if err != nil {
+				return err
+			}
+			return fn(ctx, &TaskOf[T]{task, object})
+		}
 	}
 	t.registry.handlers.Add(handler.Daemon(Selector{}, function, options...))
 }
@@ -76,7 +98,13 @@ func (t Typed[T]) Timer(fn func(context.Context, *TickOf[T]) error, options ...T
 	function := handler.Function{Object: newOf[T]()}
 	if fn != nil {
 		function.Origin = fn
-		function.Timer = func(ctx context.Context, tick *Tick) error { return fn(ctx, &TickOf[T]{tick}) }
+		function.Timer = func(ctx context.Context, tick *Tick) error {
+			object, err := decode[T](tick.Body().Raw())
+			if err != nil {
+				return err
+			}
+			return fn(ctx, &TickOf[T]{tick, object})
+		}
 	}
 	t.registry.handlers.Add(handler.Timer(Selector{}, function, options...))
 }

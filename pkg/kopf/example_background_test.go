@@ -16,7 +16,7 @@ import (
 )
 
 func monitor(_ context.Context, t *kopf.Task) error {
-	for !t.Wait(10 * time.Second) { // ends early when the daemon is to stop
+	for !t.Wait(10 * time.Second) { // ends early when the daemon must stop
 		size, _ := t.Spec().String("size") // always as it is now
 		t.Logger().Info("still there", "size", size)
 	}
@@ -29,10 +29,10 @@ func ExampleDaemon() {
 }
 
 // Code that knows nothing but its context is cancelled: here one second after the
-// daemon was asked to stop. Three seconds later nobody waits for it any more.
+// daemon was asked to stop. Three seconds later it is abandoned.
 func ExampleDaemon_cancellation() {
 	follow := func(ctx context.Context, t *kopf.Task) error {
-		<-ctx.Done() // a request that takes for ever
+		<-ctx.Done() // a request that takes forever
 		t.Logger().Info("the request is cut off", "reason", t.StopReason().String())
 		return nil
 	}
@@ -50,6 +50,31 @@ func ExampleTimer() {
 	}
 	kopf.Timer(volumeclaims, ping, kopf.ID("ping"),
 		kopf.InitialDelay(time.Minute), kopf.Interval(10*time.Second), kopf.Idle(10*time.Minute), kopf.Retries(5))
+}
+
+// With Go types, a daemon has the object as it was when it began, and as it is.
+func ExampleTyped_Daemon() {
+	follow := func(_ context.Context, t *kopf.TaskOf[*corev1.Pod]) error {
+		node := t.Object().Spec.NodeName
+		for !t.Wait(10 * time.Second) {
+			pod, err := t.Latest()
+			if err != nil {
+				return err
+			}
+			t.Logger().Info("still there", "node", node, "phase", pod.Status.Phase)
+		}
+		return nil
+	}
+	kopf.For[*corev1.Pod](nil).Daemon(follow, kopf.ID("follow"))
+}
+
+// With Go types, a timer has the object as it was when it was called.
+func ExampleTyped_Timer() {
+	count := func(_ context.Context, t *kopf.TickOf[*corev1.Pod]) error {
+		t.SetResult(len(t.Object().Spec.Containers))
+		return nil
+	}
+	kopf.For[*corev1.Pod](nil).Timer(count, kopf.ID("count"), kopf.Interval(time.Minute))
 }
 
 // Timers of many objects need not be called all at once after a start.

@@ -34,7 +34,7 @@ func ExamplePresent() {
 }
 
 // A callback decides over the value, and may look at everything else too.
-func ExampleMatch() {
+func ExampleMatchFunc() {
 	large := kopf.MatchFunc(func(value kopf.FieldValue, _ kopf.Arguments) bool {
 		text, _ := value.Text()
 		return strings.HasSuffix(text, "Ti")

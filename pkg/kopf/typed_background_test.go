@@ -32,24 +32,28 @@ func (l *living) subject() handler.CallContext {
 	return handler.CallContext{Live: func() *object.Body { return object.NewBody(l.raw) }, Patch: &patch.Patch{}}
 }
 
-func TestTypedHandlersInTheBackgroundSeeTheObjectAsItIs(t *testing.T) {
+func TestTypedHandlersInTheBackgroundSeeTheObjectAsItWasAndAsItIs(t *testing.T) {
 	type looking interface {
-		Object() (*corev1.Pod, error)
+		Object() *corev1.Pod
+		Latest() (*corev1.Pod, error)
 		Update(change func(*corev1.Pod) error)
 		Name() string
 	}
 	l := &living{}
 	look := func(a looking) error {
-		if p, err := a.Object(); err != nil || p.Spec.NodeName != "n1" || a.Name() != "one" {
+		if p, err := a.Latest(); err != nil || p.Spec.NodeName != "n1" || a.Name() != "one" {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		l.raw = map[string]any{"spec": map[string]any{"nodeName": "n2"}}
-		if p, err := a.Object(); err != nil || p.Spec.NodeName != "n2" {
+		if p, err := a.Latest(); err != nil || p.Spec.NodeName != "n2" {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		l.raw = map[string]any{"spec": "a text"}
-		if _, err := a.Object(); err == nil || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
+		if _, err := a.Latest(); err == nil || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
 			t.Errorf("got %v", err)
+		}
+		if p := a.Object(); p.Spec.NodeName != "n1" {
+			t.Errorf("got %+v", p)
 		}
 		a.Update(func(p *corev1.Pod) error { p.Spec.NodeName = "n3"; return nil })
 		return errNoNode
@@ -75,6 +79,10 @@ func TestTypedHandlersInTheBackgroundSeeTheObjectAsItIs(t *testing.T) {
 			got, err := s.Patch.Resolve(pod())
 			if want := map[string]any{"spec": map[string]any{"nodeName": "n3"}}; err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("got %v, %v, want %v", got, err, want)
+			}
+			l.raw = map[string]any{"spec": "a text"}
+			if err := call(s); err == nil || handler.IsPermanent(err) || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
+				t.Errorf("got %v for an object that does not fit the type", err)
 			}
 		})
 	}
