@@ -2,6 +2,7 @@ package kopf
 
 import (
 	"context"
+	"net/http"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -105,7 +106,7 @@ func admitting[T client.Object](fn func(context.Context, *AdmissionOf[T]) error)
 // reviewed decodes one of the objects of a review. What a user has written need not
 // fit the type: with a custom resource, the schema is checked only afterwards.
 func reviewed[T client.Object](a *Admission, body *Body) (T, error) {
-	if body == nil || body.Kind() != a.Resource().Kind {
+	if !isOfKind(a, body) {
 		var none T
 		return none, nil
 	}
@@ -116,6 +117,10 @@ func reviewed[T client.Object](a *Admission, body *Body) (T, error) {
 	return typed, nil
 }
 
+// isOfKind reports whether a body of the review is an object of the resource, and not of a
+// subresource.
+func isOfKind(a *Admission, body *Body) bool { return body != nil && body.Kind() == a.Resource().Kind }
+
 // unprocessable is the status with which the API server rejects what does not fit
 // the schema of a resource.
-const unprocessable = 422
+const unprocessable = http.StatusUnprocessableEntity

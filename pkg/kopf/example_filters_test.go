@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -83,4 +84,11 @@ func nowhere() *rest.Config { return &rest.Config{Host: "http://127.0.0.1:1"} }
 // withoutLines leaves the numbers of lines out of the places.
 func withoutLines(err error) string {
 	return regexp.MustCompile(`\.go:\d+`).ReplaceAllString(err.Error(), ".go")
+}
+
+// The predicate sees the object as a Go type. Other filters are cheaper, as they do not
+// decode it.
+func ExampleWhenObject() {
+	hasNode := func(p *corev1.Pod) bool { return p.Spec.NodeName != "" }
+	kopf.OnCreate(kopf.Resource("v1", "pods"), createClaim, kopf.ID("scheduled"), kopf.WhenObject(hasNode))
 }

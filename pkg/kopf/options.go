@@ -4,6 +4,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
@@ -54,6 +55,32 @@ func Annotations(filters Filters) handler.ObjectOption { return handler.Annotati
 
 // When calls the handler only if the predicate agrees.
 func When(predicate func(Arguments) bool) handler.ObjectOption { return handler.When(predicate) }
+
+// WhenObject is When for objects of a Go type: it calls the handler only if the predicate
+// agrees about the object as it is now. T is a pointer type, such as *corev1.Pod; for a
+// typed handler, it is the type of the handler. Given several times, all of them must
+// agree.
+//
+// The object is decoded each time the operator decides whether to call the handler, so
+// prefer Labels or Field for many objects. The predicate must be quick, and must not
+// change anything.
+//
+// An object that does not fit the type counts as a match, and fails the handler, which is
+// not called: handlers of changes fail permanently, reviews are rejected with 422, and
+// all other handlers fail with a regular error. A review of something of another kind, as
+// with the subresource "scale", counts as a match, too.
+func WhenObject[T client.Object](predicate func(T) bool) handler.ObjectOption {
+	if predicate == nil {
+		return handler.WhenDecoded(newOf[T](), nil)
+	}
+	return handler.WhenDecoded(newOf[T](), func(a Arguments) (bool, error) {
+		if review, reviewing := a.(*Admission); reviewing && !isOfKind(review, review.Body()) {
+			return true, nil
+		}
+		object, err := decode[T](a.Body().Raw())
+		return err == nil && predicate(object), err
+	})
+}
 
 // Field restricts the handler to a field: "spec.size", or the parts of its path
 // one by one if they have dots: Field("metadata", "labels", "example.com/role").

@@ -156,7 +156,7 @@ func TestRefusedHandlersInTheBackground(t *testing.T) {
 		"calls without a pause":              {timer: []handler.TimerOption{handler.Interval(0)}, want: "the interval is 0, which would call the timer without a pause"},
 		"idle in the past":                   {timer: []handler.TimerOption{handler.Idle(-time.Second)}, want: "the idle time -1s is negative"},
 		"sharp without an interval":          {timer: []handler.TimerOption{handler.Sharp(), handler.Idle(1)}, want: "a timer can be sharp only with an interval: add kopf.Interval(...)"},
-		"less than no attempts":              {timer: []handler.TimerOption{handler.Retries(-1)}, want: "the number of retries -1 is negative"},
+		"less than no attempts":              {timer: []handler.TimerOption{handler.Retries(-1)}, want: "kopf.Retries(-1) allows no attempt"},
 		"a value without a field":            {daemon: []handler.DaemonOption{handler.Value(handler.Present())}, want: "add kopf.Field(...)"},
 		"a predicate that is none":           {timer: []handler.TimerOption{handler.When(nil)}, want: "When has no function"},
 		"an id under which nothing is kept":  {daemon: []handler.DaemonOption{handler.ID("a b")}, want: `under the id "a b"`},

@@ -77,6 +77,7 @@ type Declaration struct {
 	function    function.Identity // of the developer's function, however it is wrapped
 	idGiven     bool              // the id was given
 	top         *Declaration      // of a sub-handler
+	decoding    decodingPredicates
 	problems    []error
 }
 

@@ -31,7 +31,7 @@ func (d *Declaration) InScope(o *Cause) bool {
 	args := d.lazyArguments(o)
 	return matchMetadata(d.Labels, o.CallContext.body(), "labels", args) &&
 		matchMetadata(d.Annotations, o.CallContext.body(), "annotations", args) &&
-		d.matchValue(o, args) && d.matchWhen(args)
+		d.matchValue(o, args) && d.matchWhen(args) && d.decoding.agree(args)
 }
 
 // Selects reports whether the handler is to be called for the cause.

@@ -1,0 +1,177 @@
+package kopf
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+)
+
+func isOnFirstNode(p *corev1.Pod) bool { return p.Spec.NodeName == "n1" }
+
+func TestWhenObjectIsAskedAboutTheDecodedObject(t *testing.T) {
+	pods := Resource("pods")
+	for name, declare := range map[string]func(*Registry){
+		"a creation":  func(r *Registry) { r.OnCreate(pods, createFn, WhenObject(isOnFirstNode)) },
+		"an update":   func(r *Registry) { r.OnUpdate(pods, createFn, WhenObject(isOnFirstNode)) },
+		"a deletion":  func(r *Registry) { r.OnDelete(pods, createFn, WhenObject(isOnFirstNode)) },
+		"a resuming":  func(r *Registry) { r.OnResume(pods, createFn, WhenObject(isOnFirstNode)) },
+		"a field":     func(r *Registry) { r.OnField(pods, "spec", createFn, WhenObject(isOnFirstNode)) },
+		"an event":    func(r *Registry) { r.OnEvent(pods, watchFn, WhenObject(isOnFirstNode)) },
+		"a daemon":    func(r *Registry) { r.Daemon(pods, daemonFn, WhenObject(isOnFirstNode)) },
+		"a timer":     func(r *Registry) { r.Timer(pods, timerFn, WhenObject(isOnFirstNode)) },
+		"an index":    func(r *Registry) { NewIndex(r, pods, indexFn, WhenObject(isOnFirstNode)) },
+		"a check":     func(r *Registry) { r.OnValidate(pods, admitFn, WhenObject(isOnFirstNode)) },
+		"a typed one": func(r *Registry) { For[*corev1.Pod](r).OnCreate(createPod, WhenObject(isOnFirstNode)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewRegistry()
+			declare(r)
+			d := only(t, r)
+			for node, want := range map[string]bool{"n1": true, "n2": false} {
+				if got := d.InScope(seen(podOn(node))); got != want {
+					t.Errorf("got %v for the node %s", got, node)
+				}
+			}
+			if !d.InScope(seen(podOn(1))) {
+				t.Error("an object that does not fit the type is not in scope")
+			}
+		})
+	}
+}
+
+func seen(body *object.Body) *handler.Cause {
+	return &handler.Cause{CallContext: handler.CallContext{Body: body, Patch: &patch.Patch{}, Resource: podsResource()}, Review: &handler.Review{New: body}}
+}
+
+func podsResource() *selector.Resource {
+	return &selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod"}
+}
+
+func TestSeveralTypedPredicatesMustAllAgree(t *testing.T) {
+	r := NewRegistry()
+	never := func(*corev1.Pod) bool { return false }
+	r.OnCreate(Resource("pods"), createFn, WhenObject(isOnFirstNode), WhenObject(never))
+	if only(t, r).InScope(seen(podOn("n1"))) {
+		t.Error("the object is in scope, although one predicate does not agree")
+	}
+}
+
+// Handlers without a type fail as typed ones do, instead of missing the object.
+func TestAnObjectThatDoesNotFitWhenObjectFailsTheHandler(t *testing.T) {
+	subject := seen(podOn(1)).CallContext
+	pods, ctx := Resource("pods"), t.Context()
+	errs := map[string]struct {
+		declare func(*Registry)
+		call    func(*handler.Declaration) error
+	}{
+		"change": {
+			func(r *Registry) { r.OnCreate(pods, createFn, WhenObject(isOnFirstNode)) },
+			func(d *handler.Declaration) error {
+				return d.Call(ctx, handler.NewChange(subject, nil, handler.Attempt{}, handler.Transition{Reason: cause.Create}, nil))
+			},
+		},
+		"event": {
+			func(r *Registry) { r.OnEvent(pods, watchFn, WhenObject(isOnFirstNode)) },
+			func(d *handler.Declaration) error { return d.CallEvent(ctx, handler.NewEvent(subject, nil, "ADDED")) },
+		},
+		"daemon": {
+			func(r *Registry) { r.Daemon(pods, daemonFn, WhenObject(isOnFirstNode)) },
+			func(d *handler.Declaration) error {
+				return d.CallDaemon(ctx, handler.NewTask(subject, nil, handler.Attempt{}, nil))
+			},
+		},
+		"timer": {
+			func(r *Registry) { r.Timer(pods, timerFn, WhenObject(isOnFirstNode)) },
+			func(d *handler.Declaration) error {
+				return d.CallTimer(ctx, handler.NewTick(subject, nil, handler.Attempt{}))
+			},
+		},
+		"index": {
+			func(r *Registry) { NewIndex(r, pods, indexFn, WhenObject(isOnFirstNode)) },
+			func(d *handler.Declaration) error {
+				_, err := d.CallIndex(ctx, handler.NewIndexed(subject, nil, handler.Attempt{}))
+				return err
+			},
+		},
+		"review": {
+			func(r *Registry) { r.OnValidate(pods, admitFn, WhenObject(isOnFirstNode)) },
+			func(d *handler.Declaration) error {
+				return d.CallAdmission(ctx, handler.NewAdmission(subject, d, &handler.Review{New: podOn(1)}))
+			},
+		},
+	}
+	for name, test := range errs {
+		t.Run(name, func(t *testing.T) {
+			r := NewRegistry()
+			test.declare(r)
+			err := test.call(only(t, r))
+			if err == nil || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
+				t.Errorf("got %v", err)
+			}
+			if got, want := handler.IsPermanent(err), name == "change" || name == "review"; got != want {
+				t.Errorf("the error is permanent: %v, want %v", got, want)
+			}
+			if rejection := (*AdmissionError)(nil); name == "review" && (!errors.As(err, &rejection) || rejection.Code != 422) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// What is reviewed with the subresource "exec" is no pod.
+func TestWhenObjectDoesNotDecodeOtherKinds(t *testing.T) {
+	r, called := NewRegistry(), false
+	r.OnValidate(Resource("pods"), func(context.Context, *Admission) error { called = true; return nil },
+		ID("fn"), WhenObject(func(*corev1.Pod) bool { t.Error("the predicate was asked"); return false }))
+	d := only(t, r)
+	body := object.NewBody(fields{"apiVersion": "v1", "kind": "PodExecOptions", "container": "main"})
+	review := seen(body)
+	if !d.InScope(review) {
+		t.Error("the review is not in scope")
+	}
+	if err := d.CallAdmission(t.Context(), handler.NewAdmission(review.CallContext, d, review.Review)); err != nil || !called {
+		t.Errorf("got %v, called: %v", err, called)
+	}
+}
+
+func TestMistakesInWhenObject(t *testing.T) {
+	pods := Resource("pods")
+	for name, test := range map[string]struct {
+		declare func(*Registry)
+		want    string
+	}{
+		"no predicate": {
+			func(r *Registry) { r.OnCreate(pods, createFn, WhenObject[*corev1.Pod](nil)) }, "WhenObject has no function",
+		},
+		"no type": {
+			func(r *Registry) { r.OnCreate(pods, createFn, WhenObject(func(client.Object) bool { return true })) },
+			"WhenObject needs a pointer to a Go type, such as *corev1.Pod",
+		},
+		"another type": {
+			func(r *Registry) {
+				For[*corev1.Node](r).OnCreate(func(context.Context, *ChangeOf[*corev1.Node]) error { return nil }, ID("fn"), WhenObject(isOnFirstNode))
+			},
+			"WhenObject is for objects of the type *v1.Pod, but the handler is for *v1.Node",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewRegistry()
+			test.declare(r)
+			_, err := r.handlers.Handlers(clientgoscheme.Scheme)
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "typed_filter_test.go:") {
+				t.Errorf("got %v, want %q and the place", err, test.want)
+			}
+		})
+	}
+}

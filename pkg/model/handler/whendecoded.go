@@ -1,0 +1,94 @@
+package handler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// DecodingPredicate is a Predicate that decodes the object. Its error says why the object
+// does not fit the Go type.
+type DecodingPredicate func(Arguments) (bool, error)
+
+// WhenDecoded is When with a predicate that decodes the object. The sample is a pointer of
+// the type that it decodes into. An object that does not fit that type counts as a match,
+// and fails the handler without a call, as it fails handlers of the type: a filter must
+// not hide a broken object from the handler that is responsible for it.
+func WhenDecoded(sample runtime.Object, predicate DecodingPredicate) ObjectOption {
+	return func(d *Declaration) {
+		switch {
+		case sample == nil:
+			d.addProblem(errors.New("WhenObject needs a pointer to a Go type, such as *corev1.Pod"))
+		case predicate == nil:
+			d.addProblem(errors.New("WhenObject has no function"))
+		case d.Object != nil && reflect.TypeOf(d.Object) != reflect.TypeOf(sample):
+			d.addProblem(fmt.Errorf("WhenObject is for objects of the type %T, but the handler is for %T", sample, d.Object))
+		default:
+			d.decoding = append(d.decoding, predicate)
+		}
+	}
+}
+
+// decodingPredicates are those of one handler.
+type decodingPredicates []DecodingPredicate
+
+// agree reports whether all of them agree, or do not because they cannot decode the object.
+func (p decodingPredicates) agree(args func() Arguments) bool {
+	for _, when := range p {
+		if agreed, err := when(args()); err == nil && !agreed {
+			return false
+		}
+	}
+	return true
+}
+
+// guard makes the handler fail for objects that they cannot decode.
+func (p decodingPredicates) guard(d *Declaration) {
+	if len(p) == 0 {
+		return
+	}
+	d.onChange = guarded(p, d.onChange, func(err error) error { return Permanent(err) })
+	d.onEvent = guarded(p, d.onEvent, asIs)
+	d.onDaemon = guarded(p, d.onDaemon, asIs)
+	d.onTimer = guarded(p, d.onTimer, asIs)
+	d.onAdmission = guarded(p, d.onAdmission, func(err error) error {
+		return Reject(err.Error(), http.StatusUnprocessableEntity)
+	})
+	if index := d.onIndex; index != nil {
+		d.onIndex = func(ctx context.Context, i *Indexed) (any, error) {
+			if err := p.misfit(i); err != nil {
+				return nil, err
+			}
+			return index(ctx, i)
+		}
+	}
+}
+
+// guarded returns the function with a check before it, whose error is converted.
+func guarded[A Arguments, F ~func(context.Context, A) error](p decodingPredicates, fn F, convert func(error) error) F {
+	if fn == nil {
+		return nil
+	}
+	return func(ctx context.Context, a A) error {
+		if err := p.misfit(a); err != nil {
+			return convert(err)
+		}
+		return fn(ctx, a)
+	}
+}
+
+func asIs(err error) error { return err }
+
+// misfit returns why the object cannot be decoded; nil if it can.
+func (p decodingPredicates) misfit(a Arguments) error {
+	for _, when := range p {
+		if _, err := when(a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
