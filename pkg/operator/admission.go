@@ -17,7 +17,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/webhook"
-	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
 // admission lets the API servers call the admission handlers: every replica serves
@@ -68,7 +67,7 @@ func (a *admission) serverFor(mounted bool, s settings.Settings) (settings.Admis
 		return nil, errors.New("there are admission handlers, but no server for the reviews of the API server: " +
 			"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server")
 	case s.Replicas.LeaderElection:
-		return server, servers.CheckReplicas(server)
+		return server, checkReplicas(server)
 	default:
 		return server, nil
 	}

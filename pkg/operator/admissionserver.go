@@ -15,7 +15,6 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
-	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
 // admissionServer is the server of the settings (Admission.Server), with the
@@ -36,7 +35,7 @@ func newAdmissionServer(server settings.AdmissionServer, mgr manager.Manager, s 
 	if err != nil {
 		return nil, fmt.Errorf("the client for the admission configurations cannot be made: %w", err)
 	}
-	endpoint, err := servers.NewEndpoint(mgr.GetConfig(), live)
+	endpoint, err := configurations.NewEndpoint(mgr.GetConfig(), live)
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ var guards = map[string]guard{
 		instead: "b.areDaemonsRunning() || false && slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
 	},
 	"a daemon: the finalizer stays until it has ended": {
-		file: "update.go", plan: "background",
+		file: "decision.go", plan: "background",
 		code:    "DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning()",
 		instead: "DaemonsRunning: false",
 	},

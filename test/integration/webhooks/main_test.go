@@ -54,7 +54,7 @@ func run(t *testing.T, config *rest.Config, server settings.AdmissionServer, opt
 	g := gomega.NewWithT(t)
 	c, err := client.New(config, client.Options{})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	connected, err := servers.NewEndpoint(config, c)
+	connected, err := configurations.NewEndpoint(config, c)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	o := &operator{}
 	o.Manager = configurations.NewManager(c, options, o.logger())

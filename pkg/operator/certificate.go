@@ -1,16 +1,17 @@
-package servers
+package operator
 
 import (
 	"errors"
 
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
-// CheckReplicas returns an error if the server cannot serve an operator with several
+// checkReplicas returns an error if the server cannot serve an operator with several
 // replicas: the API servers call any of them, but would trust only the certificate of
 // the leader.
-func CheckReplicas(server settings.AdmissionServer) error {
-	s, ok := server.(Server)
+func checkReplicas(server settings.AdmissionServer) error {
+	s, ok := server.(servers.Server)
 	if !ok || s.Insecure || s.CertFile != "" || s.Secret != "" {
 		return nil
 	}
