@@ -22,7 +22,7 @@ var rooms = map[string]string{
 	"watching":   "internal/watch orchestrate follow leave depart served stream warn watch gate",
 	"failover":   "catchup failover",
 	"state":      "memory memo objectstate",
-	"pass":       "pass target observe record deliver attend held execute mention objectref eventhandler detect update outcome backgroundsync condition",
+	"pass":       "pass target observe record deliver attend held execute mention objectref eventhandler detect update decision outcome backgroundsync condition",
 	"reporting":  "internal/report report",
 	"cycle":      "internal/record cycle first",
 	"background": "background",
