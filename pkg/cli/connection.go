@@ -19,29 +19,29 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// connectTimeout is enough for a cluster on another continent that is busy.
+// connectTimeout is long enough for a busy cluster on another continent.
 const connectTimeout = 15 * time.Second
 
-// connection holds the flags that select the cluster: those of kubectl.
+// connection holds the flags that select the cluster, which are those of kubectl.
 type connection struct {
-	kubeconfig string // the file; empty: as kubectl finds it
+	kubeconfig string // the path; empty: the default of kubectl
 	overrides  clientcmd.ConfigOverrides
 	given      []string // the flags with a value, such as --context
 }
 
 func (c *connection) define(set *pflag.FlagSet) {
-	set.StringVar(&c.kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default: as kubectl does, or the pod's service account)")
+	set.StringVar(&c.kubeconfig, "kubeconfig", "", "the kubeconfig `file` (default: the same as for kubectl, or the service account of the pod)")
 	flags := clientcmd.RecommendedConfigOverrideFlags("")
-	flags.CurrentContext.Description = "the `context` of the kubeconfig to use (default: its current one)"
-	// The namespace of an operator is its scope, and does not belong to the connection. Secrets
-	// do not belong on a command line. A timeout of requests would end the watches.
+	flags.CurrentContext.Description = "the `context` of the kubeconfig (default: the current context)"
+	// --namespace is the scope of the operator instead. Secrets must not be on a command line.
+	// A request timeout would end the watches.
 	flags.ContextOverrideFlags.Namespace = clientcmd.FlagInfo{}
 	flags.AuthOverrideFlags.Token, flags.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
 	flags.AuthOverrideFlags.Username, flags.Timeout = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
 	clientcmd.BindOverrideFlags(&c.overrides, set, flags)
 }
 
-// complete finds the flags that have a value.
+// complete records which flags have a value.
 func (c *connection) complete(set *pflag.FlagSet) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(connection).define(own)
@@ -52,9 +52,9 @@ func (c *connection) complete(set *pflag.FlagSet) {
 	})
 }
 
-// Connect finds the cluster as kubectl does, or by the service account of the pod
-// where there is no kubeconfig, and asks for its version. The error says what keeps
-// them apart. An operator that knows its cluster otherwise need not call it.
+// Connect finds the cluster as kubectl does, or by the service account of the pod if there
+// is no kubeconfig, and requests its version. The error explains why the cluster cannot be
+// reached. Operators with another connection do not need it.
 func (in Invocation) Connect(ctx context.Context) (*rest.Config, error) {
 	return in.connection.connect(ctx)
 }
@@ -71,15 +71,15 @@ func (c connection) connect(ctx context.Context) (*rest.Config, error) {
 // --kubeconfig.
 func (in Invocation) ConnectionFlags() []string { return in.connection.given }
 
-// clientConfig is how kubectl finds the cluster.
+// clientConfig finds the cluster as kubectl does.
 func (c connection) clientConfig() clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &c.overrides)
 }
 
-// setLeaseNamespace puts the lease into the namespace of the kubeconfig, or of the pod, unless it
-// has one. What is wrong with the kubeconfig is told by whoever connects.
+// setLeaseNamespace sets the namespace of the lease to that of the kubeconfig or of the pod,
+// unless it is set. It ignores errors in the kubeconfig, which connect reports.
 func (c connection) setLeaseNamespace(r *settings.Replicas) {
 	if r.LeaseNamespace != "" {
 		return
@@ -89,7 +89,7 @@ func (c connection) setLeaseNamespace(r *settings.Replicas) {
 	}
 }
 
-// restConfig finds the cluster without talking to it.
+// restConfig returns the configuration of the cluster, without connecting to it.
 func (c connection) restConfig() (*rest.Config, error) {
 	config, err := c.clientConfig().ClientConfig()
 	switch {
@@ -103,16 +103,16 @@ func (c connection) restConfig() (*rest.Config, error) {
 	}
 }
 
-// impersonate applies --as in a pod, where client-go ignores it: the operator must not act
-// with other permissions than it was asked to.
+// impersonate applies --as in a pod, where client-go ignores it: the operator must not use
+// other permissions than requested.
 func (c connection) impersonate(config *rest.Config) {
 	if user := c.overrides.AuthInfo; config.Impersonate.UserName == "" {
 		config.Impersonate.UserName, config.Impersonate.UID, config.Impersonate.Groups = user.Impersonate, user.ImpersonateUID, user.ImpersonateGroups
 	}
 }
 
-// checkReachable tells what keeps us from talking to the cluster. One that does not tell its
-// version is reached all the same.
+// checkReachable returns why the cluster cannot be reached. A cluster that forbids the
+// request for its version is reachable.
 func checkReachable(ctx context.Context, config *rest.Config) error {
 	short := rest.CopyConfig(config)
 	short.Timeout = connectTimeout
@@ -125,14 +125,14 @@ func checkReachable(ctx context.Context, config *rest.Config) error {
 	case err == nil, apierrors.IsForbidden(err):
 		return nil
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("the cluster at %s does not accept the credentials: log in again, or correct the kubeconfig (%s)", config.Host, apierrors.ReasonForError(err))
+		return fmt.Errorf("the cluster at %s rejects the credentials: log in again, or correct the kubeconfig (%s)", config.Host, apierrors.ReasonForError(err))
 	default:
 		return describeUnreachable(config.Host, err)
 	}
 }
 
-// describeUnreachable explains the failure of a request. The address and the method of the
-// request, which these errors have, are left out.
+// describeUnreachable explains why a request failed. It omits the address and the method of
+// the request, which these errors contain.
 func describeUnreachable(host string, err error) error {
 	var timeout net.Error
 	var name *net.DNSError
@@ -141,13 +141,13 @@ func describeUnreachable(host string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("the cluster at %s cannot be reached, nothing listens there: is it running, and is this the right kubeconfig? (%w)", host, syscall.ECONNREFUSED)
+		return fmt.Errorf("the cluster at %s cannot be reached because nothing listens at that address: is the cluster running, and is this the right kubeconfig? (%w)", host, syscall.ECONNREFUSED)
 	case errors.As(err, &name) && name.IsNotFound:
-		return fmt.Errorf("the cluster at %s cannot be reached, there is no host of this name: is this the right kubeconfig? (%w)", host, name)
+		return fmt.Errorf("the cluster at %s cannot be reached because the host does not exist: is this the right kubeconfig? (%w)", host, name)
 	case errors.As(err, &certificate):
-		return fmt.Errorf("the cluster at %s cannot be trusted: is its certificate authority in the kubeconfig? (%w)", host, certificate.Err)
+		return fmt.Errorf("the certificate of the cluster at %s cannot be verified: does the kubeconfig have its certificate authority? (%w)", host, certificate.Err)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return fmt.Errorf("the cluster at %s does not answer within %s: is there a way from here to there? (%w)", host, connectTimeout, err)
+		return fmt.Errorf("the cluster at %s does not respond within %s: does the network allow the connection? (%w)", host, connectTimeout, err)
 	default:
 		return fmt.Errorf("the cluster at %s cannot be reached: %w", host, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-func TestConfig(t *testing.T) {
+func TestRestConfig(t *testing.T) {
 	hideCluster(t)
 	path := writeKubeconfig(t, "https://here.example.com")
 	tests := map[string]struct {
@@ -39,15 +39,15 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-func TestNoConfig(t *testing.T) {
+func TestConnectWithoutACluster(t *testing.T) {
 	hideCluster(t)
 	tests := map[string]struct {
 		connection connection
 		want       string
 	}{
-		"nothing anywhere":         {connection{}, "set KUBECONFIG or use --kubeconfig: invalid configuration: no configuration has been provided"},
-		"a file that is not there": {connection{kubeconfig: "/nonsense"}, "/nonsense"},
-		"a context that is none":   {connection{kubeconfig: writeKubeconfig(t, "https://a"), overrides: clientcmd.ConfigOverrides{CurrentContext: "other"}}, `context "other" does not exist`},
+		"no kubeconfig":      {connection{}, "set KUBECONFIG or use --kubeconfig: invalid configuration: no configuration has been provided"},
+		"a missing file":     {connection{kubeconfig: "/nonsense"}, "/nonsense"},
+		"an unknown context": {connection{kubeconfig: writeKubeconfig(t, "https://a"), overrides: clientcmd.ConfigOverrides{CurrentContext: "other"}}, `context "other" does not exist`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestNoConfig(t *testing.T) {
 	}
 }
 
-// startServer is a server that answers everything with a code.
+// startServer starts a server that responds to every request with a status code.
 func startServer(t *testing.T, code int, start func(http.Handler) *httptest.Server) string {
 	t.Helper()
 	server := start(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -72,7 +72,7 @@ func startServer(t *testing.T, code int, start func(http.Handler) *httptest.Serv
 	return server.URL
 }
 
-// closedPort is an address where nothing listens.
+// closedPort returns an address on which nothing listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -83,18 +83,18 @@ func closedPort(t *testing.T) string {
 	return "https://" + listener.Addr().String()
 }
 
-func TestReaching(t *testing.T) {
+func TestCheckReachable(t *testing.T) {
 	tests := map[string]struct {
 		host string
-		want string // empty: it is reached
+		want string // empty: the cluster is reachable
 	}{
-		"a cluster":                      {startServer(t, http.StatusOK, httptest.NewServer), ""},
-		"one that does not tell":         {startServer(t, http.StatusForbidden, httptest.NewServer), ""},
-		"one that does not know us":      {startServer(t, http.StatusUnauthorized, httptest.NewServer), "does not accept the credentials: log in again"},
-		"one that is down":               {closedPort(t), "cannot be reached, nothing listens there: is it running, and is this the right kubeconfig? (connection refused)"},
-		"one that nobody has vouched of": {startServer(t, http.StatusOK, httptest.NewTLSServer), "cannot be trusted: is its certificate authority in the kubeconfig? (x509: "},
-		"one of no known name":           {"https://nowhere.invalid", "cannot be reached, there is no host of this name"},
-		"one that is broken":             {startServer(t, http.StatusBadGateway, httptest.NewServer), "cannot be reached: "},
+		"a cluster":                              {startServer(t, http.StatusOK, httptest.NewServer), ""},
+		"a cluster that forbids the request":     {startServer(t, http.StatusForbidden, httptest.NewServer), ""},
+		"a cluster that rejects the credentials": {startServer(t, http.StatusUnauthorized, httptest.NewServer), "rejects the credentials: log in again"},
+		"a cluster that is down":                 {closedPort(t), "cannot be reached because nothing listens at that address: is the cluster running, and is this the right kubeconfig? (connection refused)"},
+		"a cluster with an unknown authority":    {startServer(t, http.StatusOK, httptest.NewTLSServer), "cannot be verified: does the kubeconfig have its certificate authority? (x509: "},
+		"a host that does not exist":             {"https://nowhere.invalid", "cannot be reached because the host does not exist"},
+		"a broken server":                        {startServer(t, http.StatusBadGateway, httptest.NewServer), "cannot be reached: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

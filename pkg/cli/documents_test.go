@@ -11,10 +11,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagRow is what the documents say of a flag, besides its meaning.
+// flagRow matches a row about a flag in a document, without its meaning.
 var flagRow = regexp.MustCompile("(?m)^\\| `--([a-z-]+)`(?:, `-(.)`)? \\| `(\\w+)` \\| .")
 
-func TestTheDocumentsHaveAllFlags(t *testing.T) {
+func TestTheDocumentationListsAllFlags(t *testing.T) {
 	text, err := os.ReadFile("../../docs/command-line.md")
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestTheDocumentsHaveAllFlags(t *testing.T) {
 			defined = append(defined, flag.Name+" "+flag.Shorthand+" "+environmentVariable(flag))
 		})
 		if !slices.Equal(documented, defined) {
-			t.Errorf("%s: docs/command-line.md has\n%q, there are\n%q", title, documented, defined)
+			t.Errorf("%s: docs/command-line.md has\n%q, but the command has\n%q", title, documented, defined)
 		}
 	}
 }

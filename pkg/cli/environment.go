@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// environment looks a variable up; an empty one is as good as none.
+// environment returns the value of a variable. An empty variable counts as unset.
 func environment(name string) string { return os.Getenv(name) }
 
-// environmentVariable is the name of the variable of a flag: KOPF_LOG_FORMAT.
+// environmentVariable returns the environment variable of a flag, such as KOPF_LOG_FORMAT.
 func environmentVariable(flag *pflag.Flag) string {
 	if flag.Name == "help" {
 		return ""
@@ -19,9 +19,9 @@ func environmentVariable(flag *pflag.Flag) string {
 	return "KOPF_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 }
 
-// applyEnvironment takes from the environment what the command line does not say, and
-// finds what makes no sense then. A flag of the command line silences the variables
-// that exclude it too.
+// applyEnvironment sets flags from the environment that are not on the command line, and
+// checks the result. A flag on the command line also disables the variables that it
+// excludes.
 func applyEnvironment(set *pflag.FlagSet, lookup func(string) string) error {
 	silent := map[string]bool{}
 	set.Visit(func(flag *pflag.Flag) {
@@ -51,16 +51,16 @@ func applyEnvironment(set *pflag.FlagSet, lookup func(string) string) error {
 	return validateFlags(set)
 }
 
-// valueError is why a value was refused, without the repetition of flag and value.
+// valueError returns why a value is invalid, without repeating the flag and the value.
 func valueError(flag *pflag.Flag, err error) string {
 	switch flag.Value.Type() {
 	case "bool":
-		return "it is neither true nor false"
+		return "expected true or false"
 	case "int":
-		return "it is no whole number"
+		return "expected an integer"
 	case "duration":
 		if _, ours := flag.Value.(*lifetimeFlag); !ours {
-			return "it is no time with a unit, such as 30s or 5m"
+			return "expected a duration with a unit, such as 30s or 5m"
 		}
 	}
 	var refused *pflag.InvalidValueError
@@ -70,7 +70,7 @@ func valueError(flag *pflag.Flag, err error) string {
 	return err.Error()
 }
 
-// flagError is a mistake that was found while the command line was read.
+// flagError returns the usage error for an error of the flag parser.
 func flagError(err error) error {
 	var refused *pflag.InvalidValueError
 	if errors.As(err, &refused) {

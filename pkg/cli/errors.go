@@ -9,18 +9,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/login"
 )
 
-// withAdvice adds what to do about an error, where that is known. The connection to
-// the cluster explains its own errors: what looks like one of them can be about
-// something else that a handler has called.
+// withAdvice adds a remedy to known errors. It adds none for connection errors, which
+// connect explains: here, they can be about another server that a handler has called.
 func withAdvice(err error) error {
 	var vault *login.Error
 	switch {
-	case errors.As(err, &vault): // says what the login handlers have to do with it
+	case errors.As(err, &vault): // explains what the login handlers did
 		return err
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%w; the credentials are not accepted: log in again, or correct the kubeconfig", err)
+		return fmt.Errorf("%w; the API server rejects the credentials: log in again, or correct the kubeconfig", err)
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%w; a role must allow it to this user", err)
+		return fmt.Errorf("%w; grant the permission to this user in a role", err)
 	default:
 		return err
 	}

@@ -6,8 +6,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// flags are those of an operator. Where a flag is a setting, it is defined on the
-// setting itself.
+// flags holds the flags of an operator. Flags for settings write to the settings directly.
 type flags struct {
 	settings   settings.Settings
 	scope      scope
@@ -18,47 +17,47 @@ type flags struct {
 
 func newFlags() *flags { return &flags{settings: settings.Default()} }
 
-// define declares the flags, in the order of the help.
+// define defines the flags in the order of the help.
 func (f *flags) define(set *pflag.FlagSet) {
 	set.SortFlags = false
-	defineGroup(set, "Which objects", f.scope.define)
-	defineGroup(set, "Beside other operators", f.definePeering)
-	defineGroup(set, "In several replicas", f.defineReplicas)
+	defineGroup(set, "Scope", f.scope.define)
+	defineGroup(set, "Peering", f.definePeering)
+	defineGroup(set, "Replicas", f.defineReplicas)
 	defineGroup(set, "Health and metrics", f.defineServing)
-	defineGroup(set, "Work", f.defineWork)
-	defineGroup(set, "Log", f.logging.define)
+	defineGroup(set, "Execution", f.defineWork)
+	defineGroup(set, "Logging", f.logging.define)
 	defineGroup(set, "Connection", f.connection.define)
 }
 
 func (f *flags) definePeering(set *pflag.FlagSet) {
 	p := &f.settings.Peering
-	set.StringVar(&p.Name, "peering", p.Name, "the `name` of the peering object; if it is given, the operator pauses as long as there is none")
-	set.IntVarP(&p.Priority, "priority", "p", p.Priority, "the priority among the operators of the peering: all but the highest one pause")
-	set.BoolVar(&f.dev, "dev", false, "be active instead of a deployed operator: the priority 666")
-	set.BoolVar(&p.Standalone, "standalone", p.Standalone, "be active whatever other operators do")
+	set.StringVar(&p.Name, "peering", p.Name, "the `name` of the peering object; if you set it, the operator pauses while the object does not exist")
+	set.IntVarP(&p.Priority, "priority", "p", p.Priority, "the priority among the operators of the peering; the operator with the highest priority is active")
+	set.BoolVar(&f.dev, "dev", false, "pause a deployed operator: sets the priority 666")
+	set.BoolVar(&p.Standalone, "standalone", p.Standalone, "ignore other operators")
 }
 
 func (f *flags) defineReplicas(set *pflag.FlagSet) {
 	r := &f.settings.Replicas
-	set.BoolVar(&r.LeaderElection, "leader-elect", r.LeaderElection, "elect one of several replicas, which works while the others stand by")
-	set.StringVar(&r.LeaseName, "lease-name", r.LeaseName, "the `name` of the lease by which they agree")
-	set.StringVar(&r.LeaseNamespace, "lease-namespace", r.LeaseNamespace, "the `namespace` of the lease (default: that of the pod or of the kubeconfig)")
+	set.BoolVar(&r.LeaderElection, "leader-elect", r.LeaderElection, "elect a leader among the replicas; the others stand by")
+	set.StringVar(&r.LeaseName, "lease-name", r.LeaseName, "the `name` of the lease that the leader holds")
+	set.StringVar(&r.LeaseNamespace, "lease-namespace", r.LeaseNamespace, "the `namespace` of the lease (default: the namespace of the pod or of the kubeconfig)")
 }
 
 func (f *flags) defineServing(set *pflag.FlagSet) {
-	set.Var(&livenessFlag{health: &f.settings.Health}, "liveness", "where to serve the probes, such as http://0.0.0.0:8080/healthz or 0.0.0.0:8080 (default: nowhere)")
-	set.Var((*listenAddress)(&f.settings.Metrics.Address), "metrics", "where to serve metrics for Prometheus, such as 0.0.0.0:9090 (default: nowhere)")
-	set.BoolVar(&f.settings.Metrics.Secure, "metrics-secure", false, "serve the metrics by HTTPS, and only to whom the cluster allows it")
+	set.Var(&livenessFlag{health: &f.settings.Health}, "liveness", "serve health probes, for example at http://0.0.0.0:8080/healthz or 0.0.0.0:8080")
+	set.Var((*listenAddress)(&f.settings.Metrics.Address), "metrics", "serve metrics for Prometheus, for example at 0.0.0.0:9090")
+	set.BoolVar(&f.settings.Metrics.Secure, "metrics-secure", false, "serve metrics over HTTPS, and only to clients that the cluster authorizes")
 }
 
 func (f *flags) defineWork(set *pflag.FlagSet) {
 	e := &f.settings.Execution
-	set.IntVar(&e.Workers, "workers", e.Workers, "how many objects are handled at the same time")
-	set.DurationVar(&e.GracePeriod, "grace-period", e.GracePeriod, "how long running handlers may go on when the operator stops")
+	set.IntVar(&e.Workers, "workers", e.Workers, "the maximum number of objects handled at the same time")
+	set.DurationVar(&e.GracePeriod, "grace-period", e.GracePeriod, "how long running handlers may continue when the operator stops")
 }
 
-// complete makes settings of the parsed flags and of the environment, and finds the
-// mistakes in them.
+// complete applies the environment, completes the settings, and returns the mistakes in
+// them.
 func (f *flags) complete(set *pflag.FlagSet, lookup func(string) string) error {
 	if err := applyEnvironment(set, lookup); err != nil {
 		return err

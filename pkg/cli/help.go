@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth of the help, in characters.
+// helpWidth is the width of the help, in characters.
 const helpWidth = 100
 
-// prepareCommand makes a command, and those below, look and fail as ours do. It is to know
-// already where to write.
+// prepareCommand sets the help and the errors of a command and its subcommands. The
+// outputs of the command must be set before.
 func prepareCommand(command *cobra.Command) {
 	command.SilenceErrors, command.SilenceUsage = true, true
 	command.SetUsageFunc(writeUsage)
@@ -40,8 +40,8 @@ func defineGroup(set *pflag.FlagSet, title string, define func(*pflag.FlagSet)) 
 	})
 }
 
-// writeUsage writes how a command is called, what is below it, and its flags by groups,
-// each with its variable of the environment.
+// writeUsage writes the usage of a command, its subcommands, and its flags by groups, each
+// with its environment variable.
 func writeUsage(command *cobra.Command) error {
 	out := command.OutOrStderr()
 	text := "Usage:\n  " + command.UseLine() + "\n"
@@ -84,12 +84,12 @@ func formatFlagGroups(set *pflag.FlagSet) string {
 		fmt.Fprintf(&b, "\n%s:\n%s", group.Name(), group.FlagUsagesWrapped(helpWidth))
 	}
 	if len(groups) > 1 {
-		b.WriteString("\nThe variable of the environment that is named with a flag does the same; the flag wins.\n")
+		b.WriteString("\nYou can set each flag by the environment variable in brackets. Flags take precedence.\n")
 	}
 	return b.String()
 }
 
-// withVariableInUsage is the flag with its variable in the help.
+// withVariableInUsage returns the flag with its environment variable in the help.
 func withVariableInUsage(flag *pflag.Flag) *pflag.Flag {
 	shown := *flag
 	if name := environmentVariable(flag); name != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelp compares every help with a file, where it can be read. With
-// KOPF_UPDATE_GOLDEN set, it writes the files.
+// TestHelp compares the help of every command with a file. If KOPF_UPDATE_GOLDEN is set, it
+// writes the files.
 func TestHelp(t *testing.T) {
 	tests := map[string]struct {
 		command   func() *cobra.Command
@@ -52,7 +52,7 @@ func compareGolden(t *testing.T, path, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs, run the test with KOPF_UPDATE_GOLDEN=1 if that is right; got\n%s", path, got)
+		t.Errorf("%s differs; if that is intended, run the test with KOPF_UPDATE_GOLDEN=1; got\n%s", path, got)
 	}
 	for line := range strings.Lines(got) {
 		if len(line) > helpWidth+1 || strings.TrimRight(line, " \n") != strings.TrimRight(line, "\n") {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// result is what has come of a command.
+// result is the result of a command.
 type result struct {
 	code     int
 	out, log string
@@ -20,7 +20,7 @@ type result struct {
 // run executes a command with arguments.
 func run(t *testing.T, command *cobra.Command, arguments ...string) result {
 	t.Helper()
-	t.Cleanup(func() { // of the loggers of the libraries
+	t.Cleanup(func() { // resets the loggers of the libraries
 		klog.ClearLogger()
 		var verbosity klog.Level
 		_ = verbosity.Set("0")
@@ -31,7 +31,7 @@ func run(t *testing.T, command *cobra.Command, arguments ...string) result {
 	return result{code, out.String(), log.String()}
 }
 
-// runOperator calls an operator that does nothing but to note what it is to do.
+// runOperator runs the command of an operator that only records its invocation.
 func runOperator(t *testing.T, arguments ...string) (Invocation, result) {
 	t.Helper()
 	var invocation Invocation
@@ -43,7 +43,7 @@ func runOperator(t *testing.T, arguments ...string) (Invocation, result) {
 	return invocation, r
 }
 
-// writeKubeconfig writes one with two contexts, of which "this" is the current one.
+// writeKubeconfig writes a kubeconfig with two contexts. The current one is "this".
 func writeKubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
@@ -66,7 +66,7 @@ contexts:
 	return path
 }
 
-// hideCluster makes sure that no cluster of the machine is found.
+// hideCluster hides any cluster that the machine is configured for.
 func hideCluster(t *testing.T) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))

@@ -7,29 +7,29 @@ import (
 	"testing"
 )
 
-func TestRefusedCommands(t *testing.T) {
+func TestInvalidCommands(t *testing.T) {
 	hideCluster(t)
 	tests := map[string]struct {
 		arguments string
 		code      int
 		want      string
 	}{
-		"a command that is none":   {"nonsense", ExitUsage, "kopf: unknown command \"nonsense\"\nTry kopf --help.\n"},
-		"a slip of the pen":        {"frezze", ExitUsage, "kopf: unknown command \"frezze\": is it freeze?\n"},
-		"a freeze for ever":        {"freeze", ExitUsage, "kopf: --lifetime is missing: how long are the operators to pause, such as 10m?\nTry kopf freeze --help.\n"},
-		"a freeze for a moment":    {"freeze -t 0", ExitUsage, `kopf: --lifetime="0": it is no time of at least a second, such as 60 or 10m`},
-		"a freeze of nobody":       {"freeze -t 1h --id=", ExitUsage, "--id is empty"},
-		"a freeze of patterns":     {"freeze -t 1h -n team-*", ExitUsage, `--namespace is "team-*": a pattern has no peering object of its own, give names`},
-		"a freeze of one and all":  {"freeze -t 1h -n one -A", ExitUsage, "--all-namespaces and --namespace exclude each other"},
-		"a freeze of something":    {"freeze 10m", ExitUsage, `unexpected argument "10m"`},
-		"a freeze of no cluster":   {"freeze -t 60", ExitError, "kopf: no cluster to connect to: set KUBECONFIG or use --kubeconfig"},
-		"a resume of no cluster":   {"resume", ExitError, "kopf: no cluster to connect to"},
-		"a resume with a lifetime": {"resume -t 1h", ExitUsage, "unknown shorthand flag: 't' in -t"},
-		"nothing to run":           {"run --dev", ExitUsage, "kopf: no package is given: kopf run ./handlers\nTry kopf run --help.\n"},
-		"nothing but flags to run": {"run -- ./handlers", ExitUsage, "no package is given"},
-		"a run with a wrong flag":  {"run ./handlers --dev -p 1", ExitUsage, "--dev is a priority of its own"},
-		"a version of something":   {"version 5", ExitUsage, `unexpected argument "5"`},
-		"completion of no shell":   {"completion cmd", ExitUsage, `unknown command "cmd"`},
+		"an unknown command":                    {"nonsense", ExitUsage, "kopf: unknown command \"nonsense\"\nTry kopf --help.\n"},
+		"a misspelled command":                  {"frezze", ExitUsage, "kopf: unknown command \"frezze\": did you mean freeze?\n"},
+		"a freeze without a lifetime":           {"freeze", ExitUsage, "kopf: --lifetime is missing: set how long the operators pause, for example 10m\nTry kopf freeze --help.\n"},
+		"a freeze with a zero lifetime":         {"freeze -t 0", ExitUsage, `kopf: --lifetime="0": expected a duration of at least a second, such as 60 or 10m`},
+		"a freeze with an empty identity":       {"freeze -t 1h --id=", ExitUsage, "--id is empty"},
+		"a freeze of patterns":                  {"freeze -t 1h -n team-*", ExitUsage, `--namespace is "team-*": use names instead of patterns`},
+		"a freeze of one and of all namespaces": {"freeze -t 1h -n one -A", ExitUsage, "--all-namespaces and --namespace cannot be used together"},
+		"a freeze with an argument":             {"freeze 10m", ExitUsage, `unexpected argument "10m"`},
+		"a freeze without a cluster":            {"freeze -t 60", ExitError, "kopf: no cluster to connect to: set KUBECONFIG or use --kubeconfig"},
+		"a resume without a cluster":            {"resume", ExitError, "kopf: no cluster to connect to"},
+		"a resume with a lifetime":              {"resume -t 1h", ExitUsage, "unknown shorthand flag: 't' in -t"},
+		"a run without a package":               {"run --dev", ExitUsage, "kopf: no package is given: use kopf run ./handlers\nTry kopf run --help.\n"},
+		"a run with additional flags only":      {"run -- ./handlers", ExitUsage, "no package is given"},
+		"a run with exclusive flags":            {"run ./handlers --dev -p 1", ExitUsage, "--dev sets the priority"},
+		"a version with an argument":            {"version 5", ExitUsage, `unexpected argument "5"`},
+		"completion for an unknown shell":       {"completion cmd", ExitUsage, `unknown command "cmd"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-func TestTheFlagsOfARunAreThoseOfTheOperator(t *testing.T) {
+func TestRunPassesItsFlagsToTheOperator(t *testing.T) {
 	t.Setenv("KOPF_PRIORITY", "5")
 	run := newRunCommand()
 	if err := run.ParseFlags([]string{"./handlers", "-n", "a,b", "-n", "c", "--dev=false", "--liveness", ":8080", "--log-format=json", "-v"}); err != nil {

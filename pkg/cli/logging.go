@@ -15,11 +15,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli/logformat"
 )
 
-// requestVerbosity is the verbosity at which client-go logs its requests. From 8 on it
-// logs their bodies too, and with them Secrets.
+// requestVerbosity is the verbosity at which client-go logs its requests. From 8 on, it
+// also logs their bodies, which can be Secrets.
 const requestVerbosity = 6
 
-// logFlags say what is logged, and how.
+// logFlags holds the flags for the log.
 type logFlags struct {
 	quiet, verbose, debug bool
 	format                string
@@ -28,21 +28,21 @@ type logFlags struct {
 }
 
 func (f *logFlags) define(set *pflag.FlagSet) {
-	set.BoolVarP(&f.verbose, "verbose", "v", false, "log more: what the operator decides")
-	set.BoolVarP(&f.debug, "debug", "d", false, "log everything: the requests to the cluster too, but not what is in them")
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "also log the decisions of the operator")
+	set.BoolVarP(&f.debug, "debug", "d", false, "also log the requests to the cluster, without their content")
 	set.BoolVarP(&f.quiet, "quiet", "q", false, "log only errors")
-	set.StringVar(&f.format, "log-format", string(logformat.Full), "how lines look: full, plain (without time and level), or json")
-	set.BoolVar(&f.prefix, "log-prefix", false, "begin messages about an object with its name (default: true, but false with json)")
-	set.BoolVar(&f.noPrefix, "no-log-prefix", false, "do not begin them so")
-	set.StringVar(&f.referenceKey, "log-refkey", logformat.DefaultReferenceKey, "the `key` of the object in lines of json")
+	set.StringVar(&f.format, "log-format", string(logformat.Full), "the format of log lines: full, plain (without time and level), or json")
+	set.BoolVar(&f.prefix, "log-prefix", false, "prefix messages with the name of the object (default: true, but false for json)")
+	set.BoolVar(&f.noPrefix, "no-log-prefix", false, "do not prefix messages")
+	set.StringVar(&f.referenceKey, "log-refkey", logformat.DefaultReferenceKey, "the `key` of the object in json lines")
 }
 
-// complete decides what depends on what was said.
+// complete checks the format and sets the default of the prefix.
 func (f *logFlags) complete(set *pflag.FlagSet) error {
 	if !slices.Contains(logformat.Formats(), logformat.Format(f.format)) {
-		return usageErrorf("--log-format is %q: use full, plain or json", f.format)
+		return usageErrorf("--log-format is %q: use full, plain, or json", f.format)
 	}
-	if !set.Changed("log-prefix") { // lines of json have the object in another place
+	if !set.Changed("log-prefix") { // JSON lines have a separate field for the object
 		f.prefix = !f.noPrefix && logformat.Format(f.format) != logformat.JSON
 	}
 	return nil
@@ -61,7 +61,7 @@ func (f *logFlags) verbosity() int {
 	}
 }
 
-// newLogger writes lines as the flags say.
+// newLogger returns a logger that is configured by the flags.
 func (f *logFlags) newLogger(out io.Writer) logr.Logger {
 	return logformat.New(out, logformat.Options{
 		Format: logformat.Format(f.format), Verbosity: f.verbosity(), ReferenceKey: f.referenceKey,
@@ -70,18 +70,18 @@ func (f *logFlags) newLogger(out io.Writer) logr.Logger {
 	})
 }
 
-// supportsColor reports whether there is somebody to see colours, and to like them.
+// supportsColor reports whether the output is a terminal for which colors are not disabled.
 func supportsColor(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// installLogger makes the libraries log as the operator does.
+// installLogger sets the logger of client-go and controller-runtime.
 func (f *logFlags) installLogger(logger logr.Logger) {
 	log.SetLogger(logger)
 	klog.SetLogger(logger.WithName("client"))
 	if f.debug {
 		var verbosity klog.Level
-		_ = verbosity.Set(strconv.Itoa(requestVerbosity)) // of klog as a whole; a number is no error
+		_ = verbosity.Set(strconv.Itoa(requestVerbosity)) // for all of klog; a number is always valid
 	}
 }

@@ -16,14 +16,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
-func TestWhatIsLogged(t *testing.T) {
+func TestVerbosityFlags(t *testing.T) {
 	tests := map[string]struct{ arguments, want string }{
-		"plain":                 {"--log-format plain", "[a/b] info\n[a/b] error {\"error\": \"EOF\"}\n"},
-		"less":                  {"--log-format plain -q", "[a/b] error {\"error\": \"EOF\"}\n"},
-		"more":                  {"--log-format plain -v", "[a/b] decision\n[a/b] info\n[a/b] error {\"error\": \"EOF\"}\n"},
-		"all":                   {"--log-format plain -v -d", "[a/b] request\n[a/b] decision\n[a/b] info\n[a/b] error {\"error\": \"EOF\"}\n"},
-		"without prefixes":      {"--log-format plain -q --no-log-prefix", "error {\"object\": \"a/b\", \"error\": \"EOF\"}\n"},
-		"without them, in full": {"--log-format plain -q --log-prefix=false", "error {\"object\": \"a/b\", \"error\": \"EOF\"}\n"},
+		"plain":                            {"--log-format plain", "[a/b] info\n[a/b] error {\"error\": \"EOF\"}\n"},
+		"quiet":                            {"--log-format plain -q", "[a/b] error {\"error\": \"EOF\"}\n"},
+		"verbose":                          {"--log-format plain -v", "[a/b] decision\n[a/b] info\n[a/b] error {\"error\": \"EOF\"}\n"},
+		"debug":                            {"--log-format plain -v -d", "[a/b] request\n[a/b] decision\n[a/b] info\n[a/b] error {\"error\": \"EOF\"}\n"},
+		"without prefixes":                 {"--log-format plain -q --no-log-prefix", "error {\"object\": \"a/b\", \"error\": \"EOF\"}\n"},
+		"with a prefix flag that is false": {"--log-format plain -q --log-prefix=false", "error {\"object\": \"a/b\", \"error\": \"EOF\"}\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -48,10 +48,10 @@ func TestJSON(t *testing.T) {
 		arguments string
 		want      []string
 	}{
-		"as it is":        {"", []string{`"message":"here"`, `"object":{"name":"b","namespace":"a"}`}},
-		"with prefixes":   {"--log-prefix", []string{`"message":"[a/b] here"`, `"object":{`}},
-		"without them":    {"--no-log-prefix", []string{`"message":"here"`}},
-		"for a collector": {"--log-refkey k8s-obj", []string{`"k8s-obj":{"name":"b"`}},
+		"by default":       {"", []string{`"message":"here"`, `"object":{"name":"b","namespace":"a"}`}},
+		"with prefixes":    {"--log-prefix", []string{`"message":"[a/b] here"`, `"object":{`}},
+		"without prefixes": {"--no-log-prefix", []string{`"message":"here"`}},
+		"for a collector":  {"--log-refkey k8s-obj", []string{`"k8s-obj":{"name":"b"`}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,19 +68,18 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-func TestColoursAreForTerminals(t *testing.T) {
+func TestOnlyTerminalsGetColors(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
 	if supportsColor(file) || supportsColor(io.Discard) {
-		t.Error("a file would have colours")
+		t.Error("a file gets colors")
 	}
 }
 
-// Requests are logged when everything is to be, but never what is in them: that
-// may be a Secret.
+// With --debug, requests are logged without their content, which may be a Secret.
 func TestRequestsAreLoggedWithoutTheirContent(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -105,8 +104,8 @@ func TestRequestsAreLoggedWithoutTheirContent(t *testing.T) {
 	}
 }
 
-// createSecrets makes two requests: handlers have a logger in their context,
-// libraries have none.
+// createSecrets makes two requests: one with a logger in the context, as handlers do, and
+// one without, as libraries do.
 func createSecrets(ctx context.Context, in Invocation) error {
 	config, err := in.Connect(ctx)
 	if err != nil {

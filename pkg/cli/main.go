@@ -18,36 +18,37 @@ import (
 // The exit codes.
 const (
 	ExitOK    = 0
-	ExitError = 1 // it could not be started, or could not go on
-	ExitUsage = 2 // the command line was wrong, or a variable of the environment
+	ExitError = 1 // the operator could not start or could not continue
+	ExitUsage = 2 // the command line or an environment variable is invalid
 )
 
-// Main runs an operator as a program: with the program's arguments and environment,
-// until it is interrupted. The first signal stops it gracefully; another one, a second
-// or more later, ends it at once. The result is the exit code.
+// Main runs an operator as a program, with the arguments and the environment of the
+// process, until it is interrupted. The first signal stops the operator gracefully; another
+// one, a second or more later, ends the process at once. Main returns the exit code.
 func Main(run func(context.Context, Invocation) error) int {
 	return runProcess(newOperatorCommand(filepath.Base(os.Args[0]), run))
 }
 
-// KopfMain runs the command kopf. The result is the exit code.
+// KopfMain runs the command kopf and returns the exit code.
 func KopfMain() int { return runProcess(newKopfCommand()) }
 
-// repeatedSignalWindow is how long another signal is taken for the same one.
+// repeatedSignalWindow is the time in which a second signal counts as the same one.
 const repeatedSignalWindow = time.Second
 
-// runProcess runs a command as the process.
+// runProcess runs a command with the arguments of the process.
 func runProcess(command *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// Once the first signal has come, the next one has its usual effect. One that comes
-	// right behind is the same: some send it to a process and to its group.
+	// After the first signal, the next one has its default effect, which ends the process. A
+	// signal right after the first one is ignored: some tools send it to a process and to its
+	// group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(repeatedSignalWindow, stop) })
 	command.SetArgs(os.Args[1:])
 	return execute(ctx, command, os.Stdout, os.Stderr)
 }
 
-// execute runs a command: what was asked for goes to out, the log and all
-// complaints to log.
+// execute runs a command. It writes the requested output to out, and the log and all
+// errors to log.
 func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) int {
 	command.SetOut(out)
 	command.SetErr(log)
@@ -57,12 +58,12 @@ func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) in
 	var usage *usageError
 	var ended *exitError
 	switch {
-	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled): // interrupted before it has begun
+	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled): // interrupted before the operator started
 		return ExitOK
 	case errors.As(err, &logged):
 		logged.logger.Error(withAdvice(logged.error), "The operator has ended.")
 		return ExitError
-	case errors.As(err, &ended): // has told its own story
+	case errors.As(err, &ended): // the other process has reported its error
 		return ended.code
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(log, "%s: %v\nTry %s --help.\n", command.Name(), err, called.CommandPath())
@@ -79,18 +80,18 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// usageErrorf makes a usageError.
+// usageErrorf returns a usageError.
 func usageErrorf(format string, values ...any) error {
 	return &usageError{fmt.Errorf(format, values...)}
 }
 
-// exitError is the end of another process, whose exit code becomes that of this one.
+// exitError has the exit code of another process, which this process exits with, too.
 type exitError struct{ code int }
 
 func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// loggedError is the end of an operator whose log is read by machines: the most
-// important line must not be the only one that they cannot read.
+// loggedError is an error of an operator with a JSON log. It is logged, because log
+// collectors cannot read a plain last line.
 type loggedError struct {
 	error
 	logger logr.Logger

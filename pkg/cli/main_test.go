@@ -18,14 +18,14 @@ func TestExitCodes(t *testing.T) {
 		run       error
 		want      result
 	}{
-		"it ends well":         {nil, nil, result{ExitOK, "", ""}},
-		"it ends badly":        {nil, errors.New("the leader is lost"), result{ExitError, "", "operator: the leader is lost\n"}},
-		"it may not":           {nil, fmt.Errorf("no lease: %w", forbidden), result{ExitError, "", "operator: no lease: leases \"one\" is forbidden: no; a role must allow it to this user\n"}},
-		"nobody knows it":      {nil, apierrors.NewUnauthorized("who are you?"), result{ExitError, "", "operator: who are you?; the credentials are not accepted: log in again, or correct the kubeconfig\n"}},
-		"it was another":       {nil, &exitError{7}, result{7, "", ""}},
-		"it is used wrongly":   {[]string{"--nonsense"}, nil, result{ExitUsage, "", "operator: unknown flag: --nonsense\nTry operator --help.\n"}},
-		"it is stopped early":  {nil, fmt.Errorf("asking: %w", context.Canceled), result{ExitError, "", "operator: asking: context canceled\n"}},
-		"help is an operation": {[]string{"completion"}, nil, result{ExitUsage, "", "operator: unexpected argument \"completion\": this command takes flags only\nTry operator --help.\n"}},
+		"success":                          {nil, nil, result{ExitOK, "", ""}},
+		"an error":                         {nil, errors.New("the leader is lost"), result{ExitError, "", "operator: the leader is lost\n"}},
+		"a forbidden request":              {nil, fmt.Errorf("no lease: %w", forbidden), result{ExitError, "", "operator: no lease: leases \"one\" is forbidden: no; grant the permission to this user in a role\n"}},
+		"rejected credentials":             {nil, apierrors.NewUnauthorized("who are you?"), result{ExitError, "", "operator: who are you?; the API server rejects the credentials: log in again, or correct the kubeconfig\n"}},
+		"the exit code of another process": {nil, &exitError{7}, result{7, "", ""}},
+		"an unknown flag":                  {[]string{"--nonsense"}, nil, result{ExitUsage, "", "operator: unknown flag: --nonsense\nTry operator --help.\n"}},
+		"a canceled request":               {nil, fmt.Errorf("asking: %w", context.Canceled), result{ExitError, "", "operator: asking: context canceled\n"}},
+		"an argument":                      {[]string{"completion"}, nil, result{ExitUsage, "", "operator: unexpected argument \"completion\": this command takes flags only\nTry operator --help.\n"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedStartIsNoFailure(t *testing.T) {
+func TestAnInterruptedStartSucceeds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	command := newOperatorCommand("operator", func(ctx context.Context, _ Invocation) error { return fmt.Errorf("asking: %w", ctx.Err()) })

@@ -10,17 +10,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Invocation is what the command line asks for.
+// Invocation has the results of the command line.
 type Invocation struct {
-	// Settings are the default ones with what the flags say.
+	// Settings are the default settings, changed by the flags.
 	Settings settings.Settings
-	// Logger writes to the standard error, as the flags say.
+	// Logger writes to standard error, as the flags configure it.
 	Logger logr.Logger
 
 	connection connection
 }
 
-// newOperatorCommand is the command of an operator's program.
+// newOperatorCommand returns the command of an operator.
 func newOperatorCommand(name string, run func(context.Context, Invocation) error) *cobra.Command {
 	flags := newFlags()
 	command := &cobra.Command{
@@ -46,7 +46,7 @@ func newOperatorCommand(name string, run func(context.Context, Invocation) error
 	return command
 }
 
-// rejectArguments refuses arguments, and names the first one.
+// rejectArguments returns an error if there are arguments. It names the first one.
 func rejectArguments(_ *cobra.Command, arguments []string) error {
 	if len(arguments) > 0 {
 		return usageErrorf("unexpected argument %q: this command takes flags only", arguments[0])

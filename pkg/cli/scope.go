@@ -8,19 +8,19 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// scope are the flags that say which namespaces a command is about.
+// scope holds the flags that select namespaces.
 type scope struct {
-	all        bool // the default too
+	all        bool // also the default
 	namespaces []string
 }
 
 func (s *scope) define(set *pflag.FlagSet) {
-	set.StringArrayVarP(&s.namespaces, "namespace", "n", nil, "serve this `namespace`, or those that fit a pattern such as \"team-*,!team-x\"; can be repeated")
+	set.StringArrayVarP(&s.namespaces, "namespace", "n", nil, "serve this `namespace`, or the namespaces that match a pattern such as \"team-*,!team-x\"; can be repeated")
 	set.BoolVarP(&s.all, "all-namespaces", "A", false, "serve all namespaces (the default)")
 }
 
-// splitNamespaces are the names of which several were given at once. In a pattern the
-// comma has a meaning of its own.
+// splitNamespaces splits lists of names at commas. It does not split patterns, in which
+// commas separate globs.
 func splitNamespaces(given []string) []string {
 	var namespaces []string
 	for _, value := range given {

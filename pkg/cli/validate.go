@@ -6,25 +6,25 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagRule is about a flag that makes no sense together with others.
+// flagRule is a flag that cannot be used together with others.
 type flagRule struct {
 	flag    string
 	others  []string
 	message string
 }
 
-// flagRules are about the flags of all commands.
+// flagRules returns the rules for the flags of all commands.
 func flagRules() []flagRule {
 	return []flagRule{
-		{"all-namespaces", []string{"namespace"}, "--all-namespaces and --namespace exclude each other"},
-		{"dev", []string{"priority"}, "--dev is a priority of its own: it excludes --priority"},
-		{"standalone", []string{"peering", "priority", "dev"}, "--standalone excludes --peering, --priority and --dev: there are no peers"},
-		{"quiet", []string{"verbose", "debug"}, "--quiet excludes --verbose and --debug"},
-		{"no-log-prefix", []string{"log-prefix"}, "--no-log-prefix and --log-prefix exclude each other"},
+		{"all-namespaces", []string{"namespace"}, "--all-namespaces and --namespace cannot be used together"},
+		{"dev", []string{"priority"}, "--dev sets the priority: it cannot be used with --priority"},
+		{"standalone", []string{"peering", "priority", "dev"}, "--standalone cannot be used with --peering, --priority, or --dev, because it ignores peers"},
+		{"quiet", []string{"verbose", "debug"}, "--quiet cannot be used with --verbose or --debug"},
+		{"no-log-prefix", []string{"log-prefix"}, "--no-log-prefix and --log-prefix cannot be used together"},
 	}
 }
 
-// conflictingFlags are the flags that make no sense together with one of them.
+// conflictingFlags returns the flags that cannot be used together with a flag.
 func conflictingFlags(name string) []string {
 	var found []string
 	for _, rule := range flagRules() {
@@ -38,7 +38,7 @@ func conflictingFlags(name string) []string {
 	return found
 }
 
-// isSet reports whether one of the flags says something.
+// isSet reports whether one of the flags is set, and is not false.
 func isSet(set *pflag.FlagSet, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		flag := set.Lookup(name)
@@ -46,27 +46,27 @@ func isSet(set *pflag.FlagSet, names ...string) bool {
 	})
 }
 
-// validateFlags finds what makes no sense.
+// validateFlags returns the first mistake in the flags.
 func validateFlags(set *pflag.FlagSet) error {
 	for _, rule := range flagRules() {
 		if isSet(set, rule.flag) && isSet(set, rule.others...) {
 			return usageErrorf("%s", rule.message)
 		}
 	}
-	// It is more likely a variable that a script has not set than a wish.
+	// An empty value is more likely an unset variable in a script than intended.
 	if namespaces := set.Lookup("namespace"); isSet(set, "namespace") {
 		list, _ := namespaces.Value.(pflag.SliceValue)
 		if names := splitNamespaces(list.GetSlice()); len(names) == 0 || slices.Contains(names, "") {
-			return usageErrorf("--namespace is empty: give a name, or --all-namespaces")
+			return usageErrorf("--namespace is empty: set a name, or use --all-namespaces")
 		}
 	}
 	for _, name := range []string{"peering", "lease-name", "lease-namespace", "log-refkey", "id"} {
 		if isSet(set, name) && set.Lookup(name).Value.String() == "" {
-			return usageErrorf("--%s is empty: give a value, or leave it out", name)
+			return usageErrorf("--%s is empty: set a value, or omit the flag", name)
 		}
 	}
 	if isSet(set, "metrics-secure") && !isSet(set, "metrics") {
-		return usageErrorf("--metrics-secure needs --metrics: the address to serve them at")
+		return usageErrorf("--metrics-secure requires --metrics, the address to listen on")
 	}
 	return nil
 }

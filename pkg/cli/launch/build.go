@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// Build builds a program of the packages, as the go command names them, in a
-// directory of the caller's, which must be empty, and returns its path. What the
-// compiler says goes to log.
+// Build builds a program from packages, which are named as for the go command, in an empty
+// directory, and returns the path of the program. It writes the messages of the compiler to
+// log.
 func Build(ctx context.Context, packages []string, dir string, log io.Writer) (string, error) {
 	listed, err := findPackages(ctx, packages)
 	if err != nil {
@@ -36,12 +36,12 @@ func Build(ctx context.Context, packages []string, dir string, log io.Writer) (s
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Stderr = log
 	if err := command.Run(); err != nil {
-		return "", cmp.Or(ctx.Err(), fmt.Errorf("the package %s cannot be built: %w", strings.Join(packages, " "), err))
+		return "", cmp.Or(ctx.Err(), fmt.Errorf("building the package %s failed: %w", strings.Join(packages, " "), err))
 	}
 	return program, nil
 }
 
-// programName is that of the program: how it speaks of itself.
+// programName returns the name of the program, which its messages contain.
 func programName(of goPackage, given string) string {
 	if of.Module == nil || of.ImportPath == "command-line-arguments" {
 		return strings.TrimSuffix(filepath.Base(given), ".go")
@@ -49,7 +49,7 @@ func programName(of goPackage, given string) string {
 	return path.Base(of.ImportPath)
 }
 
-// mainTemplate is the program around packages of handlers.
+// mainTemplate is the program that imports packages of handlers.
 const mainTemplate = `package main
 
 import (
@@ -60,9 +60,9 @@ import (
 func main() { operator.Main() }
 `
 
-// writeOverlay makes a program that is nowhere but in an overlay over the user's
-// module: below the first of the packages, so that it may import what is internal
-// there. It returns the overlay, and where the program is.
+// writeOverlay creates a program that exists only in an overlay over the user's module. It
+// is below one of the packages, so that it may import internal packages there. It returns
+// the path of the overlay and the directory of the program.
 func writeOverlay(packages []goPackage, dir string) (overlay, place string, err error) {
 	var imports strings.Builder
 	for _, p := range packages {
@@ -81,7 +81,7 @@ func writeOverlay(packages []goPackage, dir string) (overlay, place string, err 
 	return overlay, place, os.WriteFile(overlay, text, 0o600)
 }
 
-// overlayDir is a directory of the user's own module from where all packages may be
+// overlayDir returns a directory of the user's module from which all packages may be
 // imported, if there is one.
 func overlayDir(packages []goPackage) string {
 	place := "."
@@ -96,7 +96,7 @@ func overlayDir(packages []goPackage) string {
 	return place
 }
 
-// isInternalTo reports whether one package may not import the other because that is
+// isInternalTo reports whether the importer may not import a package because it is
 // internal.
 func isInternalTo(importer, imported string) bool {
 	imported += "/"

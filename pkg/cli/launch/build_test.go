@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// newPackage makes what the go command would say of a package.
+// newPackage returns a package as go list reports it.
 func newPackage(path, dir string, main bool) goPackage {
 	p := goPackage{ImportPath: path, Dir: dir}
 	p.Module = &struct {
@@ -19,7 +19,7 @@ func newPackage(path, dir string, main bool) goPackage {
 	return p
 }
 
-func TestTheProgramAroundPackages(t *testing.T) {
+func TestTheOverlayImportsThePackages(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	overlay, place, err := writeOverlay([]goPackage{newPackage("example.com/a", home, true), newPackage("example.com/b", "/b", true)}, dir)
 	if err != nil || filepath.Dir(place) != home {
@@ -42,7 +42,7 @@ func TestTheProgramAroundPackages(t *testing.T) {
 	}
 }
 
-func TestHome(t *testing.T) {
+func TestOverlayDir(t *testing.T) {
 	a, b := newPackage("m/a", "/a", true), newPackage("m/b", "/b", true)
 	inner, innermost := newPackage("m/b/internal/c", "/c", true), newPackage("m/b/internal", "/i", true)
 	foreign := newPackage("x/y", "/y", false)
@@ -50,14 +50,14 @@ func TestHome(t *testing.T) {
 		packages []goPackage
 		want     string
 	}{
-		"one":                              {[]goPackage{b}, "/b"},
-		"the first":                        {[]goPackage{a, b}, "/a"},
-		"where the internal one is seen":   {[]goPackage{a, inner}, "/c"},
-		"in the parent of the internal":    {[]goPackage{a, b, innermost}, "/b"},
-		"in the user's own module":         {[]goPackage{foreign, a}, "/a"},
-		"anywhere, if there is no such":    {[]goPackage{foreign}, "."},
-		"internal of a module of its own":  {[]goPackage{newPackage("internal/c", "/c", true)}, "/c"},
-		"internal only in its name's part": {[]goPackage{a, newPackage("m/internals/d", "/d", true)}, "/a"},
+		"one":                                      {[]goPackage{b}, "/b"},
+		"the first":                                {[]goPackage{a, b}, "/a"},
+		"where the internal package is visible":    {[]goPackage{a, inner}, "/c"},
+		"in the parent of the internal package":    {[]goPackage{a, b, innermost}, "/b"},
+		"in the user's module":                     {[]goPackage{foreign, a}, "/a"},
+		"anywhere without a package of the module": {[]goPackage{foreign}, "."},
+		"an internal package without a parent":     {[]goPackage{newPackage("internal/c", "/c", true)}, "/c"},
+		"a name that begins with internal":         {[]goPackage{a, newPackage("m/internals/d", "/d", true)}, "/a"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,15 +68,15 @@ func TestHome(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestProgramName(t *testing.T) {
 	tests := map[string]struct {
 		of    goPackage
 		given string
 		want  string
 	}{
-		"a package":              {newPackage("example.com/a/handlers", "", true), "./x", "handlers"},
-		"a file":                 {newPackage("command-line-arguments", "", true), "dir/handlers.go", "handlers"},
-		"a package of no module": {goPackage{ImportPath: "a"}, "./handlers", "handlers"},
+		"a package":                  {newPackage("example.com/a/handlers", "", true), "./x", "handlers"},
+		"a file":                     {newPackage("command-line-arguments", "", true), "dir/handlers.go", "handlers"},
+		"a package without a module": {goPackage{ImportPath: "a"}, "./handlers", "handlers"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,15 +87,15 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeBuilt(t *testing.T) {
+func TestInvalidPackages(t *testing.T) {
 	tests := map[string]struct {
 		packages []string
 		want     string
 	}{
-		"nothing":            {[]string{"./nothing"}, "there is no package ./nothing: "},
-		"an empty pattern":   {[]string{"./nothing..."}, "there is no package in ./nothing..."},
-		"a library":          {[]string{"errors"}, "the package errors has no handlers: it does not import " + facade},
-		"what is no package": {[]string{"-race"}, "there is no package -race: "},
+		"nothing":          {[]string{"./nothing"}, "the package ./nothing cannot be found: "},
+		"an empty pattern": {[]string{"./nothing..."}, "no packages found in ./nothing..."},
+		"a library":        {[]string{"errors"}, "the package errors declares no handlers: it does not import " + facade},
+		"a flag":           {[]string{"-race"}, "the package -race cannot be found: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestWhatCannotBeBuilt(t *testing.T) {
 	t.Run("without go", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
 		_, err := Build(t.Context(), []string{"."}, t.TempDir(), &bytes.Buffer{})
-		if err == nil || !strings.HasPrefix(err.Error(), "the go command is not installed, or not in the PATH") {
+		if err == nil || !strings.HasPrefix(err.Error(), "the go command, which builds the packages, is not installed") {
 			t.Errorf("got %v", err)
 		}
 	})

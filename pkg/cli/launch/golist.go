@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// facade is what declares handlers, and runs them.
+// facade is the package that declares and runs handlers.
 const facade = "github.com/kopf-go/kopf/pkg/kopf"
 
-// goPackage is what the go command knows of a package.
+// goPackage is a package in the output of go list.
 type goPackage struct {
 	ImportPath, Name, Dir string
 	Deps                  []string
@@ -25,10 +25,10 @@ type goPackage struct {
 	}
 }
 
-// isProgram reports whether the package can be run as it is.
+// isProgram reports whether the package is a program.
 func (p goPackage) isProgram() bool { return p.Name == "main" }
 
-// findPackages looks for the packages, and for what makes them useless.
+// findPackages lists the packages, and checks that they can be run.
 func findPackages(ctx context.Context, packages []string) ([]goPackage, error) {
 	listed, err := goList(ctx, packages)
 	if err != nil {
@@ -37,11 +37,11 @@ func findPackages(ctx context.Context, packages []string) ([]goPackage, error) {
 	for _, p := range listed {
 		switch {
 		case !slices.Contains(p.Deps, facade):
-			return nil, fmt.Errorf("the package %s has no handlers: it does not import %s", p.ImportPath, facade)
+			return nil, fmt.Errorf("the package %s declares no handlers: it does not import %s", p.ImportPath, facade)
 		case p.isProgram() && len(listed) > 1:
-			return nil, fmt.Errorf("the package %s is a program: run it alone", p.ImportPath)
+			return nil, fmt.Errorf("the package %s is a program: run it without other packages", p.ImportPath)
 		case !p.isProgram() && p.Module == nil:
-			return nil, fmt.Errorf("the package %s is in no module: put a go.mod above it, and name its directory, not its files", p.ImportPath)
+			return nil, fmt.Errorf("the package %s is not in a module: add a go.mod, and pass the directory instead of files", p.ImportPath)
 		}
 	}
 	return listed, nil
@@ -58,24 +58,24 @@ func goList(ctx context.Context, packages []string) ([]goPackage, error) {
 		var next goPackage
 		switch err := decoder.Decode(&next); {
 		case errors.Is(err, io.EOF) && len(listed) == 0:
-			return nil, fmt.Errorf("there is no package in %s", strings.Join(packages, " "))
+			return nil, fmt.Errorf("no packages found in %s", strings.Join(packages, " "))
 		case errors.Is(err, io.EOF):
 			return listed, nil
 		case err != nil:
-			return nil, fmt.Errorf("what go list says is not understood: %w", err)
+			return nil, fmt.Errorf("the output of go list cannot be read: %w", err)
 		}
 		listed = append(listed, next)
 	}
 }
 
-// listError explains why there is no list.
+// listError explains why go list failed.
 func listError(packages []string, err error) error {
 	var failed *exec.ExitError
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return fmt.Errorf("the go command is not installed, or not in the PATH; packages are built with it: %w", err)
+		return fmt.Errorf("the go command, which builds the packages, is not installed or not in the PATH: %w", err)
 	case errors.As(err, &failed):
-		return fmt.Errorf("there is no package %s: %s", strings.Join(packages, " "), bytes.TrimSpace(failed.Stderr))
+		return fmt.Errorf("the package %s cannot be found: %s", strings.Join(packages, " "), bytes.TrimSpace(failed.Stderr))
 	default:
 		return err
 	}

@@ -4,5 +4,5 @@ package launch
 
 import "os/exec"
 
-// setProcessGroup does nothing: there are no process groups here.
+// setProcessGroup does nothing, because this system has no process groups.
 func setProcessGroup(*exec.Cmd) {}

@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// setProcessGroup gives the command a process group of its own. Ctrl-C in a terminal
-// reaches a whole group, and two signals would end the operator at once.
+// setProcessGroup runs the command in a separate process group. Ctrl-C in a terminal
+// signals a whole group, and two signals would end the operator at once.
 func setProcessGroup(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }

@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// Run runs a program until it ends, and returns its exit code. The signals that end
-// programs are for it: it gets every one of them, once, and we wait for what it
-// makes of them.
+// Run runs a program until it ends, and returns its exit code. It forwards each signal that
+// would end this process to the program once, and waits for the program to end.
 func Run(program string, arguments []string, out, log io.Writer) (int, error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -20,24 +19,24 @@ func Run(program string, arguments []string, out, log io.Writer) (int, error) {
 	command.Stdout, command.Stderr = out, log
 	setProcessGroup(command)
 	if err := command.Start(); err != nil {
-		return 0, fmt.Errorf("the operator cannot be started: %w", err)
+		return 0, fmt.Errorf("the operator could not be started: %w", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	for {
 		select {
 		case received := <-signals:
-			_ = command.Process.Signal(received) // it may have ended, and then that is known soon
+			_ = command.Process.Signal(received) // fails if the program has just ended, which Wait reports
 		case err := <-ended:
 			return exitCode(command.ProcessState, err)
 		}
 	}
 }
 
-// exitCode is that of the process, however it has ended.
+// exitCode returns the exit code of the process, or an error if it was killed.
 func exitCode(state *os.ProcessState, err error) (int, error) {
 	if state == nil {
-		return 0, fmt.Errorf("it is not known how the operator has ended: %w", err)
+		return 0, fmt.Errorf("the exit status of the operator is unknown: %w", err)
 	}
 	if code := state.ExitCode(); code >= 0 {
 		return code, nil

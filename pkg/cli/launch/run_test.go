@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// shell are the arguments of a program that is a script.
+// shell returns a program and arguments that run a script.
 func shell(script string) (string, []string) { return "/bin/sh", []string{"-c", script} }
 
 func TestExitCodesOfPrograms(t *testing.T) {
@@ -21,10 +21,10 @@ func TestExitCodesOfPrograms(t *testing.T) {
 		code   int
 		failed string
 	}{
-		"it ends well":    {"exit 0", 0, ""},
-		"it is misused":   {"exit 2", 2, ""},
-		"it is killed":    {"kill -9 $$", 0, "the operator was killed: signal: killed"},
-		"it says nothing": {"true", 0, ""},
+		"success":          {"exit 0", 0, ""},
+		"a usage error":    {"exit 2", 2, ""},
+		"a killed program": {"kill -9 $$", 0, "the operator was killed: signal: killed"},
+		"no output":        {"true", 0, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,12 +35,12 @@ func TestExitCodesOfPrograms(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Run("/nonsense", nil, io.Discard, io.Discard); err == nil || !strings.HasPrefix(err.Error(), "the operator cannot be started: ") {
+	if _, err := Run("/nonsense", nil, io.Discard, io.Discard); err == nil || !strings.HasPrefix(err.Error(), "the operator could not be started: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestWhatProgramsAreGivenAndSay(t *testing.T) {
+func TestProgramsGetArgumentsAndWriteOutput(t *testing.T) {
 	var out, log bytes.Buffer
 	program, arguments := shell(`echo "out $1"; echo "log $2" >&2`)
 	code, err := Run(program, append(arguments, "operator", "a b", "c"), &out, &log)
@@ -49,7 +49,7 @@ func TestWhatProgramsAreGivenAndSay(t *testing.T) {
 	}
 }
 
-// A signal for us is one signal for the program, and we stay until it has ended.
+// Run forwards each signal once, and waits until the program has ended.
 func TestSignals(t *testing.T) {
 	out, in := io.Pipe()
 	program, arguments := shell(`n=0; trap 'n=$((n+1)); echo signal $n' TERM HUP; trap 'exit $n' INT; echo ready; while :; do sleep 0.02; done`)

@@ -7,25 +7,24 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// stackKey is the value with the place of a panic.
+// stackKey is the key of the value with the stack of a panic.
 const stackKey = "stack"
 
-// core makes lines of a format out of messages and values. The values of a logger
-// are encoded with each of its lines, so that what is written of an object does
-// not depend on who has added it.
+// core writes messages and values as lines. It encodes the values of a logger with each of
+// its lines, so that objects are written in the same way, wherever they were added.
 type core struct {
 	zapcore.Core
 	options Options
 	values  []zapcore.Field
 }
 
-// With adds values for the lines to come.
+// With adds values to all later lines.
 func (c core) With(values []zapcore.Field) zapcore.Core {
 	c.values = slices.Concat(c.values, values)
 	return c
 }
 
-// Check takes the lines that are to be written.
+// Check adds the core if the line must be written.
 func (c core) Check(line zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if c.Enabled(line.Level) {
 		return checked.AddCore(line, c)
@@ -44,7 +43,7 @@ func (c core) Write(line zapcore.Entry, values []zapcore.Field) error {
 	return c.Core.Write(c.addObject(line, values))
 }
 
-// addObject tells which object a line is about.
+// addObject adds the object to a line: as the prefix or as a value.
 func (c core) addObject(line zapcore.Entry, values []zapcore.Field) (zapcore.Entry, []zapcore.Field) {
 	for i, value := range values {
 		object, known := objectOf(value)
@@ -62,12 +61,12 @@ func (c core) addObject(line zapcore.Entry, values []zapcore.Field) (zapcore.Ent
 		default:
 			values[i] = object.nameField(value.Key)
 		}
-		break // the others are values like any other
+		break // further values with this key are ordinary values
 	}
 	return line, values
 }
 
-// takeStack takes the first stack out of the values, for lines of its own.
+// takeStack removes the first stack from the values, and returns it as several lines.
 func takeStack(values []zapcore.Field) (string, []zapcore.Field) {
 	i := slices.IndexFunc(values, func(value zapcore.Field) bool {
 		return value.Key == stackKey && value.Type == zapcore.StringType

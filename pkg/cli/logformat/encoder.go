@@ -6,7 +6,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// The layouts of times: that of JSON is in UTC, with microseconds.
+// The layouts of times. Times in JSON are in UTC, with microseconds.
 const (
 	fullTime = "2006-01-02T15:04:05.000Z0700"
 	jsonTime = "2006-01-02T15:04:05.000000Z07:00"
@@ -30,8 +30,7 @@ func (o Options) encoder() zapcore.Encoder {
 	return zapcore.NewConsoleEncoder(config)
 }
 
-// encodeLevel writes a level. All that is less than news is for debugging, however
-// little it is.
+// encodeLevel writes a level. All levels below info are written as debug.
 func (o Options) encodeLevel(level zapcore.Level, line zapcore.PrimitiveArrayEncoder) {
 	level = max(level, zapcore.DebugLevel)
 	switch {

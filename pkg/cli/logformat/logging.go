@@ -10,45 +10,43 @@ import (
 	crzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
 )
 
-// Format is how lines look.
+// Format is the format of log lines.
 type Format string
 
 // The formats.
 const (
 	Full  Format = "full"  // the time, the level, the logger, the message, the values
 	Plain Format = "plain" // the message and the values
-	JSON  Format = "json"  // a JSON object a line
+	JSON  Format = "json"  // one JSON object per line
 )
 
-// Formats are all there are.
+// Formats returns all formats.
 func Formats() []Format { return []Format{Full, Plain, JSON} }
 
 // DefaultReferenceKey is the default of Options.ReferenceKey.
 const DefaultReferenceKey = "object"
 
-// Errors, as Options.Verbosity, leaves nothing but errors.
+// Errors is the value of Options.Verbosity to log only errors.
 const Errors = -1
 
-// Options are what a log is like. The zero value is a Full one without prefixes.
+// Options configure a log. The zero value is the format Full without prefixes.
 type Options struct {
 	// Format of the lines. Default: Full.
 	Format Format
-	// Verbosity is the highest that is logged, as logr counts: 0 for what happens,
-	// more for more of it. Errors are always logged.
+	// Verbosity is the highest level of logr that is logged. Errors are always logged.
 	Verbosity int
-	// Prefix puts the name of the object before the message.
+	// Prefix adds the name of the object before the message.
 	Prefix bool
-	// ReferenceKey is where JSON lines have the object. Default:
-	// DefaultReferenceKey.
+	// ReferenceKey is the key of the object in JSON lines. Default: DefaultReferenceKey.
 	ReferenceKey string
-	// Colors mark the levels of Full lines for a terminal.
+	// Colors adds colors to the levels of Full lines, for terminals.
 	Colors bool
 }
 
-// New makes the logger of a program. Safe for concurrent use; every line is
-// written at once, and none is left out.
+// New returns the logger of a program. It is safe for concurrent use. It writes every line
+// at once, and omits none.
 func New(out io.Writer, options Options) logr.Logger {
-	encoder := &crzap.KubeAwareEncoder{Encoder: options.encoder()} // objects by their names, never all of them
+	encoder := &crzap.KubeAwareEncoder{Encoder: options.encoder()} // writes the names of objects, not their content
 	level := zapcore.Level(-options.Verbosity)
 	if options.Verbosity <= Errors {
 		level = zapcore.ErrorLevel

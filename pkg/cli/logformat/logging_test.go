@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// timestamps are those of lines; a test does not know them.
+// timestamps matches the times of lines.
 var timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(Z|[+-]\d\d:?\d\d)`)
 
-// capture is what comes of the calls, with TIME in the place of times.
+// capture returns the lines of the calls, with TIME instead of the times.
 func capture(options Options, calls func(logr.Logger)) string {
 	var out bytes.Buffer
 	calls(New(&out, options))
@@ -49,7 +49,7 @@ func TestFormats(t *testing.T) {
 		"full, without prefixes": {Options{Format: Full}, map[string]string{
 			"a line of an object": "TIME\tINFO\tThe handler succeeded.\t{\"object\": \"default/one\", \"handler\": \"createFn\"}\n",
 		}},
-		"full, in colours": {Options{Colors: true}, map[string]string{
+		"full, in colors": {Options{Colors: true}, map[string]string{
 			"a line of an object by its name": "TIME\t\x1b[35mDEBUG\x1b[0m\tIt is in progress.\t{\"object\": \"default/one\"}\n",
 		}},
 		"plain": {Options{Format: Plain, Prefix: true}, map[string]string{
@@ -79,7 +79,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestVerbosities(t *testing.T) {
+func TestVerbosity(t *testing.T) {
 	tests := map[string]struct {
 		verbosity int
 		want      string
@@ -105,7 +105,7 @@ func TestVerbosities(t *testing.T) {
 	}
 }
 
-func TestOneObjectOfALine(t *testing.T) {
+func TestALineHasOneObject(t *testing.T) {
 	got := capture(Options{Format: Plain, Prefix: true}, func(l logr.Logger) {
 		l = l.WithValues("object", "ns/a")
 		l.Info("compared", "object", "ns/b")
@@ -121,7 +121,7 @@ func TestOneObjectOfALine(t *testing.T) {
 	}
 }
 
-func TestThePlaceOfAPanic(t *testing.T) {
+func TestTheStackOfAPanic(t *testing.T) {
 	call := func(l logr.Logger) {
 		l.Error(io.EOF, "It failed.", "stack", "goroutine 1:\n\tmain.go:1\x1b[0m", "delay", "1s")
 	}
@@ -133,8 +133,8 @@ func TestThePlaceOfAPanic(t *testing.T) {
 	}
 }
 
-// A line stays one, and controls nothing, whatever is in it.
-func TestHarmfulTexts(t *testing.T) {
+// Control characters are escaped, and a message stays one line.
+func TestControlCharactersAreEscaped(t *testing.T) {
 	harmful := "a\nb\r\t\x1b[2J\x7f\u009b1A\u2028\u202e\x9bz"
 	for _, format := range Formats() {
 		t.Run(string(format), func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestHarmfulTexts(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 			if format == JSON && !json.Valid([]byte(got)) {
-				t.Errorf("this is no JSON: %s", got)
+				t.Errorf("invalid JSON: %s", got)
 			}
 		})
 	}
@@ -154,8 +154,8 @@ func TestHarmfulTexts(t *testing.T) {
 	}
 }
 
-// Objects are named and not shown: they can be Secrets.
-func TestObjectsAmongTheValues(t *testing.T) {
+// Lines contain the names of objects, not their content, which can be a Secret.
+func TestObjectsAreLoggedByName(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s"}, StringData: map[string]string{"key": "canary"}}
 	for _, format := range Formats() {
 		got := capture(Options{Format: format}, func(l logr.Logger) {
@@ -168,7 +168,7 @@ func TestObjectsAmongTheValues(t *testing.T) {
 	}
 }
 
-// Thousands of objects have the same things happen to them in a second.
+// Equal lines about many objects are not sampled.
 func TestEveryLineIsWritten(t *testing.T) {
 	got := capture(Options{}, func(l logr.Logger) {
 		for range 1000 {
@@ -184,7 +184,7 @@ type closed struct{}
 
 func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
-func TestALogThatCannotBeWritten(t *testing.T) {
+func TestAClosedLogIsIgnored(t *testing.T) {
 	New(closed{}, Options{}).Info("unheard")
 }
 

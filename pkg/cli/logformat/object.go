@@ -8,15 +8,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Object is the key of the value that a line is about: a corev1.ObjectReference, or
-// a text "namespace/name", or "name" of an object of the cluster. It is the first
-// value of that key; handlers can have values of the same key for other things.
+// Object is the key of the object of a line. The value is a corev1.ObjectReference, or a
+// text: "namespace/name", or "name" for cluster-scoped objects. Only the first value with
+// this key counts; handlers can use the key for other values.
 const Object = "object"
 
-// reference is what is known of an object.
+// reference identifies an object. Fields can be empty.
 type reference corev1.ObjectReference
 
-// objectOf is the object that a value stands for, if it does.
+// objectOf returns the object that a value refers to, if any.
 func objectOf(value zapcore.Field) (reference, bool) {
 	if value.Key != Object {
 		return reference{}, false
@@ -34,7 +34,7 @@ func objectOf(value zapcore.Field) (reference, bool) {
 	return reference{Namespace: namespace, Name: name}, true
 }
 
-// String names the object for people.
+// String returns the namespace and the name of the object.
 func (r reference) String() string {
 	if r.Namespace == "" {
 		return r.Name
@@ -46,7 +46,7 @@ func (r reference) nameField(key string) zapcore.Field { return zap.String(key, 
 
 func (r reference) objectField(key string) zapcore.Field { return zap.Object(key, r) }
 
-// MarshalLogObject writes what is known, in the order of Kopf.
+// MarshalLogObject writes the known fields, in the same order as Kopf.
 func (r reference) MarshalLogObject(line zapcore.ObjectEncoder) error {
 	for _, part := range []struct{ key, value string }{
 		{"apiVersion", r.APIVersion}, {"kind", r.Kind}, {"name", r.Name}, {"uid", string(r.UID)}, {"namespace", r.Namespace},

@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// isControl are the characters that end a line, or move the cursor.
+// isControl reports whether a character ends a line or moves the cursor.
 func isControl(r rune) bool { return r < ' ' }
 
-// isControlInText are those in a text of several lines.
+// isControlInText is isControl for texts of several lines.
 func isControlInText(r rune) bool { return isControl(r) && r != '\n' && r != '\t' }
 
-// isDeceptive are those that JSON leaves as they are, though terminals and editors
-// obey them: the other control characters, separators of lines, and what reverses
-// the direction of writing.
+// isDeceptive reports whether terminals and editors interpret a character that JSON does
+// not escape: other control characters, line separators, and characters that reverse the
+// text direction.
 func isDeceptive(r rune) bool {
 	return r >= 0x7f && (unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control))
 }
 
-// escape replaces characters as JSON does.
+// escape escapes characters as JSON does.
 func escape(text string, hidden func(rune) bool) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -43,10 +43,10 @@ func escape(text string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// sanitizer writes lines that control nothing but the colour of their level.
+// sanitizer escapes deceptive characters. Only the colors of levels remain.
 type sanitizer struct{ out io.Writer }
 
-// Write writes a line, and counts it as it was given.
+// Write writes a line, and returns the length before the escaping.
 func (s sanitizer) Write(line []byte) (int, error) {
 	clean := line
 	if !utf8.Valid(line) || bytes.IndexFunc(line, isDeceptive) >= 0 {

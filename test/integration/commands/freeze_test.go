@@ -21,7 +21,7 @@ func testFreezeAndResume(t *testing.T, p programs) {
 	variables := []string{"KUBECONFIG=" + config, "KOPF_NAMESPACE=" + namespace, "KOPF_PEERING=mine"}
 	freeze := start(t, variables, p.kopf, "freeze", "--lifetime=3600", "-m", "a migration", "-i", "somebody")
 	freeze.ends(0)
-	g.Expect(freeze.out()).To(gomega.MatchRegexp(`^The operators of the KopfPeering "mine" in the namespace "` + namespace + `" pause until .*, or until somebody resumes them.\n$`))
+	g.Expect(freeze.out()).To(gomega.MatchRegexp(`^The operators of the KopfPeering "mine" in the namespace "` + namespace + `" pause until .*, unless somebody resumes them earlier.\n$`))
 	g.Expect(cluster.Current(peers)()).To(gomega.And(
 		testenv.HavePath("status.somebody.priority", int64(100)),
 		testenv.HavePath("status.somebody.lifetime", int64(3600)),
@@ -40,7 +40,7 @@ func testFreezeAndResume(t *testing.T, p programs) {
 	for range 2 { // again is no error
 		resume := start(t, variables, p.kopf, "resume", "--id=somebody")
 		resume.ends(0)
-		g.Expect(resume.out()).To(gomega.ContainSubstring("are not paused by somebody any longer.\n"))
+		g.Expect(resume.out()).To(gomega.ContainSubstring("somebody no longer pauses the operators of the "))
 	}
 	operator.says("[" + namespace + "/during] And here we are!")
 	operator.session.Interrupt()

@@ -54,12 +54,12 @@ func testRefusedRuns(t *testing.T, p programs) {
 		variables []string
 		want      []string
 	}{
-		"nothing there":            {[]string{"./testdata/nothing"}, nil, []string{"kopf: there is no package ./testdata/nothing: "}},
-		"something broken":         {[]string{"./testdata/broken"}, nil, []string{"broken.go:6:", "undefined: nonsense", "\nkopf: the package ./testdata/broken cannot be built: "}},
-		"nothing to run":           {[]string{"./testdata/useless"}, nil, []string{"testdata/useless has no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"}},
-		"a program among packages": {[]string{"./testdata/handlers", "../../../examples/01-minimal"}, nil, []string{"examples/01-minimal is a program: run it alone\n"}},
-		"a file":                   {[]string{"./testdata/handlers/handlers.go"}, nil, []string{"is in no module: put a go.mod above it, and name its directory, not its files\n"}},
-		"no go":                    {[]string{"./testdata/handlers"}, []string{"PATH=/bin/nowhere"}, []string{"kopf: the go command is not installed, or not in the PATH"}},
+		"nothing there":            {[]string{"./testdata/nothing"}, nil, []string{"kopf: the package ./testdata/nothing cannot be found: "}},
+		"something broken":         {[]string{"./testdata/broken"}, nil, []string{"broken.go:6:", "undefined: nonsense", "\nkopf: building the package ./testdata/broken failed: "}},
+		"nothing to run":           {[]string{"./testdata/useless"}, nil, []string{"testdata/useless declares no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"}},
+		"a program among packages": {[]string{"./testdata/handlers", "../../../examples/01-minimal"}, nil, []string{"examples/01-minimal is a program: run it without other packages\n"}},
+		"a file":                   {[]string{"./testdata/handlers/handlers.go"}, nil, []string{"is not in a module: add a go.mod, and pass the directory instead of files\n"}},
+		"no go":                    {[]string{"./testdata/handlers"}, []string{"PATH=/bin/nowhere"}, []string{"kopf: the go command, which builds the packages, is not installed or not in the PATH"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

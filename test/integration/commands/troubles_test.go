@@ -29,9 +29,9 @@ func testTroubles(t *testing.T, p programs) {
 		want      string
 	}{
 		"no cluster":        {nil, 1, "no cluster to connect to: set KUBECONFIG or use --kubeconfig: "},
-		"a cluster down":    {[]string{"--kubeconfig", down}, 1, "the cluster at " + closed + " cannot be reached, nothing listens there: is it running, and is this the right kubeconfig\\? \\(connection refused\\)\n"},
-		"no authority":      {[]string{"--kubeconfig", untrusted}, 1, "the cluster at .* cannot be trusted: is its certificate authority in the kubeconfig\\? \\(x509: .*\\)\n"},
-		"wrong credentials": {[]string{"--kubeconfig", unknown}, 1, "the cluster at .* does not accept the credentials: log in again, or correct the kubeconfig \\(Unauthorized\\)\n"},
+		"a cluster down":    {[]string{"--kubeconfig", down}, 1, "the cluster at " + closed + " cannot be reached because nothing listens at that address: is the cluster running, and is this the right kubeconfig\\? \\(connection refused\\)\n"},
+		"no authority":      {[]string{"--kubeconfig", untrusted}, 1, "the certificate of the cluster at .* cannot be verified: does the kubeconfig have its certificate authority\\? \\(x509: .*\\)\n"},
+		"wrong credentials": {[]string{"--kubeconfig", unknown}, 1, "the cluster at .* rejects the credentials: log in again, or correct the kubeconfig \\(Unauthorized\\)\n"},
 		"a wrong flag":      {[]string{"--nonsense"}, 2, "unknown flag: --nonsense\nTry .* --help.\n"},
 	}
 	for name, test := range tests {
@@ -52,7 +52,7 @@ func testNoPermission(t *testing.T, p programs) {
 	path := changed(t, func(_ *api.Cluster, user *api.AuthInfo) { user.Impersonate = "nobody" })
 	freeze := start(t, nil, p.kopf, "freeze", "--lifetime=60", "--kubeconfig", path)
 	freeze.ends(1)
-	g.Expect(freeze.log()).To(gomega.MatchRegexp(`^kopf: the peering object "default" cannot be changed: .* is forbidden: User "nobody" cannot .*; a role must allow it to this user\n$`))
+	g.Expect(freeze.log()).To(gomega.MatchRegexp(`^kopf: the peering object "default" cannot be changed: .* is forbidden: User "nobody" cannot .*; grant the permission to this user in a role\n$`))
 
 	operator := start(t, nil, p.example, "--kubeconfig", path, "--standalone")
 	operator.says(`is forbidden: User \"nobody\" cannot watch resource \"kopfexamples\"`)
@@ -77,7 +77,7 @@ func testEnvironment(t *testing.T, p programs) {
 	operator.says("[" + namespace + "/one] And here we are!")
 	wrong := start(t, []string{"KOPF_WORKERS=many"}, p.example)
 	wrong.ends(2)
-	gomega.NewWithT(t).Expect(wrong.log()).To(gomega.Equal("01-minimal: KOPF_WORKERS=\"many\" in the environment: it is no whole number\nTry 01-minimal --help.\n"))
+	gomega.NewWithT(t).Expect(wrong.log()).To(gomega.Equal("01-minimal: KOPF_WORKERS=\"many\" in the environment: expected an integer\nTry 01-minimal --help.\n"))
 }
 
 func testOthers(t *testing.T, p programs) {
