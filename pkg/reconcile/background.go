@@ -18,13 +18,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
-// background is what the daemons and timers of one object know of the engine, and the
-// engine of them. They never write to the object: the passes, which are the only
-// writers, take their edits along.
+// background connects the daemons and timers of one object with the engine. They never
+// write to the object: the passes, which are the only writers, write their edits.
 //
-// There is one for every object of a resource with such handlers, as long as the object
-// exists, and a little longer if they do. The methods for passes accept nil: there are
-// no daemons and timers.
+// Every object of a resource with such handlers has one, until the object is gone and its
+// handlers have ended. The methods for passes accept nil, which means that there are no
+// daemons and timers.
 type background struct {
 	engine   *Engine
 	resource *resource
@@ -35,20 +34,20 @@ type background struct {
 
 	// essence is a digest of the object's essence in the last pass.
 	essence uint64
-	// requeueRequested: a pass is needed, though nothing has happened to the object.
+	// requeueRequested is set if a pass is needed although the object has not changed.
 	requeueRequested atomic.Bool
 
 	mu   sync.Mutex
-	seen *object.Snapshot          // the newest one, however often it is looked at
-	body weak.Pointer[object.Body] // of that, as long as it is used
+	seen *object.Snapshot          // the latest version
+	body weak.Pointer[object.Body] // the body of seen while it is in use
 
-	inbox   []execution.Edit // not taken by a pass yet
+	inbox   []execution.Edit // waiting for a pass
 	stopped bool             // the object is gone
 }
 
 var _ daemons.Host = (*background)(nil)
 
-// live returns the object as it is now; after its end, as it last was.
+// live returns the current object, or its last version after it is gone.
 func (b *background) live() *object.Body {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,8 +60,8 @@ func (b *background) live() *object.Body {
 	return body
 }
 
-// refresh frees a version that was seen earlier, although no handler asks for a newer
-// one: what is seen is shared with the watch then, and costs nothing.
+// refresh releases an earlier version, even if no handler asks for a newer one: the latest
+// version is shared with the watch, and costs nothing.
 func (b *background) refresh() {
 	if b == nil {
 		return
@@ -72,7 +71,7 @@ func (b *background) refresh() {
 	b.look()
 }
 
-// look is refresh with the lock held.
+// look does the work of refresh. The caller must hold the lock.
 func (b *background) look() {
 	now := b.resource.Cached(b.key.NamespacedName)
 	if now != nil && now != b.seen && now.GetUID() == b.uid {
@@ -80,7 +79,7 @@ func (b *background) look() {
 	}
 }
 
-// Prepare makes the context and the arguments of one call.
+// Prepare returns the context and the arguments of one call.
 func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 	ctx, logger := b.engine.callContext(ctx, b.resource, b.key, b.live, d)
 	return ctx, handler.CallContext{Live: b.live, Resource: &b.resource.Resource.Resource, Logger: logger, Client: b.engine.Client, Memo: b.memos}
@@ -88,8 +87,8 @@ func (b *background) Prepare(ctx context.Context, d *handler.Declaration) (conte
 
 func (b *background) memos() *memo.Values { return b.object.memosOf(b.uid, b.engine.Memos) }
 
-// WriteEdit waits until a pass has written it, or until the object is gone. A rejection
-// of its content is reported by the pass.
+// WriteEdit waits until a pass has written the edit, or until the object is gone. The pass
+// reports a rejection of its content.
 func (b *background) WriteEdit(ctx context.Context, edit execution.Edit) error {
 	done := make(chan struct{})
 	edit.Done = func() { close(done) }
@@ -114,7 +113,7 @@ func (b *background) addEdit(edit execution.Edit) bool {
 	return !b.stopped
 }
 
-// takeEdits is for a pass, which writes what is returned.
+// takeEdits returns the waiting edits to a pass, which writes them.
 func (b *background) takeEdits() []execution.Edit {
 	if b == nil {
 		return nil
@@ -126,8 +125,8 @@ func (b *background) takeEdits() []execution.Edit {
 	return taken
 }
 
-// stop stops the daemons and timers of an object that is gone, or not watched anymore.
-// It waits for none of them.
+// stop stops the daemons and timers of an object that is gone or no longer watched. It
+// does not wait for them.
 func (b *background) stop(reason handler.StopReason) {
 	if b == nil {
 		return
@@ -151,7 +150,7 @@ func (b *background) Measure(d *handler.Declaration, o execution.Outcome) {
 	b.engine.measure(b.resource, d, o)
 }
 
-// Warn reports a daemon that does not behave.
+// Warn reports a misbehaving daemon.
 func (b *background) Warn(d *handler.Declaration, reason, message string) {
 	r := b.reporter()
 	r.Log.Info(message, "handler", d.ID)
@@ -160,17 +159,17 @@ func (b *background) Warn(d *handler.Declaration, reason, message string) {
 
 func (b *background) reporter() report.Reporter { return b.engine.reporter(b.key, nil) }
 
-// Requeue asks for a pass: the object may be free of its finalizer now, or the daemon
-// may have to be started again.
+// Requeue requests a pass: the finalizer may be removable now, or the daemon may have to be
+// restarted.
 func (b *background) Requeue() {
 	b.requeueRequested.Store(true)
 	b.engine.enqueue(b.key)
 }
 
-// isRequeueRequested reports whether one of them has asked for this pass.
+// isRequeueRequested reports whether a daemon or timer has requested this pass.
 func (b *background) isRequeueRequested() bool { return b != nil && b.requeueRequested.Load() }
 
-// areDaemonsRunning reports whether a daemon must end before the object may go.
+// areDaemonsRunning reports whether daemons must end before the object can be deleted.
 func (b *background) areDaemonsRunning() bool { return b != nil && b.group.HasRunningDaemons() }
 
 // stopBackgroundOfDeleted stops the daemons and timers of an object that is being
@@ -182,7 +181,7 @@ func (p *pass) stopBackgroundOfDeleted() {
 	}
 }
 
-// syncBackground starts and stops daemons and timers as the object is now.
+// syncBackground starts and stops daemons and timers to match the current object.
 func (p *pass) syncBackground(c *cycle) error {
 	b := p.object.background
 	if b == nil || c.deleting {
@@ -194,8 +193,8 @@ func (p *pass) syncBackground(c *cycle) error {
 	return err
 }
 
-// hasEssenceChanged reports whether the essence has changed since the last pass: only
-// that resets the idle time of timers, and only they need to know.
+// hasEssenceChanged reports whether the essence has changed since the last pass. Only that
+// resets the idle time of timers, so it returns false without idle timers.
 func (b *background) hasEssenceChanged(body *object.Body) (bool, error) {
 	if !b.resource.idling {
 		return false, nil

@@ -13,12 +13,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
-// deletionHeld is the type of the condition of an object whose deletion is held.
+// deletionHeld is the type of the condition that reports a held deletion.
 const deletionHeld = "DeletionHeld"
 
-// reportHeldDeletion reports that a failed deletion handler holds the object: in the
-// log, as an event, and as a condition, where the status has room for one. It does so
-// once, in the pass in which the handler has failed.
+// reportHeldDeletion reports that a failed deletion handler holds the object: in the log,
+// as an event, and as a condition if the status has conditions. It does so once, in the
+// pass in which the handler has failed.
 func (p *pass) reportHeldDeletion(c *cycle) {
 	if c.Reason != cause.Delete || !c.record.Called {
 		return
@@ -37,7 +37,7 @@ func (p *pass) reportHeldDeletion(c *cycle) {
 	p.object.writes.Add(execution.Edit{ID: id, Patch: condition, BestEffort: true})
 }
 
-// setCondition adds a true condition to the status, or replaces the one of the same
+// setCondition adds a true condition to the status, or replaces the condition of the same
 // type, unless nothing would change.
 func setCondition(obj map[string]any, kind, message string) error {
 	conditions, _, err := unstructured.NestedSlice(obj, "status", "conditions")

@@ -16,16 +16,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
-// forgetPolling is how often the handlers of a resource that is not served anymore are
-// looked at, until the last one has returned.
+// forgetPolling is the interval for checking whether the last handler of a resource that is
+// no longer watched has returned.
 const forgetPolling = 200 * time.Millisecond
 
-// consumer is the engine as the watcher sees it.
+// consumer implements watch.Consumer for the engine.
 type consumer struct{ engine *Engine }
 
 var _ watch.Consumer = consumer{}
 
-// SetUp prepares a resource with those handlers whose selectors have found it.
+// SetUp prepares a resource and the handlers whose selectors have found it.
 func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, error) {
 	e := c.engine
 	handlers := e.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) })
@@ -43,7 +43,7 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 	return r.Resource, nil
 }
 
-// Observe takes a watch event: first the indices, then the backlog, then the queue.
+// Observe passes a watch event to the indices, the backlog, and the queue, in this order.
 func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event object.WatchEvent) {
 	e, r, key := c.engine, c.engine.resources.get(watched.Name), watched.Key(event.Snapshot)
 	if event.Type == "" {
@@ -64,9 +64,9 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 	e.enqueue(key)
 }
 
-// Forget forgets everything of objects that are not watched anymore. Of a whole
-// resource, it waits until the last handler has returned: objects that are served in
-// another version by now must not be handled twice at the same time.
+// Forget removes everything about objects that are no longer watched. For an entire
+// resource, it waits until the last handler has returned: objects that are now watched in
+// another version must not be handled twice at the same time.
 func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream object.StreamKey) {
 	e, r := c.engine, c.engine.resources.get(watched.Name)
 	c.forgetStream(r, stream)
@@ -81,9 +81,9 @@ func (c consumer) Forget(ctx context.Context, watched *watch.Resource, stream ob
 	})
 }
 
-// forgetStream removes the objects of a stream from the indices at once. The rest is
-// what passes do, so that none is in the way of one that is running; or there are no
-// workers, and no passes.
+// forgetStream removes the objects of a stream from the indices immediately. Passes do the
+// rest, so that it does not interfere with running passes; without workers, there are no
+// passes.
 func (c consumer) forgetStream(r *resource, stream object.StreamKey) {
 	e := c.engine
 	if r.indexer != nil {
@@ -103,8 +103,8 @@ func (c consumer) forgetStream(r *resource, stream object.StreamKey) {
 	}
 }
 
-// forgetIfIdle forgets an object that is gone while there are no workers: no pass would
-// do it. A replica can stand by for as long as the process lives.
+// forgetIfIdle removes the state of an object that is gone while there are no workers and
+// no passes. A replica can be on standby for the lifetime of its process.
 func (c consumer) forgetIfIdle(key object.Key) {
 	e := c.engine
 	e.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
-// update makes the update of a cycle as it stands now. What it decides is decided again
+// update returns the update of the cycle in its current state. Its decisions are repeated
 // for each version of the object that it is written to.
 func (p *pass) update(c *cycle) write.Update {
 	return write.Update{
@@ -26,10 +26,9 @@ func (p *pass) update(c *cycle) write.Update {
 	}
 }
 
-// decide returns what the end of the cycle means for the finalizer, by what was
-// detected on the version that is written to. A deletion releases the object when all
-// handlers are done that are for it now; anything else, when no handler needs the
-// finalizer anymore.
+// decide returns the decision about the finalizer when the cycle ends, based on the version
+// that is written to. A deletion removes the finalizer when all current handlers have
+// finished; other cycles remove it when no handler needs it.
 func (p *pass) decide(c, now *cycle) write.Decision {
 	d := write.Decision{DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning()}
 	switch {
@@ -42,8 +41,7 @@ func (p *pass) decide(c, now *cycle) write.Decision {
 	return d
 }
 
-// hasHandled reports whether the handlers of another detection have finished in this
-// cycle.
+// hasHandled reports whether the handlers of another detection have finished in this cycle.
 func (c *cycle) hasHandled(now *cycle) bool {
 	for _, d := range now.handlers {
 		if !c.record.Progress.Has(d.ID) || !c.record.Progress.Load(d.ID).Finished() {
@@ -53,7 +51,7 @@ func (c *cycle) hasHandled(now *cycle) bool {
 	return true
 }
 
-// record writes the outcomes of the handlers, and returns when to come back.
+// record writes the outcomes of the handlers, and returns when the next pass is due.
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
 	update := p.update(c)
 	p.reportHeldDeletion(c)
@@ -71,10 +69,10 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 		return waiting && wake == 0 || !waiting && outcome.ChangedByOthers, wake, nil
 	}
 	if !p.object.handled {
-		return true, 0, nil // resuming handlers are due
+		return true, 0, nil // resume handlers are due
 	}
-	// What has changed since the cycle began, or was changed by the handlers
-	// themselves or by others in between, is the next change.
+	// Changes since the start of the cycle, including those by the handlers, are
+	// handled as the next change.
 	if edited || outcome.ChangedByOthers || !object.Equal(c.record.First, c.New) {
 		return outcome.Changed, 0, nil
 	}
@@ -82,7 +80,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 	return false, 0, nil
 }
 
-// finishCycle reports what was written, and notes the end of a cycle.
+// finishCycle reports what was written and, if the cycle has ended, its end.
 func (p *pass) finishCycle(written write.Outcome) {
 	c := written.Cycle
 	if c == nil {
@@ -105,25 +103,24 @@ func (p *pass) finishCycle(written write.Outcome) {
 	p.report.Event(p.session.Body(), report.Normal, "CycleFinished", message)
 }
 
-// isResumed reports whether everything was called that an object asks of a new process.
-// Of a cycle that an earlier process began, that one may have called the resuming
-// handlers: what they prepared in its memory is lost. They are called in a cycle of
-// their own then, except for those that this process has called.
+// isResumed reports whether this process has called all resume handlers of the object. If an
+// earlier process began the cycle, it may have called them, but the results in its memory
+// are lost. They are then called in a separate cycle, except for those that this process
+// has called.
 func (p *pass) isResumed(ended cause.Reason) bool {
 	startedByPredecessor := p.object.startedByPredecessor
 	p.object.startedByPredecessor = false
 	return !startedByPredecessor || ended == cause.Delete
 }
 
-// addFinalizer adds the finalizer to the object, and goes on with the rest.
+// addFinalizer adds the finalizer to the object, and continues the pass.
 func (p *pass) addFinalizer(ctx context.Context) (again bool, wake time.Duration, err error) {
 	outcome, err := p.session.Write(ctx, write.Update{Decision: write.Decision{AddFinalizer: true}})
 	return err == nil && !outcome.Gone, 0, err
 }
 
-// leaveAlone ends a pass over an object with which there is nothing to do: it removes
-// the finalizer that no handler needs, and the records of a cycle that is not there
-// anymore.
+// leaveAlone ends a pass that has nothing to do. It removes an unneeded finalizer, and the
+// records of a cycle that no longer exists.
 func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
 	update := write.Update{Decision: c.decideNothingToDo()}
 	update.Decide = func(ctx context.Context, body *object.Body) (write.Decision, error) {
@@ -147,8 +144,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, wake time.
 	return false, 0, nil
 }
 
-// decideNothingToDo returns what can be removed from an object with which there is
-// nothing to do.
+// decideNothingToDo returns what to remove from an object that has nothing to do.
 func (c *cycle) decideNothingToDo() write.Decision {
 	d := write.Decision{RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer}
 	if c.inScope && c.Reason == cause.NoOp && c.record.Progress.HasLeftovers() {
@@ -157,5 +153,5 @@ func (c *cycle) decideNothingToDo() write.Decision {
 	return d
 }
 
-// noteReconciled notes that nothing is left to do at this version of the object.
+// noteReconciled records that this version of the object needs no more work.
 func (p *pass) noteReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }

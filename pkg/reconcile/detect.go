@@ -12,33 +12,33 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 )
 
-// cycle is what a pass knows of the handling of one change.
+// cycle is a pass's view of the handling of one change.
 type cycle struct {
 	handler.Cause
-	// record is the part of it that is kept on the object; nil: the resource has no
-	// handlers of changes.
+	// record is the part that is stored on the object. It is nil if the resource has
+	// no change handlers.
 	record     *record.Cycle
-	handlers   registry.Handlers // those to be called for this change
+	handlers   registry.Handlers // to be called for this change
 	background registry.Handlers // the daemons and timers that the object should have now
 
-	inScope        bool // some handler is for the object, now or later in its life
+	inScope        bool // some handler applies to the object, now or later
 	needsFinalizer bool
 	hasFinalizer   bool
 	deleting       bool
 }
 
-// nothingToDo reports whether there is nothing to handle: no handler is for the object,
+// nothingToDo reports whether there is nothing to handle: no handler applies to the object,
 // or nothing has happened to it.
 func (c *cycle) nothingToDo() bool { return !c.inScope || !c.Reason.Handled() }
 
-// mustAddFinalizer reports whether the finalizer must be added before anything else.
+// mustAddFinalizer reports whether the finalizer must be added first.
 func (c *cycle) mustAddFinalizer() bool { return c.needsFinalizer && !c.hasFinalizer && !c.deleting }
 
-// detector finds out what has happened to an object, and which handlers it is for. It
-// changes nothing, and can be asked about any version of the object.
+// detector determines what has happened to an object, and which handlers apply. It has no
+// side effects, and can check any version of the object.
 type detector struct{ target }
 
-// detect compares a version of the object with what was handled last.
+// detect compares a version of the object with the state that was last handled.
 func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error) {
 	c := &cycle{deleting: body.Deleting(), hasFinalizer: slices.Contains(body.Finalizers(), d.engine.Settings.Persistence.Finalizer)}
 	c.CallContext = d.callArguments(body)
@@ -57,7 +57,7 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 	return c, nil
 }
 
-// compare finds out what has happened to the object.
+// compare determines what has happened to the object.
 func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) error {
 	records, r := d.engine.records, &record.Cycle{}
 	var err error
@@ -90,7 +90,7 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 	return nil
 }
 
-// toAny keeps a nil essence from becoming an empty mapping in an interface.
+// toAny converts a nil essence to a nil interface.
 func toAny(e object.Essence) any {
 	if e == nil {
 		return nil
@@ -98,7 +98,7 @@ func toAny(e object.Essence) any {
 	return e
 }
 
-// reopen finds the essence with which an unfinished cycle began.
+// reopen loads the essence from the start of an unfinished cycle.
 func (d detector) reopen(ctx context.Context, c *cycle, body *object.Body, change *cause.Change) error {
 	r, purpose := c.record, cause.Create
 	r.First = c.New
@@ -106,7 +106,7 @@ func (d detector) reopen(ctx context.Context, c *cycle, body *object.Body, chang
 		purpose = cause.Update
 	}
 	if !r.Progress.HasOpen(purpose) {
-		return nil // what is stored belongs to a cycle that has ended
+		return nil // the stored essence belongs to a cycle that has ended
 	}
 	first, err := d.engine.records.First(ctx, body, r.Progress, d.report)
 	if err != nil || first == nil {
@@ -114,18 +114,17 @@ func (d detector) reopen(ctx context.Context, c *cycle, body *object.Body, chang
 	}
 	r.First, r.Resumed = first, true
 	if *change == cause.Same {
-		// The change was taken back while it was being handled. The handlers that
-		// have seen it must also see it go: the cycle ends as it began, and the way
-		// back is the next change.
+		// The change was reverted while it was being handled. The handlers that have
+		// seen it must also see its reversal: the cycle ends as it began, and the
+		// reversal is the next change.
 		*change = cause.Changed
 	}
 	return nil
 }
 
-// selectHandlers returns the handlers for this change. Where the object has changed
-// since the cycle began, handlers are called for what has happened both until then and
-// until now: what is new since then is handled by the next cycle, and what is not there
-// anymore by none.
+// selectHandlers returns the handlers for this change. If the object has changed since the
+// cycle began, it returns only handlers that apply to both states: the next cycle handles
+// what is new, and handlers that no longer apply are not called.
 func (d detector) selectHandlers(c *cycle) registry.Handlers {
 	selected := d.resource.changing.Selected(&c.Cause)
 	if !d.object.startedByPredecessor && len(d.object.reported) > 0 {
@@ -140,17 +139,17 @@ func (d detector) selectHandlers(c *cycle) registry.Handlers {
 	return selected.Where(func(h *handler.Declaration) bool { return h.Selects(&began) })
 }
 
-// include makes the selected handlers take part in the cycle. A record that was made
-// for another reason counts only for resuming handlers, which are mixed into all
-// others; any other handler has not seen this change.
+// include adds the selected handlers to the cycle. A record with another reason counts only
+// for resume handlers, which are called together with all others; any other handler has
+// not seen this change.
 func (c *cycle) include() {
 	for _, d := range c.handlers {
 		c.record.Progress.Include(d.ID, c.Reason, d.Kind == handler.OnResume && c.Reason != cause.Delete)
 	}
 }
 
-// selectBackground finds the daemons and timers that the object should have, and
-// whether the finalizer is needed for them: as long as the end of a daemon is awaited.
+// selectBackground selects the daemons and timers that the object must have. It also
+// determines whether they need the finalizer, because the object must wait for a daemon.
 func (d detector) selectBackground(c *cycle, body *object.Body) {
 	if len(d.resource.background) == 0 {
 		return
@@ -166,7 +165,7 @@ func (d detector) selectBackground(c *cycle, body *object.Body) {
 	c.needsFinalizer = c.needsFinalizer || b.areDaemonsRunning() || slices.ContainsFunc(c.background, b.group.NeedsFinalizer)
 }
 
-// backgroundOf returns the background of the object. Objects without one cost nothing.
+// backgroundOf returns the background of the object, or nil if the object needs none.
 func (d detector) backgroundOf(body *object.Body) *background {
 	s := d.object
 	if s.background == nil {

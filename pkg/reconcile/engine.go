@@ -28,49 +28,48 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Poster reports something about an object as a Kubernetes event. It must not
-// block.
+// Poster posts Kubernetes events about objects. It must not block.
 type Poster = report.Poster
 
-// CallContext is what the context of a handler's call is about.
+// CallContext contains the data for the context of a handler's call.
 type CallContext struct {
-	Body     func() *object.Body // as it is when it is asked for
+	Body     func() *object.Body // returns the current body
 	Resource selector.Resource
 	Logger   logr.Logger
 }
 
-// Config is everything that an Engine needs.
+// Config contains everything that an Engine needs.
 type Config struct {
 	Handlers registry.Handlers
 	Settings settings.Settings
 	Logger   logr.Logger
-	// REST and HTTP reach the cluster.
+	// REST and HTTP connect to the cluster.
 	REST *rest.Config
 	HTTP *http.Client
-	// Client is for the handlers.
+	// Client is the client for handlers.
 	Client client.Client
-	// Poster takes events about objects; nil: no events.
+	// Poster posts events about objects. Nil disables events.
 	Poster Poster
-	// Resources returns which resources the cluster serves.
+	// Resources returns the resources that the cluster serves.
 	Resources discovery.Source
-	// Metrics count what happens; nil: no metrics.
+	// Metrics count the work. Nil disables them.
 	Metrics *metrics.Metrics
-	// Memos are what the operator as a whole keeps in memory; nil: nothing yet.
+	// Memos contains the operator's own values in memory. Nil means that there are none.
 	Memos *memo.Values
-	// Paused: it begins with a pause; SetPaused ends that.
+	// Paused starts the engine with a pause, which SetPaused ends.
 	Paused bool
-	// Discovered is told what the cluster serves, and Scoped which namespaces are
-	// watched each on its own, whenever that was looked at; nil: not told. They must
-	// be quick.
+	// Discovered is called with the resources that the cluster serves, and Scoped with
+	// the namespaces that are watched separately, after every discovery. Both can be
+	// nil, and must return quickly.
 	Discovered func(present discovery.Snapshot)
 	Scoped     func(namespaces []string)
-	// Context adds to a context what handlers may ask it for.
+	// Context adds the values that handlers need to a context.
 	Context func(ctx context.Context, call CallContext) context.Context
 }
 
-// Engine serves the handlers of one operator. Watch and Work are its two halves:
-// a standby replica only watches, the active one works too. Each of them can be
-// called once.
+// Engine handles the objects of one operator. Watch and Work are its two halves: a standby
+// replica only watches, and the active replica also works. Each of them can be called
+// once.
 type Engine struct {
 	Config
 
@@ -80,27 +79,27 @@ type Engine struct {
 	backlog   *queue.Backlog
 	records   record.Keeper
 	writer    *write.Writer
-	// supervisor has the daemons and timers of all objects.
+	// supervisor runs the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
-	// eventLogger turns the log lines of handlers into events; nil: it does not.
+	// eventLogger turns log lines of handlers into events. Nil disables that.
 	eventLogger *handlerlog.Events
 	reported    reportonce.SharedSet
 
 	pause   pauseState
-	leading atomic.Bool // Work was called, and has not returned
-	// abortContext is done when handlers must end at once; abort ends it.
+	leading atomic.Bool // Work is running
+	// abortContext is done when handlers must end immediately; abort ends it.
 	abortContext context.Context
 	abort        context.CancelCauseFunc
 
 	mu    sync.Mutex
-	queue *queue.Queue // nil: there are no workers
+	queue *queue.Queue // nil without workers
 }
 
-// New makes an engine; it does nothing yet.
+// New returns an engine that is not running yet.
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
 	declared := len(config.Handlers)
-	config.Handlers = config.Handlers.Watching() // nothing is watched for admission alone
+	config.Handlers = config.Handlers.Watching() // admission handlers need no watches
 	config.Logger = handlerlog.Lazily(config.Logger)
 	if config.Memos == nil {
 		config.Memos = memo.NewValues(nil)
@@ -127,8 +126,8 @@ func New(config Config) *Engine {
 	return e
 }
 
-// eventLogger returns what turns the log lines of handlers into events; nil if they
-// must not be.
+// eventLogger returns the configuration that turns log lines of handlers into events, or
+// nil if that is disabled.
 func (c Config) eventLogger() *handlerlog.Events {
 	s := c.Settings.Posting
 	if s.Disabled || s.WithoutLogs || c.Poster == nil {
@@ -137,12 +136,12 @@ func (c Config) eventLogger() *handlerlog.Events {
 	return &handlerlog.Events{Poster: c.Poster, Level: s.Level}
 }
 
-// Ready is closed when all objects are known.
+// Ready returns a channel that is closed when all objects are known.
 func (e *Engine) Ready() <-chan struct{} { return e.watcher.Listed() }
 
-// Watch finds the resources of the handlers and keeps their objects in memory,
-// until the context is done: of all resources and namespaces that are there, from
-// when they appear until they go.
+// Watch finds the resources of the handlers and keeps their objects in memory until the
+// context is done. It starts and stops watches as resources and namespaces appear and
+// disappear.
 //
 // Specification: Scopes; Resource specification.
 func (e *Engine) Watch(ctx context.Context) error {
@@ -155,7 +154,7 @@ func (e *Engine) Watch(ctx context.Context) error {
 	return e.watcher.Run(ctx)
 }
 
-// isReady reports whether handlers may be called already.
+// isReady reports whether handlers can be called.
 func (e *Engine) isReady() bool {
 	select {
 	case <-e.Ready():
@@ -165,27 +164,27 @@ func (e *Engine) isReady() bool {
 	}
 }
 
-// enqueue asks for a pass; it does nothing while there are no workers.
+// enqueue requests a pass. It does nothing while there are no workers.
 func (e *Engine) enqueue(key object.Key) {
 	if q := e.currentQueue(); q != nil {
 		q.Add(key)
 	}
 }
 
-// currentQueue returns the queue; nil while there are no workers.
+// currentQueue returns the queue, or nil while there are no workers.
 func (e *Engine) currentQueue() *queue.Queue {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.queue
 }
 
-// objectLogger returns the logger for lines about an object.
+// objectLogger returns the logger for an object.
 func (e *Engine) objectLogger(key object.Key) logr.Logger {
 	return e.Logger.WithValues("object", objectRef{e, key}, "resource", key.Resource)
 }
 
-// reporter reports on an object; once is what was reported on it, nil: nothing is
-// reported once.
+// reporter returns a reporter for an object. The set limits repeated reports; nil disables
+// one-time reports.
 func (e *Engine) reporter(key object.Key, once *reportonce.Set) report.Reporter {
 	return report.Reporter{
 		Log: e.objectLogger(key), Poster: e.Poster, Posting: e.Settings.Posting,
@@ -193,7 +192,7 @@ func (e *Engine) reporter(key object.Key, once *reportonce.Set) report.Reporter 
 	}
 }
 
-// callContext makes the context of one call of a handler, and its logger.
+// callContext returns the context and the logger for one call of a handler.
 func (e *Engine) callContext(ctx context.Context, r *resource, key object.Key, body func() *object.Body, d *handler.Declaration) (context.Context, logr.Logger) {
 	call := CallContext{Body: body, Resource: r.Resource.Resource}
 	call.Logger = e.eventLogger.Logger(e.objectLogger(key), body, "handler", d.ID)

@@ -15,11 +15,11 @@ import (
 // eventHandlers calls the event handlers of an object.
 type eventHandlers struct {
 	target
-	current *object.Snapshot // as the watch has last shown it; nil: it is gone
+	current *object.Snapshot // the latest version of the watch; nil if the object is gone
 }
 
-// handle calls the handlers for all events that have come, in order. Their edits are
-// written by the next write to this object.
+// handle calls the handlers for all pending events in order. The next write to this object
+// writes their edits.
 func (e eventHandlers) handle(ctx context.Context) {
 	current := e.current
 	if len(e.resource.events) == 0 {
@@ -37,8 +37,8 @@ func (e eventHandlers) handle(ctx context.Context) {
 	}
 }
 
-// note notes which object an event is of. A late one of an earlier object is no
-// reason to forget the current one.
+// note records which object an event belongs to. A late event of an earlier object must not
+// discard the current one.
 func (e eventHandlers) note(event object.WatchEvent) {
 	s, uid, current := e.object, event.Snapshot.GetUID(), e.current
 	if current == nil || s.writes.UID() != current.GetUID() {
@@ -49,8 +49,8 @@ func (e eventHandlers) note(event object.WatchEvent) {
 	}
 }
 
-// isDeletePending reports whether the object is gone, but its event handlers have
-// yet to be called for that: the watch is about to show it, and the state is kept.
+// isDeletePending reports whether the object is gone but its event handlers still have to
+// be called: the watch will show the deletion, so the state is kept.
 func (e eventHandlers) isDeletePending() bool {
 	return e.resource.IsWatched(e.key.Namespace) && len(e.resource.events) > 0 && e.object.writes.UID() != "" && !e.object.deleteEventHandled
 }
@@ -73,8 +73,7 @@ func (e eventHandlers) call(ctx context.Context, event object.WatchEvent) []exec
 	return edits
 }
 
-// callOne calls one handler, unless its filter has failed. Errors are logged,
-// no more.
+// callOne calls one handler, unless its filter has failed. It only logs errors.
 func (e eventHandlers) callOne(ctx context.Context, d *handler.Declaration, event object.WatchEvent, body *object.Body, failure error) execution.Edit {
 	ctx, call := e.prepareCall(ctx, d, body)
 	call.Patch = &patch.Patch{}

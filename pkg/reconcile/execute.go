@@ -9,13 +9,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// errInterrupted ends the handlers' run when the operator stops, or when the object
-// turns out to be gone or to have changed: what is done is persisted, and the others
-// are called by the next operator, or for the object as it is by then.
+// errInterrupted stops the handlers when the operator stops, or when the object turns out
+// to be gone or changed. Finished outcomes are persisted. The next operator, or the next
+// pass over the changed object, calls the other handlers.
 var errInterrupted = errors.New("the operator is stopping, or the object was changed")
 
-// execute calls the handlers that are due. Their outcomes are in the cycle's progress,
-// and their edits wait for the writer.
+// execute calls the handlers that are due. It leaves their outcomes in the cycle's
+// progress, and their edits with the writer.
 func (p *pass) execute(ctx context.Context, c *cycle) error {
 	p.announce(c)
 	c.include()
@@ -38,12 +38,12 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 	c.record.Called = c.record.Called || runner.Attempts > 0
 	p.object.writes.Add(runner.Edits...)
 	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCancelled) {
-		return nil // what is done must be persisted
+		return nil // finished outcomes must be persisted
 	}
 	return err
 }
 
-// checkpoint persists what was done until now when the pass takes long.
+// checkpoint persists the outcomes so far if the pass takes long.
 func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runner) error {
 	if runner.Attempts == 0 || time.Since(p.began) < p.engine.Settings.Execution.CheckpointInterval || len(c.record.Progress.Dirty()) == 0 {
 		return nil

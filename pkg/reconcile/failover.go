@@ -10,14 +10,14 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )
 
-// catchUp is for a standby that begins to work. It has watched all the time, but its
-// watch may not have shown the last writes of its predecessor: a watch can be late, or
-// stuck. The objects are listed once more, without their content, and none that was
-// seen in an older version, or not at all, is handled before that version was seen or
-// read; as after a write of its own.
+// catchUp prepares a standby replica for work. Although it has watched all the time, its
+// watch may be late or stuck, and may not have shown the last writes of its predecessor.
+// So catchUp lists the versions of the objects without their content. An object that the
+// watch has shown in an older version, or not at all, is handled only after the listed
+// version is seen or read, as after the operator's own writes.
 //
-// It retries until it succeeds, or the operator stops: without the API nothing can be
-// handled anyway.
+// It retries until it succeeds or the operator stops, because nothing can be handled
+// without the API server.
 func (e *Engine) catchUp(ctx context.Context) bool {
 	return nil == wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		err := e.compareVersions(ctx)
@@ -44,14 +44,14 @@ func (e *Engine) compareVersions(ctx context.Context) error {
 	return nil
 }
 
-// catchUp compares what the watch has shown with what there is.
+// catchUp compares the version of the watch with the current version.
 func (s *objectState) catchUp(seen *object.Snapshot, now kube.Version) {
-	if seen == nil { // a new object
+	if seen == nil { // the object is new
 		s.writes.NotOlderThan(now.ResourceVersion)
 		return
 	}
 	s.resetFor(seen.GetUID())
-	s.writes.SeenGone(now.UID != seen.GetUID()) // the watch is about to show its end
+	s.writes.SeenGone(now.UID != seen.GetUID()) // the watch will show its deletion
 	if now.UID != "" && now.ResourceVersion != seen.GetResourceVersion() {
 		s.writes.NotOlderThan(now.ResourceVersion)
 	}

@@ -12,8 +12,8 @@ import (
 // WatchStatus is the state of one watch.
 type WatchStatus = watch.Status
 
-// WatchStatuses returns the watches as they are now, in order. It can be called at any
-// time.
+// WatchStatuses returns the current states of the watches in order. It can be called at
+// any time.
 func (e *Engine) WatchStatuses() []WatchStatus {
 	var all []WatchStatus
 	for _, r := range e.resources.all() {
@@ -25,10 +25,10 @@ func (e *Engine) WatchStatuses() []WatchStatus {
 	return all
 }
 
-// State returns what the engine is doing now. It can be called at any time; it looks at
-// every watch, and at everything in the queue.
+// State returns the current state of the engine. It can be called at any time, and checks
+// every watch and the entire queue.
 func (e *Engine) State() metrics.State {
-	leading := e.leading.Load() // a replica that stands by is not paused
+	leading := e.leading.Load() // a standby replica is not paused
 	return metrics.State{
 		Ready: e.isReady(), Leading: leading, Paused: leading && e.pause.isPaused(),
 		Queue: e.queueState(), Watches: countWatches(e.WatchStatuses()),
@@ -36,7 +36,7 @@ func (e *Engine) State() metrics.State {
 	}
 }
 
-// queueState returns what waits for a worker.
+// queueState returns the state of the queue.
 func (e *Engine) queueState() metrics.Queue {
 	state := e.currentQueue().State()
 	state.Workers = e.Settings.Execution.Workers
@@ -48,7 +48,7 @@ func (e *Engine) countBackground(kind handler.Kind) metrics.Background {
 	return metrics.Background{Kind: string(kind), Waiting: n.Waiting, Running: n.Running, Abandoned: n.Abandoned}
 }
 
-// countWatches counts the watches of each resource. They are in the order of these.
+// countWatches counts the watches of each resource. The watches must be sorted by resource.
 func countWatches(all []WatchStatus) (counts []metrics.Watches) {
 	for _, w := range all {
 		if last := len(counts) - 1; last < 0 || counts[last].Resource != w.Resource {

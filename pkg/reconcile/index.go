@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 )
 
-// claimIndices makes the indices those of this operator, until they are released.
+// claimIndices reserves the indices for this operator until they are released.
 func (e *Engine) claimIndices() (release func(), err error) {
 	claimed := map[handler.Table]struct{}{}
 	release = func() {
@@ -42,7 +42,7 @@ func (e *Engine) claimIndices() (release func(), err error) {
 	return release, nil
 }
 
-// newIndexer makes what fills the indices from a resource; nil if there are none.
+// newIndexer returns the indexer of a resource, or nil if there are no indices.
 func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.Indexer {
 	e, indices := c.engine, handlers.OfKind(handler.OnIndex)
 	if len(indices) == 0 {
@@ -64,7 +64,7 @@ func (c consumer) newIndexer(r *resource, handlers registry.Handlers) *indexing.
 	})
 }
 
-// prepareIndexing makes the context and the arguments of one call of an indexing function.
+// prepareIndexing returns the context and the arguments for one call of an indexing function.
 func (c consumer) prepareIndexing(ctx context.Context, r *resource, body *object.Body, d *handler.Declaration) (context.Context, handler.CallContext) {
 	e, key := c.engine, object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 	ctx, logger := e.callContext(ctx, r, key, func() *object.Body { return body }, d)
@@ -75,7 +75,7 @@ func (c consumer) prepareIndexing(ctx context.Context, r *resource, body *object
 	}
 }
 
-// index brings the indices up to date with what has happened to an object.
+// index updates the indices after an event of an object.
 func (c consumer) index(ctx context.Context, r *resource, key object.Key, event object.WatchEvent) {
 	if event.Type != apiwatch.Deleted {
 		r.indexer.Update(ctx, key, event.Snapshot.Body())
@@ -83,11 +83,11 @@ func (c consumer) index(ctx context.Context, r *resource, key object.Key, event 
 	}
 	r.indexer.Remove(key)
 	if r.isIndexedOnly() {
-		c.engine.objects.remove(key, handler.StopDeleted) // no pass would do it
+		c.engine.objects.remove(key, handler.StopDeleted) // no pass does it
 	}
 }
 
-// stopIndexing ends the retries of indexing functions.
+// stopIndexing stops the retries of indexing functions.
 func (e *Engine) stopIndexing() {
 	for _, r := range e.resources.all() {
 		if r.indexer != nil {

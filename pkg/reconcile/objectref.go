@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// objectRef is an object in the lines of a log. What is known of it is looked up when a
-// line is written: most lines are not.
+// objectRef identifies an object in log lines. It is resolved only when a line is written,
+// because most lines are not.
 type objectRef struct {
 	engine *Engine
 	key    object.Key
@@ -16,7 +16,7 @@ type objectRef struct {
 
 var _ logr.Marshaler = objectRef{}
 
-// MarshalLog returns a reference to the object; without the uid of one that is gone.
+// MarshalLog returns a reference to the object, without the uid if the object is gone.
 func (r objectRef) MarshalLog() any {
 	about := corev1.ObjectReference{Namespace: r.key.Namespace, Name: r.key.Name}
 	found := r.engine.resources.get(r.key.Resource)

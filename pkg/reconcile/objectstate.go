@@ -15,39 +15,38 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
-// objectState is what the process remembers of one object between passes. There is
-// one for every object that is watched: every field must be worth its bytes. It
-// belongs to the pass.
+// objectState is the state that the process keeps about one object between passes. Every
+// watched object has one, so each field must be worth its memory. Passes own it.
 type objectState struct {
-	// initial: the object was there before this process handled anything. The watch
-	// sets it, the passes read it.
+	// initial is set if the object is older than the first work of this process. The
+	// watch sets it, and passes read it.
 	initial atomic.Bool
-	// memos is what handlers keep in memory; nil: nothing yet. Indexing functions,
-	// daemons and timers use it beside the passes.
+	// memos contains the values of handlers in memory; nil if there are none.
+	// Indexing functions, daemons, and timers use it concurrently with passes.
 	memos atomic.Pointer[memos]
 	lifetime
 }
 
-// lifetime is the part that goes when the object is replaced by another one.
+// lifetime is the part that is reset when another object replaces this one.
 type lifetime struct {
 	writes write.State
 	// reconciledVersion is the version at which a pass found nothing left to do.
 	reconciledVersion string
-	// background has the daemons and timers; nil: there were none yet.
+	// background contains the daemons and timers; nil if there were none.
 	background *background
 
 	handled bool // a cycle was completed, or there was nothing to handle
 	seen    bool // a pass of this process looked at the object
-	// startedByPredecessor: an earlier process began the cycle.
+	// startedByPredecessor is set if an earlier process began the cycle.
 	startedByPredecessor bool
 	deleteEventHandled   bool // the event handlers were called for the deletion
 
-	failures  int32 // of the framework or the API, consecutively
+	failures  int32 // consecutive failures of the framework or the API
 	notBefore time.Time
 	reported  reportonce.Set
 }
 
-// resetFor forgets everything of an object that another one of its name has replaced.
+// resetFor resets the state for another object of the same name.
 func (s *objectState) resetFor(uid types.UID) {
 	if s.writes.UID() == uid {
 		s.writes.Reset(uid)
@@ -61,25 +60,25 @@ func (s *objectState) resetFor(uid types.UID) {
 	s.lifetime = lifetime{writes: s.writes}
 }
 
-// markGone ends everything that is done with the object.
+// markGone stops all work on the object.
 func (s *objectState) markGone() {
 	s.background.stop(handler.StopDeleted)
 	s.writes.MarkGone()
 	s.lifetime = lifetime{writes: s.writes, deleteEventHandled: s.deleteEventHandled}
 }
 
-// finishedHere begins the notes about handlers among what was reported.
+// finishedHere is the prefix of entries about finished handlers in the reported set.
 const finishedHere = "\x00finished "
 
-// noteFinished notes that this process finished a handler in a cycle that an earlier
-// one began. (Such rare things have no field of their own.)
+// noteFinished records that this process finished a handler of a cycle that an earlier
+// process began. This is too rare for a separate field.
 func (s *objectState) noteFinished(id string) { s.reported.First(finishedHere + id) }
 
 func (s *objectState) wasFinished(id string) bool { return s.reported.Has(finishedHere + id) }
 
-// memos are the values in memory of one object. An earlier object of the same name has
-// its own, as long as they may be asked for: the watch is ahead of the event handlers,
-// and the indexing functions are ahead of the passes.
+// memos contains the values of one object in memory. An earlier object of the same name
+// keeps its own values while they may still be needed: event handlers can be behind the
+// watch, and passes behind the indexing functions.
 type memos struct {
 	uid    types.UID
 	values *memo.Values
@@ -102,7 +101,7 @@ func (s *objectState) memosOf(uid types.UID, operator *memo.Values) *memo.Values
 	}
 }
 
-// dropMemos forgets the values of an object that is gone, and of those before it.
+// dropMemos removes the values of an object that is gone, and of earlier objects.
 func (s *objectState) dropMemos(uid types.UID) {
 	for {
 		newest := s.memos.Load()
@@ -112,7 +111,7 @@ func (s *objectState) dropMemos(uid types.UID) {
 	}
 }
 
-// without returns what is left without the object and those before it.
+// without returns the memos without the object and earlier objects.
 func (m *memos) without(uid types.UID) *memos {
 	if m == nil || m.uid == uid {
 		return nil
@@ -120,13 +119,13 @@ func (m *memos) without(uid types.UID) *memos {
 	return &memos{m.uid, m.values, m.former.without(uid)}
 }
 
-// objects are the states of all objects. It is safe for concurrent use.
+// objects contains the states of all objects. It is safe for concurrent use.
 type objects struct {
 	mu     sync.Mutex
 	states map[object.Key]*objectState
 }
 
-// of returns the state of an object, a new one if there is none.
+// of returns the state of an object, and creates it if necessary.
 func (o *objects) of(key object.Key) *objectState {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,14 +140,14 @@ func (o *objects) of(key object.Key) *objectState {
 	return known
 }
 
-// has reports whether there is a state of the object.
+// has reports whether the object has a state.
 func (o *objects) has(key object.Key) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.states[key] != nil
 }
 
-// in returns the objects of a stream that are remembered.
+// in returns the objects of a stream that have a state.
 func (o *objects) in(stream object.StreamKey) []object.Key {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,7 +160,7 @@ func (o *objects) in(stream object.StreamKey) []object.Key {
 	return keys
 }
 
-// delete forgets an object of which nothing is under way.
+// delete removes the state of an object without pending work.
 func (o *objects) delete(key object.Key) *objectState {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -170,8 +169,8 @@ func (o *objects) delete(key object.Key) *objectState {
 	return known
 }
 
-// remove forgets an object, and stops its daemons and timers. No pass over it may be
-// under way but the caller's.
+// remove removes the state of an object, and stops its daemons and timers. No other pass
+// over the object can be running.
 func (o *objects) remove(key object.Key, reason handler.StopReason) *background {
 	known := o.delete(key)
 	if known == nil {
@@ -182,10 +181,10 @@ func (o *objects) remove(key object.Key, reason handler.StopReason) *background 
 	return known.background
 }
 
-// Memo returns what is kept in memory of an object, for those that are called beside
-// the watches. An object that is not watched, or not known yet, has nothing that would
-// last: its end would not be seen. It gets new values with every call, as an empty uid
-// does.
+// Memo returns the values of an object in memory, for callers outside the watches. An
+// object that is not watched or not known yet cannot keep values, because its deletion
+// would not be noticed: it gets new values with every call. The same applies to an empty
+// uid.
 func (e *Engine) Memo(resource selector.Resource, name types.NamespacedName, uid types.UID) *memo.Values {
 	r := e.resources.get(resource.String())
 	if uid == "" || r == nil || !r.Has(name, uid) {
@@ -195,7 +194,7 @@ func (e *Engine) Memo(resource selector.Resource, name types.NamespacedName, uid
 	known := e.objects.has(key)
 	values := e.objects.of(key).memosOf(uid, e.Memos)
 	if !known && !r.Has(name, uid) {
-		e.objects.delete(key) // its end has come in between, and was the last event of it
+		e.objects.delete(key) // it was deleted meanwhile, and no more events follow
 	}
 	return values
 }

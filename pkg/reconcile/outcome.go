@@ -9,8 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// announce logs what is about to be handled, and what is given up for it: once, at the
-// beginning of a cycle.
+// announce logs the start of a cycle, and the earlier cycle that it supersedes.
 func (p *pass) announce(c *cycle) {
 	progress := c.record.Progress
 	if c.record.Called || progress.HasOpen(c.Reason) {
@@ -28,8 +27,8 @@ func (p *pass) announce(c *cycle) {
 	}
 }
 
-// measure counts an attempt of a handler. A sub-handler is counted as one of the handler
-// that was declared: the ids of sub-handlers may be as many as objects.
+// measure counts an attempt of a handler. It counts sub-handlers as their declared handler,
+// because sub-handlers can have as many ids as there are objects.
 func (e *Engine) measure(r *resource, d *handler.Declaration, o execution.Outcome) {
 	h := metrics.Handler{Resource: r.Name, Kind: string(d.Kind), ID: d.Top().ID}
 	e.Metrics.Attempt(h, outcomeOf(o), o.Called, o.Took)

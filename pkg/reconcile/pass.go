@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
-// maxRounds is how often a pass continues at once on what it has just written. More is
-// never needed, except for handlers that keep undoing each other's work: then the queue
-// lets other objects have their turn in between.
+// maxRounds limits how often a pass continues immediately after its own writes. More rounds
+// are needed only if handlers keep undoing each other's changes; then the queue lets other
+// objects take turns.
 const maxRounds = 8
 
 // pass is one run of the engine over one object.
@@ -25,7 +25,7 @@ type pass struct {
 	target
 	session  *write.Session
 	stopping <-chan struct{}
-	// began is when the first handler was called of which nothing is persisted.
+	// began is the start of the first handler whose outcome is not persisted.
 	began time.Time
 }
 
@@ -37,8 +37,8 @@ func (w *workers) newPass(r *resource, key object.Key) *pass {
 	return p
 }
 
-// Reconcile makes one pass over the object, and returns when the next one is due.
-// Errors of the framework and of the API pause the object, and that object only.
+// Reconcile makes one pass over the object, and returns when the next one is due. Errors of
+// the framework and the API delay only this object.
 func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, error) {
 	r := w.engine.resources.get(key.Resource)
 	if r == nil || !w.engine.watcher.WaitForIndices(w.stopping) {
@@ -56,7 +56,7 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	return ctrl.Result{RequeueAfter: wake}, nil
 }
 
-// run is the whole story of a pass: observe, detect, execute, record, write, wake.
+// run is the entire pass: observe, detect, execute, record, write, wake.
 func (p *pass) run(ctx context.Context) (wake time.Duration, err error) {
 	defer recovered(&err)
 	defer p.endIfGone()
@@ -77,11 +77,11 @@ func (p *pass) run(ctx context.Context) (wake time.Duration, err error) {
 			return wake, err
 		}
 	}
-	return time.Nanosecond, nil // the next pass, at once
+	return time.Nanosecond, nil // the next pass is due immediately
 }
 
-// observe takes the freshest version of the object that is known. It returns false when
-// there is nothing to do, or when that has to wait.
+// observe gets the latest known version of the object. It returns false if there is nothing
+// to do, or if the pass must wait.
 func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err error) {
 	cached := p.resource.Cached(p.key.NamespacedName)
 	events := eventHandlers{p.target, cached}
@@ -96,14 +96,14 @@ func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err
 	p.object.background.refresh()
 	p.object.writes.Add(p.object.background.takeEdits()...)
 	if p.object.writes.IsReconciled(cached.GetResourceVersion(), p.object.reconciledVersion) && !p.object.background.isRequeueRequested() {
-		return false, 0, nil // nothing was left to do, and nothing has happened
+		return false, 0, nil // reconciled and unchanged
 	}
 	freshness, err := p.session.Refresh(ctx, cached)
 	return freshness.Fresh, freshness.WaitFor, err
 }
 
-// round brings the object one step ahead: as far as one update reaches. It must be
-// called again when that update has changed what there is to do.
+// round advances the object by one update. It returns true if the update has changed what
+// there is to do.
 func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err error) {
 	p.session.StartDetection()
 	p.stopBackgroundOfDeleted()
@@ -126,14 +126,14 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 	return p.record(ctx, c)
 }
 
-// endIfGone ends everything that is done with an object that does not exist anymore.
+// endIfGone stops all work on an object that no longer exists.
 func (p *pass) endIfGone() {
 	if p.object.writes.Gone() {
 		p.object.markGone()
 	}
 }
 
-// cleanUp forgets an object that is gone, or that is not watched anymore.
+// cleanUp removes the state of an object that is gone or no longer watched.
 func (p *pass) cleanUp() {
 	reason := handler.StopDeleted
 	if !p.resource.IsWatched(p.key.Namespace) {
@@ -144,12 +144,12 @@ func (p *pass) cleanUp() {
 	}
 }
 
-// lastingFailures is how many errors in a row are more than a mishap: then an event
-// reports them, once.
+// lastingFailures is the number of consecutive errors after which an event reports them
+// once.
 const lastingFailures = 2
 
-// recordFailure returns for how long an object is left alone after an error that is not
-// its handlers'.
+// recordFailure returns the delay of an object after an error that does not come from its
+// handlers.
 func (p *pass) recordFailure(err error) time.Duration {
 	delays := p.engine.Settings.Queueing.ErrorDelays
 	delay := time.Nanosecond
@@ -166,7 +166,7 @@ func (p *pass) recordFailure(err error) time.Duration {
 	return delay
 }
 
-// reportRetry posts an event about an error that lasts, with what is known of the
+// reportRetry posts an event about a lasting error. It uses only what is known about the
 // object without reading it.
 func (p *pass) reportRetry(err error) {
 	body := p.session.Body()
@@ -180,8 +180,8 @@ func (p *pass) reportRetry(err error) {
 	p.report.Event(body, report.Warning, "ReconcileError", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
 }
 
-// recovered makes an error of a panic in the engine itself, so that one object cannot
-// stop the others. (Panics in handlers are caught where they are called.)
+// recovered converts a panic in the engine to an error, so that one object cannot stop the
+// others. (Panics in handlers are recovered in their calls.)
 func recovered(err *error) {
 	if value := recover(); value != nil {
 		*err = fmt.Errorf("a panic in a filter, in a storage or in the framework itself: %v\n%s", value, debug.Stack())

@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// pauseState says whether the operator may work, or is paused because another one does.
-// The zero value is not paused. It is safe for concurrent use.
+// pauseState controls whether the operator works or is paused because another operator
+// works. The zero value is not paused. It is safe for concurrent use.
 type pauseState struct {
 	mu      sync.Mutex
 	paused  bool
-	others  bool               // another operator has worked meanwhile
-	suspend context.CancelFunc // ends the work that is under way; nil: there is none
-	resumed chan struct{}      // closed when the pause is over; nil: there is none
+	others  bool               // another operator has worked during the pause
+	suspend context.CancelFunc // stops the current work; nil if there is none
+	resumed chan struct{}      // closed when the pause ends; nil without a pause
 }
 
-// SetPaused makes the operator leave the objects to another one, or handle them itself.
-// A pause is like the end of the operator, except for the watches and for what is kept
-// in memory: running handlers may finish within the grace period, daemons and timers
-// are stopped, and the progress is persisted. Afterwards everything goes on from the
-// last state of each object.
+// SetPaused pauses the operator because another one handles the objects, or resumes it. A
+// pause is like a shutdown, except that the watches and the memory are kept: running
+// handlers can finish within the grace period, daemons and timers are stopped, and the
+// progress is persisted. After the pause, the operator continues with the latest state of
+// each object.
 //
-// It may be called at any time, from anywhere; it does not wait.
+// It is safe for concurrent use, and does not wait.
 func (e *Engine) SetPaused(paused bool) {
 	p := &e.pause
 	p.mu.Lock()
@@ -46,9 +46,8 @@ func (p *pauseState) isPaused() bool {
 	return p.paused
 }
 
-// wait waits until the operator may work, and reports whether others have worked until
-// then. The context is for the work: it ends with the next pause. It is nil if the
-// operator is stopped before.
+// wait waits until the operator may work, and reports whether others have worked meanwhile.
+// The context ends with the next pause. It is nil if the operator is stopped before.
 func (p *pauseState) wait(ctx context.Context) (active context.Context, end context.CancelFunc, others bool) {
 	for {
 		p.mu.Lock()

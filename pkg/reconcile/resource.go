@@ -14,22 +14,22 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
-// resource is a resource that the operator serves, with its handlers.
+// resource is a watched resource with its handlers.
 type resource struct {
 	*watch.Resource
 
 	changing registry.Handlers
-	ids      []string // of those
+	ids      []string // of the change handlers
 	events   registry.Handlers
-	// background are the daemons and timers; idling: one of them waits until the
-	// object has not changed for some time.
+	// background contains the daemons and timers. idling is set if one of them waits
+	// until the object is idle.
 	background registry.Handlers
 	idling     bool
-	indexer    *indexing.Indexer // nil: there are no indices
-	// fields are those that handlers watch: they belong to the essence even if they
-	// are in the status.
+	indexer    *indexing.Indexer // nil without indices
+	// fields are the fields that handlers watch. They belong to the essence even if
+	// they are in the status.
 	fields []object.Path
-	// leaving are the daemons of objects that are not watched anymore.
+	// leaving contains the daemons of objects that are no longer watched.
 	leaving groups
 }
 
@@ -48,28 +48,28 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	return r
 }
 
-// isIndexedOnly reports whether the resource is there for its indices alone: there are
+// isIndexedOnly reports whether the resource is only watched for indices, so that there are
 // no passes over its objects.
 func (r *resource) isIndexedOnly() bool {
 	return len(r.changing) == 0 && len(r.events) == 0 && len(r.background) == 0
 }
 
-// resources are all that are served, or were. One that is not served anymore stays
-// without streams, for the passes that are still to come. It is safe for concurrent
-// use; a pass keeps the one that it began with.
+// resources contains the current and former resources. A former resource stays without
+// streams for the passes that still need it. It is safe for concurrent use; a pass keeps
+// using the same resource.
 type resources struct {
 	mu     sync.RWMutex
 	byName map[string]*resource
 }
 
-// get returns a resource by its name; nil if it never was served.
+// get returns a resource by its name, or nil if it is unknown.
 func (rs *resources) get(name string) *resource {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
 	return rs.byName[name]
 }
 
-// put adds a resource, or replaces the earlier one of its name.
+// put adds a resource, or replaces the one of the same name.
 func (rs *resources) put(r *resource) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -86,7 +86,7 @@ func (rs *resources) all() []*resource {
 	return slices.SortedFunc(maps.Values(rs.byName), func(a, b *resource) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// groups are the daemons of objects. It is safe for concurrent use.
+// groups contains the daemons of objects. It is safe for concurrent use.
 type groups struct {
 	mu      sync.Mutex
 	running []*daemons.Group
@@ -98,7 +98,7 @@ func (g *groups) add(group *daemons.Group) {
 	g.running = append(g.running, group)
 }
 
-// areRunning reports whether one of them has not ended yet.
+// areRunning reports whether any of the daemons has not ended yet.
 func (g *groups) areRunning() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
-// target is the object that a pass is over, with what is known of it.
+// target is the object of a pass, with its context.
 type target struct {
 	engine   *Engine
 	resource *resource
@@ -21,8 +21,8 @@ type target struct {
 	report   report.Reporter
 }
 
-// resetFor begins anew with an object that has replaced another one. The memos of that
-// go when its event handlers have been called for its end.
+// resetFor resets the state for an object that has replaced another one. The memos of the
+// old object are dropped after its event handlers were called for the deletion.
 func (t *target) resetFor(uid types.UID) {
 	if former := t.object.writes.UID(); former != uid && len(t.resource.events) == 0 {
 		t.object.dropMemos(former)
@@ -30,8 +30,8 @@ func (t *target) resetFor(uid types.UID) {
 	t.object.resetFor(uid)
 }
 
-// contentionDelay returns for how long the object must be left alone because others
-// undo what the operator writes to it.
+// contentionDelay returns how long the object must be left alone because another writer
+// keeps undoing the operator's writes.
 func (t *target) contentionDelay() time.Duration {
 	cached := t.resource.Cached(t.key.NamespacedName)
 	if cached == nil {
@@ -40,14 +40,14 @@ func (t *target) contentionDelay() time.Duration {
 	return t.engine.writer.ContentionDelay(t.key, cached)
 }
 
-// prepareCall makes the context and the arguments of one call of a handler.
+// prepareCall returns the context and the arguments for one call of a handler.
 func (t *target) prepareCall(ctx context.Context, d *handler.Declaration, body *object.Body) (context.Context, handler.CallContext) {
 	call := t.callArguments(body)
 	ctx, call.Logger = t.engine.callContext(ctx, t.resource, t.key, func() *object.Body { return body }, d)
 	return ctx, call
 }
 
-// callArguments returns the part of the arguments that all kinds of handlers share.
+// callArguments returns the arguments that all kinds of handlers share.
 func (t *target) callArguments(body *object.Body) handler.CallContext {
 	return handler.CallContext{
 		Body: body, Resource: &t.resource.Resource.Resource, Logger: t.report.Log, Client: t.engine.Client,

@@ -15,10 +15,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 )
 
-// Work handles the objects until the context is done, except for the pauses. Then it
+// Work handles the objects until the context is done, except during pauses. On shutdown, it
 // takes no new work, lets running handlers finish within the grace period, cancels them
-// after it, and returns when all of them have returned. Daemons and timers are stopped
-// first, while there are workers that can write their edits.
+// afterwards, and returns when all of them have returned. It stops daemons and timers
+// first, while the workers can still write their edits.
 func (e *Engine) Work(ctx context.Context) error {
 	e.leading.Store(true)
 	defer e.leading.Store(false)
@@ -30,7 +30,7 @@ func (e *Engine) Work(ctx context.Context) error {
 	}
 	graceful, end := e.graceful(ctx)
 	defer end()
-	defer e.supervisor.Stop(graceful) // of those that a pause has not stopped
+	defer e.supervisor.Stop(graceful) // stops the rest, which no pause has stopped
 	for {
 		active, end, others := e.pause.wait(ctx)
 		if active == nil {
@@ -44,9 +44,9 @@ func (e *Engine) Work(ctx context.Context) error {
 	}
 }
 
-// workUntilPause handles the objects until the next pause, or until the operator stops.
+// workUntilPause handles the objects until the next pause or until the operator stops.
 func (e *Engine) workUntilPause(ctx, active context.Context, standby bool) error {
-	// What was listed since the start is as fresh as it can be.
+	// Objects listed after the start are up to date.
 	if standby && !e.catchUp(active) {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (e *Engine) workUntilPause(ctx, active context.Context, standby bool) error
 	return w.run(ctx, active, c)
 }
 
-// graceful returns a context that ends a grace period after another one, or at once
+// graceful returns a context that ends a grace period after the given one, or immediately
 // when the operator is aborted.
 func (e *Engine) graceful(ctx context.Context) (graceful context.Context, end func()) {
 	graceful, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -77,25 +77,25 @@ func (e *Engine) graceful(ctx context.Context) (graceful context.Context, end fu
 	}
 }
 
-// Abort cancels all handlers, daemons and timers at once, without a grace period:
-// another replica may handle the objects already. The reason is the cause of their
-// contexts. The operator must be stopped as well.
+// Abort cancels all handlers, daemons, and timers immediately, without a grace period,
+// because another replica may already handle the objects. The reason is the cause of their
+// contexts. The caller must also stop the operator.
 func (e *Engine) Abort(reason error) { e.abort(reason) }
 
 // IsAborted reports whether the operator was aborted.
 func (e *Engine) IsAborted() bool { return e.abortContext.Err() != nil }
 
-// workers make the passes, until the next pause or until the operator stops.
+// workers make passes until the next pause or until the operator stops.
 type workers struct {
 	engine *Engine
-	// calls is the context of all handlers, which lives on for the grace period.
+	// calls is the context of all handlers, which continues during the grace period.
 	calls    context.Context
 	stopping <-chan struct{}
 }
 
-// controller sets up the workers, which do not run yet.
+// controller returns the controller of the workers, which is not running yet.
 func (w *workers) controller() (controller.TypedController[object.Key], error) {
-	e, unique := w.engine, true // names need not be unique: several operators run in one process
+	e, unique := w.engine, true // several operators can run in one process
 	c, err := controller.NewTypedUnmanaged("kopf", controller.TypedOptions[object.Key]{
 		Reconciler:              w,
 		MaxConcurrentReconciles: e.Settings.Execution.Workers,
@@ -115,8 +115,8 @@ func (w *workers) controller() (controller.TypedController[object.Key], error) {
 	return c, nil
 }
 
-// run lets the workers work until the context is done and the daemons and timers have
-// stopped: for good, or for a pause.
+// run runs the workers until the context is done and the daemons and timers have stopped,
+// for a pause or for good.
 func (w *workers) run(ctx, active context.Context, c controller.TypedController[object.Key]) error {
 	e := w.engine
 	running, halt := context.WithCancel(context.WithoutCancel(active))
@@ -126,7 +126,7 @@ func (w *workers) run(ctx, active context.Context, c controller.TypedController[
 		defer halt()
 		select {
 		case <-active.Done():
-		case <-running.Done(): // the workers have failed
+		case <-running.Done(): // the workers failed
 		}
 		if ctx.Err() != nil || running.Err() != nil {
 			e.supervisor.Stop(w.calls)
@@ -143,33 +143,33 @@ func (w *workers) run(ctx, active context.Context, c controller.TypedController[
 	return err
 }
 
-// open begins to fill the queue: with all objects that are there already, and from now
-// on with those that change.
+// open starts to fill the queue: with all existing objects, and then with those that
+// change.
 func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInterface[object.Key]) error {
 	e := w.engine
 	e.backlog.Open()
 	e.mu.Lock()
-	e.queue = waiting.(*queue.Queue) //nolint:errcheck // the controller has no other one
+	e.queue = waiting.(*queue.Queue) //nolint:errcheck // the controller has no other queue
 	e.mu.Unlock()
 	for _, r := range e.resources.all() {
 		if r.isIndexedOnly() {
 			continue
 		}
 		for _, snapshot := range r.Objects() {
-			// What was there before this process began to work was handled by another
-			// one, or by none.
+			// Objects that are older than the work of this process were handled by another
+			// process or by none.
 			s := e.objects.of(r.Key(snapshot))
 			s.initial.Store(true)
-			s.reconciledVersion = "" // its daemons and timers must be started
+			s.reconciledVersion = "" // starts its daemons and timers
 		}
-		for _, key := range e.objects.in(object.StreamKey{Resource: r.Name}) { // those that are gone, too
+		for _, key := range e.objects.in(object.StreamKey{Resource: r.Name}) { // including objects that are gone
 			e.queue.Add(key)
 		}
 	}
 	return nil
 }
 
-// shut ends what open has begun, when the workers have ended.
+// shut ends the work of open after the workers have ended.
 func (w *workers) shut() {
 	w.engine.backlog.Shut()
 	w.engine.mu.Lock()
