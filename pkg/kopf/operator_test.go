@@ -30,7 +30,7 @@ func TestMistakesAreFoundBeforeAnythingStarts(t *testing.T) {
 			"the declarations of handlers are invalid:\n", "the timeout -1ns is negative", "a function literal has no name",
 		}},
 		"settings": {Options{Registry: NewRegistry(), Settings: negative()}, []string{
-			"the settings cannot be used:\n", "settings.Execution.Workers is negative",
+			"the settings are invalid:\n", "settings.Execution.Workers is negative",
 		}},
 		"two connections": {Options{Registry: NewRegistry(), Config: unreachable(), Connect: connect}, []string{
 			"Options.Connect has no effect, because Options.Config is set: leave out one of them",
@@ -126,7 +126,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	if err := o.Run(ctx); err != nil {
 		t.Errorf("got %v", err)
 	}
-	if err := o.Run(ctx); err == nil || !strings.Contains(err.Error(), "has been started already") {
+	if err := o.Run(ctx); err == nil || !strings.Contains(err.Error(), "was already started") {
 		t.Errorf("got %v", err)
 	}
 	if state := o.State(); state.Ready || state.Leading || state.Watches != nil {

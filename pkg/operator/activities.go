@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/operator/activities"
 )
 
-// activityHandlers calls the handlers of the operator as a whole that need a client:
-// startup handlers (startUp), probes, and cleanup handlers (cleanUp).
+// activityHandlers calls the handlers of the operator itself that need a client: startup
+// handlers (startUp), probes, and cleanup handlers (cleanUp).
 type activityHandlers struct {
 	operator  *Operator
 	client    func() client.Client
@@ -30,8 +30,7 @@ func (o *Operator) newActivityHandlers(c func() client.Client) *activityHandlers
 
 func (a *activityHandlers) runner() activities.Runner { return a.operator.activityRunner(a.client) }
 
-// probe calls the probe handlers. It returns what they have returned, or their errors,
-// by their ids.
+// probe calls the probe handlers. It returns their results or errors by their ids.
 func (a *activityHandlers) probe(ctx context.Context) (results map[string]any, failures map[string]error) {
 	results, failures = map[string]any{}, map[string]error{}
 	for _, result := range a.runner().Once(ctx, a.operator.activities.OfKind(handler.OnProbe)) {
@@ -44,8 +43,8 @@ func (a *activityHandlers) probe(ctx context.Context) (results map[string]any, f
 	return results, failures
 }
 
-// logIn calls the login handlers, all at the same time. They have no client, because
-// they make it possible.
+// logIn calls the login handlers concurrently. They have no client, because they establish
+// the connection.
 func (o *Operator) logIn(ctx context.Context) (map[string]*login.Connection, error) {
 	connections := map[string]*login.Connection{}
 	var problems []error
@@ -54,13 +53,14 @@ func (o *Operator) logIn(ctx context.Context) (map[string]*login.Connection, err
 			connections[result.ID] = connection
 		}
 		if result.Err != nil {
-			problems = append(problems, fmt.Errorf("the login handler %s has failed: %w", result.ID, result.Err))
+			problems = append(problems, fmt.Errorf("the login handler %s failed: %w", result.ID, result.Err))
 		}
 	}
 	return connections, errors.Join(problems...)
 }
 
-// activityRunner calls the handlers of the operator as a whole. A nil function means no client.
+// activityRunner returns a runner for the handlers of the operator itself. A nil function
+// means that they have no client.
 func (o *Operator) activityRunner(c func() client.Client) activities.Runner {
 	return activities.Runner{
 		Logger: o.options.Logger, Backoff: o.settings.WithDefaults().Execution.Backoff,

@@ -13,9 +13,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Add makes an operator a part of the manager of another program, with the manager's
-// connection, scheme, client and leader election. The operator runs when the manager
-// does.
+// Add adds an operator to the manager of another program. The operator uses the manager's
+// connection, scheme, client, and leader election, and runs when the manager runs.
 func Add(mgr manager.Manager, options Options) (*Operator, error) {
 	if err := unsupportedOptions(mgr, options); err != nil {
 		return nil, err
@@ -43,8 +42,7 @@ func Add(mgr manager.Manager, options Options) (*Operator, error) {
 	)
 }
 
-// runIn starts the operator in a manager that runs already, and runs it until the
-// context is done.
+// runIn starts the operator in a running manager, and runs it until the context is done.
 func (o *Operator) runIn(ctx context.Context, mgr manager.Manager, activities *activityHandlers) error {
 	defer activities.cleanUp(ctx)
 	if err := errors.Join(o.startUp(ctx, activities), o.unsupportedInManager()); err != nil {
@@ -57,7 +55,7 @@ func (o *Operator) runIn(ctx context.Context, mgr manager.Manager, activities *a
 	return r.run(ctx)
 }
 
-// whenStarted returns a phase of the replica that begins as soon as there is a replica.
+// whenStarted returns a phase that begins as soon as the replica exists.
 func (o *Operator) whenStarted(of func(*replica) phase) phase {
 	return func(ctx context.Context) error {
 		if r, started := o.replica.wait(ctx); started {
@@ -67,7 +65,7 @@ func (o *Operator) whenStarted(of func(*replica) phase) phase {
 	}
 }
 
-// unsupportedOptions returns an error that names the options that are the manager's.
+// unsupportedOptions returns an error that lists the options that the manager determines.
 func unsupportedOptions(mgr manager.Manager, options Options) error {
 	var mistakes []error
 	if options.Config != nil {
@@ -82,8 +80,8 @@ func unsupportedOptions(mgr manager.Manager, options Options) error {
 	return errors.Join(mistakes...)
 }
 
-// unsupportedInManager returns an error that names the settings that are the manager's,
-// or that the manager needs before it starts.
+// unsupportedInManager returns an error that lists the settings that the manager determines
+// or needs before it starts.
 func (o *Operator) unsupportedInManager() error {
 	s, defaults := o.settings.WithDefaults(), settings.Default()
 	var mistakes []error
@@ -105,7 +103,7 @@ func (o *Operator) unsupportedInManager() error {
 	return errors.Join(mistakes...)
 }
 
-// unsupportedLogin refuses login handlers: a manager is connected already.
+// unsupportedLogin rejects login handlers, because a manager is already connected.
 func unsupportedLogin(activities registry.Handlers) error {
 	for _, d := range activities.OfKind(handler.OnLogin) {
 		return fmt.Errorf("%s: the login handler %q cannot be used in a manager, which is connected already: make the manager with the Config of a login.Credentials, or use kopf.Run", d.DeclaredAt, d.ID)
@@ -113,12 +111,12 @@ func unsupportedLogin(activities registry.Handlers) error {
 	return nil
 }
 
-// reviewsPath is where the webhook server of a manager receives the reviews, beside
-// its other webhooks.
+// reviewsPath is the path of the reviews on the webhook server of a manager, which can have
+// other webhooks.
 const reviewsPath = "/kopf"
 
-// mount makes the webhook server of the manager receive the reviews, unless the settings
-// have a server.
+// mount serves the reviews on the webhook server of the manager, unless the settings have a
+// server.
 func (o *Operator) mount(mgr manager.Manager) error {
 	a := o.settings.Admission
 	switch {
@@ -126,7 +124,7 @@ func (o *Operator) mount(mgr manager.Manager) error {
 		return nil
 	case a.Managed != "":
 		return errors.New("settings.Admission.Managed needs settings.Admission.Server, by which the API servers reach the admission handlers: " +
-			"kopf.MountedServer for the webhook server of the manager, kopf.WebhookServer for one of its own")
+			"kopf.MountedServer for the webhook server of the manager, kopf.WebhookServer for a separate one")
 	}
 	err := handler.WithRecover(func() error { // the server panics if the path is taken
 		mgr.GetWebhookServer().Register(reviewsPath+"/", http.StripPrefix(reviewsPath, http.HandlerFunc(o.serveMounted)))
@@ -140,12 +138,12 @@ func (o *Operator) mount(mgr manager.Manager) error {
 	return nil
 }
 
-// serveMounted answers reviews when the operator has started. A review that comes
-// earlier is refused; the API server then does what the webhook says about failures.
+// serveMounted answers reviews after the operator has started. It rejects earlier reviews;
+// the API server then applies the failure policy of the webhook.
 func (o *Operator) serveMounted(w http.ResponseWriter, request *http.Request) {
 	if r, started := o.replica.get(); started {
 		r.reviews.ServeHTTP(w, request)
 		return
 	}
-	http.Error(w, "the operator has yet to start", http.StatusServiceUnavailable)
+	http.Error(w, "the operator has not started yet", http.StatusServiceUnavailable)
 }

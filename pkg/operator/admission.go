@@ -20,21 +20,21 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
-// admission lets the API servers call the admission handlers: every replica serves
-// them, and the leader tells the cluster where. Nil: the operator has none, and leaves
-// no configurations behind.
+// admission lets the API servers call the admission handlers: every replica serves them, and
+// the leader registers the webhooks in the cluster. It is nil if the operator has no
+// admission handlers and manages no configurations.
 type admission struct {
 	handlers  registry.Handlers
 	resources *resourceMap
 	logger    logr.Logger
-	server    *admissionServer // nil: the webhook server of the manager, see Operator.mount
+	server    *admissionServer // nil for the webhook server of the manager, see Operator.mount
 
 	mu       sync.Mutex
-	reported map[string]bool // problems that are in the log
+	reported map[string]bool // problems that are already logged
 }
 
-// newAdmission makes the collaborator. What cannot work is an error now: admission
-// handlers that are never called would be a gap that nobody notices.
+// newAdmission creates the admission. It returns an error if the handlers could never be
+// called, because this would go unnoticed otherwise.
 func newAdmission(o *Operator, mgr manager.Manager, s settings.Settings) (*admission, error) {
 	a := &admission{
 		handlers: o.handlers.Admission(), resources: &resourceMap{}, reported: map[string]bool{},
@@ -54,15 +54,15 @@ func newAdmission(o *Operator, mgr manager.Manager, s settings.Settings) (*admis
 	return a, nil
 }
 
-// serverFor returns the server that receives the reviews; nil for the manager's one, or
-// if there is nothing to receive.
+// serverFor returns the server for the reviews. It returns nil for the server of the
+// manager, or if there are no reviews.
 func (a *admission) serverFor(mounted bool, s settings.Settings) (settings.AdmissionServer, error) {
 	server := s.Admission.Server
 	switch {
 	case len(a.handlers) == 0 && s.Admission.Managed == "", server == nil && mounted:
 		return nil, nil //nolint:nilnil // nil is documented
 	case len(a.handlers) == 0:
-		// Otherwise what an earlier version has left in the configurations would stay for ever.
+		// Otherwise, webhooks of an earlier version would stay in the configurations forever.
 		return unreachableServer, nil
 	case server == nil:
 		return nil, errors.New("there are admission handlers, but no server for the reviews of the API server: " +
@@ -75,19 +75,19 @@ func (a *admission) serverFor(mounted bool, s settings.Settings) (settings.Admis
 }
 
 // unreachableServer is the server of an operator without admission handlers. No webhook
-// leads to its address.
+// refers to its address.
 var unreachableServer = settings.AdmissionServerFunc(func(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
 	return endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: new("https://localhost")})
 })
 
-// subscribe makes the engine report what the cluster serves.
+// subscribe makes the engine report the resources of the cluster.
 func (a *admission) subscribe(engine *reconcile.Config) {
 	if a != nil {
 		engine.Discovered = a.discovered
 	}
 }
 
-// discovered derives the webhooks from what the cluster serves.
+// discovered computes the webhooks for the resources of the cluster.
 func (a *admission) discovered(present discovery.Snapshot) {
 	a.resources.update(present)
 	hooks, problems := webhook.NewHooks(a.handlers, a.resources.all())
@@ -108,7 +108,7 @@ func (a *admission) reportOnce(problem error) {
 	}
 }
 
-// newReviews makes the handler of admission reviews.
+// newReviews returns the handler of admission reviews.
 func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 	if a == nil {
 		return http.NotFoundHandler()

@@ -17,20 +17,20 @@ import (
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
-// admissionServer is the server of the settings (Admission.Server), with the
-// configurations by which the cluster finds it.
+// admissionServer is the server of the settings (Admission.Server), with the webhook
+// configurations that refer to it.
 type admissionServer struct {
 	server         settings.AdmissionServer
-	endpoint       settings.AdmissionEndpoint // of the cluster; without handler
+	endpoint       settings.AdmissionEndpoint // of the cluster, without its handler
 	configurations *configurations.Manager
 	logger         logr.Logger
 
 	publishOnce sync.Once
-	published   chan struct{} // closed when the cluster knows the address
+	published   chan struct{} // closed when the address is published
 }
 
 func newAdmissionServer(server settings.AdmissionServer, mgr manager.Manager, s settings.Settings, logger logr.Logger) (*admissionServer, error) {
-	// A client of its own, because the scheme of the operator need not know the types.
+	// A separate client, because the scheme of the operator may not contain the types.
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
 		return nil, fmt.Errorf("the client for the admission configurations cannot be made: %w", err)
@@ -53,8 +53,8 @@ func (a *admission) serve(ctx context.Context, reviews http.Handler) error {
 	return a.server.receive(ctx, reviews)
 }
 
-// receive runs the server. When the context is done, it cancels the reviews that are
-// not answered after the reserve.
+// receive runs the server. When the context is done, it gives running reviews some time, and
+// then cancels them.
 func (s *admissionServer) receive(ctx context.Context, reviews http.Handler) error {
 	answering, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
@@ -74,7 +74,7 @@ func (s *admissionServer) receive(ctx context.Context, reviews http.Handler) err
 	return nil
 }
 
-// cancelWith cancels the requests that are not answered yet when the context is done.
+// cancelWith cancels unanswered requests when the context is done.
 func cancelWith(answering context.Context, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
@@ -111,11 +111,11 @@ func (a *admission) waitPublished(ctx context.Context) bool {
 	}
 }
 
-// unpublishTimeout is how long the cluster may take to forget the admission handlers.
+// unpublishTimeout limits how long removing the webhooks can take.
 const unpublishTimeout = 10 * time.Second
 
-// maintain keeps the configurations up to date during the work of a leader. They are
-// cleaned up after it, unless the leadership is lost: the next leader keeps them then.
+// maintain keeps the configurations up to date while a leader works, and cleans them up
+// afterwards. If the leadership is lost, it leaves them to the next leader.
 func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(context.Context) error) error {
 	if a == nil || a.server == nil {
 		return work(ctx)

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
-// callContext has what every handler of an object finds in its context.
+// callContext contains the values that every handler of an object finds in its context.
 type callContext struct {
 	client   client.Client
 	recorder *events.Recorder
@@ -19,8 +19,8 @@ type callContext struct {
 
 type callContextKey struct{}
 
-// add adds the handled object, the logger, the recorder and the client to the context
-// of one call.
+// add adds the handled object, the logger, the recorder, and the client to the context of
+// one call.
 func (c *callContext) add(ctx context.Context, call reconcile.CallContext) context.Context {
 	ctx = log.IntoContext(ctx, call.Logger)
 	ctx = hierarchy.WithLazyOwner(ctx, call.Body)

@@ -13,25 +13,25 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// components are what an operator consists of when its settings are final. Some are
-// nil for good, and do nothing then; nothing is filled in later.
+// components are the parts of an operator with its final settings. Some can be nil, which
+// disables them; none is set later.
 type components struct {
 	engine    *reconcile.Engine
-	peering   *peeringMember   // nil: it runs standalone
-	admission *admission       // nil: there are no admission handlers
-	reviews   http.Handler     // answers what the API servers ask the admission handlers
-	recorder  *events.Recorder // nil: no events are posted
+	peering   *peeringMember   // nil if it runs standalone
+	admission *admission       // nil without admission handlers
+	reviews   http.Handler     // answers admission reviews
+	recorder  *events.Recorder // nil if no events are posted
 	monitor   *monitor
 }
 
-// newComponents builds the components on the connection of the manager.
+// newComponents creates the components with the connection of the manager.
 func (o *Operator) newComponents(mgr manager.Manager, a *activityHandlers) (*components, error) {
 	s := o.settings.WithDefaults()
 	config, recorder, err := o.newEngineConfig(mgr, s)
 	if err != nil {
 		return nil, err
 	}
-	var engine *reconcile.Engine // it and the peering need each other; the peering calls it when it runs
+	var engine *reconcile.Engine // the engine and the peering refer to each other
 	peering, err := newPeeringMember(mgr, o, s, func(paused bool) { engine.SetPaused(paused) })
 	if err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func (o *Operator) newComponents(mgr manager.Manager, a *activityHandlers) (*com
 	}, nil
 }
 
-// newEngineConfig builds what the engine needs; the recorder is for events about other
-// objects, too.
+// newEngineConfig returns the configuration of the engine. The recorder also posts events
+// about other objects.
 func (o *Operator) newEngineConfig(mgr manager.Manager, s settings.Settings) (config reconcile.Config, recorder *events.Recorder, err error) {
 	resources, err := discovery.NewSource(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -69,7 +69,7 @@ func (o *Operator) newEngineConfig(mgr manager.Manager, s settings.Settings) (co
 	}, recorder, err
 }
 
-// newRecorder makes the recorder of the operator's events; nil if none are posted.
+// newRecorder returns the recorder of the operator's events, or nil if they are disabled.
 func (o *Operator) newRecorder(mgr manager.Manager, s settings.Posting) (*events.Recorder, error) {
 	if s.Disabled {
 		return nil, nil //nolint:nilnil // a nil recorder posts nothing

@@ -18,16 +18,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// connection connects an operator that has its own manager to the cluster, when it is
-// first needed: by a startup handler that asks for the client, or by the manager.
+// connection connects an operator without a foreign manager to the cluster on first use: by
+// a startup handler that needs the client, or by the manager.
 type connection struct {
 	operator    *Operator
-	client      func() client.Client         // for the handlers of the operator as a whole
-	base        func() (*rest.Config, error) // without the settings
-	credentials *login.Credentials           // nil: nothing has logged in
+	client      func() client.Client         // for the handlers of the operator itself
+	base        func() (*rest.Config, error) // before applying the settings
+	credentials *login.Credentials           // nil without a login
 }
 
-// checkConnection returns an error if there is more than one way to find the cluster.
+// checkConnection returns an error if there are several ways to find the cluster.
 func (o *Operator) checkConnection() error {
 	var mistakes []error
 	for _, d := range o.activities.OfKind(handler.OnLogin) {
@@ -45,8 +45,7 @@ func (o *Operator) checkConnection() error {
 	return errors.Join(mistakes...)
 }
 
-// newConnection makes the connection of an operator. The context is that of the
-// operator.
+// newConnection returns the connection of an operator. The context is the operator's.
 func newConnection(ctx context.Context, o *Operator) *connection {
 	c := &connection{operator: o}
 	c.base = sync.OnceValues(func() (*rest.Config, error) { return c.connect(ctx) })
@@ -54,8 +53,8 @@ func newConnection(ctx context.Context, o *Operator) *connection {
 	return c
 }
 
-// newClient makes the client for the handlers of the operator as a whole; nil if there
-// is no cluster.
+// newClient returns the client for the handlers of the operator itself, or nil if no cluster
+// is available.
 func (c *connection) newClient() client.Client {
 	config, err := c.config()
 	if err == nil {
@@ -68,8 +67,8 @@ func (c *connection) newClient() client.Client {
 	return nil
 }
 
-// connect finds the cluster: by the login handlers, by the options, or as kubectl
-// does it.
+// connect finds the cluster with the login handlers, with the options, or in the same way as
+// kubectl.
 func (c *connection) connect(ctx context.Context) (*rest.Config, error) {
 	options, hasLogin := c.operator.options, len(c.operator.activities.OfKind(handler.OnLogin)) > 0
 	switch {
@@ -96,14 +95,14 @@ func (c *connection) connectByLogin(ctx context.Context) (*rest.Config, error) {
 	return credentials.Config(), nil
 }
 
-// close ends the login when nothing needs the cluster any longer.
+// close ends the login after everything that needs the cluster.
 func (c *connection) close() {
 	if c.credentials != nil {
 		c.credentials.Close()
 	}
 }
 
-// config connects to the cluster with the settings as they are now.
+// config connects to the cluster with the current settings.
 func (c *connection) config() (*rest.Config, error) {
 	base, err := c.base()
 	if err != nil {
@@ -112,8 +111,8 @@ func (c *connection) config() (*rest.Config, error) {
 	return withNetworking(base, c.operator.settings.WithDefaults().Networking), nil
 }
 
-// liveClient makes a client that reads from the API server. A Get in a handler never
-// starts watching a whole resource without the developer knowing.
+// liveClient returns a client that reads from the API server, so that a Get in a handler
+// never starts to watch an entire resource unexpectedly.
 func liveClient(logger logr.Logger) client.NewClientFunc {
 	return func(config *rest.Config, options client.Options) (client.Client, error) {
 		options.Cache, options.Log = nil, logger
@@ -121,14 +120,14 @@ func liveClient(logger logr.Logger) client.NewClientFunc {
 	}
 }
 
-// keepAlive is how often client-go checks that a silent connection is alive.
+// keepAlive is the interval at which client-go checks silent connections.
 const keepAlive = 30 * time.Second
 
 // withNetworking returns a copy of the configuration with the settings applied.
 func withNetworking(config *rest.Config, n settings.Networking) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = n.QPS, n.Burst
-	// client-go's default, which clients share connections with, is left alone.
+	// Do not modify client-go's default, which shares connections between clients.
 	if config.Dial == nil && n.ConnectTimeout != settings.DefaultConnectTimeout {
 		config.Dial = (&net.Dialer{Timeout: n.ConnectTimeout, KeepAlive: keepAlive}).DialContext
 	}

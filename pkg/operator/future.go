@@ -2,8 +2,8 @@ package operator
 
 import "context"
 
-// future is a value that exists later, for everything that waits for it. newFuture
-// makes one. It is safe for concurrent use.
+// future is a value that becomes available later. Create it with newFuture. It is safe for
+// concurrent use.
 type future[T any] struct {
 	exists chan struct{} // closed when there is a value
 	value  T
@@ -17,7 +17,7 @@ func (f *future[T]) set(value T) {
 	close(f.exists)
 }
 
-// get returns the value if it exists already.
+// get returns the value if it is available.
 func (f *future[T]) get() (value T, exists bool) {
 	select {
 	case <-f.exists:
@@ -27,7 +27,7 @@ func (f *future[T]) get() (value T, exists bool) {
 	}
 }
 
-// wait waits until the value exists. It returns false if the context is done first.
+// wait waits for the value. It returns false if the context is done first.
 func (f *future[T]) wait(ctx context.Context) (value T, exists bool) {
 	select {
 	case <-f.exists:

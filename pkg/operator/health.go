@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// monitor shows the state of the operator to others: to the kubelet, to the readiness of
-// a manager, and in the metrics.
+// monitor reports the state of the operator to the kubelet, to the readiness check of a
+// manager, and in the metrics.
 //
 // Specification: Health-checks.
 type monitor struct {
@@ -27,7 +27,7 @@ type monitor struct {
 	logger   logr.Logger
 }
 
-// newMonitor makes the monitor of an engine, and of the admission beside it.
+// newMonitor returns the monitor of an engine and its admission.
 func newMonitor(engine *reconcile.Engine, a *admission, probes health.Probes, logger logr.Logger) *monitor {
 	engine.Metrics.Observe(engine.State)
 	return &monitor{
@@ -36,7 +36,7 @@ func newMonitor(engine *reconcile.Engine, a *admission, probes health.Probes, lo
 	}
 }
 
-// serveHealth answers the kubelet until the context is done, if there is an address.
+// serveHealth serves the health endpoints until the context is done, if they have an address.
 func (m *monitor) serveHealth(ctx context.Context) error {
 	if m.settings.Address == "" {
 		return nil
@@ -46,12 +46,12 @@ func (m *monitor) serveHealth(ctx context.Context) error {
 	}).Start(ctx)
 }
 
-// check returns an error that says why the operator is not ready.
+// check returns an error if the operator is not ready.
 func (m *monitor) check(request *http.Request) error {
 	return health.ReadyCheck(m.operator, m.settings.MaxQueueAge)(request)
 }
 
-// healthOf returns what the health of the operator depends on.
+// healthOf returns the operator for the health checks.
 func healthOf(engine *reconcile.Engine, a *admission) health.Operator {
 	if a == nil {
 		return engine
@@ -59,14 +59,13 @@ func healthOf(engine *reconcile.Engine, a *admission) health.Operator {
 	return engineWithAdmission{engine, a}
 }
 
-// engineWithAdmission is an engine with admission handlers, whose readiness depends on
-// both.
+// engineWithAdmission is an engine whose readiness also depends on its admission handlers.
 type engineWithAdmission struct {
 	*reconcile.Engine
 	admission *admission
 }
 
-// AdmissionProblem returns why the API servers cannot call the handlers yet; empty if they can.
+// AdmissionProblem returns why the API servers cannot call the handlers yet, or "" if they can.
 func (e engineWithAdmission) AdmissionProblem() string {
 	if e.admission.isPublished() {
 		return ""
@@ -74,8 +73,8 @@ func (e engineWithAdmission) AdmissionProblem() string {
 	return "the API servers do not know the address of the admission server yet"
 }
 
-// addReadyzCheck adds the readiness of the operator to that of the manager, if the
-// settings name a check.
+// addReadyzCheck adds the readiness of the operator to the manager, if the settings name a
+// check.
 func (o *Operator) addReadyzCheck(mgr manager.Manager) error {
 	name := o.options.Settings.Health.ManagerCheck
 	if name == "" {
@@ -84,7 +83,7 @@ func (o *Operator) addReadyzCheck(mgr manager.Manager) error {
 	err := mgr.AddReadyzCheck(name, func(request *http.Request) error {
 		r, started := o.replica.get()
 		if !started {
-			return errors.New("the operator has yet to start")
+			return errors.New("the operator has not started yet")
 		}
 		return r.monitor.check(request)
 	})

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// runLeader handles the objects until the context is done and no handler is running any
-// longer. What ends after it, in this order: the configurations of the admission
-// handlers, the cleanup handlers, the entry among the peers, and the lease, which is the
-// manager's.
+// runLeader handles the objects until the context is done and no handler is running.
+// Afterwards, the shutdown ends, in this order: the configurations of the admission
+// handlers, the cleanup handlers, the entry in the peering, and the lease, which belongs to
+// the manager.
 func (r *replica) runLeader(ctx context.Context) (err error) {
 	if r.settings.Replicas.LeaderElection {
 		r.logger.Info("This replica is the leader and handles the objects.")
@@ -23,8 +23,8 @@ func (r *replica) runLeader(ctx context.Context) (err error) {
 	})
 }
 
-// work handles the objects. Handlers that do not return when they are cancelled are
-// abandoned: nothing can stop them, and the others must not wait for them.
+// work handles the objects. It abandons handlers that do not return after they are canceled:
+// nothing can stop them, and the others must not wait for them.
 func (r *replica) work(ctx context.Context) error {
 	grace := r.settings.Execution.GracePeriod
 	done := make(chan error, 1)
@@ -41,18 +41,18 @@ func (r *replica) work(ctx context.Context) error {
 	}
 }
 
-// leadership is the time in which a replica leads: never, or once. The zero value is
-// ready to use.
+// leadership is the time during which a replica leads, at most once. The zero value is ready
+// to use.
 type leadership struct {
 	mu     sync.Mutex
 	ended  bool
-	cancel context.CancelFunc // asks the leader to stop; nil: there was none
+	cancel context.CancelFunc // asks the leader to stop; nil without a leader
 	over   chan struct{}      // closed when the leader has stopped
-	err    error              // of the leader, when it is over
+	err    error              // the result of the leader
 }
 
-// begin begins the leadership. The context ends with the given one, or with a call of
-// end, which may have been made before. The leader calls resign when it has stopped.
+// begin starts the leadership. The context ends with the given one, or when end is called,
+// even if it was called before. The leader calls resign when it has stopped.
 func (l *leadership) begin(ctx context.Context) (leading context.Context, resign func(error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +69,8 @@ func (l *leadership) begin(ctx context.Context) (leading context.Context, resign
 	}
 }
 
-// end asks the leader to stop, and waits until it has. No other leadership can begin
-// after that. It returns the error of the leader; nil if there was none.
+// end asks the leader to stop, and waits until it has stopped. It prevents further
+// leaderships. It returns the error of the leader, or nil if there was none.
 func (l *leadership) end() error {
 	l.mu.Lock()
 	l.ended = true

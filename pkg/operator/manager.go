@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// newManager makes the manager that runs the operator and nothing else.
+// newManager returns a manager that runs only the operator.
 func (c *connection) newManager() (manager.Manager, error) {
 	config, err := c.config()
 	if err != nil {
@@ -37,13 +37,13 @@ func (c *connection) newManager() (manager.Manager, error) {
 	case err == nil:
 		return mgr, nil
 	case s.Replicas.LeaderElection && s.Replicas.LeaseNamespace == "":
-		return nil, fmt.Errorf("the operator cannot be set up: outside of a cluster settings.Replicas.LeaseNamespace (--lease-namespace) is needed: %w", err)
+		return nil, fmt.Errorf("the operator cannot be set up: outside a cluster, set settings.Replicas.LeaseNamespace (--lease-namespace): %w", err)
 	default:
 		return nil, fmt.Errorf("the operator cannot be set up: %w", err)
 	}
 }
 
-// setElection makes the manager take part in the election, if there is one.
+// setElection enables the leader election of the manager if the settings require it.
 func setElection(options *manager.Options, r settings.Replicas) {
 	if !r.LeaderElection {
 		return
@@ -51,7 +51,7 @@ func setElection(options *manager.Options, r settings.Replicas) {
 	options.LeaderElection = true
 	options.LeaderElectionID, options.LeaderElectionNamespace = r.LeaseName, r.LeaseNamespace
 	options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &r.LeaseDuration, &r.RenewDeadline, &r.RetryPeriod
-	// The next leader need not wait; nothing of this one works by then.
+	// The next leader can start immediately: this one has stopped by then.
 	options.LeaderElectionReleaseOnCancel = true
 }
 
@@ -65,30 +65,29 @@ func addTo(mgr manager.Manager, runnables ...runnable) error {
 	return nil
 }
 
-// phase is a part of an operator's life. It returns when the context is done and
-// nothing of it runs any longer, or when it cannot go on.
+// phase is a part of an operator's life. It returns when the context is done and its work
+// has stopped, or when it fails.
 type phase = func(context.Context) error
 
-// runnable is a phase for a manager to run.
+// runnable is a phase that a manager runs.
 type runnable struct {
 	phase
 	leaderOnly bool
 }
 
-// everyReplica makes a runnable for every replica.
+// everyReplica returns a runnable for every replica.
 func everyReplica(p phase) runnable { return runnable{p, false} }
 
-// leaderOnly makes a runnable for the leader.
+// leaderOnly returns a runnable for the leader.
 func leaderOnly(p phase) runnable { return runnable{p, true} }
 
 // Start runs the phase.
 func (r runnable) Start(ctx context.Context) error { return r.phase(ctx) }
 
-// NeedLeaderElection tells the manager whether to wait for the leadership.
+// NeedLeaderElection reports whether the manager must wait for the leadership.
 func (r runnable) NeedLeaderElection() bool { return r.leaderOnly }
 
-// leaseOf returns the lease by which replicas elect their leader; empty if there is no
-// election.
+// leaseOf returns the lease of the leader election, or an empty name without an election.
 func leaseOf(r settings.Replicas) types.NamespacedName {
 	if !r.LeaderElection {
 		return types.NamespacedName{}
@@ -96,7 +95,7 @@ func leaseOf(r settings.Replicas) types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(r.LeaseNamespace, podNamespace()), Name: r.LeaseName}
 }
 
-// leaseName returns the lease as people write it; empty if there is no election.
+// leaseName returns the lease as namespace and name, or "" without an election.
 func leaseName(r settings.Replicas) string {
 	if !r.LeaderElection {
 		return ""
@@ -104,8 +103,7 @@ func leaseName(r settings.Replicas) string {
 	return leaseOf(r).String()
 }
 
-// podNamespace returns the namespace in which the operator runs; empty outside of a
-// cluster.
+// podNamespace returns the namespace in which the operator runs, or "" outside a cluster.
 func podNamespace() string {
 	text, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	if err != nil {

@@ -15,16 +15,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// newMetrics makes the metrics of an operator in the registry of controller-runtime:
-// every server of the one serves the other.
+// newMetrics registers the metrics of an operator in the registry of controller-runtime, so
+// that the same servers serve both.
 func newMetrics(s settings.Settings) (*metrics.Metrics, error) {
 	return metrics.New(crmetrics.Registry, cmp.Or(s.Name, settings.DefaultName))
 }
 
-// metricsOptions returns how the operator's own manager serves the metrics.
+// metricsOptions returns the options for serving the metrics with the operator's own manager.
 func metricsOptions(m settings.Metrics) metricsserver.Options {
 	if m.Address == "" {
-		return metricsserver.Options{BindAddress: "0"} // nowhere
+		return metricsserver.Options{BindAddress: "0"} // disabled
 	}
 	options := metricsserver.Options{BindAddress: m.Address, SecureServing: m.Secure}
 	if m.Secure {
@@ -34,15 +34,15 @@ func metricsOptions(m settings.Metrics) metricsserver.Options {
 	return options
 }
 
-// restrictTLS permits neither old versions of TLS nor HTTP/2: with one reader that
-// asks now and then, many streams in one connection are only a means of attack.
+// restrictTLS disables old versions of TLS and HTTP/2: a single occasional reader does not
+// need many streams in one connection, which only enable attacks.
 func restrictTLS(c *tls.Config) {
 	c.MinVersion = tls.VersionTLS12
 	c.NextProtos = []string{"http/1.1"}
 }
 
-// authorize serves the metrics to readers that the cluster permits to read them.
-// Package access says why this is not the filter of controller-runtime.
+// authorize serves the metrics only to clients that have permission in the cluster. Package
+// access explains why this does not use the filter of controller-runtime.
 func authorize(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	filter, err := access.New(config, httpClient)
 	if err != nil {

@@ -20,38 +20,38 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Options are what an operator is made of.
+// Options configures an operator.
 type Options struct {
-	// Registry has the handlers. Default: none.
+	// Registry contains the handlers. Default: none.
 	Registry *registry.Registry
-	// Settings tune the operator. Default: settings.Default.
+	// Settings configures the operator. Default: settings.Default.
 	Settings settings.Settings
-	// Config connects to the cluster. Default: what the login handlers return; without
-	// any, as kubectl does it, or the service account of the pod.
+	// Config connects to the cluster. Default: the result of the login handlers; without
+	// them, the same configuration as kubectl, or the service account of the pod.
 	Config *rest.Config
-	// Connect finds the Config when it is first needed, if there is neither a Config nor
-	// a login handler. Default: it is found as the Config is.
+	// Connect returns the Config on first use, if there is neither a Config nor a login
+	// handler. Default: the default of Config.
 	Connect func(context.Context) (*rest.Config, error)
-	// Logger takes the log. Default: what ctrl.SetLogger was given.
+	// Logger writes the log. Default: the logger of ctrl.SetLogger.
 	Logger logr.Logger
-	// Scheme knows the Go types of typed handlers and of the handlers' client.
+	// Scheme contains the Go types of typed handlers and of the handlers' client.
 	// Default: the built-in types of Kubernetes.
 	Scheme *runtime.Scheme
 }
 
-// Operator is one operator: its declarations at first, and its replica since the
-// startup handlers have succeeded. It lives once. Its exported methods are safe for
-// concurrent use.
+// Operator is one operator: its declarations and, after the startup handlers have
+// succeeded, its replica. It can run once. Its exported methods are safe for concurrent
+// use.
 type Operator struct {
 	options    Options
-	handlers   registry.Handlers // of objects and of admission
-	activities registry.Handlers // of the operator as a whole
+	handlers   registry.Handlers // of objects and admission
+	activities registry.Handlers // of the operator itself
 	memos      *memo.Values
-	settings   settings.Settings // startup handlers change them; final after that
+	settings   settings.Settings // startup handlers can change them; final afterwards
 
-	mounted bool              // the reviews, on the webhook server of a manager
+	mounted bool              // the webhook server of a manager receives the reviews
 	claimed atomic.Bool       // by Run, or by the manager that it is added to
-	replica *future[*replica] // exists when the settings are final
+	replica *future[*replica] // available when the settings are final
 	ready   chan struct{}     // closed by the replica
 }
 
@@ -68,8 +68,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// NewOperator checks everything that can be checked before anything starts. It has no
-// effects, and makes no requests.
+// NewOperator creates an operator, and checks the options. It has no side effects and makes
+// no requests.
 func NewOperator(options Options) (*Operator, error) {
 	o, err := newOperator(options)
 	if err != nil {
@@ -81,7 +81,7 @@ func NewOperator(options Options) (*Operator, error) {
 	return o, nil
 }
 
-// newOperator checks what every operator needs, with or without a manager.
+// newOperator checks the requirements of all operators, with or without a manager.
 func newOperator(options Options) (*Operator, error) {
 	options = options.withDefaults()
 	handlers, err := options.Registry.Handlers(options.Scheme)
@@ -97,13 +97,13 @@ func newOperator(options Options) (*Operator, error) {
 
 func checkSettings(s settings.Settings) error {
 	if mistakes := s.Validate(); mistakes != nil {
-		return fmt.Errorf("the settings cannot be used:\n%w", mistakes)
+		return fmt.Errorf("the settings are invalid:\n%w", mistakes)
 	}
 	return nil
 }
 
-// unsupportedOutsideManager returns an error that names the settings that only an
-// operator in a manager can have.
+// unsupportedOutsideManager returns an error for settings that only an operator in a manager
+// can have.
 func unsupportedOutsideManager(s settings.Settings) error {
 	if s.Health.ManagerCheck != "" {
 		return errors.New("settings.Health.ManagerCheck is for an operator that kopf.Add adds to a manager: set settings.Health.Address instead")
@@ -111,12 +111,11 @@ func unsupportedOutsideManager(s settings.Settings) error {
 	return nil
 }
 
-// Run runs the operator until the context is done, and returns when nothing of it runs
-// any longer. It returns an error if the operator cannot start or cannot go on. It can
-// be called once.
+// Run runs the operator until the context is done, and returns when everything has stopped.
+// It returns an error if the operator cannot start or continue. It can be called once.
 func (o *Operator) Run(ctx context.Context) error {
 	if o.claimed.Swap(true) {
-		return errors.New("the operator has been started already: to run it again, make a new one")
+		return errors.New("the operator was already started: create a new one to run it again")
 	}
 	connection := newConnection(ctx, o)
 	defer connection.close()
@@ -133,8 +132,8 @@ func (o *Operator) Run(ctx context.Context) error {
 	return nil
 }
 
-// start calls the startup handlers, connects to the cluster, and builds the replica and
-// the manager that runs it.
+// start calls the startup handlers, connects to the cluster, and creates the replica and the
+// manager that runs it.
 func (o *Operator) start(ctx context.Context, c *connection, activities *activityHandlers) (manager.Manager, *replica, error) {
 	if err := errors.Join(o.startUp(ctx, activities), unsupportedOutsideManager(o.settings)); err != nil {
 		return nil, nil, err
@@ -150,7 +149,7 @@ func (o *Operator) start(ctx context.Context, c *connection, activities *activit
 	return mgr, r, addTo(mgr, everyReplica(r.run), everyReplica(r.monitor.serveHealth), leaderOnly(r.runLeader))
 }
 
-// ignoreStop returns nil for an error that only says that the context is done.
+// ignoreStop returns nil for an error that only reports that the context is done.
 func ignoreStop(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return nil
@@ -158,13 +157,12 @@ func ignoreStop(ctx context.Context, err error) error {
 	return err
 }
 
-// Ready returns a channel that is closed when all objects and indices are known, and
-// the API servers can reach the admission handlers. It is never closed if the operator
-// ends before that.
+// Ready returns a channel that is closed when all objects and indices are known, and the API
+// servers can reach the admission handlers. If the operator ends before, it is never closed.
 func (o *Operator) Ready() <-chan struct{} { return o.ready }
 
-// State returns what the operator is doing now: nothing before it is started, and when
-// it has ended.
+// State returns the current state of the operator. It is empty before the operator has
+// started and after it has ended.
 func (o *Operator) State() metrics.State {
 	if r, ok := o.replica.get(); ok && !r.stopped.Load() {
 		return r.engine.State()
@@ -172,8 +170,8 @@ func (o *Operator) State() metrics.State {
 	return metrics.State{}
 }
 
-// WatchStatuses returns the watches of the operator; none before it is started, and when it
-// has ended.
+// WatchStatuses returns the watches of the operator. There are none before it has started
+// and after it has ended.
 func (o *Operator) WatchStatuses() []reconcile.WatchStatus {
 	if r, ok := o.replica.get(); ok && !r.stopped.Load() {
 		return r.engine.WatchStatuses()

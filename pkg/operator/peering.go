@@ -11,15 +11,15 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// peeringMember is the operator among other operators of the same objects, in one
-// peering for the cluster or in one for each of its namespaces. Nil: it runs standalone.
+// peeringMember is the operator's participation in its peerings: one for the cluster, or one
+// for each of its namespaces. It is nil if the operator runs standalone.
 type peeringMember struct {
 	*peering.Peering
 	namespaced bool
 }
 
-// newPeeringMember prepares the peering. It calls notify when the peers pause the
-// operator or let it go on.
+// newPeeringMember prepares the peering. It calls notify when other operators pause or
+// resume this one.
 func newPeeringMember(mgr manager.Manager, o *Operator, s settings.Settings, notify func(paused bool)) (*peeringMember, error) {
 	if s.Peering.Standalone {
 		return nil, nil //nolint:nilnil // nil is an operator without peers
@@ -34,8 +34,8 @@ func newPeeringMember(mgr manager.Manager, o *Operator, s settings.Settings, not
 	return &peeringMember{member, namespaced}, err
 }
 
-// startPaused makes the engine start paused, until the peers are known, and report its
-// namespaces to the peering.
+// startPaused configures the engine to start paused until the peers are known, and to report
+// its namespaces to the peering.
 func (p *peeringMember) startPaused(engine *reconcile.Config) {
 	if p == nil {
 		return
@@ -46,8 +46,8 @@ func (p *peeringMember) startPaused(engine *reconcile.Config) {
 	}
 }
 
-// during does the work of a leader, which has an entry among the peers until the work
-// has ended.
+// during runs the work of a leader, which has an entry in the peering until the work has
+// ended.
 func (p *peeringMember) during(ctx context.Context, work func(context.Context) error) error {
 	if p == nil {
 		return work(ctx)

@@ -2,9 +2,9 @@ package operator
 
 import "github.com/go-logr/logr"
 
-// quietSink is the log of a manager that only the operator knows. Its routine is of
-// no interest. It returns what it logs as errors; the rest is the noise of an orderly
-// shutdown.
+// quietSink is the log sink of a manager that belongs to the operator. Its routine lines are
+// not interesting: the manager returns important errors, and the rest is the noise of an
+// orderly shutdown.
 type quietSink struct{ logr.LogSink }
 
 // quietLevel is the verbosity of the manager's lines.

@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// replica is one process of an operator: it watches, serves reviews and answers the
-// kubelet (run), and handles the objects while it is the leader (runLeader). A manager
-// runs the two. They end together; run ends last, because it has what the leader needs.
+// replica is one process of an operator: it watches, serves reviews, and serves the health
+// endpoints (run), and handles the objects while it is the leader (runLeader). A manager
+// runs both. They end together; run ends last, because the leader depends on it.
 type replica struct {
 	*components
 	settings   settings.Settings
@@ -24,12 +24,11 @@ type replica struct {
 	ready      chan<- struct{} // closed when the operator is ready
 
 	leadership leadership
-	running    sync.WaitGroup // run
+	running    sync.WaitGroup // waits for run
 	stopped    atomic.Bool    // run has returned
 }
 
-// newReplica builds the replica on the connection of the manager, with the final
-// settings.
+// newReplica creates the replica with the connection of the manager and the final settings.
 func (o *Operator) newReplica(mgr manager.Manager, a *activityHandlers) (*replica, error) {
 	built, err := o.newComponents(mgr, a)
 	if err != nil {
@@ -43,19 +42,19 @@ func (o *Operator) newReplica(mgr manager.Manager, a *activityHandlers) (*replic
 	return r, nil
 }
 
-// run keeps everything ready that a leader needs, until the context is done and the
-// leader has finished.
+// run provides everything that a leader needs until the context is done and the leader has
+// finished.
 func (r *replica) run(ctx context.Context) error {
 	r.running.Add(1)
 	defer r.running.Done()
 	defer r.stopped.Store(true)
-	defer r.activities.cleanUp(ctx) // unless the leader has
+	defer r.activities.cleanUp(ctx) // unless the leader has called it
 	if err := r.monitor.metrics.Open(); err != nil {
 		return err
 	}
 	defer r.monitor.metrics.Close()
 	if r.settings.Replicas.LeaderElection {
-		r.logger.Info("This replica stands by until it gets the lease.", "lease", leaseName(r.settings.Replicas))
+		r.logger.Info("This replica is on standby until it gets the lease.", "lease", leaseName(r.settings.Replicas))
 	}
 	return ignoreStop(ctx, r.watch(ctx))
 }
@@ -72,15 +71,14 @@ func (r *replica) watch(ctx context.Context) error {
 	return err
 }
 
-// startAuxiliaries starts what the handlers need until the last of them has returned:
-// they have events to post, and reviews to answer. The context ends with the given one,
-// or with the error that keeps the replica from going on. The function stops the
-// auxiliaries.
+// startAuxiliaries starts the services that handlers need until the last of them has
+// returned: posting events and serving reviews. The context ends with the given one, or with
+// an error that prevents the replica from continuing. The function stops the services.
 func (r *replica) startAuxiliaries(ctx context.Context) (watching context.Context, stop func()) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	watching, fail := context.WithCancelCause(ctx)
 	var auxiliaries sync.WaitGroup
-	auxiliaries.Go(func() { _ = r.recorder.Start(lasting) }) // never an error
+	auxiliaries.Go(func() { _ = r.recorder.Start(lasting) }) // never fails
 	auxiliaries.Go(func() { r.announce(lasting) })
 	served := make(chan struct{})
 	go func() {
@@ -101,7 +99,7 @@ func (r *replica) startAuxiliaries(ctx context.Context) (watching context.Contex
 	}
 }
 
-// announce makes it known when the operator is ready.
+// announce reports when the operator is ready.
 func (r *replica) announce(ctx context.Context) {
 	select {
 	case <-r.engine.Ready():

@@ -12,14 +12,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
-// resourceMap has the resources that the cluster serves, as far as they are known. It is
-// safe for concurrent use.
+// resourceMap contains the known resources of the cluster. It is safe for concurrent use.
 type resourceMap struct {
 	mu        sync.RWMutex
 	resources map[schema.GroupVersionResource]selector.Resource
 }
 
-// update replaces the resources. What is in an API group that cannot be asked now stays.
+// update replaces the resources. It keeps the resources of unavailable API groups.
 func (m *resourceMap) update(found discovery.Snapshot) {
 	resources := make(map[schema.GroupVersionResource]selector.Resource, len(found.Resources))
 	m.mu.Lock()

@@ -8,13 +8,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// reserve is the time for final writes and events after the grace period of the
-// handlers.
+// reserve is the time for final writes and events after the grace period of the handlers.
 const reserve = 5 * time.Second
 
-// shutDown waits until nothing of the replica runs any longer, after its manager has
-// returned with the error. A manager that has lost its lease does not wait; one that was
-// stopped has waited for the ShutdownTimeout.
+// shutDown waits until the replica has stopped, after its manager has returned the error. A
+// manager that has lost its lease does not wait for that; a manager that was stopped has
+// waited for the ShutdownTimeout.
 func (r *replica) shutDown(ctx context.Context, err error) error {
 	patience := r.settings.Execution.ShutdownTimeout
 	if ctx.Err() != nil {
@@ -26,7 +25,7 @@ func (r *replica) shutDown(ctx context.Context, err error) error {
 	case err := <-done:
 		return err
 	case <-time.After(patience):
-		return errors.Join(err, errors.New("the operator has not stopped in time: what is still running is abandoned"))
+		return errors.Join(err, errors.New("the operator did not stop in time: its running parts are abandoned"))
 	}
 }
 
@@ -41,13 +40,13 @@ func (r *replica) waitStopped(ctx context.Context, err error) error {
 	r.running.Wait()
 	r.activities.cleanUp(ctx)
 	if err == nil {
-		err = leaderErr // which a manager that is stopped does not return
+		err = leaderErr // a stopped manager does not return it
 	}
 	return err
 }
 
-// cleanUp calls the cleanup handlers, if the startup handlers have succeeded. It does so
-// once, and waits until it is done.
+// cleanUp calls the cleanup handlers once if the startup handlers have succeeded, and waits
+// for them.
 func (a *activityHandlers) cleanUp(ctx context.Context) {
 	a.cleanedUp.Do(func() {
 		if !a.started {
@@ -57,7 +56,7 @@ func (a *activityHandlers) cleanUp(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
 		if err := a.runner().Each(ctx, a.operator.activities.OfKind(handler.OnCleanup)); err != nil {
-			a.operator.options.Logger.Error(err, "Some cleanup handlers have failed.")
+			a.operator.options.Logger.Error(err, "Some cleanup handlers failed.")
 		}
 	})
 }

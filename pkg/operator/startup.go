@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// startUp calls the startup handlers, and checks the settings as the handlers have
-// left them. The settings are final from now on.
+// startUp calls the startup handlers, and checks the settings afterwards. From then on, the
+// settings are final.
 func (o *Operator) startUp(ctx context.Context, a *activityHandlers) error {
 	ctx = context.WithValue(ctx, settingsKey{}, &o.settings)
 	if err := a.runner().InOrder(ctx, o.activities.OfKind(handler.OnStartup)); err != nil {

@@ -165,7 +165,7 @@ func (d detector) selectBackground(c *cycle, body *object.Body) {
 	c.needsFinalizer = c.needsFinalizer || b.areDaemonsRunning() || slices.ContainsFunc(c.background, b.group.NeedsFinalizer)
 }
 
-// backgroundOf returns the background of the object, or nil if the object needs none.
+// backgroundOf returns the background of the object, and creates it on first use.
 func (d detector) backgroundOf(body *object.Body) *background {
 	s := d.object
 	if s.background == nil {

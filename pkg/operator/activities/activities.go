@@ -15,12 +15,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// Runner calls the handlers of the operator as a whole. It is safe for concurrent use.
+// Runner calls the handlers of the operator itself. It is safe for concurrent use.
 type Runner struct {
 	Logger logr.Logger
-	// Backoff is the pause after an error of a handler that declares none.
+	// Backoff is the delay after an error of a handler that declares none.
 	Backoff backoff.Backoff
-	// Prepare adds to the context what handlers find there, and returns the common part
+	// Prepare adds the values for handlers to the context, and returns the common part
 	// of their arguments.
 	Prepare func(ctx context.Context, logger logr.Logger) (context.Context, handler.Operator)
 }
@@ -29,12 +29,12 @@ type Runner struct {
 type Result struct {
 	ID    string
 	Value any
-	Err   error // why there is no value; the handler is not retried
+	Err   error // the reason for a missing value; the handler is not retried
 }
 
-// InOrder calls handlers one after the other, each when the one before it has
-// succeeded, because a later handler can use what an earlier one has prepared. It returns
-// an error when a handler fails permanently, or when the context is done.
+// InOrder calls handlers one after another, each after the previous one has succeeded,
+// because a later handler can depend on an earlier one. It returns an error when a handler
+// fails permanently, or when the context is done.
 func (r Runner) InOrder(ctx context.Context, handlers registry.Handlers) error {
 	for _, d := range handlers {
 		if result := r.run(ctx, d); result.Err != nil {
@@ -44,8 +44,7 @@ func (r Runner) InOrder(ctx context.Context, handlers registry.Handlers) error {
 	return nil
 }
 
-// Each calls handlers one after the other, even after one has failed. It returns all
-// errors.
+// Each calls handlers one after another, even after failures. It returns all errors.
 func (r Runner) Each(ctx context.Context, handlers registry.Handlers) error {
 	var problems []error
 	for _, d := range handlers {
@@ -56,14 +55,14 @@ func (r Runner) Each(ctx context.Context, handlers registry.Handlers) error {
 	return errors.Join(problems...)
 }
 
-// Together calls handlers at the same time, and returns their results in the order of
-// the handlers.
+// Together calls handlers concurrently, and returns their results in the order of the
+// handlers.
 func (r Runner) Together(ctx context.Context, handlers registry.Handlers) []Result {
 	return together(handlers, func(d *handler.Declaration) Result { return r.run(ctx, d) })
 }
 
-// Once is like Together with one attempt of each handler: the client waits for the
-// answer, and will ask again.
+// Once is like Together, but makes only one attempt for each handler, because the client is
+// waiting for the response and will ask again.
 func (r Runner) Once(ctx context.Context, handlers registry.Handlers) []Result {
 	return together(handlers, func(d *handler.Declaration) Result {
 		logger := r.logger(d)

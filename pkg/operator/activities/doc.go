@@ -1,8 +1,8 @@
-// Package activities calls the handlers of the operator as a whole: when the operator
-// starts, stops, logs in, or is asked for its health.
+// Package activities calls the handlers of the operator itself: when the operator starts,
+// stops, logs in, or reports its health.
 //
-// They are retried like all handlers, but their progress is not persisted: an operator
-// that is started again calls them again.
+// They are retried like all handlers, but their progress is not persisted: after a restart,
+// the operator calls them again.
 //
 // This package carries no compatibility promise.
 //

@@ -91,7 +91,7 @@ func TestShutdownAbandonsHandlersThatDoNotReturn(t *testing.T) {
 	s.Execution.ShutdownTimeout = 100 * time.Millisecond
 	o, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
 	g.Eventually(o.Ready()).Should(gomega.BeClosed())
-	g.Expect(stop()).To(gomega.MatchError(gomega.ContainSubstring("has not stopped in time: what is still running is abandoned")))
+	g.Expect(stop()).To(gomega.MatchError(gomega.ContainSubstring("did not stop in time: its running parts are abandoned")))
 }
 
 // The cleanup handlers are called after an error, too.

@@ -56,7 +56,7 @@ func TestStateOfAnOperator(t *testing.T) {
 		Watches: []kopf.WatchState{{Resource: "kopfexamples.v1.kopf.dev", Namespace: namespace, Listed: true}},
 		Queue:   kopf.QueueState{Workers: settings.Default().Execution.Workers},
 	}))
-	g.Expect(o.Run(t.Context())).To(gomega.MatchError(gomega.ContainSubstring("has been started already")))
+	g.Expect(o.Run(t.Context())).To(gomega.MatchError(gomega.ContainSubstring("was already started")))
 	g.Expect(stop()).To(gomega.Succeed())
 	g.Expect(o.State()).To(gomega.Equal(kopf.OperatorState{}))
 }
@@ -74,7 +74,7 @@ func TestOperatorInAManager(t *testing.T) {
 	r.OnCleanup(func(context.Context, *kopf.Activity) error { n.add("cleanup"); return nil }, kopf.ID("cleanup"))
 	o, stop, done := startManager(t, kopf.Options{Registry: r})
 	g.Eventually(o.Ready()).Should(gomega.BeClosed())
-	g.Expect(o.Run(t.Context())).To(gomega.MatchError(gomega.ContainSubstring("has been started already")))
+	g.Expect(o.Run(t.Context())).To(gomega.MatchError(gomega.ContainSubstring("was already started")))
 	create(t, namespace, "one")
 	g.Eventually(n.all).Should(gomega.Equal([]string{"startup", "created one"}))
 	stop()
