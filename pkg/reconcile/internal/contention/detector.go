@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// Threshold is the number of consecutive overwrites that are contention: more
-	// than a person has patience for, and no more than a second of two operators.
+	// Threshold is the number of consecutive overwrites that count as contention. A
+	// person rarely repeats a change so often; two operators do so within a second.
 	Threshold = 10
 	// Window is the longest time between two consecutive overwrites.
 	Window = 10 * time.Second
 )
 
-// Detector knows what was written recently. K identifies an object, including its uid.
-// It is safe for concurrent use, as long as each object is written by one goroutine at
-// a time.
+// Detector tracks recent writes. K identifies an object, including its uid. It is safe for
+// concurrent use, as long as only one goroutine at a time writes each object.
 type Detector[K comparable] struct {
 	delays []time.Duration
 
@@ -32,7 +31,7 @@ func New[K comparable](delays []time.Duration) *Detector[K] {
 	return &Detector[K]{delays: delays, objects: map[K]*entry{}}
 }
 
-// entry is what is known about one object.
+// entry contains the recent writes of one object.
 type entry struct {
 	hashes        fieldHashes // of the fields as they were written last
 	writtenAt     time.Time   // the time of the last write
@@ -41,16 +40,15 @@ type entry struct {
 	delay         time.Duration
 }
 
-// Finding is what a write is about to restore.
+// Finding describes what a write is about to restore.
 type Finding struct {
-	// Fields are those that another writer has changed since the operator wrote them.
+	// Fields lists the fields that another writer has changed since the operator wrote them.
 	Fields []object.Path
 	// Begins is set if contention begins with this write.
 	Begins bool
 }
 
-// Check compares a merge patch with what was written before. The patch must be the
-// smallest one for the body.
+// Check compares a merge patch with earlier writes. The patch must be minimal for the body.
 func (d *Detector[K]) Check(key K, body, merge map[string]any) Finding {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,7 +113,7 @@ func (d *Detector[K]) Delay(key K) time.Duration {
 // isOver reports whether the last overwrite is so long ago that contention has ended.
 func (e *entry) isOver() bool { return time.Since(e.lastOverwrite) > Window+2*e.delay }
 
-// scheduleCleanup drops, some time later, what is over.
+// scheduleCleanup schedules the removal of expired entries.
 func (d *Detector[K]) scheduleCleanup() {
 	if d.cleanupDue {
 		return

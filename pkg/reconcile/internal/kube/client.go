@@ -57,11 +57,10 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Sna
 	return c.requestObject(ctx, c.rest.Get(), key, "", isTemporary)
 }
 
-// Patch applies a merge patch to an object, or to one of its subresources, and returns
-// the object as it is afterwards. It retries if the write was certainly not executed;
-// after any other failure, the write may have been committed. The server drops fields
-// that the resource does not have; it need not warn about them, because the caller
-// checks that.
+// Patch applies a merge patch to an object, or to one of its subresources, and returns the
+// resulting object. It retries if the write was certainly not executed; after any other
+// failure, the write may have been committed. The server drops fields that the resource does
+// not have; the request disables warnings about them, because the caller checks that.
 func (c *Client) Patch(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) (*object.Snapshot, error) {
 	return c.requestObject(ctx, c.mergePatch(merge), key, subresource, isNotExecuted)
 }

@@ -18,7 +18,7 @@ import (
 // codec decodes the API server's JSON into snapshots, and its failures into
 // metav1.Status. It never encodes: the engine writes patches as bytes.
 type codec struct {
-	// idle is how long a watch may deliver nothing. It is not positive if there is no
+	// idle is the inactivity timeout of watches. Zero or a negative value means no
 	// limit.
 	idle time.Duration
 }

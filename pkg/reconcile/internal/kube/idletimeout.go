@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// idleTimeout ends a watch that delivers nothing for too long: its connection may be
-// dead without notice. The watch ends as if the server had ended it, so that it
-// resumes where it was.
+// idleTimeout ends a watch that delivers nothing for too long, because its connection may be
+// dead without notice. The watch ends as if the server had ended it, so that it can be
+// resumed.
 type idleTimeout struct {
 	body    io.Closer
 	limit   time.Duration

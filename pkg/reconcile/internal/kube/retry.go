@@ -15,21 +15,21 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
 )
 
-// clientGoRetries turns off the retries of client-go, which repeats requests up to ten
-// times after any response with Retry-After, writes included. Here, only those writes
-// are repeated that were certainly not executed; the package comment says why.
+// clientGoRetries disables the retries of client-go, which repeats requests, including
+// writes, up to ten times after any response with Retry-After. This package repeats only
+// writes that were certainly not executed; see the package comment.
 const clientGoRetries = 0
 
-// maxRetryAfter is how long a worker waits because the server asks for it. Longer
-// delays are left to the caller, so that the object waits without a worker.
+// maxRetryAfter is the maximum delay requested by the server that a worker waits for. The
+// caller handles longer delays, so that the object waits without a worker.
 const maxRetryAfter = 5 * time.Second
 
 // jitter is the fraction by which a delay may be longer, so that requests that failed
 // together are not repeated together.
 const jitter = 0.2
 
-// doWithRetry makes a request, and repeats it after retriable failures. The context
-// ends the delays, but not a running request, which ends with its timeout only.
+// doWithRetry makes a request, and repeats it after retriable failures. The context ends the
+// delays but not a running request, which ends only with its timeout.
 func (c *Client) doWithRetry(ctx context.Context, request *rest.Request, isRetriable func(error) bool) ([]byte, error) {
 	for attempt := 0; ; attempt++ {
 		data, err := c.doOnce(context.WithoutCancel(ctx), request)
@@ -55,7 +55,7 @@ func (c *Client) doOnce(ctx context.Context, request *rest.Request) ([]byte, err
 	return result.Raw()
 }
 
-// RetryAfter returns the delay that the API server asks for, or 0 if it asks for none.
+// RetryAfter returns the delay that the API server requests, or 0 if there is none.
 func RetryAfter(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second
@@ -71,9 +71,9 @@ func isNotExecuted(err error) bool {
 		errors.As(err, &failed) && failed.Op == "dial"
 }
 
-// isTemporary reports whether the same request may succeed in a moment. An internal
-// error is not temporary: the request has reached the server, and such errors seldom
-// disappear by themselves.
+// isTemporary reports whether the same request may soon succeed. An internal error is not
+// temporary: the request has reached the server, and such errors rarely disappear by
+// themselves.
 func isTemporary(err error) bool {
 	switch statusCode(err) {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

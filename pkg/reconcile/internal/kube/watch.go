@@ -22,10 +22,9 @@ var (
 	errNoAnswer = errors.New("the API server does not answer")
 )
 
-// listWatcher lists and watches the objects of one namespace, for one reflector. It
-// waits itself for a server that is temporarily unavailable: reflectors wait, too, but
-// silently, they do not stop waiting when they must stop, and after most failures they
-// list everything again.
+// listWatcher lists and watches the objects of one namespace for one reflector. It waits for
+// a temporarily unavailable server itself: reflectors also wait, but silently, even when they
+// must stop, and after most failures they list everything again.
 type listWatcher struct {
 	*Client
 	namespace string
@@ -36,15 +35,15 @@ type listWatcher struct {
 	failures    int       // in a row
 }
 
-// ListWatch feeds an informer with the objects of one namespace, or of all namespaces
-// if it is empty. It calls report with every error that keeps it from that, and with
-// nil when a watch begins.
+// ListWatch returns the source of an informer for the objects of one namespace, or of all
+// namespaces if it is empty. It calls report with every error that prevents listing or
+// watching, and with nil when a watch begins.
 func (c *Client) ListWatch(namespace string, watching settings.Watching, report func(error)) cache.ListerWatcher {
 	w := &listWatcher{Client: c, namespace: namespace, watching: watching, report: report}
 	return &cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch}
 }
 
-// list reads one page of the objects. It does not retry: reflectors do that, with
+// list reads one page of the objects. It does not retry, because reflectors retry with
 // growing delays.
 func (w *listWatcher) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	list, err := w.Client.listPage(ctx, w.namespace, options)
@@ -72,15 +71,15 @@ func (w *listWatcher) watch(ctx context.Context, options metav1.ListOptions) (wa
 	}
 }
 
-// reportOutcome reports an error or a success, unless the watch was given up.
+// reportOutcome reports an error or a success, unless the watch was stopped.
 func (w *listWatcher) reportOutcome(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		w.report(err)
 	}
 }
 
-// waitForTurn delays a request that follows the last one too soon. It reports whether
-// the context is still not done.
+// waitForTurn delays a request that follows the previous one too soon. It returns false if
+// the context is done.
 func (w *listWatcher) waitForTurn(ctx context.Context) bool {
 	ok := sleep.For(ctx, time.Until(w.lastRequest.Add(w.watching.ReconnectBackoff)))
 	w.lastRequest = time.Now()
@@ -97,8 +96,8 @@ func (w *listWatcher) nextBackoff(err error) time.Duration {
 	return max(wait.Jitter(pause, jitter), RetryAfter(err))
 }
 
-// requestWatch requests a watch once. It gives up a request that is not answered
-// within the inactivity timeout.
+// requestWatch requests a watch once. It gives up if there is no response within the
+// inactivity timeout.
 func (w *listWatcher) requestWatch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if idle := w.watching.InactivityTimeout; idle > 0 {

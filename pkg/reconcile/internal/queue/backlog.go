@@ -9,19 +9,19 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Backlog keeps the watch events of objects until their event handlers have seen them:
-// a queue of keys de-duplicates, and every event counts. It has entries only for
-// objects with event handlers, and only while events wait. It is safe for concurrent use.
+// Backlog keeps the watch events of objects until their event handlers have processed them: a
+// queue of keys deduplicates, but every event counts. It has entries only for objects with
+// event handlers, and only while events wait. It is safe for concurrent use.
 type Backlog struct {
 	mu      sync.Mutex
 	limit   int
 	waiting map[object.Key][]object.WatchEvent
-	// lastOnly keeps one event per object, and none of those that are gone: while
-	// no worker takes them, which can be for as long as the process lives.
+	// lastOnly keeps one event per object, and none for deleted objects: without
+	// workers, events could otherwise accumulate for the lifetime of the process.
 	lastOnly bool
 }
 
-// NewBacklog makes a backlog with so many events per object at most. It is shut.
+// NewBacklog returns a closed backlog with a maximum number of events per object.
 func NewBacklog(limit int) *Backlog {
 	return &Backlog{limit: limit, waiting: map[object.Key][]object.WatchEvent{}, lastOnly: true}
 }
@@ -48,8 +48,8 @@ func (b *Backlog) appended(events []object.WatchEvent, event object.WatchEvent) 
 	return events
 }
 
-// merged drops the oldest modification that is not the last event: the next one shows
-// all of it. Additions and deletions are never dropped.
+// merged drops the oldest modification except the last event, because the next one includes
+// it. Additions and deletions are never dropped.
 func merged(events []object.WatchEvent) []object.WatchEvent {
 	oldest := slices.IndexFunc(events[:len(events)-1], func(e object.WatchEvent) bool { return e.Type == watch.Modified })
 	if oldest < 0 {
@@ -67,7 +67,7 @@ func (b *Backlog) Take(key object.Key) []object.WatchEvent {
 	return events
 }
 
-// Drop forgets the events of a stream.
+// Drop removes the events of a stream.
 func (b *Backlog) Drop(stream object.StreamKey) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,7 +78,7 @@ func (b *Backlog) Drop(stream object.StreamKey) {
 	}
 }
 
-// Len returns how many objects have events waiting.
+// Len returns the number of objects with waiting events.
 func (b *Backlog) Len() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,3 +1,3 @@
-// Package queue holds what waits for a worker: the Queue has the keys of objects, once
-// each, and the Backlog has their watch events, of which every one counts.
+// Package queue holds the work for the workers: the Queue contains the keys of objects, each
+// once, and the Backlog contains all of their watch events.
 package queue

@@ -13,24 +13,24 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Queue is the priority queue of controller-runtime, which also knows for how long the
-// objects in it have been waiting. Objects that are not in it cost nothing.
+// Queue is the priority queue of controller-runtime. It also tracks how long its objects have
+// been waiting. Objects outside the queue cost nothing.
 type Queue struct {
 	priorityqueue.PriorityQueue[object.Key]
 
 	mu sync.Mutex
-	// since is from when on each object in the queue waits for a worker; it can be in
-	// the future. most is how many there were, because maps do not shrink.
+	// since contains the time from which each object waits for a worker, possibly in the
+	// future. most is their maximum number, because maps do not shrink.
 	since map[object.Key]time.Time
 	most  int
-	// busy are those that are being handled. If they are in the queue as well, they
-	// wait for themselves, and not for a worker.
+	// busy contains the objects that are being handled. If they are also in the queue,
+	// they wait for that, not for a worker.
 	busy map[object.Key]struct{}
 }
 
 var _ priorityqueue.PriorityQueue[object.Key] = (*Queue)(nil)
 
-// New makes a queue as controllers have it by default.
+// New returns a queue with the defaults of controllers.
 func New(name string, limiter workqueue.TypedRateLimiter[object.Key], logger logr.Logger) *Queue {
 	return &Queue{
 		PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[object.Key]) {
@@ -49,12 +49,12 @@ func (q *Queue) AddWithOpts(options priorityqueue.AddOpts, keys ...object.Key) {
 // Add adds an object.
 func (q *Queue) Add(key object.Key) { q.AddWithOpts(priorityqueue.AddOpts{}, key) }
 
-// AddAfter adds an object that must wait before.
+// AddAfter adds an object that must wait first.
 func (q *Queue) AddAfter(key object.Key, after time.Duration) {
 	q.AddWithOpts(priorityqueue.AddOpts{After: after}, key)
 }
 
-// AddRateLimited adds an object as controllers do after an error.
+// AddRateLimited adds an object after an error, as controllers do.
 func (q *Queue) AddRateLimited(key object.Key) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, key)
 }
@@ -74,8 +74,8 @@ func (q *Queue) GetWithPriority() (key object.Key, priority int, shutdown bool) 
 	return key, priority, shutdown
 }
 
-// Done says that an object is not being handled anymore. If it was added meanwhile, it
-// begins to wait for a worker.
+// Done marks an object as no longer being handled. If it was added meanwhile, it now waits
+// for a worker.
 func (q *Queue) Done(key object.Key) {
 	q.mu.Lock()
 	delete(q.busy, key)
@@ -107,7 +107,7 @@ func (q *Queue) noteTaken(key object.Key) {
 	}
 }
 
-// State looks through the queue. A nil queue is empty.
+// State returns the state of the queue. A nil queue is empty.
 func (q *Queue) State() (state metrics.Queue) {
 	if q == nil {
 		return state

@@ -12,27 +12,27 @@ import (
 // of its handlers have finished. It can take many passes, and survives restarts.
 type Cycle struct {
 	Reason cause.Reason
-	// Base is the essence that was handled last, as it is stored; Old is the same
-	// without the operator's own records. Nil: the object was never handled.
+	// Base is the stored essence that was last handled; Old is the same without the
+	// operator's own records. Nil means that the object was never handled.
 	Base, Old object.Essence
 	// First is the essence of the cycle's first pass. It becomes the base when the
-	// cycle ends: what changes while the cycle runs is the next change.
+	// cycle ends: changes during the cycle count as the next change.
 	First object.Essence
-	// Resumed: an earlier pass began the cycle.
+	// Resumed is set if an earlier pass began the cycle.
 	Resumed  bool
 	Progress *execution.Progress
-	// HoldOnFailure are the ids of the deletion handlers whose failure keeps the
-	// object from being deleted.
+	// HoldOnFailure contains the ids of the deletion handlers whose failure holds the
+	// object.
 	HoldOnFailure []string
 
-	// Called: the pass called a handler.
+	// Called is set if the pass called a handler.
 	Called bool
-	// Unreported are the handlers that have succeeded if their edits can be written.
+	// Unreported contains the handlers that succeed if their edits can be written.
 	Unreported []string
 }
 
-// HeldByFailure returns the id of a failed deletion handler that keeps the object
-// from being deleted; empty if there is none.
+// HeldByFailure returns the id of a failed deletion handler that holds the object, or "" if
+// there is none.
 func (c *Cycle) HeldByFailure() string {
 	i := slices.IndexFunc(c.HoldOnFailure, func(id string) bool { return c.Progress.Load(id).Failure })
 	if i < 0 {
@@ -52,8 +52,8 @@ func (c *Cycle) FailHandler(id string, err error) bool {
 	return true
 }
 
-// hasNewBase reports whether the end of the cycle changes the base: neither an
-// object without a change nor one that is being deleted needs a new one.
+// hasNewBase reports whether the end of the cycle changes the base. Unchanged objects and
+// objects that are being deleted need no new base.
 func (c *Cycle) hasNewBase() bool {
 	return c.Reason != cause.Delete && (c.Old == nil || !object.Equal(c.Old, c.First))
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// sinceKey is where the time of a cycle's first pass is kept, within the essence of
-// that pass. An operator of Kopf does not know this key, and leaves the essence
-// behind when it finishes the cycle: all records of a later cycle are younger.
+// sinceKey is the key for the time of a cycle's first pass, within the essence of that pass.
+// An operator of Kopf does not know this key, and leaves the essence behind when it finishes
+// the cycle: all records of a later cycle are newer.
 const sinceKey = "kopf-cycle-since"
 
-// First returns the essence of the first pass of the open cycle; nil if none was
-// kept, or if it belongs to a cycle that has ended.
+// First returns the essence of the first pass of the open cycle. It returns nil if none is
+// stored, or if it belongs to a cycle that has ended.
 func (k Keeper) First(ctx context.Context, body *object.Body, progress *execution.Progress, r report.Reporter) (object.Essence, error) {
 	storages, ok := k.Storages.DiffBase.(storage.CycleBase)
 	if !ok {
@@ -29,7 +29,7 @@ func (k Keeper) First(ctx context.Context, body *object.Body, progress *executio
 		return nil, err
 	}
 	text, _ := kept[sinceKey].(string)
-	// Without a time it is not ours: the zero time is older than every record.
+	// Without a time, it comes from elsewhere: the zero time is older than all records.
 	since, _ := time.Parse(time.RFC3339Nano, text)
 	if !progress.HasStartedBy(since) {
 		return nil, nil

@@ -28,8 +28,8 @@ func (k Keeper) clear(essence object.Essence) object.Essence {
 	return k.Storages.Progress.Clear(essence)
 }
 
-// Base returns the essence that was handled last, as it is stored, and without the
-// operator's own records; nil if the object was never handled.
+// Base returns the stored essence that was last handled, as it is and without the operator's
+// own records. It returns nil if the object was never handled.
 func (k Keeper) Base(ctx context.Context, body *object.Body, r report.Reporter) (base, old object.Essence, err error) {
 	base, err = k.Storages.DiffBase.Fetch(ctx, body)
 	if err := ignoreUnreadable(body, err, r); err != nil {
@@ -38,7 +38,7 @@ func (k Keeper) Base(ctx context.Context, body *object.Body, r report.Reporter) 
 	return base, k.clear(base), nil
 }
 
-// Record returns the record of a handler; nil if there is none.
+// Record returns the record of a handler, or nil if there is none.
 func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r report.Reporter) (*storage.Record, error) {
 	record, err := k.Storages.Progress.Fetch(ctx, body, id)
 	if err := ignoreUnreadable(body, err, r); err != nil {
@@ -47,8 +47,8 @@ func (k Keeper) Record(ctx context.Context, body *object.Body, id string, r repo
 	return record, nil
 }
 
-// Progress returns how far the handlers are. The records of sub-handlers are found
-// through those of their parents.
+// Progress returns the progress of the handlers. It finds the records of sub-handlers through
+// those of their parents.
 func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r report.Reporter) (*execution.Progress, error) {
 	var failure error
 	progress := execution.NewProgress(func(id string) *storage.Record {

@@ -8,10 +8,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// Store puts the progress of an open cycle into the patch: the records that have
-// changed, and the essence that the cycle began with. A record of which overtaken
-// says that another operator has moved it on stands, and so does the essence that
-// their cycle began with.
+// Store adds the progress of an open cycle to the patch: changed records, and the essence
+// from the start of the cycle. It leaves out records that another operator has advanced
+// according to overtaken, and then also the essence.
 func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, overtaken func(id string) (bool, error)) error {
 	stands := false
 	for _, id := range c.Progress.Dirty() {
@@ -30,7 +29,7 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 	return k.storeFirst(ctx, c, body, into)
 }
 
-// Purge puts the removal of all records of the cycle into the patch.
+// Purge adds the removal of all records of the cycle to the patch.
 func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch) error {
 	for _, id := range c.Progress.IDs() {
 		if err := k.Storages.Progress.Purge(ctx, body, into, id); err != nil {
@@ -43,8 +42,8 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 	return nil
 }
 
-// End puts the end of the cycle into the patch: its records are removed, and what
-// its first pass has seen becomes the base.
+// End adds the end of the cycle to the patch: its records are removed, and the essence of its
+// first pass becomes the base.
 func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, r report.Reporter) error {
 	if err := k.Purge(ctx, c, body, into); err != nil || !c.hasNewBase() {
 		return err
@@ -52,8 +51,8 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 	return k.storeBase(ctx, body, into, c.First, r)
 }
 
-// storeBase stores what was handled, and says so once per object where only hashes
-// of it can be stored.
+// storeBase stores the handled essence, and reports once per object if only hashes of it can
+// be stored.
 func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.Patch, essence object.Essence, r report.Reporter) error {
 	if hasher, ok := k.Storages.DiffBase.(storage.Hasher); ok {
 		if reason := hasher.Hashes(body, into, essence); reason != storage.NotHashed && r.Object.First("hashed") {

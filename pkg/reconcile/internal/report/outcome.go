@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// Outcome reports the outcome of one attempt of a handler: in the log, and as an event
-// when the handler has succeeded or failed.
+// Outcome reports the outcome of one attempt of a handler in the log, and as an event if the
+// handler has succeeded or failed.
 func (r Reporter) Outcome(body *object.Body, d *handler.Declaration, o execution.Outcome) {
 	log := r.Log.WithValues("handler", d.ID)
 	var children *handler.SubhandlersError
@@ -34,7 +34,7 @@ func (r Reporter) Outcome(body *object.Body, d *handler.Declaration, o execution
 	}
 }
 
-// Succeeded reports that a handler is done.
+// Succeeded reports the success of a handler.
 func (r Reporter) Succeeded(body *object.Body, id string) {
 	r.Log.Info("The handler succeeded.", "handler", id)
 	r.Event(body, Normal, "HandlerSucceeded", fmt.Sprintf("Handler %s succeeded.", id))

@@ -1,5 +1,5 @@
-// Package report says what happens to one object: in the log, and as Kubernetes
-// events. What lasts is said once: for each object, or for the operator.
+// Package report reports what happens to one object: in the log, and as Kubernetes events. It
+// reports lasting conditions once, per object or per operator.
 package report
 
 import (
@@ -28,10 +28,10 @@ type Poster interface {
 // Reporter reports on one object.
 type Reporter struct {
 	Log     logr.Logger
-	Poster  Poster // nil: no events
+	Poster  Poster // nil disables events
 	Posting settings.Posting
-	Object  *reportonce.Set       // what was reported on the object
-	Shared  *reportonce.SharedSet // what was reported by the operator
+	Object  *reportonce.Set       // reports of the object
+	Shared  *reportonce.SharedSet // reports of the operator
 }
 
 // Event posts an event about the object, unless the settings filter out events of

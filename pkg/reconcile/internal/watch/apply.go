@@ -12,12 +12,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
-// indexTimeout is how long handlers wait for the objects of a resource that has
-// appeared to get into the indices. Only what is not permitted takes longer.
+// indexTimeout limits how long handlers wait until the objects of a new resource are in the
+// indices. Only resources without permission take longer.
 const indexTimeout = 10 * time.Second
 
-// apply makes the streams those that are wanted. The errors are about resources that
-// cannot be watched; the others are.
+// apply starts and stops streams to match the wanted ones. The first result contains errors
+// about resources that cannot be watched.
 func (w *Watcher) apply(ctx context.Context) error {
 	w.scope = w.namespacesInScope()
 	if w.Scoped != nil {
@@ -40,7 +40,7 @@ func (w *Watcher) apply(ctx context.Context) error {
 func (w *Watcher) watchResource(ctx context.Context, found discovery.SelectedResource) error {
 	r := w.active[found.String()]
 	if r == nil && w.stopping.has(stoppingResource(found.Resource)) {
-		return nil // its turn comes when the one before has stopped
+		return nil // it starts after the previous one has stopped
 	}
 	if r == nil {
 		var err error
@@ -53,7 +53,7 @@ func (w *Watcher) watchResource(ctx context.Context, found discovery.SelectedRes
 	return w.syncStreams(ctx, r)
 }
 
-// syncStreams gives a resource the streams of all namespaces in the scope.
+// syncStreams starts and stops the streams of a resource for the namespaces in the scope.
 func (w *Watcher) syncStreams(ctx context.Context, r *Resource) error {
 	wanted := w.namespacesOf(r)
 	for namespace, s := range r.streams.all() {
@@ -74,8 +74,8 @@ func (w *Watcher) syncStreams(ctx context.Context, r *Resource) error {
 	return nil
 }
 
-// start starts a stream. If handlers are called already, they have to wait until what
-// it shows is in the indices.
+// start starts a stream. If handlers are already being called, they must wait until its
+// objects are in the indices.
 func (w *Watcher) start(r *Resource, s *Stream) {
 	if r.FillsIndices && w.isListed() {
 		w.indexed.hold(s.listed(), s.stopped, indexTimeout, func() {
@@ -87,7 +87,7 @@ func (w *Watcher) start(r *Resource, s *Stream) {
 	w.log(r).V(1).Info("The objects are listed and watched.", "namespace", s.namespace)
 }
 
-// namespacesOf returns those to be watched for a resource.
+// namespacesOf returns the namespaces to watch for a resource.
 func (w *Watcher) namespacesOf(r *Resource) []string {
 	if !r.Namespaced || len(w.Settings.Scope.Namespaces) == 0 {
 		return []string{metav1.NamespaceAll}

@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// barrier stops the passes while indices are being filled from a stream that was
-// started while handlers are called already. The zero value is open. It is safe for
-// concurrent use.
+// barrier blocks the passes while a stream that was started late fills indices. The zero
+// value is open. It is safe for concurrent use.
 type barrier struct {
 	mu     sync.Mutex
 	holds  int
-	opened chan struct{} // closed with the last hold; nil: there are none
+	opened chan struct{} // closed when the last hold ends; nil if there are none
 }
 
-// hold closes the barrier until one of the channels is closed, or the time is over.
+// hold closes the barrier until one of the channels is closed or the time is over.
 func (b *barrier) hold(until, or <-chan struct{}, timeout time.Duration, late func()) {
 	b.addHold()
 	go func() {
@@ -49,7 +48,7 @@ func (b *barrier) removeHold() {
 	}
 }
 
-// wait returns when the barrier is open; false if the channel is closed before.
+// wait waits until the barrier is open. It returns false if the channel is closed first.
 func (b *barrier) wait(stopping <-chan struct{}) bool {
 	b.mu.Lock()
 	opened := b.opened

@@ -14,22 +14,22 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
-// startTimeout is how long the API server is waited for when an operator starts: it
-// may be about to start, too.
+// startTimeout limits how long the operator waits for the API server, which may also be
+// starting.
 const startTimeout = 10 * time.Second
 
-// signal says that something has happened, however often.
+// signal wakes one receiver, however often it is sent.
 type signal chan struct{}
 
 func (s signal) send() {
 	select {
 	case s <- struct{}{}:
-	default: // it is known already
+	default: // already signaled
 	}
 }
 
-// begin starts the first streams. Mistakes in declarations are errors; a resource that
-// is not there is not.
+// begin starts the first streams. It returns mistakes in declarations as errors, but not
+// missing resources.
 func (w *Watcher) begin(ctx context.Context) error {
 	var failure error
 	reach := func(context.Context) (bool, error) { // whose end would hide what is wrong
@@ -40,7 +40,7 @@ func (w *Watcher) begin(ctx context.Context) error {
 		return fmt.Errorf("the resources of the cluster cannot be listed: %w", errors.Join(failure, ctx.Err()))
 	}
 	if w.watchForChanges(ctx); w.definitions != nil {
-		if err := w.discover(ctx); err != nil { // what has come before they were watched
+		if err := w.discover(ctx); err != nil { // finds changes from before the watches
 			w.complete = false
 		}
 	}
@@ -49,7 +49,7 @@ func (w *Watcher) begin(ctx context.Context) error {
 	return w.apply(ctx)
 }
 
-// followChanges keeps the streams right until the context is done.
+// followChanges updates the streams after changes until the context is done.
 func (w *Watcher) followChanges(ctx context.Context) {
 	for {
 		timer, due := w.nextDiscovery()
@@ -72,8 +72,8 @@ func (w *Watcher) followChanges(ctx context.Context) {
 	}
 }
 
-// nextDiscovery returns a channel that is ready when the cluster must be looked at; nil
-// if never.
+// nextDiscovery returns a channel that is ready when the next discovery is due, or nil if
+// none is.
 func (w *Watcher) nextDiscovery() (timer *time.Timer, due <-chan time.Time) {
 	pause, wanted := w.schedule.Next()
 	timer = time.NewTimer(pause)
@@ -84,7 +84,7 @@ func (w *Watcher) nextDiscovery() (timer *time.Timer, due <-chan time.Time) {
 	return timer, timer.C
 }
 
-// discover asks the cluster which resources the selectors mean.
+// discover finds the resources that the selectors select.
 func (w *Watcher) discover(ctx context.Context) error {
 	w.complete = false
 	ctx, cancel := context.WithTimeout(ctx, w.Settings.Networking.RequestTimeout)
@@ -102,8 +102,8 @@ func (w *Watcher) discover(ctx context.Context) error {
 	return nil
 }
 
-// watchForChanges starts to watch definitions and namespaces, as far as that is wanted
-// and permitted. What is not permitted now may be later.
+// watchForChanges starts to watch definitions and namespaces if wanted and permitted. It
+// retries later without permission.
 func (w *Watcher) watchForChanges(ctx context.Context) {
 	if w.Settings.Scanning.Disabled {
 		return
@@ -121,7 +121,7 @@ func (w *Watcher) watchForChanges(ctx context.Context) {
 	w.schedule.Polling = w.definitions == nil || (w.namespaces == nil && len(w.patterns()) > 0)
 }
 
-// watchNames watches the names of a resource; nil if that is not permitted.
+// watchNames watches the names of a resource. It returns nil without permission.
 func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource, changed signal, forbidden string) *discovery.NameInformer {
 	names, err := discovery.NewNameInformer(w.REST, w.HTTP, of, changed.send, func(err error) {
 		if w.problems.reported.First(err.Error()) {
@@ -147,13 +147,13 @@ func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource
 	return names
 }
 
-// patterns returns those of the scope.
+// patterns returns the patterns of the scope.
 func (w *Watcher) patterns() selector.Namespaces {
 	return selector.Namespaces(w.Settings.Scope.Namespaces).Patterns()
 }
 
-// namespacesInScope returns those to be watched: those that are named, whether they
-// exist or not, and those that exist and match a pattern.
+// namespacesInScope returns the namespaces to watch: the named ones, whether they exist or
+// not, and the existing ones that match a pattern.
 func (w *Watcher) namespacesInScope() []string {
 	found := selector.Namespaces(w.Settings.Scope.Namespaces).Names()
 	if patterns := w.patterns(); w.namespaces != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Listener turns what an informer shows into the events of its objects. It is the only
+// Listener converts the notifications of an informer to events of objects. It is the only
 // listener of the informer, so that the events of an object are in order.
 func Listener(ctx context.Context, r *Resource, c Consumer) cache.ResourceEventHandler {
 	observe := func(kind watch.EventType, snapshot *object.Snapshot) {
@@ -19,7 +19,7 @@ func Listener(ctx context.Context, r *Resource, c Consumer) cache.ResourceEventH
 		AddFunc: func(item any, listed bool) {
 			kind := watch.Added
 			if listed {
-				kind = "" // it was there before
+				kind = "" // from the initial list
 			}
 			observe(kind, snapshotOf(item))
 		},
@@ -36,7 +36,7 @@ func Listener(ctx context.Context, r *Resource, c Consumer) cache.ResourceEventH
 		},
 		DeleteFunc: func(item any) {
 			if unknown, ok := item.(cache.DeletedFinalStateUnknown); ok {
-				item = unknown.Obj // the deletion itself was missed
+				item = unknown.Obj // the watch missed the deletion
 			}
 			if last := snapshotOf(item); last != nil {
 				observe(watch.Deleted, last)

@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/internal/reportonce"
 )
 
-// problems logs what keeps handlers from being called.
+// problems logs the problems that prevent handlers from being called.
 type problems struct {
 	logger logr.Logger
-	// remedy says what must happen until they are called.
+	// remedy describes what must happen before they are called.
 	remedy   string
 	reported reportonce.SharedSet
 	current  map[string]struct{} // the warnings of the last discovery
@@ -26,7 +26,7 @@ func newProblems(logger logr.Logger, scanningDisabled bool) *problems {
 	return p
 }
 
-// reportWarnings logs the warnings of a discovery, each time that one begins.
+// reportWarnings logs the new warnings of a discovery.
 func (p *problems) reportWarnings(warnings []error) {
 	now := map[string]struct{}{}
 	for _, warning := range warnings {

@@ -13,26 +13,26 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 )
 
-// Resource is a resource that is watched, with the objects that the streams have
-// shown. It is safe for concurrent use.
+// Resource is a watched resource with the objects from its streams. It is safe for concurrent
+// use.
 type Resource struct {
 	selector.Resource
-	Name string // as object keys have it
+	Name string // as in object keys
 	API  *kube.Client
-	// FillsIndices: handlers wait until the objects are in the indices.
+	// FillsIndices makes handlers wait until the objects are in the indices.
 	FillsIndices bool
 
 	selectors []selector.Selector // that have found it
-	streams   streams             // none: it is not watched anymore
+	streams   streams             // none if it is no longer watched
 }
 
-// NewResource makes a resource, which is not watched yet.
+// NewResource returns a resource that is not watched yet.
 func NewResource(found discovery.SelectedResource, api *kube.Client) *Resource {
 	return &Resource{Resource: found.Resource, Name: found.String(), API: api, selectors: found.Selectors}
 }
 
-// isSame reports whether the resource can stay as it is: whatever else has changed in
-// its definition makes no difference to its objects and its handlers.
+// isSame reports whether the resource can stay unchanged: other changes of its definition do
+// not affect its objects and handlers.
 func (r *Resource) isSame(found discovery.SelectedResource) bool {
 	return r.Kind == found.Kind && r.Status == found.Status && r.Namespaced == found.Namespaced &&
 		len(r.selectors) == len(found.Selectors) &&
@@ -47,10 +47,10 @@ func (r *Resource) Key(snapshot *object.Snapshot) object.Key {
 // Add adds a stream.
 func (r *Resource) Add(s *Stream) { r.streams.put(s) }
 
-// IsWatched reports whether a stream shows the objects of the namespace.
+// IsWatched reports whether a stream watches the namespace.
 func (r *Resource) IsWatched(namespace string) bool { return r.streams.of(namespace) != nil }
 
-// Cached returns the object as the watch has last shown it; nil if it is not there.
+// Cached returns the latest version of the object from the watch, or nil if it does not exist.
 func (r *Resource) Cached(name types.NamespacedName) *object.Snapshot {
 	s := r.streams.of(name.Namespace)
 	if s == nil {
@@ -59,13 +59,13 @@ func (r *Resource) Cached(name types.NamespacedName) *object.Snapshot {
 	return s.cached(name)
 }
 
-// Has reports whether the watch shows this very object.
+// Has reports whether the watch has this object with its uid.
 func (r *Resource) Has(name types.NamespacedName, uid types.UID) bool {
 	snapshot := r.Cached(name)
 	return snapshot != nil && snapshot.GetUID() == uid
 }
 
-// Objects returns all objects that the streams have shown.
+// Objects returns all objects from the streams.
 func (r *Resource) Objects() []*object.Snapshot {
 	var snapshots []*object.Snapshot
 	for _, s := range r.streams.all() {
@@ -83,20 +83,19 @@ func (r *Resource) Statuses() []Status {
 	return all
 }
 
-// Version is an object as the watch has shown it, and as it is now.
+// Version is the version of an object from the watch, and its current version.
 type Version struct {
 	Key  object.Key
-	Seen *object.Snapshot // nil: the watch has not shown it
-	Now  kube.Version     // empty: it does not exist anymore
+	Seen *object.Snapshot // nil if the watch has not shown it
+	Now  kube.Version     // empty if it no longer exists
 }
 
-// Versions lists all objects once more, without their content: a watch can be late, or
-// stuck. A stream that was stopped has none; one that is started later lists what
-// there is then.
+// Versions lists all objects again, without their content, because a watch can be late or
+// stuck. It skips stopped streams; streams that start later list the current objects anyway.
 func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 	var all []Version
 	for _, s := range r.streams.all() {
-		seen := s.objects() // before the list: what is not in that is gone, and not new
+		seen := s.objects() // before listing: objects missing from the list are then deleted, not new
 		now, err := r.API.ListVersions(ctx, s.namespace)
 		switch {
 		case err != nil && s.hasNothing(err):

@@ -18,35 +18,35 @@ import (
 
 // Status is the state of one watch.
 type Status struct {
-	// Resource is its name, as keys have it; Namespace is empty for all of them.
+	// Resource is the name of the resource, as in keys. Namespace is empty for all namespaces.
 	Resource, Namespace string
-	// Listed: all objects are known that were there at its beginning.
+	// Listed is set if all initial objects are known.
 	Listed bool
-	// Err is why it does not go on; nil if it does. It is retried.
+	// Err is the reason why the watch does not continue, or nil. It is retried.
 	Err error
 }
 
-// Stream is one watch: of one resource, in one namespace or in all of them.
+// Stream is one watch of one resource, in one namespace or in all of them.
 type Stream struct {
-	namespace string // empty: all
+	namespace string // empty for all namespaces
 	informer  cache.SharedIndexInformer
 	listening cache.ResourceEventHandlerRegistration
 	run       func()
 	cancel    context.CancelFunc
-	stopped   <-chan struct{} // closed when it is not wanted anymore
-	ended     chan struct{}   // closed when it will never show anything again
+	stopped   <-chan struct{} // closed when it is no longer wanted
+	ended     chan struct{}   // closed after its last event
 
 	mu  sync.Mutex
-	err error // of the last attempt to list or to watch; nil: it is watched
+	err error // of the last attempt to list or watch; nil if it is watched
 }
 
-// NewStream makes a stream of what the informer shows, for one listener.
+// NewStream creates a stream of an informer for one listener.
 func NewStream(namespace string, informer cache.SharedIndexInformer, listener cache.ResourceEventHandler) (*Stream, error) {
 	listening, err := informer.AddEventHandler(listener)
 	return &Stream{namespace: namespace, informer: informer, listening: listening, ended: make(chan struct{})}, err
 }
 
-// newStream makes the stream of a namespace, which is not running yet.
+// newStream returns the stream of a namespace, which is not running yet.
 func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) (*Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var s *Stream
@@ -54,7 +54,7 @@ func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) 
 	informer := cache.NewSharedIndexInformerWithOptions(source, &object.Snapshot{}, cache.SharedIndexInformerOptions{ObjectDescription: r.Name})
 	s, err := NewStream(namespace, informer, Listener(ctx, r, w.Consumer))
 	if err == nil {
-		// The source has reported what fails, and more of it than reflectors do.
+		// The source reports failures with more details than reflectors.
 		err = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
 	}
 	if err != nil {
@@ -69,17 +69,17 @@ func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) 
 	return s, nil
 }
 
-// listed is closed when all objects that were there at the beginning are known, and in
-// the indices.
+// listed returns a channel that is closed when all initial objects are known and in the
+// indices.
 func (s *Stream) listed() <-chan struct{} { return s.listening.HasSyncedChecker().Done() }
 
-// cached returns an object; nil if it is not there.
+// cached returns an object, or nil if it does not exist.
 func (s *Stream) cached(name types.NamespacedName) *object.Snapshot {
 	found, _, _ := s.informer.GetStore().GetByKey(cache.NewObjectName(name.Namespace, name.Name).String())
 	return snapshotOf(found)
 }
 
-// objects returns all objects that the stream has shown.
+// objects returns all objects of the stream.
 func (s *Stream) objects() []*object.Snapshot {
 	var snapshots []*object.Snapshot
 	for _, item := range s.informer.GetStore().List() {
@@ -88,15 +88,14 @@ func (s *Stream) objects() []*object.Snapshot {
 	return snapshots
 }
 
-// snapshotOf returns what our informers hold: nothing else is ever put into them.
+// snapshotOf returns the content of our informers, which is always a snapshot.
 func snapshotOf(item any) *object.Snapshot {
 	snapshot, _ := item.(*object.Snapshot)
 	return snapshot
 }
 
-// hasNothing reports whether the error of a list means that there is nothing to be
-// handled: the resource was removed, the stream was stopped, or it has never shown
-// anything.
+// hasNothing reports whether the error of a list means that there is nothing to handle: the
+// resource was removed, the stream was stopped, or it has never shown any objects.
 func (s *Stream) hasNothing(err error) bool {
 	select {
 	case <-s.stopped:
@@ -106,7 +105,7 @@ func (s *Stream) hasNothing(err error) bool {
 	}
 }
 
-// noteAttempt notes whether the API server lists and watches; nil: a watch has begun.
+// noteAttempt records an attempt to list or watch; nil means that a watch has begun.
 func (w *Watcher) noteAttempt(r *Resource, s *Stream, err error) {
 	log := w.Logger.WithValues("resource", r.Name, "namespace", s.namespace)
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
@@ -124,13 +123,13 @@ func (w *Watcher) noteAttempt(r *Resource, s *Stream, err error) {
 		log.Error(err, "The objects cannot be watched now; this is retried.")
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		w.rediscover.send() // the resource may be gone
+		w.rediscover.send() // the resource may have been removed
 	}
 }
 
-// noteError keeps the error of the last attempt. It reports whether the error is new,
-// and whether an earlier one is over. The texts of network errors change with every
-// attempt: only another answer of the server is another error.
+// noteError stores the error of the last attempt. It reports whether the error is new, and
+// whether an earlier one has ended. The texts of network errors differ with every attempt, so
+// only a different response of the server counts as a different error.
 func (s *Stream) noteError(err error) (isNew, recovered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,20 +138,20 @@ func (s *Stream) noteError(err error) (isNew, recovered bool) {
 	return err != nil && (before == nil || apierrors.ReasonForError(before) != apierrors.ReasonForError(err)), err == nil && before != nil
 }
 
-// lastError returns why the watch does not go on; nil if it does.
+// lastError returns why the watch does not continue, or nil if it does.
 func (s *Stream) lastError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// streams are those of one resource. One goroutine changes them; many read them, and
-// never wait.
+// streams contains the streams of one resource. One goroutine changes them; others can read
+// them without waiting.
 type streams struct {
 	current atomic.Pointer[map[string]*Stream]
 }
 
-// all returns the streams by namespace; the map must not be changed.
+// all returns the streams by namespace. Do not modify the map.
 func (s *streams) all() map[string]*Stream {
 	if current := s.current.Load(); current != nil {
 		return *current
@@ -160,7 +159,7 @@ func (s *streams) all() map[string]*Stream {
 	return nil
 }
 
-// of returns the stream that has the objects of a namespace; nil if there is none.
+// of returns the stream with the objects of a namespace, or nil if there is none.
 func (s *streams) of(namespace string) *Stream {
 	all := s.all()
 	if cluster := all[metav1.NamespaceAll]; cluster != nil {

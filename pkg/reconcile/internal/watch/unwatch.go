@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// unwatchNamespace stops the stream of a namespace that is gone.
+// unwatchNamespace stops the stream of a namespace that was removed.
 func (w *Watcher) unwatchNamespace(ctx context.Context, r *Resource, s *Stream) {
 	r.streams.remove(s.namespace)
 	w.stopStreams(ctx, stoppingStream(r, s.namespace), []*Stream{s}, func() {
@@ -17,8 +17,7 @@ func (w *Watcher) unwatchNamespace(ctx context.Context, r *Resource, s *Stream) 
 	w.log(r).V(1).Info("The objects are not watched anymore.", "namespace", s.namespace)
 }
 
-// unwatchResource stops all streams of a resource that is not served anymore, or not
-// as it was.
+// unwatchResource stops all streams of a resource that was removed or has changed.
 func (w *Watcher) unwatchResource(ctx context.Context, r *Resource) {
 	delete(w.active, r.Name)
 	var all []*Stream
@@ -32,8 +31,8 @@ func (w *Watcher) unwatchResource(ctx context.Context, r *Resource) {
 	w.log(r).Info("A resource is not watched anymore.")
 }
 
-// stopStreams stops streams, and cleans up when they show nothing anymore. When the
-// operator stops, everything stays as it is: daemons may still use it.
+// stopStreams stops streams, and cleans up after their last events. When the operator stops,
+// it keeps everything, because daemons may still use it.
 func (w *Watcher) stopStreams(ctx context.Context, key string, all []*Stream, clean func()) {
 	w.stopping.add(key)
 	for _, s := range all {
@@ -47,11 +46,11 @@ func (w *Watcher) stopStreams(ctx context.Context, key string, all []*Stream, cl
 			clean()
 		}
 		w.stopping.remove(key)
-		w.reapply.send() // what waits for that can start now
+		w.reapply.send() // waiting resources can start now
 	})
 }
 
-// stopping are the resources and streams whose end is waited for. It is safe for
+// stopping contains the resources and streams that are being stopped. It is safe for
 // concurrent use.
 type stopping struct {
 	mu   sync.Mutex
@@ -80,7 +79,7 @@ func (s *stopping) has(key string) bool {
 	return found
 }
 
-// stoppingResource is the same for all versions of a resource.
+// stoppingResource is the key for all versions of a resource.
 func stoppingResource(r selector.Resource) string { return r.GVR().GroupResource().String() }
 
 func stoppingStream(r *Resource, namespace string) string { return r.Name + "/" + namespace }

@@ -18,35 +18,35 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Consumer is told what the watches show.
+// Consumer receives the objects of the watches.
 type Consumer interface {
-	// SetUp prepares for a resource that was found. The error says why its objects
-	// cannot be handled.
+	// SetUp prepares for a new resource. The error explains why its objects cannot be
+	// handled.
 	SetUp(found discovery.SelectedResource) (*Resource, error)
-	// Observe is told an event, in order for each object. It must be quick.
+	// Observe handles an event, in order for each object. It must return quickly.
 	Observe(ctx context.Context, r *Resource, event object.WatchEvent)
-	// Forget is told that a stream has ended, or all streams of a resource if the
-	// namespace is empty. It returns when nothing is done with the objects anymore,
-	// so that the resource can be served in another version.
+	// Forget handles the end of a stream, or of all streams of a resource if the
+	// namespace is empty. It returns when all work on the objects has ended, so that
+	// the resource can be watched in another version.
 	Forget(ctx context.Context, r *Resource, key object.StreamKey)
 }
 
-// Config is what a Watcher needs.
+// Config contains everything that a Watcher needs.
 type Config struct {
 	Settings settings.Settings
 	Logger   logr.Logger
-	// REST and HTTP reach the cluster.
+	// REST and HTTP connect to the cluster.
 	REST *rest.Config
 	HTTP *http.Client
-	// Source tells which resources the cluster serves.
+	// Source returns the resources of the cluster.
 	Source discovery.Source
-	// Selectors are those of the handlers; Handlers is how many there are, for the log.
+	// Selectors are the selectors of the handlers. Handlers is their number, for the log.
 	Selectors []selector.Selector
 	Handlers  int
 	Consumer  Consumer
-	Metrics   *metrics.Metrics // nil: no metrics
-	// Discovered and Scoped are told what the cluster serves, and which namespaces
-	// are watched each on its own, whenever that was looked at; nil: not told.
+	Metrics   *metrics.Metrics // nil disables metrics
+	// Discovered is called with the resources of the cluster, and Scoped with the
+	// namespaces that are watched separately, after every discovery. Both can be nil.
 	Discovered func(present discovery.Snapshot)
 	Scoped     func(namespaces []string)
 }
@@ -56,14 +56,14 @@ type Watcher struct {
 	Config
 
 	indexed barrier
-	begun   atomic.Bool   // the streams have been started
+	begun   atomic.Bool   // the streams were started
 	listed  chan struct{} // closed when all resources are known and listed
 
 	rediscover signal // the cluster may serve other resources now
 	reapply    signal // other streams may be needed now
 	problems   *problems
 
-	// All below is for the goroutine of Run, but for stopping.
+	// Except for stopping, only the goroutine of Run uses the fields below.
 	running  sync.WaitGroup
 	tracker  discovery.Tracker
 	schedule discovery.ScanSchedule
@@ -72,11 +72,11 @@ type Watcher struct {
 	complete                bool // the last discovery has found everything
 	wanted                  []discovery.SelectedResource
 	active                  map[string]*Resource
-	scope                   []string // the namespaces that are in the scope now
+	scope                   []string // the namespaces currently in scope
 	stopping                stopping
 }
 
-// New makes a Watcher; it does nothing yet.
+// New returns a Watcher that is not running yet.
 func New(config Config) *Watcher {
 	return &Watcher{
 		Config: config, listed: make(chan struct{}),
@@ -87,18 +87,18 @@ func New(config Config) *Watcher {
 	}
 }
 
-// Listed is closed when all objects are known that were there at the beginning.
+// Listed returns a channel that is closed when all initial objects are known.
 func (w *Watcher) Listed() <-chan struct{} { return w.listed }
 
-// HasBegun reports whether the streams have been started.
+// HasBegun reports whether the streams were started.
 func (w *Watcher) HasBegun() bool { return w.begun.Load() }
 
-// WaitForIndices waits while indices are being filled from a stream that was started
-// late; false if the other channel is closed before.
+// WaitForIndices waits while a stream that was started late fills indices. It returns false
+// if the other channel is closed first.
 func (w *Watcher) WaitForIndices(stopping <-chan struct{}) bool { return w.indexed.wait(stopping) }
 
-// Run watches until the context is done: all resources and namespaces that are there,
-// from when they appear until they go.
+// Run watches all selected resources and namespaces, as they appear and disappear, until the
+// context is done.
 func (w *Watcher) Run(ctx context.Context) error {
 	defer w.running.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -118,7 +118,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// streams returns all that have been started.
+// streams returns all started streams.
 func (w *Watcher) streams() (all []*Stream) {
 	for _, r := range w.active {
 		all = slices.AppendSeq(all, maps.Values(r.streams.all()))
@@ -126,7 +126,7 @@ func (w *Watcher) streams() (all []*Stream) {
 	return all
 }
 
-// waitListed waits for the initial lists. A stream that was stopped is not waited for.
+// waitListed waits for the initial lists, except those of stopped streams.
 func waitListed(ctx context.Context, streams []*Stream) bool {
 	for _, s := range streams {
 		select {
@@ -138,7 +138,7 @@ func waitListed(ctx context.Context, streams []*Stream) bool {
 	return ctx.Err() == nil
 }
 
-// isListed reports whether handlers may be called already.
+// isListed reports whether handlers can be called.
 func (w *Watcher) isListed() bool {
 	select {
 	case <-w.listed:

@@ -12,24 +12,24 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-// maxTries is how often one update is tried within a pass. All tries but the last
+// maxTries limits the attempts to write one update in a pass. All attempts except the last
 // have met a conflict or a rejection.
 const maxTries = 6
 
-// errGone ends an update of an object that does not exist anymore.
+// errGone ends an update of an object that no longer exists.
 var errGone = errors.New("the object is gone")
 
-// Write writes an update with all edits: the status first, where it is a subresource,
-// so that a success is never recorded before its result is stored; then everything
-// else in one patch. If that fails, the update stays in the State, and nothing else
-// happens to the object before it is written.
+// Write writes an update with all edits. If the status is a subresource, it writes the status
+// first, so that a success is never recorded before its result is stored, and then everything
+// else in one patch. If that fails, the update stays in the State, and must be written before
+// any other work on the object.
 func (s *Session) Write(ctx context.Context, u Update) (Outcome, error) {
 	u.changedByOthers = s.changedByOthers
 	s.state.pending = &u
 	return s.commit(ctx)
 }
 
-// Flush writes what an earlier pass could not.
+// Flush writes the update that an earlier pass could not write.
 func (s *Session) Flush(ctx context.Context) (Outcome, error) {
 	u := s.state.pending
 	if u == nil {
@@ -58,7 +58,7 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 	if u.Cycle != nil {
 		u.Cycle.Progress.MarkStored()
 	}
-	s.state.Drop() // all of it is written
+	s.state.Drop() // everything is written
 	return outcome, nil
 }
 
@@ -80,8 +80,8 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 				return err
 			}
 		default:
-			// The write may have been committed, or may be so yet: look, and leave the
-			// rest to a later pass, so that a failing server is not stormed.
+			// The write may have been committed, or may still be: check this, and leave the
+			// rest to a later pass, so that a failing server is not overloaded.
 			if failure := s.reread(ctx, u); failure != nil {
 				return errors.Join(err, failure)
 			}
@@ -91,7 +91,7 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 	return fmt.Errorf("others write to the object so often that our own writes do not get through (%d tries)", maxTries)
 }
 
-// try writes the update against the version of the object that is known.
+// try writes the update against the latest known version of the object.
 func (s *Session) try(ctx context.Context, u *Update) error {
 	if err := s.yieldToOthers(ctx, u); err != nil {
 		return err
@@ -115,17 +115,17 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if err := s.send(ctx, u, "", patch.Minimal(s.body.Raw(), main, records), main); err != nil {
 		return err
 	}
-	if deletes { // the version in the answer is the same as before: nothing else tells
+	if deletes { // the response has the same version as before, so nothing else reveals the deletion
 		s.state.MarkGone()
 		return nil
 	}
-	s.state.finishEdits() // a conflict in what follows must not repeat them
-	// Storages in the status are the exception: theirs is a write of its own.
+	s.state.finishEdits() // a later conflict must not repeat them
+	// Storages in the status are an exception, and need a separate write.
 	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), aside), nil)
 }
 
-// send writes one merge patch, unless it is empty. The handlers' part of it is
-// remembered until the answer is there.
+// send writes one merge patch unless it is empty. It remembers the handlers' part until there
+// is a response.
 func (s *Session) send(ctx context.Context, u *Update, subresource string, merge, theirs map[string]any) error {
 	if len(merge) == 0 {
 		return nil
@@ -150,14 +150,13 @@ func (s *Session) send(ctx context.Context, u *Update, subresource string, merge
 	}
 	s.body = snapshot.Body()
 	s.state.confirm(s.body)
-	u.inFlight = nil // earlier ones are bound to a version that is past
+	u.inFlight = nil // earlier writes are bound to an outdated version
 	c.noteWritten(s, merge)
 	warnPruned(s, merge)
 	return nil
 }
 
-// bind makes the patch valid for the version that it was computed for, and for no
-// other one.
+// bind makes the patch valid only for the version that it was computed for.
 func (s *Session) bind(merge map[string]any) ([]byte, error) {
 	version := map[string]any{"metadata": map[string]any{"resourceVersion": s.body.ResourceVersion()}}
 	return json.Marshal(patch.ApplyMerge(merge, version))

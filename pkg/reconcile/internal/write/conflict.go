@@ -6,8 +6,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// reread reads the object after a write that failed, and finds out what of the update
-// is on it in spite of that.
+// reread reads the object after a failed write, and determines which parts of the update it
+// contains nevertheless.
 func (s *Session) reread(ctx context.Context, u *Update) error {
 	s.state.uncertain = true
 	body, err := s.get(ctx)
@@ -20,8 +20,8 @@ func (s *Session) reread(ctx context.Context, u *Update) error {
 	return s.rebase(ctx, u, body)
 }
 
-// rebase binds the update to a version that others may have written: what was decided
-// is decided again.
+// rebase binds the update to a version that others may have written, and repeats its
+// decisions.
 func (s *Session) rebase(ctx context.Context, u *Update, body *object.Body) (err error) {
 	s.body, s.changedByOthers, u.changedByOthers = body, true, true
 	u.inFlight = s.state.settle(u.inFlight, body)

@@ -15,14 +15,14 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
-// contended is what a write has to do with the writes of others.
+// contended describes how a write affects the writes of others.
 type contended struct {
 	contention.Finding
-	by *metav1.ManagedFieldsEntry // nil: it is not known, or not of interest
+	by *metav1.ManagedFieldsEntry // nil if unknown or irrelevant
 }
 
-// examineContention looks, before a write, whether it restores what others have
-// changed; and who that was, when it becomes too much: the write removes the traces.
+// examineContention checks before a write whether it restores changes by others. Under
+// contention, it also determines the other writer, because the write removes the traces.
 func examineContention(ctx context.Context, s *Session, merge map[string]any) contended {
 	c := contended{Finding: s.writer.contention.Check(identity{s.target.Key, s.body.UID()}, s.body.Raw(), merge)}
 	if !c.Begins {
@@ -36,11 +36,11 @@ func examineContention(ctx context.Context, s *Session, merge map[string]any) co
 	return c
 }
 
-// noteWritten notes what was written, and reports a contention when it begins.
+// noteWritten records what was written, and reports a contention when it begins.
 func (c contended) noteWritten(s *Session, merge map[string]any) {
 	taken := func(object.Path, any) bool { return true }
 	if isPrunable(merge) {
-		raw := s.body.Raw() // as the server has made it
+		raw := s.body.Raw() // as the server has stored it
 		taken = func(path object.Path, wanted any) bool {
 			value, _ := object.Lookup(raw, path)
 			return object.Equal(value, wanted)
@@ -68,7 +68,7 @@ func (c contended) report(s *Session, delay time.Duration) {
 		c.author(), fields, remedy))
 }
 
-// author says who undoes our writes, as far as the API server knows.
+// author names the writer that undoes our writes, as far as the API server knows.
 func (c contended) author() string {
 	switch by := c.by; {
 	case by == nil:
@@ -80,7 +80,7 @@ func (c contended) author() string {
 	}
 }
 
-// isOwnRecord reports whether the operator keeps its state in the field.
+// isOwnRecord reports whether the operator stores its state in the field.
 func (w *Writer) isOwnRecord(field object.Path) bool {
 	switch {
 	case len(field) < 2 || field[0] != "metadata":

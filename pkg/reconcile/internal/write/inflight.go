@@ -8,12 +8,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// inFlight is a write of edits of which it is not known whether it was committed. If
-// it was, it must not be repeated: a transformation may do harm on its own result.
+// inFlight is a write of edits that may have been committed. If it was, it must not be
+// repeated, because a transformation may do harm if applied twice.
 type inFlight struct {
 	merge   map[string]any
 	status  bool           // to the status as a subresource
-	version string         // of the object that it is bound to
+	version string         // the version of the object that it is bound to
 	patches []*patch.Patch // of the edits in it
 }
 
@@ -28,8 +28,8 @@ func newInFlight(edits []execution.Edit, merge map[string]any, subresource strin
 
 func (f inFlight) has(edit execution.Edit) bool { return slices.Contains(f.patches, edit.Patch) }
 
-// settle drops the edits that have arrived, though their answer was lost. It returns
-// the writes that may still be on their way: those that are bound to this version.
+// settle drops the edits that were stored although the response was lost. It returns the
+// writes that may still arrive: those that are bound to this version.
 func (s *State) settle(all []inFlight, body *object.Body) []inFlight {
 	for _, f := range all {
 		if patch.Minimal(body.Raw(), f.merge) == nil {
@@ -39,7 +39,7 @@ func (s *State) settle(all []inFlight, body *object.Body) []inFlight {
 	return slices.DeleteFunc(all, func(f inFlight) bool { return f.version != body.ResourceVersion() })
 }
 
-// noteArrived notes that a write has arrived. Handlers may have added edits since.
+// noteArrived records that a write was stored. Handlers may have added edits since.
 func (s *State) noteArrived(f inFlight) {
 	if !f.status {
 		s.dropEdits(f.has)

@@ -6,7 +6,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/metrics"
 )
 
-// reason returns what a write of the update is for.
+// reason returns the purpose of a write for the metrics.
 func (u *Update) reason(subresource string) metrics.Reason {
 	switch {
 	case subresource != "":
@@ -24,7 +24,7 @@ func (u *Update) reason(subresource string) metrics.Reason {
 	}
 }
 
-// answerOf returns the answer of the server as the metrics have it.
+// answerOf returns the response of the server for the metrics.
 func answerOf(err error) metrics.Answer {
 	switch {
 	case err == nil:

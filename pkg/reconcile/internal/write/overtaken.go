@@ -9,10 +9,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// yieldToOthers compares the update with what is recorded on a version that others
-// may have written: another operator, or ourselves in a write whose answer was lost.
-// What is recorded stands, and with our own record of the same attempt falls the edit
-// of its handler: an attempt has one outcome, as a whole.
+// yieldToOthers compares the update with the records on a version that others may have
+// written: another operator, or this one in a write whose response was lost. The stored
+// records win. If a stored record is this operator's own record of the same attempt, the edit
+// of its handler is dropped, so that the attempt has one outcome.
 func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
 	if !u.changedByOthers || u.Cycle == nil {
 		return nil
@@ -32,8 +32,8 @@ func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
 	return err
 }
 
-// isFinished reports whether another operator has finished the cycle since the update
-// was made.
+// isFinished reports whether another operator has finished the cycle since the update was
+// created.
 func (s *Session) isFinished(ctx context.Context, u *Update) (bool, error) {
 	base, _, err := s.writer.Records.Base(ctx, s.body, s.report)
 	if err != nil {
@@ -43,12 +43,12 @@ func (s *Session) isFinished(ctx context.Context, u *Update) (bool, error) {
 	if !released && object.Equal(base, u.Cycle.Base) {
 		return false, nil
 	}
-	s.report.Log.V(1).Info("The same cycle is finished already; what is recorded stands.")
+	s.report.Log.V(1).Info("Another operator has finished the same cycle; its records are kept.")
 	return true, nil
 }
 
-// isOvertaken reports whether another operator has moved the record of a handler on
-// since the update was made.
+// isOvertaken reports whether another operator has advanced the record of a handler since the
+// update was created.
 func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, error) {
 	if !u.changedByOthers {
 		return false, nil

@@ -11,9 +11,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// editsPatch returns the merge patch of all edits, and the part of it that is written
-// to the status apart from the rest. Edits of an object that is deleted by this write
-// would be lost with it: there is no patch then.
+// editsPatch returns the merge patch of all edits, and its part that must be written
+// separately to the status. It returns no patch if this write deletes the object, because the
+// edits would be lost.
 func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 	if len(s.state.edits) == 0 || u.deletesObject(s.body, s.writer.finalizer()) {
 		return nil, nil
@@ -35,7 +35,7 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 	return main, nil
 }
 
-// resolve turns an edit into a merge patch of the object as it is by then.
+// resolve converts an edit to a merge patch for the object in its current state.
 func resolve(edit execution.Edit, body map[string]any) (map[string]any, error) {
 	merge, err := edit.Patch.Resolve(body)
 	if err != nil {

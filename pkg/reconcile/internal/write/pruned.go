@@ -9,11 +9,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
-// warnPruned reports, once per resource, which fields the server has dropped from what
-// was written: the schema of the resource does not have them.
+// warnPruned reports, once per resource, which written fields the server has dropped because
+// the schema of the resource does not have them.
 func warnPruned(s *Session, merge map[string]any) {
 	if !isPrunable(merge) {
-		return // comparing would decode the whole answer
+		return // comparing would decode the entire response
 	}
 	fields := missing(merge, s.body.Raw(), nil)
 	if len(fields) == 0 {
@@ -28,8 +28,7 @@ func warnPruned(s *Session, merge map[string]any) {
 	s.report.Event(s.body, report.Warning, "PrunedFields", fmt.Sprintf("The schema of %s does not have these fields, they were not stored: %s", resource, list))
 }
 
-// isPrunable reports whether a schema can lack any of the fields: it cannot lack the
-// metadata that every object has.
+// isPrunable reports whether a schema can lack any of the fields. It always has the metadata.
 func isPrunable(merge map[string]any) bool {
 	for key, value := range merge {
 		metadata, ok := value.(map[string]any)
@@ -45,7 +44,7 @@ func isPrunable(merge map[string]any) bool {
 	return false
 }
 
-// missing returns the fields of a merge patch that the object does not have after it.
+// missing returns the fields of a merge patch that the resulting object does not have.
 func missing(merge map[string]any, body any, above object.Path) []string {
 	var fields []string
 	for key, value := range merge {
@@ -53,7 +52,7 @@ func missing(merge map[string]any, body any, above object.Path) []string {
 		present, exists := object.Lookup(body, object.Path{key})
 		inner, mapping := value.(map[string]any)
 		switch {
-		case mapping && (exists || len(above) == 0): // "status" alone says too little
+		case mapping && (exists || len(above) == 0): // "status" alone is too vague
 			fields = append(fields, missing(inner, present, path)...)
 		case !exists && !isEmpty(value):
 			fields = append(fields, path.String())
@@ -63,8 +62,8 @@ func missing(merge map[string]any, body any, above object.Path) []string {
 	return fields
 }
 
-// isEmpty reports whether the lack of the value means the same as the value: it only
-// removes fields, or is an empty list or mapping, which the API server drops.
+// isEmpty reports whether the absence of the value is equivalent to it: it only removes
+// fields, or is an empty list or mapping, which the API server drops.
 func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case nil:

@@ -15,10 +15,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
-// isolateRejected finds out which edits of a rejected write are to blame. It asks the
-// server about the records alone, and then with one more edit each time; nothing of
-// that is stored, so that what is left is written with its records at once. A rejected
-// edit is the failure of its handler.
+// isolateRejected finds out which edits cause the rejection of a write. It asks the server to
+// validate the records alone, and then with one more edit at a time, without storing anything,
+// so that the valid edits are written together with the records. A rejected edit counts as a
+// failure of its handler.
 func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection error) error {
 	suspects := s.state.edits
 	s.state.edits = nil
@@ -79,8 +79,8 @@ func (s *Session) dryRunPatch(ctx context.Context, subresource string, merge map
 	return err
 }
 
-// largestEdit returns the largest edit. It is to blame for rejections from behind the
-// API server, such as etcd's of a too large object.
+// largestEdit returns the largest edit, which is the likely cause of rejections by etcd for
+// the size of the object.
 func (s *State) largestEdit(body map[string]any) (largest execution.Edit) {
 	size := -1
 	for _, edit := range s.edits {
@@ -98,8 +98,8 @@ func (s *State) drop(one execution.Edit) {
 	s.dropEdits(func(edit execution.Edit) bool { return edit.Patch == one.Patch })
 }
 
-// failHandler records the failure of the handler whose edit cannot be written. No
-// handler is called again because of it.
+// failHandler records the failure of the handler whose edit cannot be written. This does not
+// call the handler again.
 func (s *Session) failHandler(u *Update, edit execution.Edit, err error) {
 	if edit.BestEffort {
 		s.report.Log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
@@ -110,22 +110,22 @@ func (s *Session) failHandler(u *Update, edit execution.Edit, err error) {
 	s.report.Event(s.body, report.Warning, "WriteRejected", fmt.Sprintf("Handler %s failed: its edit was rejected: %s", edit.ID, err))
 }
 
-// isRejected reports whether the server rejects the content of a write, now and later:
-// repeating it makes no sense.
+// isRejected reports whether the server rejects the content of a write, so that retrying is
+// useless.
 func isRejected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		(apierrors.IsForbidden(err) && !lacksPermission(err)) || apierrors.IsRequestEntityTooLargeError(err) || isTooLarge(err)
 }
 
-// lacksPermission reports whether the operator lacks a permission, in contrast to a
-// policy that rejects the content: an administrator can grant it, and then the same
-// write succeeds. Only the text of the server says which it is.
+// lacksPermission reports whether the operator lacks a permission, in contrast to a policy
+// that rejects the content: an administrator can grant it, and then the same write succeeds.
+// Only the text of the server's response distinguishes the two.
 func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch resource")
 }
 
-// isTooLarge reports whether etcd rejects an object for its size. The API server
-// passes that on as an error of its own, with the text of etcd.
+// isTooLarge reports whether etcd rejects an object for its size. The API server returns a
+// separate error with the text of etcd.
 func isTooLarge(err error) bool {
 	passedOn := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
 	return err != nil && passedOn && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "message larger than max"))

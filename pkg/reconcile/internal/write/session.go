@@ -18,32 +18,32 @@ type Session struct {
 	target Target
 	report report.Reporter
 
-	// body is the freshest version that is known: the watch, a direct read or the
-	// last write has shown it.
+	// body is the latest known version, from the watch, a direct read, or the last
+	// write.
 	body *object.Body
-	// changedByOthers: others have written to the object since changes were detected.
+	// changedByOthers is set if others have written to the object since change detection.
 	changedByOthers bool
 }
 
-// Body returns the freshest version of the object that is known; nil before Refresh.
+// Body returns the latest known version of the object, or nil before Refresh.
 func (s *Session) Body() *object.Body { return s.body }
 
-// StartDetection says that changes are detected on the version that the session has.
+// StartDetection marks the session's version as the one that change detection uses.
 func (s *Session) StartDetection() { s.changedByOthers = false }
 
 // ChangedByOthers reports whether others have written to the object since then.
 func (s *Session) ChangedByOthers() bool { return s.changedByOthers }
 
-// Freshness says whether a pass can go on after Refresh.
+// Freshness is the result of Refresh.
 type Freshness struct {
-	// Fresh: the session has a version that is not older than the last write.
+	// Fresh is set if the session's version is not older than the last write.
 	Fresh bool
-	// WaitFor is how long to wait for the watch; 0: the object is gone.
+	// WaitFor is how long to wait for the watch. 0 means that the object is gone.
 	WaitFor time.Duration
 }
 
-// Refresh takes the version that the watch has shown, or reads the object directly if
-// that version is older than the last write, or if it is not known whether that was
+// Refresh uses the version of the watch. It reads the object directly if that version is
+// older than the last write, or if the operator does not know whether that write was
 // committed.
 func (s *Session) Refresh(ctx context.Context, cached *object.Snapshot) (Freshness, error) {
 	version := cached.GetResourceVersion()
@@ -72,7 +72,7 @@ func (s *Session) readLive(ctx context.Context) (Freshness, error) {
 	return Freshness{Fresh: true}, nil
 }
 
-// get reads the object directly; nil if it is gone, or is another one by now. After
+// get reads the object directly. It returns nil if the object is gone or was replaced. After
 // it, nothing is uncertain.
 func (s *Session) get(ctx context.Context) (*object.Body, error) {
 	snapshot, err := s.target.API.Get(ctx, s.target.Key.NamespacedName)
@@ -83,7 +83,7 @@ func (s *Session) get(ctx context.Context) (*object.Body, error) {
 	case err != nil:
 		return nil, fmt.Errorf("the object cannot be read: %w", err)
 	case s.state.uid != "" && snapshot.GetUID() != s.state.uid:
-		s.state.MarkGone() // the watch is about to show the other one
+		s.state.MarkGone() // the watch will show the other object
 		return nil, nil
 	}
 	body := snapshot.Body()

@@ -10,37 +10,36 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// State is what the writer keeps of one object between passes. There is one for
-// every object that is watched: every field must be worth its bytes. The zero value
-// is an object of which nothing is known.
+// State is the writer's state of one object between passes. Every watched object has one, so
+// each field must be worth its memory. The zero value is an unknown object.
 type State struct {
 	uid types.UID
-	// minVersion is the version of the last write, or one that is known otherwise:
-	// no pass acts on an older one. Versions grow across objects of one name.
+	// minVersion is the version of the last write, or a version known in another way: no
+	// pass uses an older one. Versions increase across objects of the same name.
 	minVersion   string
 	minVersionAt time.Time
 	// pending is the update that could not be written yet.
 	pending *Update
-	// edits are what handlers want to be written, in the order of their calls.
+	// edits are the changes that handlers request, in the order of their calls.
 	edits []execution.Edit
-	// uncertain: it is not known whether the last write was committed.
+	// uncertain is set if the last write may or may not have been committed.
 	uncertain bool
-	// gone: the object does not exist anymore, or is released for deletion.
+	// gone is set if the object no longer exists, or is released for deletion.
 	gone bool
 }
 
-// UID returns the uid of the object; empty if it is not known.
+// UID returns the uid of the object, or "" if it is unknown.
 func (s *State) UID() types.UID { return s.uid }
 
-// Gone reports whether the object is gone for the operator: deleted, replaced, or
-// released by the removal of the last finalizer.
+// Gone reports whether the object no longer exists for the operator: it was deleted or
+// replaced, or its last finalizer was removed.
 func (s *State) Gone() bool { return s.gone }
 
-// Reset forgets the object in favor of another one of its name. Only the minimal
-// version survives. It does nothing if the uid is the same.
+// Reset prepares the state for another object of the same name. It keeps only the minimum
+// version. It does nothing if the uid is the same.
 func (s *State) Reset(uid types.UID) {
 	if s.uid == uid {
-		s.uid = uid // the string of the current snapshot, so that the earlier one can be freed
+		s.uid = uid // shares memory with the current snapshot, so that the earlier one can be freed
 		return
 	}
 	s.Drop()
@@ -53,17 +52,16 @@ func (s *State) MarkGone() {
 	*s = State{uid: s.uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt, gone: true}
 }
 
-// Drop gives up what is not written yet, and tells the authors of the edits.
+// Drop discards the pending update and edits, and notifies the authors of the edits.
 func (s *State) Drop() {
 	s.pending = nil
 	s.finishEdits()
 }
 
-// finishEdits removes all edits, and tells their authors.
+// finishEdits removes all edits, and notifies their authors.
 func (s *State) finishEdits() { s.dropEdits(func(execution.Edit) bool { return true }) }
 
-// Add takes what handlers want to be written. Edits for another uid than the
-// current one must not be added.
+// Add adds the edits of handlers. Do not add edits for another uid.
 func (s *State) Add(edits ...execution.Edit) {
 	if s.gone {
 		for _, edit := range edits {
@@ -77,18 +75,17 @@ func (s *State) Add(edits ...execution.Edit) {
 // HasEdits reports whether an edit waits to be written.
 func (s *State) HasEdits() bool { return len(s.edits) > 0 }
 
-// NotOlderThan sets the version that the next pass must have seen: another operator
-// has written it.
+// NotOlderThan sets the minimum version for the next pass, because another operator has
+// written it.
 func (s *State) NotOlderThan(version string) {
 	s.minVersion, s.minVersionAt = version, time.Now()
 }
 
-// SeenGone notes whether the object, as the watch last showed it, does not exist
-// anymore.
+// SeenGone records whether the object that the watch showed last no longer exists.
 func (s *State) SeenGone(gone bool) { s.gone = gone }
 
-// IsReconciled reports whether a pass would find nothing new at this version: it is
-// the one that the last pass ended with, or an older one than that pass wrote.
+// IsReconciled reports whether a pass would find nothing to do at this version: it is the
+// version at the end of the last pass, or older than a write of that pass.
 func (s *State) IsReconciled(version, reconciled string) bool {
 	if reconciled == "" || s.pending != nil || len(s.edits) > 0 || s.uncertain {
 		return false
@@ -99,18 +96,18 @@ func (s *State) IsReconciled(version, reconciled string) bool {
 	return version == reconciled
 }
 
-// isStale reports whether the version is older than the minimal one.
+// isStale reports whether the version is older than the minimum version.
 func (s *State) isStale(version string) bool {
 	if s.minVersion == "" || version == s.minVersion {
 		return false
 	}
 	order, err := resourceversion.CompareResourceVersion(version, s.minVersion)
-	// Versions that cannot be compared are not from Kubernetes' own API server: only
-	// an equal one is known to be fresh.
+	// Incomparable versions do not come from the API server of Kubernetes: only an
+	// equal version is known to be fresh.
 	return err != nil || order < 0
 }
 
-// confirm notes a version that the API server answered with: nothing is uncertain.
+// confirm records a version from a response of the API server: nothing is uncertain.
 func (s *State) confirm(body *object.Body) {
 	s.uncertain = false
 	if version := body.ResourceVersion(); version != s.minVersion {
@@ -118,14 +115,14 @@ func (s *State) confirm(body *object.Body) {
 	}
 }
 
-// markStatusWritten marks all edits: their part of the status is written.
+// markStatusWritten marks the status part of all edits as written.
 func (s *State) markStatusWritten() {
 	for i := range s.edits {
 		s.edits[i].StatusWritten = true
 	}
 }
 
-// dropEdits removes the edits for which the condition holds, and tells their authors.
+// dropEdits removes the edits for which the condition holds, and notifies their authors.
 func (s *State) dropEdits(condition func(execution.Edit) bool) {
 	kept := s.edits[:0]
 	for _, edit := range s.edits {

@@ -8,41 +8,41 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 )
 
-// Update is what a pass wants to be true of an object, in terms that survive a
-// conflict. What the handlers want to be written is apart from it, in the State.
+// Update is the state that a pass wants for an object, in a form that survives conflicts. The
+// edits of handlers are kept separately in the State.
 type Update struct {
-	// Cycle is what the records are about; nil: no records are written.
+	// Cycle contains the records. Nil means that no records are written.
 	Cycle *record.Cycle
-	// Decision was made on the version that the session has.
+	// Decision was made for the session's version.
 	Decision Decision
-	// Decide makes the decision for another version; nil: it stays as it is.
+	// Decide makes the decision for another version. Nil keeps the decision.
 	Decide func(ctx context.Context, body *object.Body) (Decision, error)
-	// Stopping: the operator stops. If others write to the object by then, ending the
-	// cycle is left to the next operator.
+	// Stopping is set if the operator stops. If others have then written to the object,
+	// the next operator ends the cycle.
 	Stopping bool
 
-	// changedByOthers: the object is not the version that the update was made for.
+	// changedByOthers is set if others have written to the object since the update was created.
 	changedByOthers bool
-	// finished: another operator has finished the cycle meanwhile.
+	// finished is set if another operator has finished the cycle.
 	finished bool
-	// inFlight is what was sent for the handlers, and may have been committed.
+	// inFlight contains writes of edits that may have been committed.
 	inFlight []inFlight
 }
 
 // Decision is the part of an update that depends on the version of the object.
 type Decision struct {
-	// AddFinalizer: handlers need the finalizer, before anything else happens.
+	// AddFinalizer is set if handlers need the finalizer before anything else happens.
 	AddFinalizer bool
-	// RemoveFinalizer: no handler needs the finalizer, once the cycle is over.
+	// RemoveFinalizer is set if no handler needs the finalizer after the cycle.
 	RemoveFinalizer bool
-	// DaemonsRunning: the cycle of a deletion stays open until its daemons have ended.
+	// DaemonsRunning keeps the cycle of a deletion open until its daemons have ended.
 	DaemonsRunning bool
-	// Leftovers are records of no open cycle, to be removed; nil: there are none.
+	// Leftovers are records that belong to no open cycle and must be removed.
 	Leftovers *record.Cycle
 }
 
-// endsCycle reports whether the cycle ends with this write. That of a deletion ends only
-// with the finalizer: its records say which handlers must not be called again.
+// endsCycle reports whether the cycle ends with this write. The cycle of a deletion ends only
+// with the finalizer, because its records show which handlers have finished.
 func (u *Update) endsCycle() bool {
 	return u.Cycle != nil && u.Cycle.Progress.Done() && !u.Decision.DaemonsRunning && !(u.Stopping && u.changedByOthers) &&
 		(u.Cycle.Reason != cause.Delete || u.Decision.RemoveFinalizer)
@@ -53,29 +53,29 @@ func (u *Update) isHeldByFailure() bool {
 	return u.Cycle != nil && u.Cycle.Reason == cause.Delete && u.Cycle.HeldByFailure() != ""
 }
 
-// removesFinalizer reports whether the finalizer is removed by this write.
+// removesFinalizer reports whether this write removes the finalizer.
 func (u *Update) removesFinalizer() bool {
 	return u.Decision.RemoveFinalizer && !u.Decision.DaemonsRunning && !u.isHeldByFailure() && (u.Cycle == nil || u.Cycle.Progress.Done())
 }
 
-// deletesObject reports whether the object is deleted by this write: it is marked for
-// deletion, and our finalizer is the last one.
+// deletesObject reports whether this write deletes the object: it is marked for deletion, and
+// our finalizer is the last one.
 func (u *Update) deletesObject(body *object.Body, finalizer string) bool {
 	finalizers := body.Finalizers()
 	return u.removesFinalizer() && body.Deleting() && len(finalizers) == 1 && finalizers[0] == finalizer
 }
 
-// Outcome is what became of an update.
+// Outcome is the result of writing an update.
 type Outcome struct {
-	// Cycle is the one of the update that was written; nil if it had none, or if
-	// nothing was pending.
+	// Cycle is the cycle of the written update. It is nil if the update had none, or if
+	// there was no update.
 	Cycle *record.Cycle
-	// Ended: the cycle ended with the write.
+	// Ended is set if the cycle ended with the write.
 	Ended bool
-	// Gone: the object does not exist anymore.
+	// Gone is set if the object no longer exists.
 	Gone bool
-	// Changed: the session has another version of the object than before.
+	// Changed is set if the session has a new version of the object.
 	Changed bool
-	// ChangedByOthers: others have written to the object since changes were detected.
+	// ChangedByOthers is set if others have written to the object since change detection.
 	ChangedByOthers bool
 }
