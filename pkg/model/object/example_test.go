@@ -71,3 +71,17 @@ func ExampleNormalize() {
 	// map[name:db size:3] <nil>
 	// a value of type chan int cannot be expressed as JSON: json: unsupported type: chan int
 }
+
+// Each accessor reports whether the value has its type.
+func ExampleValue() {
+	for _, value := range []any{nil, int64(3), "three"} {
+		v := object.NewValue(value)
+		number, isNumber := v.Int64()
+		text, isText := v.Text()
+		fmt.Println(v.Exists(), number, isNumber, text, isText)
+	}
+	// Output:
+	// false 0 false  false
+	// true 3 true  false
+	// true 0 false three true
+}

@@ -56,8 +56,42 @@ func (v Value) Any() any {
 	return Copy(v.value)
 }
 
-// Text returns the value if it is a string.
+// Text returns the value if it is a string. Like Bool, Int64, Float64, and Strings, it
+// returns false if the value is absent, is unknown, or has another type: Exists and Known
+// tell these apart.
 func (v Value) Text() (string, bool) { text, ok := v.value.(string); return text, ok }
+
+// Bool returns the value if it is a boolean.
+func (v Value) Bool() (value, ok bool) { value, ok = v.value.(bool); return value, ok }
+
+// Int64 returns the value if it is a whole number: 1 and 1.0, but not 1.5.
+func (v Value) Int64() (int64, bool) { n, _ := toNumber(v.value); return n.whole, n.isWhole }
+
+// Float64 returns the value if it is a number.
+func (v Value) Float64() (float64, bool) {
+	n, ok := toNumber(v.value)
+	if n.isWhole {
+		return float64(n.whole), true
+	}
+	return n.float, ok
+}
+
+// Strings returns a copy of the value if it is a list that contains only strings.
+func (v Value) Strings() ([]string, bool) {
+	items, ok := v.value.([]any)
+	if !ok {
+		return nil, false
+	}
+	list := make([]string, 0, len(items))
+	for _, item := range items {
+		text, isText := item.(string)
+		if !isText {
+			return nil, false
+		}
+		list = append(list, text)
+	}
+	return list, true
+}
 
 // View returns the value if it is a mapping, and an empty view otherwise.
 func (v Value) View() View { mapping, _ := v.value.(map[string]any); return View{mapping} }

@@ -42,6 +42,48 @@ func TestValueAccessors(t *testing.T) {
 	}
 }
 
+func TestAValueIsReadByItsType(t *testing.T) {
+	type all struct {
+		Bool    bool
+		IsBool  bool
+		Int     int64
+		IsInt   bool
+		Float   float64
+		IsFloat bool
+		Strings []string
+		IsList  bool
+	}
+	tests := map[string]struct {
+		value any
+		want  all
+	}{
+		"nothing":                {nil, all{}},
+		"true":                   {true, all{Bool: true, IsBool: true}},
+		"false":                  {false, all{IsBool: true}},
+		"a whole number":         {int64(3), all{Int: 3, IsInt: true, Float: 3, IsFloat: true}},
+		"a whole floating point": {3.0, all{Int: 3, IsInt: true, Float: 3, IsFloat: true}},
+		"a fraction":             {1.5, all{Float: 1.5, IsFloat: true}},
+		"a number in a text":     {"3", all{}},
+		"a list of texts":        {[]any{"a", "b"}, all{Strings: []string{"a", "b"}, IsList: true}},
+		"an empty list":          {[]any{}, all{Strings: []string{}, IsList: true}},
+		"a mixed list":           {[]any{"a", int64(1)}, all{}},
+		"a hash":                 {opaque{true}, all{}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got all
+			v := object.NewValue(test.value)
+			got.Bool, got.IsBool = v.Bool()
+			got.Int, got.IsInt = v.Int64()
+			got.Float, got.IsFloat = v.Float64()
+			got.Strings, got.IsList = v.Strings()
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
 func TestAValueIsComparedAsJSON(t *testing.T) {
 	tests := map[string]struct {
 		value, other any

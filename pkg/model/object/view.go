@@ -26,6 +26,9 @@ func get[T any](v View, fields []string) (T, bool) {
 	return typed, ok
 }
 
+// at returns the value of the field without a copy.
+func (v View) at(fields []string) Value { value, _ := Lookup(v.fields, fields); return Value{value} }
+
 // String returns a string field.
 func (v View) String(fields ...string) (string, bool) { return get[string](v, fields) }
 
@@ -33,35 +36,13 @@ func (v View) String(fields ...string) (string, bool) { return get[string](v, fi
 func (v View) Bool(fields ...string) (bool, bool) { return get[bool](v, fields) }
 
 // Int64 returns a whole number: 1 and 1.0, but not 1.5.
-func (v View) Int64(fields ...string) (int64, bool) {
-	value, _ := Lookup(v.fields, fields)
-	n, _ := toNumber(value)
-	return n.whole, n.isWhole
-}
+func (v View) Int64(fields ...string) (int64, bool) { return v.at(fields).Int64() }
 
 // Float64 returns any number.
-func (v View) Float64(fields ...string) (float64, bool) {
-	value, _ := Lookup(v.fields, fields)
-	n, ok := toNumber(value)
-	if n.isWhole {
-		return float64(n.whole), true
-	}
-	return n.float, ok
-}
+func (v View) Float64(fields ...string) (float64, bool) { return v.at(fields).Float64() }
 
 // Strings returns a list that contains only strings.
-func (v View) Strings(fields ...string) ([]string, bool) {
-	items, ok := get[[]any](v, fields)
-	list := make([]string, 0, len(items))
-	for _, item := range items {
-		text, isText := item.(string)
-		if !isText {
-			return nil, false
-		}
-		list = append(list, text)
-	}
-	return list, ok
-}
+func (v View) Strings(fields ...string) ([]string, bool) { return v.at(fields).Strings() }
 
 // StringMap returns a mapping of strings, such as labels. It skips values that are not
 // strings, and never returns nil.
