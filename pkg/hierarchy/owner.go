@@ -153,22 +153,32 @@ func WithScheme(ctx context.Context, scheme *runtime.Scheme) context.Context {
 
 // resolveOwner returns the owner that the options name, or else that of the context.
 func (c *config) resolveOwner(ctx context.Context) (Owner, error) {
-	current, known := OwnerFrom(ctx)
 	if c.owner == nil {
+		current, known := OwnerFrom(ctx)
 		if !known {
 			return Owner{}, errors.New("there is no owner: the context carries no handled object; " +
 				"pass the context of the handler, or name the owner with OwnedBy")
 		}
 		return current, nil
 	}
-	owner, err := OwnerOf(*c.owner)
-	if err == nil && owner.Kind == "" && owner.UID != "" && owner.UID == current.UID {
-		// The handled object itself, as a typed object without its kind.
+	return ResolveOwner(ctx, *c.owner)
+}
+
+// ResolveOwner is OwnerOf with what the context knows about typed objects that lack their
+// kind: it takes the kind of the handled object if it is that one, and otherwise that of
+// the Go type in the context's scheme; see WithScheme.
+func ResolveOwner(ctx context.Context, obj any) (Owner, error) {
+	owner, err := OwnerOf(obj)
+	if err != nil || owner.Kind != "" {
+		return owner, err
+	}
+	if current, known := OwnerFrom(ctx); known && owner.UID != "" && owner.UID == current.UID {
 		owner.APIVersion, owner.Kind = current.APIVersion, current.Kind
+		return owner, nil
 	}
 	scheme, _ := ctx.Value(schemeKey{}).(*runtime.Scheme)
-	if typed, ok := (*c.owner).(runtime.Object); ok && err == nil && owner.Kind == "" && scheme != nil {
+	if typed, ok := obj.(runtime.Object); ok && scheme != nil {
 		return OwnerFromScheme(typed, scheme)
 	}
-	return owner, err
+	return owner, nil
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -194,6 +195,34 @@ func ExampleAdopt() {
 	}
 	fmt.Println(child.Namespace, child.GenerateName, child.Labels, child.OwnerReferences[0].Name)
 	// Output: ns example- map[team:blue] example
+}
+
+// AppendOwner makes the handled object itself a child, here of a pod.
+func ExampleAppendOwner() {
+	follow := func(ctx context.Context, c *kopf.Change) error {
+		pod := &corev1.Pod{}
+		name, _ := c.Spec().String("pod")
+		if err := c.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, pod); err != nil {
+			return err
+		}
+		return kopf.AppendOwner(ctx, c, pod, kopf.NotController()) // written with the patch
+	}
+	kopf.OnCreate(volumeclaims, follow, kopf.ID("follow"))
+}
+
+// The second attempt follows after a second, the third after two more, and so on, up to
+// ten minutes; a fifth less at most, by chance.
+func ExampleExponentialBackoff() {
+	kopf.OnCreate(volumeclaims, createClaim, kopf.ExponentialBackoff(time.Second, 10*time.Minute))
+}
+
+// Functions of your own can return options for all handlers that they fit.
+func ExampleObjectOption() {
+	ours := func(team string) kopf.ObjectOption {
+		return kopf.Labels(kopf.Filters{"team": kopf.Equal(team)})
+	}
+	kopf.OnCreate(volumeclaims, createClaim, ours("blue"))
+	kopf.Daemon(volumeclaims, monitor, ours("blue"))
 }
 
 func handling() context.Context {

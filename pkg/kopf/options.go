@@ -39,22 +39,52 @@ type (
 	Filters = map[string]Matcher
 )
 
+// The types that the functions below return, for functions of your own that return
+// options. A value of each type fits several of the kinds above.
+type (
+	// HandlerOption is an option of every kind of handler.
+	HandlerOption = handler.HandlerOption
+	// ObjectOption is an option of every kind of handler of objects.
+	ObjectOption = handler.ObjectOption
+	// FieldOption is an option of the handlers that can be restricted to a field.
+	FieldOption = handler.FieldOption
+	// TransitionOption is an option of OnUpdate and OnField.
+	TransitionOption = handler.TransitionOption
+	// RetryOption is an option of the handlers that are retried.
+	RetryOption = handler.RetryOption
+	// DeletionOption is an option of OnDelete.
+	DeletionOption = handler.DeletionOption
+	// ResumingOption is an option of OnResume.
+	ResumingOption = handler.ResumingOption
+	// BackgroundOption is an option of Daemon and Timer.
+	BackgroundOption = handler.BackgroundOption
+	// StoppingOption is an option of Daemon.
+	StoppingOption = handler.StoppingOption
+	// ScheduleOption is an option of Timer.
+	ScheduleOption = handler.ScheduleOption
+	// ReviewOption is an option of OnValidate and OnMutate.
+	ReviewOption = handler.ReviewOption
+
+	// Condition is what All, Any, None, and Not combine: predicates, or matchers.
+	Condition = handler.Condition
+)
+
 // ID sets the handler's id; by default it is the function's name. Progress and
 // results are kept under it: ID("create_fn") takes over a handler of an operator
 // in Python. A function literal needs one.
-func ID(id string) handler.HandlerOption { return handler.ID(id) }
+func ID(id string) HandlerOption { return handler.ID(id) }
 
 // Param hands a value to the handler: Change.Param.
-func Param(value any) handler.HandlerOption { return handler.Param(value) }
+func Param(value any) HandlerOption { return handler.Param(value) }
 
 // Labels calls the handler only for objects whose labels match, all of them.
-func Labels(filters Filters) handler.ObjectOption { return handler.Labels(filters) }
+func Labels(filters Filters) ObjectOption { return handler.Labels(filters) }
 
 // Annotations calls the handler only for objects whose annotations match.
-func Annotations(filters Filters) handler.ObjectOption { return handler.Annotations(filters) }
+func Annotations(filters Filters) ObjectOption { return handler.Annotations(filters) }
 
 // When calls the handler only if the predicate agrees.
-func When(predicate func(Arguments) bool) handler.ObjectOption { return handler.When(predicate) }
+func When(predicate func(Arguments) bool) ObjectOption { return handler.When(predicate) }
 
 // WhenObject is When for objects of a Go type: it calls the handler only if the predicate
 // agrees about the object as it is now. T is a pointer type, such as *corev1.Pod; for a
@@ -69,7 +99,7 @@ func When(predicate func(Arguments) bool) handler.ObjectOption { return handler.
 // not called: handlers of changes fail permanently, reviews are rejected with 422, and
 // all other handlers fail with a regular error. A review of something of another kind, as
 // with the subresource "scale", counts as a match, too.
-func WhenObject[T client.Object](predicate func(T) bool) handler.ObjectOption {
+func WhenObject[T client.Object](predicate func(T) bool) ObjectOption {
 	if predicate == nil {
 		return handler.WhenDecoded(newOf[T](), nil)
 	}
@@ -84,104 +114,104 @@ func WhenObject[T client.Object](predicate func(T) bool) handler.ObjectOption {
 
 // Field restricts the handler to a field: "spec.size", or the parts of its path
 // one by one if they have dots: Field("metadata", "labels", "example.com/role").
-func Field(path ...string) handler.FieldOption { return handler.Field(path...) }
+func Field(path ...string) FieldOption { return handler.Field(path...) }
 
 // Value filters by the value of the field; for updates: before or after the change.
-func Value(filter Matcher) handler.FieldOption { return handler.Value(filter) }
+func Value(filter Matcher) FieldOption { return handler.Value(filter) }
 
 // ValueBefore filters updates by the value of the field before the change.
-func ValueBefore(filter Matcher) handler.TransitionOption { return handler.ValueBefore(filter) }
+func ValueBefore(filter Matcher) TransitionOption { return handler.ValueBefore(filter) }
 
 // ValueAfter filters updates by the value of the field after the change.
-func ValueAfter(filter Matcher) handler.TransitionOption { return handler.ValueAfter(filter) }
+func ValueAfter(filter Matcher) TransitionOption { return handler.ValueAfter(filter) }
 
 // Retries limits the number of attempts in all, with the first one: 1 is one call and
 // no retry. There is no limit by default. A limit below 1 is a mistake in the
 // declaration.
-func Retries(attempts int) handler.RetryOption { return handler.Retries(attempts) }
+func Retries(attempts int) RetryOption { return handler.Retries(attempts) }
 
 // Timeout limits the time over all attempts of the handler, with the pauses between
 // them. A running attempt is canceled when the time is over. There is no limit by
 // default. A negative limit is a mistake in the declaration.
-func Timeout(limit time.Duration) handler.RetryOption { return handler.Timeout(limit) }
+func Timeout(limit time.Duration) RetryOption { return handler.Timeout(limit) }
 
 // Backoff sets the pause before the next attempt after a regular error; 0 is no pause.
 // The default is Settings.Execution.Backoff, which is 60 seconds unless it is set.
-func Backoff(pause time.Duration) handler.RetryOption { return handler.Backoff(pause) }
+func Backoff(pause time.Duration) RetryOption { return handler.Backoff(pause) }
 
 // ExponentialBackoff doubles the pause after each attempt, from the first pause up to
 // the longest, and shortens each by up to a fifth, by chance. All earlier attempts for the
 // change count, also those that ended with a temporary error, and also those before a
 // restart of the operator. It replaces Backoff; for all handlers, use
 // backoff.Exponential in Settings.Execution.Backoff.
-func ExponentialBackoff(first, longest time.Duration) handler.RetryOption {
+func ExponentialBackoff(first, longest time.Duration) RetryOption {
 	return handler.ExponentialBackoff(first, longest)
 }
 
 // Errors sets what becomes of regular errors: ErrorsTemporary by default.
-func Errors(mode ErrorsMode) handler.RetryOption { return handler.Errors(mode) }
+func Errors(mode ErrorsMode) RetryOption { return handler.Errors(mode) }
 
 // Optional makes a deletion handler that does not hold objects for itself.
-func Optional() handler.DeletionOption { return handler.Optional() }
+func Optional() DeletionOption { return handler.Optional() }
 
 // HoldOnFailure keeps the object when the deletion handler fails permanently.
-func HoldOnFailure() handler.DeletionOption { return handler.HoldOnFailure() }
+func HoldOnFailure() DeletionOption { return handler.HoldOnFailure() }
 
 // Deleted calls a resuming handler also for objects that are being deleted.
-func Deleted() handler.ResumingOption { return handler.Deleted() }
+func Deleted() ResumingOption { return handler.Deleted() }
 
 // InitialDelay puts off the first call of a daemon or a timer.
-func InitialDelay(delay time.Duration) handler.BackgroundOption { return handler.InitialDelay(delay) }
+func InitialDelay(delay time.Duration) BackgroundOption { return handler.InitialDelay(delay) }
 
 // InitialDelayFunc is InitialDelay with a delay that depends on the object.
-func InitialDelayFunc(delay func(Arguments) time.Duration) handler.BackgroundOption {
+func InitialDelayFunc(delay func(Arguments) time.Duration) BackgroundOption {
 	return handler.InitialDelayFunc(delay)
 }
 
 // Interval is the time between two calls of a timer.
-func Interval(interval time.Duration) handler.ScheduleOption { return handler.Interval(interval) }
+func Interval(interval time.Duration) ScheduleOption { return handler.Interval(interval) }
 
 // Sharp measures the interval of a timer from start to start.
-func Sharp() handler.ScheduleOption { return handler.Sharp() }
+func Sharp() ScheduleOption { return handler.Sharp() }
 
 // Idle calls the timer only when the object has not changed for that time.
-func Idle(idle time.Duration) handler.ScheduleOption { return handler.Idle(idle) }
+func Idle(idle time.Duration) ScheduleOption { return handler.Idle(idle) }
 
 // CancellationBackoff is how long a daemon may take to stop by itself.
-func CancellationBackoff(backoff time.Duration) handler.StoppingOption {
+func CancellationBackoff(backoff time.Duration) StoppingOption {
 	return handler.CancellationBackoff(backoff)
 }
 
 // CancellationTimeout is how long a daemon may take to stop after its context was
 // cancelled; then it is abandoned. Without it the daemon is waited for.
-func CancellationTimeout(timeout time.Duration) handler.StoppingOption {
+func CancellationTimeout(timeout time.Duration) StoppingOption {
 	return handler.CancellationTimeout(timeout)
 }
 
 // CancellationPolling is how often a warning says that a daemon does not stop.
-func CancellationPolling(pause time.Duration) handler.StoppingOption {
+func CancellationPolling(pause time.Duration) StoppingOption {
 	return handler.CancellationPolling(pause)
 }
 
 // Operations calls an admission handler only for some of "CREATE", "UPDATE",
 // "DELETE" and "CONNECT"; the default is all, for mutations all but deletions.
-func Operations(operations ...admissionv1.Operation) handler.ReviewOption {
+func Operations(operations ...admissionv1.Operation) ReviewOption {
 	return handler.Operations(operations...)
 }
 
 // Subresource calls an admission handler for a subresource, such as "status",
 // instead of the object itself; "*" for the object and all subresources.
-func Subresource(name string) handler.ReviewOption { return handler.Subresource(name) }
+func Subresource(name string) ReviewOption { return handler.Subresource(name) }
 
 // Persistent keeps the webhook of an admission handler when the operator exits.
-func Persistent() handler.ReviewOption { return handler.Persistent() }
+func Persistent() ReviewOption { return handler.Persistent() }
 
 // SideEffects tells Kubernetes that an admission handler has effects beside its
 // answer, but none in a dry run.
-func SideEffects() handler.ReviewOption { return handler.SideEffects() }
+func SideEffects() ReviewOption { return handler.SideEffects() }
 
 // IgnoreFailures admits, with a warning, what an admission handler fails for.
-func IgnoreFailures() handler.ReviewOption { return handler.IgnoreFailures() }
+func IgnoreFailures() ReviewOption { return handler.IgnoreFailures() }
 
 // Equal matches a value that equals the given one as JSON does.
 func Equal(value any) Matcher { return handler.Equal(value) }
@@ -196,13 +226,13 @@ func Absent() Matcher { return handler.Absent() }
 func MatchFunc(test func(FieldValue, Arguments) bool) Matcher { return handler.MatchFunc(test) }
 
 // All combines predicates, or matchers: every one must be satisfied.
-func All[C handler.Condition](conditions ...C) C { return handler.All(conditions...) }
+func All[C Condition](conditions ...C) C { return handler.All(conditions...) }
 
 // Any combines predicates, or matchers: at least one must be satisfied.
-func Any[C handler.Condition](conditions ...C) C { return handler.Any(conditions...) }
+func Any[C Condition](conditions ...C) C { return handler.Any(conditions...) }
 
 // None combines predicates, or matchers: not one may be satisfied.
-func None[C handler.Condition](conditions ...C) C { return handler.None(conditions...) }
+func None[C Condition](conditions ...C) C { return handler.None(conditions...) }
 
 // Not inverts a predicate, or a matcher.
-func Not[C handler.Condition](condition C) C { return handler.Not(condition) }
+func Not[C Condition](condition C) C { return handler.Not(condition) }

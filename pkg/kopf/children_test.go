@@ -1,0 +1,139 @@
+package kopf
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kopf-go/kopf/pkg/hierarchy"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+)
+
+// handling returns the arguments and the context of a handler of an object.
+func handling(t *testing.T, raw map[string]any) (context.Context, *Change) {
+	t.Helper()
+	body := object.NewBody(raw)
+	ctx := hierarchy.WithScheme(hierarchy.WithOwner(t.Context(), hierarchy.OwnerOfBody(body)), clientgoscheme.Scheme)
+	return ctx, handler.NewChange(handler.CallContext{Body: body, Patch: &patch.Patch{}}, nil, handler.Attempt{}, handler.Transition{}, nil)
+}
+
+// node is an owner as a client returns it: without a kind.
+func node() *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", UID: "u-2"}}
+}
+
+func nodeReference(controller bool) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u-2",
+		"controller": controller, "blockOwnerDeletion": true,
+	}
+}
+
+// controlledBy returns a pod that has a controller.
+func controlledBy(uid string) map[string]any {
+	raw := pod()
+	raw["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{
+		"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "rs", "uid": uid, "controller": true,
+	}}
+	return raw
+}
+
+func TestAppendOwnerAddsAReferenceToTheObjectAsItIsWhenThePatchIsWritten(t *testing.T) {
+	tests := map[string]struct {
+		latest  map[string]any
+		options []OwnershipOption
+		want    []any // nil: nothing to write
+	}{
+		"the object has no owner": {pod(), nil, []any{nodeReference(true)}},
+		"it has a controller by now": {
+			controlledBy("u-3"),
+			[]OwnershipOption{NotController()},
+			[]any{controlledBy("u-3")["metadata"].(map[string]any)["ownerReferences"].([]any)[0], nodeReference(false)},
+		},
+		"it has this owner by now": {controlledBy("u-2"), nil, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, c := handling(t, pod())
+			if err := AppendOwner(ctx, c, node(), test.options...); err != nil {
+				t.Fatal(err)
+			}
+			got, err := c.Patch().Resolve(test.latest)
+			var want map[string]any
+			if test.want != nil {
+				want = map[string]any{"metadata": map[string]any{"ownerReferences": test.want}}
+			}
+			if err != nil || len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
+				t.Errorf("got %v, %v, want %v", got, err, want)
+			}
+		})
+	}
+}
+
+func TestAppendOwnerRefuses(t *testing.T) {
+	self := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "one", UID: "u-1"}}
+	unsaved := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
+	for name, test := range map[string]struct {
+		raw   map[string]any
+		owner any
+		want  string
+	}{
+		"no owner":                          {pod(), nil, "cannot add an owner to the object: the object is nil"},
+		"something that is no object":       {pod(), "n1", "string is not an object"},
+		"the object itself":                 {pod(), self, `Pod "one" cannot own itself`},
+		"an owner that does not exist yet":  {pod(), unsaved, "has no uid"},
+		"a second controller":               {controlledBy("u-3"), node(), "an object has at most one controller: use NotController"},
+		"a type that is not in the scheme":  {pod(), &unknownType{}, "the kind of"},
+		"arguments of an object without it": {pod(), handler.NewEvent(handler.CallContext{Body: object.NewBody(nil)}, nil, "ADDED"), "has no name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, c := handling(t, test.raw)
+			err := AppendOwner(ctx, c, test.owner)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q in it", err, test.want)
+			}
+			if !c.Patch().Empty() {
+				t.Error("the patch is not empty")
+			}
+		})
+	}
+}
+
+type unknownType struct{ corev1.Pod }
+
+// A controller that another client adds before the patch is written is an error of the
+// patch, which fails the handler.
+func TestAppendOwnerFindsASecondControllerAlsoWhenThePatchIsWritten(t *testing.T) {
+	ctx, c := handling(t, pod())
+	if err := AppendOwner(ctx, c, node()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Patch().Resolve(controlledBy("u-3")); err == nil || !strings.Contains(err.Error(), "at most one controller") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// All arguments with a patch are Writable.
+var _ = []Writable{
+	(*Change)(nil), (*Task)(nil), (*Tick)(nil), (*Admission)(nil), (*ChangeOf[*corev1.Pod])(nil),
+	(*TaskOf[*corev1.Pod])(nil), (*TickOf[*corev1.Pod])(nil), (*AdmissionOf[*corev1.Pod])(nil),
+}
+
+// OwnedBy takes objects as a client returns them.
+func TestOwnedByFindsTheKindOfATypedOwnerInTheSchemeOfTheClient(t *testing.T) {
+	ctx, _ := handling(t, pod())
+	child := &corev1.ConfigMap{}
+	if err := AppendOwnerReference(ctx, child, OwnedBy(node())); err != nil {
+		t.Fatal(err)
+	}
+	if refs := child.OwnerReferences; len(refs) != 1 || refs[0].APIVersion != "v1" || refs[0].Kind != "Node" {
+		t.Errorf("got %v", refs)
+	}
+}
