@@ -21,6 +21,6 @@ RUN --mount=type=cache,target=/go/pkg/mod \
 # No shell, no package manager: certificates, time zones, and a user that is not root.
 FROM gcr.io/distroless/static:nonroot
 COPY --from=build /out/manager /manager
-# By its number, so that Kubernetes can tell that it is not root.
+# The user is a number, so that Kubernetes can verify that it is not root.
 USER 65532:65532
 ENTRYPOINT ["/manager"]

@@ -1,12 +1,12 @@
-// Children of the handled object: a typed job and an unstructured pod.
+// This example creates children of the handled object: a typed job and an unstructured pod.
 //
-// Adopt gives them the object's name, namespace and labels, and makes the object
-// their owner, so that Kubernetes deletes them together with it. A handler can be
-// repeated after a crash. That does no harm here: Strict makes the names the same
-// each time, and what is there already is left as it is.
+// Adopt sets the namespace, the labels, and the owner of the children, so that Kubernetes
+// deletes them together with the object. With Strict, it also gives them the name of the
+// object. A handler can be called again after a crash: because the names are fixed, it finds
+// the existing children, and does not create more.
 //
-// It is the garbage collector of Kubernetes that deletes the children. A control
-// plane for tests, as that of `make run`, has none: they stay.
+// The garbage collector of Kubernetes deletes the children. The temporary control plane of
+// `make run` has none, so the children stay there.
 package main
 
 import (
@@ -25,7 +25,7 @@ func createJob(ctx context.Context, c *kopf.Change) error {
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers:    []corev1.Container{{Name: "main", Image: "busybox", Command: []string{"sleep", duration(c)}}},
 	}}}}
-	// The pods of the job get the labels too.
+	// The pods of the job also get the labels.
 	if err := kopf.Adopt(ctx, job, kopf.Strict(), kopf.Nested("spec.template")); err != nil {
 		return err
 	}

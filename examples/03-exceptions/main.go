@@ -1,5 +1,5 @@
-// Errors of handlers, and what becomes of them: how many attempts there are, and
-// when. The delays are short to be watched; real ones are minutes.
+// This example shows how errors determine the number and the times of attempts. The delays
+// are short, so that you can watch them; in production, use minutes.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// It asks for another attempt in a second, and succeeds at the third one.
+// temporaryFn requests another attempt after a second, and succeeds in the third one.
 func temporaryFn(_ context.Context, c *kopf.Change) error {
 	if c.Retry() < 2 {
 		return kopf.Temporary(errors.New("the data is not there yet"), time.Second)
@@ -18,23 +18,24 @@ func temporaryFn(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// It is called once: nothing will ever make this better.
+// permanentFn is called once, because another attempt would not help.
 func permanentFn(context.Context, *kopf.Change) error {
-	return kopf.Permanent(errors.New("the object cannot be valid"))
+	return kopf.Permanent(errors.New("the object is invalid"))
 }
 
-// Any other error may go away by itself. Three attempts, and it fails.
+// arbitraryFn returns any other error, which may be temporary. It fails permanently after
+// three attempts.
 func arbitraryFn(context.Context, *kopf.Change) error {
 	return errors.New("the network is down")
 }
 
-// A panic is an error like any other. Here, both are only logged.
+// ignoredFn panics, which counts as an error. Its errors are only logged.
 func ignoredFn(context.Context, *kopf.Change) error {
 	panic("a mistake in the handler")
 }
 
-// The timeout is over all attempts. It ends the one that takes too long, if that
-// one cares for its context: nobody can stop a function from the outside.
+// timeoutFn shows that the timeout covers all attempts. When it expires, the context of the
+// running attempt is canceled; the function must heed that.
 func timeoutFn(ctx context.Context, c *kopf.Change) error {
 	if c.Retry() == 0 {
 		return kopf.Temporary(errors.New("the database is locked"), 100*time.Millisecond)

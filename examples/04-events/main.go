@@ -1,5 +1,5 @@
-// Kubernetes events: what `kubectl describe` shows below an object. They are for
-// people, and are forgotten after an hour; nothing should depend on them.
+// This example posts Kubernetes events, which `kubectl describe` shows below an object.
+// Events inform people, and are deleted after an hour or so. Do not depend on them.
 package main
 
 import (
@@ -13,34 +13,35 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// What a handler logs is an event of its object, too, unless it is for the log only.
-// Details, V(1) and beyond, are events only if the settings say so.
+// logFn logs lines, which are also posted as events of the object, except for those of
+// LogOnly. Lines at V(1) and above are posted only if the settings allow it.
 func logFn(_ context.Context, c *kopf.Change) error {
-	c.Logger().Info("The object is looked at.", "attempt", c.Retry(), "spec", c.Spec().Map())
-	c.Logger().Error(errors.New("no network"), "The mail is not sent.", "to", "owner")
-	c.Logger().V(1).Info("Whatever developers want to know.")
+	c.Logger().Info("The object is being checked.", "attempt", c.Retry(), "spec", c.Spec().Map())
+	c.Logger().Error(errors.New("no network"), "The mail could not be sent.", "to", "owner")
+	c.Logger().V(1).Info("This line is for developers.")
 	kopf.LogOnly(c.Logger()).Info("The password is renewed.", "user", "admin")
 	return nil
 }
 
-// The context knows which object is handled. The framework adds events of its
-// own: that the handler succeeded, and that the creation is processed.
+// createFn posts events about the handled object, which the context carries. The framework
+// also posts events: that the handler succeeded, and that the creation is processed.
 func createFn(ctx context.Context, _ *kopf.Change) error {
 	kopf.Info(ctx, "SomeReason", "Some message")
 	kopf.Warn(ctx, "SomeReason", "Some warning")
 	kopf.Exception(ctx, "SomeReason", "Some exception:", errors.New("exception text"))
-	kopf.Event(ctx, "SomeType", "SomeReason", "Some message of a type of its own")
+	kopf.Event(ctx, "SomeType", "SomeReason", "Some message of another type")
 	return nil
 }
 
-// Events can be about any other object, once that has a uid: about a child.
+// createPod posts an event about a child. The other object must exist, because events need
+// its uid.
 func createPod(ctx context.Context, c *kopf.Change) error {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "busybox"}}}}
 	if err := kopf.Adopt(ctx, pod, kopf.Strict()); err != nil {
 		return err
 	}
 	err := c.Client().Create(ctx, pod)
-	if apierrors.IsAlreadyExists(err) { // an attempt was interrupted
+	if apierrors.IsAlreadyExists(err) { // an earlier attempt was interrupted
 		err = c.Client().Get(ctx, client.ObjectKeyFromObject(pod), pod)
 	}
 	if err != nil {

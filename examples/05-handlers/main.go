@@ -1,7 +1,7 @@
-// All kinds of handlers of one resource.
+// This example has handlers of all kinds for one resource.
 //
-// What was handled is remembered on the object itself. Hence an object that was
-// changed or deleted while no operator was running is handled by the next one.
+// The last handled state is stored on the object. So if an object is changed or deleted
+// while no operator is running, the next operator handles that.
 package main
 
 import (
@@ -20,30 +20,30 @@ func updateFn(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// The object gets a finalizer, and is not gone before this has succeeded.
+// deleteFn is called before the object is deleted: a finalizer holds the object until the
+// handler has succeeded.
 func deleteFn(_ context.Context, c *kopf.Change) error {
-	c.Logger().Info("The object is about to go.")
+	c.Logger().Info("The object is being deleted.")
 	return nil
 }
 
-// One function under several decorators is one handler. It is called once, also
-// when an object was changed while no operator was running, and is both updated
-// and resumed.
+// careFn is declared several times, but is one handler. It is called once, even if an object
+// was changed while no operator was running, and is both updated and resumed.
 func careFn(_ context.Context, c *kopf.Change) error {
-	c.Logger().Info("The object is in our care.", "reason", c.Reason())
+	c.Logger().Info("The operator takes care of the object.", "reason", c.Reason())
 	return nil
 }
 
-// Old, New and Diff are those of the field alone.
+// fieldFn gets Old, New, and Diff of the field only.
 func fieldFn(_ context.Context, c *kopf.Change) error {
 	c.Logger().Info("The field has changed.", "old", c.Old().String(), "new", c.New().String())
 	return nil
 }
 
-// Every watch event, also those in which nothing essential has happened, such as
-// the operator's own writes. Its errors are logged, and it is never retried.
+// eventFn is called for every watch event, including those without essential changes, such
+// as the operator's own writes. Its errors are logged, and it is never retried.
 func eventFn(_ context.Context, e *kopf.WatchEvent) error {
-	e.Logger().Info("Something has happened.", "type", e.Type(), "version", e.Body().ResourceVersion())
+	e.Logger().Info("The operator received a watch event.", "type", e.Type(), "version", e.Body().ResourceVersion())
 	return nil
 }
 

@@ -1,6 +1,6 @@
-// Peering: two operators of the same objects. The one with the higher priority works, the
-// other one waits. Start this program twice: the second time with --dev, as on a
-// developer's machine, or with any higher priority.
+// This example shows peering: of two operators for the same objects, the one with the higher
+// priority works, and the other one is paused. Start this program twice, the second time
+// with --dev, as on a developer's machine, or with any higher priority.
 //
 //	make run EXAMPLE=06-peering
 //	go run ./examples/06-peering --dev     # in another terminal, on the same cluster

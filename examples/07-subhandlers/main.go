@@ -1,8 +1,8 @@
-// Sub-handlers: work that is found in the object, such as the items of a list,
-// with progress, retries and a result for each of its pieces.
+// This example splits work into sub-handlers, one for each item of a list in the object.
+// Each sub-handler has its own progress, retries, and result.
 //
-// A handler is called again until all its sub-handlers are done, and registers
-// the same ones each time. Hence it does nothing else before that.
+// A handler is called again until all its sub-handlers have finished, and registers the
+// same sub-handlers each time. So it should do nothing else before that.
 package main
 
 import (
@@ -26,8 +26,8 @@ func createFn(ctx context.Context, c *kopf.Change) error {
 	for _, item := range items {
 		c.Subhandler(item.Name, item.create, kopf.Retries(5))
 	}
-	// The sub-handlers would run after the return. What is to come after them
-	// asks for them here and now, and goes on when all of them are done.
+	// By default, the sub-handlers are called after the handler returns. Execute calls them
+	// now, and returns nil when all of them have finished.
 	if err := c.Execute(ctx); err != nil {
 		return err
 	}
@@ -43,12 +43,13 @@ func (i item) create(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// The right parts are slow. The left ones do not wait, and are not made again.
+// createPart is slow for the right parts. The left parts do not wait for them, and are not
+// created again.
 func (i item) createPart(_ context.Context, c *kopf.Change) error {
 	if c.Param() == "right" && c.Retry() == 0 {
 		return kopf.Temporary(errors.New("this part takes a while"), 500*time.Millisecond)
 	}
-	c.Logger().Info("A part is made.", "item", i.Name, "part", c.Param())
+	c.Logger().Info("The part is created.", "item", i.Name, "part", c.Param())
 	c.SetResult("made")
 	return nil
 }

@@ -1,8 +1,8 @@
-// Filters: which objects, and which changes of them, a handler is called for.
-// Each handler leaves its id in the status, to show that it was.
+// This example filters the objects and the changes that handlers are called for. Each
+// handler that is called writes its id to the status.
 //
-// An object that no handler is for is left entirely alone. When it matches for the
-// first time later on, it is handled as a new one.
+// The operator does not touch objects that match no handler. When such an object matches
+// later, it is handled as a new one.
 package main
 
 import (
@@ -43,13 +43,13 @@ func main() {
 	kopf.OnCreate(kex, called, kopf.ID("absent"), mark(kopf.Absent()))
 	kopf.OnCreate(kex, called, kopf.ID("match"), label(kopf.MatchFunc(beginsWithSome)))
 	kopf.OnCreate(kex, called, kopf.ID("not"), label(kopf.All(kopf.Present(), kopf.Not(kopf.Equal("somevalue")))))
-	// By the whole object, and whatever else the handler gets.
+	// By the whole object, and all other arguments of the handler.
 	kopf.OnCreate(kex, called, kopf.ID("when"), kopf.When(fieldIsInItems))
 	kopf.OnCreate(kex, called, kopf.ID("none"), kopf.When(kopf.None(fieldIsInItems, isSystem)))
-	// By a field as it is now. The field becomes a part of the id: equal/spec.field.
+	// By the current value of a field. The field is appended to the id: equal/spec.field.
 	field := kopf.Field("spec.field")
 	kopf.OnCreate(kex, called, kopf.ID("equal"), field, kopf.Value(kopf.Any(kopf.Equal("hello"), kopf.Equal("world"))))
-	// By what has happened to the field. Value would match the old one or the new one.
+	// By the change of a field. Value would match the old value or the new one.
 	kopf.OnUpdate(kex, called, kopf.ID("changed"), field)
 	kopf.OnUpdate(kex, called, kopf.ID("greeted"), field, kopf.ValueBefore(kopf.Equal("hello")), kopf.ValueAfter(kopf.Equal("world")))
 	kopf.OnUpdate(kex, called, kopf.ID("added"), field, kopf.ValueBefore(kopf.Absent()), kopf.ValueAfter(kopf.Present()))

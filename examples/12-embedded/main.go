@@ -1,6 +1,5 @@
-// Embedding: operators as a part of an application that does other things, too.
-// There are two of them, each with its own registry: they do not see each other's
-// handlers. The application itself handles signals, flags and the log, because it does
+// This example embeds two operators in an application. Each has its own registry, so they do
+// not share handlers. The application handles signals, flags, and the log, because it does
 // not call kopf.Main.
 package main
 
@@ -34,7 +33,7 @@ func run(namespace string) error {
 	first := start(ctx, "census", namespace, census)
 	second := start(ctx, "greeter", namespace, greetings())
 	if first.waitReady() && second.waitReady() {
-		// From here on the application can do its work: it knows all objects.
+		// All objects are known now, and the application can do its work.
 		ctrl.Log.Info("The application is ready.", "objects", known.Len())
 		select {
 		case <-ctx.Done():
@@ -42,9 +41,9 @@ func run(namespace string) error {
 		case <-second.done:
 		}
 	}
-	stop() // one is of no use without the other
+	stop() // the application needs both operators
 	<-first.done
 	<-second.done
-	ctrl.Log.Info("The application ends: nothing of its operators is running.")
+	ctrl.Log.Info("The application stops: its operators have stopped.")
 	return errors.Join(first.err, second.err)
 }

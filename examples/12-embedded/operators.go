@@ -12,7 +12,7 @@ import (
 // operator is an operator that runs in the background.
 type operator struct {
 	ready <-chan struct{} // closed when it knows all objects
-	done  chan struct{}   // closed when nothing of it is running
+	done  chan struct{}   // closed when it has stopped
 	err   error           // why it has ended, when it is done; nil if it was stopped
 }
 

@@ -1,4 +1,4 @@
-// Hooks: handlers of the operator as a whole. This operator opens a database at startup,
+// This example has handlers of the operator as a whole. It opens a database at startup,
 // shares it with all handlers, reports on it in its health endpoint, and closes it at
 // shutdown.
 package main

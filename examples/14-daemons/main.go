@@ -1,8 +1,8 @@
-// Daemons: functions that accompany an object. Each runs from the time when the
-// object is created, or the operator is started, until the object is deleted or
-// does not match any longer, or the operator stops.
+// This example has daemons: functions that run in the background of an object. A daemon
+// starts when the object is created or when the operator starts. It stops when the object
+// is deleted or no longer matches, or when the operator stops.
 //
-// An object with a daemon has a finalizer: it is not gone before its daemons are.
+// A finalizer holds an object until its daemons have stopped.
 package main
 
 import (
@@ -13,29 +13,29 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// The arguments of a daemon are live: they show the object as it is by then. Wait
-// ends early when the daemon has to stop, so the pauses may be as long as they like.
+// monitor looks at the object every second. The arguments of a daemon are live: they return
+// the current state of the object. Wait returns early when the daemon must stop, so the
+// interval can be long.
 func monitor(_ context.Context, t *kopf.Task) error {
-	t.Logger().Info("The monitor begins.")
+	t.Logger().Info("The monitor starts.")
 	for !t.Wait(time.Second) {
 		field, _ := t.Spec().String("field")
-		t.Logger().Info("The object is there.", "field", field)
+		t.Logger().Info("The object exists.", "field", field)
 	}
-	t.Logger().Info("The monitor ends.", "reason", t.StopReason().String())
+	t.Logger().Info("The monitor stops.", "reason", t.StopReason().String())
 	return nil
 }
 
-// Some code knows nothing but its context. The context is cancelled if the daemon
-// was declared with a cancellation timeout; with a backoff, not at once, but when
-// the daemon has not come to its end by itself in that time.
+// follow only looks at its context. Daemons with a cancellation timeout have their context
+// canceled; with a cancellation backoff, only if they have not stopped within that time.
 func follow(ctx context.Context, t *kopf.Task) error {
-	<-ctx.Done() // a request to somewhere, which takes for ever
-	t.Logger().Info("The request is cut off.", "reason", t.StopReason().String())
+	<-ctx.Done() // stands for a request without an end
+	t.Logger().Info("The request is canceled.", "reason", t.StopReason().String())
 	return nil
 }
 
-// A daemon can end by itself: there will be no other one before the next operator.
-// An error starts it again, after a pause.
+// prepare ends by itself. Such a daemon does not start again until the operator restarts.
+// After an error, it starts again after a delay.
 func prepare(_ context.Context, t *kopf.Task) error {
 	if t.Retry() < 2 {
 		return kopf.Temporary(errors.New("the data is not there yet"), 500*time.Millisecond)

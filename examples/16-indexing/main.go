@@ -1,8 +1,8 @@
-// Indices: what an operator knows of other objects, in memory, by keys. Handlers
-// look it up instead of asking the API server.
+// This example has indices: lookup tables of other objects, in memory. Handlers use them
+// instead of asking the API server.
 //
-// An index is filled from all objects before any handler is called, and kept up to
-// date from then on. Objects that are only indexed are not touched.
+// An index is filled from all objects before any handler is called, and kept up to date.
+// The operator does not write to objects that are only indexed.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// Keys are of any comparable type. Several pods can have something under one key,
-// and one pod under several keys: under as many as it has labels.
+// label is the key of the first index. Keys have any comparable type. Several pods can have
+// the same key, and a pod has a key for each of its labels.
 type label struct{ namespace, key, value string }
 
 var podsByLabel = kopf.NewIndex(nil, kopf.Resource("v1", "pods"), byLabel, kopf.When(isAlive))
@@ -29,14 +29,14 @@ func byLabel(_ context.Context, i *kopf.Indexed) (map[label]string, error) {
 	return names, nil
 }
 
-// Pods that do not match the filters any more are taken out.
+// isAlive is a filter. Pods that no longer match the filters are removed from the index.
 func isAlive(pod kopf.Arguments) bool {
 	phase, _ := pod.Status().String("phase")
 	return phase != "Succeeded" && phase != "Failed"
 }
 
-// With Go types. The values here are of no interest: the keys are a set of images.
-// What this returns for one pod replaces what it has returned for it before.
+// images uses Go types. Its keys are the set of images; the values do not matter. The result
+// for a pod replaces the earlier result for that pod.
 var images = kopf.NewIndexOf(kopf.For[*corev1.Pod](nil), byImage)
 
 func byImage(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[string]struct{}, error) {
@@ -47,14 +47,15 @@ func byImage(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[string]stru
 	return set, nil
 }
 
-// All pods are known, though the object may have been there before the operator.
+// createFn can rely on the index: it contains all pods, even if the object existed before
+// the operator started.
 func createFn(_ context.Context, c *kopf.Change) error {
 	tier, _ := c.Spec().String("tier")
 	c.SetResult(map[string]any{"pods": len(podsByLabel.Get(label{c.Namespace(), "tier", tier}))})
 	return nil
 }
 
-// Values are in no particular order.
+// report sorts the values, because they are in no particular order.
 func report(_ context.Context, t *kopf.Tick) error {
 	tier, _ := t.Spec().String("tier")
 	pods := slices.Sorted(slices.Values(podsByLabel.Get(label{t.Namespace(), "tier", tier})))
@@ -65,6 +66,6 @@ func report(_ context.Context, t *kopf.Tick) error {
 func main() {
 	kex := kopf.Resource("kopfexamples")
 	kopf.OnCreate(kex, createFn)
-	kopf.Timer(kex, report, kopf.Interval(time.Second)) // what is there already is not written again
+	kopf.Timer(kex, report, kopf.Interval(time.Second)) // an unchanged result is not written again
 	kopf.Main()
 }

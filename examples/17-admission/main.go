@@ -1,4 +1,5 @@
-// Admission handlers: objects are changed and validated before they are stored.
+// This example has admission handlers, which change and validate objects before they are
+// stored.
 //
 // The API server calls the operator, so it must know the operator's address: the
 // operator listens, with a certificate that it generates, and writes its address into

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// claim is the arguments of a handler, under a shorter name.
+// claim is a short name for the arguments of a handler.
 type claim = *kopf.ChangeOf[*v1.EphemeralVolumeClaim]
 
 func handlers() *kopf.Registry {
@@ -31,8 +31,8 @@ func createFn(ctx context.Context, c claim) error {
 	if err := client.IgnoreAlreadyExists(c.Client().Create(ctx, pvc)); err != nil {
 		return err
 	}
-	// The object is a copy. It is changed by a function, which gets the freshest
-	// version; what the Go type does not know is kept.
+	// c.Object() is a copy. To change the object, pass a function, which gets the latest
+	// version. Fields that the Go type does not have are kept.
 	c.Update(func(evc *v1.EphemeralVolumeClaim) error {
 		evc.Status.PVCName = pvc.Name
 		return nil
@@ -42,14 +42,14 @@ func createFn(ctx context.Context, c claim) error {
 
 func resizeFn(ctx context.Context, c claim) error {
 	size := c.Object().Spec.Size
-	// Of a very large object, the old state is not known.
+	// The old state of very large objects is unknown.
 	if old := c.OldObject(); old != nil && size.Cmp(old.Spec.Size) < 0 {
 		return kopf.Permanent(fmt.Errorf("a volume of %s cannot shrink to %s", &old.Spec.Size, &size))
 	}
 	pvc := newPVC(c.Object())
 	unsized := pvc.DeepCopy()
 	unsized.Spec.Resources.Requests = nil
-	return c.Client().Patch(ctx, pvc, client.MergeFrom(unsized)) // what differs: the size
+	return c.Client().Patch(ctx, pvc, client.MergeFrom(unsized)) // patches only the size
 }
 
 func newPVC(evc *v1.EphemeralVolumeClaim) *corev1.PersistentVolumeClaim {

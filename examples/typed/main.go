@@ -1,6 +1,5 @@
-// Handlers of typed objects, beside whatever else a controller manager runs: this
-// is how a project of kubebuilder gets them. The manager has the connection, the
-// scheme, the cache and the leader election.
+// This example adds handlers of typed objects to a controller manager, as in a kubebuilder
+// project. The manager has the connection, the scheme, the cache, and the leader election.
 package main
 
 import (
@@ -46,7 +45,7 @@ func run(ctx context.Context, namespace string) error {
 		LeaderElection:                true,
 		LeaderElectionID:              "typed.kopf.dev",
 		LeaderElectionNamespace:       namespace,
-		LeaderElectionReleaseOnCancel: true, // the next replica need not wait
+		LeaderElectionReleaseOnCancel: true, // the next leader does not wait for the lease to expire
 	})
 	if err != nil {
 		return err

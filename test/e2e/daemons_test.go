@@ -12,20 +12,20 @@ func testDaemons(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)
-	operator.says("The monitor begins.", `"field": "value"`)
+	operator.says("The monitor starts.", `"field": "value"`)
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(
 		testenv.HaveFinalizer(finalizer), testenv.HavePath("status.prepare.attempts", int64(3))))
 	g.Expect(operator.saidTimes("the data is not there yet")).To(gomega.Equal(2), "%s", operator.output())
 
 	merge(t, object, `{"spec":{"field":"changed"}}`)
 	operator.says(`"field": "changed"`)
-	g.Expect(operator.saidTimes("The monitor begins.")).To(gomega.Equal(1), "its view is live")
+	g.Expect(operator.saidTimes("The monitor starts.")).To(gomega.Equal(1), "its view is live")
 
 	merge(t, object, `{"metadata":{"labels":{"monitored":null}}}`)
-	operator.says("The monitor ends.", `"reason": "mismatch|signalled"`)
+	operator.says("The monitor stops.", `"reason": "mismatch|signalled"`)
 	merge(t, object, `{"metadata":{"labels":{"monitored":"yes"}}}`)
-	g.Eventually(func() int { return operator.saidTimes("The monitor begins.") }).Should(gomega.Equal(2))
-	g.Expect(operator.saidTimes("The request is cut off.")).To(gomega.BeZero(), "the others go on")
+	g.Eventually(func() int { return operator.saidTimes("The monitor starts.") }).Should(gomega.Equal(2))
+	g.Expect(operator.saidTimes("The request is canceled.")).To(gomega.BeZero(), "the others go on")
 
 	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
 	operator.says(`"reason": "deleted|signalled"`, `"reason": "deleted|signalled|cancelled"`)
@@ -33,15 +33,15 @@ func testDaemons(t *testing.T, e *example) {
 
 	// An object outlives the operator, and its daemons begin anew with the next one.
 	newer := e.variant(t, `{"metadata":{"name":"newer"}}`)
-	g.Eventually(func() int { return operator.saidTimes("The monitor begins.", "newer") }).Should(gomega.Equal(1))
+	g.Eventually(func() int { return operator.saidTimes("The monitor starts.", "newer") }).Should(gomega.Equal(1))
 	g.Eventually(cluster.Current(newer)).Should(testenv.HavePath("status.prepare.attempts", int64(3)))
 	operator.stop()
-	g.Expect(operator.saidTimes("The monitor ends.", "newer", `"reason": "exiting|signalled"`)).To(gomega.Equal(1))
-	g.Expect(operator.saidTimes("The request is cut off.", "newer")).To(gomega.Equal(1))
+	g.Expect(operator.saidTimes("The monitor stops.", "newer", `"reason": "exiting|signalled"`)).To(gomega.Equal(1))
+	g.Expect(operator.saidTimes("The request is canceled.", "newer")).To(gomega.Equal(1))
 	g.Expect(cluster.Current(newer)()).To(testenv.HaveFinalizer(finalizer))
 
 	again := e.start(t)
-	again.says("The monitor begins.")
+	again.says("The monitor starts.")
 	g.Expect(cluster.Client().Delete(t.Context(), newer)).To(gomega.Succeed())
 	g.Eventually(cluster.Exists(newer)).Should(gomega.BeFalse())
 }

@@ -15,5 +15,5 @@ func testEmbedded(t *testing.T, e *example) {
 	application.says(`"The application is ready.","objects":1`)
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), testenv.HavePath("status.greet", "hello, kopf-example-1")))
 	application.stop()
-	application.says("No more greetings.", "The application ends: nothing of its operators is running.")
+	application.says("No more greetings.", "The application stops: its operators have stopped.")
 }

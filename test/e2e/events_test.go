@@ -14,12 +14,12 @@ func testEvents(t *testing.T, e *example) {
 	operator.says("The password is renewed.")
 	operator.says("The creation is processed: 3 succeeded; 0 failed.")
 	g.Eventually(cluster.Events(object)).Should(gomega.ConsistOf(
-		"Normal Logging: The object is looked at. attempt=0 spec=...",
-		"Error Logging: The mail is not sent: no network to=owner",
+		"Normal Logging: The object is being checked. attempt=0 spec=...",
+		"Error Logging: The mail could not be sent: no network to=owner",
 		"Normal SomeReason: Some message",
 		"Warning SomeReason: Some warning",
 		"Error SomeReason: Some exception: exception text",
-		"SomeType SomeReason: Some message of a type of its own",
+		"SomeType SomeReason: Some message of another type",
 		"Normal HandlerSucceeded: Handler logFn succeeded.",
 		"Normal HandlerSucceeded: Handler createFn succeeded.",
 		"Normal HandlerSucceeded: Handler createPod succeeded.",

@@ -19,7 +19,7 @@ func testExceptions(t *testing.T, e *example) {
 	}{
 		{"temporaryFn", "the data is not there yet", 2},
 		{"temporaryFn", "The handler succeeded.", 1},
-		{"permanentFn", "the object cannot be valid", 1},
+		{"permanentFn", "the object is invalid", 1},
 		{"arbitraryFn", "The handler failed and will be retried.", 2},
 		{"arbitraryFn", "The handler failed permanently.", 1},
 		{"arbitraryFn", "the network is down", 3},
@@ -35,7 +35,7 @@ func testExceptions(t *testing.T, e *example) {
 	g.Eventually(cluster.Events(object)).Should(gomega.ContainElements(
 		"Normal HandlerSucceeded: Handler temporaryFn succeeded.",
 		"Warning HandlerRetrying: Handler temporaryFn will be retried: the data is not there yet",
-		"Warning HandlerFailed: Handler permanentFn failed permanently: the object cannot be valid",
+		"Warning HandlerFailed: Handler permanentFn failed permanently: the object is invalid",
 		"Warning HandlerFailed: Handler arbitraryFn failed permanently: handler arbitraryFn has used up its 3 attempts: the network is down",
 		gomega.HavePrefix("Warning HandlerFailed: Handler timeoutFn failed permanently: handler timeoutFn has timed out after 1s"),
 	))

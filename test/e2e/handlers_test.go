@@ -12,14 +12,14 @@ func testHandlers(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)
-	operator.says("The creation is processed: 3 succeeded; 0 failed.", "The object is new.", "The object is in our care.",
+	operator.says("The creation is processed: 3 succeeded; 0 failed.", "The object is new.", "The operator takes care of the object.",
 		`"old": "(absent)", "new": "value"`)
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), testenv.HaveFinalizer(finalizer)))
 
 	merge(t, object, `{"spec":{"field":"changed"}}`)
 	operator.says("The update is processed: 3 succeeded; 0 failed.", `change spec.field: \"value\" -> \"changed\"`, `"old": "value", "new": "changed"`)
 	g.Eventually(cluster.Current(object)).Should(beHandled())
-	g.Eventually(func() int { return operator.saidTimes("Something has happened.", `"type": "MODIFIED"`) }).Should(
+	g.Eventually(func() int { return operator.saidTimes("The operator received a watch event.", `"type": "MODIFIED"`) }).Should(
 		gomega.BeNumerically(">=", 3), "the finalizer, the two bases, and the change")
 	operator.stop()
 
@@ -28,7 +28,7 @@ func testHandlers(t *testing.T, e *example) {
 	second := e.start(t)
 	second.says("The update is processed: 3 succeeded; 0 failed.", `"reason": "update"`, `"old": "changed", "new": "again"`)
 	g.Eventually(cluster.Current(object)).Should(beHandled())
-	g.Expect(second.saidTimes("The object is in our care.")).To(gomega.Equal(1), "one function is one handler")
+	g.Expect(second.saidTimes("The operator takes care of the object.")).To(gomega.Equal(1), "one function is one handler")
 	second.stop()
 
 	// What was not changed is only resumed.
@@ -37,6 +37,6 @@ func testHandlers(t *testing.T, e *example) {
 	g.Expect(third.saidTimes("The handler succeeded.")).To(gomega.Equal(1), "%s", third.output())
 
 	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
-	third.says("The object is about to go.", "The deletion is processed: 1 succeeded; 0 failed.", `"type": "DELETED"`)
+	third.says("The object is being deleted.", "The deletion is processed: 1 succeeded; 0 failed.", `"type": "DELETED"`)
 	g.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
 }

@@ -21,7 +21,7 @@ func testSubhandlers(t *testing.T, e *example) {
 		"createFn/item2/left":  "made",
 	}))
 	for _, part := range []string{"item1/left", "item1/right", "item2/left"} {
-		g.Expect(operator.saidTimes("A part is made.", `"handler": "createFn/`+part+`"`)).To(gomega.Equal(1), part)
+		g.Expect(operator.saidTimes("The part is created.", `"handler": "createFn/`+part+`"`)).To(gomega.Equal(1), part)
 	}
 	g.Expect(operator.saidTimes("this part takes a while", "createFn/item1/right")).To(gomega.Equal(1))
 }

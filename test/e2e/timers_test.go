@@ -12,8 +12,8 @@ func testTimers(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)
-	operator.says("The measurement begins.", `The service answers.`, `"retry": 2`)
-	g.Expect(operator.saidTimes("the service does not answer")).To(gomega.Equal(2), "%s", operator.output())
+	operator.says("The measurement starts.", `The service responds.`, `"retry": 2`)
+	g.Expect(operator.saidTimes("the service does not respond")).To(gomega.Equal(2), "%s", operator.output())
 	g.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.count.calls", gomega.BeNumerically(">=", 2)))
 
 	// The results of the other timer do not keep this one from its turn.
