@@ -1,11 +1,14 @@
 package reconcile
 
 import (
+	"context"
+	"slices"
 	"testing"
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -80,7 +83,27 @@ func TestAResourceKnowsItsHandlers(t *testing.T) {
 		r.Add(handler.Update(selector.New("kex"), handler.Function{Change: ignoreChange}, handler.Field("status", "phase")))
 		r.Add(handler.Watch(selector.New("kex"), handler.Function{Event: ignoreEvent}, handler.Field("status.other")))
 	}))
-	if len(r.changing) != 3 || len(r.ids) != 3 || len(r.events) != 1 || len(r.fields) != 1 || r.fields[0].String() != "status.phase" {
-		t.Errorf("got %d, %d, %v", len(r.changing), len(r.events), r.fields)
+	if len(r.changing) != 3 || len(r.ids) != 3 || len(r.events) != 1 {
+		t.Errorf("got %d, %d", len(r.changing), len(r.events))
+	}
+}
+
+func TestFieldsOfAllHandlersBelongToTheEssence(t *testing.T) {
+	r := served(t, New(Config{}), handlersOf(t, func(r *registry.Registry) {
+		kex := selector.New("kex")
+		field := handler.Field("status.phase") // twice, and counted once
+		r.Add(handler.Update(kex, handler.Function{Change: ignoreChange}, field))
+		r.Add(handler.ForField(kex, []string{"status.phase"}, handler.Function{Change: ignoreChange}))
+		r.Add(handler.Watch(kex, handler.Function{Event: ignoreEvent}, handler.Field("status.event")))
+		r.Add(handler.Daemon(kex, handler.Function{Daemon: func(context.Context, *handler.Task) error { return nil }}, handler.ID("d"), handler.Field("status.daemon")))
+		r.Add(handler.Timer(kex, handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }}, handler.ID("t"), handler.Field("status.timer")))
+		r.Add(handler.Index(kex, handler.Function{Index: func(context.Context, *handler.Indexed) (any, error) { return nil, nil }, Table: index.New[string, string]()}, handler.ID("i"), handler.Field("status.index")))
+	}))
+	var fields []string
+	for _, field := range r.fields {
+		fields = append(fields, field.String())
+	}
+	if want := []string{"status.phase", "status.event", "status.daemon", "status.timer"}; !slices.Equal(fields, want) {
+		t.Errorf("got %q, want %q", fields, want)
 	}
 }

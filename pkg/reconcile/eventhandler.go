@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -9,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
@@ -58,14 +60,19 @@ func (e eventHandlers) isDeletePending() bool {
 // call calls the handlers of one event.
 func (e eventHandlers) call(ctx context.Context, event object.WatchEvent) []execution.Edit {
 	body := event.Snapshot.Body()
-	observed := &handler.Cause{CallContext: e.callArguments(body), New: body.Raw()}
+	observed := &handler.Cause{CallContext: e.callArguments(body), New: body.Raw(), EventType: event.Type}
 	var edits []execution.Edit
+	var called registry.Handlers
 	for _, d := range e.resource.events {
+		if slices.ContainsFunc(called, d.IsSame) {
+			continue // another declaration of the same handler
+		}
 		selected := false
 		err := handler.WithRecover(func() error { selected = d.InScope(observed); return nil })
 		if !selected && err == nil {
 			continue
 		}
+		called = append(called, d)
 		if edit := e.callOne(ctx, d, event, body, err); edit.Result != nil || !edit.Patch.Empty() {
 			edits = append(edits, edit)
 		}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -41,6 +42,54 @@ func hear(t *testing.T) *hearer {
 func (w *hearer) note(_ context.Context, e *handler.Event) error {
 	w.events, w.given = append(w.events, e.Type()), append(w.given, w.memos.Of(e))
 	return nil
+}
+
+// Several declarations of one function are one handler, as in Kopf.
+func TestEventHandlersAreCalledOncePerEvent(t *testing.T) {
+	var called []string
+	one := func(_ context.Context, e *handler.Event) error {
+		called = append(called, fmt.Sprint("one", e.Param()))
+		return nil
+	}
+	two := func(context.Context, *handler.Event) error { called = append(called, "two"); return nil }
+	refuse := handler.When(func(handler.Arguments) bool { return false })
+	kopfexamples := selector.New("kopfexamples")
+	e := atRest(t, 1, func(r *registry.Registry) {
+		r.Add(handler.Watch(kopfexamples, handler.Function{Event: one}, handler.ID("one"), handler.Param(1), refuse))
+		r.Add(handler.Watch(kopfexamples, handler.Function{Event: one}, handler.ID("one"), handler.Param(2)))
+		r.Add(handler.Watch(kopfexamples, handler.Function{Event: two}, handler.ID("two")))
+		r.Add(handler.Watch(kopfexamples, handler.Function{Event: one}, handler.ID("one"), handler.Param(3)))
+		r.Add(handler.Watch(kopfexamples, handler.Function{Event: one}, handler.ID("three"), handler.Param(4)))
+	})
+	e.engine.backlog.Open()
+	first := e.engine.resources.get(kex.String()).Cached(e.keys[0].NamespacedName)
+	e.engine.backlog.Push(e.keys[0], object.WatchEvent{Type: watch.Modified, Snapshot: first})
+	if _, err := e.Reconcile(t.Context(), e.keys[0]); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"one2", "two", "one4"}; !slices.Equal(called, want) {
+		t.Errorf("got %q, want %q", called, want)
+	}
+}
+
+func TestFiltersOfEventHandlersSeeTheEvent(t *testing.T) {
+	var called []watch.EventType
+	note := func(_ context.Context, e *handler.Event) error { called = append(called, e.Type()); return nil }
+	deleted := handler.When(func(args handler.Arguments) bool { return args.(*handler.Event).Type() == watch.Deleted })
+	e := atRest(t, 1, func(r *registry.Registry) {
+		r.Add(handler.Watch(selector.New("kopfexamples"), handler.Function{Event: note}, handler.ID("a"), deleted))
+	})
+	e.engine.backlog.Open()
+	first := e.engine.resources.get(kex.String()).Cached(e.keys[0].NamespacedName)
+	for _, kind := range []watch.EventType{"", watch.Added, watch.Modified, watch.Deleted} {
+		e.engine.backlog.Push(e.keys[0], object.WatchEvent{Type: kind, Snapshot: first})
+	}
+	if _, err := e.Reconcile(t.Context(), e.keys[0]); err != nil {
+		t.Fatal(err)
+	}
+	if want := []watch.EventType{watch.Deleted}; !slices.Equal(called, want) {
+		t.Errorf("got %q, want %q", called, want)
+	}
 }
 
 // successor is another object of the same name.

@@ -26,8 +26,8 @@ type resource struct {
 	background registry.Handlers
 	idling     bool
 	indexer    *indexing.Indexer // nil without indices
-	// fields are the fields that handlers watch. They belong to the essence even if
-	// they are in the status.
+	// fields are the fields that handlers name, except indices. They belong to the
+	// essence even if they are in the status, as in Kopf.
 	fields []object.Path
 	// leaving contains the daemons of objects that are no longer watched.
 	leaving groups
@@ -40,7 +40,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	r.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
 	r.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() })
 	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
-	for _, d := range r.changing {
+	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Kind.ExtendsEssence() }) {
 		if d.Field != nil && !slices.ContainsFunc(r.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {
 			r.fields = append(r.fields, d.Field)
 		}

@@ -28,8 +28,9 @@ type AnnotationsProgress struct {
 }
 
 var (
-	_ Progress  = AnnotationsProgress{}
-	_ Validator = AnnotationsProgress{}
+	_ Progress    = AnnotationsProgress{}
+	_ TouchPurger = AnnotationsProgress{}
+	_ Validator   = AnnotationsProgress{}
 )
 
 func (s AnnotationsProgress) prefix() string { return cmp.Or(s.Prefix, DefaultPrefix) }
@@ -73,6 +74,16 @@ func (s AnnotationsProgress) Purge(_ context.Context, body *object.Body, into Pa
 		into.remove(annotation.Path(key), body)
 	}
 	return nil
+}
+
+// touchName is the name of the annotation by which Kopf makes the watch show an object.
+const touchName = "touch-dummy"
+
+// PurgeTouch removes the annotation touch-dummy.
+func (s AnnotationsProgress) PurgeTouch(body *object.Body, into Patch) {
+	for _, key := range annotation.Keys(s.prefix(), touchName, body, false) {
+		into.remove(annotation.Path(key), body)
+	}
 }
 
 // Clear returns the essence without the annotations of the prefix.

@@ -127,8 +127,9 @@ func (m MultiDiffBase) Validate() error { return validateAll(m) }
 type MultiProgress []Progress
 
 var (
-	_ Progress  = MultiProgress{}
-	_ Validator = MultiProgress{}
+	_ Progress    = MultiProgress{}
+	_ TouchPurger = MultiProgress{}
+	_ Validator   = MultiProgress{}
 )
 
 // Fetch returns the first readable record.
@@ -155,6 +156,15 @@ func (m MultiProgress) Purge(ctx context.Context, body *object.Body, into Patch,
 		errs = append(errs, each.Purge(ctx, body, into, handlerID))
 	}
 	return errors.Join(errs...)
+}
+
+// PurgeTouch removes what Kopf leaves, for each storage that can.
+func (m MultiProgress) PurgeTouch(body *object.Body, into Patch) {
+	for _, each := range m {
+		if purger, ok := each.(TouchPurger); ok {
+			purger.PurgeTouch(body, into)
+		}
+	}
 }
 
 // Clear returns the essence without the data of all storages.

@@ -36,3 +36,14 @@ type Progress interface {
 	// returns it if there is nothing to remove, and a modified copy otherwise.
 	Clear(essence object.Essence) object.Essence
 }
+
+// TouchPurger is a Progress that removes what Kopf leaves on objects. Kopf writes the
+// current time to the annotation touch-dummy so that the watch shows the object again. The
+// engine calls PurgeTouch for each write that it makes anyway, so the removal costs no
+// request.
+//
+// Specification: Configuration, "Handling progress".
+type TouchPurger interface {
+	Progress
+	PurgeTouch(body *object.Body, into Patch)
+}

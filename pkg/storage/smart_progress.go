@@ -25,8 +25,9 @@ type SmartProgress struct {
 }
 
 var (
-	_ Progress  = SmartProgress{}
-	_ Validator = SmartProgress{}
+	_ Progress    = SmartProgress{}
+	_ TouchPurger = SmartProgress{}
+	_ Validator   = SmartProgress{}
 )
 
 func (s SmartProgress) annotations() AnnotationsProgress {
@@ -51,6 +52,9 @@ func (s SmartProgress) Store(ctx context.Context, body *object.Body, into Patch,
 func (s SmartProgress) Purge(ctx context.Context, body *object.Body, into Patch, handlerID string) error {
 	return s.both().Purge(ctx, body, into, handlerID)
 }
+
+// PurgeTouch removes the annotation touch-dummy.
+func (s SmartProgress) PurgeTouch(body *object.Body, into Patch) { s.both().PurgeTouch(body, into) }
 
 // Clear returns the essence without the records of both.
 func (s SmartProgress) Clear(essence object.Essence) object.Essence { return s.both().Clear(essence) }

@@ -60,6 +60,10 @@ func (c *Change) Diff() diff.Diff { return c.transition.Diff }
 // handler is called again until all its sub-handlers are done, and must register
 // the same ones each time: what they are is not remembered.
 //
+// The old and new values and the diff are those of this handler: of its field, if it has
+// one. A sub-handler with a Field sees those of that field, whose path begins at the
+// object's root. Its field is a filter: it need not have changed.
+//
 // Specification: Handlers, "Sub-handlers"; Idempotence.
 func (c *Change) Subhandler(id string, fn ChangeFunc, options ...SubhandlerOption) {
 	c.children.Register(newSubhandler(id, fn, options))

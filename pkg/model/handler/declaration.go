@@ -76,7 +76,7 @@ type Declaration struct {
 	onActivity  ActivityFunc
 	function    function.Identity // of the developer's function, however it is wrapped
 	idGiven     bool              // the id was given
-	top         *Declaration      // of a sub-handler
+	parent      *Declaration      // of a sub-handler
 	decoding    decodingPredicates
 	problems    []error
 }
@@ -182,15 +182,15 @@ func recoverPanic(err *error) {
 func (d *Declaration) Under(parent *Declaration) *Declaration {
 	child := *d
 	child.ID = parent.ID + "/" + d.ID
-	child.top = parent.Top()
+	child.parent = parent
 	return &child
 }
 
 // Top is the declaration that was made before anything was called: of a
 // sub-handler, that of the handler above it, and above that one; of others, itself.
 func (d *Declaration) Top() *Declaration {
-	if d.top == nil {
+	if d.parent == nil {
 		return d
 	}
-	return d.top
+	return d.parent.Top()
 }

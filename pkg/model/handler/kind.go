@@ -60,6 +60,10 @@ func (k Kind) IsActivity() bool {
 // happens to these.
 func (k Kind) IsBackground() bool { return k == OnDaemon || k == OnTimer }
 
+// ExtendsEssence reports whether the fields of such handlers belong to the essence of the
+// object, even if they are in its status. Indices and admission do not count, as in Kopf.
+func (k Kind) ExtendsEssence() bool { return k.IsChange() || k.IsBackground() || k == OnEvent }
+
 // IsAdmission reports whether handlers of the kind are called by the API server. They
 // need no watch, and keep no progress.
 func (k Kind) IsAdmission() bool { return k == OnValidate || k == OnMutate }

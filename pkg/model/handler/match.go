@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
@@ -20,6 +21,9 @@ type Cause struct {
 	Old         object.Essence // nil: never handled
 	New         object.Essence
 	Diff        diff.Diff
+	// EventType is the type of the watch event; empty for the initial listing, and if
+	// there is no event.
+	EventType watch.EventType
 	// Review is what the API server asks about; nil: it has not asked.
 	Review *Review
 }
@@ -51,11 +55,20 @@ func (d *Declaration) Selects(o *Cause) bool {
 // Transition is the cause from the handler's point of view: of its field.
 func (d *Declaration) Transition(o *Cause) Transition {
 	t := Transition{Reason: o.Reason, Old: essenceValue(o.Old), New: essenceValue(o.New), Diff: o.Diff, OldEssence: o.Old}
-	if d.Field != nil {
-		t.Old, t.New = fieldOf(o.Old, d.Field), fieldOf(o.New, d.Field)
-		t.Diff = o.Diff.Reduce(d.Field)
+	if field := d.changedField(); field != nil {
+		t.Old, t.New = fieldOf(o.Old, field), fieldOf(o.New, field)
+		t.Diff = o.Diff.Reduce(field)
 	}
 	return t
+}
+
+// changedField returns the field whose change the handler sees; nil for the whole object.
+// A sub-handler without a field sees the same as its parent.
+func (d *Declaration) changedField() object.Path {
+	if d.Field == nil && d.parent != nil {
+		return d.parent.changedField()
+	}
+	return d.Field
 }
 
 func essenceValue(e object.Essence) object.Value {
@@ -80,6 +93,12 @@ func (d *Declaration) lazyArguments(o *Cause) func() Arguments {
 				args = NewChange(o.CallContext, d.Param, Attempt{}, d.Transition(o), nil)
 			case d.Kind.IsAdmission():
 				args = NewAdmission(o.CallContext, d, o.Review)
+			case d.Kind == OnEvent:
+				args = NewEvent(o.CallContext, d.Param, o.EventType)
+			case d.Kind == OnDaemon:
+				args = NewTask(o.CallContext, d.Param, Attempt{}, nil)
+			case d.Kind == OnTimer:
+				args = NewTick(o.CallContext, d.Param, Attempt{})
 			default:
 				args = &readOnly{o.CallContext, d.Param}
 			}

@@ -74,20 +74,22 @@ func (o RetryOption) operator(d *Declaration)   { o(d) }
 // FieldOption fits the kinds that can be restricted to a field.
 type FieldOption func(*Declaration)
 
-func (o FieldOption) create(d *Declaration)    { o(d) }
-func (o FieldOption) update(d *Declaration)    { o(d) }
-func (o FieldOption) delete(d *Declaration)    { o(d) }
-func (o FieldOption) resume(d *Declaration)    { o(d) }
-func (o FieldOption) event(d *Declaration)     { o(d) }
-func (o FieldOption) daemon(d *Declaration)    { o(d) }
-func (o FieldOption) timer(d *Declaration)     { o(d) }
-func (o FieldOption) index(d *Declaration)     { o(d) }
-func (o FieldOption) admission(d *Declaration) { o(d) }
+func (o FieldOption) create(d *Declaration)     { o(d) }
+func (o FieldOption) update(d *Declaration)     { o(d) }
+func (o FieldOption) delete(d *Declaration)     { o(d) }
+func (o FieldOption) resume(d *Declaration)     { o(d) }
+func (o FieldOption) event(d *Declaration)      { o(d) }
+func (o FieldOption) subhandler(d *Declaration) { o(d) }
+func (o FieldOption) daemon(d *Declaration)     { o(d) }
+func (o FieldOption) timer(d *Declaration)      { o(d) }
+func (o FieldOption) index(d *Declaration)      { o(d) }
+func (o FieldOption) admission(d *Declaration)  { o(d) }
 
-// TransitionOption fits updates and fields.
+// TransitionOption fits updates, fields, and sub-handlers.
 type TransitionOption func(*Declaration)
 
-func (o TransitionOption) update(d *Declaration) { o(d) }
+func (o TransitionOption) update(d *Declaration)     { o(d) }
+func (o TransitionOption) subhandler(d *Declaration) { o(d) }
 
 // DeletionOption fits deletions.
 type DeletionOption func(*Declaration)

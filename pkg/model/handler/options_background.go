@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// InitialDelay puts off the first call, once for every object in the life of the
-// operator; 0, the default, is at once.
+// InitialDelay delays the first call each time the daemon or timer starts: when the object
+// is created, when the operator starts, and when the object matches the filters again. The
+// default is 0.
 //
 // Specification: Daemons, "Postponing"; Timers, "Postponing".
 func InitialDelay(delay time.Duration) BackgroundOption {

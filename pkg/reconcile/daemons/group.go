@@ -32,7 +32,7 @@ type Group struct {
 //
 // Specification: Daemons, "Filtering"; Timers, "Idling".
 func (g *Group) Sync(wanted []*handler.Declaration, changed bool) {
-	g.addWorkers(wanted)
+	g.prepareWorkers(wanted)
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
 	if g.closed {
@@ -51,26 +51,37 @@ func (g *Group) Sync(wanted []*handler.Declaration, changed bool) {
 	}
 }
 
-// addWorkers adds workers for handlers that match for the first time. Their initial
-// delays begin now, and only once.
-func (g *Group) addWorkers(wanted []*handler.Declaration) {
+// prepareWorkers begins the initial delays of the handlers that are about to start, and
+// adds the workers of those that match for the first time. It does not hold the lock while
+// it calls user code.
+func (g *Group) prepareWorkers(wanted []*handler.Declaration) {
 	for _, d := range wanted {
-		if !g.needsWorker(d) {
+		if !g.isStarting(d) {
 			continue
 		}
-		w := &worker{group: g, handler: d, notBefore: time.Now().Add(g.initialDelay(d))}
+		notBefore := time.Now().Add(g.initialDelay(d))
 		g.supervisor.mu.Lock()
-		g.workers = append(g.workers, w)
-		g.supervisor.groups[g] = struct{}{}
+		w := g.workerOf(d)
+		if w == nil {
+			w = &worker{group: g, handler: d}
+			g.workers = append(g.workers, w)
+			g.supervisor.groups[g] = struct{}{}
+		}
+		w.notBefore = notBefore
 		g.supervisor.mu.Unlock()
 	}
 }
 
-// needsWorker reports whether the handler may start, but has no worker yet.
-func (g *Group) needsWorker(d *handler.Declaration) bool {
+// isStarting reports whether Sync starts the handler: it is off, or it waits as another
+// declaration.
+func (g *Group) isStarting(d *handler.Declaration) bool {
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
-	return !g.closed && g.supervisor.canStart() && g.workerOf(d) == nil
+	if g.closed || !g.supervisor.canStart() {
+		return false
+	}
+	w := g.workerOf(d)
+	return w == nil || w.phase == off || w.phase == waiting && w.handler != d
 }
 
 // initialDelay calls the function that declares the initial delay. If it panics, the

@@ -1,8 +1,10 @@
 package daemons
 
 import (
+	"errors"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
@@ -28,7 +30,7 @@ func (w *worker) nextCall(o execution.Outcome, now time.Time) (at time.Time, aga
 	switch d := w.handler; {
 	case !o.Final:
 		at = now.Add(o.Delay)
-	case w.isDaemon() || o.Err != nil:
+	case w.isDaemon() || o.Err != nil && !isLimitError(o.Err):
 		return at, false
 	case d.Interval > 0 && d.Sharp:
 		// The grid begins when the call was due, so that small delays of calls do
@@ -44,6 +46,14 @@ func (w *worker) nextCall(o execution.Outcome, now time.Time) (at time.Time, aga
 		return at, false // a single call was requested
 	}
 	return latest(at, w.idleFrom()), true
+}
+
+// isLimitError reports whether a handler has used up its retries or its time. A timer
+// starts again at its next interval then: an outage must not end it for good.
+func isLimitError(err error) bool {
+	var timeout *handler.TimeoutError
+	var retries *handler.RetriesError
+	return errors.As(err, &timeout) || errors.As(err, &retries)
 }
 
 // idleFrom returns the time from which the object counts as idle for this handler.

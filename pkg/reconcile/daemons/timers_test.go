@@ -170,8 +170,7 @@ func TestTimersStop(t *testing.T) {
 	}
 }
 
-// The initial delay applies once, whatever happens in the meantime.
-func TestInitialDelayAppliesOnce(t *testing.T) {
+func TestInitialDelayAppliesToEveryStart(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		d := w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil }, handler.InitialDelay(10*time.Second))
 		w.match(d)
@@ -184,6 +183,20 @@ func TestInitialDelayAppliesOnce(t *testing.T) {
 		w.until(30)
 		w.match(d) // a timer without an interval is called once
 		w.until(50)
-		w.expect("10s call")
+		w.expect("16s call")
+	})
+}
+
+func TestInitialDelayAppliesAfterAPauseOfTheObject(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		d := w.timer("a", func(context.Context, *handler.Tick) error { w.note("call"); return nil },
+			handler.InitialDelay(3*time.Second), handler.Interval(10*time.Second))
+		w.match(d)
+		w.until(5)
+		w.match() // its filter does not match anymore
+		w.until(20)
+		w.match(d)
+		w.until(25)
+		w.expect("3s call", "23s call")
 	})
 }

@@ -185,13 +185,23 @@ func TestErrorsInTimers(t *testing.T) {
 		},
 		"no attempts are left": {
 			options{handler.Interval(10 * s), handler.Backoff(s), handler.Retries(2)},
-			failing(5, errNetwork), 1000,
-			[]string{"0s call 0", "0s a: again in 1s, network", "1s call 1", "1s a: failed, handler a has used up its 2 attempts: network"},
+			failing(5, errNetwork), 12,
+			[]string{
+				"0s call 0", "0s a: again in 1s, network", "1s call 1", "1s a: failed, handler a has used up its 2 attempts: network",
+				"11s call 0", "11s a: again in 1s, network", "12s call 1", "12s a: failed, handler a has used up its 2 attempts: network",
+			},
 		},
 		"the timeout would expire": {
 			options{handler.Interval(10 * s), handler.Backoff(3 * s), handler.Timeout(5 * s)},
-			failing(5, errNetwork), 1000,
-			[]string{"0s call 0", "0s a: again in 3s, network", "3s call 1", "3s a: failed, handler a has timed out after 5s: network"},
+			failing(5, errNetwork), 14,
+			[]string{
+				"0s call 0", "0s a: again in 3s, network", "3s call 1", "3s a: failed, handler a has timed out after 5s: network",
+				"13s call 0", "13s a: again in 3s, network",
+			},
+		},
+		"no attempts are left for a single call": {
+			options{handler.Retries(1)}, failing(1, errNetwork), 1000,
+			[]string{"0s call 0", "0s a: failed, handler a has used up its 1 attempts: network"},
 		},
 		"every success resets the limits": {
 			options{handler.Interval(10 * s), handler.Backoff(3 * s), handler.Timeout(5 * s)},

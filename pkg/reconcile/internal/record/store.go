@@ -42,6 +42,13 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 	return nil
 }
 
+// PurgeTouch adds the removal of what Kopf leaves to the patch.
+func (k Keeper) PurgeTouch(body *object.Body, into storage.Patch) {
+	if purger, ok := k.Storages.Progress.(storage.TouchPurger); ok {
+		purger.PurgeTouch(body, into)
+	}
+}
+
 // End adds the end of the cycle to the patch: its records are removed, and the essence of its
 // first pass becomes the base.
 func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, r report.Reporter) error {

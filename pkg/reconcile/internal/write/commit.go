@@ -108,6 +108,9 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if err != nil {
 		return err
 	}
+	if len(main) > 0 || len(records) > 0 {
+		s.writer.Records.PurgeTouch(s.body, records)
+	}
 	var aside map[string]any
 	if s.target.StatusSubresource {
 		records, aside = patch.SplitStatus(records)
