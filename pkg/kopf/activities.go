@@ -8,32 +8,32 @@ import (
 	"github.com/kopf-go/kopf/pkg/operator"
 )
 
-// Activity is the arguments of the handlers of the operator as a whole. Its
-// methods are in package handler.
+// Activity has the arguments of operator handlers. Its methods are those of
+// [handler.Activity]: Client, Logger, Memo, Param, Retry, Started, and Runtime.
 type Activity = handler.Activity
 
-// Connection is what a login handler returns: a configuration of client-go, when it
-// expires, and its priority. It is in package login.
+// Connection is the result of a login handler: a configuration of client-go, the time when
+// it expires, and its priority. Its fields are those of [login.Connection].
 type Connection = login.Connection
 
-// Startup is the arguments of a startup handler.
+// Startup has the arguments of a startup handler.
 type Startup struct {
 	*Activity
 	settings *Settings
 }
 
-// Settings are those of the operator. The handler may change them: they have an
-// effect when all startup handlers have succeeded. In an operator that is added to
-// a manager, those that are the manager's have none, and are refused: Replicas,
-// Health, Metrics, Networking.QPS and Burst.
+// Settings returns the settings of the operator. The handler may change them; the changes
+// take effect after all startup handlers have succeeded. In an operator that is added to a
+// manager, changes of what the manager decides are errors: Replicas, Health, Metrics,
+// Networking.QPS, and Networking.Burst.
 //
 // Specification: Configuration, "Startup configuration".
 func (s *Startup) Settings() *Settings { return s.settings }
 
-// OnStartup declares a handler that is called before anything is watched or served:
-// before any call of the API by the operator. Startup handlers are called one after
-// the other, in the order of their declarations; when one of them fails for good,
-// the operator does not start. Every replica calls them.
+// OnStartup declares a handler that is called when the operator starts, before the operator
+// calls the API, watches, or serves anything. Startup handlers are called one after the
+// other, in the order of their declarations. If one of them fails permanently, the operator
+// does not start. Every replica calls them.
 //
 // Specification: Startup.
 func (r *Registry) OnStartup(fn func(context.Context, *Startup) error, options ...ActivityOption) {
@@ -42,10 +42,10 @@ func (r *Registry) OnStartup(fn func(context.Context, *Startup) error, options .
 	})
 }
 
-// OnCleanup declares a handler that is called when the operator ends, after the
-// handlers of objects have returned, and before another operator is let in. Cleanup
-// handlers are called one after the other, also after one that has failed. An
-// operator that has not started, or that is killed, does not call them.
+// OnCleanup declares a handler that is called when the operator ends, after the handlers of
+// objects have returned, and before another replica takes over. Cleanup handlers are called
+// one after the other, also if one of them fails. An operator that has not started, or that
+// is killed, does not call them.
 //
 // Specification: Shutdown.
 func (r *Registry) OnCleanup(fn func(context.Context, *Activity) error, options ...ActivityOption) {
@@ -54,12 +54,12 @@ func (r *Registry) OnCleanup(fn func(context.Context, *Activity) error, options 
 	})
 }
 
-// OnLogin declares a handler that tells how to connect to the cluster: in place of
-// the ways of kubectl, and of the service account of the pod. It is called when the
-// cluster is first needed, and again when its credentials have expired or are
-// refused. It may return nil, if it has nothing to offer; of the connections of
-// several handlers the one of the highest priority is used. Handlers are called at
-// the same time.
+// OnLogin declares a handler that returns how to connect to the cluster. With login
+// handlers, the operator uses neither a kubeconfig nor the service account of its pod. They
+// are called when the operator first needs the cluster, and again when the credentials have
+// expired or the cluster rejects them. A login handler can return nil if it has no
+// connection. Login handlers are called concurrently; the connection with the highest
+// priority is used.
 //
 // Specification: Authentication.
 func (r *Registry) OnLogin(fn func(context.Context, *Activity) (*Connection, error), options ...ActivityOption) {
@@ -68,21 +68,21 @@ func (r *Registry) OnLogin(fn func(context.Context, *Activity) (*Connection, err
 	})
 }
 
-// OnProbe declares a handler that contributes to the answer about the health of the
-// operator, under its id: anything that can be expressed as JSON. An error makes the
-// operator unhealthy. Probes are called when somebody asks, all at the same time,
-// but not again as long as Settings.Health.ProbeCacheTTL; they have that long, and are not
-// retried within one answer.
+// OnProbe declares a handler whose result becomes a part of the health endpoint, under the
+// id of the handler. The result must be expressible as JSON. An error makes the operator
+// unhealthy. Probes are called concurrently for a request, and their results are reused for
+// Settings.Health.ProbeCacheTTL, which is also their time limit. They are not retried within
+// a request.
 //
 // Specification: Health-checks, "Probe handlers".
 func (r *Registry) OnProbe(fn func(context.Context, *Activity) (any, error), options ...ActivityOption) {
 	r.activity(handler.OnProbe, fn, fn == nil, options, fn)
 }
 
-// connects tells that login handlers connect the operator.
+// connects reports whether login handlers connect the operator.
 func (r *Registry) connects() bool { return len(r.declared().Activities().OfKind(handler.OnLogin)) > 0 }
 
-// activity adds a handler; the origin is what the developer has given.
+// activity adds a handler. The origin is the function of the developer.
 func (r *Registry) activity(kind handler.Kind, origin any, missing bool, options []ActivityOption, call handler.ActivityFunc) {
 	var function handler.Function
 	if !missing {
@@ -91,24 +91,22 @@ func (r *Registry) activity(kind handler.Kind, origin any, missing bool, options
 	r.declared().Add(handler.ForOperator(kind, function, options...))
 }
 
-// OnStartup declares a startup handler in the default registry; see
-// Registry.OnStartup.
+// OnStartup declares a startup handler in DefaultRegistry. See Registry.OnStartup.
 func OnStartup(fn func(context.Context, *Startup) error, options ...ActivityOption) {
 	DefaultRegistry.OnStartup(fn, options...)
 }
 
-// OnCleanup declares a cleanup handler in the default registry; see
-// Registry.OnCleanup.
+// OnCleanup declares a cleanup handler in DefaultRegistry. See Registry.OnCleanup.
 func OnCleanup(fn func(context.Context, *Activity) error, options ...ActivityOption) {
 	DefaultRegistry.OnCleanup(fn, options...)
 }
 
-// OnLogin declares a login handler in the default registry; see Registry.OnLogin.
+// OnLogin declares a login handler in DefaultRegistry. See Registry.OnLogin.
 func OnLogin(fn func(context.Context, *Activity) (*Connection, error), options ...ActivityOption) {
 	DefaultRegistry.OnLogin(fn, options...)
 }
 
-// OnProbe declares a probe in the default registry; see Registry.OnProbe.
+// OnProbe declares a probe in DefaultRegistry. See Registry.OnProbe.
 func OnProbe(fn func(context.Context, *Activity) (any, error), options ...ActivityOption) {
 	DefaultRegistry.OnProbe(fn, options...)
 }

@@ -9,8 +9,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// Admission is the arguments of a handler of admission reviews. Its methods are in
-// package handler.
+// Admission has the arguments of an AdmissionFunc. Its methods are those of
+// [handler.Admission]: Operation, Subresource, OldBody, UserInfo, DryRun, Headers, TLSPeer,
+// Warn, and as for Change.
+//
+//	go doc github.com/kopf-go/kopf/pkg/model/handler.Admission
 type Admission = handler.Admission
 
 // AdmissionFunc is a handler of admission reviews.
@@ -19,38 +22,38 @@ type AdmissionFunc = handler.AdmissionFunc
 // AdmissionError rejects the request of a user; see Reject.
 type AdmissionError = handler.AdmissionError
 
-// Reject makes an error for admission handlers that rejects the request of a user,
-// with a text for the user, and a status of HTTP from 400 to 599. All other errors
-// reject it too, with their text and 500.
+// Reject returns an error for admission handlers that rejects a request, with a message for
+// the user and an HTTP status from 400 to 599. Any other error also rejects the request,
+// with its text and the status 500.
 //
 // Specification: Admission control, "Admission errors".
 func Reject(message string, code int) error { return handler.Reject(message, code) }
 
-// OnValidate declares a handler that checks objects before they are stored. The API
-// server asks it for every request that it is declared for; an error rejects the
-// request, see Reject. The operator needs a server for that.
+// OnValidate declares a handler that checks objects before the API server stores them. An
+// error rejects the request, see Reject. The operator needs a server for its API servers to
+// call: Settings.Admission.Server.
 //
 // Specification: Admission control, "Validation handlers".
 func (r *Registry) OnValidate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
 	r.declared().Add(handler.Validate(sel, handler.Function{Admission: fn}, options...))
 }
 
-// OnMutate declares a handler that changes objects before they are stored, by
-// Admission.Patch. Otherwise it is as OnValidate.
+// OnMutate declares a handler that changes objects before the API server stores them, with
+// Admission.Patch. Otherwise, it is like OnValidate.
 //
 // Specification: Admission control, "Mutation handlers".
 func (r *Registry) OnMutate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
 	r.declared().Add(handler.Mutate(sel, handler.Function{Admission: fn}, options...))
 }
 
-// OnValidate declares a handler that checks objects before they are stored, in the
-// default registry; see Registry.OnValidate.
+// OnValidate declares a handler that checks objects before the API server stores them, in
+// DefaultRegistry. See Registry.OnValidate.
 func OnValidate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
 	DefaultRegistry.OnValidate(sel, fn, options...)
 }
 
-// OnMutate declares a handler that changes objects before they are stored, in the
-// default registry; see Registry.OnMutate.
+// OnMutate declares a handler that changes objects before the API server stores them, in
+// DefaultRegistry. See Registry.OnMutate.
 func OnMutate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
 	DefaultRegistry.OnMutate(sel, fn, options...)
 }
@@ -61,17 +64,18 @@ type AdmissionOf[T client.Object] struct {
 	object, old T
 }
 
-// Object is the object as it is to be stored, or, if it is to be deleted, as it is.
-// Changing it has no effect: use Update, or the Patch. It is nil where the review is
-// about something of another kind, as with the subresources "scale" and "exec": the
-// Body has that.
+// Object returns the object that the API server will store, or, for a deletion, the object
+// that it will delete. Changing it has no effect: use Update, or the Patch. It returns nil
+// if the review is about something of another kind, as with the subresources "scale" and
+// "exec"; see Body. An object that does not fit the type is rejected with 422, without a
+// call.
 func (a *AdmissionOf[T]) Object() T { return a.object }
 
-// OldObject is the object as it is stored now; nil for a creation.
+// OldObject returns the object as it is stored now. It returns nil for a creation.
 func (a *AdmissionOf[T]) OldObject() T { return a.old }
 
-// Update changes the object by a function, which gets the object as the earlier
-// handlers have left it. Fields that the Go type does not know are kept.
+// Update changes the object with a function, which is called with the result of the earlier
+// handlers. Fields that the Go type does not know stay on the object.
 func (a *AdmissionOf[T]) Update(change func(T) error) { update(a.Patch(), change) }
 
 // OnValidate is Registry.OnValidate for the type.
@@ -103,8 +107,8 @@ func admitting[T client.Object](fn func(context.Context, *AdmissionOf[T]) error)
 	return handler.Function{Admission: call, Origin: fn, Object: newOf[T]()}
 }
 
-// reviewed decodes one of the objects of a review. What a user has written need not
-// fit the type: with a custom resource, the schema is checked only afterwards.
+// reviewed decodes one of the objects of a review. The object may not fit the type: the API
+// server checks the schema of custom resources after the mutations.
 func reviewed[T client.Object](a *Admission, body *Body) (T, error) {
 	if !isOfKind(a, body) {
 		var none T
@@ -121,6 +125,6 @@ func reviewed[T client.Object](a *Admission, body *Body) (T, error) {
 // subresource.
 func isOfKind(a *Admission, body *Body) bool { return body != nil && body.Kind() == a.Resource().Kind }
 
-// unprocessable is the status with which the API server rejects what does not fit
-// the schema of a resource.
+// unprocessable is the status with which the API server rejects objects that do not fit the
+// schema of a resource.
 const unprocessable = http.StatusUnprocessableEntity

@@ -8,33 +8,32 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// Daemon declares a function that accompanies every object: it is called when the
-// object appears or the operator starts, and runs until the object is deleted, does
-// not match any longer, or the operator stops. An object stays until its daemons
-// have stopped, by a finalizer.
+// Daemon declares a function that runs for each object as long as the object exists: it is
+// called when the object appears or the operator starts, and must return when the object is
+// deleted or no longer matches, or when the operator stops. A finalizer keeps the object
+// until its daemons have stopped.
 //
 // Specification: Daemons.
 func (r *Registry) Daemon(sel Selector, fn DaemonFunc, options ...DaemonOption) {
 	r.declared().Add(handler.Daemon(sel, handler.Function{Daemon: fn}, options...))
 }
 
-// Timer declares a function that is called for every object again and again, as
-// long as the object exists and matches. It holds nothing: objects with timers
-// alone have no finalizer.
+// Timer declares a function that is called for each object on a schedule, as long as the
+// object exists and matches. Objects that only have timers have no finalizer.
 //
 // Specification: Timers.
 func (r *Registry) Timer(sel Selector, fn TimerFunc, options ...TimerOption) {
 	r.declared().Add(handler.Timer(sel, handler.Function{Timer: fn}, options...))
 }
 
-// Daemon declares a function that accompanies every object, in the default
-// registry; see Registry.Daemon.
+// Daemon declares a function that runs for each object as long as the object exists, in
+// DefaultRegistry. See Registry.Daemon.
 func Daemon(sel Selector, fn DaemonFunc, options ...DaemonOption) {
 	DefaultRegistry.Daemon(sel, fn, options...)
 }
 
-// Timer declares a function that is called for every object again and again, in the
-// default registry; see Registry.Timer.
+// Timer declares a function that is called for each object on a schedule, in
+// DefaultRegistry. See Registry.Timer.
 func Timer(sel Selector, fn TimerFunc, options ...TimerOption) {
 	DefaultRegistry.Timer(sel, fn, options...)
 }
@@ -54,7 +53,7 @@ func (t *TaskOf[T]) Object() T { return t.object }
 // if the object does not fit the type.
 func (t *TaskOf[T]) Latest() (T, error) { return decode[T](t.Body().Raw()) }
 
-// Update changes the object by a function when the daemon has returned; see
+// Update changes the object with a function after the daemon has returned. See
 // ChangeOf.Update.
 func (t *TaskOf[T]) Update(change func(T) error) { update(t.Patch(), change) }
 
@@ -73,7 +72,7 @@ func (t *TickOf[T]) Object() T { return t.object }
 // if the object does not fit the type.
 func (t *TickOf[T]) Latest() (T, error) { return decode[T](t.Body().Raw()) }
 
-// Update changes the object by a function when the timer has returned; see
+// Update changes the object with a function after the timer has returned. See
 // ChangeOf.Update.
 func (t *TickOf[T]) Update(change func(T) error) { update(t.Patch(), change) }
 

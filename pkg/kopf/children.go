@@ -97,8 +97,8 @@ func BuildObjectReference(obj any) (corev1.ObjectReference, error) {
 	return hierarchy.ObjectReference(obj)
 }
 
-// Writable are the arguments of handlers that can change their object: Change, Task, Tick,
-// Admission, and their typed siblings.
+// Writable are the arguments of handlers that can change their object: Change, WatchEvent,
+// Task, Tick, Admission, and their typed siblings.
 type Writable interface {
 	Arguments
 	Patch() *Patch

@@ -122,7 +122,7 @@ func TestAppendOwnerFindsASecondControllerAlsoWhenThePatchIsWritten(t *testing.T
 
 // All arguments with a patch are Writable.
 var _ = []Writable{
-	(*Change)(nil), (*Task)(nil), (*Tick)(nil), (*Admission)(nil), (*ChangeOf[*corev1.Pod])(nil),
+	(*Change)(nil), (*WatchEvent)(nil), (*Task)(nil), (*Tick)(nil), (*Admission)(nil), (*ChangeOf[*corev1.Pod])(nil),
 	(*TaskOf[*corev1.Pod])(nil), (*TickOf[*corev1.Pod])(nil), (*AdmissionOf[*corev1.Pod])(nil),
 }
 

@@ -1,5 +1,5 @@
-// Package kopf is the front door: a framework for Kubernetes operators that
-// consist of handlers.
+// Package kopf is a framework for Kubernetes operators that are built from handlers:
+// functions that are called when something happens to an object.
 //
 //	func createFn(ctx context.Context, c *kopf.Change) error {
 //		c.Logger().Info("and here we are", "spec", c.Spec().Map())
@@ -11,98 +11,160 @@
 //		kopf.Main()
 //	}
 //
-// Objects are handled from their creation to their deletion. The framework
-// finds out what has happened to an object and what has changed, calls the
-// handlers, retries them, keeps their progress on the object itself, and holds
-// the object until its deletion handlers are done. Nothing is lost when the
-// operator is restarted, and nothing is done twice that was recorded once.
+// The operator detects what happened to an object and what changed, calls the handlers,
+// and retries them. It stores the progress of the handlers on the object, and keeps the
+// object until its deletion handlers have finished. A restart loses nothing, and does not
+// repeat what was recorded.
 //
-// # Handlers
+// This page groups the API by purpose. To show one part of it, run, for example:
 //
-// OnCreate, OnUpdate, OnDelete, OnResume and OnField are called for changes, and
-// retried until they succeed; their argument is a Change. OnEvent is called for
-// every single watch event, and is not retried. The functions of this package
-// use DefaultRegistry; the methods of a Registry of one's own do the same.
-// Resource and its siblings select the resources; options restrict a handler to
-// some objects (Labels, Annotations, Field, Value, When) and limit its attempts
-// (Retries, Timeout, Backoff, Errors).
+//	go doc github.com/kopf-go/kopf/pkg/kopf OnCreate
+//	go doc github.com/kopf-go/kopf/pkg/model/handler.Change
 //
-// A handler returns nil, or an error: Temporary to be called again after a
-// delay, Permanent to give up, any other to be called again after the backoff.
-// It reads the object through the Change, changes it with Change.Patch, stores a
-// result in the status with Change.SetResult, and splits its work into
-// sub-handlers with Change.Subhandler.
+// # Handlers of changes
 //
-// For declares handlers of typed objects, as a kubebuilder project has them.
+//	OnCreate, OnUpdate, OnDelete, OnResume   what happened to an object
+//	OnField                                  a field changed
+//	OnEvent                                  every watch event, without retries
+//	ChangeFunc, Change                       the function, and its arguments
+//	EventFunc, WatchEvent                    the same for OnEvent
+//	Reason, ReasonCreate, ReasonUpdate,
+//	ReasonDelete, ReasonResume               why the handler is called
 //
-// Which options fit which handlers, the compiler knows:
+// A handler reads the object from its arguments, changes it with Change.Patch, stores a
+// result in the status with Change.SetResult, and divides its work with Change.Subhandler.
 //
-//	ID, Param                              all of them
-//	Labels, Annotations, When              those of objects
-//	Field, Value                           those of objects but OnField, which has its field, and sub-handlers
-//	ValueBefore, ValueAfter                OnUpdate, OnField
-//	Errors, Retries, Timeout, Backoff      all but OnEvent, OnValidate, OnMutate
-//	Optional, HoldOnFailure                OnDelete
-//	Deleted                                OnResume
-//	InitialDelay, InitialDelayFunc         Daemon, Timer
-//	CancellationBackoff, …Timeout, …Polling   Daemon
-//	Interval, Sharp, Idle                  Timer
-//	Operations, Subresource, SideEffects,
-//	IgnoreFailures, Persistent             OnValidate, OnMutate
+// The functions declare handlers in DefaultRegistry. NewRegistry returns a Registry of
+// your own, whose methods have the same names.
 //
-// In the comments, "Specification" names a chapter of the documentation of Kopf,
-// https://kopf.readthedocs.io, whose behaviour this is; the essence of an object is
-// all of it but the status and what the system keeps in the metadata.
+// # Resources
+//
+//	Resource, Everything                     by name, as for kubectl
+//	ResourceBy, ResourceFields               by one particular name, or by category
+//	ResourceFunc, ServedResource             by a function
+//	Selector                                 the result of them
+//
+// # Handlers of Go types
+//
+//	For, Typed                               declare handlers of a Go type
+//	ChangeOf, EventOf, TaskOf, TickOf,
+//	IndexedOf, AdmissionOf                   their arguments
+//	WhenObject                               a filter that sees the Go object
 //
 // # Daemons and timers
 //
-// Daemon declares a function that accompanies every object until the object is
-// deleted, does not match any longer, or the operator stops; its argument is a
-// Task, whose Wait and Stopped tell when to return. An object is not gone before
-// its daemons are; CancellationBackoff and CancellationTimeout say how long they
-// may take. Timer declares a function that is called again and again for every
-// object, by Interval, Sharp and Idle; its argument is a Tick, and it holds nothing.
-// Both see the object as it is at the time of asking.
+//	Daemon, DaemonFunc, Task                 runs as long as the object exists and matches
+//	Timer, TimerFunc, Tick                   called for the object on a schedule
+//	StopReason, StopDeleted, StopMismatch, StopPaused, StopExiting,
+//	StopSignalled, StopCancelled, StopAbandoned
+//	                                         why a daemon must stop
 //
 // # Admission
 //
-// OnValidate and OnMutate declare functions that the API server asks before it stores
-// an object; their argument is an Admission. A validation rejects the request of a
-// user by an error, Reject makes one with a message and a code; a mutation fills the
-// patch. The operator needs a server for that: settings.Admission, and WebhookServer and
-// its siblings.
+//	OnValidate, OnMutate                     called before the API server stores an object
+//	AdmissionFunc, Admission                 the function, and its arguments
+//	Reject, AdmissionError                   reject the request
+//	WebhookServer, MountedServer             servers for Settings.Admission.Server
+//	AdmissionServer, AdmissionServerFunc,
+//	AdmissionEndpoint                        servers of your own
 //
-// # In memory
+// # Operator handlers
 //
-// NewIndex declares what an operator is to know of all objects of a resource, by
-// keys: an Index, which is filled before any handler is called, and looked up by
-// handlers instead of asking the API server. NewMemo declares a Memo: a value in
-// memory for every object, which all handlers of that object share.
+//	OnStartup, Startup, OnCleanup            when the operator starts and ends
+//	OnProbe                                  health
+//	OnLogin, Connection                      how to connect to the cluster
+//	Activity                                 their arguments
 //
-// # Children and events
+// # Options
 //
-// Adopt makes other objects the children of the handled one; Label,
-// HarmonizeNaming, AdjustNamespace and AppendOwnerReference are its parts. Info,
-// Warn, Exception and Event report Kubernetes events. All of them take the
-// handled object from the context of the handler. What a handler logs is reported, too,
-// by settings.Posting; LogOnly is for what is not to be.
+// The compiler knows which options fit which handlers:
+//
+//	ID, Param                                all
+//	Labels, Annotations, When, WhenObject    handlers of objects
+//	Field, Value                             handlers of objects, but not OnField, which
+//	                                         has its field, and not sub-handlers
+//	ValueBefore, ValueAfter                  OnUpdate, OnField
+//	Errors, Retries, Timeout, Backoff,
+//	ExponentialBackoff                       all but OnEvent, OnValidate, OnMutate
+//	Optional, HoldOnFailure                  OnDelete
+//	Deleted                                  OnResume
+//	InitialDelay, InitialDelayFunc           Daemon, Timer
+//	CancellationBackoff, CancellationTimeout,
+//	CancellationPolling                      Daemon
+//	Interval, Sharp, Idle                    Timer
+//	Operations, Subresource, SideEffects,
+//	IgnoreFailures, Persistent               OnValidate, OnMutate
+//
+// Filters of labels, annotations, and fields:
+//
+//	Filters, Matcher, FieldValue             what to compare with what
+//	Equal, Present, Absent, MatchFunc        matchers
+//	All, Any, None, Not, Condition           combine matchers, or predicates of When
+//	Arguments                                what matchers and predicates can see
+//
+// The types of options, for functions of your own that return options:
+//
+//	CreateOption, UpdateOption, DeleteOption, ResumeOption, EventOption, DaemonOption,
+//	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption
+//	                                         options of one kind of handler
+//	HandlerOption, ObjectOption, FieldOption, TransitionOption, RetryOption,
+//	DeletionOption, ResumingOption, BackgroundOption, StoppingOption, ScheduleOption,
+//	ReviewOption                             options of several kinds of handlers
+//
+// # Errors
+//
+//	Temporary, TemporaryError                try again after a delay
+//	Permanent, PermanentError                give up
+//	ErrorsMode, ErrorsTemporary, ErrorsPermanent, ErrorsIgnored
+//	                                         how to treat any other error
+//	HandlerTimeoutError, HandlerRetriesError a limit is exceeded
+//
+// # Objects
+//
+//	Body, View                               read an object
+//	Diff, DiffItem, DiffAdd, DiffChange, DiffRemove
+//	                                         what changed
+//	Patch, Writable                          change the object
+//	ClientFrom                               the client of the operator
+//
+// # Memory
+//
+//	NewIndex, NewIndexOf, Index, Indexed     values of all objects, by keys
+//	NewMemo, Memo                            a value for every object
+//
+// # Child objects
+//
+//	Adopt, AdoptOption                       all of the following at once
+//	Label, Nested, WithLabels, LabelOption
+//	HarmonizeNaming, Strict, WithName, NamingOption
+//	AdjustNamespace, WithNamespace, NamespaceOption
+//	AppendOwnerReference, ReferenceOption
+//	RemoveOwnerReference, RemovalOption
+//	OwnedBy, OwnerOption, Forced, ForcedOption
+//	NotController, NotBlocking, OwnershipOption
+//	AppendOwner                              the handled object is the child
+//	BuildOwnerReference, BuildObjectReference
+//
+// # Kubernetes events
+//
+//	Event, Info, Warn, Exception             about the handled object
+//	EventFor                                 about other objects
+//	LogOnly                                  a logger whose lines do not become events
 //
 // # Operators
 //
-// Main runs an operator as a program, with a command line. Run runs one inside
-// of a program. Add makes one a part of a controller-runtime manager that is
-// there already.
+//	Main                                     a program with a command line
+//	Run, Options                             an operator inside of a program
+//	Add                                      a part of a controller-runtime manager
+//	NewOperator, Operator                    an operator whose state you can ask for
+//	OperatorState, WatchState, QueueState    that state
+//	Settings                                 the configuration, see package settings
+//	Lifecycle, Due                           which handlers run in one pass, see package
+//	                                         lifecycles
 //
-// OnStartup, OnCleanup, OnProbe and OnLogin declare handlers of the operator as a
-// whole; their argument is an Activity. Settings tune it: its scope, its replicas and
-// their leader, its peers, its health and metrics, and everything else in package
-// settings.
+// # Terms
 //
-// # Packages
-//
-// The names of this package are aliases where the thing itself belongs to a
-// smaller package: object (bodies, views, paths), diff, patch, selector, handler
-// (declarations, arguments, errors), index, memo, registry, settings, storage and
-// hierarchy, all below this one. The life of an operator is in pkg/operator, the engine
-// in pkg/reconcile, what API servers call in pkg/webhook.
+// The essence of an object is all of it but the status, the system metadata, and the
+// operator's own annotations. "Specification" in a comment names a chapter of the
+// documentation of Kopf, https://kopf.readthedocs.io, whose behavior the API follows.
 package kopf

@@ -10,10 +10,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/events/handlerlog"
 )
 
-// Event reports something about the handled object as a Kubernetes event, which
-// kubectl describe shows. The type is usually Normal or Warning, the reason a
-// word in CamelCase. The event is posted in the background; that it cannot be is
-// no reason for a handler to fail, and is logged.
+// Event posts a Kubernetes event about the handled object, which kubectl describe shows. The
+// type is usually Normal or Warning, and the reason is a word in CamelCase. The event is
+// posted in the background. A failure is logged, and does not fail the handler. The context
+// must be that of the handler.
 //
 // Specification: Events.
 func Event(ctx context.Context, eventType, reason, message string) {
@@ -36,23 +36,22 @@ func Exception(ctx context.Context, reason, message string, err error) {
 	complain(ctx, events.Exception(ctx, nil, reason, message, err))
 }
 
-// EventFor is Event about another object than the handled one, or about each
-// object of a list. It fails if it cannot be told which objects are meant.
+// EventFor is Event about another object, or about each object of a list. It returns an
+// error if an object cannot be identified.
 //
 // Specification: Events, "Other objects".
 func EventFor(ctx context.Context, objs any, eventType, reason, message string) error {
 	return events.Event(ctx, objs, eventType, reason, message)
 }
 
-// LogOnly makes a logger of which no events are made, of the one that a handler has:
-// for what is of no interest to those who look at the object, or no business of
-// theirs.
+// LogOnly returns a logger whose lines do not become events, from the logger of a handler.
+// Use it for lines that people who look at the object do not need, or must not see.
 //
 //	kopf.LogOnly(c.Logger()).Info("The credentials are renewed.", "user", user)
 //	ctx = log.IntoContext(ctx, kopf.LogOnly(c.Logger())) // for functions that are called
 //
-// Any other logger is returned as it is. settings.Posting.WithoutLogs does the same for
-// all handlers.
+// It returns any other logger unchanged. Settings.Posting.WithoutLogs does the same for all
+// handlers.
 func LogOnly(logger logr.Logger) logr.Logger { return handlerlog.LogOnly(logger) }
 
 func complain(ctx context.Context, err error) {

@@ -10,18 +10,21 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
-// Index is what an operator knows of all objects of a resource, by keys. Its
-// methods are in package index.
+// Index has values of all objects of a resource, by keys. Its methods are those of
+// [index.Index]: Get, Has, Keys, Len, and others.
+//
+//	go doc github.com/kopf-go/kopf/pkg/model/index.Index
 type Index[K comparable, V any] = index.Index[K, V]
 
-// Memo is a value in memory for every object. Its methods are in package memo.
+// Memo has a value in memory for every object. Its methods are those of [memo.Memo].
+//
+//	go doc github.com/kopf-go/kopf/pkg/model/memo.Memo
 type Memo[T any] = memo.Memo[T]
 
-// NewIndex declares an index, and the function that tells for an object what the
-// index is to have of it: values by keys. The function is called for every watch
-// event of the object, before any other handler, so it must be quick. A nil map
-// keeps what the index has of the object; an empty one removes it. A nil registry
-// is the default one.
+// NewIndex declares an index, and the function that returns the values of an object by
+// their keys. The function is called for every watch event, before any other handler, so it
+// must be quick. If it returns a nil map, the values of the object in the index stay; an
+// empty map removes them. A nil registry is DefaultRegistry.
 //
 //	var pods = kopf.NewIndex(nil, kopf.Resource("v1", "pods"), podsByNode)
 //
@@ -30,27 +33,25 @@ type Memo[T any] = memo.Memo[T]
 //		return map[string]string{node: i.Name()}, nil
 //	}
 //
-// Handlers read it: pods.Get("node-1").
+// Handlers read the index with Get: pods.Get("node-1").
 //
 // Specification: In-memory indexing.
 func NewIndex[K comparable, V any](
 	r *Registry, sel Selector, fn func(context.Context, *Indexed) (map[K]V, error), options ...IndexOption,
 ) *Index[K, V] {
-	if r == nil {
-		r = DefaultRegistry
-	}
 	x := index.New[K, V]()
 	r.declared().Add(handler.Index(sel, indexing(x, fn), options...))
 	return x
 }
 
-// IndexedOf is an Indexed of a typed object.
+// IndexedOf has the arguments of a typed indexing function.
 type IndexedOf[T client.Object] struct {
 	*Indexed
 	object T
 }
 
-// Object is the object as it is now.
+// Object returns the object as it is now. If the object does not fit the type, the function
+// is not called: it has failed with a regular error.
 func (i *IndexedOf[T]) Object() T { return i.object }
 
 // NewIndexOf is NewIndex for the type:
@@ -75,7 +76,7 @@ func NewIndexOf[T client.Object, K comparable, V any](
 	return x
 }
 
-// indexing makes a handler of a typed function.
+// indexing wraps an indexing function.
 func indexing[K comparable, V any](x *Index[K, V], fn func(context.Context, *Indexed) (map[K]V, error)) handler.Function {
 	if fn == nil {
 		return handler.Function{Table: x}
@@ -90,15 +91,15 @@ func indexing[K comparable, V any](x *Index[K, V], fn func(context.Context, *Ind
 	return handler.Function{Index: call, Origin: fn, Table: x}
 }
 
-// NewMemo declares a value that is kept in memory for every object, and one for
-// the operator as a whole. The first function makes the operator's value, the
-// second one copies it for an object; each when the value is first asked for. Without
-// the first one the operator's value is the zero value of the type; without the second
-// one all objects share the operator's value.
+// NewMemo declares a value in memory for every object, and one for the operator. The first
+// function returns the value of the operator, and the second one copies it for an object.
+// Each is called when its value is first needed. Without the first function, the value of
+// the operator is the zero value of the type. Without the second one, all objects share the
+// value of the operator.
 //
 //	var visits = kopf.NewMemo(nil, func(*atomic.Int64) *atomic.Int64 { return new(atomic.Int64) })
 //
-// Handlers ask for the value of their object: visits.Of(c).Add(1).
+// Handlers get the value of their object with Of: visits.Of(c).Add(1).
 //
 // Specification: In-memory containers.
 func NewMemo[T any](operator func() T, clone func(T) T) *Memo[T] { return memo.New(operator, clone) }

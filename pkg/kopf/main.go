@@ -9,13 +9,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli"
 )
 
-// Main runs an operator as a program: it reads the command line, connects to the
-// cluster as kubectl does, unless there are login handlers, and runs until it is
-// interrupted. It exits with 0, with 1 after an error, or with 2 after a wrong command
-// line. A program that needs something else uses Run.
+// Main runs an operator as a program. It reads the command line, connects to the cluster
+// like kubectl, unless there are login handlers, and runs until it is interrupted. It exits
+// with 0, with 1 after an error, or with 2 after a mistake in the command line. Programs with
+// other needs call Run.
 //
-// The functions change the options one after the other. These are the defaults, with the
-// settings and the logger of the command line.
+// The functions change the options one after the other. The options are the defaults, with
+// the settings and the logger of the command line.
 func Main(configure ...func(*Options)) {
 	//nolint:forbidigo // this function ends the program, and main() calls it
 	os.Exit(cli.Main(func(ctx context.Context, in cli.Invocation) error {
@@ -33,7 +33,7 @@ func Main(configure ...func(*Options)) {
 	}))
 }
 
-// connects reports whether the options or the login handlers say which cluster it is.
+// connects reports whether the options or the login handlers select the cluster.
 func (o Options) connects() bool {
 	return o.Config != nil || o.Connect != nil || o.Registry.connects()
 }

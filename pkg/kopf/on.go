@@ -5,17 +5,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 )
 
-// Registry is a set of declared handlers, for an operator. Its zero value is
-// ready to use, and safe for concurrent use. Mistakes in declarations are
-// reported, all of them at once, when an operator starts with the registry.
+// Registry is a set of declared handlers for an operator. The zero value is ready to use. A
+// nil Registry is DefaultRegistry. A Registry is safe for concurrent use. Mistakes in
+// declarations are reported when an operator starts with the registry, all at once.
 type Registry struct {
 	handlers registry.Registry
 }
 
-// NewRegistry makes an empty registry.
+// NewRegistry returns an empty registry.
 func NewRegistry() *Registry { return &Registry{} }
 
-// declared are the handlers; those of the default registry, if there is none.
+// declared returns the handlers, or those of DefaultRegistry if the registry is nil.
 func (r *Registry) declared() *registry.Registry {
 	if r == nil {
 		r = DefaultRegistry
@@ -23,95 +23,89 @@ func (r *Registry) declared() *registry.Registry {
 	return &r.handlers
 }
 
-// DefaultRegistry is where the functions of this package declare handlers, and
-// what an operator takes unless it is given another registry.
+// DefaultRegistry is the registry in which the functions of this package declare handlers,
+// and which an operator uses unless Options.Registry is another one.
 var DefaultRegistry = NewRegistry()
 
-// OnCreate declares a handler of objects that were never handled before.
+// OnCreate declares a handler of creations: of objects that were never handled before.
 //
 // Specification: Handlers, "State-changing handlers".
 func (r *Registry) OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption) {
 	r.declared().Add(handler.Create(sel, handler.Function{Change: fn}, options...))
 }
 
-// OnUpdate declares a handler of changes of the object's essence: of everything
-// but the status and what the system keeps in the metadata.
+// OnUpdate declares a handler of updates: of changes of the essence of an object, which is
+// all of it but the status and the system metadata.
 //
 // Specification: Handlers, "State-changing handlers".
 func (r *Registry) OnUpdate(sel Selector, fn ChangeFunc, options ...UpdateOption) {
 	r.declared().Add(handler.Update(sel, handler.Function{Change: fn}, options...))
 }
 
-// OnDelete declares a handler of deletions. Objects get a finalizer, and are not
-// deleted before the handler has finished; unless the handler is Optional.
+// OnDelete declares a handler of deletions. Unless the handler is Optional, a finalizer
+// keeps the objects until the handler has finished.
 //
 // Specification: Handlers, "State-changing handlers".
 func (r *Registry) OnDelete(sel Selector, fn ChangeFunc, options ...DeleteOption) {
 	r.declared().Add(handler.Delete(sel, handler.Function{Change: fn}, options...))
 }
 
-// OnResume declares a handler of objects that were there before the operator. It
-// is called once for every object in the operator's life, together with the
-// handlers of whatever else has happened to the object. The same function can be
-// declared for creations too, and is then called once in either case.
+// OnResume declares a handler of objects that existed before the operator started. It is
+// called once for each object and run of the operator, together with the handlers of what
+// else happened to the object. A function that is declared for creations, too, is called
+// once in both cases.
 //
 // Specification: Handlers, "Resuming handlers".
 func (r *Registry) OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption) {
 	r.declared().Add(handler.Resume(sel, handler.Function{Change: fn}, options...))
 }
 
-// OnField declares a handler of changes of one field: added, changed or removed.
-// It is also called for new objects that have the field, where Reason is
-// ReasonCreate and the old value is absent; it is not called for deletions. The
-// field is dotted ("metadata.labels"), or a JSON pointer if its keys have dots
-// themselves ("/metadata/labels/example.com~1role"). The handler's id gets it
-// appended, dotted.
+// OnField declares a handler of one field: it is called when the field is added, changed,
+// or removed. It is also called for new objects that have the field; the Reason is then
+// ReasonCreate, and the old value is absent. It is not called for deletions. The field is
+// dotted ("metadata.labels"), or a JSON pointer if its keys contain dots
+// ("/metadata/labels/example.com~1role"). It is appended to the handler's id, dotted.
 //
 // Specification: Handlers, "Field handlers".
 func (r *Registry) OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption) {
 	r.declared().Add(handler.ForField(sel, []string{field}, handler.Function{Change: fn}, options...))
 }
 
-// OnEvent declares a handler of watch events. It is called for every one, in
-// order, and never retried.
+// OnEvent declares a handler of watch events. It is called for every event, in order, and
+// is not retried.
 //
 // Specification: Handlers, "Event-watching handlers".
 func (r *Registry) OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
 	r.declared().Add(handler.Watch(sel, handler.Function{Event: fn}, options...))
 }
 
-// OnCreate declares a handler of objects that were never handled before, in the
-// default registry; see Registry.OnCreate.
+// OnCreate declares a handler of creations in DefaultRegistry. See Registry.OnCreate.
 func OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption) {
 	DefaultRegistry.OnCreate(sel, fn, options...)
 }
 
-// OnUpdate declares a handler of changes of the object's essence, in the default
-// registry; see Registry.OnUpdate.
+// OnUpdate declares a handler of updates in DefaultRegistry. See Registry.OnUpdate.
 func OnUpdate(sel Selector, fn ChangeFunc, options ...UpdateOption) {
 	DefaultRegistry.OnUpdate(sel, fn, options...)
 }
 
-// OnDelete declares a handler of deletions, in the default registry; see
-// Registry.OnDelete.
+// OnDelete declares a handler of deletions in DefaultRegistry. See Registry.OnDelete.
 func OnDelete(sel Selector, fn ChangeFunc, options ...DeleteOption) {
 	DefaultRegistry.OnDelete(sel, fn, options...)
 }
 
-// OnResume declares a handler of objects that were there before the operator, in
-// the default registry; see Registry.OnResume.
+// OnResume declares a handler of objects that existed before the operator started, in
+// DefaultRegistry. See Registry.OnResume.
 func OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption) {
 	DefaultRegistry.OnResume(sel, fn, options...)
 }
 
-// OnField declares a handler of changes of one field, of new objects too, in the
-// default registry; see Registry.OnField.
+// OnField declares a handler of one field in DefaultRegistry. See Registry.OnField.
 func OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption) {
 	DefaultRegistry.OnField(sel, field, fn, options...)
 }
 
-// OnEvent declares a handler of every watch event, in the default registry; see
-// Registry.OnEvent.
+// OnEvent declares a handler of watch events in DefaultRegistry. See Registry.OnEvent.
 func OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
 	DefaultRegistry.OnEvent(sel, fn, options...)
 }

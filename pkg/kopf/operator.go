@@ -12,28 +12,27 @@ import (
 	"github.com/kopf-go/kopf/pkg/operator"
 )
 
-// Options are what an operator is made of. Every field has a default. NewOperator, Run,
-// Main and Add take them; a field that one of them cannot use is an error, which names
-// the field and what to do instead.
+// Options configure an operator. Every field has a default. They are the same for
+// NewOperator, Run, Main, and Add; a field that one of these cannot use is an error, which
+// names the field and the alternative.
 type Options struct {
 	// Registry has the handlers. Default: DefaultRegistry.
 	Registry *Registry
-	// Settings tune the operator. Default: settings.Default; with Main, those of the
-	// command line.
+	// Settings configure the behavior. Default: settings.Default; with Main, the settings
+	// of the command line.
 	Settings Settings
-	// Config connects to the cluster. Default: what the login handlers return; without
-	// any, as kubectl does it, or the service account of the pod. Not for Add: the
-	// manager is connected.
+	// Config is the connection to the cluster. Default: the connection that the login
+	// handlers return; without login handlers, the kubeconfig, or the service account of the
+	// pod. Add uses the connection of the manager instead.
 	Config *rest.Config
-	// Connect returns the Config when it is first needed, instead of Config and of login
-	// handlers. Default: the cluster is found as described there. Not for Add.
+	// Connect returns the connection when it is first needed, instead of Config and login
+	// handlers. Default: as for Config. Not for Add.
 	Connect func(context.Context) (*rest.Config, error)
-	// Logger takes the log. Default: what ctrl.SetLogger was given; with Main, standard
-	// error; with Add, the manager's logger, named "kopf".
+	// Logger is the destination of the log. Default: the logger of ctrl.SetLogger; with
+	// Main, standard error; with Add, the logger of the manager, with the name "kopf".
 	Logger logr.Logger
-	// Scheme knows the Go types of typed handlers and of the handlers' client.
-	// Default: the built-in types of Kubernetes; with Add, the manager's scheme, which
-	// is the only one possible there.
+	// Scheme has the Go types of typed handlers and of the client for handlers. Default:
+	// the built-in types of Kubernetes. Add uses the scheme of the manager instead.
 	Scheme *runtime.Scheme
 }
 
@@ -44,13 +43,13 @@ func (o Options) complete() operator.Options {
 	}
 }
 
-// Operator is one operator, made by NewOperator or Add. It lives once. It is safe for
+// Operator is one operator. NewOperator and Add return it. It can run once. It is safe for
 // concurrent use.
 type Operator struct{ operator *operator.Operator }
 
-// NewOperator makes an operator. It returns an error for mistakes in the declarations of
-// the handlers and in the settings, all of them at once. Nothing is started, and nothing
-// is asked of the cluster, before Run.
+// NewOperator returns an operator. It returns an error for mistakes in the declarations of
+// handlers and in the settings, all at once. The operator neither starts anything nor calls
+// the cluster before Run.
 //
 // Several operators can run in one process, each with its own registry.
 //
@@ -65,21 +64,20 @@ func NewOperator(options Options) (*Operator, error) {
 
 // Run runs the operator until the context is done. It returns when all handlers have
 // returned: by themselves within the grace period, or because their context was canceled
-// after it. It returns an error if the operator cannot start or cannot go on. An operator
-// that loses its lease cannot go on: its handlers are canceled at once, and Run returns an
-// error.
+// after it. It returns an error if the operator cannot start or cannot continue. An operator
+// that loses its lease cannot continue: it cancels its handlers at once.
 //
-// Run does not listen to signals. It can be called once, and not for an operator that
-// Add has added to a manager.
+// Run does not handle signals. It can be called once, and not for an operator that Add has
+// added to a manager.
 func (o *Operator) Run(ctx context.Context) error { return o.operator.Run(ctx) }
 
-// Ready returns a channel that is closed when all objects and indices are known and
-// handlers can be called; with admission handlers, when the API servers can reach them.
-// A replica that stands by is ready, too. The channel is never closed if the operator
-// ends before that, so wait for the end of Run as well.
+// Ready returns a channel that is closed when the operator knows all objects, has filled
+// its indices, and can call handlers; with admission handlers, also when the API servers can
+// call them. A standby replica is ready, too. If the operator ends before that, the channel
+// is never closed, so also wait for the end of Run.
 func (o *Operator) Ready() <-chan struct{} { return o.operator.Ready() }
 
-// Run makes an operator and runs it: NewOperator and Operator.Run.
+// Run runs an operator: it calls NewOperator and Operator.Run.
 func Run(ctx context.Context, options Options) error {
 	o, err := NewOperator(options)
 	if err != nil {
@@ -88,15 +86,15 @@ func Run(ctx context.Context, options Options) error {
 	return o.Run(ctx)
 }
 
-// Add makes an operator a part of a controller-runtime manager, beside the other
-// controllers of the manager, which runs it. The operator uses the manager's connection,
-// scheme, client and leader election: every replica watches the objects, and the leader
-// alone handles them. The manager's webhook server serves admission handlers below
-// /kopf/, unless settings.Admission has a server.
+// Add adds an operator to a controller-runtime manager, which runs it together with its
+// controllers. The operator uses the connection, the scheme, the client, and the leader
+// election of the manager: every replica watches the objects, and only the leader handles
+// them. The webhook server of the manager serves admission handlers below /kopf/, unless
+// Settings.Admission has a server.
 //
-// Add returns an error for mistakes in the declarations and the settings, and for
-// options that are the manager's: Config, Connect, Scheme, login handlers, and the
-// settings for replicas, for serving metrics, and for limits of requests.
+// Add returns an error for mistakes in the declarations and the settings, and for options
+// that the manager decides: Config, Connect, Scheme, login handlers, and the settings for
+// replicas, for serving metrics, and for limits of requests.
 //
 // Specification: Embedding.
 func Add(mgr manager.Manager, options Options) (*Operator, error) {

@@ -2,19 +2,19 @@ package kopf
 
 import "time"
 
-// OperatorState is what an operator is doing at one moment, as Operator.State returns it.
+// OperatorState is the state of an operator at one moment. Operator.State returns it.
 type OperatorState struct {
 	// Ready reports that the operator is running, and that Operator.Ready is closed.
 	Ready bool
-	// Leading reports that this replica handles the objects, and that no other replica
-	// does. Without leader election, an operator always leads.
+	// Leading reports that this replica handles the objects, and no other replica does.
+	// Without leader election, an operator is always leading.
 	Leading bool
 	// Paused reports that this replica is the leader, but leaves the objects to another
-	// operator: see settings.Peering.
+	// operator. See settings.Peering.
 	Paused bool
-	// Watches are ordered by their resources and namespaces.
+	// Watches are sorted by resource and namespace.
 	Watches []WatchState
-	// Queue are the objects that wait for a worker; none in a replica that stands by.
+	// Queue is the state of the queue of objects. It is empty in a standby replica.
 	Queue QueueState
 }
 
@@ -27,24 +27,24 @@ type WatchState struct {
 	Namespace string
 	// Listed reports that all objects are known that existed when the watch began.
 	Listed bool
-	// Err is why the watch is not working now; nil if it is. It is retried. The error
-	// comes from the API server or the network, so do not show it to strangers.
+	// Err is the reason why the watch does not work now, or nil if it works. The operator
+	// retries it. The error comes from the API server or the network, so do not publish it.
 	Err error
 }
 
 // QueueState is the state of the queue of objects.
 type QueueState struct {
-	// Depth is how many objects could be handled now.
+	// Depth is the number of objects that wait for a worker.
 	Depth int
 	// Oldest is how long the first of them has been waiting.
 	Oldest time.Duration
-	// Busy is how many of the Workers are handling an object.
+	// Busy is the number of Workers that are handling an object.
 	Busy, Workers int
 }
 
-// State returns what the operator is doing now. The state is zero before the operator
-// has started, and when it has ended. State looks at every watch and at everything in the
-// queue: call it a few times a second at most.
+// State returns the current state of the operator. It is the zero value before the operator
+// starts and after it ends. State examines every watch and the whole queue, so call it a few
+// times per second at most.
 func (o *Operator) State() OperatorState {
 	state := o.operator.State()
 	result := OperatorState{

@@ -9,8 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// The options of the kinds of handlers; which option fits which kind, the
-// compiler knows. See package handler for their methods.
+// The options of each kind of handler. The compiler knows which option fits which kind.
 type (
 	// CreateOption is an option of OnCreate.
 	CreateOption = handler.CreateOption
@@ -28,7 +27,7 @@ type (
 	TimerOption = handler.TimerOption
 	// IndexOption is an option of NewIndex.
 	IndexOption = handler.IndexOption
-	// ActivityOption is an option of OnStartup, OnCleanup and OnProbe.
+	// ActivityOption is an option of OnStartup, OnCleanup, OnProbe, and OnLogin.
 	ActivityOption = handler.ActivityOption
 	// AdmissionOption is an option of OnValidate and OnMutate.
 	AdmissionOption = handler.AdmissionOption
@@ -65,31 +64,34 @@ type (
 	// ReviewOption is an option of OnValidate and OnMutate.
 	ReviewOption = handler.ReviewOption
 
-	// Condition is what All, Any, None, and Not combine: predicates, or matchers.
+	// Condition is a type that All, Any, None, and Not combine: predicates, or matchers.
 	Condition = handler.Condition
 )
 
-// ID sets the handler's id; by default it is the function's name. Progress and
-// results are kept under it: ID("create_fn") takes over a handler of an operator
-// in Python. A function literal needs one.
+// ID sets the id of the handler. The default is the name of the function; a function
+// literal has none, so it needs an id. Progress and results are stored under the id:
+// ID("create_fn") takes over the work of that handler of an operator in Python.
 func ID(id string) HandlerOption { return handler.ID(id) }
 
-// Param hands a value to the handler: Change.Param.
+// Param passes a value to the handler, which gets it from Change.Param. All calls share the
+// value.
 func Param(value any) HandlerOption { return handler.Param(value) }
 
-// Labels calls the handler only for objects whose labels match, all of them.
+// Labels calls the handler only for objects whose labels match all filters.
 func Labels(filters Filters) ObjectOption { return handler.Labels(filters) }
 
-// Annotations calls the handler only for objects whose annotations match.
+// Annotations calls the handler only for objects whose annotations match all filters.
 func Annotations(filters Filters) ObjectOption { return handler.Annotations(filters) }
 
-// When calls the handler only if the predicate agrees.
+// When calls the handler only if the predicate returns true. Given several times, all
+// predicates must. The operator calls it often, and concurrently for several objects, so it
+// must be quick, and must not change anything. See also WhenObject.
 func When(predicate func(Arguments) bool) ObjectOption { return handler.When(predicate) }
 
 // WhenObject is When for objects of a Go type: it calls the handler only if the predicate
-// agrees about the object as it is now. T is a pointer type, such as *corev1.Pod; for a
-// typed handler, it is the type of the handler. Given several times, all of them must
-// agree.
+// returns true for the object as it is now. T is a pointer type, such as *corev1.Pod; for a
+// typed handler, it is the type of the handler. Given several times, all predicates must
+// return true.
 //
 // The object is decoded each time the operator decides whether to call the handler, so
 // prefer Labels or Field for many objects. The predicate must be quick, and must not
@@ -112,17 +114,19 @@ func WhenObject[T client.Object](predicate func(T) bool) ObjectOption {
 	})
 }
 
-// Field restricts the handler to a field: "spec.size", or the parts of its path
-// one by one if they have dots: Field("metadata", "labels", "example.com/role").
+// Field restricts the handler to objects with a field, and update handlers to changes of
+// it. The path is dotted, "spec.size", or in parts if they contain dots:
+// Field("metadata", "labels", "example.com/role"). It becomes a part of the handler's id.
 func Field(path ...string) FieldOption { return handler.Field(path...) }
 
-// Value filters by the value of the field; for updates: before or after the change.
+// Value calls the handler only if the value of the field matches. For updates, the value
+// before or after the change must match.
 func Value(filter Matcher) FieldOption { return handler.Value(filter) }
 
-// ValueBefore filters updates by the value of the field before the change.
+// ValueBefore calls the handler only if the value of the field before the change matches.
 func ValueBefore(filter Matcher) TransitionOption { return handler.ValueBefore(filter) }
 
-// ValueAfter filters updates by the value of the field after the change.
+// ValueAfter calls the handler only if the value of the field after the change matches.
 func ValueAfter(filter Matcher) TransitionOption { return handler.ValueAfter(filter) }
 
 // Retries limits the number of attempts in all, with the first one: 1 is one call and
@@ -148,90 +152,105 @@ func ExponentialBackoff(first, longest time.Duration) RetryOption {
 	return handler.ExponentialBackoff(first, longest)
 }
 
-// Errors sets what becomes of regular errors: ErrorsTemporary by default.
+// Errors sets how to treat regular errors, which are neither temporary nor permanent. The
+// default is ErrorsTemporary; for indices, ErrorsIgnored.
 func Errors(mode ErrorsMode) RetryOption { return handler.Errors(mode) }
 
-// Optional makes a deletion handler that does not hold objects for itself.
+// Optional makes a deletion handler that does not keep objects from being deleted: no
+// finalizer is added for it, so it can miss deletions.
 func Optional() DeletionOption { return handler.Optional() }
 
-// HoldOnFailure keeps the object when the deletion handler fails permanently.
+// HoldOnFailure keeps the object if the deletion handler fails permanently. A condition
+// and an event of the object say so. By default, the object is released.
 func HoldOnFailure() DeletionOption { return handler.HoldOnFailure() }
 
-// Deleted calls a resuming handler also for objects that are being deleted.
+// Deleted also calls a resuming handler for objects that are being deleted.
 func Deleted() ResumingOption { return handler.Deleted() }
 
-// InitialDelay puts off the first call of a daemon or a timer.
+// InitialDelay delays the first call of a daemon or a timer for each object. The default
+// is no delay.
 func InitialDelay(delay time.Duration) BackgroundOption { return handler.InitialDelay(delay) }
 
-// InitialDelayFunc is InitialDelay with a delay that depends on the object.
+// InitialDelayFunc is InitialDelay with a delay that depends on the object. A negative
+// delay is none.
 func InitialDelayFunc(delay func(Arguments) time.Duration) BackgroundOption {
 	return handler.InitialDelayFunc(delay)
 }
 
-// Interval is the time between two calls of a timer.
+// Interval sets the time between two calls of a timer, from the end of one to the start of
+// the next. Without an interval, the timer is called once after each Idle time, or only
+// once.
 func Interval(interval time.Duration) ScheduleOption { return handler.Interval(interval) }
 
-// Sharp measures the interval of a timer from start to start.
+// Sharp measures the interval of a timer from the start of one call to the start of the
+// next. A call that takes longer skips the calls that it has missed.
 func Sharp() ScheduleOption { return handler.Sharp() }
 
-// Idle calls the timer only when the object has not changed for that time.
+// Idle calls the timer only after the object has not changed for that time. The creation of
+// the object and the start of the operator count as changes; the status does not.
 func Idle(idle time.Duration) ScheduleOption { return handler.Idle(idle) }
 
-// CancellationBackoff is how long a daemon may take to stop by itself.
+// CancellationBackoff sets how long a daemon may take to stop by itself before its context
+// is canceled. It requires CancellationTimeout. The default is 0.
 func CancellationBackoff(backoff time.Duration) StoppingOption {
 	return handler.CancellationBackoff(backoff)
 }
 
-// CancellationTimeout is how long a daemon may take to stop after its context was
-// cancelled; then it is abandoned. Without it the daemon is waited for.
+// CancellationTimeout sets how long a daemon may take to stop after its context is
+// canceled. Then the operator abandons it, and releases its object. Without this option,
+// the operator waits for the daemon.
 func CancellationTimeout(timeout time.Duration) StoppingOption {
 	return handler.CancellationTimeout(timeout)
 }
 
-// CancellationPolling is how often a warning says that a daemon does not stop.
+// CancellationPolling sets the interval of the warnings about a daemon that does not stop.
+// The default is Settings.Background.CancellationPolling.
 func CancellationPolling(pause time.Duration) StoppingOption {
 	return handler.CancellationPolling(pause)
 }
 
-// Operations calls an admission handler only for some of "CREATE", "UPDATE",
-// "DELETE" and "CONNECT"; the default is all, for mutations all but deletions.
+// Operations calls an admission handler only for the given operations: "CREATE", "UPDATE",
+// "DELETE", and "CONNECT". The default is all; for mutations, all but deletions.
 func Operations(operations ...admissionv1.Operation) ReviewOption {
 	return handler.Operations(operations...)
 }
 
-// Subresource calls an admission handler for a subresource, such as "status",
-// instead of the object itself; "*" for the object and all subresources.
+// Subresource calls an admission handler for a subresource, such as "status", instead of
+// the object itself. With "*", it is called for the object and all subresources.
 func Subresource(name string) ReviewOption { return handler.Subresource(name) }
 
-// Persistent keeps the webhook of an admission handler when the operator exits.
+// Persistent keeps the webhook of an admission handler in the cluster when the operator
+// exits.
 func Persistent() ReviewOption { return handler.Persistent() }
 
-// SideEffects tells Kubernetes that an admission handler has effects beside its
-// answer, but none in a dry run.
+// SideEffects declares that an admission handler has effects besides its answer, but none
+// in a dry run.
 func SideEffects() ReviewOption { return handler.SideEffects() }
 
-// IgnoreFailures admits, with a warning, what an admission handler fails for.
+// IgnoreFailures admits requests although the admission handler returns an error, with a
+// warning, or cannot be called. By default, both reject the request.
 func IgnoreFailures() ReviewOption { return handler.IgnoreFailures() }
 
-// Equal matches a value that equals the given one as JSON does.
+// Equal matches a value that equals the given one by the rules of JSON: 1 equals 1.0.
 func Equal(value any) Matcher { return handler.Equal(value) }
 
-// Present matches any value that is there.
+// Present matches any value, also an empty text.
 func Present() Matcher { return handler.Present() }
 
-// Absent matches the lack of a value.
+// Absent matches if there is no value.
 func Absent() Matcher { return handler.Absent() }
 
-// MatchFunc matches what the callback accepts; it is asked about absent values too.
+// MatchFunc matches the values for which the function returns true. It is called for absent
+// values, too.
 func MatchFunc(test func(FieldValue, Arguments) bool) Matcher { return handler.MatchFunc(test) }
 
-// All combines predicates, or matchers: every one must be satisfied.
+// All combines predicates, or matchers: all must be satisfied.
 func All[C Condition](conditions ...C) C { return handler.All(conditions...) }
 
 // Any combines predicates, or matchers: at least one must be satisfied.
 func Any[C Condition](conditions ...C) C { return handler.Any(conditions...) }
 
-// None combines predicates, or matchers: not one may be satisfied.
+// None combines predicates, or matchers: none may be satisfied.
 func None[C Condition](conditions ...C) C { return handler.None(conditions...) }
 
 // Not inverts a predicate, or a matcher.

@@ -15,12 +15,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-// Typed declares handlers of objects of a Go type, as a kubebuilder project has
-// them. The resource is that of the type in the operator's scheme.
+// Typed declares handlers of objects of a Go type, as kubebuilder projects have them. The
+// resource is that of the type in the operator's scheme. For returns it.
 type Typed[T client.Object] struct{ registry *Registry }
 
-// For declares handlers of typed objects in a registry; in the default one if it
-// is nil. T is a pointer type, such as *corev1.Pod.
+// For declares handlers of typed objects in a registry; a nil registry is DefaultRegistry. T
+// is a pointer type, such as *corev1.Pod.
 //
 //	evc := kopf.For[*v1.EphemeralVolumeClaim](registry)
 //	evc.OnCreate(createFn)
@@ -31,26 +31,26 @@ func For[T client.Object](r *Registry) Typed[T] {
 	return Typed[T]{r}
 }
 
-// ChangeOf is a Change of a typed object. The typed objects are decoded from
-// what the API server has sent; fields that the Go type does not know stay on
-// the object, whatever a handler does.
+// ChangeOf is a Change of a typed object. The operator keeps the fields that the Go type
+// does not know on the object.
 type ChangeOf[T client.Object] struct {
 	*Change
 	object, old T
 }
 
-// Object is the object as it is now. Changing it has no effect: use Update, or
-// the Patch.
+// Object returns the object as it is now. Changing it has no effect: use Update, or the
+// Patch. If the object does not fit the type, the handler is not called: it has failed
+// permanently.
 func (c *ChangeOf[T]) Object() T { return c.object }
 
-// OldObject is the object as it was handled last: its essence and its identity,
-// without a status. It is nil if the object was never handled, or if only hashes
-// of the old values are known; Change.Old tells which.
+// OldObject returns the object as it was handled last: its essence and its identity,
+// without a status. It returns nil if the object was never handled, or if only hashes of
+// the old values are stored; Change.Old tells these apart.
 func (c *ChangeOf[T]) OldObject() T { return c.old }
 
-// Update changes the object by a function, which gets the freshest version of
-// it, possibly several times. Only what the function has changed is written;
-// fields that the Go type does not know are kept.
+// Update changes the object with a function, which is called with the latest version of it
+// when the patch is written, possibly several times. The operator writes only what the
+// function has changed.
 func (c *ChangeOf[T]) Update(change func(T) error) {
 	update(c.Patch(), change)
 }
@@ -86,7 +86,8 @@ type EventOf[T client.Object] struct {
 	object T
 }
 
-// Object is the object of the event. Changing it has no effect.
+// Object returns the object of the event. Changing it has no effect. If the object does not
+// fit the type, the handler is not called, and the error is logged.
 func (e *EventOf[T]) Object() T { return e.object }
 
 // OnCreate is Registry.OnCreate for the type.
@@ -156,7 +157,7 @@ func changing[T client.Object](fn func(context.Context, *ChangeOf[T]) error) han
 	return handler.Function{Change: call, Origin: fn, Object: newOf[T]()}
 }
 
-// oldOf is the whole object as it was handled last; nil if that is not known.
+// oldOf returns the whole object as it was handled last, or nil if it is unknown.
 func oldOf(c *Change) map[string]any {
 	essence := c.OldEssence()
 	if essence == nil {
@@ -177,8 +178,8 @@ func oldOf(c *Change) map[string]any {
 	return old
 }
 
-// newOf makes an empty object. It is nil if T is an interface: then nobody knows
-// which type is meant, and the declaration is refused.
+// newOf returns an empty object. It returns nil if T is an interface, which is a mistake in
+// the declaration: the type is unknown.
 func newOf[T client.Object]() T {
 	if reflect.TypeFor[T]().Kind() == reflect.Interface {
 		var none T

@@ -1,0 +1,95 @@
+package kopf
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documentation returns the documentation of the package, as go doc reads it.
+func documentation(t *testing.T) *doc.Package {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parser.ParseFile(fset, name, text, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	pkg, err := doc.NewFromFiles(fset, files, "github.com/kopf-go/kopf/pkg/kopf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkg
+}
+
+// exported returns the names of the package.
+func exported(pkg *doc.Package) []string {
+	var names []string
+	add := func(functions []*doc.Func, values ...*doc.Value) {
+		for _, function := range functions {
+			names = append(names, function.Name)
+		}
+		for _, value := range values {
+			names = append(names, value.Names...)
+		}
+	}
+	add(pkg.Funcs, append(pkg.Consts, pkg.Vars...)...)
+	for _, declared := range pkg.Types {
+		names = append(names, declared.Name)
+		add(declared.Funcs, append(declared.Consts, declared.Vars...)...)
+	}
+	return names
+}
+
+// The tour groups by purpose what go doc sorts by alphabet.
+func TestTheTourHasEveryExportedName(t *testing.T) {
+	pkg := documentation(t)
+	names := exported(pkg)
+	if len(names) < 100 {
+		t.Fatalf("only %d names were found", len(names))
+	}
+	for _, name := range names {
+		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(pkg.Doc) {
+			t.Errorf("doc.go does not mention %s: add it where users look for it", name)
+		}
+	}
+}
+
+// go doc does not show the methods of an alias, so the comment has to lead there.
+func TestCommentsOfAliasesLeadToTheMethods(t *testing.T) {
+	links := map[string]string{
+		"Change": "handler.Change", "WatchEvent": "handler.Event", "Task": "handler.Task", "Tick": "handler.Tick",
+		"Indexed": "handler.Indexed", "Admission": "handler.Admission", "Activity": "handler.Activity",
+		"Arguments": "handler.Arguments", "StopReason": "handler.StopReason", "Body": "object.Body", "View": "object.View",
+		"FieldValue": "object.Value", "Diff": "diff.Diff", "Patch": "patch.Patch", "Index": "index.Index", "Memo": "memo.Memo",
+	}
+	for _, declared := range documentation(t).Types {
+		if link := links[declared.Name]; !strings.Contains(declared.Doc, link) {
+			t.Errorf("the comment of %s does not mention %s, which has its methods", declared.Name, link)
+		}
+		delete(links, declared.Name)
+	}
+	for name := range links {
+		t.Errorf("there is no type %s", name)
+	}
+}
