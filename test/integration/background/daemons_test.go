@@ -14,7 +14,7 @@ import (
 
 var errBroken = errors.New("broken")
 
-func TestADaemonAccompaniesItsObject(t *testing.T) {
+func TestDaemonRunsWhileItsObjectExists(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(b *bench) *unstructured.Unstructured{
 		"that is created while the operator runs": func(b *bench) *unstructured.Unstructured {
@@ -54,7 +54,7 @@ func accompanied(b *bench, begin func(b *bench) *unstructured.Unstructured) {
 }
 
 // The finalizer is there before the daemon is: what it does can be undone by it.
-func TestTheFinalizerComesBeforeTheDaemon(t *testing.T) {
+func TestFinalizerIsAddedBeforeTheDaemonStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, func(ctx context.Context, task *kopf.Task) error {
@@ -69,7 +69,7 @@ func TestTheFinalizerComesBeforeTheDaemon(t *testing.T) {
 	b.Eventually(b.calls.All).Should(gomega.Equal([]string{"[" + finalizer + "]"}))
 }
 
-func TestADaemonStopsOnAMismatchAndIsFollowedByTheNext(t *testing.T) {
+func TestDaemonStopsOnMismatchAndRestartsOnMatch(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
@@ -96,7 +96,7 @@ func TestADaemonStopsOnAMismatchAndIsFollowedByTheNext(t *testing.T) {
 
 // flapping filters: whatever the order of things is, there is one daemon at most,
 // and one in the end.
-func TestAnObjectThatMatchesOnAndOff(t *testing.T) {
+func TestFlappingFiltersRunAtMostOneDaemon(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))
@@ -117,7 +117,7 @@ func TestAnObjectThatMatchesOnAndOff(t *testing.T) {
 	b.expectGoneAtOnce(obj)
 }
 
-func TestADaemonThatEndsByItselfReleasesItsObject(t *testing.T) {
+func TestFinishedDaemonReleasesItsObject(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ err error }{
 		"by returning":           {nil},
@@ -145,7 +145,7 @@ func TestADaemonThatEndsByItselfReleasesItsObject(t *testing.T) {
 	}
 }
 
-func TestAnObjectIsHeldAsLongAsOneOfItsDaemonsRuns(t *testing.T) {
+func TestObjectIsHeldWhileADaemonRuns(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
@@ -163,7 +163,7 @@ func TestAnObjectIsHeldAsLongAsOneOfItsDaemonsRuns(t *testing.T) {
 }
 
 // A daemon that waits for its next attempt has nothing to be stopped.
-func TestADaemonBetweenTwoAttemptsHoldsNothing(t *testing.T) {
+func TestDaemonBetweenAttemptsDoesNotHoldItsObject(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, b.counted("watch", func(context.Context, *kopf.Task) error { return kopf.Temporary(errBroken, long) }), kopf.ID("watch"))

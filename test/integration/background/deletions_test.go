@@ -63,7 +63,7 @@ func TestDeletionHandlersRunOnceWhileADaemonStops(t *testing.T) {
 }
 
 // The daemon is quicker than the handler: then the object waits for that.
-func TestADeletionHandlerHoldsTheObjectLongerThanADaemon(t *testing.T) {
+func TestDeletionHandlerHoldsTheObjectAfterTheDaemon(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
@@ -87,7 +87,7 @@ func TestADeletionHandlerHoldsTheObjectLongerThanADaemon(t *testing.T) {
 
 // The operator exits while a daemon does not stop: either it lets the object go when
 // it gives up the daemon, or the next one does. Nothing is done twice.
-func TestADeletionThatIsInterruptedByARestart(t *testing.T) {
+func TestDeletionSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()

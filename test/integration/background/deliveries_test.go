@@ -93,7 +93,7 @@ func unseen(a kopf.Arguments) bool { return a.Labels()["seen"] == "" }
 
 // What a daemon says at its stop is written before its object goes, and before its
 // operator goes.
-func TestTheLastResultOfADaemonIsWritten(t *testing.T) {
+func TestLastResultOfStoppedDaemonIsWritten(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(b *bench, obj *unstructured.Unstructured, stop func()){
 		"when its object is deleted": func(b *bench, obj *unstructured.Unstructured, _ func()) { b.remove(obj) },
@@ -155,7 +155,7 @@ var transformers = map[string]func(b *bench, transform patch.Transform){
 	},
 }
 
-func TestATransformationIsRepeatedAfterAConflict(t *testing.T) {
+func TestTransformationIsRepeatedAfterAConflict(t *testing.T) {
 	t.Parallel()
 	for name, declare := range transformers {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestATransformationIsRepeatedAfterAConflict(t *testing.T) {
 
 // What the API server does not accept is the failure of its author, and of
 // nobody else.
-func TestWhatIsRefusedIsSaid(t *testing.T) {
+func TestRejectedWritesAreReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Timer(examples, b.ticking("bad", func(_ context.Context, tick *kopf.Tick) error {

@@ -63,7 +63,7 @@ func (b *bench) accompany() *operators.Operator {
 }
 
 // This one is not parallel: the others have goroutines too.
-func TestAThousandDaemonsStopWithTheirOperator(t *testing.T) {
+func TestManyDaemonsStopWithTheirOperator(t *testing.T) {
 	const objects = 200 // of five daemons each
 	b := newBench(t)
 	before := operators.Goroutines()

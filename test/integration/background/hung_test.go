@@ -49,7 +49,7 @@ func (b *bench) ignoringItsStop(g *gate) kopf.DaemonFunc {
 	}
 }
 
-func TestADaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
+func TestDaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
@@ -73,7 +73,7 @@ func TestADaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
 
 // On a mismatch the object stays, and no second daemon is started beside the lost
 // one.
-func TestNoDaemonIsStartedBesideOneThatWasAbandoned(t *testing.T) {
+func TestAbandonedDaemonIsNotStartedTwice(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
@@ -94,7 +94,7 @@ func TestNoDaemonIsStartedBesideOneThatWasAbandoned(t *testing.T) {
 	b.Eventually(cluster.Current(obj)).Should(testenv.HaveFinalizer(finalizer))
 }
 
-func TestADaemonThatPanicsIsStartedAgain(t *testing.T) {
+func TestPanickedDaemonIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	bad, good := b.troubled(func(_ context.Context, task *kopf.Task) error {
@@ -117,7 +117,7 @@ func TestADaemonThatPanicsIsStartedAgain(t *testing.T) {
 }
 
 // Without a timeout nobody gives up: a warning says what is waited for.
-func TestADaemonThatBlocksForEverHoldsItsObject(t *testing.T) {
+func TestEndlessDaemonHoldsItsObject(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
@@ -142,7 +142,7 @@ func TestADaemonThatBlocksForEverHoldsItsObject(t *testing.T) {
 }
 
 // The default of the setting is for daemons without a polling of their own.
-func TestTheSettingSaysHowOftenAHungDaemonIsReported(t *testing.T) {
+func TestHungDaemonIsReportedAtTheConfiguredInterval(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
@@ -157,7 +157,7 @@ func TestTheSettingSaysHowOftenAHungDaemonIsReported(t *testing.T) {
 }
 
 // Nobody can stop code that does not want to stop; but the operator ends.
-func TestADaemonThatBlocksForEverDoesNotHoldUpTheExit(t *testing.T) {
+func TestEndlessDaemonDoesNotBlockShutdown(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()

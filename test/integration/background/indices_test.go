@@ -28,7 +28,7 @@ func (b *bench) crowd(kind string, count int) {
 	running.Wait()
 }
 
-func TestIndicesAreCompleteBeforeAnythingElseIsCalled(t *testing.T) {
+func TestIndicesAreCompleteBeforeHandlersAreCalled(t *testing.T) {
 	t.Parallel()
 	const objects = 300
 	for _, workers := range []int{1, 100} {
@@ -82,7 +82,7 @@ func content(tiers *kopf.Index[string, string]) func() map[string][]string {
 	}
 }
 
-func TestAnIndexFollowsItsObjects(t *testing.T) {
+func TestIndexFollowsItsObjects(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	tiers := b.tiers()
@@ -111,7 +111,7 @@ func TestAnIndexFollowsItsObjects(t *testing.T) {
 }
 
 // Who is called for a change finds it in the index.
-func TestAnObjectIsIndexedBeforeItsOwnHandlersAreCalled(t *testing.T) {
+func TestObjectIsIndexedBeforeItsHandlersAreCalled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	tiers := b.tiers()
@@ -138,7 +138,7 @@ func TestAnObjectIsIndexedBeforeItsOwnHandlersAreCalled(t *testing.T) {
 	b.Eventually(tiers.Len).Should(gomega.BeZero())
 }
 
-func TestAnIndexIsForOneOperatorAtATime(t *testing.T) {
+func TestIndexIsUsedByOneOperatorAtATime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	tiers := b.tiers()

@@ -48,7 +48,7 @@ func (b *bench) declareWitnesses(made, collected *atomic.Int64) {
 }
 
 // These are not parallel: the others have goroutines too.
-func TestNothingIsLeftOfObjectsThatAreGone(t *testing.T) {
+func TestDeletedObjectsLeaveNothingBehind(t *testing.T) {
 	const objects, rounds = 100, 3
 	b := newBench(t)
 	var made, collected atomic.Int64

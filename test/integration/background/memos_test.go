@@ -86,7 +86,7 @@ func (b *bench) declareAuthors(l *library) {
 	}, kopf.ID("daemon"))
 }
 
-func TestAllHandlersOfAnObjectShareItsMemo(t *testing.T) {
+func TestHandlersOfAnObjectShareItsMemo(t *testing.T) {
 	t.Parallel()
 	b, l := newBench(t), &library{}
 	b.declareAuthors(l)
@@ -112,7 +112,7 @@ func TestAllHandlersOfAnObjectShareItsMemo(t *testing.T) {
 // Nothing is asked of the API server in between: one object goes and the next comes
 // as fast as a client can do it. What a timer asks for when its object is gone does
 // not matter to anybody.
-func TestAMemoDoesNotPassToTheNextObjectOfItsName(t *testing.T) {
+func TestRecreatedObjectHasANewMemo(t *testing.T) {
 	t.Parallel()
 	b, l, events := newBench(t), &library{}, &library{}
 	b.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {

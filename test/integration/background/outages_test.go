@@ -93,7 +93,7 @@ var outages = map[string]struct {
 
 // However long the API fails for an object, its timers wait for their last result
 // to be written, are not called meanwhile, and go on then.
-func TestATimerGoesOnAfterTheAPIHasFailed(t *testing.T) {
+func TestTimerContinuesAfterAPIFailures(t *testing.T) {
 	t.Parallel()
 	for name, test := range outages {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func (b *bench) expectWaiting(o *outage) {
 
 // Every pause ends with one attempt, and what is written in the end is what there
 // was to be written: nothing has piled up.
-func TestWritesDoNotPileUpWhileTheAPIFails(t *testing.T) {
+func TestWritesDoNotAccumulateWhileTheAPIFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	o := strike(b.config, func(r *http.Request) bool { return r.Method == http.MethodPatch && toBad(r) })

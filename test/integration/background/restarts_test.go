@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestADaemonRunsAgainAfterARestart(t *testing.T) {
+func TestDaemonRunsAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"))
@@ -34,7 +34,7 @@ func TestADaemonRunsAgainAfterARestart(t *testing.T) {
 
 // A daemon that has ended by itself is asked again by the next operator, which
 // needs the finalizer for it.
-func TestADaemonThatHasEndedRunsAgainAfterARestart(t *testing.T) {
+func TestFinishedDaemonRunsAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, b.counted("watch", func(context.Context, *kopf.Task) error { return nil }), kopf.ID("watch"))
@@ -51,7 +51,7 @@ func TestADaemonThatHasEndedRunsAgainAfterARestart(t *testing.T) {
 	b.expectWrites(2)
 }
 
-func TestAnObjectThatIsDeletedWhileThereIsNoOperator(t *testing.T) {
+func TestObjectDeletedWithoutOperatorIsReleased(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"))
@@ -69,7 +69,7 @@ func TestAnObjectThatIsDeletedWhileThereIsNoOperator(t *testing.T) {
 }
 
 // What does not match any more when the operator comes back is let go.
-func TestAnObjectThatDoesNotMatchAfterARestart(t *testing.T) {
+func TestObjectThatNoLongerMatchesIsReleasedAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, b.counted("watch", b.untilStopped), kopf.ID("watch"), kopf.Labels(kopf.Filters{"watched": kopf.Equal("yes")}))

@@ -11,7 +11,7 @@ import (
 
 // Operators with registries of their own in one process share nothing: neither
 // supervisors nor indices nor the values of a memo that both of them know.
-func TestOperatorsWithTheirOwnRegistries(t *testing.T) {
+func TestOperatorsWithSeparateRegistriesShareNothing(t *testing.T) {
 	t.Parallel()
 	one, two := newBench(t), newBench(t)
 	ones, twos := &library{}, &library{}
@@ -38,7 +38,7 @@ func TestOperatorsWithTheirOwnRegistries(t *testing.T) {
 
 // Two operators of the same objects, each with a finalizer of its own: an object
 // goes when both have let it go.
-func TestOperatorsOfTheSameObjects(t *testing.T) {
+func TestOperatorsOfTheSameObjectsUseSeparateFinalizers(t *testing.T) {
 	t.Parallel()
 	const other = "example.com/other"
 	one, two := newBench(t), newBench(t)

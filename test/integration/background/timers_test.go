@@ -19,7 +19,7 @@ func (b *bench) counting(id string) kopf.TimerFunc {
 	})
 }
 
-func TestTimersHoldNothing(t *testing.T) {
+func TestTimersDoNotHoldTheirObject(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
@@ -43,7 +43,7 @@ func TestTimersHoldNothing(t *testing.T) {
 	b.expectWrites(0)
 }
 
-func TestATimerIsCalledAsLongAsItsObjectMatches(t *testing.T) {
+func TestTimerIsCalledWhileItsObjectMatches(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Timer(examples, b.counting("fn"), kopf.ID("fn"), kopf.Interval(brief), kopf.Labels(kopf.Filters{"timed": kopf.Equal("yes")}))
@@ -93,7 +93,7 @@ var changes = map[string]struct {
 
 // Only what is essential makes an object restless, and the results of its own
 // timers are not.
-func TestWhatPutsOffATimerThatWaitsForRest(t *testing.T) {
+func TestEssentialChangesPostponeIdleTimers(t *testing.T) {
 	t.Parallel()
 	for name, test := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func (b *bench) observing(_ context.Context, task *kopf.Task) error {
 	return nil
 }
 
-func TestTheArgumentsAreLive(t *testing.T) {
+func TestArgumentsOfDaemonsAreLive(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.Daemon(examples, b.observing, kopf.ID("watch"))

@@ -114,7 +114,7 @@ func TestThreeHandlers(t *testing.T) {
 	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(4), "%s", requests)
 }
 
-func TestEachRetryIsOneWrite(t *testing.T) {
+func TestEachRetryCostsOneWrite(t *testing.T) {
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()
 	registry.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {

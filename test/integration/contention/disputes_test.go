@@ -25,7 +25,7 @@ var oneEach = gomega.BeElementOf(1, 2)
 
 // Two operators that undo each other's changes are noticed by both, slowed down, and
 // named in one event each. Nothing else happens then.
-func TestTwoOperatorsThatFightAreSlowedDown(t *testing.T) {
+func TestContendingOperatorsAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	one, two := b.operator("one.example.com", "a", time.Hour), b.operator("two.example.com", "b", time.Hour)
@@ -61,7 +61,7 @@ func total(parties []party) int {
 }
 
 // The dispute goes on, slowly; when one of them stops, the other one gets its way.
-func TestADisputeEndsWithOneOfItsParties(t *testing.T) {
+func TestContentionEndsWithOneOfTheOperators(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	one, two := b.operator("one.example.com", "a", brief), b.operator("two.example.com", "b", brief)
@@ -79,7 +79,7 @@ func TestADisputeEndsWithOneOfItsParties(t *testing.T) {
 }
 
 // Whoever it is that undoes the writes, is named.
-func TestAToolThatFightsIsNamed(t *testing.T) {
+func TestContendingToolIsNamed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	one := b.operator("one.example.com", "a", time.Hour)
@@ -97,7 +97,7 @@ func TestAToolThatFightsIsNamed(t *testing.T) {
 
 // Two operators that keep their records in the same annotations, and do not agree
 // about what there is to be handled, handle each other's records for ever.
-func TestOperatorsWithTheSameRecordsAreNoticed(t *testing.T) {
+func TestOperatorsWithTheSameRecordsAreDetected(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	nothing := func(context.Context, *kopf.Change) error { return nil }
@@ -119,7 +119,7 @@ func TestOperatorsWithTheSameRecordsAreNoticed(t *testing.T) {
 
 // What is no dispute, however quick: a person who edits, others who write elsewhere,
 // and the operator's own writes.
-func TestWhatIsNoDispute(t *testing.T) {
+func TestOtherWritesAreNotContention(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	registry := kopf.NewRegistry()

@@ -81,9 +81,9 @@ func TestScan(t *testing.T) {
 	g.Expect(find(t, snapshot, "bindings.v1").Can("watch")).To(gomega.BeFalse())
 }
 
-// TestScanOfOlderServers makes sure that the form of discovery from before
+// TestScanSupportsOlderServers makes sure that the form of discovery from before
 // Kubernetes 1.27 gives the same.
-func TestScanOfOlderServers(t *testing.T) {
+func TestScanSupportsOlderServers(t *testing.T) {
 	g := gomega.NewWithT(t)
 	want := settled(t)
 	legacy, err := clientdiscovery.NewDiscoveryClientForConfig(cluster.Config())
@@ -132,9 +132,9 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestAnAPIServiceThatIsDown registers an API whose server is not there, as
+// TestScanSurvivesAnUnavailableAPIService registers an API whose server is not there, as
 // happens to metrics servers.
-func TestAnAPIServiceThatIsDown(t *testing.T) {
+func TestScanSurvivesAnUnavailableAPIService(t *testing.T) {
 	g := gomega.NewWithT(t)
 	down := schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
 	breakAPI(t, down)
@@ -153,7 +153,7 @@ func TestAnAPIServiceThatIsDown(t *testing.T) {
 
 // What an operator needs is served while another API is down, and the rest as soon
 // as that is over.
-func TestAnOperatorWhileAnAPIServiceIsDown(t *testing.T) {
+func TestOperatorWorksWhileAnAPIServiceIsDown(t *testing.T) {
 	g, registry, called := gomega.NewWithT(t), kopf.NewRegistry(), make(chan string, 10)
 	settled(t)
 	note := func(_ context.Context, c *kopf.Change) error { called <- c.Resource().String(); return nil }

@@ -10,7 +10,7 @@ import (
 )
 
 // Annotations are written by anybody: they must neither stop nor crash us.
-func TestRecordsThatCannotBeReadCountAsAbsent(t *testing.T) {
+func TestUnreadableRecordsCountAsAbsent(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{
 		"nothing at all":              ``,
@@ -54,7 +54,7 @@ func (b *bench) expectUnreadable(obj *unstructuredObject, key string) {
 	b.Expect(events).To(gomega.HaveEach(gomega.Not(gomega.ContainSubstring("sesame"))))
 }
 
-func TestOddRecordsAreTakenAsTheyAre(t *testing.T) {
+func TestUnusualRecordsAreAccepted(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		text  string
@@ -89,7 +89,7 @@ func TestOddRecordsAreTakenAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestABaseThatCannotBeReadCountsAsAbsent(t *testing.T) {
+func TestUnreadableBaseCountsAsAbsent(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{
 		"nothing at all":       ``,
@@ -118,7 +118,7 @@ func TestABaseThatCannotBeReadCountsAsAbsent(t *testing.T) {
 }
 
 // The essence with which an open cycle has begun is only an improvement.
-func TestAnOpenCycleWithoutItsBeginning(t *testing.T) {
+func TestOpenCycleContinuesWithoutItsEssence(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnUpdate(examples, b.seeing("update", succeed), kopf.ID("update"))

@@ -29,7 +29,7 @@ func (b *bench) core(kind string, fields map[string]any) *unstructured.Unstructu
 }
 
 // A ConfigMap has no status: a result is lost there, and that is said.
-func TestAConfigMapIsHandledWithoutItsResults(t *testing.T) {
+func TestConfigMapIsHandledWithoutItsResults(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	maps := kopf.Resource("v1", "configmaps")
@@ -54,7 +54,7 @@ func TestAConfigMapIsHandledWithoutItsResults(t *testing.T) {
 	b.Eventually(b.logged("dropped fields", `"status.fn"`)).Should(gomega.HaveLen(1))
 }
 
-func TestAPodIsHandledWithoutItsResults(t *testing.T) {
+func TestPodIsHandledWithoutItsResults(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	pods := kopf.Resource("v1", "pods")
@@ -77,7 +77,7 @@ func TestAPodIsHandledWithoutItsResults(t *testing.T) {
 }
 
 // What an object must not say in its annotations is kept as hashes.
-func TestObjectsOfWhichOnlyHashesAreKept(t *testing.T) {
+func TestSecretsAndLargeObjectsAreStoredAsHashes(t *testing.T) {
 	t.Parallel()
 	secret := base64.StdEncoding.EncodeToString([]byte("canary-in-the-mine"))
 	tests := map[string]struct {

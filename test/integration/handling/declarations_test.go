@@ -156,7 +156,7 @@ var mistakes = map[string]struct {
 	},
 }
 
-func TestMistakesInDeclarationsAreFoundBeforeAnythingIsStarted(t *testing.T) {
+func TestMistakesInDeclarationsAreReportedBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	for name, test := range mistakes {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestMistakesInDeclarationsAreFoundBeforeAnythingIsStarted(t *testing.T) {
 	}
 }
 
-func TestAllMistakesAreToldAtOnce(t *testing.T) {
+func TestAllMistakesAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	g, registry := gomega.NewWithT(t), kopf.NewRegistry()
 	for _, mistake := range mistakes {
@@ -186,7 +186,7 @@ func TestAllMistakesAreToldAtOnce(t *testing.T) {
 	g.Expect(strings.Count(err.Error(), "declarations_test.go:")).To(gomega.BeNumerically(">=", len(mistakes)))
 }
 
-func TestMistakesInSettingsAreFoundBeforeAnythingIsStarted(t *testing.T) {
+func TestMistakesInSettingsAreReportedBeforeTheStart(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		change    func(s *kopf.Settings)
@@ -221,7 +221,7 @@ func TestMistakesInSettingsAreFoundBeforeAnythingIsStarted(t *testing.T) {
 }
 
 // Two selectors can turn out to be one resource, which only the cluster knows.
-func TestAConflictThatOnlyTheClusterShows(t *testing.T) {
+func TestConflictsOfResolvedSelectorsAreReported(t *testing.T) {
 	t.Parallel()
 	g, registry := gomega.NewWithT(t), kopf.NewRegistry()
 	registry.OnCreate(examples, named, kopf.ID("same"))
@@ -233,7 +233,7 @@ func TestAConflictThatOnlyTheClusterShows(t *testing.T) {
 		gomega.ContainSubstring("declarations_test.go:"))))
 }
 
-func TestOneDeclarationUnderSeveralDecoratorsIsNoMistake(t *testing.T) {
+func TestOneFunctionCanBeDeclaredForSeveralCauses(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, named)

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestADeletionSupersedesACreationThatFails(t *testing.T) {
+func TestDeletionSupersedesAFailingCreation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", fail(kopf.Temporary(errNotYet, long))), kopf.ID("create"))
@@ -26,7 +26,7 @@ func TestADeletionSupersedesACreationThatFails(t *testing.T) {
 	b.Eventually(b.logged("The creation is superseded by the deletion.")).Should(gomega.HaveLen(1))
 }
 
-func TestADeletionDuringARunningCreationWaitsForIt(t *testing.T) {
+func TestDeletionWaitsForARunningCreation(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	b.OnCreate(examples, b.noted("create", func(context.Context, *kopf.Change) error { g.pass(); return nil }), kopf.ID("create"))
@@ -41,7 +41,7 @@ func TestADeletionDuringARunningCreationWaitsForIt(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "other 0", "delete 0"}))
 }
 
-func TestADeletionIsRetriedUntilItSucceeds(t *testing.T) {
+func TestDeletionIsRetriedUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnDelete(examples, b.noted("retried", failing(3, 100*time.Millisecond)), kopf.ID("retried"))
@@ -59,7 +59,7 @@ func TestADeletionIsRetriedUntilItSucceeds(t *testing.T) {
 }
 
 // A change of an object that is going is nobody's business any more.
-func TestAnUpdateDuringADeletionIsIgnored(t *testing.T) {
+func TestUpdateDuringADeletionIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnUpdate(examples, b.noted("update", succeed), kopf.ID("update"))
@@ -78,7 +78,7 @@ func TestAnUpdateDuringADeletionIsIgnored(t *testing.T) {
 	b.Expect(b.calls.Of("update")).To(gomega.BeEmpty())
 }
 
-func TestAnOptionalDeletionHandlerDoesNotHoldTheObject(t *testing.T) {
+func TestOptionalDeletionHandlerDoesNotHoldTheObject(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
@@ -91,7 +91,7 @@ func TestAnOptionalDeletionHandlerDoesNotHoldTheObject(t *testing.T) {
 	b.expectRest()
 }
 
-func TestTheFinalizerFollowsTheFilters(t *testing.T) {
+func TestFinalizerFollowsTheFilters(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
@@ -109,7 +109,7 @@ func TestTheFinalizerFollowsTheFilters(t *testing.T) {
 	b.Expect(b.calls.Of("delete")).To(gomega.BeEmpty())
 }
 
-func TestTheFinalizerOfSomebodyElse(t *testing.T) {
+func TestFinalizersOfOthersAreKept(t *testing.T) {
 	t.Parallel()
 	const theirs = "example.com/theirs"
 	b := newBench(t)
@@ -139,7 +139,7 @@ func TestTheFinalizerOfSomebodyElse(t *testing.T) {
 }
 
 // The write of the last finalizer is the last one: nothing else would be kept.
-func TestNothingIsWrittenToAnObjectThatGoesAtOnce(t *testing.T) {
+func TestNothingElseIsWrittenWithTheLastFinalizer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnDelete(examples, func(_ context.Context, c *kopf.Change) error {
@@ -157,7 +157,7 @@ func TestNothingIsWrittenToAnObjectThatGoesAtOnce(t *testing.T) {
 	b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(1), b.requests.String)
 }
 
-func TestAnObjectOfTheSameNameIsAnotherObject(t *testing.T) {
+func TestRecreatedObjectIsHandledAsNew(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
@@ -174,7 +174,7 @@ func TestAnObjectOfTheSameNameIsAnotherObject(t *testing.T) {
 }
 
 // An earlier version of the operator had deletion handlers.
-func TestAFinalizerThatNobodyNeedsAnyMoreIsRemoved(t *testing.T) {
+func TestUnneededFinalizerIsRemoved(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	var objects []*unstructuredObject

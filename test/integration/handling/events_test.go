@@ -22,7 +22,7 @@ func (b *bench) watching(then kopf.EventFunc) kopf.EventFunc {
 
 func ignore(context.Context, *kopf.WatchEvent) error { return nil }
 
-func TestEveryEventComesInOrder(t *testing.T) {
+func TestEventsAreHandledInOrder(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
@@ -45,7 +45,7 @@ func TestEveryEventComesInOrder(t *testing.T) {
 	b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero())
 }
 
-func TestAnObjectThatIsReplacedWhileItsEventsAreHandled(t *testing.T) {
+func TestEventsOfReplacedObjectAreHandled(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	b.OnEvent(examples, b.watching(func(_ context.Context, e *kopf.WatchEvent) error {
@@ -80,7 +80,7 @@ func TestEventHandlersHaveFilters(t *testing.T) {
 	b.Eventually(b.calls.All).Should(gomega.Equal([]string{"one MODIFIED", "one MODIFIED", "one DELETED"}))
 }
 
-func TestPatchesAndResultsOfEventHandlers(t *testing.T) {
+func TestPatchesAndResultsOfEventHandlersAreWritten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnEvent(examples, b.watching(func(_ context.Context, e *kopf.WatchEvent) error {
@@ -148,7 +148,7 @@ func TestEventsDoNotWaitForRetries(t *testing.T) {
 
 // While nobody works, only the last state counts; at an overflow the oldest
 // intermediate ones go, but never a beginning or an end.
-func TestMoreEventsThanCanWait(t *testing.T) {
+func TestBacklogDropsOnlyIntermediateEvents(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	b.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestAFailedDeletionReleasesTheObject(t *testing.T) {
+func TestFailedDeletionReleasesTheObject(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnDelete(examples, b.noted("delete", fail(kopf.Permanent(errBroken))), kopf.ID("delete"))
@@ -42,7 +42,7 @@ func conditionOf(obj *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-func TestAFailedDeletionHoldsTheObjectIfSoDeclared(t *testing.T) {
+func TestFailedDeletionHoldsTheObjectIfDeclared(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		selector  kopf.Selector

@@ -48,7 +48,7 @@ func (c *crowd) leave(name string) {
 	}
 }
 
-func TestManyObjectsAreHandledInParallelAndEachOnItsOwn(t *testing.T) {
+func TestManyObjectsAreHandledInParallel(t *testing.T) {
 	t.Parallel()
 	const objects, workers = 500, 40
 	b, c := newBench(t), newCrowd(workers)

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-func TestAPanicIsARegularErrorWithAStack(t *testing.T) {
+func TestPanicIsARegularErrorWithAStack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {
@@ -42,7 +42,7 @@ func TestAPanicIsARegularErrorWithAStack(t *testing.T) {
 		"Warning HandlerRetrying: Handler create failed and will be retried: panic: runtime error: index out of range")))
 }
 
-func TestAPanicInAFilterHoldsUpItsObjectOnly(t *testing.T) {
+func TestPanicInAFilterDelaysOnlyItsObject(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"), kopf.When(func(a kopf.Arguments) bool {
@@ -59,7 +59,7 @@ func TestAPanicInAFilterHoldsUpItsObjectOnly(t *testing.T) {
 }
 
 // What has succeeded before the panic is not called again because of it.
-func TestAPanicInAFilterOfASubhandlerIsTheHandlersError(t *testing.T) {
+func TestPanicInAFilterOfASubhandlerFailsTheHandler(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("before", succeed), kopf.ID("before"))
@@ -77,7 +77,7 @@ func TestAPanicInAFilterOfASubhandlerIsTheHandlersError(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"before 0", "parent 0", "parent 1", "child 0"}))
 }
 
-func TestAPanicInAFilterOfEventsDoesNotLoseThemForOthers(t *testing.T) {
+func TestPanicInAFilterOfEventsDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnEvent(examples, b.watching(ignore), kopf.ID("panics"), kopf.When(func(kopf.Arguments) bool { panic("oops") }))

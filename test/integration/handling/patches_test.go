@@ -27,7 +27,7 @@ func addItem(item string) func(*unstructured.Unstructured) error {
 	}
 }
 
-func TestPatchesOfHandlers(t *testing.T) {
+func TestPatchesOfHandlersAreWritten(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		patch func(p *kopf.Patch)
@@ -70,7 +70,7 @@ func TestPatchesOfHandlers(t *testing.T) {
 	}
 }
 
-func TestATransformationSeesWhatOthersHaveWrittenMeanwhile(t *testing.T) {
+func TestTransformationSeesChangesByOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", func(ctx context.Context, c *kopf.Change) error {
@@ -85,7 +85,7 @@ func TestATransformationSeesWhatOthersHaveWrittenMeanwhile(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 1)))
 }
 
-func TestAPatchThatCannotBeMadeFailsItsHandler(t *testing.T) {
+func TestInvalidPatchFailsItsHandler(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		patch   func(p *kopf.Patch)
@@ -123,7 +123,7 @@ func TestAPatchThatCannotBeMadeFailsItsHandler(t *testing.T) {
 }
 
 // The recipe of the chapter on tips: to never call a handler again.
-func TestThePatchOfAFailedHandlerCounts(t *testing.T) {
+func TestPatchOfAFailedHandlerIsWritten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnUpdate(examples, b.noted("update", func(_ context.Context, c *kopf.Change) error {
@@ -140,7 +140,7 @@ func TestThePatchOfAFailedHandlerCounts(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal(attempts("update", 1)))
 }
 
-func TestHandlersCanHaveFinalizersOfTheirOwn(t *testing.T) {
+func TestHandlersCanUseTheirOwnFinalizers(t *testing.T) {
 	t.Parallel()
 	const own = "example.com/own"
 	b := newBench(t)

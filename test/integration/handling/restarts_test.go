@@ -41,7 +41,7 @@ func (b *bench) continued(id string, started, delayed time.Time) kopf.ChangeFunc
 	})
 }
 
-func TestACreationThatKopfHasBegunIsContinued(t *testing.T) {
+func TestCreationBegunByKopfIsContinued(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	started := time.Now().UTC().Add(-time.Hour).Truncate(time.Microsecond)
@@ -72,7 +72,7 @@ func TestACreationThatKopfHasBegunIsContinued(t *testing.T) {
 	b.Expect(b.calls.Of("started")).To(gomega.BeEmpty())
 }
 
-func TestAnUpdateThatKopfHasBegunIsContinued(t *testing.T) {
+func TestUpdateBegunByKopfIsContinued(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	started := time.Now().UTC().Add(-time.Hour).Truncate(time.Microsecond)
@@ -91,7 +91,7 @@ func TestAnUpdateThatKopfHasBegunIsContinued(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"sees 1->2", "waiting 2"}))
 }
 
-func TestADeletionThatKopfHasBegunIsContinued(t *testing.T) {
+func TestDeletionBegunByKopfIsContinued(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	started := time.Now().UTC().Add(-time.Hour).Truncate(time.Microsecond)
@@ -128,7 +128,7 @@ func TestProgressInTheStatusIsContinuedAndRemoved(t *testing.T) {
 	b.Expect(fmt.Sprint(status["kopf"])).NotTo(gomega.ContainSubstring("waiting"))
 }
 
-func TestARestartInTheMiddleOfACycle(t *testing.T) {
+func TestRestartContinuesAnOpenCycle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("quick", succeed), kopf.ID("quick"))
@@ -153,7 +153,7 @@ func TestARestartInTheMiddleOfACycle(t *testing.T) {
 	b.Expect(b.calls.Of("parent/retried")).To(gomega.Equal(attempts("parent/retried", 4)))
 }
 
-func TestARestartRemembersWithWhatTheCycleHasBegun(t *testing.T) {
+func TestRestartRemembersTheStartOfTheCycle(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		prepare func(b *bench) *unstructured.Unstructured
@@ -197,7 +197,7 @@ func TestARestartRemembersWithWhatTheCycleHasBegun(t *testing.T) {
 	}
 }
 
-func TestRecordsThatAreLeftOfACycleThatHasEndedAreRemoved(t *testing.T) {
+func TestRecordsOfEndedCyclesAreRemoved(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	obj := testenv.NewObject("KopfExample", b.namespace, "one", map[string]any{"field": "1"})

@@ -61,7 +61,7 @@ func (b *bench) resource(kind string) string {
 	return map[string]string{"KopfExample": "kopfexamples", "KopfNoStatus": "kopfnostatuses", "KopfCluster": "kopfclusters"}[kind]
 }
 
-func TestALaterResultIsMergedIntoTheEarlierOne(t *testing.T) {
+func TestLaterResultIsMergedIntoTheEarlierOne(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, on := range []func(kopf.ChangeFunc){
@@ -82,7 +82,7 @@ func TestALaterResultIsMergedIntoTheEarlierOne(t *testing.T) {
 }
 
 // What the schema does not know, the API server drops without a word.
-func TestAResultThatTheSchemaDoesNotKnowIsSaidOnce(t *testing.T) {
+func TestPrunedResultIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(pruneds, b.noted("create", returning("lost")), kopf.ID("create"))
@@ -109,7 +109,7 @@ func TestAResultThatTheSchemaDoesNotKnowIsSaidOnce(t *testing.T) {
 	}).Should(gomega.ConsistOf(gomega.HaveSuffix("status.create"), gomega.HaveSuffix("status.update")))
 }
 
-func TestWhatTheSchemaRefusesFailsItsHandlerAndNoOther(t *testing.T) {
+func TestRejectedEditFailsOnlyItsHandler(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		handler kopf.ChangeFunc

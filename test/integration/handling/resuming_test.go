@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestResumingHandlersAreCalledOnceAnObjectAndOperator(t *testing.T) {
+func TestResumeHandlersAreCalledOncePerObjectAndOperator(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, succeed)
@@ -38,7 +38,7 @@ func TestResumingHandlersAreCalledOnceAnObjectAndOperator(t *testing.T) {
 	b.expectHandled(obj)
 }
 
-func TestResumingHandlersAreMixedIntoAnUpdate(t *testing.T) {
+func TestResumeHandlersAreCalledDuringAnUpdate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	obj := testenv.NewObject("KopfExample", b.namespace, "one", map[string]any{"field": "2"})
@@ -57,7 +57,7 @@ func TestResumingHandlersAreMixedIntoAnUpdate(t *testing.T) {
 }
 
 // Nobody has handled the object before: there is nothing to resume.
-func TestResumingHandlersAreNotCalledForACreation(t *testing.T) {
+func TestResumeHandlersAreNotCalledForACreation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	obj := b.create("one", nil)
@@ -69,7 +69,7 @@ func TestResumingHandlersAreNotCalledForACreation(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0"}))
 }
 
-func TestOneFunctionForCreationsAndResuming(t *testing.T) {
+func TestFunctionForCreationAndResumeIsCalledOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	fn := b.noted("fn", succeed)
@@ -93,7 +93,7 @@ func TestOneFunctionForCreationsAndResuming(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.HaveLen(4))
 }
 
-func TestResumingHandlersAndDeletions(t *testing.T) {
+func TestResumeHandlersAndDeletions(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	obj := testenv.NewObject("KopfExample", b.namespace, "one", nil)
@@ -108,7 +108,7 @@ func TestResumingHandlersAndDeletions(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"deleted 0", "delete 0", "deleted 1"}))
 }
 
-func TestAResumingThatIsInterruptedByAChange(t *testing.T) {
+func TestResumeInterruptedByAChangeIsFinished(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	obj := testenv.NewObject("KopfExample", b.namespace, "one", map[string]any{"field": "1"})
@@ -129,7 +129,7 @@ func TestAResumingThatIsInterruptedByAChange(t *testing.T) {
 
 // A handler that finishes while its operator stops ends the cycle, as at any other
 // time; the next operator resumes.
-func TestACycleThatEndsWithItsOperator(t *testing.T) {
+func TestCycleCanEndDuringShutdown(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	b.OnCreate(examples, b.noted("create", func(context.Context, *kopf.Change) error { g.pass(); return nil }), kopf.ID("create"))
@@ -147,7 +147,7 @@ func TestACycleThatEndsWithItsOperator(t *testing.T) {
 // What an earlier process has recorded is not done again. But what it had in its memory
 // is gone: resuming handlers are called when the cycle has ended, unless this process
 // has called them in it.
-func TestACycleOfAnEarlierOperatorIsResumed(t *testing.T) {
+func TestCycleOfAnEarlierOperatorIsResumed(t *testing.T) {
 	t.Parallel()
 	const begun = `{"started":"2020-12-31T23:59:59.000000+00:00","purpose":"create","retries":1,"success":%s,"failure":false}`
 	tests := map[string]struct {

@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestTheDelayIsKeptAndTheTimesAreTold(t *testing.T) {
+func TestDelayIsKeptAndTimesArePassed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	type visit struct {
@@ -143,7 +143,7 @@ func TestTheDelayIsKeptAndTheTimesAreTold(t *testing.T) {
 	b.Expect(second.runtime).To(gomega.BeNumerically("~", second.at.Sub(first.started), time.Second))
 }
 
-func TestTheTimeoutCancelsARunningHandler(t *testing.T) {
+func TestTimeoutCancelsARunningHandler(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	causes := make(chan error, 1)
@@ -161,7 +161,7 @@ func TestTheTimeoutCancelsARunningHandler(t *testing.T) {
 	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.ContainSubstring("handler create has timed out after 300ms")))
 }
 
-func TestAHandlerThatWaitsDoesNotHoldUpTheOthers(t *testing.T) {
+func TestWaitingHandlerDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("waits", fail(kopf.Temporary(errNotYet, long))), kopf.ID("waits"))
@@ -179,7 +179,7 @@ func TestAHandlerThatWaitsDoesNotHoldUpTheOthers(t *testing.T) {
 	b.expectRest()
 }
 
-func TestAFailingHandlerGetsTheCorrectedObject(t *testing.T) {
+func TestFailingHandlerGetsTheCorrectedObject(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {
@@ -198,7 +198,7 @@ func TestAFailingHandlerGetsTheCorrectedObject(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.ContainElement("size 1G"))
 }
 
-func TestTheNextChangeCallsWhatHasFailedAgain(t *testing.T) {
+func TestNextChangeCallsFailedHandlersAgain(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnUpdate(examples, b.noted("update", fail(kopf.Permanent(errBroken))), kopf.ID("update"))

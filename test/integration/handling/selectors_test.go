@@ -55,7 +55,7 @@ func TestSelectors(t *testing.T) {
 }
 
 // What cannot be served is said, and does not stop the rest.
-func TestSelectorsThatSelectNothing(t *testing.T) {
+func TestSelectorsWithoutResourceAreReported(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		selector kopf.Selector
@@ -81,7 +81,7 @@ func TestSelectorsThatSelectNothing(t *testing.T) {
 }
 
 // The specific name in the core group wins, as in kubectl.
-func TestTwoSelectorsOfOneResourceServeItOnce(t *testing.T) {
+func TestTwoSelectorsOfOneResourceWatchItOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("by_name", succeed), kopf.ID("by_name"))

@@ -13,7 +13,7 @@ import (
 )
 
 // This one is not parallel: the others have goroutines too.
-func TestNothingIsLeftOfAnOperatorThatIsStopped(t *testing.T) {
+func TestStoppedOperatorLeavesNothingBehind(t *testing.T) {
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", fail(kopf.Temporary(errNotYet, long))), kopf.ID("create"))
 	b.OnEvent(examples, ignore, kopf.ID("event"))
@@ -54,7 +54,7 @@ func (b *bench) run(settings kopf.Settings) (stop func() error) {
 	}
 }
 
-func TestRunReturnsNothingWhenItIsStopped(t *testing.T) {
+func TestRunReturnsNilWhenStopped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
@@ -65,7 +65,7 @@ func TestRunReturnsNothingWhenItIsStopped(t *testing.T) {
 	b.Expect(kopf.Run(stopped, kopf.Options{Registry: b.Registry, Config: b.config})).To(gomega.Succeed(), "before it is ready")
 }
 
-func TestRunReturnsWhyItCannotStart(t *testing.T) {
+func TestRunReturnsStartupErrors(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
@@ -74,7 +74,7 @@ func TestRunReturnsWhyItCannotStart(t *testing.T) {
 	b.Expect(err).To(gomega.MatchError(gomega.SatisfyAll(gomega.ContainSubstring("resources"), gomega.ContainSubstring("127.0.0.1:1"))))
 }
 
-func TestARunningHandlerFinishesWithinTheGracePeriod(t *testing.T) {
+func TestRunningHandlerFinishesWithinTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	b.OnCreate(examples, b.noted("running", func(ctx context.Context, c *kopf.Change) error {
@@ -99,7 +99,7 @@ func TestARunningHandlerFinishesWithinTheGracePeriod(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"running 0", "next 0"}))
 }
 
-func TestARunningHandlerIsCancelledAfterTheGracePeriod(t *testing.T) {
+func TestRunningHandlerIsCanceledAfterTheGracePeriod(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	entered := make(chan struct{})
@@ -134,7 +134,7 @@ func TestARunningHandlerIsCancelledAfterTheGracePeriod(t *testing.T) {
 }
 
 // Nobody can stop code that does not want to be stopped; but the process ends.
-func TestAHandlerThatDoesNotHonourItsContextIsLeftBehind(t *testing.T) {
+func TestHandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	b.OnCreate(examples, b.noted("create", func(context.Context, *kopf.Change) error { g.pass(); return nil }), kopf.ID("create"))
@@ -147,7 +147,7 @@ func TestAHandlerThatDoesNotHonourItsContextIsLeftBehind(t *testing.T) {
 	close(g.opened)
 }
 
-func TestAnObjectThatWaitsDoesNotHoldUpTheEnd(t *testing.T) {
+func TestWaitingObjectDoesNotDelayShutdown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", fail(kopf.Temporary(errNotYet, long))), kopf.ID("create"))

@@ -11,7 +11,7 @@ import (
 )
 
 // An object that no handler wants is left entirely alone.
-func TestStealthMode(t *testing.T) {
+func TestUnmatchedObjectsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		filter kopf.CreateOption
@@ -53,7 +53,7 @@ func TestStealthMode(t *testing.T) {
 
 // The way out that the chapter on filters recommends: a handler of a field that
 // no object has. The filter is needed, for a field must be there by default.
-func TestAHandlerWithoutFiltersKeepsAllObjectsInSight(t *testing.T) {
+func TestHandlerWithoutFiltersTracksAllObjects(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnUpdate(examples, b.seeing("update", succeed), kopf.ID("update"), kopf.Labels(kopf.Filters{"wanted": kopf.Present()}))

@@ -113,7 +113,7 @@ func TestLifecycles(t *testing.T) {
 }
 
 // Neither takes what the other one keeps for a change.
-func TestTwoOperatorsOfTheSameObjectsLeaveEachOtherAlone(t *testing.T) {
+func TestOperatorsOfTheSameObjectsDoNotTriggerEachOther(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for _, event := range []func(kopf.ChangeFunc){
@@ -153,7 +153,7 @@ func TestTwoOperatorsOfTheSameObjectsLeaveEachOtherAlone(t *testing.T) {
 }
 
 // All annotations of an object share a limit, and others can have used it up.
-func TestAnObjectWithoutRoomForItsState(t *testing.T) {
+func TestObjectWithoutRoomForItsStateIsReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))

@@ -13,7 +13,7 @@ import (
 )
 
 // The example of the chapter on idempotence, with shorter delays.
-func TestSubhandlersAreCalledUntilEachHasSucceeded(t *testing.T) {
+func TestSubhandlersAreRetriedUntilTheySucceed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		execute func(ctx context.Context, c *kopf.Change) error
@@ -81,7 +81,7 @@ func TestSubhandlersOfSubhandlersHaveTheirOwnProgressAndResults(t *testing.T) {
 	b.Expect(b.calls.Of("y")).To(gomega.Equal(attempts("y", 1)))
 }
 
-func TestAFailedSubhandlerDoesNotStopTheOthers(t *testing.T) {
+func TestFailedSubhandlerDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {
@@ -97,7 +97,7 @@ func TestAFailedSubhandlerDoesNotStopTheOthers(t *testing.T) {
 	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.ContainSubstring("Handler create/bad failed permanently")))
 }
 
-func TestTwoSubhandlersOfOneIDFailTheirParent(t *testing.T) {
+func TestSubhandlersWithTheSameIDFailTheirParent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {

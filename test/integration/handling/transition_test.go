@@ -16,7 +16,7 @@ import (
 
 // The steps of docs/storage-transition.md: the state moves from one storage to another,
 // and no handler is called for it, not even in the middle of a cycle.
-func TestAStorageTransition(t *testing.T) {
+func TestStorageTransitionCallsNoHandlers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		base     storage.DiffBase

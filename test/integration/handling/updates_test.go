@@ -54,7 +54,7 @@ func (b *bench) withFieldOne() *unstructured.Unstructured {
 	return obj
 }
 
-func TestUpdatesDuringASlowHandlerAreTheNextChange(t *testing.T) {
+func TestUpdatesDuringASlowHandlerAreHandledNext(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		meanwhile []string
@@ -90,7 +90,7 @@ func TestUpdatesDuringASlowHandlerAreTheNextChange(t *testing.T) {
 // meanwhile is a delay in which a test can do something, also on a slow machine.
 const meanwhile = 2 * time.Second
 
-func TestUpdatesWhileAHandlerIsRetried(t *testing.T) {
+func TestRetriesSeeUpdates(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		meanwhile string
@@ -122,7 +122,7 @@ func TestUpdatesWhileAHandlerIsRetried(t *testing.T) {
 	}
 }
 
-func TestAHandlerOfAFieldThatIsTakenBackWhileItIsRetried(t *testing.T) {
+func TestFieldHandlerSeesARevertedChange(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnField(examples, "spec.field", func(_ context.Context, c *kopf.Change) error {
@@ -143,7 +143,7 @@ func TestAHandlerOfAFieldThatIsTakenBackWhileItIsRetried(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"(absent)->1", "1->2", "2->1"}))
 }
 
-func TestUpdatesDuringACreationAreTheNextChange(t *testing.T) {
+func TestUpdatesDuringACreationAreHandledNext(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(g *gate) kopf.ChangeFunc{
 		"while its handler runs": func(g *gate) kopf.ChangeFunc {
@@ -177,7 +177,7 @@ func TestUpdatesDuringACreationAreTheNextChange(t *testing.T) {
 	}
 }
 
-func TestAChangeBetweenTwoHandlersOfOnePassIsTheNextChange(t *testing.T) {
+func TestChangeBetweenHandlersOfAPassIsHandledNext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnUpdate(examples, b.seeing("a", func(ctx context.Context, c *kopf.Change) error {
@@ -197,7 +197,7 @@ func TestAChangeBetweenTwoHandlersOfOnePassIsTheNextChange(t *testing.T) {
 }
 
 // What takes long is persisted between two handlers, and that shows the change.
-func TestHandlersAfterACheckpointSeeTheNewestState(t *testing.T) {
+func TestHandlersAfterACheckpointSeeTheLatestState(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	b.OnUpdate(examples, b.seeing("a", func(context.Context, *kopf.Change) error { g.pass(); return nil }), kopf.ID("a"))
@@ -217,7 +217,7 @@ func TestHandlersAfterACheckpointSeeTheNewestState(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"a 1->2", "b 1->3", "b with 3", "a 2->3", "b 2->3", "b with 3"}))
 }
 
-func TestAChangeByTheHandlersPatchIsTheNextChange(t *testing.T) {
+func TestChangeByTheHandlersPatchIsHandledNext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
@@ -233,7 +233,7 @@ func TestAChangeByTheHandlersPatchIsTheNextChange(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"update 1->2"}))
 }
 
-func TestAChangeThatAppearsWhileNobodyIsLookingIsHandledAtTheRestart(t *testing.T) {
+func TestChangeWithoutOperatorIsHandledAfterTheRestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnUpdate(examples, b.seeing("update", succeed), kopf.ID("update"))
@@ -249,7 +249,7 @@ func TestAChangeThatAppearsWhileNobodyIsLookingIsHandledAtTheRestart(t *testing.
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"update 1->4"}))
 }
 
-func TestAHandlerThatIsNotWantedAnyMoreIsNotWaitedFor(t *testing.T) {
+func TestRemovedHandlerDoesNotBlockTheCycle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("waits", fail(kopf.Temporary(errNotYet, long))), kopf.ID("waits"), kopf.Labels(kopf.Filters{"wanted": kopf.Present()}))

@@ -96,7 +96,7 @@ func expected(objects []*unstructured.Unstructured, values ...string) []string {
 
 const many = 20
 
-func TestAnOperatorGoesOnAfterItsTokenWasRevoked(t *testing.T) {
+func TestOperatorContinuesAfterItsTokenIsRevoked(t *testing.T) {
 	t.Parallel() // revoking takes its time
 	o := start(t)
 	objects := o.create(many, "before")
@@ -111,7 +111,7 @@ func TestAnOperatorGoesOnAfterItsTokenWasRevoked(t *testing.T) {
 	o.Expect(o.Check()).To(gomega.Succeed())
 }
 
-func TestChangesDuringALongLoginAreHandledAfterIt(t *testing.T) {
+func TestChangesDuringALoginAreHandledAfterwards(t *testing.T) {
 	t.Parallel() // revoking takes its time
 	o := start(t)
 	objects := o.create(many, "before")
@@ -129,7 +129,7 @@ func TestChangesDuringALongLoginAreHandledAfterIt(t *testing.T) {
 	o.Expect(o.handled()).To(gomega.ContainElements(expected(objects, "later")))
 }
 
-func TestAnOperatorRecoversFromAnOutageOfItsLogin(t *testing.T) {
+func TestOperatorRecoversFromFailedLogins(t *testing.T) {
 	t.Parallel() // revoking takes its time
 	o := start(t)
 	objects := o.create(many, "before")

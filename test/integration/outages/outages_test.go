@@ -53,7 +53,7 @@ func (b *bench) ofObjects() int {
 // attempts each; and the watch asks as often. That is 40, and what was on its way.
 const most = 60
 
-func TestEverythingIsHandledWhenTheServerHasHealed(t *testing.T) {
+func TestEverythingIsHandledAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	for target, hits := range targets {
 		for name, fault := range faults {

@@ -11,7 +11,7 @@ import (
 
 // While a watch does not go on, whoever asks is told which one, and why; and when
 // it does again, that is told, too.
-func TestAWatchThatDoesNotGoOnIsTold(t *testing.T) {
+func TestInterruptedWatchIsReported(t *testing.T) {
 	t.Parallel()
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -29,7 +29,7 @@ func TestAWatchThatDoesNotGoOnIsTold(t *testing.T) {
 
 // An operator that starts while the API server fails to list and to watch waits for
 // it, and handles everything then.
-func TestAServerThatFailsAtTheStartIsWaitedFor(t *testing.T) {
+func TestOperatorWaitsForAFailingServerAtStartup(t *testing.T) {
 	t.Parallel()
 	about := func(r testenv.Request) bool { return r.Resource == "kopfexamples" }
 	for name, fault := range faults {
@@ -53,7 +53,7 @@ func TestAServerThatFailsAtTheStartIsWaitedFor(t *testing.T) {
 }
 
 // Even what the server offers may be unknown at the start.
-func TestAServerThatIsAwayAtTheStartIsWaitedFor(t *testing.T) {
+func TestOperatorWaitsForAnUnreachableServerAtStartup(t *testing.T) {
 	for name, fault := range map[string]testenv.Fault{"refused": testenv.Refuse, "503": faults["503"], "429": faults["429"]} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -75,7 +75,7 @@ var interruptions = map[string]testenv.Fault{
 	"ended as soon as begun": testenv.Close,
 }
 
-func TestInterruptedWatchesAreBegunAgain(t *testing.T) {
+func TestInterruptedWatchesAreRestarted(t *testing.T) {
 	t.Parallel()
 	for name, fault := range interruptions {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestInterruptedWatchesAreBegunAgain(t *testing.T) {
 }
 
 // Watches that are cut over and over do not lose anything.
-func TestWatchesThatBreakAllTheTime(t *testing.T) {
+func TestFrequentlyInterruptedWatchesLoseNothing(t *testing.T) {
 	b := newBench(t)
 	b.start()
 	b.ready()
@@ -120,7 +120,7 @@ func TestWatchesThatBreakAllTheTime(t *testing.T) {
 }
 
 // An operator that is to stop does so, whatever it waits for.
-func TestAnOperatorStopsDuringAnOutage(t *testing.T) {
+func TestOperatorStopsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, fault := range faults {
 		t.Run(name, func(t *testing.T) {

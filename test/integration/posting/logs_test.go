@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestWhatAHandlerLogs(t *testing.T) {
+func TestLinesOfHandlersArePosted(t *testing.T) {
 	talk := func(ctx context.Context, c *kopf.Change) error {
 		c.Logger().Info("The claim is created.", "size", "1Gi", "spec", c.Spec().Map())
 		log.FromContext(ctx).WithValues("attempt", c.Retry()).Error(errors.New("no network"), "The mail is not sent.")
@@ -68,7 +68,7 @@ func TestWhatAHandlerLogs(t *testing.T) {
 	}
 }
 
-func TestEventsAreOfTheOperatorAndAboutTheObject(t *testing.T) {
+func TestEventsNameOperatorAndObject(t *testing.T) {
 	s := newScene(t, with(func(p *posts) { p.Component, p.Instance = "my-operator", "replica-1" }))
 	s.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
 		c.Logger().Info("Here we are.")
@@ -90,7 +90,7 @@ func TestEventsAreOfTheOperatorAndAboutTheObject(t *testing.T) {
 
 // The handlers of all kinds have the same logger, and what the engine has to say of
 // them is no line of theirs.
-func TestAllKindsOfHandlersLog(t *testing.T) {
+func TestLinesOfAllKindsOfHandlersArePosted(t *testing.T) {
 	s := newScene(t, kopf.Settings{})
 	s.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
 		if e.Type() == "ADDED" {
@@ -130,7 +130,7 @@ func TestAllKindsOfHandlersLog(t *testing.T) {
 	))
 }
 
-func TestEqualLinesAreOneEvent(t *testing.T) {
+func TestEqualLinesBecomeOneEvent(t *testing.T) {
 	s := newScene(t, kopf.Settings{})
 	s.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
 		for range 100 {
@@ -149,7 +149,7 @@ func TestEqualLinesAreOneEvent(t *testing.T) {
 	s.Expect(s.requests.Apart().String()).To(gomega.Equal("24 PATCH events, 3 POST events"), "the limit, a success and the end")
 }
 
-func TestATalkativeObjectDoesNotSilenceOthers(t *testing.T) {
+func TestManyLinesOfOneObjectDoNotDisplaceOthers(t *testing.T) {
 	s := newScene(t, with(func(p *posts) { p.Burst, p.Refill = 3, time.Hour }))
 	s.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
 		if c.Name() == "talkative" {
@@ -170,7 +170,7 @@ func TestATalkativeObjectDoesNotSilenceOthers(t *testing.T) {
 		"Normal Logging: Line 0.", "Normal Logging: Line 1.", "Normal Logging: Line 2.")...))
 }
 
-func TestLinesAboutAClusterScopedObject(t *testing.T) {
+func TestLinesAboutAClusterScopedObjectArePosted(t *testing.T) {
 	s := newScene(t, kopf.Settings{})
 	s.OnCreate(kopf.Resource(testenv.APIVersion, "kopfclusters"), func(_ context.Context, c *kopf.Change) error {
 		c.Logger().Info("Here we are.")
@@ -185,7 +185,7 @@ func TestLinesAboutAClusterScopedObject(t *testing.T) {
 	s.Expect(events).To(gomega.HaveEach(gomega.HaveField("Namespace", "default")))
 }
 
-func TestThereAreNoEventsAboutEvents(t *testing.T) {
+func TestNoEventsArePostedAboutEvents(t *testing.T) {
 	s := newScene(t, kopf.Settings{})
 	s.OnEvent(kopf.Resource("v1", "events"), func(ctx context.Context, e *kopf.WatchEvent) error {
 		e.Logger().Info("An event.", "name", e.Name())

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestTheCoreAPITakesAnyType(t *testing.T) {
+func TestCoreAPIAcceptsAnyType(t *testing.T) {
 	b := newBench(t, nil)
 	ref := b.example(cluster.Namespace(t))
 	types := []string{"Normal", "Warning", "Error", "SomeType", "größerTyp", strings.Repeat("x", 200)}
@@ -40,7 +40,7 @@ func TestTheCoreAPITakesAnyType(t *testing.T) {
 }
 
 // This is why the events are of the core API.
-func TestTheNewerAPITakesTwoTypesOnly(t *testing.T) {
+func TestNewerAPIAcceptsOnlyTwoTypes(t *testing.T) {
 	g := gomega.NewWithT(t)
 	event := func(eventType string) *eventsv1.Event {
 		return &eventsv1.Event{
@@ -52,7 +52,7 @@ func TestTheNewerAPITakesTwoTypesOnly(t *testing.T) {
 	g.Expect(cluster.Client().Create(t.Context(), event("SomeType"))).To(gomega.MatchError(gomega.ContainSubstring("type: Invalid value")))
 }
 
-func TestEventsAboutClusterScopedObjects(t *testing.T) {
+func TestEventsAboutClusterScopedObjectsArePosted(t *testing.T) {
 	b := newBench(t, nil)
 	refs := []corev1.ObjectReference{
 		{APIVersion: "v1", Kind: "Node", Name: "node1", UID: "uid-1"},
@@ -72,7 +72,7 @@ func TestEventsAboutClusterScopedObjects(t *testing.T) {
 	}
 }
 
-func TestRepeatedEvents(t *testing.T) {
+func TestRepeatedEventsAreStoredWithACount(t *testing.T) {
 	b := newBench(t, nil)
 	ref := b.example(cluster.Namespace(t))
 	for range 3 {
@@ -93,7 +93,7 @@ func TestRepeatedEvents(t *testing.T) {
 	b.Eventually(count).Should(gomega.BeEquivalentTo(4))
 }
 
-func TestSimilarEvents(t *testing.T) {
+func TestSimilarEventsAreStoredCombined(t *testing.T) {
 	b := newBench(t, nil)
 	ref := b.example(cluster.Namespace(t))
 	for i := range 15 {
@@ -110,7 +110,7 @@ func TestSimilarEvents(t *testing.T) {
 	)))
 }
 
-func TestANamespaceThatGoesIsNoTrouble(t *testing.T) {
+func TestEventsOfTerminatingNamespacesAreIgnored(t *testing.T) {
 	b := newBench(t, nil)
 	namespace := cluster.Namespace(t)
 	ref := b.example(namespace)
@@ -126,7 +126,7 @@ func TestANamespaceThatGoesIsNoTrouble(t *testing.T) {
 	b.Expect(b.events()).To(gomega.HaveLen(1))
 }
 
-func TestAMissingPermissionIsLoggedOnce(t *testing.T) {
+func TestMissingPermissionIsLoggedOnce(t *testing.T) {
 	b := newBench(t, func(config *rest.Config) { config.Impersonate.UserName = "nobody" })
 	ref := b.example(cluster.Namespace(t))
 	for i := range 3 {
@@ -136,7 +136,7 @@ func TestAMissingPermissionIsLoggedOnce(t *testing.T) {
 	b.Expect(b.logs.With()).To(gomega.ConsistOf(gomega.ContainSubstring("allow the operator to create and patch events")))
 }
 
-func TestAnUnreachableAPIServer(t *testing.T) {
+func TestUnreachableAPIServerDoesNotBlockPosting(t *testing.T) {
 	b := newBench(t, func(config *rest.Config) { config.Host = "https://127.0.0.1:1" })
 	before := time.Now()
 	for range 5000 {

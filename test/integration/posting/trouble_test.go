@@ -22,7 +22,7 @@ func chat(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
-func TestHandlersGoOnWithoutThePermissionToPost(t *testing.T) {
+func TestHandlersWorkWithoutPermissionToPost(t *testing.T) {
 	s := newScene(t, kopf.Settings{})
 	s.allow(
 		rbacv1.PolicyRule{APIGroups: []string{"kopf.dev"}, Resources: []string{"kopfexamples", "kopfexamples/status"}, Verbs: []string{"get", "list", "watch", "patch"}},

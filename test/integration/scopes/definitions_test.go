@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestADefinitionComesAndGoes(t *testing.T) {
+func TestDefinitionIsInstalledAndRemoved(t *testing.T) {
 	t.Parallel()
 	g, calls, registry, config := gomega.NewWithT(t), &calls{}, kopf.NewRegistry(), cluster.Config()
 	in, stopped := cluster.Namespace(t), make(chan string, 10)
@@ -48,7 +48,7 @@ func TestADefinitionComesAndGoes(t *testing.T) {
 	}
 }
 
-func TestAVersionIsAdded(t *testing.T) {
+func TestAddedVersionIsWatched(t *testing.T) {
 	t.Parallel()
 	g, calls, registry := gomega.NewWithT(t), &calls{}, kopf.NewRegistry()
 	in := cluster.Namespace(t)
@@ -91,7 +91,7 @@ func ours(group string) []rbacv1.PolicyRule {
 	}
 }
 
-func TestWithoutThePermissionToLookAround(t *testing.T) {
+func TestOperatorWorksWithoutPermissionToScan(t *testing.T) {
 	t.Parallel()
 	g, calls, logs, registry := gomega.NewWithT(t), &calls{}, &calls{}, kopf.NewRegistry()
 	in, other := cluster.Namespace(t), cluster.Namespace(t)
@@ -122,7 +122,7 @@ func TestWithoutThePermissionToLookAround(t *testing.T) {
 	g.Eventually(calls.all).Should(gomega.Equal([]string{in + "/one", in + "/two", other + "/one"}))
 }
 
-func TestScanningIsDisabled(t *testing.T) {
+func TestScanningCanBeDisabled(t *testing.T) {
 	t.Parallel()
 	g, calls, logs, registry, config := gomega.NewWithT(t), &calls{}, &calls{}, kopf.NewRegistry(), cluster.Config()
 	in := cluster.Namespace(t)

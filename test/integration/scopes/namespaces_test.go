@@ -20,7 +20,7 @@ func scope(namespaces ...string) func(*kopf.Options) {
 	return func(o *kopf.Options) { o.Settings.Scope.Namespaces = namespaces }
 }
 
-func TestPatternsOfNamespaces(t *testing.T) {
+func TestNamespacePatternsSelectNamespaces(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		patterns []string // %s is what all namespaces begin with
@@ -64,7 +64,7 @@ func TestPatternsOfNamespaces(t *testing.T) {
 	}
 }
 
-func TestNamespacesComeAndGo(t *testing.T) {
+func TestCreatedAndDeletedNamespacesAreNoticed(t *testing.T) {
 	t.Parallel()
 	const many = 30
 	g, calls, registry, config := gomega.NewWithT(t), &calls{}, kopf.NewRegistry(), cluster.Config()

@@ -58,7 +58,7 @@ func setup(t *testing.T, delays ...time.Duration) (namespace string, calls, writ
 	return namespace, calls, writes, sick
 }
 
-func TestAFailingObjectWaitsAndTheOthersDoNot(t *testing.T) {
+func TestFailingObjectDoesNotDelayOthers(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace, calls, writes, _ := setup(t, time.Hour)
 	sickly := testenv.NewObject("KopfExample", namespace, "sick", nil)
@@ -74,7 +74,7 @@ func TestAFailingObjectWaitsAndTheOthersDoNot(t *testing.T) {
 	g.Expect(calls.Load()).To(gomega.BeEquivalentTo(2), "one call an object")
 }
 
-func TestWhatWasDoneIsRecordedWhenTheServerHasHealed(t *testing.T) {
+func TestFinishedWorkIsRecordedAfterAnOutage(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace, calls, writes, sick := setup(t, 10*time.Millisecond, 50*time.Millisecond)
 	obj := testenv.NewObject("KopfExample", namespace, "sick", nil)
