@@ -18,8 +18,8 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// bench is what a test works with: handlers to declare, a namespace for its
-// objects, and everything that its operators do: runs, calls, requests, log, events.
+// bench is the environment of a test: handlers to declare, a namespace for its objects,
+// and everything that its operators do: runs, calls, requests, log lines, events.
 type bench struct {
 	*gomega.WithT
 	*kopf.Registry
@@ -41,20 +41,20 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// start runs an operator with what is declared until now.
+// start runs an operator with the handlers declared so far.
 func (b *bench) start(adjust ...func(*kopf.Options)) *operators.Operator {
 	b.t.Helper()
 	usual := func(o *kopf.Options) {
 		o.Logger = b.logs.Logger()
-		o.Settings.Execution.CheckpointInterval = long // what is written must not depend on the machine's load
+		o.Settings.Execution.CheckpointInterval = long // the writes must not depend on the machine's load
 	}
 	return operators.Start(b.t, b.config, b.namespace, b.Registry, append([]func(*kopf.Options){usual}, adjust...)...)
 }
 
-// impatient operators wait for nobody when they stop.
+// impatient makes operators stop without waiting.
 func impatient(o *kopf.Options) { o.Settings.Execution.GracePeriod = brief }
 
-// counted makes the runs of a daemon count, as "id name".
+// counted counts the runs of a daemon as "id name".
 func (b *bench) counted(id string, fn kopf.DaemonFunc) kopf.DaemonFunc {
 	return func(ctx context.Context, t *kopf.Task) error {
 		defer b.runs.enter(id + " " + t.Name())()
@@ -62,7 +62,7 @@ func (b *bench) counted(id string, fn kopf.DaemonFunc) kopf.DaemonFunc {
 	}
 }
 
-// ticking makes the calls of a timer count, as "id name".
+// ticking counts the calls of a timer as "id name".
 func (b *bench) ticking(id string, fn kopf.TimerFunc) kopf.TimerFunc {
 	return func(ctx context.Context, t *kopf.Tick) error {
 		defer b.runs.enter(id + " " + t.Name())()
@@ -70,7 +70,7 @@ func (b *bench) ticking(id string, fn kopf.TimerFunc) kopf.TimerFunc {
 	}
 }
 
-// untilStopped is a daemon that behaves, and notes why it has to stop.
+// untilStopped is a well-behaved daemon that records why it stops.
 func (b *bench) untilStopped(_ context.Context, t *kopf.Task) error {
 	<-t.Stopped()
 	b.calls.Note("%s %s", t.Name(), t.StopReason())
@@ -86,7 +86,7 @@ func (b *bench) slowToStop(g *gate) kopf.DaemonFunc {
 	}
 }
 
-// gate holds up whoever passes until it is open.
+// gate blocks its callers until it is open.
 type gate struct {
 	entered, opened chan struct{}
 	once            sync.Once
@@ -101,7 +101,7 @@ func (g *gate) pass() {
 
 func (g *gate) open() { g.once.Do(func() { close(g.opened) }) }
 
-// arrived waits until somebody is at the gate.
+// arrived waits until a caller waits at the gate.
 func (b *bench) arrived(g *gate) {
 	b.t.Helper()
 	b.Eventually(g.entered).Should(gomega.Receive(), b.logs.String)
@@ -164,20 +164,20 @@ func (b *bench) expectGoneAtOnce(obj *unstructured.Unstructured) {
 	b.Expect(cluster.Exists(obj)()).To(gomega.BeFalse(), b.logs.String)
 }
 
-// expectReleased waits until the object has no finalizer of ours any more.
+// expectReleased waits until the object no longer has our finalizer.
 func (b *bench) expectReleased(obj *unstructured.Unstructured) {
 	b.t.Helper()
 	b.Eventually(cluster.Current(obj)).ShouldNot(testenv.HaveFinalizer(finalizer), b.logs.String)
 }
 
-// expectRunning waits until so many of a handler run, and no more have begun.
+// expectRunning waits for the number of running handlers, and checks that no more have started.
 func (b *bench) expectRunning(name string, now, begun int) {
 	b.t.Helper()
 	b.Eventually(b.runs.count(name)).Should(gomega.Equal(begun), b.logs.String)
 	b.Eventually(b.runs.running(name)).Should(gomega.Equal(now), b.logs.String)
 }
 
-// expectRest waits until the operators have nothing more to do.
+// expectRest waits until the operators have nothing left to do.
 func (b *bench) expectRest() {
 	b.t.Helper()
 	seen, since := -1, time.Now()
@@ -189,8 +189,8 @@ func (b *bench) expectRest() {
 	}).Should(gomega.BeNumerically(">", quiet), b.requests.String)
 }
 
-// writes are those of all objects of the examples. A conflict with another client is
-// none: it depends on how late the watch is.
+// writes returns the writes to all example objects, except for conflicts with other
+// clients, which depend on the delay of the watch.
 func (b *bench) writes() int {
 	total := 0
 	for _, r := range b.requests.Requests() {
@@ -201,7 +201,7 @@ func (b *bench) writes() int {
 	return total
 }
 
-// expectWrites waits for so many writes, and that there are no more.
+// expectWrites waits for the number of writes, and checks that there are no more.
 func (b *bench) expectWrites(count int) {
 	b.t.Helper()
 	b.Eventually(b.writes).Should(gomega.BeNumerically(">=", count), b.requests.String)
@@ -209,7 +209,7 @@ func (b *bench) expectWrites(count int) {
 	b.Expect(b.writes()).To(gomega.Equal(count), b.requests.String)
 }
 
-// writesTo are the writes of one object, whatever has come of them.
+// writesTo returns the writes to one object, whatever their outcome.
 func (b *bench) writesTo(obj client.Object) int {
 	total := 0
 	for _, r := range b.requests.Requests() {

@@ -17,11 +17,11 @@ var errBroken = errors.New("broken")
 func TestDaemonRunsWhileItsObjectExists(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(b *bench) *unstructured.Unstructured{
-		"that is created while the operator runs": func(b *bench) *unstructured.Unstructured {
+		"created while the operator runs": func(b *bench) *unstructured.Unstructured {
 			b.start()
 			return b.create("one", nil)
 		},
-		"that is there before the operator": func(b *bench) *unstructured.Unstructured {
+		"created before the operator starts": func(b *bench) *unstructured.Unstructured {
 			defer b.start()
 			return b.create("one", nil)
 		},
@@ -53,7 +53,7 @@ func accompanied(b *bench, begin func(b *bench) *unstructured.Unstructured) {
 	b.expectWrites(2)
 }
 
-// The finalizer is there before the daemon is: what it does can be undone by it.
+// The finalizer must exist first, so that the effects of the daemon can be undone.
 func TestFinalizerIsAddedBeforeTheDaemonStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -83,7 +83,7 @@ func TestDaemonStopsOnMismatchAndRestartsOnMatch(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"one mismatch|signalled"}))
 	b.patch(obj, `{"metadata":{"labels":{"watched":"yes"}}}`)
 	b.expectRest()
-	b.expectRunning("watch one", 1, 1) // the next one waits for the end of this one
+	b.expectRunning("watch one", 1, 1) // the next one waits for this one
 	g.open()
 	b.expectRunning("watch one", 1, 2) // and for nothing else
 	b.expectRunning("other one", 1, 1)
@@ -94,8 +94,7 @@ func TestDaemonStopsOnMismatchAndRestartsOnMatch(t *testing.T) {
 	b.expectWrites(2)
 }
 
-// flapping filters: whatever the order of things is, there is one daemon at most,
-// and one in the end.
+// With flapping filters, at most one daemon runs at any time, and one runs in the end.
 func TestFlappingFiltersRunAtMostOneDaemon(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -162,7 +161,7 @@ func TestObjectIsHeldWhileADaemonRuns(t *testing.T) {
 	b.expectWrites(2)
 }
 
-// A daemon that waits for its next attempt has nothing to be stopped.
+// A daemon that waits for its next attempt does not need to be stopped.
 func TestDaemonBetweenAttemptsDoesNotHoldItsObject(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// deleting notes its calls with the number of the retry, and fails so many times.
+// deleting records its calls with the number of the retry, and fails the given number of times.
 func (b *bench) deleting(failures int, last error) kopf.ChangeFunc {
 	return func(_ context.Context, c *kopf.Change) error {
 		b.calls.Note("delete %d", c.Retry())
@@ -27,10 +27,10 @@ var deletions = map[string]struct {
 	record   string
 	calls    []string
 }{
-	"if they succeed":       {0, nil, `"success":true`, []string{"delete 0"}},
-	"if they are retried":   {2, nil, `"success":true`, []string{"delete 0", "delete 1", "delete 2"}},
-	"if they fail for good": {0, kopf.Permanent(errBroken), `"failure":true`, []string{"delete 0"}},
-	"if they fail at last":  {1, kopf.Permanent(errBroken), `"failure":true`, []string{"delete 0", "delete 1"}},
+	"if they succeed":         {0, nil, `"success":true`, []string{"delete 0"}},
+	"if they are retried":     {2, nil, `"success":true`, []string{"delete 0", "delete 1", "delete 2"}},
+	"if they fail for good":   {0, kopf.Permanent(errBroken), `"failure":true`, []string{"delete 0"}},
+	"if they fail in the end": {1, kopf.Permanent(errBroken), `"failure":true`, []string{"delete 0", "delete 1"}},
 }
 
 func TestDeletionHandlersRunOnceWhileADaemonStops(t *testing.T) {
@@ -62,7 +62,7 @@ func TestDeletionHandlersRunOnceWhileADaemonStops(t *testing.T) {
 	}
 }
 
-// The daemon is quicker than the handler: then the object waits for that.
+// If the daemon stops before the handler, the object waits for the handler.
 func TestDeletionHandlerHoldsTheObjectAfterTheDaemon(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
@@ -85,8 +85,8 @@ func TestDeletionHandlerHoldsTheObjectAfterTheDaemon(t *testing.T) {
 	b.expectWrites(1)
 }
 
-// The operator exits while a daemon does not stop: either it lets the object go when
-// it gives up the daemon, or the next one does. Nothing is done twice.
+// The operator exits while a daemon does not stop: either it releases the object when it
+// abandons the daemon, or the next operator does. Nothing is done twice.
 func TestDeletionSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
@@ -103,5 +103,5 @@ func TestDeletionSurvivesARestart(t *testing.T) {
 	b.expectGone(obj)
 	b.expectRest()
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"delete 0"}))
-	b.expectRunning("watch one", 1, 1) // that of the first operator, which does not stop
+	b.expectRunning("watch one", 1, 1) // the daemon of the first operator, which does not stop
 }

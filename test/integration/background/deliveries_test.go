@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// contribute is what daemons and timers of these tests want to be written.
+// contribute fills the patches of the daemons and timers in these tests.
 func contribute(p *patch.Patch, setResult func(any)) {
 	p.SetLabel("seen", "yes")
 	p.Set("value", "spec", "set")
@@ -23,7 +23,7 @@ func contribute(p *patch.Patch, setResult func(any)) {
 	setResult(map[string]any{"done": true})
 }
 
-// recipients are the resources to write to, with the writes that it takes.
+// recipients are the resources to write to, with the number of writes.
 var recipients = map[string]struct {
 	selector kopf.Selector
 	kind     string
@@ -33,10 +33,10 @@ var recipients = map[string]struct {
 	"to a resource without a status subresource": {noStatuses, "KopfNoStatus", 1},
 }
 
-// contributors are the authors of what is written.
+// contributors are the handlers that request writes.
 var contributors = map[string]struct {
 	declare func(b *bench, selector kopf.Selector)
-	writes  int // beside what is contributed
+	writes  int // in addition to the contributions
 }{
 	"of a daemon": {func(b *bench, selector kopf.Selector) {
 		b.Daemon(selector, func(_ context.Context, task *kopf.Task) error {
@@ -52,7 +52,7 @@ var contributors = map[string]struct {
 		}, kopf.ID("fn"), kopf.When(unseen))
 		b.OnEvent(selector, func(_ context.Context, e *kopf.WatchEvent) error {
 			if len(e.Body().Finalizers()) > 0 && e.Labels()["seen"] == "" {
-				e.Patch().SetLabel("seen", "soon") // the daemon does not match any longer
+				e.Patch().SetLabel("seen", "soon") // the daemon no longer matches
 			}
 			return nil
 		}, kopf.ID("event"))
@@ -61,7 +61,7 @@ var contributors = map[string]struct {
 		b.Timer(selector, func(_ context.Context, tick *kopf.Tick) error {
 			contribute(tick.Patch(), tick.SetResult)
 			return nil
-		}, kopf.ID("fn"), kopf.Interval(brief)) // what is there already is not written again
+		}, kopf.ID("fn"), kopf.Interval(brief)) // unchanged values are not written again
 	}, 0},
 }
 
@@ -91,8 +91,8 @@ func TestResultsAndPatchesAreWritten(t *testing.T) {
 
 func unseen(a kopf.Arguments) bool { return a.Labels()["seen"] == "" }
 
-// What a daemon says at its stop is written before its object goes, and before its
-// operator goes.
+// The results of a stopping daemon are written before its object is deleted or its operator
+// exits.
 func TestLastResultOfStoppedDaemonIsWritten(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(b *bench, obj *unstructured.Unstructured, stop func()){
@@ -121,7 +121,7 @@ func TestLastResultOfStoppedDaemonIsWritten(t *testing.T) {
 	}
 }
 
-// overtaken makes a transformation that lets another client be quicker, once.
+// overtaken returns a transformation that lets another client write first, once.
 func (b *bench) overtaken(edit func()) patch.Transform {
 	edited := false
 	return func(obj *unstructured.Unstructured) error {
@@ -164,7 +164,7 @@ func TestTransformationIsRepeatedAfterAConflict(t *testing.T) {
 			obj := testenv.NewObject("KopfExample", b.namespace, "one", map[string]any{"items": []any{"first"}})
 			declare(b, b.overtaken(func() { b.patch(obj, `{"spec":{"items":["first","theirs"],"other":"theirs"}}`) }))
 			b.start()
-			b.submit(obj.DeepCopy()) // the other client has its own
+			b.submit(obj.DeepCopy()) // the other client uses its own copy
 			b.Eventually(cluster.Current(obj)).Should(gomega.SatisfyAll(
 				testenv.HavePath("spec.items", []any{"first", "theirs", "ours"}),
 				testenv.HavePath("spec.other", "theirs"), testenv.HavePath("status.fn", "done")), b.logs.String)
@@ -176,8 +176,7 @@ func TestTransformationIsRepeatedAfterAConflict(t *testing.T) {
 	}
 }
 
-// What the API server does not accept is the failure of its author, and of
-// nobody else.
+// A write that the API server rejects fails only its author.
 func TestRejectedWritesAreReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

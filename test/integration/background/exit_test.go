@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// left are the goroutines that were not there before, for Eventually.
+// left returns the new goroutines since the start, for Eventually.
 func left(before map[string]string) func() []string {
 	return func() []string {
 		var left []string
@@ -25,7 +25,7 @@ func left(before map[string]string) func() []string {
 	}
 }
 
-// stopping are daemons that stop in several ways, all of them in time.
+// stopping contains daemons that stop in different ways, all of them in time.
 func (b *bench) stopping() map[string]kopf.DaemonFunc {
 	return map[string]kopf.DaemonFunc{
 		"selects": b.untilStopped,
@@ -62,7 +62,7 @@ func (b *bench) accompany() *operators.Operator {
 	return b.start(func(o *kopf.Options) { o.Settings.Networking.QPS = -1 })
 }
 
-// This one is not parallel: the others have goroutines too.
+// This test is not parallel, because other tests have goroutines, too.
 func TestManyDaemonsStopWithTheirOperator(t *testing.T) {
 	const objects = 200 // of five daemons each
 	b := newBench(t)

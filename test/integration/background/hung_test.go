@@ -11,11 +11,11 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// isBad restricts a handler to the object that makes trouble.
+// isBad restricts a handler to the object that causes trouble.
 func isBad(a kopf.Arguments) bool { return a.Name() == "bad" }
 
-// troubled starts an operator with a daemon that makes trouble for one object, and
-// with a daemon and a timer that make none, for all objects.
+// troubled starts an operator with a daemon that causes trouble for one object, and a
+// well-behaved daemon and timer for all objects.
 func (b *bench) troubled(fn kopf.DaemonFunc, options ...kopf.DaemonOption) (bad, good *unstructured.Unstructured) {
 	b.t.Helper()
 	b.Daemon(examples, b.counted("trouble", fn), append(options, kopf.ID("trouble"), kopf.When(isBad))...)
@@ -28,8 +28,8 @@ func (b *bench) troubled(fn kopf.DaemonFunc, options ...kopf.DaemonOption) (bad,
 	return bad, good
 }
 
-// expectUndisturbed checks that the object's daemon runs on, and that its timer is
-// called and gets its results written.
+// expectUndisturbed checks that the object's daemon keeps running, and that its timer is
+// called and its results are written.
 func (b *bench) expectUndisturbed(obj *unstructured.Unstructured) {
 	b.t.Helper()
 	now := b.runs.count("timer " + obj.GetName())()
@@ -61,7 +61,7 @@ func TestDaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
 	b.Expect(b.logs.With("The daemon trouble has not returned in time", `"name"="bad"`)).To(gomega.HaveLen(1))
 	b.expectUndisturbed(good)
 
-	// The next object of that name has a daemon of its own, beside the lost one.
+	// A recreated object has its own daemon, next to the abandoned one.
 	b.create("bad", nil)
 	b.expectRunning("trouble bad", 2, 2)
 	g.open()
@@ -71,7 +71,7 @@ func TestDaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
 	b.expectUndisturbed(good)
 }
 
-// On a mismatch the object stays, and no second daemon is started beside the lost
+// On a mismatch, the object stays, and no second daemon is started next to the abandoned
 // one.
 func TestAbandonedDaemonIsNotStartedTwice(t *testing.T) {
 	t.Parallel()
@@ -89,7 +89,7 @@ func TestAbandonedDaemonIsNotStartedTwice(t *testing.T) {
 	b.expectRest()
 	b.expectRunning("watch one", 1, 1)
 	g.open()
-	b.expectRunning("watch one", 1, 2) // as soon as the lost one is back
+	b.expectRunning("watch one", 1, 2) // as soon as the abandoned one has returned
 	b.Expect(b.runs.overlapping()).To(gomega.BeEmpty())
 	b.Eventually(cluster.Current(obj)).Should(testenv.HaveFinalizer(finalizer))
 }
@@ -116,7 +116,7 @@ func TestPanickedDaemonIsStartedAgain(t *testing.T) {
 	b.expectUndisturbed(good)
 }
 
-// Without a timeout nobody gives up: a warning says what is waited for.
+// Without a timeout, the daemon is not abandoned, and a warning names it.
 func TestEndlessDaemonHoldsItsObject(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
@@ -141,7 +141,7 @@ func TestEndlessDaemonHoldsItsObject(t *testing.T) {
 	b.Consistently(said, quiet).Should(gomega.HaveLen(count))
 }
 
-// The default of the setting is for daemons without a polling of their own.
+// The setting is the default for daemons without their own polling interval.
 func TestHungDaemonIsReportedAtTheConfiguredInterval(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
@@ -156,14 +156,14 @@ func TestHungDaemonIsReportedAtTheConfiguredInterval(t *testing.T) {
 	b.expectGone(obj)
 }
 
-// Nobody can stop code that does not want to stop; but the operator ends.
+// Code that ignores its stop cannot be stopped, but the operator ends.
 func TestEndlessDaemonDoesNotBlockShutdown(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
 	defer g.open()
 	b.Daemon(examples, b.counted("watch", func(ctx context.Context, task *kopf.Task) error {
 		<-task.Stopped()
-		<-ctx.Done() // at the end of the grace period, without any timeout of its own
+		<-ctx.Done() // at the end of the grace period, because it has no timeout
 		b.calls.Note("%s", task.StopReason())
 		g.pass()
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// crowd creates many objects by several clients.
+// crowd creates many objects with several clients.
 func (b *bench) crowd(kind string, count int) {
 	b.t.Helper()
 	const clients = 10
@@ -49,8 +49,8 @@ func TestIndicesAreCompleteBeforeHandlersAreCalled(t *testing.T) {
 	}
 }
 
-// declareLookers declares an index of their own resource and one of another, and
-// handlers that note how much is in them.
+// declareLookers declares an index of the same resource and one of another, and handlers
+// that record the sizes of both.
 func (b *bench) declareLookers() {
 	all := func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 		return map[string]string{"all": i.Name()}, nil
@@ -64,14 +64,14 @@ func (b *bench) declareLookers() {
 	b.Daemon(examples, func(context.Context, *kopf.Task) error { look("daemon"); return nil }, kopf.ID("daemon"))
 }
 
-// tiers is an index of the names by a label.
+// tiers is an index of names by a label.
 func (b *bench) tiers() *kopf.Index[string, string] {
 	return kopf.NewIndex(b.Registry, examples, func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 		return map[string]string{i.Labels()["tier"]: i.Name()}, nil
 	}, kopf.ID("tiers"), kopf.Labels(kopf.Filters{"tier": kopf.Present()}))
 }
 
-// content are the values of each key, in order.
+// content returns the sorted values of each key.
 func content(tiers *kopf.Index[string, string]) func() map[string][]string {
 	return func() map[string][]string {
 		all := map[string][]string{}
@@ -110,7 +110,7 @@ func TestIndexFollowsItsObjects(t *testing.T) {
 	b.Expect(b.current(second).GetAnnotations()).To(gomega.BeEmpty())
 }
 
-// Who is called for a change finds it in the index.
+// A handler that is called for a change finds it in the index.
 func TestObjectIsIndexedBeforeItsHandlersAreCalled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -17,11 +17,11 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// witness is remembered of an object by everything that is kept of it in memory:
-// it is collected only when nothing is.
+// witness is referenced by everything that is kept in memory for an object: the garbage
+// collector frees it only when nothing remains.
 type witness struct{ name string }
 
-// declareWitnesses declares handlers of all kinds that remember the object.
+// declareWitnesses declares handlers of all kinds that reference the witness.
 func (b *bench) declareWitnesses(made, collected *atomic.Int64) {
 	witnesses := kopf.NewMemo(nil, func(*witness) *witness {
 		w := &witness{}
@@ -47,14 +47,14 @@ func (b *bench) declareWitnesses(made, collected *atomic.Int64) {
 	b.Daemon(examples, b.counted("hung", func(ctx context.Context, _ *kopf.Task) error { <-ctx.Done(); return nil }), kopf.ID("hung"), kopf.CancellationTimeout(long))
 }
 
-// These are not parallel: the others have goroutines too.
+// These tests are not parallel, because other tests have goroutines, too.
 func TestDeletedObjectsLeaveNothingBehind(t *testing.T) {
 	const objects, rounds = 100, 3
 	b := newBench(t)
 	var made, collected atomic.Int64
 	b.declareWitnesses(&made, &collected)
 	b.start(func(o *kopf.Options) { o.Settings.Networking.QPS = -1 })
-	b.comeAndGo(objects) // the operator is ready before all of its workers are there
+	b.comeAndGo(objects) // the operator is ready before all of its workers have started
 	before := operators.Goroutines()
 	for range rounds - 1 {
 		b.comeAndGo(objects)
@@ -70,7 +70,7 @@ func TestDeletedObjectsLeaveNothingBehind(t *testing.T) {
 	}).Should(gomega.BeEquivalentTo(objects * rounds))
 }
 
-// comeAndGo creates objects, and deletes them when all of their daemons run.
+// comeAndGo creates objects, and deletes them when all of their daemons are running.
 func (b *bench) comeAndGo(objects int) {
 	b.t.Helper()
 	b.crowd("KopfExample", objects)
@@ -80,7 +80,7 @@ func (b *bench) comeAndGo(objects int) {
 	b.Eventually(b.runs.running("")).Should(gomega.BeZero())
 }
 
-// disperse deletes what crowd has created, and waits until it is gone.
+// disperse deletes the objects of crowd, and waits until they are gone.
 func (b *bench) disperse(count int) {
 	b.t.Helper()
 	const clients = 10

@@ -1,5 +1,5 @@
-// Package background shows on a real API server what becomes of daemons, timers,
-// indices and memos, and of their objects: one file a subject.
+// Package background tests daemons, timers, indices, and memos on a real API server: one
+// file per subject.
 package background
 
 import (
@@ -17,7 +17,7 @@ import (
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	// The tests wait more than they compute. The command line still wins.
+	// The tests wait more than they compute. A flag on the command line takes precedence.
 	_ = flag.Set("test.parallel", "12")
 	ctrl.SetLogger(operators.Logger())
 	testenv.Main(m, &cluster, testenv.Options{})
@@ -29,11 +29,11 @@ const (
 )
 
 const (
-	// long is too long for a test: whoever waits so long fails.
+	// long is too long for a test, so waiting for it fails.
 	long = time.Hour
-	// quiet is longer than it takes an operator to do what it should not.
+	// quiet is long enough for an operator to do something unexpected.
 	quiet = 300 * time.Millisecond
-	// brief is for pauses that are to be over soon.
+	// brief is a delay that ends soon.
 	brief = 20 * time.Millisecond
 )
 

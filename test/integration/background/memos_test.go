@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
-// notebook is what is remembered of one object: who has written into it.
+// notebook is the memo of one object: it records the handlers that have used it.
 type notebook struct {
 	mu      sync.Mutex
 	authors map[string]bool
@@ -34,16 +34,16 @@ func (n *notebook) signed() []string {
 	return authors
 }
 
-// notebooks is one memo for several operators, as a variable of a package is.
+// notebooks is one memo for several operators, like a package variable.
 var notebooks = kopf.NewMemo(nil, func(*notebook) *notebook { return &notebook{authors: map[string]bool{}} })
 
-// library has the notebooks that the handlers were given, each of them once.
+// library contains the notebooks of all handlers, each once.
 type library struct {
 	mu    sync.Mutex
 	known []*notebook
 }
 
-// sign writes into the notebook of the object at hand.
+// sign adds a handler to the notebook of the current object.
 func (l *library) sign(h memo.Holder, author string) {
 	n := notebooks.Of(h)
 	n.sign(author)
@@ -57,7 +57,7 @@ func (l *library) sign(h memo.Holder, author string) {
 	l.known = append(l.known, n)
 }
 
-// all are the authors of each notebook.
+// all returns the handlers of each notebook.
 func (l *library) all() [][]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *library) all() [][]string {
 	return all
 }
 
-// declareAuthors declares a handler of every kind.
+// declareAuthors declares one handler of each kind.
 func (b *bench) declareAuthors(l *library) {
 	kopf.NewIndex(b.Registry, examples, func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 		l.sign(i, "index")
@@ -109,9 +109,8 @@ func TestHandlersOfAnObjectShareItsMemo(t *testing.T) {
 	b.Eventually(l.all).Should(gomega.HaveExactElements(whole, whole, living))
 }
 
-// Nothing is asked of the API server in between: one object goes and the next comes
-// as fast as a client can do it. What a timer asks for when its object is gone does
-// not matter to anybody.
+// The test makes no requests in between: the object is deleted and recreated as fast as
+// possible. Values that a timer creates after the deletion do not matter.
 func TestRecreatedObjectHasANewMemo(t *testing.T) {
 	t.Parallel()
 	b, l, events := newBench(t), &library{}, &library{}

@@ -15,13 +15,13 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// outage answers requests of the given kind with 503, while it lasts.
+// outage rejects the selected requests with 503 while it lasts.
 type outage struct {
 	hit func(*http.Request) bool
 
 	mu      sync.Mutex
 	lasting bool
-	refused int // of those that are about the object
+	refused int // rejected requests about the object
 }
 
 func (o *outage) wrap(next http.RoundTripper) http.RoundTripper {
@@ -80,10 +80,10 @@ func toBad(r *http.Request) bool {
 	return strings.HasSuffix(strings.TrimSuffix(r.URL.Path, "/status"), "/bad")
 }
 
-// outages are what can fail.
+// outages are the possible failures.
 var outages = map[string]struct {
 	hit   func(*http.Request) bool
-	apart bool // others are not hit
+	apart bool // other objects are not affected
 }{
 	"for the writes of its object":      {func(r *http.Request) bool { return r.Method == http.MethodPatch && toBad(r) }, true},
 	"for all requests about its object": {toBad, true},
@@ -91,8 +91,8 @@ var outages = map[string]struct {
 	"for all requests":                  {func(*http.Request) bool { return true }, false},
 }
 
-// However long the API fails for an object, its timers wait for their last result
-// to be written, are not called meanwhile, and go on then.
+// However long the API fails for an object, its timers wait until their last result is
+// written, are not called meanwhile, and continue afterwards.
 func TestTimerContinuesAfterAPIFailures(t *testing.T) {
 	t.Parallel()
 	for name, test := range outages {
@@ -120,8 +120,8 @@ func TestTimerContinuesAfterAPIFailures(t *testing.T) {
 	}
 }
 
-// expectWaiting checks that the timer of the object that is hit is not called, however
-// often its result is refused.
+// expectWaiting checks that the timer of the affected object is not called, however often
+// its result is rejected.
 func (b *bench) expectWaiting(o *outage) {
 	b.t.Helper()
 	b.Eventually(o.count).Should(gomega.BeNumerically(">", 3))
@@ -130,8 +130,8 @@ func (b *bench) expectWaiting(o *outage) {
 	b.Expect(b.runs.count("timer bad")()).To(gomega.Equal(calls))
 }
 
-// Every pause ends with one attempt, and what is written in the end is what there
-// was to be written: nothing has piled up.
+// Each delay ends with one attempt, and in the end only the last result is written: nothing
+// has accumulated.
 func TestWritesDoNotAccumulateWhileTheAPIFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// runs are those of the handlers, by handler and object as in "watch one".
+// runs counts the runs of handlers by handler and object, as in "watch one".
 type runs struct {
 	mu       sync.Mutex
 	begun    map[string]int
@@ -16,7 +16,7 @@ type runs struct {
 
 func newRuns() *runs { return &runs{begun: map[string]int{}, current: map[string]int{}} }
 
-// enter notes a beginning; what it returns notes the end.
+// enter records the start of a run. The result records its end.
 func (r *runs) enter(name string) (leave func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,7 +31,7 @@ func (r *runs) enter(name string) (leave func()) {
 	}
 }
 
-// count is how many runs have begun, for Eventually too.
+// count returns the number of started runs, for Eventually.
 func (r *runs) count(name string) func() int {
 	return func() int {
 		r.mu.Lock()
@@ -40,7 +40,7 @@ func (r *runs) count(name string) func() int {
 	}
 }
 
-// running is how many there are now of all handlers whose name begins so.
+// running returns the current runs of all handlers with the prefix.
 func (r *runs) running(start string) func() int {
 	return func() int {
 		r.mu.Lock()

@@ -32,8 +32,7 @@ func TestDaemonRunsAgainAfterARestart(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create", "one exiting|signalled", "one exiting|signalled", "one exiting|signalled"}))
 }
 
-// A daemon that has ended by itself is asked again by the next operator, which
-// needs the finalizer for it.
+// The next operator calls a daemon that has returned again, and needs the finalizer for it.
 func TestFinishedDaemonRunsAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -68,7 +67,7 @@ func TestObjectDeletedWithoutOperatorIsReleased(t *testing.T) {
 	b.expectWrites(1)
 }
 
-// What does not match any more when the operator comes back is let go.
+// An object that no longer matches when the operator returns is released.
 func TestObjectThatNoLongerMatchesIsReleasedAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

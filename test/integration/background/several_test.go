@@ -9,8 +9,8 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// Operators with registries of their own in one process share nothing: neither
-// supervisors nor indices nor the values of a memo that both of them know.
+// Operators with separate registries in one process share neither supervisors nor indices
+// nor the values of a common memo.
 func TestOperatorsWithSeparateRegistriesShareNothing(t *testing.T) {
 	t.Parallel()
 	one, two := newBench(t), newBench(t)
@@ -36,8 +36,8 @@ func TestOperatorsWithSeparateRegistriesShareNothing(t *testing.T) {
 	two.Expect(ones.known[0]).NotTo(gomega.BeIdenticalTo(twos.known[0]))
 }
 
-// Two operators of the same objects, each with a finalizer of its own: an object
-// goes when both have let it go.
+// Two operators of the same objects have separate finalizers: an object is deleted when both
+// have released it.
 func TestOperatorsOfTheSameObjectsUseSeparateFinalizers(t *testing.T) {
 	t.Parallel()
 	const other = "example.com/other"

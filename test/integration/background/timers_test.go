@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// counting is a timer with a result that is another one each time.
+// counting is a timer whose result changes every time.
 func (b *bench) counting(id string) kopf.TimerFunc {
 	return b.ticking(id, func(_ context.Context, tick *kopf.Tick) error {
 		tick.SetResult(b.runs.count(id + " " + tick.Name())())
@@ -51,7 +51,7 @@ func TestTimerIsCalledWhileItsObjectMatches(t *testing.T) {
 	obj, other := b.labelled("one", "timed", "yes"), b.labelled("two", "timed", "yes")
 	b.Eventually(b.runs.count("fn one")).Should(gomega.BeNumerically(">", 2))
 	b.patch(obj, `{"metadata":{"labels":{"timed":"no"}}}`)
-	stopped := func() bool { // no call for as long as it takes several calls of the other one
+	stopped := func() bool { // no call during several calls of the other timer
 		before, others := b.runs.count("fn one")(), b.runs.count("fn two")()
 		b.Eventually(b.runs.count("fn two")).Should(gomega.BeNumerically(">", others+5))
 		return b.runs.count("fn one")() == before
@@ -66,33 +66,33 @@ func TestTimerIsCalledWhileItsObjectMatches(t *testing.T) {
 	b.expectGoneAtOnce(other)
 }
 
-// changes are what may happen to an object that is idle, with the number of calls of
-// a timer that waits for that: once, or once more.
+// changes are changes of an idle object, with the resulting number of calls of an idle
+// timer: 1 or 2.
 var changes = map[string]struct {
 	change func(b *bench, obj *unstructured.Unstructured)
 	calls  int
 }{
-	"nothing at all":       {func(*bench, *unstructured.Unstructured) {}, 1},
+	"no change":            {func(*bench, *unstructured.Unstructured) {}, 1},
 	"a change of the spec": {func(b *bench, obj *unstructured.Unstructured) { b.patch(obj, `{"spec":{"field":"2"}}`) }, 2},
 	"a change of a label":  {func(b *bench, obj *unstructured.Unstructured) { b.patch(obj, `{"metadata":{"labels":{"a":"2"}}}`) }, 2},
 	"a change of an annotation": {
 		func(b *bench, obj *unstructured.Unstructured) { b.patch(obj, `{"metadata":{"annotations":{"a":"2"}}}`) }, 2,
 	},
-	"a change of a status that is handled": {
+	"a change of a watched status field": {
 		func(b *bench, obj *unstructured.Unstructured) { b.patchStatus(obj, `{"status":{"handled":"2"}}`) }, 2,
 	},
-	"no change of another status": {
+	"not a change of another status field": {
 		func(b *bench, obj *unstructured.Unstructured) { b.patchStatus(obj, `{"status":{"other":"2"}}`) }, 1,
 	},
-	"no finalizer": {
+	"not a finalizer": {
 		func(b *bench, obj *unstructured.Unstructured) {
 			b.patch(obj, `{"metadata":{"finalizers":["example.com/other"]}}`)
 		}, 1,
 	},
 }
 
-// Only what is essential makes an object restless, and the results of its own
-// timers are not.
+// Only essential changes reset the idle time, and the results of the object's timers are not
+// essential.
 func TestEssentialChangesPostponeIdleTimers(t *testing.T) {
 	t.Parallel()
 	for name, test := range changes {
@@ -100,7 +100,7 @@ func TestEssentialChangesPostponeIdleTimers(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
 			b.Timer(examples, b.counting("fn"), kopf.ID("fn"), kopf.Idle(quiet))
-			b.Timer(examples, b.counting("busy"), kopf.ID("busy"), kopf.Interval(brief)) // its results are no unrest
+			b.Timer(examples, b.counting("busy"), kopf.ID("busy"), kopf.Interval(brief)) // its results do not reset the idle time
 			b.OnField(examples, "status.handled", func(_ context.Context, c *kopf.Change) error { c.SetResult("seen"); return nil }, kopf.ID("field"))
 			b.start()
 			obj := b.create("one", map[string]any{"field": "1"})
@@ -112,7 +112,7 @@ func TestEssentialChangesPostponeIdleTimers(t *testing.T) {
 	}
 }
 
-// observing notes whatever the daemon sees change.
+// observing records the changes that the daemon sees.
 func (b *bench) observing(_ context.Context, task *kopf.Task) error {
 	for seen := ""; !task.Wait(brief); {
 		field, _ := task.Spec().String("field")

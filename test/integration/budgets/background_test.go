@@ -17,19 +17,19 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// company is what accompanies an object in memory.
+// company describes the background handlers of an object.
 type company struct {
 	// declare declares the handlers, which count their calls.
 	declare func(r *kopf.Registry, called *atomic.Int64)
-	// calls is how many of them make sure that nothing more is to come but calls,
-	// and state what the object looks like then.
+	// calls is the number of calls after which no more writes are expected, and state
+	// is the expected object.
 	calls int64
 	state types.GomegaMatcher
-	// creation, restart and deletion are the writes of them.
+	// creation, restart, and deletion are their expected writes.
 	creation, restart, deletion int
 }
 
-// The rows that do not say it expect no writes. No row allows any at rest.
+// Rows without numbers expect no writes. No row allows any at rest.
 func TestWritesForBackgroundHandlers(t *testing.T) {
 	tests := map[string]company{
 		"a daemon":                              {declare: waitingDaemon, calls: 1, state: held(), creation: 1, deletion: 1},
@@ -50,11 +50,11 @@ func TestWritesForBackgroundHandlers(t *testing.T) {
 	}
 }
 
-// Matchers have a state: each row has its own.
+// Matchers have state, so each row needs its own.
 func held() types.GomegaMatcher { return testenv.HaveFinalizer(settings.DefaultFinalizer) }
 func free() types.GomegaMatcher { return gomega.Not(held()) }
 
-// life is an object with an operator, which is replaced once.
+// life is an object with an operator that is replaced once.
 type life struct {
 	*gomega.WithT
 	company
@@ -94,8 +94,8 @@ func (l *life) start() {
 	l.operator = operators.Start(l.t, config, l.object.GetNamespace(), l.registry)
 }
 
-// expect waits until all handlers have been called often enough since the start
-// of the operator, or once more at rest.
+// expect waits until all handlers were called often enough since the start of the operator,
+// or once more at rest.
 func (l *life) expect(stage string, writes int) {
 	l.t.Helper()
 	before := l.called.Load()
@@ -134,8 +134,8 @@ func endingDaemon(result any) func(*kopf.Registry, *atomic.Int64) {
 	}
 }
 
-// timerOf is a timer with these results, of which the last one stays, also for
-// the next operator; zero is none.
+// timerOf is a timer with the results. The last one repeats, even with the next operator;
+// zero means no result.
 func timerOf(results ...int64) func(*kopf.Registry, *atomic.Int64) {
 	return func(r *kopf.Registry, called *atomic.Int64) {
 		r.Timer(examples, func(_ context.Context, t *kopf.Tick) error {
@@ -158,7 +158,7 @@ func anIndex(r *kopf.Registry, called *atomic.Int64) {
 	}, kopf.ID("index"))
 }
 
-// memos are kept by all kinds of handlers that do not write by themselves.
+// memos are used by all kinds of handlers that do not write by themselves.
 func memos(r *kopf.Registry, called *atomic.Int64) {
 	memo := kopf.NewMemo(nil, func(*atomic.Int64) *atomic.Int64 { return &atomic.Int64{} })
 	r.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {

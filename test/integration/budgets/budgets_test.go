@@ -1,5 +1,5 @@
-// Package budgets asserts how many writes the handling of an object costs. The
-// figures are promises of the README.
+// Package budgets tests how many writes the handling of an object costs. The README promises
+// these numbers.
 package budgets
 
 import (
@@ -62,7 +62,7 @@ func lifeCycle(t *testing.T, registry *kopf.Registry) (create, update, remove in
 	return create, update, writes()
 }
 
-// rest waits until the operator has had the time to write more than it should.
+// rest waits long enough for an operator to make unexpected writes.
 func rest(g *gomega.WithT, requests *testenv.CountingTransport) {
 	count, since := -1, time.Now()
 	g.Eventually(func() bool {
@@ -93,8 +93,8 @@ func TestLifeCycle(t *testing.T) {
 	}
 }
 
-// Three creation handlers, of which one is retried twice and one has two
-// sub-handlers with results.
+// There are three creation handlers: one is retried twice, and one has two sub-handlers with
+// results.
 func TestThreeHandlers(t *testing.T) {
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()

@@ -37,7 +37,7 @@ func testFreezeAndResume(t *testing.T, p programs) {
 	g.Expect(during.GetAnnotations()).To(gomega.BeEmpty())
 	g.Expect(operator.log()).NotTo(gomega.ContainSubstring("/during] And here we are!"))
 
-	for range 2 { // again is no error
+	for range 2 { // repeating is not an error
 		resume := start(t, variables, p.kopf, "resume", "--id=somebody")
 		resume.ends(0)
 		g.Expect(resume.out()).To(gomega.ContainSubstring("somebody no longer pauses the operators of the "))

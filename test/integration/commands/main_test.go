@@ -1,5 +1,5 @@
-// Package commands shows the command kopf and the programs that it runs as people
-// meet them: by what they print, how they end, and what happens in a real cluster.
+// Package commands tests the command kopf and the programs that it runs from the user's point
+// of view: their output, their exit codes, and their effects in a real cluster.
 package commands
 
 import (
@@ -23,16 +23,16 @@ func TestMain(m *testing.M) {
 	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs}})
 }
 
-// TestCommands builds the commands once, for all.
+// TestCommands builds the commands once for all subtests.
 func TestCommands(t *testing.T) {
 	p := programs{kopf: build(t, "cmd/kopf"), example: build(t, "examples/01-minimal")}
 	for name, test := range map[string]func(*testing.T, programs){
 		"a program is run":               testRunOfAProgram,
 		"packages of handlers are run":   testRunOfPackages,
-		"what cannot be run":             testRefusedRuns,
+		"invalid runs fail":              testRefusedRuns,
 		"the exit code is passed on":     testExitCode,
 		"freeze and resume":              testFreezeAndResume,
-		"freeze and resume of nothing":   testFreezeOfNothing,
+		"freeze without peering fails":   testFreezeOfNothing,
 		"troubles":                       testTroubles,
 		"an operator without permission": testNoPermission,
 		"an operator without a resource": testNoResource,
@@ -43,7 +43,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// programs are the paths of what was built.
+// programs contains the paths of the built programs.
 type programs struct{ kopf, example string }
 
 func build(t *testing.T, pkg string) string {
@@ -56,13 +56,13 @@ func build(t *testing.T, pkg string) string {
 	return path
 }
 
-// kubeconfig is a file with the cluster and an administrator.
+// kubeconfig returns a file with the cluster and an administrator.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	return changed(t, func(*api.Cluster, *api.AuthInfo) {})
 }
 
-// changed is another one.
+// changed returns a modified kubeconfig.
 func changed(t *testing.T, change func(*api.Cluster, *api.AuthInfo)) string {
 	t.Helper()
 	config, err := clientcmd.Load(cluster.KubeConfig())
@@ -78,17 +78,16 @@ func changed(t *testing.T, change func(*api.Cluster, *api.AuthInfo)) string {
 	return path
 }
 
-// process is a command that runs.
+// process is a running command.
 type process struct {
 	t       *testing.T
 	session *gexec.Session
 }
 
-// start runs a command with variables of the environment; it is terminated with
-// the test, if not before.
+// start runs a command with environment variables. The end of the test terminates it.
 func start(t *testing.T, variables []string, program string, arguments ...string) *process {
 	t.Helper()
-	watch, err := guard.New() // or the operator would outlive a test that is killed
+	watch, err := guard.New() // otherwise, the operator would survive a killed test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +118,7 @@ func start(t *testing.T, variables []string, program string, arguments ...string
 func (p *process) out() string { return string(p.session.Out.Contents()) }
 func (p *process) log() string { return string(p.session.Err.Contents()) }
 
-// ends waits for the end, and compares the exit code.
+// ends waits for the end and checks the exit code.
 func (p *process) ends(code int) {
 	p.t.Helper()
 	gomega.NewWithT(p.t).Eventually(p.session).Should(gexec.Exit(code), "%s%s", p.out(), p.log())

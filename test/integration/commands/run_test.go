@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// created makes an object for the handlers.
+// created creates an object for the handlers.
 func created(t *testing.T, namespace, name string) *unstructured.Unstructured {
 	t.Helper()
 	object := testenv.NewObject("KopfExample", namespace, name, nil)
@@ -54,9 +54,9 @@ func testRefusedRuns(t *testing.T, p programs) {
 		variables []string
 		want      []string
 	}{
-		"nothing there":            {[]string{"./testdata/nothing"}, nil, []string{"kopf: the package ./testdata/nothing cannot be found: "}},
-		"something broken":         {[]string{"./testdata/broken"}, nil, []string{"broken.go:6:", "undefined: nonsense", "\nkopf: building the package ./testdata/broken failed: "}},
-		"nothing to run":           {[]string{"./testdata/useless"}, nil, []string{"testdata/useless declares no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"}},
+		"a missing package":        {[]string{"./testdata/nothing"}, nil, []string{"kopf: the package ./testdata/nothing cannot be found: "}},
+		"a broken package":         {[]string{"./testdata/broken"}, nil, []string{"broken.go:6:", "undefined: nonsense", "\nkopf: building the package ./testdata/broken failed: "}},
+		"no handlers":              {[]string{"./testdata/useless"}, nil, []string{"testdata/useless declares no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"}},
 		"a program among packages": {[]string{"./testdata/handlers", "../../../examples/01-minimal"}, nil, []string{"examples/01-minimal is a program: run it without other packages\n"}},
 		"a file":                   {[]string{"./testdata/handlers/handlers.go"}, nil, []string{"is not in a module: add a go.mod, and pass the directory instead of files\n"}},
 		"no go":                    {[]string{"./testdata/handlers"}, []string{"PATH=/bin/nowhere"}, []string{"kopf: the go command, which builds the packages, is not installed or not in the PATH"}},
@@ -72,7 +72,7 @@ func testRefusedRuns(t *testing.T, p programs) {
 	}
 }
 
-// The operator tells how it has ended, and nobody adds to it.
+// The operator logs how it has ended, and the command adds nothing.
 func testExitCode(t *testing.T, p programs) {
 	operator := start(t, nil, p.kopf, "run", "./testdata/handlers", "--kubeconfig", "/dev/null/nonsense")
 	operator.ends(1)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Every trouble is one line, and an exit code.
+// Each problem results in one line and an exit code.
 func testTroubles(t *testing.T, p programs) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -41,7 +41,7 @@ func testTroubles(t *testing.T, p programs) {
 				run := start(t, nil, program, append(arguments, test.arguments...)...)
 				run.ends(test.code)
 				g.Expect(run.log()).To(gomega.MatchRegexp("^" + filepath.Base(program) + ": " + test.want))
-				g.Expect(strings.Count(run.log(), "\n")).To(gomega.Equal(test.code), run.log()) // the usage has one more
+				g.Expect(strings.Count(run.log(), "\n")).To(gomega.Equal(test.code), run.log()) // usage errors have one more line
 			}
 		})
 	}

@@ -15,16 +15,16 @@ import (
 const (
 	brief = 50 * time.Millisecond
 	calm  = 500 * time.Millisecond
-	// most is how many writes of one operator there can be until the dispute is
-	// noticed: each round of it takes two, and a pass may have begun another one.
+	// most is the maximum number of writes by one operator until the contention is
+	// detected: each round takes two, and a pass may have begun another one.
 	most = 40
 )
 
-// Who is the first to slow down may leave the other one nothing to undo.
+// If one operator slows down first, the other one may have nothing left to undo.
 var oneEach = gomega.BeElementOf(1, 2)
 
-// Two operators that undo each other's changes are noticed by both, slowed down, and
-// named in one event each. Nothing else happens then.
+// Two operators that undo each other's changes both detect this, slow down, and post one
+// event each. Nothing else happens.
 func TestContendingOperatorsAreSlowedDown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -40,7 +40,7 @@ func TestContendingOperatorsAreSlowedDown(t *testing.T) {
 	b.Eventually(cluster.Exists(b.object)).Should(gomega.BeFalse(), "a deletion does not wait for the end of a dispute")
 }
 
-// quiet reports whether nobody writes any more.
+// quiet reports whether all writes have stopped.
 func (b *bench) quiet(parties ...party) func() bool {
 	return func() bool {
 		before := total(parties)
@@ -60,7 +60,7 @@ func total(parties []party) int {
 	return all
 }
 
-// The dispute goes on, slowly; when one of them stops, the other one gets its way.
+// The contention continues slowly. When one operator stops, the other one's value stays.
 func TestContentionEndsWithOneOfTheOperators(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -78,7 +78,7 @@ func TestContentionEndsWithOneOfTheOperators(t *testing.T) {
 	b.Eventually(cluster.Current(b.object)).Should(testenv.HavePath("spec.x", "a"))
 }
 
-// Whoever it is that undoes the writes, is named.
+// The event names the writer that undoes the operator's writes.
 func TestContendingToolIsNamed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -95,8 +95,8 @@ func TestContendingToolIsNamed(t *testing.T) {
 	b.Expect(one.writes()).To(gomega.BeNumerically("<=", most), one.String)
 }
 
-// Two operators that keep their records in the same annotations, and do not agree
-// about what there is to be handled, handle each other's records for ever.
+// Two operators that store their records in the same annotations but have different handlers
+// trigger each other endlessly.
 func TestOperatorsWithTheSameRecordsAreDetected(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -117,8 +117,8 @@ func TestOperatorsWithTheSameRecordsAreDetected(t *testing.T) {
 	b.Expect(two.writes()).To(gomega.BeNumerically("<=", most), two.String)
 }
 
-// What is no dispute, however quick: a person who edits, others who write elsewhere,
-// and the operator's own writes.
+// Quick edits by a person, writes of others to other fields, and the operator's own writes are
+// not contention.
 func TestOtherWritesAreNotContention(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -1,4 +1,4 @@
-// Package disputes lets operators, tools and people fight over one object on a real
+// Package contention tests operators, tools, and people that fight over one object on a real
 // API server.
 package contention
 
@@ -45,7 +45,7 @@ type party struct {
 	*testenv.CountingTransport
 }
 
-// operator runs an operator with a finalizer and annotations of its own.
+// operator runs an operator with a separate finalizer and separate annotations.
 func (b *bench) operator(prefix, wants string, delays ...time.Duration) party {
 	b.t.Helper()
 	registry := kopf.NewRegistry()
@@ -75,7 +75,7 @@ func (b *bench) run(registry *kopf.Registry, prefix string, delays []time.Durati
 
 func (p party) writes() int { return p.Snapshot().Writes("kopfexamples") }
 
-// disputes are the events about them, with how often each was posted.
+// disputes returns the events about contention, with their counts.
 func (b *bench) disputes() []string {
 	b.t.Helper()
 	list := &corev1.EventList{}
@@ -90,7 +90,7 @@ func (b *bench) disputes() []string {
 	return all
 }
 
-// expectDisputes waits for as many events, each with all of the words.
+// expectDisputes waits for the number of events, each with all of the words.
 func (b *bench) expectDisputes(count types.GomegaMatcher, words ...string) {
 	b.t.Helper()
 	b.Eventually(b.disputes).Should(gomega.WithTransform(func(all []string) int { return len(all) }, count))
@@ -106,7 +106,7 @@ func (b *bench) create() {
 	b.Expect(cluster.Client().Create(b.t.Context(), b.object)).To(gomega.Succeed())
 }
 
-// set writes spec.x as somebody else.
+// set writes spec.x as another client.
 func (b *bench) set(owner, x string) error {
 	changed := testenv.NewObject("KopfExample", b.namespace, "bone", nil)
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"x":"`+x+`"}}`))

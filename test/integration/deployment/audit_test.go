@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// entry is one of the audit log, which has a line for every request.
+// entry is a line of the audit log, which has one for every request.
 type entry struct {
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
@@ -30,13 +30,13 @@ type entry struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// String is the request on one line.
+// String formats the request as one line.
 func (e entry) String() string {
 	return fmt.Sprint(e.Verb, " ", e.RequestURI, " ", e.Response.Code, " ", e.Annotations)
 }
 
-// permissions are those that the request takes. Who applies an object must be allowed
-// to create it, too.
+// permissions returns the permissions that the request needs. Applying an object also needs
+// the permission to create it.
 func (e entry) permissions() []permission {
 	p := permission{e.Verb, e.Object.Group, e.Object.Resource, e.Object.Namespace, e.Object.Name}
 	if e.Object.Subresource != "" {
@@ -50,10 +50,10 @@ func (e entry) permissions() []permission {
 	return all
 }
 
-// journal is the audit log.
+// journal reads the audit log.
 type journal string
 
-// flags make an API server write one.
+// flags returns the flags of an API server that writes an audit log.
 func (j journal) flags(t *testing.T) map[string]string {
 	t.Helper()
 	policy, err := filepath.Abs("testdata/audit.yaml")
@@ -63,14 +63,14 @@ func (j journal) flags(t *testing.T) map[string]string {
 	return map[string]string{"audit-policy-file": policy, "audit-log-path": string(j)}
 }
 
-// of are the requests of a user until now.
+// of returns the requests of a user so far.
 func (j journal) of(t *testing.T, user string) (all []entry) {
 	t.Helper()
 	text, err := os.ReadFile(string(j))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What follows the last newline is still being written.
+	// The text after the last newline is still being written.
 	whole := text[:bytes.LastIndexByte(text, '\n')+1]
 	for line := range bytes.Lines(whole) {
 		var one entry
@@ -84,7 +84,7 @@ func (j journal) of(t *testing.T, user string) (all []entry) {
 	return all
 }
 
-// has tells each time it is polled whether the user has asked for it.
+// has returns a function that reports whether the user has made the request.
 func (j journal) has(t *testing.T, user, verb, resource string) func() bool {
 	return func() bool {
 		for _, one := range j.of(t, user) {

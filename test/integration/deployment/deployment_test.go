@@ -19,7 +19,7 @@ func TestDeployments(t *testing.T) {
 	for _, dir := range []string{"config/crd", "config/crd/example"} {
 		w.install(t, "", manifests(t, dir))
 	}
-	t.Run("of the whole cluster, with metrics and webhooks", func(t *testing.T) {
+	t.Run("for the entire cluster, with metrics and webhooks", func(t *testing.T) {
 		older := sample(t, "default")
 		older.SetName("older")
 		older.Object["spec"] = map[string]any{"my size": int64(3)}
@@ -32,7 +32,7 @@ func TestDeployments(t *testing.T) {
 		o.works(sample(t, "default"))
 		o.Expect(o.hooks()).To(gomega.BeEmpty(), "the cluster is told that the operator is gone")
 	})
-	t.Run("of one namespace", func(t *testing.T) {
+	t.Run("for one namespace", func(t *testing.T) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kopf-team"}}
 		elsewhere := sample(t, "default")
 		w.create(t, namespace, elsewhere)
@@ -42,7 +42,7 @@ func TestDeployments(t *testing.T) {
 	})
 }
 
-// deployed is the operator of a kustomization, with the peering object of the samples.
+// deployed returns the operator of a kustomization, with the sample peering object.
 func deployed(t *testing.T, w *world, dir, peering, namespace string) *operation {
 	t.Helper()
 	meeting := one(t, peering, manifests(t, "config/samples"))
@@ -60,7 +60,7 @@ func sample(t *testing.T, namespace string) *unstructured.Unstructured {
 	return sample
 }
 
-// one is the object of a kind.
+// one returns the only object of a kind.
 func one(t *testing.T, kind string, all []*unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	i := slices.IndexFunc(all, func(object *unstructured.Unstructured) bool { return object.GetKind() == kind })
@@ -70,8 +70,8 @@ func one(t *testing.T, kind string, all []*unstructured.Unstructured) *unstructu
 	return all[i]
 }
 
-// works is the life of an object, and that of the operator. In the end, nothing was
-// refused, and nothing is permitted that was not asked for.
+// works tests the life of an object and of the operator. In the end, no request was rejected,
+// and no permission is unused.
 func (o *operation) works(sample *unstructured.Unstructured) {
 	o.t.Helper()
 	o.Eventually(o.holder).ShouldNot(gomega.BeEmpty())

@@ -1,10 +1,10 @@
-// Package deployment runs the example manager as Kubernetes would: from the manifests
-// in config/, with only the token of its service account. The audit log of the API server
-// shows what it has asked for, and what was refused.
+// Package deployment runs the example manager as Kubernetes would: from the manifests in
+// config/, with only the token of its service account. The audit log of the API server shows
+// its requests and rejections.
 //
-// There is no kubelet: the processes of the pods are started here, with their arguments
-// and environment, and with loopback addresses for their ports. There is no network for
-// services either: the API server is told that the service of the webhooks is this machine.
+// There is no kubelet: the tests start the processes of the pods with their arguments and
+// environment, and with loopback addresses for their ports. There is no service network
+// either: the API server resolves the service of the webhooks to this machine.
 package deployment
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 )
 
-// root is that of the repository.
+// root is the root of the repository.
 func root(t *testing.T) string {
 	t.Helper()
 	root, err := assets.Root()
@@ -34,7 +34,7 @@ func root(t *testing.T) string {
 	return root
 }
 
-// manifests are the objects of a kustomization.
+// manifests returns the objects of a kustomization.
 func manifests(t *testing.T, dir string) []*unstructured.Unstructured {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "tool", "-modfile=hack/tools/go.mod", "kustomize", "build", dir)
@@ -63,7 +63,7 @@ func objects(t *testing.T, text []byte) (all []*unstructured.Unstructured) {
 	}
 }
 
-// of are the objects of a kind, with their Go types.
+// of returns the objects of a kind with their Go type.
 func of[T any](t *testing.T, kind string, all []*unstructured.Unstructured) (found []*T) {
 	t.Helper()
 	for _, object := range all {
@@ -79,8 +79,8 @@ func of[T any](t *testing.T, kind string, all []*unstructured.Unstructured) (fou
 	return found
 }
 
-// complete is the directory of config/default with its components, which are commented
-// out there.
+// complete returns the directory of a copy of config/default with all components, which are
+// commented out there.
 func complete(t *testing.T) (dir string) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
@@ -91,7 +91,7 @@ func complete(t *testing.T) (dir string) {
 	with := strings.NewReplacer("\n# components:", "\ncomponents:", "\n#   - ", "\n  - ").Replace(text)
 	for _, component := range []string{"metrics", "webhook"} {
 		if !strings.Contains(with, "\n  - ../"+component+"\n") {
-			t.Fatalf("config/default does not tell any more how to add config/%s", component)
+			t.Fatalf("config/default no longer shows how to add config/%s", component)
 		}
 	}
 	dir = filepath.Join(config, "default")

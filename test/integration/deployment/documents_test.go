@@ -24,7 +24,7 @@ func TestPermissionsAreDocumented(t *testing.T) {
 		for part := range strings.SplitSeq(read(t, path), "---\n") {
 			_, role, _ := strings.Cut(part, "apiVersion")
 			if !strings.Contains(role, "Binding\n") && !strings.Contains(documented, "```yaml\napiVersion"+role+"```\n") {
-				t.Errorf("docs/permissions.md does not show as it is this role of %s: %s", path, role)
+				t.Errorf("docs/permissions.md does not contain this role of %s: %s", path, role)
 			}
 		}
 	}
@@ -53,13 +53,13 @@ func TestServicesLeadToThePods(t *testing.T) {
 			if !slices.ContainsFunc(pods.Spec.Containers[0].Ports, func(to corev1.ContainerPort) bool {
 				return to.Name == from.TargetPort.StrVal && to.ContainerPort == from.Port
 			}) {
-				t.Errorf("the service %s leads from the port %d to nowhere, or to another number", service.Name, from.Port)
+				t.Errorf("the service %s maps the port %d to a missing or different port", service.Name, from.Port)
 			}
 		}
 	}
 }
 
-// read is the text of a file of the repository.
+// read returns the text of a file of the repository.
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), path))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// version is that of the image in the tests.
+// version is the version of the image in the tests.
 const version = "v1.2.3-test"
 
 var (
@@ -19,7 +19,7 @@ var (
 	mounts    = regexp.MustCompile(`--mount=\S+\s+`)
 )
 
-// instructions are those of the Dockerfile with the word, without the word.
+// instructions returns the arguments of a Dockerfile instruction.
 func instructions(t *testing.T, word string) (found []string) {
 	t.Helper()
 	for line := range strings.Lines(continued.ReplaceAllString(read(t, "Dockerfile"), "")) {
@@ -30,7 +30,7 @@ func instructions(t *testing.T, word string) (found []string) {
 	return found
 }
 
-// sources are what the image is built from.
+// sources are the files that the image is built from.
 func sources(t *testing.T) (found []string) {
 	t.Helper()
 	for _, copied := range instructions(t, "COPY") {
@@ -41,8 +41,8 @@ func sources(t *testing.T) (found []string) {
 	return found
 }
 
-// image builds the program as the Dockerfile does: by its command lines, from what it
-// copies.
+// image builds the program as the Dockerfile does, with its command lines and the files that
+// it copies.
 func image(t *testing.T) (program string) {
 	t.Helper()
 	dir, program := t.TempDir(), filepath.Join(t.TempDir(), "manager")
@@ -84,7 +84,7 @@ func duplicate(t *testing.T, from, to string) {
 func TestImageGetsItsSources(t *testing.T) {
 	lines := strings.Split(read(t, ".dockerignore"), "\n")
 	if !slices.Contains(lines, "*") {
-		t.Error("not everything is ignored that is not named")
+		t.Error(".dockerignore does not ignore all other files")
 	}
 	for _, path := range sources(t) {
 		if !slices.Contains(lines, "!"+path) {
@@ -95,7 +95,7 @@ func TestImageGetsItsSources(t *testing.T) {
 
 func TestImageDoesNotRunAsRoot(t *testing.T) {
 	if users := instructions(t, "USER"); !slices.Equal(users, []string{"65532:65532"}) {
-		t.Errorf("the users are %q: Kubernetes can only tell by a number that it is not root", users)
+		t.Errorf("the users are %q: Kubernetes needs a number to verify that the user is not root", users)
 	}
 	bases := instructions(t, "FROM")
 	if last := bases[len(bases)-1]; last != "gcr.io/distroless/static:nonroot" {

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// measures reads the metrics of every replica: with a token of somebody who has the
-// role for it, and not without.
+// measures reads the metrics of every replica with the token of an account that has the role,
+// and fails without it.
 func (o *operation) measures() {
 	o.t.Helper()
 	namespace := o.deployment.Namespace
@@ -31,7 +31,7 @@ func (o *operation) measures() {
 	}
 }
 
-// metrics are those of the pod, as whoever has the token sees them.
+// metrics reads the metrics of the pod with the token.
 func (p *pod) metrics(token string) (string, error) {
 	request, err := http.NewRequest(http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/metrics", p.ports["metrics"]), nil)
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *pod) metrics(token string) (string, error) {
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // it signs for itself
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // the certificate is self-signed
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Timeout: 10 * time.Second, Transport: transport}).Do(request)
 	if err != nil {

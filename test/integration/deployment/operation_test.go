@@ -21,7 +21,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// operation is an operator that is deployed, and what it works on.
+// operation is a deployed operator with its objects.
 type operation struct {
 	*world
 	*gomega.WithT
@@ -34,7 +34,7 @@ type operation struct {
 	child           *corev1.ConfigMap
 }
 
-// deploy applies the manifests, and starts as many pods as they want.
+// deploy applies the manifests, and starts the pods.
 func deploy(t *testing.T, w *world, all []*unstructured.Unstructured, peering *unstructured.Unstructured) *operation {
 	t.Helper()
 	o := &operation{world: w, WithT: gomega.NewWithT(t), t: t, manifests: all, peering: peering}
@@ -51,18 +51,18 @@ func deploy(t *testing.T, w *world, all []*unstructured.Unstructured, peering *u
 	return o
 }
 
-// account is the name of the operator in the cluster.
+// account returns the name of the operator in the cluster.
 func (o *operation) account() string {
 	return "system:serviceaccount:" + o.deployment.Namespace + ":" + o.deployment.Spec.Template.Spec.ServiceAccountName
 }
 
-// asks waits until the operator has made such a request.
+// asks waits until the operator has made a request.
 func (o *operation) asks(verb, resource string) {
 	o.t.Helper()
 	o.Eventually(o.journal.has(o.t, o.account(), verb, resource)).Should(gomega.BeTrue(), "%s %s", verb, resource)
 }
 
-// peers are the operators with an entry in the peering, each time it is polled.
+// peers returns a function that returns the operators with an entry in the peering.
 func (o *operation) peers() ([]string, error) {
 	current, err := o.Current(o.peering)()
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *operation) peers() ([]string, error) {
 	return slices.Sorted(maps.Keys(entries)), err
 }
 
-// leader is the pod that handles the objects: it alone is among the peers.
+// leader returns the pod that handles the objects: the only one in the peering.
 func (o *operation) leader() *pod {
 	o.t.Helper()
 	var names []string
@@ -84,12 +84,12 @@ func (o *operation) leader() *pod {
 	names, _ = o.peers()
 	i := slices.IndexFunc(o.pods, func(p *pod) bool { return slices.Contains(names, p.name) })
 	if i < 0 {
-		o.t.Fatalf("%q are among the peers, which are no pods", names)
+		o.t.Fatalf("the peers %q are not pods", names)
 	}
 	return o.pods[i]
 }
 
-// holder is who has the lease, each time it is polled.
+// holder returns a function that returns the holder of the lease.
 func (o *operation) holder() (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := o.Client().Get(o.t.Context(), client.ObjectKey{Namespace: o.deployment.Namespace, Name: "kopf-manager"}, lease)
@@ -99,7 +99,7 @@ func (o *operation) holder() (string, error) {
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// handles creates the sample, and waits until all is done for it.
+// handles creates the sample, and waits until it is handled.
 func (o *operation) handles(sample *unstructured.Unstructured) {
 	o.t.Helper()
 	o.object = sample
@@ -113,21 +113,21 @@ func (o *operation) handles(sample *unstructured.Unstructured) {
 	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("color", "blue"))
 }
 
-// data is that of the child, each time it is polled.
+// data returns a function that returns the data of the child.
 func (o *operation) data() (map[string]string, error) {
 	current := &corev1.ConfigMap{}
 	err := o.Client().Get(o.t.Context(), client.ObjectKeyFromObject(o.child), current)
 	return current.Data, err
 }
 
-// change is one of the object by somebody else.
+// change changes the object as another client.
 func (o *operation) change(object *unstructured.Unstructured, patch string) {
 	o.t.Helper()
 	o.Expect(o.Client().Patch(o.t.Context(), object.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)))).To(gomega.Succeed())
 }
 
-// updates changes the object, faster than the operator writes: until a write has met a
-// change, and the object was read. What was last is what is handled.
+// updates changes the object faster than the operator writes, until a write has met a conflict
+// and the object was read. The last state is handled.
 func (o *operation) updates() {
 	o.t.Helper()
 	size := 0
@@ -139,19 +139,19 @@ func (o *operation) updates() {
 		return o.journal.has(o.t, o.account(), "get", "kopfexamples")()
 	}).Should(gomega.BeTrue())
 	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("size", fmt.Sprint(size)))
-	o.asks("patch", "events") // for what happens again
+	o.asks("patch", "events") // for a repeated event
 }
 
-// restores undoes the deletion of the child.
+// restores deletes the child, and expects it to be restored.
 func (o *operation) restores() {
 	o.t.Helper()
 	o.Expect(o.Client().Delete(o.t.Context(), o.child.DeepCopy())).To(gomega.Succeed())
 	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("color", "blue"))
 }
 
-// outlives pauses for an operator of higher priority, and goes on when that is dead:
-// when its time is over, the operator looks whether there is another sign of life. On a
-// slow machine the other one can be dead before it was seen, so there are many of them.
+// outlives checks that the operator pauses for an operator of a higher priority, and resumes
+// when that is dead: when its entry expires, the operator checks for another sign of life. On
+// a slow machine, the other operator can be dead before it is noticed, so there are many.
 func (o *operation) outlives() {
 	o.t.Helper()
 	resource := strings.ToLower(o.peering.GetKind()) + "s"
@@ -165,7 +165,7 @@ func (o *operation) outlives() {
 	o.Eventually(o.peers).ShouldNot(gomega.ContainElement("stranger"))
 }
 
-// takesOver stops the leader, and expects another one to be it.
+// takesOver stops the leader, and expects another leader.
 func (o *operation) takesOver() {
 	o.t.Helper()
 	before := o.leader()
@@ -174,7 +174,7 @@ func (o *operation) takesOver() {
 	o.Eventually(o.peers).Should(gomega.And(gomega.HaveLen(1), gomega.Not(gomega.ContainElement(before.name))))
 }
 
-// ends deletes the object, and stops what still runs.
+// ends deletes the object, and stops the remaining pods.
 func (o *operation) ends() {
 	o.t.Helper()
 	o.Expect(o.Client().Delete(o.t.Context(), o.object.DeepCopy())).To(gomega.Succeed())

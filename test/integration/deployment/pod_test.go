@@ -19,18 +19,18 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/guard"
 )
 
-// pod is a process in place of a pod of the deployment.
+// pod is a process that represents a pod of the deployment.
 type pod struct {
 	t         *testing.T
 	name      string
 	container corev1.Container
-	patience  time.Duration  // of Kubernetes, after SIGTERM
+	patience  time.Duration  // the termination grace period
 	ports     map[string]int // on the loopback interface, by name
 	session   *gexec.Session
 }
 
-// start runs the program as the container of a pod of the deployment. It finds the
-// cluster by the kubeconfig, as there is no mounted token.
+// start runs the program as the container of a pod of the deployment. It gets a kubeconfig,
+// because there is no mounted token.
 func start(t *testing.T, name, program, kubeconfig string, from *appsv1.Deployment) *pod {
 	t.Helper()
 	spec := from.Spec.Template.Spec
@@ -50,7 +50,7 @@ func start(t *testing.T, name, program, kubeconfig string, from *appsv1.Deployme
 		t.Fatal(err)
 	}
 	command := exec.Command(script, arguments...)
-	// Nothing else: neither a home nor a place for temporary files.
+	// Nothing else: neither a home directory nor a directory for temporary files.
 	command.Env, command.Dir = append(flatten(environment), "KUBECONFIG="+kubeconfig, "TMPDIR=/nonexistent"), filepath.Dir(program)
 	if p.session, err = gexec.Start(command, nil, nil); err != nil {
 		t.Fatal(err)
@@ -70,8 +70,8 @@ func start(t *testing.T, name, program, kubeconfig string, from *appsv1.Deployme
 
 func (p *pod) output() string { return string(p.session.Err.Contents()) }
 
-// environment is that of the container, as the downward API fills it. Variables can refer
-// to earlier ones.
+// environment returns the environment of the container, including the downward API. Variables
+// can refer to earlier ones.
 func (p *pod) environment(namespace string) map[string]string {
 	p.t.Helper()
 	fields := map[string]string{"metadata.name": p.name, "metadata.namespace": namespace}
@@ -81,7 +81,7 @@ func (p *pod) environment(namespace string) map[string]string {
 		if from := variable.ValueFrom; from != nil {
 			value, known := fields[from.FieldRef.FieldPath]
 			if !known {
-				p.t.Fatalf("what is %s of a pod?", from.FieldRef.FieldPath)
+				p.t.Fatalf("unknown field %s of a pod", from.FieldRef.FieldPath)
 			}
 			all[variable.Name] = value
 		}
@@ -98,7 +98,7 @@ func flatten(environment map[string]string) (all []string) {
 
 var reference = regexp.MustCompile(`\$\((\w+)\)`)
 
-// expanded is a text of the manifest with the values of its variables.
+// expanded replaces the variables in a text of the manifest.
 func (p *pod) expanded(text string, environment map[string]string) string {
 	p.t.Helper()
 	return reference.ReplaceAllStringFunc(text, func(found string) string {
@@ -110,7 +110,7 @@ func (p *pod) expanded(text string, environment map[string]string) string {
 	})
 }
 
-// arguments are those of the container.
+// arguments returns the arguments of the container.
 func (p *pod) arguments(environment map[string]string) (all []string) {
 	p.t.Helper()
 	for _, argument := range p.container.Args {
@@ -119,8 +119,8 @@ func (p *pod) arguments(environment map[string]string) (all []string) {
 	return all
 }
 
-// listens puts addresses on the loopback interface in place of those of the pod: into
-// the arguments, and into the environment.
+// listens replaces the addresses of the pod in the arguments and the environment by loopback
+// addresses.
 func (p *pod) listens(arguments []string, environment map[string]string) {
 	p.t.Helper()
 	for _, port := range p.container.Ports {
@@ -143,7 +143,7 @@ func (p *pod) listens(arguments []string, environment map[string]string) {
 	}
 }
 
-// free is a port where nobody listens.
+// free returns a free port.
 func free(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -154,7 +154,7 @@ func free(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// passes tells each time it is polled whether the kubelet would be content.
+// passes returns a function that reports whether the probe succeeds.
 func (p *pod) passes(probe *corev1.Probe) func() (bool, error) {
 	p.t.Helper()
 	address := fmt.Sprintf("http://127.0.0.1:%d%s", p.ports[probe.HTTPGet.Port.StrVal], probe.HTTPGet.Path)
@@ -169,7 +169,7 @@ func (p *pod) passes(probe *corev1.Probe) func() (bool, error) {
 	}
 }
 
-// ready waits until Kubernetes would take the pod for ready.
+// ready waits until Kubernetes would consider the pod ready.
 func (p *pod) ready() {
 	p.t.Helper()
 	g := gomega.NewWithT(p.t)
@@ -178,7 +178,7 @@ func (p *pod) ready() {
 	}
 }
 
-// stop ends the pod as Kubernetes does, which is not to have to kill it.
+// stop ends the pod as Kubernetes does, and fails if it would have to be killed.
 func (p *pod) stop() {
 	p.t.Helper()
 	p.session.Terminate()

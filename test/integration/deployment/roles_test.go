@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// permission is one that a role gives, or a request takes. As given, an empty namespace
-// or name stands for all of them.
+// permission is granted by a role or needed by a request. In a role, an empty namespace or
+// name means all of them.
 type permission struct{ verb, group, resource, namespace, name string }
 
-// given are the permissions of a service account by the roles among the objects.
+// given returns the permissions of a service account from the roles among the objects.
 func given(t *testing.T, account string, all []*unstructured.Unstructured) (found []permission) {
 	t.Helper()
 	rules := map[rbacv1.RoleRef][]rbacv1.PolicyRule{}
@@ -36,7 +36,7 @@ func given(t *testing.T, account string, all []*unstructured.Unstructured) (foun
 	return found
 }
 
-// flat is one permission for every verb, resource and name of the rules.
+// flat returns one permission for every verb, resource, and name of the rules.
 func flat(namespace string, rules []rbacv1.PolicyRule) (all []permission) {
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
@@ -52,14 +52,14 @@ func flat(namespace string, rules []rbacv1.PolicyRule) (all []permission) {
 	return all
 }
 
-// permits reports whether what is given is enough for what is taken.
+// permits reports whether the granted permission covers the needed one.
 func (p permission) permits(taken permission) bool {
 	return p.verb == taken.verb && p.group == taken.group && p.resource == taken.resource &&
 		(p.namespace == "" || p.namespace == taken.namespace) && (p.name == "" || p.name == taken.name)
 }
 
-// rare are permissions that an operator needs, although not in these tests, with the
-// reason: by verb and resource.
+// rare contains permissions that an operator needs, although not in these tests, by verb and
+// resource, with the reason.
 var rare = map[[2]string]string{
 	{"list", "kopfpeerings"}:              streamed,
 	{"list", "clusterkopfpeerings"}:       streamed,
@@ -69,7 +69,7 @@ var rare = map[[2]string]string{
 
 const streamed = "API servers from 1.34 on list by watches; older ones, and those that are overloaded, do not"
 
-// unused are the permissions that no request has taken, though they are not rare.
+// unused returns the permissions that no request has used and that are not rare.
 func unused(given []permission, requests []entry) []permission {
 	return slices.DeleteFunc(slices.Clone(given), func(p permission) bool {
 		return rare[[2]string{p.verb, p.resource}] != "" || slices.ContainsFunc(requests, func(request entry) bool {
@@ -78,7 +78,7 @@ func unused(given []permission, requests []entry) []permission {
 	})
 }
 
-func TestUnusedPermissions(t *testing.T) {
+func TestUnusedPermissionsAreFound(t *testing.T) {
 	request := entry{Verb: "patch"}
 	request.Object.Group, request.Object.Resource, request.Object.Namespace, request.Object.Name = "g", "rs", "ns", "one"
 	applied := request
@@ -88,15 +88,15 @@ func TestUnusedPermissions(t *testing.T) {
 		request entry
 		used    bool
 	}{
-		"by the request":              {permission{"patch", "g", "rs", "", ""}, request, true},
-		"by name":                     {permission{"patch", "g", "rs", "ns", "one"}, request, true},
-		"another name":                {permission{"patch", "g", "rs", "", "two"}, request, false},
-		"another namespace":           {permission{"patch", "g", "rs", "other", ""}, request, false},
-		"another verb":                {permission{"create", "g", "rs", "", ""}, request, false},
-		"another resource":            {permission{"patch", "g", "rs/status", "", ""}, request, false},
-		"a creation by an apply":      {permission{"create", "g", "rs", "", ""}, applied, true},
-		"a wildcard is never used up": {permission{"*", "g", "rs", "", ""}, request, false},
-		"what is rarely used":         {permission{"list", "kopf.dev", "kopfpeerings", "", ""}, request, true},
+		"by the request":           {permission{"patch", "g", "rs", "", ""}, request, true},
+		"by name":                  {permission{"patch", "g", "rs", "ns", "one"}, request, true},
+		"another name":             {permission{"patch", "g", "rs", "", "two"}, request, false},
+		"another namespace":        {permission{"patch", "g", "rs", "other", ""}, request, false},
+		"another verb":             {permission{"create", "g", "rs", "", ""}, request, false},
+		"another resource":         {permission{"patch", "g", "rs/status", "", ""}, request, false},
+		"a creation by an apply":   {permission{"create", "g", "rs", "", ""}, applied, true},
+		"a wildcard is never used": {permission{"*", "g", "rs", "", ""}, request, false},
+		"a rare permission":        {permission{"list", "kopf.dev", "kopfpeerings", "", ""}, request, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

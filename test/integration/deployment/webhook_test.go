@@ -14,12 +14,12 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// rejected is the error by the check of the manager.
+// rejected is the error of the manager's check.
 var rejected = gomega.MatchError(gomega.ContainSubstring(`The field "my size" of the spec cannot be in a ConfigMap`))
 
-// connects lets the service of the webhooks lead to this machine, for there is no network
-// of a cluster. The port is then the one that the configurations have for the service,
-// which is that of the leader; so is the name in the certificate.
+// connects resolves the service of the webhooks to this machine, because there is no cluster
+// network. The port is the leader's port in the configurations, and the name matches the
+// certificate.
 func (o *operation) connects() {
 	o.t.Helper()
 	service := &corev1.Service{}
@@ -28,8 +28,8 @@ func (o *operation) connects() {
 	o.Expect(o.Client().Patch(o.t.Context(), service, patch)).To(gomega.Succeed())
 }
 
-// checks tries to create objects, without creating them, until the operator has its say.
-// Without webhooks, there is nothing to say.
+// checks creates objects in dry runs until the operator checks them. Without webhooks, it does
+// nothing.
 func (o *operation) checks() {
 	o.t.Helper()
 	if _, served := o.pods[0].ports["webhook"]; !served {
@@ -43,8 +43,7 @@ func (o *operation) checks() {
 	o.certified()
 }
 
-// releases changes and deletes an object that is older than the check that it would not
-// pass.
+// releases changes and deletes an object that is older than the check and would not pass it.
 func (o *operation) releases(older *unstructured.Unstructured) {
 	o.t.Helper()
 	o.Eventually(o.Current(older)).Should(testenv.HaveFinalizer(settings.DefaultFinalizer))
@@ -55,7 +54,7 @@ func (o *operation) releases(older *unstructured.Unstructured) {
 	o.Eventually(o.Exists(older)).Should(gomega.BeFalse())
 }
 
-// tried is an object as it would be stored, each time it is polled.
+// tried returns a function that returns an object as it would be stored.
 func (o *operation) tried(spec map[string]any) func() (*unstructured.Unstructured, error) {
 	o.t.Helper()
 	sample := sample(o.t, "default")
@@ -68,7 +67,7 @@ func (o *operation) tried(spec map[string]any) func() (*unstructured.Unstructure
 	}
 }
 
-// certified looks whether all is verified by the certificate that the replicas share.
+// certified checks that the certificate that the replicas share is verified everywhere.
 func (o *operation) certified() {
 	o.t.Helper()
 	secret := &corev1.Secret{}
@@ -83,7 +82,7 @@ func (o *operation) certified() {
 	}
 }
 
-// hooks are the webhooks of the operator in both of its configurations.
+// hooks returns the webhooks of the operator in both of its configurations.
 func (o *operation) hooks() (all []admissionregistrationv1.WebhookClientConfig, err error) {
 	validating, mutating := &admissionregistrationv1.ValidatingWebhookConfiguration{}, &admissionregistrationv1.MutatingWebhookConfiguration{}
 	for _, configuration := range []client.Object{validating, mutating} {

@@ -29,17 +29,17 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	// Its API server calls services itself, not by a proxy.
+	// The API server calls services directly, not through a proxy.
 	t.Setenv("NO_PROXY", cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))+",.svc")
 	w := &world{journal: journal(filepath.Join(t.TempDir(), "audit.log")), program: image(t)}
 	w.Cluster = testenv.Start(t, testenv.Options{CRDs: []string{}, Flags: w.journal.flags(t)})
-	// Some processes are started here, and a lease runs out if one is killed.
+	// The tests start processes, and wait for leases of killed ones to expire.
 	gomega.SetDefaultEventuallyTimeout(2 * time.Minute)
 	gomega.SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	return w
 }
 
-// install applies objects as kubectl does, those without a namespace into the given one.
+// install applies objects like kubectl, with a default namespace.
 func (w *world) install(t *testing.T, namespace string, all []*unstructured.Unstructured) {
 	t.Helper()
 	apply := func(object *unstructured.Unstructured) error {
@@ -57,7 +57,7 @@ func (w *world) install(t *testing.T, namespace string, all []*unstructured.Unst
 	}
 }
 
-// token is one of a service account, as it is mounted into its pods.
+// token returns a token of a service account, like the one mounted into its pods.
 func (w *world) token(t *testing.T, namespace, account string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{}
@@ -68,7 +68,7 @@ func (w *world) token(t *testing.T, namespace, account string) string {
 	return request.Status.Token
 }
 
-// kubeconfig is a file with a token, and nothing else that would be accepted.
+// kubeconfig returns a file with a token and no other credentials.
 func (w *world) kubeconfig(t *testing.T, token string) (path string) {
 	t.Helper()
 	here, config := "here", api.NewConfig()
@@ -83,8 +83,8 @@ func (w *world) kubeconfig(t *testing.T, token string) (path string) {
 	return path
 }
 
-// admits asks the API server whether the pods of a deployment would be let in, and so
-// whether they have what the namespace demands of pods.
+// admits asks the API server whether it would admit the pods of a deployment, which checks the
+// pod security standard of the namespace.
 func (w *world) admits(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
 	template := d.Spec.Template.DeepCopy()

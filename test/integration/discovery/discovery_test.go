@@ -32,15 +32,15 @@ func scan(t *testing.T) discovery.Snapshot {
 	if err != nil {
 		t.Fatal(err)
 	}
-	snapshot, err := source.Resources(context.Background()) // also in clean-ups
+	snapshot, err := source.Resources(context.Background()) // works in cleanup functions, too
 	if err != nil {
 		t.Fatal(err)
 	}
 	return snapshot
 }
 
-// settled is a scan with the definitions of this test in it: the API server
-// takes a moment to offer what was installed.
+// settled returns a scan that includes the definitions of this test: the API server takes a
+// moment to serve new ones.
 func settled(t *testing.T) discovery.Snapshot {
 	t.Helper()
 	var snapshot discovery.Snapshot
@@ -81,8 +81,8 @@ func TestScan(t *testing.T) {
 	g.Expect(find(t, snapshot, "bindings.v1").Can("watch")).To(gomega.BeFalse())
 }
 
-// TestScanSupportsOlderServers makes sure that the form of discovery from before
-// Kubernetes 1.27 gives the same.
+// TestScanSupportsOlderServers checks that the discovery format from before Kubernetes 1.27
+// has the same result.
 func TestScanSupportsOlderServers(t *testing.T) {
 	g := gomega.NewWithT(t)
 	want := settled(t)
@@ -115,8 +115,8 @@ func TestResolve(t *testing.T) {
 		"everything in a group":               {selector.New("kopf.dev", selector.Everything), []string{"kopfexamples.v1.kopf.dev", "oldtimers.v1alpha1.kopf.dev"}, nil},
 		"events, which another group has too": {selector.New("events"), []string{"events.v1"}, nil},
 		"a built-in type of Go":               {selector.Exact(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}), []string{"deployments.v1.apps"}, nil},
-		"what can only be created":            {selector.New("tokenreviews"), nil, new(*discovery.UnwatchableError)},
-		"what is not installed":               {selector.New("nosuch"), nil, new(*selector.NotFoundError)},
+		"a resource that is only created":     {selector.New("tokenreviews"), nil, new(*discovery.UnwatchableError)},
+		"a resource that is not installed":    {selector.New("nosuch"), nil, new(*selector.NotFoundError)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,8 +132,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestScanSurvivesAnUnavailableAPIService registers an API whose server is not there, as
-// happens to metrics servers.
+// TestScanSurvivesAnUnavailableAPIService registers an API without a running server, as
+// happens with metrics servers.
 func TestScanSurvivesAnUnavailableAPIService(t *testing.T) {
 	g := gomega.NewWithT(t)
 	down := schema.GroupVersion{Group: "metrics.k8s.io", Version: "v1beta1"}
@@ -151,14 +151,14 @@ func TestScanSurvivesAnUnavailableAPIService(t *testing.T) {
 	g.Expect(incomplete.Selector).To(gomega.Equal(selector.New("metrics.k8s.io", "pods")))
 }
 
-// What an operator needs is served while another API is down, and the rest as soon
-// as that is over.
+// The operator watches its resources while another API is unavailable, and the rest as soon as
+// it is available.
 func TestOperatorWorksWhileAnAPIServiceIsDown(t *testing.T) {
 	g, registry, called := gomega.NewWithT(t), kopf.NewRegistry(), make(chan string, 10)
 	settled(t)
 	note := func(_ context.Context, c *kopf.Change) error { called <- c.Resource().String(); return nil }
 	registry.OnCreate(kopf.Resource("example.com", "kopfexamples"), note, kopf.ID("does_not_need_it"))
-	registry.OnCreate(kopf.Resource("kopf.dev", "oldtimers"), note, kopf.ID("needs_it")) // which version is not known
+	registry.OnCreate(kopf.Resource("kopf.dev", "oldtimers"), note, kopf.ID("needs_it")) // the version is unknown
 	down := schema.GroupVersion{Group: "kopf.dev", Version: "v9"}
 	service := apiService(down)
 	g.Expect(cluster.Client().Create(t.Context(), service)).To(gomega.Succeed())
@@ -178,7 +178,7 @@ func TestOperatorWorksWhileAnAPIServiceIsDown(t *testing.T) {
 	g.Eventually(called).Should(gomega.Receive(gomega.Equal("oldtimers.v1alpha1.kopf.dev")))
 }
 
-// breakAPI registers an API without a server for the time of the test.
+// breakAPI registers an API without a server for the duration of the test.
 func breakAPI(t *testing.T, gv schema.GroupVersion) {
 	t.Helper()
 	g := gomega.NewWithT(t)

@@ -1,4 +1,4 @@
-// Package discovery holds the scan of a cluster against a real API server.
+// Package discovery tests the scan of a cluster with a real API server.
 package discovery
 
 import (

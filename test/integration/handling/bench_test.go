@@ -22,8 +22,8 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// bench is what a test works with: handlers to declare, a namespace for its
-// objects, and everything that its operators do: calls, requests, log, events.
+// bench is the environment of a test: handlers to declare, a namespace for its objects, and
+// everything that its operators do: calls, requests, log lines, events.
 type bench struct {
 	*gomega.WithT
 	*kopf.Registry
@@ -44,7 +44,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// noted makes a handler note each of its calls with the number of its retry: "id 0".
+// noted makes a handler record each of its calls with the number of its retry: "id 0".
 func (b *bench) noted(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
 	return func(ctx context.Context, c *kopf.Change) error {
 		b.calls.Note("%s %d", id, c.Retry())
@@ -52,8 +52,8 @@ func (b *bench) noted(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
 	}
 }
 
-// ours restricts a handler to the objects that are marked by own: a test that
-// looks beyond its namespace shares the cluster with the other tests.
+// ours restricts a handler to the objects that own has marked: a test that looks beyond its
+// namespace shares the cluster with other tests.
 func (b *bench) ours() handler.ObjectOption {
 	return kopf.Labels(kopf.Filters{"test": kopf.Equal(b.namespace)})
 }
@@ -63,17 +63,17 @@ func (b *bench) own(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return obj
 }
 
-// start runs an operator with what is declared until now.
+// start runs an operator with the handlers declared so far.
 func (b *bench) start(adjust ...func(*kopf.Options)) *operators.Operator {
 	b.t.Helper()
 	usual := func(o *kopf.Options) {
 		o.Logger = b.logs.Logger()
-		o.Settings.Execution.CheckpointInterval = long // what is written must not depend on the machine's load
+		o.Settings.Execution.CheckpointInterval = long // the writes must not depend on the machine's load
 	}
 	return operators.Start(b.t, b.config, b.namespace, b.Registry, append([]func(*kopf.Options){usual}, adjust...)...)
 }
 
-// create makes a new object of the examples.
+// create creates a new example object.
 func (b *bench) create(name string, spec map[string]any) *unstructured.Unstructured {
 	b.t.Helper()
 	return b.submit(testenv.NewObject("KopfExample", b.namespace, name, spec))
@@ -105,7 +105,7 @@ func (b *bench) remove(obj *unstructured.Unstructured) {
 	b.Expect(cluster.Client().Delete(b.t.Context(), obj.DeepCopy())).To(gomega.Succeed())
 }
 
-// current is the object as it is now.
+// current returns the current object.
 func (b *bench) current(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	b.t.Helper()
 	current, err := cluster.Current(obj)()
@@ -113,7 +113,7 @@ func (b *bench) current(obj *unstructured.Unstructured) *unstructured.Unstructur
 	return current
 }
 
-// expectHandled waits until nothing is left to be done with the object.
+// expectHandled waits until the object needs no more work.
 func (b *bench) expectHandled(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	b.t.Helper()
 	b.Eventually(cluster.Current(obj)).Should(beHandled(), func() string { return b.logs.String() })
@@ -125,10 +125,10 @@ func (b *bench) expectGone(obj *unstructured.Unstructured) {
 	b.Eventually(cluster.Exists(obj)).Should(gomega.BeFalse(), func() string { return b.logs.String() })
 }
 
-// quiet is longer than it takes an operator to do what it should not.
+// quiet is long enough for an operator to do something unexpected.
 const quiet = 300 * time.Millisecond
 
-// expectRest waits until the operators have nothing more to do.
+// expectRest waits until the operators have nothing left to do.
 func (b *bench) expectRest() {
 	b.t.Helper()
 	seen, since := -1, time.Now()
@@ -140,13 +140,13 @@ func (b *bench) expectRest() {
 	}).Should(gomega.BeNumerically(">", quiet), b.requests.String)
 }
 
-// logged are the lines of the log that have all of the texts, for Eventually.
+// logged returns the lines of the log that contain all of the texts, for Eventually.
 func (b *bench) logged(texts ...string) func() []string {
 	return func() []string { return b.logs.With(texts...) }
 }
 
-// beHandled matches an object of which the last essence was handled, and that
-// has no records of handlers any more.
+// beHandled matches an object whose last essence was handled, and that has no records of
+// handlers.
 func beHandled() types.GomegaMatcher {
 	return gomega.WithTransform(func(obj *unstructured.Unstructured) (string, error) {
 		for key := range obj.GetAnnotations() {
@@ -165,7 +165,7 @@ func beHandled() types.GomegaMatcher {
 	}, gomega.Equal("handled"))
 }
 
-// baseOf is the essence that was handled last.
+// baseOf returns the essence that was last handled.
 func baseOf(obj *unstructured.Unstructured) (map[string]any, error) {
 	text := obj.GetAnnotations()[handled]
 	if text == "" {
@@ -180,7 +180,7 @@ func succeed(context.Context, *kopf.Change) error { return nil }
 
 var errNotYet = errors.New("not yet")
 
-// failing fails so many times before it succeeds.
+// failing fails the given number of times before it succeeds.
 func failing(times int, delay time.Duration) kopf.ChangeFunc {
 	return func(_ context.Context, c *kopf.Change) error {
 		if c.Retry() < times {

@@ -9,19 +9,19 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// Annotations are written by anybody: they must neither stop nor crash us.
+// Anyone with access can write annotations: they must neither stop nor crash the operator.
 func TestUnreadableRecordsCountAsAbsent(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{
-		"nothing at all":              ``,
-		"no JSON":                     `sesame`,
+		"an empty text":               ``,
+		"not JSON":                    `sesame`,
 		"a list":                      `["sesame"]`,
 		"a number":                    `5`,
 		"a wrong type":                `{"retries":"sesame"}`,
 		"a negative number":           `{"retries":-1}`,
 		"a time of a wrong type":      `{"started":5}`,
-		"a time that is none":         `{"started":"sesame"}`,
-		"a time that nobody can mean": `{"started":"2020-01-01T00:00:00","delayed":"9999-12-31T00:00:00"}`,
+		"a text that is not a time":   `{"started":"sesame"}`,
+		"a time that is too late":     `{"started":"2020-01-01T00:00:00","delayed":"9999-12-31T00:00:00"}`,
 		"references of a wrong type":  `{"subrefs":"sesame"}`,
 		"a wrong type of the outcome": `{"success":"sesame"}`,
 	}
@@ -42,8 +42,8 @@ func TestUnreadableRecordsCountAsAbsent(t *testing.T) {
 	}
 }
 
-// expectUnreadable checks that the annotation is complained about once, in the
-// log and in an event, without its content.
+// expectUnreadable checks that the annotation is reported once, in the log and in an event,
+// without its content.
 func (b *bench) expectUnreadable(obj *unstructuredObject, key string) {
 	b.t.Helper()
 	b.Eventually(b.logged("cannot be read", prefix+key)).Should(gomega.HaveLen(1))
@@ -60,17 +60,17 @@ func TestUnusualRecordsAreAccepted(t *testing.T) {
 		text  string
 		calls []string
 	}{
-		"an empty one":                     {`{}`, []string{"create 0"}},
-		"a null":                           {`null`, []string{"create 0"}},
-		"with fields from the future":      {`{"started":"2020-01-01T00:00:00","purpose":"create","retries":3,"colour":"red"}`, []string{"create 3"}},
-		"started in the future":            {`{"started":"2200-01-01T00:00:00","purpose":"create","retries":3}`, []string{"create 3"}},
-		"delayed in the past":              {`{"started":"1980-01-01T00:00:00","delayed":"1990-01-01T00:00:00","purpose":"create","retries":3}`, []string{"create 3"}},
-		"without a purpose":                {`{"started":"2020-01-01T00:00:00","retries":3}`, []string{"create 3"}},
-		"of another purpose":               {`{"started":"2020-01-01T00:00:00","purpose":"delete","retries":3,"success":true}`, []string{"create 0"}},
-		"of an unknown purpose":            {`{"started":"2020-01-01T00:00:00","purpose":"sesame","retries":3,"success":true}`, []string{"create 0"}},
-		"that refers to itself":            {`{"started":"2020-01-01T00:00:00","purpose":"create","retries":3,"subrefs":["create","create"]}`, []string{"create 3"}},
-		"that refers to what is not there": {`{"started":"2020-01-01T00:00:00","purpose":"create","retries":3,"subrefs":["x/y","","//"]}`, []string{"create 3"}},
-		"that has succeeded and failed":    {`{"started":"2020-01-01T00:00:00","purpose":"create","retries":3,"success":true,"failure":true}`, []string{}},
+		"empty":                           {`{}`, []string{"create 0"}},
+		"null":                            {`null`, []string{"create 0"}},
+		"with unknown fields":             {`{"started":"2020-01-01T00:00:00","purpose":"create","retries":3,"colour":"red"}`, []string{"create 3"}},
+		"started in the future":           {`{"started":"2200-01-01T00:00:00","purpose":"create","retries":3}`, []string{"create 3"}},
+		"delayed in the past":             {`{"started":"1980-01-01T00:00:00","delayed":"1990-01-01T00:00:00","purpose":"create","retries":3}`, []string{"create 3"}},
+		"without a purpose":               {`{"started":"2020-01-01T00:00:00","retries":3}`, []string{"create 3"}},
+		"of another purpose":              {`{"started":"2020-01-01T00:00:00","purpose":"delete","retries":3,"success":true}`, []string{"create 0"}},
+		"of an unknown purpose":           {`{"started":"2020-01-01T00:00:00","purpose":"sesame","retries":3,"success":true}`, []string{"create 0"}},
+		"with a reference to itself":      {`{"started":"2020-01-01T00:00:00","purpose":"create","retries":3,"subrefs":["create","create"]}`, []string{"create 3"}},
+		"with references to missing ones": {`{"started":"2020-01-01T00:00:00","purpose":"create","retries":3,"subrefs":["x/y","","//"]}`, []string{"create 3"}},
+		"with both success and failure":   {`{"started":"2020-01-01T00:00:00","purpose":"create","retries":3,"success":true,"failure":true}`, []string{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -92,12 +92,12 @@ func TestUnusualRecordsAreAccepted(t *testing.T) {
 func TestUnreadableBaseCountsAsAbsent(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{
-		"nothing at all":       ``,
-		"no JSON":              `{sesame`,
-		"a list":               `["sesame"]`,
-		"a text":               `"sesame"`,
-		"hashes of the future": `{"kopf-hashed":2,"sesame":1}`,
-		"hashes that are none": `{"kopf-hashed":1,"hashed":{"spec":{"a":"sesame"}}}`,
+		"an empty text":      ``,
+		"not JSON":           `{sesame`,
+		"a list":             `["sesame"]`,
+		"a string":           `"sesame"`,
+		"an unknown version": `{"kopf-hashed":2,"sesame":1}`,
+		"invalid hashes":     `{"kopf-hashed":1,"hashed":{"spec":{"a":"sesame"}}}`,
 	}
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestUnreadableBaseCountsAsAbsent(t *testing.T) {
 	}
 }
 
-// The essence with which an open cycle has begun is only an improvement.
+// The essence from the start of an open cycle is optional.
 func TestOpenCycleContinuesWithoutItsEssence(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

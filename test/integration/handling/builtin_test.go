@@ -18,7 +18,7 @@ type unstructuredObject = unstructured.Unstructured
 
 func longText(length int) string { return strings.Repeat("x", length) }
 
-// core makes an object of the core API.
+// core creates an object of the core API.
 func (b *bench) core(kind string, fields map[string]any) *unstructured.Unstructured {
 	obj := &unstructured.Unstructured{Object: fields}
 	obj.SetAPIVersion("v1")
@@ -28,7 +28,7 @@ func (b *bench) core(kind string, fields map[string]any) *unstructured.Unstructu
 	return obj
 }
 
-// A ConfigMap has no status: a result is lost there, and that is said.
+// A ConfigMap has no status: a result is lost, and this is reported.
 func TestConfigMapIsHandledWithoutItsResults(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -76,7 +76,7 @@ func TestPodIsHandledWithoutItsResults(t *testing.T) {
 	b.Eventually(b.logged("dropped fields", `"status.create"`)).Should(gomega.HaveLen(1))
 }
 
-// What an object must not say in its annotations is kept as hashes.
+// Data that must not appear in annotations is stored as hashes.
 func TestSecretsAndLargeObjectsAreStoredAsHashes(t *testing.T) {
 	t.Parallel()
 	secret := base64.StdEncoding.EncodeToString([]byte("canary-in-the-mine"))

@@ -20,7 +20,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// nowhere is a cluster of which nobody may ask anything.
+// nowhere returns a cluster that must not get any requests.
 func nowhere(t *testing.T) *rest.Config {
 	config := &rest.Config{Host: "http://nowhere.example.com"}
 	config.Wrap(func(http.RoundTripper) http.RoundTripper { return forbidden{t} })
@@ -30,7 +30,7 @@ func nowhere(t *testing.T) *rest.Config {
 type forbidden struct{ t *testing.T }
 
 func (f forbidden) RoundTrip(r *http.Request) (*http.Response, error) {
-	f.t.Errorf("the API server was asked: %s %s", r.Method, r.URL)
+	f.t.Errorf("unexpected request: %s %s", r.Method, r.URL)
 	return nil, errors.New("there is none")
 }
 
@@ -38,7 +38,7 @@ func named(context.Context, *kopf.Change) error { return nil }
 
 type unregistered struct{ corev1.Pod }
 
-// mistakes are declarations that cannot be used, with the complaint about them.
+// mistakes are invalid declarations with their errors.
 var mistakes = map[string]struct {
 	declare   func(r *kopf.Registry)
 	complaint string
@@ -46,7 +46,7 @@ var mistakes = map[string]struct {
 	"no selector": {
 		func(r *kopf.Registry) { r.OnCreate(kopf.Selector{}, named) }, "it has no resource",
 	},
-	"a selector of nothing": {
+	"an empty selector": {
 		func(r *kopf.Registry) { r.OnCreate(kopf.Resource(), named) }, `the resource selector ""`,
 	},
 	"a selector of too many parts": {
@@ -57,7 +57,7 @@ var mistakes = map[string]struct {
 			r.OnDelete(kopf.ResourceBy(kopf.ResourceFields{Kind: "A", Plural: "as"}), named)
 		}, "the resource selector",
 	},
-	"a selector without its callback": {
+	"a selector without a callback": {
 		func(r *kopf.Registry) { r.OnResume(kopf.ResourceFunc(nil), named) }, "the function is nil",
 	},
 	"a function literal without an id": {
@@ -66,13 +66,13 @@ var mistakes = map[string]struct {
 	"no function": {
 		func(r *kopf.Registry) { r.OnCreate(examples, nil, kopf.ID("nil")) }, "there is no function to call",
 	},
-	"no function of events": {
+	"no event function": {
 		func(r *kopf.Registry) { r.OnEvent(examples, nil, kopf.ID("nil")) }, "there is no function to call",
 	},
 	"no typed function": {
 		func(r *kopf.Registry) { kopf.For[*corev1.Pod](r).OnCreate(nil, kopf.ID("nil")) }, "there is no function to call",
 	},
-	"no typed function of events": {
+	"no typed event function": {
 		func(r *kopf.Registry) { kopf.For[*corev1.Pod](r).OnEvent(nil, kopf.ID("nil")) }, "there is no function to call",
 	},
 	"a type that the scheme does not know": {
@@ -95,7 +95,7 @@ var mistakes = map[string]struct {
 	"an empty id": {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.ID("")) }, "its id is empty",
 	},
-	"an id that no annotation can have": {
+	"an id that annotations cannot have": {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.ID("größe")) }, `its progress cannot be kept under the id "größe"`,
 	},
 	"a value with an old one": {
@@ -123,7 +123,7 @@ var mistakes = map[string]struct {
 	"a field with an empty part": {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Field("spec..a")) }, "spec..a",
 	},
-	"a value that is no JSON": {
+	"a value that is not JSON": {
 		func(r *kopf.Registry) {
 			r.OnCreate(examples, named, kopf.Field("spec.a"), kopf.Value(kopf.Equal(math.NaN())))
 		}, "cannot be expressed as JSON",
@@ -134,7 +134,7 @@ var mistakes = map[string]struct {
 	"an empty filter of a label": {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Labels(kopf.Filters{"a": {}})) }, `the filter of the label "a" is empty`,
 	},
-	"an annotation that is no JSON": {
+	"an annotation that is not JSON": {
 		func(r *kopf.Registry) {
 			r.OnEvent(examples, ignore, kopf.Annotations(kopf.Filters{"a": kopf.Equal(make(chan int))}))
 		}, `the filter of the annotation "a"`,
@@ -151,7 +151,7 @@ var mistakes = map[string]struct {
 	"a negative backoff": {
 		func(r *kopf.Registry) { r.OnResume(examples, named, kopf.Backoff(-time.Second)) }, "the backoff -1s is negative",
 	},
-	"a mode of errors that is none": {
+	"an invalid mode of errors": {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Errors(7)) }, "the mode of errors 7 is none of",
 	},
 }
@@ -192,10 +192,10 @@ func TestMistakesInSettingsAreReportedBeforeTheStart(t *testing.T) {
 		change    func(s *kopf.Settings)
 		complaint string
 	}{
-		"a finalizer that Kubernetes refuses": {
+		"a finalizer that Kubernetes rejects": {
 			func(s *kopf.Settings) { s.Persistence.Finalizer = "in valid" }, `settings.Persistence.Finalizer "in valid" is refused by Kubernetes`,
 		},
-		"a prefix that is no domain": {
+		"a prefix that is not a domain": {
 			func(s *kopf.Settings) { s.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: "in valid"} }, `settings.Persistence.DiffBase: the prefix "in valid"`,
 		},
 		"a field that cannot hold the progress": {
@@ -220,7 +220,7 @@ func TestMistakesInSettingsAreReportedBeforeTheStart(t *testing.T) {
 	}
 }
 
-// Two selectors can turn out to be one resource, which only the cluster knows.
+// Two selectors can select the same resource, which only the cluster reveals.
 func TestConflictsOfResolvedSelectorsAreReported(t *testing.T) {
 	t.Parallel()
 	g, registry := gomega.NewWithT(t), kopf.NewRegistry()

@@ -58,7 +58,7 @@ func TestDeletionIsRetriedUntilItSucceeds(t *testing.T) {
 	b.Expect(b.calls.Of("limited")).To(gomega.Equal(attempts("limited", 2)))
 }
 
-// A change of an object that is going is nobody's business any more.
+// Changes of an object that is being deleted are ignored.
 func TestUpdateDuringADeletionIsIgnored(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -138,7 +138,7 @@ func TestFinalizersOfOthersAreKept(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal(attempts("delete", 1)))
 }
 
-// The write of the last finalizer is the last one: nothing else would be kept.
+// The removal of the last finalizer is the last write: nothing else would be kept.
 func TestNothingElseIsWrittenWithTheLastFinalizer(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// watching notes each event: "name TYPE".
+// watching records each event: "name TYPE".
 func (b *bench) watching(then kopf.EventFunc) kopf.EventFunc {
 	return func(ctx context.Context, e *kopf.WatchEvent) error {
 		b.calls.Note("%s %s", e.Name(), e.Type())
@@ -95,7 +95,7 @@ func TestPatchesAndResultsOfEventHandlersAreWritten(t *testing.T) {
 		testenv.HavePath("spec.field", "constant"), testenv.HavePath("metadata.labels.seen", "yes"),
 		testenv.HavePath("status.event", map[string]any{"name": "one"}), testenv.HavePath("metadata.annotations", nil),
 	))
-	b.expectRest() // it does not wake itself for ever
+	b.expectRest() // it does not trigger itself endlessly
 	b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(2), b.requests.String)
 	b.patch(obj, `{"spec":{"field":"other"}}`)
 	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("spec.field", "constant"))
@@ -146,8 +146,8 @@ func TestEventsDoNotWaitForRetries(t *testing.T) {
 	b.Expect(b.calls.Of("create")).To(gomega.Equal(attempts("create", 2)))
 }
 
-// While nobody works, only the last state counts; at an overflow the oldest
-// intermediate ones go, but never a beginning or an end.
+// While there are no workers, only the last state counts. On overflow, the oldest intermediate
+// events are dropped, but never an addition or a deletion.
 func TestBacklogDropsOnlyIntermediateEvents(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
@@ -167,7 +167,7 @@ func TestBacklogDropsOnlyIntermediateEvents(t *testing.T) {
 	}
 	b.remove(obj)
 	b.create("marker", nil)
-	// The marker is not held up by the object that is.
+	// The busy object does not delay the marker.
 	b.Eventually(func() []string { return b.calls.All() }).Should(gomega.ContainElement("ADDED "))
 	close(g.opened)
 	b.Eventually(b.calls.All).Should(gomega.ContainElement("DELETED 9"))

@@ -31,7 +31,7 @@ func strict(b *bench, spec map[string]any) *unstructured.Unstructured {
 	return obj
 }
 
-// conditionOf is the condition of the type, as "True HandlerFailed".
+// conditionOf returns the condition of the type, as "True HandlerFailed".
 func conditionOf(obj *unstructured.Unstructured, kind string) string {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, item := range conditions {
@@ -49,10 +49,10 @@ func TestFailedDeletionHoldsTheObjectIfDeclared(t *testing.T) {
 		kind      string
 		condition string
 	}{
-		"and says so in a condition":                          {examples, "KopfExample", "True HandlerFailed"},
-		"and says so in a condition outside a subresource":    {noStatuses, "KopfNoStatus", "True HandlerFailed"},
-		"and says so without a condition that is pruned":      {pruneds, "KopfPruned", ""},
-		"and says so without a condition that is not allowed": {kopf.Resource("one.example.com", "stricts"), "Strict", ""},
+		"with a condition":                        {examples, "KopfExample", "True HandlerFailed"},
+		"with a condition outside a subresource":  {noStatuses, "KopfNoStatus", "True HandlerFailed"},
+		"without a condition that is pruned":      {pruneds, "KopfPruned", ""},
+		"without a condition that is not allowed": {kopf.Resource("one.example.com", "stricts"), "Strict", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestFailedDeletionHoldsTheObjectIfDeclared(t *testing.T) {
 			b.Expect(b.logs.With("the handler has failed")).To(gomega.BeEmpty())
 			b.Expect(b.calls.All()).To(gomega.Equal([]string{"delete 0", "other 0"}))
 
-			// Nothing is said or done again, neither for a change nor after a restart.
+			// Nothing is reported or done again, neither after a change nor after a restart.
 			version := b.current(obj).GetResourceVersion()
 			operator.Stop()
 			b.start()
@@ -87,7 +87,7 @@ func TestFailedDeletionHoldsTheObjectIfDeclared(t *testing.T) {
 			b.expectRest()
 			b.Expect(b.calls.All()).To(gomega.HaveLen(2))
 
-			// Somebody resolves the matter.
+			// A person resolves the problem.
 			close(repaired)
 			b.patch(obj, `{"metadata":{"annotations":{"`+prefix+`delete":null}}}`)
 			b.expectGone(obj)

@@ -1,5 +1,4 @@
-// Package handling shows on a real API server what becomes of objects and of
-// their handlers: one file a subject.
+// Package handling tests on a real API server how objects are handled: one file per subject.
 package handling
 
 import (
@@ -16,7 +15,7 @@ import (
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	// The tests wait more than they compute. The command line still wins.
+	// The tests wait more than they compute. A flag on the command line takes precedence.
 	_ = flag.Set("test.parallel", "12")
 	ctrl.SetLogger(operators.Logger())
 	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{

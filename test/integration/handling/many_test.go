@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// crowd counts the handlers that run at the same time.
+// crowd counts the handlers that run concurrently.
 type crowd struct {
 	mu       sync.Mutex
 	running  map[string]int
@@ -56,7 +56,7 @@ func TestManyObjectsAreHandledInParallel(t *testing.T) {
 		return b.noted(id, func(_ context.Context, change *kopf.Change) error {
 			c.enter(change.Name())
 			defer c.leave(change.Name())
-			<-c.enough // whoever comes waits until as many are here as allowed
+			<-c.enough // wait until the maximum number of handlers runs
 			return nil
 		})
 	}

@@ -10,17 +10,17 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestNamespaces(t *testing.T) {
+func TestOnlyConfiguredNamespacesAreHandled(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		scope   func(namespaces []string) []string
 		handled []int
 	}{
-		"one of them":           {func(n []string) []string { return n[1:2] }, []int{1}},
-		"two of them":           {func(n []string) []string { return n[:2] }, []int{0, 1}},
-		"one of them, twice":    {func(n []string) []string { return []string{n[2], n[2]} }, []int{2}},
-		"one that is not there": {func([]string) []string { return []string{"not-there"} }, nil},
-		"all of them":           {func([]string) []string { return nil }, []int{0, 1, 2}},
+		"one of them":        {func(n []string) []string { return n[1:2] }, []int{1}},
+		"two of them":        {func(n []string) []string { return n[:2] }, []int{0, 1}},
+		"one of them, twice": {func(n []string) []string { return []string{n[2], n[2]} }, []int{2}},
+		"a missing one":      {func([]string) []string { return []string{"not-there"} }, nil},
+		"all of them":        {func([]string) []string { return nil }, []int{0, 1, 2}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func TestPanicInAFilterDelaysOnlyItsObject(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 1)))
 }
 
-// What has succeeded before the panic is not called again because of it.
+// The panic does not repeat the handlers that have succeeded before.
 func TestPanicInAFilterOfASubhandlerFailsTheHandler(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// interfere changes the handled object behind the framework's back.
+// interfere changes the handled object with another client.
 func interfere(ctx context.Context, c *kopf.Change, merge string) error {
 	return c.Client().Patch(ctx, testenv.NewObject("KopfExample", c.Namespace(), c.Name(), nil), mergePatch(merge))
 }
@@ -100,7 +100,7 @@ func TestInvalidPatchFailsItsHandler(t *testing.T) {
 		"of fields that handlers must not change": {
 			func(p *kopf.Patch) { p.Set("other", "metadata", "name") }, "metadata.name",
 		},
-		"to what is no JSON": {
+		"to a value that is not JSON": {
 			func(p *kopf.Patch) { p.Set(make(chan int), "spec", "field") }, "spec.field",
 		},
 	}
@@ -122,7 +122,7 @@ func TestInvalidPatchFailsItsHandler(t *testing.T) {
 	}
 }
 
-// The recipe of the chapter on tips: to never call a handler again.
+// The recipe from the tips: do not call a handler again.
 func TestPatchOfAFailedHandlerIsWritten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

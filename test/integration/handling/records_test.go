@@ -2,7 +2,7 @@ package handling
 
 import "github.com/kopf-go/kopf/test/operators"
 
-// attempts are the notes of a handler that was called so many times.
+// attempts returns the notes of a handler that was called the given number of times.
 func attempts(id string, count int) []string {
 	calls := &operators.Calls{}
 	for retry := range count {

@@ -15,11 +15,11 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// kopfTime is a time as Kopf writes it.
+// kopfTime formats a time like Kopf.
 func kopfTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000+00:00") }
 
-// begun are two records of an open cycle as Kopf leaves them: of a handler that
-// has succeeded, and of one that is to be called for the third time.
+// begun contains two records of an open cycle as Kopf leaves them: one of a handler that has
+// succeeded, and one of a handler whose third attempt is due.
 func begun(purpose string, started, delayed time.Time) (done, waiting string) {
 	done = fmt.Sprintf(`{"started":%q,"stopped":%q,"purpose":%q,"retries":1,"success":true,"failure":false}`,
 		kopfTime(started), kopfTime(started), purpose)
@@ -28,7 +28,7 @@ func begun(purpose string, started, delayed time.Time) (done, waiting string) {
 	return done, waiting
 }
 
-// continued checks that a handler goes on where it was left.
+// continued checks that the handler's attempts continue.
 func (b *bench) continued(id string, started, delayed time.Time) kopf.ChangeFunc {
 	return b.noted(id, func(_ context.Context, c *kopf.Change) error {
 		if now := time.Now(); now.Before(delayed) {
@@ -110,7 +110,7 @@ func TestDeletionBegunByKopfIsContinued(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"waiting 2"}))
 }
 
-// Older operators kept the progress in the status.
+// Older operators stored the progress in the status.
 func TestProgressInTheStatusIsContinuedAndRemoved(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -28,8 +28,8 @@ func TestResultsAreStoredInTheStatus(t *testing.T) {
 		kind     string
 		writes   int
 	}{
-		"where it is a subresource":  {examples, "KopfExample", 2},
-		"where it is none":           {noStatuses, "KopfNoStatus", 1},
+		"with a status subresource":  {examples, "KopfExample", 2},
+		"without the subresource":    {noStatuses, "KopfNoStatus", 1},
 		"of a cluster-scoped object": {clusters, "KopfCluster", 2},
 	}
 	for name, test := range tests {
@@ -50,7 +50,7 @@ func TestResultsAreStoredInTheStatus(t *testing.T) {
 				"mapping": map[string]any{"number": int64(1), "list": []any{"a"}}, "text": "text",
 			}))
 			b.expectRest()
-			// One more for the second attempt of the last one.
+			// One more write for the second attempt of the last one.
 			b.Expect(b.requests.Snapshot().Writes(b.resource(test.kind))).To(gomega.Equal(test.writes+1), b.requests.String)
 			b.Expect(b.calls.All()).To(gomega.Equal(attempts("retried", 2)))
 		})
@@ -81,7 +81,7 @@ func TestLaterResultIsMergedIntoTheEarlierOne(t *testing.T) {
 	b.Expect(b.current(obj)).To(testenv.HavePath("status.fn", map[string]any{"key1": "1", "key2": "2", "list": []any{"2"}}))
 }
 
-// What the schema does not know, the API server drops without a word.
+// The API server silently drops fields that the schema does not have.
 func TestPrunedResultIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -56,7 +56,7 @@ func TestResumeHandlersAreCalledDuringAnUpdate(t *testing.T) {
 	b.Expect(b.calls.Of("last")).To(gomega.Equal(attempts("last", 3)))
 }
 
-// Nobody has handled the object before: there is nothing to resume.
+// No operator has handled the object before, so there is nothing to resume.
 func TestResumeHandlersAreNotCalledForACreation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -127,8 +127,7 @@ func TestResumeInterruptedByAChangeIsFinished(t *testing.T) {
 	b.Expect(b.calls.Of("update")).To(gomega.Equal([]string{"update 1->2"}))
 }
 
-// A handler that finishes while its operator stops ends the cycle, as at any other
-// time; the next operator resumes.
+// A handler that finishes during shutdown ends the cycle as usual; the next operator resumes.
 func TestCycleCanEndDuringShutdown(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()
@@ -144,18 +143,17 @@ func TestCycleCanEndDuringShutdown(t *testing.T) {
 	b.Eventually(b.calls.All).Should(gomega.Equal([]string{"create 0", "resume 0"}))
 }
 
-// What an earlier process has recorded is not done again. But what it had in its memory
-// is gone: resuming handlers are called when the cycle has ended, unless this process
-// has called them in it.
+// Work that an earlier process has recorded is not repeated. But its memory is lost, so resume
+// handlers are called after the cycle, unless this process has called them during the cycle.
 func TestCycleOfAnEarlierOperatorIsResumed(t *testing.T) {
 	t.Parallel()
 	const begun = `{"started":"2020-12-31T23:59:59.000000+00:00","purpose":"create","retries":1,"success":%s,"failure":false}`
 	tests := map[string]struct {
-		first, second string // whether they have succeeded
+		first, second string // whether they succeeded
 		want          []string
 	}{
-		"nothing is left to be called": {"true", "true", []string{"first 0", "second 0", "resume 0"}},
-		"the second one is left":       {"true", "false", []string{"second 1", "first 0", "resume 0"}},
+		"no handler is left":     {"true", "true", []string{"first 0", "second 0", "resume 0"}},
+		"the second one is left": {"true", "false", []string{"second 1", "first 0", "resume 0"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

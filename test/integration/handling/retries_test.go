@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-const long = time.Hour // too long for a test: whoever waits so long fails
+const long = time.Hour // too long for a test, so waiting for it fails
 
 // fail is a handler that always fails in the same way.
 func fail(err error) kopf.ChangeFunc {
@@ -34,7 +34,7 @@ func unless(closed <-chan struct{}, err error) kopf.ChangeFunc {
 
 var errBroken = errors.New("broken")
 
-func TestFailures(t *testing.T) {
+func TestFailuresAreRetriedOrFinal(t *testing.T) {
 	t.Parallel()
 	const succeeded, failed = "Normal HandlerSucceeded: Handler create succeeded.", "Warning HandlerFailed: Handler create failed permanently: "
 	limit := func(options *kopf.Options) {
@@ -49,7 +49,7 @@ func TestFailures(t *testing.T) {
 		"a temporary error is retried": {
 			failing(3, 10*time.Millisecond), nil, 4, succeeded,
 		},
-		"a temporary error without a delay is retried at once": {
+		"a temporary error without a delay is retried immediately": {
 			failing(3, 0), []kopf.CreateOption{kopf.Backoff(long)}, 4, succeeded,
 		},
 		"a temporary error is not subject to the mode of errors": {
@@ -58,7 +58,7 @@ func TestFailures(t *testing.T) {
 		"a permanent error is final": {
 			fail(kopf.Permanent(errBroken)), nil, 1, failed + "broken",
 		},
-		"a permanent error inside of another one is final": {
+		"a wrapped permanent error is final": {
 			fail(errors.Join(errNotYet, kopf.Permanent(errBroken))), nil, 1, failed + "not yet broken",
 		},
 		"a regular error is final if so declared": {
@@ -76,7 +76,7 @@ func TestFailures(t *testing.T) {
 			2,
 			failed + "handler create has used up its 2 attempts: broken",
 		},
-		"the last allowed attempt is not followed by a pause": {
+		"the last allowed attempt is not followed by a delay": {
 			fail(errBroken),
 			[]kopf.CreateOption{kopf.Retries(1), kopf.Backoff(long)},
 			1,
@@ -88,19 +88,19 @@ func TestFailures(t *testing.T) {
 			4,
 			failed + "handler create has used up its 4 attempts: broken",
 		},
-		"a pause that is longer than the timeout is not waited for": {
+		"a delay longer than the timeout fails the handler": {
 			fail(kopf.Temporary(errNotYet, long)),
 			[]kopf.CreateOption{kopf.Timeout(long - time.Minute)},
 			1,
 			failed + "handler create has timed out after 59m0s: not yet",
 		},
-		"pauses that are shorter than the timeout are waited for": {
+		"delays shorter than the timeout are awaited": {
 			fail(kopf.Temporary(errNotYet, 1600*time.Millisecond)),
 			[]kopf.CreateOption{kopf.Timeout(3 * time.Second)},
 			2,
 			failed + "handler create has timed out after 3s: not yet",
 		},
-		"a result that is no JSON is a permanent error": {
+		"a result that is not JSON is a permanent error": {
 			func(_ context.Context, c *kopf.Change) error { c.SetResult(make(chan int)); return nil }, nil, 1,
 			failed + "the result cannot be stored in the status: a value of type chan int cannot be expressed as JSON: json: unsupported type: chan int",
 		},

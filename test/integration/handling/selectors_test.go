@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// twin makes an object of one of the two resources of the same name.
+// twin creates an object of one of the two resources with the same name.
 func (b *bench) twin(group string) {
 	obj := testenv.NewObject("Twin", b.namespace, "one", nil)
 	obj.SetAPIVersion(group + "/v1")
@@ -24,7 +24,7 @@ func (b *bench) resources() kopf.ChangeFunc {
 	}
 }
 
-func TestSelectors(t *testing.T) {
+func TestSelectorsSelectResources(t *testing.T) {
 	t.Parallel()
 	const one, two, stricts = "twins.v1.one.example.com", "twins.v1.two.example.com", "stricts.v1.one.example.com"
 	tests := map[string]struct {
@@ -54,7 +54,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// What cannot be served is said, and does not stop the rest.
+// Missing resources are reported, and do not affect the rest.
 func TestSelectorsWithoutResourceAreReported(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -80,7 +80,7 @@ func TestSelectorsWithoutResourceAreReported(t *testing.T) {
 	}
 }
 
-// The specific name in the core group wins, as in kubectl.
+// The name selects the core group, as in kubectl.
 func TestTwoSelectorsOfOneResourceWatchItOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// This one is not parallel: the others have goroutines too.
+// This test is not parallel, because other tests have goroutines, too.
 func TestStoppedOperatorLeavesNothingBehind(t *testing.T) {
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", fail(kopf.Temporary(errNotYet, long))), kopf.ID("create"))
@@ -36,8 +36,8 @@ func TestStoppedOperatorLeavesNothingBehind(t *testing.T) {
 	}, "2s").Should(gomega.BeEmpty())
 }
 
-// run runs an operator until the returned function is called, which waits for
-// its end and returns its error.
+// run runs an operator until the returned function is called, which waits for its end and
+// returns its error.
 func (b *bench) run(settings kopf.Settings) (stop func() error) {
 	b.t.Helper()
 	settings.Scope.Namespaces = []string{b.namespace}
@@ -133,7 +133,7 @@ func TestRunningHandlerIsCanceledAfterTheGracePeriod(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"done 0", "cut 0", "cut 0"}), "an attempt that was cut short does not count")
 }
 
-// Nobody can stop code that does not want to be stopped; but the process ends.
+// Code that ignores its context cannot be stopped, but the process ends.
 func TestHandlerThatIgnoresItsContextIsAbandoned(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()

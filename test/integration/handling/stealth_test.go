@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// An object that no handler wants is left entirely alone.
+// An object that matches no handler is not touched at all.
 func TestUnmatchedObjectsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -40,7 +40,7 @@ func TestUnmatchedObjectsAreLeftAlone(t *testing.T) {
 			b.Expect(b.logs.With("object")).To(gomega.BeEmpty())
 			b.Expect(b.current(obj)).To(gomega.SatisfyAll(testenv.HavePath("metadata.annotations", nil), testenv.HavePath("metadata.finalizers", nil)))
 
-			// When it appears in sight, it is new.
+			// When the object starts to match, it is new.
 			b.patch(obj, test.match)
 			b.expectHandled(obj)
 			b.Expect(b.calls.All()).To(gomega.Equal([]string{"fn 0", "create"}))
@@ -51,8 +51,8 @@ func TestUnmatchedObjectsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// The way out that the chapter on filters recommends: a handler of a field that
-// no object has. The filter is needed, for a field must be there by default.
+// The documentation of filters recommends this: a handler of a field that no object has. It
+// needs the filter, because by default the field must exist.
 func TestHandlerWithoutFiltersTracksAllObjects(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

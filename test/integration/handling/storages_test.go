@@ -16,9 +16,8 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// Wherever the state is kept, the handlers are called in the same way, across
-// restarts too.
-func TestStorages(t *testing.T) {
+// The storage of the state does not affect the calls of handlers, even across restarts.
+func TestStoragesDoNotAffectHandlers(t *testing.T) {
 	t.Parallel()
 	inStatus := func(o *kopf.Options) {
 		o.Settings.Persistence.Progress, o.Settings.Persistence.DiffBase = storage.StatusProgress{}, storage.StatusDiffBase{}
@@ -27,12 +26,12 @@ func TestStorages(t *testing.T) {
 		selector    kopf.Selector
 		kind        string
 		adjust      func(o *kopf.Options)
-		annotations string // the prefix of all that are left
+		annotations string // the prefix of the remaining annotations
 	}{
 		"the default":                 {examples, "KopfExample", func(*kopf.Options) {}, handled},
 		"the status as a subresource": {examples, "KopfExample", inStatus, ""},
 		"the status as a field":       {noStatuses, "KopfNoStatus", inStatus, ""},
-		"annotations with a prefix of one's own": {examples, "KopfExample", func(o *kopf.Options) {
+		"annotations with a custom prefix": {examples, "KopfExample", func(o *kopf.Options) {
 			o.Settings.Persistence.Progress = storage.AnnotationsProgress{Prefix: "my-op.example.com"}
 			o.Settings.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: "my-op.example.com", Key: "seen"}
 		}, "my-op.example.com/"},
@@ -81,8 +80,8 @@ func TestStorages(t *testing.T) {
 	}
 }
 
-// A lifecycle changes when handlers are called, never whether.
-func TestLifecycles(t *testing.T) {
+// A lifecycle changes when handlers are called, but not whether they are called.
+func TestLifecyclesChooseTheOrder(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		lifecycle kopf.Lifecycle
@@ -93,7 +92,7 @@ func TestLifecycles(t *testing.T) {
 		"as soon as possible": {lifecycles.AsSoonAsPossible, []string{"a 0", "b 0", "c 0", "b 1"}},
 		"randomized":          {lifecycles.Randomized, nil},
 		"shuffled":            {lifecycles.Shuffled, nil},
-		"one of one's own":    {func(due []lifecycles.Due) []lifecycles.Due { return due[len(due)-1:] }, []string{"c 0", "b 0", "b 1", "a 0"}},
+		"a custom lifecycle":  {func(due []lifecycles.Due) []lifecycles.Due { return due[len(due)-1:] }, []string{"c 0", "b 0", "b 1", "a 0"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +111,7 @@ func TestLifecycles(t *testing.T) {
 	}
 }
 
-// Neither takes what the other one keeps for a change.
+// Neither operator treats the other's annotations as changes.
 func TestOperatorsOfTheSameObjectsDoNotTriggerEachOther(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -152,7 +151,7 @@ func TestOperatorsOfTheSameObjectsDoNotTriggerEachOther(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.HaveLen(3 * 4))
 }
 
-// All annotations of an object share a limit, and others can have used it up.
+// All annotations of an object share a limit, which others can use up.
 func TestObjectWithoutRoomForItsStateIsReported(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -12,12 +12,12 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// The example of the chapter on idempotence, with shorter delays.
+// The example from the documentation of idempotence, with shorter delays.
 func TestSubhandlersAreRetriedUntilTheySucceed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		execute func(ctx context.Context, c *kopf.Change) error
-		// left is how often the handler comes to its end, of the times it is entered.
+		// left is how often the handler returns, given how often it is called.
 		left func(entered int) int
 	}{
 		"in place":          {func(ctx context.Context, c *kopf.Change) error { return c.Execute(ctx) }, func(int) int { return 1 }},
@@ -38,8 +38,8 @@ func TestSubhandlersAreRetriedUntilTheySucceed(t *testing.T) {
 			}), kopf.ID("create"))
 			b.start()
 			b.expectHandled(b.create("one", nil))
-			// Once for both as long as they are due at the same time, as they are on
-			// a machine that is not too slow.
+			// One write for both while they are due at the same time, as on a machine that is
+			// fast enough.
 			entered := b.calls.Of("create")
 			b.Expect(entered).To(gomega.Equal(attempts("create", len(entered))))
 			b.Expect(len(entered)).To(gomega.And(gomega.BeNumerically(">=", 7), gomega.BeNumerically("<=", 7+3)))

@@ -14,8 +14,8 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// The steps of docs/storage-transition.md: the state moves from one storage to another,
-// and no handler is called for it, not even in the middle of a cycle.
+// The steps of docs/storage-transition.md: the state moves from one storage to another without
+// calling handlers, even in the middle of a cycle.
 func TestStorageTransitionCallsNoHandlers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -23,7 +23,7 @@ func TestStorageTransitionCallsNoHandlers(t *testing.T) {
 		progress storage.Progress
 		moved    types.GomegaMatcher // an object with the base in its new place
 	}{
-		"to a prefix of one's own": {
+		"to a custom prefix": {
 			storage.AnnotationsDiffBase{Prefix: "my-op.example.com"},
 			storage.AnnotationsProgress{Prefix: "my-op.example.com"},
 			testenv.HaveAnnotation("my-op.example.com/"+storage.DefaultKey, gomega.ContainSubstring("field")),
@@ -48,15 +48,15 @@ func TestStorageTransitionCallsNoHandlers(t *testing.T) {
 			b.OnUpdate(examples, func(_ context.Context, c *kopf.Change) error {
 				b.calls.Note("update %s->%s", c.Old(), c.New())
 				return nil
-			}, kopf.ID("update"), kopf.Field("spec.field")) // a label is none of its business
+			}, kopf.ID("update"), kopf.Field("spec.field")) // ignores changes of labels
 
-			// Before: one object is handled, the other one only by half.
+			// Before: one object is handled completely, the other one only in part.
 			operator := b.start()
 			whole, half := b.create("whole", map[string]any{"field": "1"}), b.create("half", map[string]any{"field": "1"})
 			b.expectHandled(whole)
 			b.Eventually(cluster.Current(half)).Should(testenv.HaveAnnotation(prefix+"slow", gomega.ContainSubstring("not yet")))
 			operator.Stop()
-			b.setField(half, "2") // the cycle that is open does not know of it
+			b.setField(half, "2") // the open cycle does not include this change
 
 			// During: both storages, the new one first.
 			operator = b.start(func(o *kopf.Options) {
@@ -66,13 +66,13 @@ func TestStorageTransitionCallsNoHandlers(t *testing.T) {
 			b.expectHandled(half)
 			calls := []string{"done 0", "done 0", "slow 0", "slow 0", "slow 1", "update 1->2"}
 			b.Expect(b.calls.All()).To(gomega.ConsistOf(calls))
-			b.patch(whole, `{"metadata":{"labels":{"storage":"moved"}}}`) // nothing else would happen to it
+			b.patch(whole, `{"metadata":{"labels":{"storage":"moved"}}}`) // triggers a write of its base
 			for _, obj := range []*unstructured.Unstructured{whole, half} {
 				b.Eventually(cluster.Current(obj)).Should(test.moved)
 			}
 			operator.Stop()
 
-			// After: the new one alone. What the old one has left is of no interest.
+			// After: only the new storage. The data of the old one is ignored.
 			only := func(o *kopf.Options) {
 				o.Settings.Persistence.DiffBase, o.Settings.Persistence.Progress = test.base, test.progress
 			}

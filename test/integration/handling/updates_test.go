@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// transition is the handler's diff of spec.field: "1->2".
+// transition returns the handler's diff of spec.field: "1->2".
 func transition(c *kopf.Change) string {
 	for _, item := range c.Diff() {
 		if item.Path.String() == "spec.field" {
@@ -23,7 +23,7 @@ func transition(c *kopf.Change) string {
 	return "no change"
 }
 
-// gate lets a test hold up a handler on its first call.
+// gate blocks the first call of a handler until the test opens it.
 type gate struct{ entered, opened chan struct{} }
 
 func newGate() *gate { return &gate{make(chan struct{}, 100), make(chan struct{})} }
@@ -33,7 +33,7 @@ func (g *gate) pass() {
 	<-g.opened
 }
 
-// seeing notes what the handler sees: "id old->new".
+// seeing records the change that the handler sees: "id old->new".
 func (b *bench) seeing(id string, then kopf.ChangeFunc) kopf.ChangeFunc {
 	return func(ctx context.Context, c *kopf.Change) error {
 		b.calls.Note("%s %s", id, transition(c))
@@ -46,7 +46,7 @@ func (b *bench) setField(obj *unstructured.Unstructured, value string) {
 	b.patch(obj, fmt.Sprintf(`{"spec":{"field":%q}}`, value))
 }
 
-// withFieldOne is an object that was handled while its spec.field was 1.
+// withFieldOne returns an object that was handled while its spec.field was 1.
 func (b *bench) withFieldOne() *unstructured.Unstructured {
 	b.t.Helper()
 	obj := b.create("one", map[string]any{"field": "1"})
@@ -60,10 +60,10 @@ func TestUpdatesDuringASlowHandlerAreHandledNext(t *testing.T) {
 		meanwhile []string
 		calls     []string
 	}{
-		"one update":           {[]string{"3"}, []string{"a 1->2", "b 1->2", "a 2->3", "b 2->3"}},
-		"two quick updates":    {[]string{"3", "4"}, []string{"a 1->2", "b 1->2", "a 2->4", "b 2->4"}},
-		"a change taken back":  {[]string{"1"}, []string{"a 1->2", "b 1->2", "a 2->1", "b 2->1"}},
-		"a change and its end": {[]string{"3", "2"}, []string{"a 1->2", "b 1->2"}},
+		"one update":            {[]string{"3"}, []string{"a 1->2", "b 1->2", "a 2->3", "b 2->3"}},
+		"two quick updates":     {[]string{"3", "4"}, []string{"a 1->2", "b 1->2", "a 2->4", "b 2->4"}},
+		"a reverted change":     {[]string{"1"}, []string{"a 1->2", "b 1->2", "a 2->1", "b 2->1"}},
+		"a change and its undo": {[]string{"3", "2"}, []string{"a 1->2", "b 1->2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestUpdatesDuringASlowHandlerAreHandledNext(t *testing.T) {
 	}
 }
 
-// meanwhile is a delay in which a test can do something, also on a slow machine.
+// meanwhile is a delay long enough for a test to make changes, even on a slow machine.
 const meanwhile = 2 * time.Second
 
 func TestRetriesSeeUpdates(t *testing.T) {
@@ -96,8 +96,8 @@ func TestRetriesSeeUpdates(t *testing.T) {
 		meanwhile string
 		calls     []string
 	}{
-		"the retry sees the newest state, and then comes the difference": {"3", []string{"a 1->2", "b 1->2", "a 1->3", "a 2->3", "b 2->3"}},
-		"a change that is taken back is seen to go":                      {"1", []string{"a 1->2", "b 1->2", "a no change", "a 2->1", "b 2->1"}},
+		"the retry sees the latest state, and the difference follows": {"3", []string{"a 1->2", "b 1->2", "a 1->3", "a 2->3", "b 2->3"}},
+		"a reverted change is seen again":                             {"1", []string{"a 1->2", "b 1->2", "a no change", "a 2->1", "b 2->1"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestFieldHandlerSeesARevertedChange(t *testing.T) {
 	b.setField(obj, "1")
 	b.expectHandled(obj)
 	b.expectRest()
-	// What was begun for the value must be undone for it.
+	// The work begun for the value must be undone.
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"(absent)->1", "1->2", "2->1"}))
 }
 
@@ -196,7 +196,7 @@ func TestChangeBetweenHandlersOfAPassIsHandledNext(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"a 1->2", "b 1->2", "a 2->3", "b 2->3"}))
 }
 
-// What takes long is persisted between two handlers, and that shows the change.
+// The progress is persisted between two long handlers, which reveals the change.
 func TestHandlersAfterACheckpointSeeTheLatestState(t *testing.T) {
 	t.Parallel()
 	b, g := newBench(t), newGate()

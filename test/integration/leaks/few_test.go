@@ -2,5 +2,5 @@
 
 package leaks
 
-// objects are fewer under the race detector, which makes everything slower.
+// objects is smaller with the race detector, which slows everything down.
 const objects = 300

@@ -1,5 +1,5 @@
-// Package leaks creates and deletes thousands of objects with everything that an object
-// can have in memory, and asserts that nothing of them remains.
+// Package leaks creates and deletes thousands of objects with everything that an object can
+// have in memory, and checks that nothing remains.
 package leaks
 
 import (
@@ -18,16 +18,16 @@ var cluster *testenv.Cluster
 func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
 
 const (
-	// waves is how often all objects are created and deleted. The first time brings
-	// maps and pools to their size, which they keep; nothing may come on top.
+	// waves is how often all objects are created and deleted. The first wave grows maps
+	// and pools to their final size; later waves must not add anything.
 	waves = 5
-	// spare is how much may be there more, without any leak: requests that are under
-	// way, connections, maps of the queue whose size depends on how busy it was. The
-	// least that the engine knows of an object is larger.
+	// spare is the memory that may remain without a leak: for requests in flight,
+	// connections, and maps of the queue, whose size depends on the load. The smallest
+	// state of an object is larger.
 	spareGoroutines = 20
 	spareBytes      = 200 // for every object after the first wave
-	// lingering are the last ones that somebody has looked at: a few workers of the
-	// queue, a few requests.
+	// lingering is the number of recently used objects that may remain: a few workers of
+	// the queue, a few requests.
 	lingering = 20
 )
 
@@ -38,7 +38,7 @@ func TestDeletedObjectsLeaveNothingInMemory(t *testing.T) {
 	w.declare(registry)
 	operators.Start(t, cluster.Config(), w.namespace, registry, func(o *kopf.Options) {
 		o.Settings.Networking.QPS = -1
-		o.Settings.Posting.Disabled = true // events are made of goroutines and objects of their own
+		o.Settings.Posting.Disabled = true // events use additional goroutines and objects
 	})
 	w.wave(t)
 	heap, goroutines := w.heap(), runtime.NumGoroutine()

@@ -2,5 +2,5 @@
 
 package leaks
 
-// objects are there at a time: 10,000 in all.
+// objects is the number of objects at a time: 10,000 in total.
 const objects = 2000

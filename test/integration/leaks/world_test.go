@@ -15,21 +15,21 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// world is an operator with objects that have a daemon, a timer, an entry of an
-// index and a memo each. It knows how many of them there are.
+// world is an operator whose objects have a daemon, a timer, an index entry, and a memo each.
+// It counts all of them.
 type world struct {
 	*gomega.WithT
 	namespace string
 
-	daemons atomic.Int64 // that run
-	calls   atomic.Int64 // of timers
+	daemons atomic.Int64 // running daemons
+	calls   atomic.Int64 // calls of timers
 	names   *kopf.Index[string, string]
 
-	// What is made for one object, and has to go with it.
+	// Created for each object, and freed with it.
 	memos, tasks, ticks, entries census
 }
 
-// census counts how many of a kind the garbage collector has yet to collect.
+// census counts the values of a kind that the garbage collector has not freed yet.
 type census struct{ alive atomic.Int64 }
 
 func register[T any](c *census, thing *T) {
@@ -37,7 +37,7 @@ func register[T any](c *census, thing *T) {
 	runtime.AddCleanup(thing, func(c *census) { c.alive.Add(-1) }, c)
 }
 
-// memo is big enough for an allocation of its own.
+// memo is large enough for a separate allocation.
 type memo struct{ text [64]byte }
 
 func (w *world) declare(registry *kopf.Registry) {
@@ -73,7 +73,7 @@ func (w *world) declare(registry *kopf.Registry) {
 	}, kopf.ID("daemon"))
 }
 
-// wave creates all objects, and deletes them when all have what they should have.
+// wave creates all objects, and deletes them when they are complete.
 func (w *world) wave(t *testing.T) {
 	called := w.calls.Load()
 	w.each(func(name string) error {
@@ -89,7 +89,7 @@ func (w *world) wave(t *testing.T) {
 	w.Eventually(w.daemons.Load).Should(gomega.BeZero())
 }
 
-// each does something for every object, several at a time.
+// each calls a function for every object, several at a time.
 func (w *world) each(do func(name string) error) {
 	const clients = 16
 	var running sync.WaitGroup
@@ -109,7 +109,7 @@ func (w *world) each(do func(name string) error) {
 	w.Expect(<-failures).To(gomega.Succeed())
 }
 
-// left is what has not been collected.
+// left returns the number of values that were not freed.
 func (w *world) left() map[string]int64 {
 	runtime.GC()
 	return map[string]int64{
@@ -118,8 +118,7 @@ func (w *world) left() map[string]int64 {
 	}
 }
 
-// heap is what is in use after a collection; what pools held on to goes with the
-// second one.
+// heap returns the memory in use after two collections; the second one frees the pools.
 func (w *world) heap() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -18,7 +18,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// operator is one that has logged in, and what its handlers were called for.
+// operator is a logged-in operator with the calls of its handlers.
 type operator struct {
 	*issuer
 	*login.Credentials
@@ -50,14 +50,14 @@ func (o *operator) handle(_ context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// handled are the calls so far, in the order of names and values.
+// handled returns the calls so far, sorted by name and value.
 func (o *operator) handled() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Sorted(slices.Values(o.calls))
 }
 
-// create makes some objects with a value.
+// create creates objects with a value.
 func (o *operator) create(number int, value string) (objects []*unstructured.Unstructured) {
 	for i := range number {
 		object := testenv.NewObject("KopfExample", o.namespace, fmt.Sprintf("object-%02d", i), map[string]any{"field": value})
@@ -75,7 +75,7 @@ func (o *operator) change(objects []*unstructured.Unstructured, value string) {
 	}
 }
 
-// reached waits until all objects are handled with a value, and the status has it.
+// reached waits until all objects are handled with a value, and their status contains it.
 func (o *operator) reached(objects []*unstructured.Unstructured, value string) {
 	o.t.Helper()
 	for _, object := range objects {
@@ -83,7 +83,7 @@ func (o *operator) reached(objects []*unstructured.Unstructured, value string) {
 	}
 }
 
-// expected are the calls for some values of all objects, each of them once.
+// expected returns one call per object and value.
 func expected(objects []*unstructured.Unstructured, values ...string) []string {
 	var calls []string
 	for _, object := range objects {
@@ -97,7 +97,7 @@ func expected(objects []*unstructured.Unstructured, values ...string) []string {
 const many = 20
 
 func TestOperatorContinuesAfterItsTokenIsRevoked(t *testing.T) {
-	t.Parallel() // revoking takes its time
+	t.Parallel() // revoking takes time
 	o := start(t)
 	objects := o.create(many, "before")
 	o.reached(objects, "before")
@@ -112,7 +112,7 @@ func TestOperatorContinuesAfterItsTokenIsRevoked(t *testing.T) {
 }
 
 func TestChangesDuringALoginAreHandledAfterwards(t *testing.T) {
-	t.Parallel() // revoking takes its time
+	t.Parallel() // revoking takes time
 	o := start(t)
 	objects := o.create(many, "before")
 	o.reached(objects, "before")
@@ -121,7 +121,7 @@ func TestChangesDuringALoginAreHandledAfterwards(t *testing.T) {
 	o.revoke()
 	o.change(objects, "meanwhile")
 	o.Eventually(o.count).Should(gomega.Equal(2), "the login is going on")
-	o.dialer.CloseAll() // the watches break, and wait too
+	o.dialer.CloseAll() // the watches break, and also wait
 	o.change(objects, "later")
 	open()
 	o.reached(objects, "later")
@@ -130,7 +130,7 @@ func TestChangesDuringALoginAreHandledAfterwards(t *testing.T) {
 }
 
 func TestOperatorRecoversFromFailedLogins(t *testing.T) {
-	t.Parallel() // revoking takes its time
+	t.Parallel() // revoking takes time
 	o := start(t)
 	objects := o.create(many, "before")
 	o.reached(objects, "before")

@@ -1,6 +1,5 @@
-// Package login shows operators whose credentials become invalid, on a real API
-// server. Tokens are bound to Secrets here, so that a test can revoke them: by
-// deleting the Secret.
+// Package login tests operators whose credentials become invalid on a real API server. Tokens
+// are bound to Secrets, so that a test can revoke them by deleting the Secret.
 package login
 
 import (
@@ -29,7 +28,7 @@ var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
 
-// issuer is the service account of an operator, which gets tokens for itself.
+// issuer is the service account of an operator, which issues tokens for it.
 type issuer struct {
 	*gomega.WithT
 	t         *testing.T
@@ -37,13 +36,13 @@ type issuer struct {
 	dialer    *connrotation.Dialer
 
 	mu     sync.Mutex
-	closed chan struct{} // until it is closed, nobody gets anything; nil: is open
-	stale  bool          // only the last token is given, again and again
+	closed chan struct{} // blocks logins until it is closed; nil if open
+	stale  bool          // every login gets the last token
 	last   grant
 	logins int
 }
 
-// grant is a token, and the Secret that it is bound to.
+// grant is a token with its Secret.
 type grant struct {
 	connection *login.Connection
 	bound      *corev1.Secret
@@ -108,15 +107,15 @@ func (i *issuer) issue(ctx context.Context) (grant, error) {
 	return grant{&login.Connection{Config: config, Expires: request.Status.ExpirationTimestamp.Time}, secret}, nil
 }
 
-// count is how often the handler was called.
+// count returns the number of calls of the login handler.
 func (i *issuer) count() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.logins
 }
 
-// revoke makes the token invalid, and waits until the API server knows it: it
-// remembers for some seconds what it has accepted.
+// revoke revokes the token, and waits until the API server rejects it: the server caches
+// accepted tokens for some seconds.
 func (i *issuer) revoke() {
 	i.t.Helper()
 	i.mu.Lock()
@@ -143,7 +142,7 @@ func ignore(expected func(error) bool, err error) error {
 	return err
 }
 
-// shut keeps everybody waiting who logs in, until the returned function is called.
+// shut blocks logins until the returned function is called.
 func (i *issuer) shut() (open func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -151,7 +150,7 @@ func (i *issuer) shut() (open func()) {
 	return sync.OnceFunc(func() { close(i.closed) })
 }
 
-// refuse gives the last token again, or new ones.
+// refuse makes logins return the last token, or new ones again.
 func (i *issuer) refuse(refuse bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -1,5 +1,4 @@
-// Package outages holds an engine against an API server that fails in every way
-// that an API server can fail in.
+// Package outages tests an engine with an API server that fails in all possible ways.
 package outages
 
 import (
@@ -32,8 +31,8 @@ func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
 
 const handled = "kopf.zalando.org/last-handled-configuration"
 
-// bench is an engine behind faults, with handlers of everything that can happen to
-// an object.
+// bench is an engine behind a faulty connection, with handlers for everything that can happen
+// to an object.
 type bench struct {
 	*gomega.WithT
 	t         *testing.T
@@ -56,14 +55,14 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// counted is a handler that succeeds, with a result.
+// counted is a handler that succeeds with a result.
 func (b *bench) counted(id string) handler.Function {
 	return handler.Function{Change: func(_ context.Context, c *handler.Change) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.calls[id+" "+c.Name()]++
 		c.SetResult(int64(b.calls[id+" "+c.Name()]))
-		c.Patch().Apply(func(obj *unstructured.Unstructured) error { // which must not be repeated
+		c.Patch().Apply(func(obj *unstructured.Unstructured) error { // must not be repeated
 			seen, _, _ := unstructured.NestedInt64(obj.Object, "spec", "seen")
 			return unstructured.SetNestedField(obj.Object, seen+1, "spec", "seen")
 		})
@@ -89,7 +88,7 @@ func (b *bench) handlers() registry.Handlers {
 	return handlers
 }
 
-// start runs an engine until the test ends. It need not be ready then.
+// start runs an engine until the test ends. It does not wait until the engine is ready.
 func (b *bench) start() {
 	b.t.Helper()
 	connection, err := rest.HTTPClientFor(b.config)
@@ -135,14 +134,14 @@ func (b *bench) create(name string) *unstructured.Unstructured {
 	return object
 }
 
-// wish changes what the update handler is for.
+// wish makes the change that the update handler handles.
 func (b *bench) wish(object *unstructured.Unstructured, wish string) {
 	b.t.Helper()
 	merge := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"wish":%q}}`, wish))
 	b.Expect(cluster.Client().Patch(b.t.Context(), object.DeepCopy(), merge)).To(gomega.Succeed())
 }
 
-// problems are the watches that do not go on.
+// problems returns the watches that do not continue.
 func (b *bench) problems() []string {
 	var all []string
 	for _, w := range b.engine.WatchStatuses() {

@@ -11,10 +11,10 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// lasting is how long an outage lasts.
+// lasting is the duration of an outage.
 const lasting = 1 * time.Second
 
-// faults are what an API server, or the network before it, can do to a request.
+// faults are the possible failures of a request in the API server or the network.
 var faults = map[string]testenv.Fault{
 	"429":                     testenv.Answer(http.StatusTooManyRequests, "TooManyRequests", 1),
 	"429 at once":             testenv.Answer(http.StatusTooManyRequests, "TooManyRequests", 0),
@@ -28,7 +28,7 @@ var faults = map[string]testenv.Fault{
 	"reset after it was done": testenv.Lose,
 }
 
-// targets are what can be hit.
+// targets are the requests that can be affected.
 var targets = map[string]func(testenv.Request) bool{
 	"writes":     func(r testenv.Request) bool { return r.Method == http.MethodPatch },
 	"reads":      func(r testenv.Request) bool { return r.Method == http.MethodGet && r.Resource != "" },
@@ -37,7 +37,7 @@ var targets = map[string]func(testenv.Request) bool{
 	"everything": func(testenv.Request) bool { return true },
 }
 
-// ofObjects are the requests about the objects of the tests.
+// ofObjects matches the requests about the objects of the tests.
 func (b *bench) ofObjects() int {
 	count := 0
 	for _, r := range b.requests.Requests() {
@@ -48,9 +48,9 @@ func (b *bench) ofObjects() int {
 	return count
 }
 
-// most is how many requests there may be about one object in an outage: its pauses
-// are 100, 200 and then 400 ms, each of which ends with a write and a read, of two
-// attempts each; and the watch asks as often. That is 40, and what was on its way.
+// most is the maximum number of requests about one object in an outage. Its delays are 100,
+// 200, and then 400 ms; after each, there are a write and a read with two attempts each, and
+// the watch retries as often. That makes 40, plus requests in flight.
 const most = 60
 
 func TestEverythingIsHandledAfterAnOutage(t *testing.T) {
@@ -86,8 +86,8 @@ func TestEverythingIsHandledAfterAnOutage(t *testing.T) {
 	}
 }
 
-// settled waits until an object was handled so often that its transformation has run
-// that many times, each once.
+// settled waits until an object was handled the given number of times, and its transformation
+// has run exactly as often.
 func (b *bench) settled(object *unstructured.Unstructured, times int64) {
 	b.t.Helper()
 	b.Eventually(cluster.Current(object)).Should(gomega.And(
@@ -96,7 +96,7 @@ func (b *bench) settled(object *unstructured.Unstructured, times int64) {
 	), b.requests.String)
 }
 
-// last lets the outage last.
+// last waits for the duration of the outage.
 func (b *bench) last() {
 	select {
 	case <-time.After(lasting):

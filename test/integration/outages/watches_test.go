@@ -9,8 +9,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// While a watch does not go on, whoever asks is told which one, and why; and when
-// it does again, that is told, too.
+// The state and the log report which watch does not continue and why, and when it continues.
 func TestInterruptedWatchIsReported(t *testing.T) {
 	t.Parallel()
 	for name, fault := range faults {
@@ -27,8 +26,8 @@ func TestInterruptedWatchIsReported(t *testing.T) {
 	}
 }
 
-// An operator that starts while the API server fails to list and to watch waits for
-// it, and handles everything then.
+// An operator that starts while the API server rejects lists and watches waits for it, and then
+// handles everything.
 func TestOperatorWaitsForAFailingServerAtStartup(t *testing.T) {
 	t.Parallel()
 	about := func(r testenv.Request) bool { return r.Resource == "kopfexamples" }
@@ -52,7 +51,7 @@ func TestOperatorWaitsForAFailingServerAtStartup(t *testing.T) {
 	}
 }
 
-// Even what the server offers may be unknown at the start.
+// Even the served resources may be unknown at startup.
 func TestOperatorWaitsForAnUnreachableServerAtStartup(t *testing.T) {
 	for name, fault := range map[string]testenv.Fault{"refused": testenv.Refuse, "503": faults["503"], "429": faults["429"]} {
 		t.Run(name, func(t *testing.T) {
@@ -69,10 +68,10 @@ func TestOperatorWaitsForAnUnreachableServerAtStartup(t *testing.T) {
 	}
 }
 
-// interruptions are what ends watches in the ordinary course of things.
+// interruptions are the ordinary ends of watches.
 var interruptions = map[string]testenv.Fault{
-	"410":                    testenv.Answer(http.StatusGone, "Expired", 0),
-	"ended as soon as begun": testenv.Close,
+	"410":               testenv.Answer(http.StatusGone, "Expired", 0),
+	"ended immediately": testenv.Close,
 }
 
 func TestInterruptedWatchesAreRestarted(t *testing.T) {
@@ -103,7 +102,7 @@ func TestInterruptedWatchesAreRestarted(t *testing.T) {
 	}
 }
 
-// Watches that are cut over and over do not lose anything.
+// Watches that break again and again do not lose events.
 func TestFrequentlyInterruptedWatchesLoseNothing(t *testing.T) {
 	b := newBench(t)
 	b.start()
@@ -119,7 +118,7 @@ func TestFrequentlyInterruptedWatchesLoseNothing(t *testing.T) {
 	b.Expect(b.problems()).To(gomega.BeEmpty())
 }
 
-// An operator that is to stop does so, whatever it waits for.
+// An operator stops on request, whatever it is waiting for.
 func TestOperatorStopsDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, fault := range faults {
@@ -132,6 +131,6 @@ func TestOperatorStopsDuringAnOutage(t *testing.T) {
 			b.faults.Begin(fault, targets["everything"])
 			b.wish(object, "more")
 			b.last()
-		}) // which waits for the end of the engine
+		}) // waits for the end of the engine
 	}
 }

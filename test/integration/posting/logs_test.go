@@ -46,12 +46,12 @@ func TestLinesOfHandlersArePosted(t *testing.T) {
 		posting kopf.Settings
 		want    []string
 	}{
-		"by default":           {with(func(p *posts) {}), []string{info, failure, told, warned, exception, event, success, finished}},
-		"details, too":         {with(func(p *posts) { p.Level = slog.LevelDebug }), []string{info, failure, detail, told, warned, exception, event, success, finished}},
-		"warnings":             {with(func(p *posts) { p.Level = slog.LevelWarn }), []string{failure, warned, exception, event}},
-		"errors":               {with(func(p *posts) { p.Level = slog.LevelError }), []string{failure, exception, event}},
-		"nothing that is logs": {with(func(p *posts) { p.WithoutLogs = true }), []string{told, warned, exception, event, success, finished}},
-		"nothing":              {with(func(p *posts) { p.Disabled = true }), nil},
+		"by default":        {with(func(p *posts) {}), []string{info, failure, told, warned, exception, event, success, finished}},
+		"details, too":      {with(func(p *posts) { p.Level = slog.LevelDebug }), []string{info, failure, detail, told, warned, exception, event, success, finished}},
+		"warnings":          {with(func(p *posts) { p.Level = slog.LevelWarn }), []string{failure, warned, exception, event}},
+		"errors":            {with(func(p *posts) { p.Level = slog.LevelError }), []string{failure, exception, event}},
+		"without log lines": {with(func(p *posts) { p.WithoutLogs = true }), []string{told, warned, exception, event, success, finished}},
+		"nothing":           {with(func(p *posts) { p.Disabled = true }), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,8 +88,8 @@ func TestEventsNameOperatorAndObject(t *testing.T) {
 	}
 }
 
-// The handlers of all kinds have the same logger, and what the engine has to say of
-// them is no line of theirs.
+// Handlers of all kinds have the same logger, and the lines of the engine about them are not
+// posted.
 func TestLinesOfAllKindsOfHandlersArePosted(t *testing.T) {
 	s := newScene(t, kopf.Settings{})
 	s.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
@@ -205,7 +205,7 @@ func TestNoEventsArePostedAboutEvents(t *testing.T) {
 	s.Expect(s.requests.Apart().String()).NotTo(gomega.MatchRegexp("POST|PATCH"))
 }
 
-// list is cluster.Events with all there is in them.
+// list returns all fields of the events of cluster.Events.
 func (s *scene) list(about *unstructured.Unstructured) func() ([]corev1.Event, error) {
 	return func() ([]corev1.Event, error) {
 		var all corev1.EventList

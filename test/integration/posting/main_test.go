@@ -1,5 +1,5 @@
-// Package posting shows that a real API server takes the events as they are
-// posted, and how it answers where it does not.
+// Package posting tests that a real API server accepts the posted events, and how it reacts if
+// it does not.
 package posting
 
 import (
@@ -22,7 +22,7 @@ var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
 
-// bench is a recorder that runs as long as its test.
+// bench is a recorder that runs until the end of its test.
 type bench struct {
 	gomega.Gomega
 	*events.Recorder
@@ -53,10 +53,10 @@ func newBench(t *testing.T, change func(*rest.Config)) *bench {
 	return b
 }
 
-// component tells the events of one test from those of the others.
+// component distinguishes the events of this test from others.
 func component(t *testing.T) string { return strings.ToLower(t.Name()) }
 
-// events reads those of the test in all namespaces, each time it is polled.
+// events returns the events of the test in all namespaces.
 func (b *bench) events() ([]corev1.Event, error) {
 	var all corev1.EventList
 	if err := cluster.Client().List(b.t.Context(), &all); err != nil {
@@ -71,7 +71,7 @@ func (b *bench) events() ([]corev1.Event, error) {
 	return own, nil
 }
 
-// example creates an object to post about.
+// example creates an object for events.
 func (b *bench) example(namespace string) corev1.ObjectReference {
 	obj := testenv.NewObject("KopfExample", namespace, "one", nil)
 	b.Expect(cluster.Client().Create(b.t.Context(), obj)).To(gomega.Succeed())

@@ -39,7 +39,7 @@ func TestCoreAPIAcceptsAnyType(t *testing.T) {
 	b.Expect(posted).To(gomega.ConsistOf(types))
 }
 
-// This is why the events are of the core API.
+// This is the reason for using the core API.
 func TestNewerAPIAcceptsOnlyTwoTypes(t *testing.T) {
 	g := gomega.NewWithT(t)
 	event := func(eventType string) *eventsv1.Event {
@@ -60,7 +60,7 @@ func TestEventsAboutClusterScopedObjectsArePosted(t *testing.T) {
 		{APIVersion: "v1", Kind: "Node", Name: strings.Repeat("x", 253), UID: "uid-3"},
 	}
 	for _, ref := range refs {
-		for i := range 12 { // some of them are combined, under a name of another make
+		for i := range 12 { // some of them are combined, under a different kind of name
 			b.Post(ref, "Normal", "R", fmt.Sprint(i))
 		}
 	}
@@ -88,7 +88,7 @@ func TestRepeatedEventsAreStoredWithACount(t *testing.T) {
 	b.Eventually(count).Should(gomega.BeEquivalentTo(3))
 
 	events, _ := b.events()
-	b.remove(&events[0]) // as when it has expired
+	b.remove(&events[0]) // as if it had expired
 	b.Post(ref, "SomeType", "R", "again")
 	b.Eventually(count).Should(gomega.BeEquivalentTo(4))
 }

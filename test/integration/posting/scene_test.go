@@ -14,21 +14,21 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// brief is longer than it takes to post what should not be posted.
+// brief is long enough for posting unexpected events.
 const brief = 300 * time.Millisecond
 
 var examples = kopf.Resource(testenv.APIVersion, "kopfexamples")
 
 type posts = settings.Posting
 
-// with are settings of posting.
+// with changes the settings of posting.
 func with(change func(p *posts)) kopf.Settings {
 	var s kopf.Settings
 	change(&s.Posting)
 	return s
 }
 
-// scene is an operator whose handlers log, and what comes of it.
+// scene is an operator with handlers that log, and the results.
 type scene struct {
 	*gomega.WithT
 	*kopf.Registry
@@ -67,7 +67,7 @@ func (s *scene) create(name string) *unstructured.Unstructured {
 	return obj
 }
 
-// expectHandled waits until so many objects are handled.
+// expectHandled waits for the number of handled objects.
 func (s *scene) expectHandled(count int) {
 	s.t.Helper()
 	s.Eventually(func() []string { return s.logs.With("The creation is processed") }).Should(gomega.HaveLen(count), s.logs.String)

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// chat is a handler that has much to say.
+// chat is a handler that logs a lot.
 func chat(_ context.Context, c *kopf.Change) error {
 	c.Logger().Info("Here we are.")
 	c.Logger().Error(nil, "That is it.")
@@ -39,7 +39,7 @@ func TestHandlersWorkWithoutPermissionToPost(t *testing.T) {
 	s.Expect(cluster.Events(two)()).To(gomega.BeEmpty())
 }
 
-// allow makes the operator a user with these permissions in its namespace.
+// allow runs the operator as a user with these permissions in its namespace.
 func (s *scene) allow(rules ...rbacv1.PolicyRule) {
 	s.t.Helper()
 	named := metav1.ObjectMeta{Name: s.namespace}

@@ -71,7 +71,7 @@ func TestAddedVersionIsWatched(t *testing.T) {
 	second.Name, second.Storage = "v2", false
 	crd.Spec.Versions = append(crd.Spec.Versions, second)
 	g.Expect(admin(t).Update(t.Context(), crd)).To(gomega.Succeed())
-	g.Eventually(func() []string { // until the change of versions is through
+	g.Eventually(func() []string { // until the change of versions is effective
 		current, err := cluster.Current(one)()
 		g.Expect(err).NotTo(gomega.HaveOccurred())
 		current.Object["spec"] = map[string]any{"at": time.Now().String()}
@@ -83,7 +83,7 @@ func TestAddedVersionIsWatched(t *testing.T) {
 	g.Expect(slices.IsSorted(all[1:])).To(gomega.BeTrue(), "the versions do not alternate: %v", all)
 }
 
-// ours are the permissions for the objects alone.
+// ours are the permissions for only the objects.
 func ours(group string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"kopf.dev", group}, Resources: []string{"kopfexamples", "lates"}, Verbs: []string{"get", "list", "watch", "patch"}},
@@ -114,7 +114,7 @@ func TestOperatorWorksWithoutPermissionToScan(t *testing.T) {
 	g.Expect(logs.with("may not be watched")).To(gomega.Equal(2))
 	g.Expect(logs.with("forbidden")).To(gomega.BeZero(), "%v", logs.all())
 
-	// What is permitted later is used without a restart.
+	// Later permissions are used without a restart.
 	role := &rbacv1.ClusterRole{}
 	g.Expect(admin(t).Get(t.Context(), client.ObjectKey{Name: "operator-" + in}, role)).To(gomega.Succeed())
 	role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}})

@@ -24,7 +24,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// calls are the calls of handlers, in order. Safe for concurrent use.
+// calls records the calls of handlers in order. It is safe for concurrent use.
 type calls struct {
 	mu   sync.Mutex
 	list []string
@@ -42,13 +42,13 @@ func (c *calls) all() []string {
 	return append([]string{}, c.list...)
 }
 
-// creations notes the creations that it handles.
+// creations records the handled creations.
 func (c *calls) creations(_ context.Context, change *kopf.Change) error {
 	c.note("%s/%s", change.Namespace(), change.Name())
 	return nil
 }
 
-// logger keeps the lines beside the calls.
+// logger records the lines next to the calls.
 func (c *calls) logger() logr.Logger {
 	return funcr.New(func(_, line string) { c.note("%s", line) }, funcr.Options{})
 }
@@ -68,7 +68,7 @@ lines:
 	return count
 }
 
-// admin is a client of an administrator that knows definitions.
+// admin returns a client of an administrator that knows definitions.
 func admin(t *testing.T) client.Client {
 	t.Helper()
 	known := runtime.NewScheme()
@@ -108,13 +108,13 @@ func create(t *testing.T, g *gomega.WithT, obj *unstructured.Unstructured) {
 	g.Eventually(func() error { return cluster.Client().Create(t.Context(), obj.DeepCopy()) }).Should(gomega.Succeed())
 }
 
-// namespace creates one, and returns what removes it.
+// namespace creates a namespace, and returns a function that deletes it.
 func namespace(t *testing.T, g *gomega.WithT, name string) (remove func()) {
 	t.Helper()
 	set := clientset(t).CoreV1().Namespaces()
 	created, err := set.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	return func() { // there is nobody here who would finalize it
+	return func() { // no controller finalizes it here
 		g.Expect(set.Delete(t.Context(), name, metav1.DeleteOptions{})).To(gomega.Succeed())
 		created.Spec.Finalizers = nil
 		created.ResourceVersion = ""
@@ -123,7 +123,7 @@ func namespace(t *testing.T, g *gomega.WithT, name string) (remove func()) {
 	}
 }
 
-// account is a service account with these permissions in the whole cluster.
+// account returns a service account with these permissions in the entire cluster.
 func account(t *testing.T, g *gomega.WithT, namespace string, rules ...rbacv1.PolicyRule) *rest.Config {
 	t.Helper()
 	name, set := "operator-"+namespace, clientset(t)
@@ -144,7 +144,7 @@ func account(t *testing.T, g *gomega.WithT, namespace string, rules ...rbacv1.Po
 	return config
 }
 
-// indexed puts the names of the objects into an index.
+// indexed adds the names of the objects to an index.
 func indexed(_ context.Context, c *kopf.Indexed) (map[string]string, error) {
 	return map[string]string{c.Namespace() + "/" + c.Name(): c.Name()}, nil
 }

@@ -1,5 +1,5 @@
-// Package scopes shows on a real API server which resources and namespaces an
-// operator watches, as they come and go while it runs.
+// Package scopes tests on a real API server which resources and namespaces an operator watches
+// as they appear and disappear.
 package scopes
 
 import (

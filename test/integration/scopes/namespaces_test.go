@@ -23,14 +23,14 @@ func scope(namespaces ...string) func(*kopf.Options) {
 func TestNamespacePatternsSelectNamespaces(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		patterns []string // %s is what all namespaces begin with
+		patterns []string // %s is the common prefix of the namespaces
 		handled  []string
 	}{
-		"a glob":                      {[]string{"%s-*-pr-*"}, []string{"my-pr-1", "my-pr-2"}},
-		"a negation within a glob":    {[]string{"%s-*,!*-pr-1"}, []string{"my-live", "my-pr-2"}},
-		"the rightmost one decides":   {[]string{"%s-*,!*-pr-*,*-pr-2"}, []string{"my-live", "my-pr-2"}},
-		"a glob and a name":           {[]string{"%s-*-pr-1", "%s-my-live"}, []string{"my-live", "my-pr-1"}},
-		"what is excluded can return": {[]string{"!*,%s-my-*"}, []string{"my-live", "my-pr-1", "my-pr-2"}},
+		"a glob":                               {[]string{"%s-*-pr-*"}, []string{"my-pr-1", "my-pr-2"}},
+		"a negation within a glob":             {[]string{"%s-*,!*-pr-1"}, []string{"my-live", "my-pr-2"}},
+		"the rightmost one decides":            {[]string{"%s-*,!*-pr-*,*-pr-2"}, []string{"my-live", "my-pr-2"}},
+		"a glob and a name":                    {[]string{"%s-*-pr-1", "%s-my-live"}, []string{"my-live", "my-pr-1"}},
+		"excluded names can be included again": {[]string{"!*,%s-my-*"}, []string{"my-live", "my-pr-1", "my-pr-2"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,8 +86,8 @@ func TestCreatedAndDeletedNamespacesAreNoticed(t *testing.T) {
 		g.Expect(calls.all()).To(gomega.HaveLen((round + 1) * many))
 		g.Eventually(names.Len).Should(gomega.Equal(many))
 		for _, remove := range removals {
-			// The objects are left behind, as no controller removes them here:
-			// the operator has to forget them with the namespace.
+			// The objects remain, because no controller deletes them here: the operator must
+			// forget them together with the namespace.
 			remove()
 		}
 		g.Eventually(names.Len).Should(gomega.BeZero())

@@ -1,4 +1,4 @@
-// Package throttling shows what an operator does to an API server that fails.
+// Package throttling tests how an operator treats a failing API server.
 package throttling
 
 import (
@@ -23,13 +23,12 @@ func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
 
 const handledAnnotation = "kopf.zalando.org/last-handled-configuration"
 
-// failing answers the writes to one object with an internal error, while it is
-// told to.
+// failing rejects the writes to one object with an internal error on request.
 type failing struct {
 	next   http.RoundTripper
 	name   string
 	sick   *atomic.Bool
-	writes *atomic.Int32 // that were refused
+	writes *atomic.Int32 // rejected writes
 }
 
 func (f failing) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -1,4 +1,4 @@
-// Package absent is about a resource that no cluster has.
+// Package absent uses a resource that no cluster has.
 package absent
 
 import (

@@ -1,4 +1,4 @@
-// Package handlers declares a handler when it is imported. It is no program.
+// Package handlers declares a handler when it is imported. It is not a program.
 package handlers
 
 import (

@@ -1,4 +1,4 @@
-// Package secret is what only the packages beside it may import.
+// Package secret can be imported only by its sibling packages.
 package secret
 
 import (
