@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// TestAnnotationKeys looks at the keys from outside: at the annotations under
-// which a storage keeps a record, with and without those of version 1.
+// TestAnnotationKeys checks the keys of the annotations in which a storage stores a record, with
+// and without those of version 1.
 func TestAnnotationKeys(t *testing.T) {
 	type input struct {
 		HandlerID  string `json:"handlerId"`
@@ -46,7 +46,7 @@ func TestAnnotationKeys(t *testing.T) {
 	}
 }
 
-// recordKeys are the annotations that hold the handler's record, sorted.
+// recordKeys returns the sorted annotations that hold the handler's record.
 func recordKeys(t *testing.T, progress storage.Progress, body *object.Body, handlerID string) []string {
 	t.Helper()
 	into := storage.Patch{}

@@ -31,8 +31,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// expectItems compares the differences as a set. Each wanted one is a list of
-// the operation, the path, the old and the new value.
+// expectItems compares the differences as a set. Each expected one is a list of the operation,
+// the path, and the old and new value.
 func expectItems(t *testing.T, got diff.Diff, want [][]any) {
 	t.Helper()
 	items := make([][]any, 0, len(got))

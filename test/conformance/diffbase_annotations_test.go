@@ -47,7 +47,7 @@ func TestDiffBaseAnnotations(t *testing.T) {
 	}
 }
 
-// withAnnotations is the object after the patch.
+// withAnnotations returns the object after the patch.
 func withAnnotations(raw, annotations map[string]any) *object.Body {
 	raw = maps.Clone(raw)
 	metadata, _ := raw["metadata"].(map[string]any)

@@ -52,7 +52,7 @@ func paths(t *testing.T, dotted []string) []object.Path {
 	return parsed
 }
 
-// sameDocument compares to the letter: a null is not the same as an absence.
+// sameDocument compares exactly: a null differs from an absent value.
 func sameDocument(t *testing.T, what string, got, want map[string]any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
@@ -60,9 +60,8 @@ func sameDocument(t *testing.T, what string, got, want map[string]any) {
 	}
 }
 
-// sameAnnotations compares the annotations that a patch writes with those that
-// were measured. JSON is compared as JSON: the order of keys and the escaping
-// are free. The line break at the end is not.
+// sameAnnotations compares the written annotations with the measured ones. It compares JSON by
+// value, because the order of keys and the escaping are free, but not the final line break.
 func sameAnnotations(t *testing.T, into storage.Patch, want map[string]string) {
 	t.Helper()
 	got := patchedAnnotations(into)

@@ -1,11 +1,10 @@
 package conformance
 
-// exceptions are the vectors that this project deliberately does not follow,
-// "subject/name" to the reason. The design of the project is the only ground
-// for an entry.
+// exceptions are the vectors that this project deliberately does not follow: "subject/name" and
+// the reason, which must follow from the design of the project.
 var exceptions = map[string]string{}
 
-// excepted reports whether the vector is left out, and logs why.
+// excepted reports whether the vector is skipped, and logs the reason.
 func excepted(t interface{ Logf(string, ...any) }, subject, name string) bool {
 	reason, ok := exceptions[subject+"/"+name]
 	if ok {

@@ -36,7 +36,7 @@ type executionInput struct {
 
 type executionExpect struct {
 	Called        bool           `json:"called"`
-	Delay         float64        `json:"delay"` // null: none asked, which is the same as at once
+	Delay         float64        `json:"delay"` // null for none, which means immediately
 	Error         string         `json:"error"`
 	Failure       bool           `json:"failure"`
 	Final         bool           `json:"final"`

@@ -66,7 +66,7 @@ func occasionOf(in filtersInput) *handler.Cause {
 	}
 }
 
-// declared makes the declaration that the vector describes.
+// declared returns the declaration that the vector describes.
 func declared(in filtersInput) (*handler.Declaration, error) {
 	fn := handler.Function{Change: func(context.Context, *handler.Change) error { return nil }}
 	sel, common := selector.New("kopfexamples"), anyOptions(in.Options)

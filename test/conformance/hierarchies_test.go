@@ -81,7 +81,7 @@ func (in *hierarchyInput) call() error {
 	return fmt.Errorf("unknown function %q", in.Function)
 }
 
-// given is the option, if the vector has it.
+// given returns the option if the vector has it.
 func given[O any](has bool, option O) []O {
 	if !has {
 		return nil
@@ -103,8 +103,8 @@ func (in *hierarchyInput) nested() []string {
 	return nil
 }
 
-// withoutEmptyMetadata leaves out nulls, and those labels, owner references and
-// metadata that are empty: for the API server they are the same as absent ones.
+// withoutEmptyMetadata removes nulls, and empty labels, owner references, and metadata, which
+// the API server treats as absent.
 func withoutEmptyMetadata(value any) any {
 	switch value := value.(type) {
 	case []any:

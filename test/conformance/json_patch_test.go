@@ -37,7 +37,7 @@ func TestJSONPatch(t *testing.T) {
 			if (len(operations) == 0) != v.Expect.Empty {
 				t.Errorf("got %v, want none: %v", operations, v.Expect.Empty)
 			}
-			// Exactly, nulls and all: in a JSON patch they are values.
+			// Compare exactly, because nulls are values in a JSON patch.
 			if got := afterOperations(t, v.Input.Body, operations); !reflect.DeepEqual(got, plainJSON(t, v.Expect.ResultingBody)) {
 				t.Errorf("%v lead to %v, want %v", operations, got, v.Expect.ResultingBody)
 			}
@@ -45,7 +45,7 @@ func TestJSONPatch(t *testing.T) {
 	}
 }
 
-// afterOperations is the body after the operations, as an API server applies them.
+// afterOperations returns the body after an API server has applied the operations.
 func afterOperations(t *testing.T, body, operations any) any {
 	t.Helper()
 	encodedBody, encodedPatch := encodeJSON(t, body), encodeJSON(t, operations)
@@ -60,7 +60,7 @@ func afterOperations(t *testing.T, body, operations any) any {
 	return plainJSON(t, json.RawMessage(text))
 }
 
-// plainJSON makes all numbers the same Go type.
+// plainJSON converts all numbers to the same Go type.
 func plainJSON(t *testing.T, value any) any {
 	t.Helper()
 	var decoded any

@@ -34,7 +34,7 @@ func TestProgressRecords(t *testing.T) {
 			want := v.Expect.Patch.Metadata.Annotations
 			body := plainBody()
 			for key := range want {
-				// Some were measured on an object that the input does not tell of.
+				// Some were measured on an object that is not part of the input.
 				if strings.HasSuffix(key, "-ofDRS") {
 					body = replicaSetOfDeployment()
 				}
@@ -66,10 +66,10 @@ func fields(t *testing.T, text string) map[string]any {
 	return decoded
 }
 
-// sameField compares timestamps as instants, everything else as JSON. The
-// vectors hand the storage texts in several forms, some without a fraction or a
-// zone, and it kept the form. Here a record has times, and their one form is the
-// fullest, which every operator reads as the same instant.
+// sameField compares timestamps as instants, and everything else as JSON. The vectors contain
+// timestamps in several forms, some without a fraction or a zone, which Kopf keeps. Here,
+// records contain times, and their only form is the complete one, which every operator reads as
+// the same instant.
 func sameField(a, b any) bool {
 	x, isTime := instant(a)
 	y, isTimeToo := instant(b)

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// selectorsFile has the resources of a cluster beside the vectors.
+// selectorsFile contains the resources of a cluster in addition to the vectors.
 type selectorsFile struct {
 	Resources []struct {
 		Group      string   `json:"group"`
@@ -20,7 +20,7 @@ type selectorsFile struct {
 		Shortcuts  []string `json:"shortcuts"`
 		Categories []string `json:"categories"`
 		Namespaced bool     `json:"namespaced"`
-		Preferred  *bool    `json:"preferred"` // absent: true
+		Preferred  *bool    `json:"preferred"` // true if absent
 	} `json:"resources"`
 	Vectors []vector[selectorInput, selectorExpect] `json:"vectors"`
 }
@@ -87,14 +87,14 @@ func (f selectorsFile) cluster() []selector.Resource {
 	return resources
 }
 
-// name makes a name for a vector, for these have none.
+// name returns a name for a vector, because these vectors have none.
 func (i selectorInput) name() string {
 	text, _ := json.Marshal(i)
 	return string(text)
 }
 
-// selector builds the selector of the vector. Positional and named parts
-// together are refused earlier than in Kopf: such a call does not compile.
+// selector builds the selector of the vector. Mixing positional and named parts does not even
+// compile here, unlike in Kopf.
 func (i selectorInput) selector() (selector.Selector, error) {
 	var s selector.Selector
 	switch {
@@ -112,7 +112,7 @@ func (i selectorInput) selector() (selector.Selector, error) {
 	return s, s.Err()
 }
 
-// group tells the core group from no group at all.
+// group distinguishes the core group from an absent group.
 func (i selectorInput) group() string {
 	if group, given := i.Kwargs["group"]; given && group == "" {
 		return selector.Core

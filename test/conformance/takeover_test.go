@@ -32,11 +32,11 @@ type takeoverInput struct {
 
 type takeoverExpect struct {
 	StartedAfter []takeoverStart `json:"startedAfter"`
-	Final        map[string]any  `json:"final"` // null: gone
+	Final        map[string]any  `json:"final"` // null if the object is gone
 }
 
-// TestTakeover lets our operator finish what a killed Kopf has left unfinished.
-// All objects are there before the operator starts, as after a real takeover.
+// TestTakeover lets our operator finish the work of a killed Kopf operator. All objects exist
+// before the operator starts, as in a real takeover.
 func TestTakeover(t *testing.T) {
 	vectors := load[takeoverInput, takeoverExpect](t, "takeover")
 	cluster := testenv.Start(t, testenv.Options{})
@@ -61,7 +61,7 @@ func TestTakeover(t *testing.T) {
 	}
 }
 
-// leftBehind creates an object as it was when Kopf was killed.
+// leftBehind creates an object in the state when Kopf was killed.
 func leftBehind(t *testing.T, cluster *testenv.Cluster, namespace string, raw map[string]any) *unstructured.Unstructured {
 	g, ctx := gomega.NewWithT(t), context.Background()
 	obj := (&unstructured.Unstructured{Object: raw}).DeepCopy()
@@ -98,8 +98,8 @@ func finished(t *testing.T, cluster *testenv.Cluster, obj *unstructured.Unstruct
 	}).Should(gomega.BeEmpty())
 }
 
-// essentials are the part of an object that does not depend on where it is, with
-// the JSON in the annotations decoded.
+// essentials returns the part of an object that does not depend on its location, with decoded
+// JSON in the annotations.
 func essentials(raw map[string]any) map[string]any {
 	obj := (&unstructured.Unstructured{Object: raw}).DeepCopy()
 	annotations := map[string]any{}
@@ -135,7 +135,7 @@ func differences(want, got map[string]any) string {
 	return strings.Join(parts, "\n")
 }
 
-// startLog notes every start of a handler.
+// startLog records every start of a handler.
 type startLog struct {
 	mu     sync.Mutex
 	starts map[string][]takeoverStart // by the name of the object
@@ -147,7 +147,7 @@ func (l *startLog) of(name string) []takeoverStart {
 	return slices.Clone(l.starts[name])
 }
 
-// wrap notes the starts of a handler under its id.
+// wrap records the starts of a handler under its id.
 func (l *startLog) wrap(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
 	return func(ctx context.Context, c *kopf.Change) error {
 		l.mu.Lock()
@@ -160,7 +160,7 @@ func (l *startLog) wrap(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
 	}
 }
 
-// byHandler are the retry numbers of each handler, in their order.
+// byHandler returns the retry numbers of each handler in order.
 func byHandler(starts []takeoverStart) map[string][]int {
 	retries := map[string][]int{}
 	for _, start := range starts {
@@ -169,7 +169,7 @@ func byHandler(starts []takeoverStart) map[string][]int {
 	return retries
 }
 
-// handlers are those of the Kopf operator that was killed.
+// handlers returns the handlers of the killed Kopf operator.
 func (l *startLog) handlers() *kopf.Registry {
 	registry, sel := kopf.NewRegistry(), kopf.Resource("kopf.dev/v1", "kopfexamples")
 	create := func(id string, fn kopf.ChangeFunc, options ...kopf.CreateOption) {

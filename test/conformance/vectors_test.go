@@ -1,6 +1,6 @@
-// Package conformance holds this project against behaviours that were measured
-// on a running Kopf, as data: one JSON file a subject, one test a file. Another
-// directory of files of the same form runs with the -vectors flag.
+// Package conformance compares this project with behaviors that were measured on a running
+// Kopf. They are stored as data: one JSON file per subject, with one test per file. The flag
+// -vectors selects another directory with files of the same form.
 package conformance
 
 import (
@@ -14,15 +14,15 @@ import (
 
 var vectorsDir = flag.String("vectors", "testdata", "the directory of the vector files")
 
-// vector is one measured behaviour: what was put in and what came out.
+// vector is one measured behavior: its input and output.
 type vector[I, E any] struct {
 	Name   string `json:"name"`
 	Input  I      `json:"input"`
 	Expect E      `json:"expect"`
 }
 
-// load reads the vectors of one subject, and fails the test when there are none:
-// a missing file must never pass for a success.
+// load reads the vectors of one subject. It fails the test if there are none, so that a missing
+// file does not count as a success.
 func load[I, E any](t *testing.T, subject string) []vector[I, E] {
 	t.Helper()
 	var file struct {
@@ -46,7 +46,7 @@ func loadFile(t *testing.T, subject string, into any) {
 	}
 }
 
-// decode reads JSON as the API machinery does: whole numbers become int64.
+// decode decodes JSON as the API machinery does: whole numbers become int64.
 func decode(data []byte, into any) error {
 	return json.UnmarshalCaseSensitivePreserveInts(data, into)
 }

@@ -70,7 +70,7 @@ func TestWebhookConfigurations(t *testing.T) {
 	}
 }
 
-// hooks are what the declarations of the vector are in the cluster.
+// hooks returns the hooks of the vector's declarations in the cluster.
 func (i webhooksInput) hooks(resources []selector.Resource) []configurations.Hook {
 	var hooks []configurations.Hook
 	for _, h := range i.Handlers {
@@ -80,7 +80,7 @@ func (i webhooksInput) hooks(resources []selector.Resource) []configurations.Hoo
 		}
 		selected := selector.New(selectorInput{Args: h.Args}.parts()...)
 		for _, resource := range resources {
-			if !selected.Match(resource) { // webhooks are for all that fit: nothing is watched twice by them
+			if !selected.Match(resource) { // webhooks can be for all matching resources, because they do not watch them
 				continue
 			}
 			hooks = append(hooks, configurations.Hook{
@@ -113,9 +113,9 @@ func labelSelector(labels map[string]string) *metav1.LabelSelector {
 	return result
 }
 
-// compareWebhooks compares them as JSON, whole but for two things that Kopf writes
-// and Kubernetes refuses: capital letters in names, and what is no lower-case name
-// in the path of a service.
+// compareWebhooks compares the webhooks as JSON, except for two things that Kopf writes and
+// Kubernetes rejects: capital letters in names, and path segments of services that are not
+// lower-case names.
 func compareWebhooks(t *testing.T, what string, got []admissionregistrationv1.ValidatingWebhook, expected json.RawMessage) {
 	t.Helper()
 	var want []map[string]any
@@ -125,7 +125,7 @@ func compareWebhooks(t *testing.T, what string, got []admissionregistrationv1.Va
 	for _, webhook := range want {
 		webhook["name"] = strings.ToLower(webhook["name"].(string))
 		if webhook["objectSelector"] == nil {
-			delete(webhook, "objectSelector") // null is what is not there
+			delete(webhook, "objectSelector") // null means absent
 		}
 	}
 	for i := range got {
@@ -149,8 +149,7 @@ func compareWebhooks(t *testing.T, what string, got []admissionregistrationv1.Va
 	}
 }
 
-// adoptPath takes the path of Kopf over where Kubernetes refuses it, and ours is
-// thus another one.
+// adoptPath copies the path of Kopf if Kubernetes rejects it and our path therefore differs.
 func adoptPath(got *admissionregistrationv1.ValidatingWebhook, want map[string]any) {
 	config, _ := want["clientConfig"].(map[string]any)
 	service, _ := config["service"].(map[string]any)

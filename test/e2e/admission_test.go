@@ -45,8 +45,8 @@ func testAdmission(t *testing.T, e *example) {
 	g.Expect(mutating.Webhooks).To(gomega.BeEmpty())
 }
 
-// isAsked waits until the API server asks the operator, of which it takes notice a
-// while after it has been told.
+// isAsked waits until the API server calls the operator, which takes a moment after the
+// configuration has changed.
 func (e *example) isAsked(t *testing.T) {
 	t.Helper()
 	g := gomega.NewWithT(t)

@@ -31,7 +31,7 @@ func testDaemons(t *testing.T, e *example) {
 	operator.says(`"reason": "deleted|signalled"`, `"reason": "deleted|signalled|cancelled"`)
 	g.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
 
-	// An object outlives the operator, and its daemons begin anew with the next one.
+	// The object outlives the operator, and the next operator starts its daemons again.
 	newer := e.variant(t, `{"metadata":{"name":"newer"}}`)
 	g.Eventually(func() int { return operator.saidTimes("The monitor starts.", "newer") }).Should(gomega.Equal(1))
 	g.Eventually(cluster.Current(newer)).Should(testenv.HavePath("status.prepare.attempts", int64(3)))

@@ -13,7 +13,7 @@ import (
 // listing is a piece of Go or YAML in a document.
 var listing = regexp.MustCompile("(?s)```(?:go|yaml)\n(.*?)```")
 
-func TestTheTutorialShowsWhatIsExecuted(t *testing.T) {
+func TestTutorialShowsTestedCode(t *testing.T) {
 	executed := contents(t, "examples/01-minimal/*.go", "examples/tutorial/*.go", "examples/tutorial/*.yaml", "examples/crd/*.yaml")
 	listings := listing.FindAllStringSubmatch(contents(t, "docs/tutorial.md"), -1)
 	if len(listings) == 0 {
@@ -22,13 +22,13 @@ func TestTheTutorialShowsWhatIsExecuted(t *testing.T) {
 	for _, found := range listings {
 		for piece := range strings.SplitSeq(found[1], "\n\n") {
 			if !strings.Contains(executed, strings.TrimRight(piece, "\n")+"\n") {
-				t.Errorf("this is in no example:\n%s", piece)
+				t.Errorf("no example contains this listing:\n%s", piece)
 			}
 		}
 	}
 }
 
-func TestTheIndexListsAllExamples(t *testing.T) {
+func TestIndexListsAllExamples(t *testing.T) {
 	index := contents(t, "examples/README.md")
 	for _, path := range files(t, "examples/*/main.go") {
 		if name := filepath.Base(filepath.Dir(path)); !strings.Contains(index, "["+name+"]("+name+"/main.go)") {
@@ -37,7 +37,7 @@ func TestTheIndexListsAllExamples(t *testing.T) {
 	}
 }
 
-// contents are those of all files that match the patterns.
+// contents returns the contents of all files that match the patterns.
 func contents(t *testing.T, patterns ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -51,7 +51,7 @@ func contents(t *testing.T, patterns ...string) string {
 	return all.String()
 }
 
-// files are those that match the patterns, which are relative to the root of the
+// files returns the files that match the patterns, which are relative to the root of the
 // repository. Each pattern must match.
 func files(t *testing.T, patterns ...string) []string {
 	t.Helper()

@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// example is an example operator, built, with a namespace for its objects.
+// example is a built example operator with a namespace for its objects.
 type example struct {
-	dir       string // of its sources
-	work      string // of the test: it goes with it
+	dir       string // the directory of its sources
+	work      string // the directory of the test, which is deleted with it
 	namespace string
 }
 
-// build compiles an example, with the race detector if the test itself has it.
+// build compiles an example, with the race detector if the test uses it.
 func build(t *testing.T, dir string) *example {
 	t.Helper()
 	e := &example{dir: dir, work: t.TempDir(), namespace: cluster.Namespace(t)}
@@ -38,7 +38,7 @@ func build(t *testing.T, dir string) *example {
 func (e *example) binary() string     { return filepath.Join(e.work, "operator") }
 func (e *example) kubeconfig() string { return filepath.Join(e.work, "kubeconfig") }
 
-// sample is the object of obj.yaml, in the namespace of the test.
+// sample returns the object of obj.yaml in the namespace of the test.
 func (e *example) sample(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	sample := e.read(t, "obj.yaml")
@@ -46,7 +46,7 @@ func (e *example) sample(t *testing.T) *unstructured.Unstructured {
 	return sample
 }
 
-// read is the object of a file beside the sources.
+// read returns the object of a file next to the sources.
 func (e *example) read(t *testing.T, file string) *unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(e.dir, file))
@@ -74,7 +74,7 @@ func created(t *testing.T, object *unstructured.Unstructured) *unstructured.Unst
 	return object
 }
 
-// merge changes an object as `kubectl patch --type merge` does.
+// merge changes an object like `kubectl patch --type merge`.
 func merge(t *testing.T, object client.Object, patch string) {
 	t.Helper()
 	if err := cluster.Client().Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {

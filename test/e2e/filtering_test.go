@@ -15,15 +15,15 @@ import (
 
 func testFiltering(t *testing.T, e *example) {
 	e.start(t)
-	// This one matches nothing yet. It is older than all the others.
+	// This object matches nothing yet, and is older than all others.
 	stranger := e.variant(t, `{"metadata":{"name":"system-1","labels":null},"spec":{"field":null}}`)
 
 	const fieldless = `{"metadata":{"name":"fieldless","labels":{"somelabel":"sometimes"}},"spec":{"field":null}}`
 	tests := map[string]struct {
-		object string   // how it differs from obj.yaml
-		called []string // for its creation
-		change string   // of the object
-		then   []string // called for the change
+		object string   // the difference from obj.yaml
+		called []string // handlers called for its creation
+		change string   // a change of the object
+		then   []string // handlers called for the change
 	}{
 		"the value has changed from one to another": {
 			object: `{}`,
@@ -37,13 +37,13 @@ func testFiltering(t *testing.T, e *example) {
 			change: `{"spec":{"field":"farewell"}}`,
 			then:   []string{"changed/spec.field"},
 		},
-		"the field has come": {
+		"the field was added": {
 			object: fieldless,
 			called: []string{"present", "match", "not", "none"},
 			change: `{"spec":{"field":"new"}}`,
 			then:   []string{"changed/spec.field", "added/spec.field"},
 		},
-		"the field has gone": {
+		"the field was removed": {
 			object: `{"metadata":{"name":"losing","labels":null},"spec":{"field":"unknown"}}`,
 			called: []string{"none"},
 			change: `{"spec":{"field":null}}`,
@@ -67,7 +67,7 @@ func testFiltering(t *testing.T, e *example) {
 		})
 	}
 
-	// What no handler is for has no traces. Once it matches, it is a new object.
+	// An object that matches no handler has no traces. Once it matches, it is new.
 	g := gomega.NewWithT(t)
 	g.Expect(cluster.Current(stranger)()).To(gomega.SatisfyAll(haveNoTraces(), haveCalled()))
 	merge(t, stranger, `{"metadata":{"labels":{"somelabel":"somevalue"}}}`)
@@ -84,8 +84,7 @@ func (e *example) variant(t *testing.T, difference string) *unstructured.Unstruc
 	return created(t, &unstructured.Unstructured{Object: patch.ApplyMerge(e.sample(t).Object, decoded)})
 }
 
-// haveCalled matches an object by the handlers that have left their ids in the
-// status.
+// haveCalled matches an object by the handlers that have written their ids to its status.
 func haveCalled(ids ...string) types.GomegaMatcher {
 	return gomega.WithTransform(func(object *unstructured.Unstructured) []string {
 		status, _, _ := unstructured.NestedMap(object.Object, "status")

@@ -23,7 +23,7 @@ func testHandlers(t *testing.T, e *example) {
 		gomega.BeNumerically(">=", 3), "the finalizer, the two bases, and the change")
 	operator.stop()
 
-	// What was changed while nobody was there is updated and resumed at once.
+	// An object that has changed without an operator is updated and resumed together.
 	merge(t, object, `{"spec":{"field":"again"}}`)
 	second := e.start(t)
 	second.says("The update is processed: 3 succeeded; 0 failed.", `"reason": "update"`, `"old": "changed", "new": "again"`)
@@ -31,7 +31,7 @@ func testHandlers(t *testing.T, e *example) {
 	g.Expect(second.saidTimes("The operator takes care of the object.")).To(gomega.Equal(1), "one function is one handler")
 	second.stop()
 
-	// What was not changed is only resumed.
+	// An unchanged object is only resumed.
 	third := e.start(t)
 	third.says("The resuming is processed: 1 succeeded; 0 failed.", `"reason": "resume"`)
 	g.Expect(third.saidTimes("The handler succeeded.")).To(gomega.Equal(1), "%s", third.output())

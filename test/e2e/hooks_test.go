@@ -38,7 +38,7 @@ func testHooks(t *testing.T, e *example) {
 	g.Expect(refusing.saidTimes("The database is closed.")).To(gomega.BeZero(), "it was never opened")
 }
 
-// freeAddress is one on which nobody listens, unless somebody is quick.
+// freeAddress returns an address on which no program listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// fetched is what is at an address.
+// fetched returns the content at an address.
 func fetched(t *testing.T, address string) string {
 	t.Helper()
 	g := gomega.NewWithT(t)

@@ -13,7 +13,7 @@ import (
 
 func testIndexing(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
-	// All of this is there before the operator. The object comes first.
+	// All of this exists before the operator starts. The object is created first.
 	object := e.create(t)
 	first := e.pod(t, "web-1", "web", "busybox")
 	second := e.pod(t, "web-2", "web", "nginx")
@@ -34,7 +34,7 @@ func testIndexing(t *testing.T, e *example) {
 	operator.stop()
 }
 
-// pod creates one like that of pod.yaml.
+// pod creates a pod like the one in pod.yaml.
 func (e *example) pod(t *testing.T, name, tier, image string) *unstructured.Unstructured {
 	t.Helper()
 	pod := e.read(t, "pod.yaml")

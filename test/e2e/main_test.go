@@ -1,9 +1,9 @@
-// Package e2e runs every example as its users do: as a program of its own, on a
-// real API server. What is expected of it is what its comments and
-// docs/tutorial.md say, in the cluster and in the program's output.
+// Package e2e runs every example as its users do: as a separate program, on a real API server.
+// The expectations about the cluster and the program's output come from the comments of the
+// example and from docs/tutorial.md.
 //
-// There is no controller manager. Pods do not run, volumes are not bound, and
-// owned objects are not collected: the tests look at the owner references.
+// There is no controller manager: pods do not run, volumes are not bound, and owned objects are
+// not collected, so the tests check the owner references.
 package e2e
 
 import (
@@ -17,12 +17,12 @@ import (
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	// The tests wait more than they compute. The command line still wins.
+	// The tests wait more than they compute. A flag on the command line takes precedence.
 	_ = flag.Set("test.parallel", "4")
 	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{testenv.ExampleCRDs, "config/crd/kopf.dev"}})
 }
 
-// TestExamples fails for an example without a test: each one must be executed.
+// TestExamples fails for an example without a test, because each one must be executed.
 func TestExamples(t *testing.T) {
 	tests := map[string]func(*testing.T, *example){
 		"01-minimal":     testMinimal,

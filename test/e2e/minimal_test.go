@@ -17,7 +17,7 @@ func testMinimal(t *testing.T, e *example) {
 	g.Expect(cluster.Current(object)()).NotTo(testenv.HaveFinalizer(finalizer), "nothing is to be done when it is deleted")
 	operator.stop()
 
-	// Another operator finds one object that is handled, and one that is not.
+	// Another operator finds one handled object and one unhandled object.
 	again := e.start(t)
 	newer := e.sample(t)
 	newer.SetName("newer")

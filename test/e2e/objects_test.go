@@ -14,20 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What an operator leaves on an object.
+// The traces of an operator on an object.
 const (
 	prefix      = "kopf.zalando.org/"
 	lastHandled = prefix + "last-handled-configuration"
 	finalizer   = prefix + "KopfFinalizerMarker"
 )
 
-// beHandled matches an object that is at rest: its present state is the one that
-// was handled last, and no handler has a record any more.
+// beHandled matches an object at rest: its current state was handled, and no handler has a
+// record.
 func beHandled() types.GomegaMatcher {
 	return gomega.SatisfyAll(gomega.WithTransform(traces, gomega.ConsistOf(lastHandled)), gomega.Satisfy(isHandled))
 }
 
-// haveNoTraces matches an object without any annotation of an operator.
+// haveNoTraces matches an object without annotations of an operator.
 func haveNoTraces() types.GomegaMatcher { return gomega.WithTransform(traces, gomega.BeEmpty()) }
 
 func traces(object *unstructured.Unstructured) []string {
@@ -50,8 +50,8 @@ func isHandled(object *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(base.Spec, spec) && equality.Semantic.DeepEqual(base.Metadata.Labels, object.GetLabels())
 }
 
-// ownedBy matches the one owner reference by which Kubernetes would delete an
-// object together with its owner.
+// ownedBy matches the only owner reference by which Kubernetes would delete an object together
+// with its owner.
 func ownedBy(owner *unstructured.Unstructured) types.GomegaMatcher {
 	yes := true
 	return gomega.WithTransform(client.Object.GetOwnerReferences, gomega.ConsistOf(metav1.OwnerReference{
@@ -60,7 +60,7 @@ func ownedBy(owner *unstructured.Unstructured) types.GomegaMatcher {
 	}))
 }
 
-// get reads a typed object, each time it is polled.
+// get returns a function that reads a typed object.
 func get[T any, P interface {
 	*T
 	client.Object

@@ -12,24 +12,24 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/guard"
 )
 
-// operator is an example that runs.
+// operator is a running example.
 type operator struct {
 	t       *testing.T
 	session *gexec.Session
 	stopped bool
 }
 
-// start runs the example for its namespace, with additional variables of the
-// environment. It is stopped with the test, if not before.
+// start runs the example for its namespace, with additional environment variables. The end of
+// the test stops it.
 func (e *example) start(t *testing.T, environment ...string) *operator {
 	t.Helper()
 	return e.startWith(t, nil, environment...)
 }
 
-// startWith is start with more arguments.
+// startWith is like start, with additional arguments.
 func (e *example) startWith(t *testing.T, arguments []string, environment ...string) *operator {
 	t.Helper()
-	watch, err := guard.New() // or the operator would outlive a test that is killed
+	watch, err := guard.New() // otherwise, the operator would survive a killed test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,10 +54,10 @@ func (e *example) startWith(t *testing.T, arguments []string, environment ...str
 	return o
 }
 
-// output is everything that the operator has said until now.
+// output returns the output of the operator so far.
 func (o *operator) output() string { return string(o.session.Err.Contents()) }
 
-// says waits until each of the texts is in the output.
+// says waits until the output contains each of the texts.
 func (o *operator) says(texts ...string) {
 	o.t.Helper()
 	for _, text := range texts {
@@ -65,7 +65,7 @@ func (o *operator) says(texts ...string) {
 	}
 }
 
-// saidTimes is how many lines have all the texts.
+// saidTimes returns the number of lines that contain all of the texts.
 func (o *operator) saidTimes(texts ...string) int {
 	count := 0
 line:
@@ -80,8 +80,8 @@ line:
 	return count
 }
 
-// stop interrupts the operator as Kubernetes does, and expects an orderly end,
-// of it and of all processes that it may have started.
+// stop interrupts the operator as Kubernetes does, and expects a graceful exit of the operator
+// and all processes that it has started.
 func (o *operator) stop() {
 	o.t.Helper()
 	if o.stopped {

@@ -33,7 +33,7 @@ func testPeering(t *testing.T, e *example) {
 	g.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
 }
 
-// handledBy matches an object of which an operator has written that it has handled it.
+// handledBy matches an object that an operator has marked as handled.
 func handledBy(o *operator) gomega.OmegaMatcher {
 	return testenv.HavePath("status.handleFn.by", int64(o.session.Command.Process.Pid))
 }

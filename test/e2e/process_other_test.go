@@ -4,7 +4,7 @@ package e2e
 
 import "os/exec"
 
-// Elsewhere there are no process groups: only the operator itself is looked at.
+// Without process groups, only the operator itself is checked.
 func separate(*exec.Cmd) {}
 func alive(int) bool     { return false }
 func kill(int)           {}

@@ -10,16 +10,16 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// separate gives the command a process group of its own, whose id is its own.
+// separate runs the command in a new process group with the id of the process.
 func separate(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// alive reports whether a process of the group is left.
+// alive reports whether a process of the group is running.
 func alive(group int) bool { return syscall.Kill(-group, 0) == nil }
 
-// kill ends what is left of the group.
+// kill kills the remaining processes of the group.
 func kill(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
 
-func TestAProcessThatIsLeftIsNoticed(t *testing.T) {
+func TestRemainingProcessIsDetected(t *testing.T) {
 	g := gomega.NewWithT(t)
 	command := exec.Command("/bin/sh", "-c", "sleep 100 >/dev/null 2>&1 &")
 	separate(command)

@@ -18,19 +18,19 @@ func testStorage(t *testing.T, e *example) {
 	first.stop()
 	g.Expect(cluster.Current(object)()).To(haveNoTraces())
 
-	// The retries go on counting, and the creation is not repeated.
+	// The retries continue, and the creation is not repeated.
 	second := e.start(t, state)
 	second.says("The object is created.", `"retry": 1`, "The creation is processed: 1 succeeded; 0 failed.")
 	second.stop()
 
-	// What has happened meanwhile is compared with what is in the file.
+	// The current state is compared with the state in the file.
 	merge(t, object, `{"spec":{"field":"changed"}}`)
 	third := e.start(t, state)
 	third.says(`change spec.field: \"value\" -> \"changed\"`, "The update is processed: 1 succeeded; 0 failed.")
 	g.Expect(third.output()).NotTo(gomega.ContainSubstring("The object is created."))
 	g.Expect(cluster.Current(object)()).To(gomega.SatisfyAll(haveNoTraces(), testenv.HavePath("status", nil)))
 
-	// A new object of the same name inherits nothing.
+	// A recreated object inherits nothing.
 	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
 	e.create(t)
 	third.says("The object is created.")

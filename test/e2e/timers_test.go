@@ -16,7 +16,7 @@ func testTimers(t *testing.T, e *example) {
 	g.Expect(operator.saidTimes("the service does not respond")).To(gomega.Equal(2), "%s", operator.output())
 	g.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.count.calls", gomega.BeNumerically(">=", 2)))
 
-	// The results of the other timer do not keep this one from its turn.
+	// The results of the other timer do not delay this one.
 	operator.says("The object has settled.", `"field": "value"`)
 	merge(t, object, `{"spec":{"field":"changed"}}`)
 	operator.says(`"field": "changed"`)
@@ -26,7 +26,7 @@ func testTimers(t *testing.T, e *example) {
 	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
 	g.Expect(cluster.Exists(object)()).To(gomega.BeFalse(), "nothing holds it")
 
-	// A new object of the same name has a memo of its own.
+	// A recreated object has a new memo.
 	g.Expect(operator.saidTimes("The timer is called.", `"calls": 1}`)).To(gomega.Equal(1), "%s", operator.output())
 	e.create(t)
 	g.Eventually(func() int { return operator.saidTimes("The timer is called.", `"calls": 1}`) }).Should(gomega.Equal(2))

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// The chapters of docs/tutorial.md, in their order.
+// The chapters of docs/tutorial.md in order.
 func testTutorial(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
@@ -24,7 +24,7 @@ func testTutorial(t *testing.T, e *example) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(pvc).To(haveSize("1G"))
 
-	// Cascaded deletion: this reference is all that Kubernetes needs for it.
+	// Cascading deletion: Kubernetes needs only this reference.
 	g.Expect(pvc).To(ownedBy(claim))
 
 	// Updates.
@@ -43,7 +43,7 @@ func testTutorial(t *testing.T, e *example) {
 	g.Eventually(cluster.Events(sizeless)).Should(gomega.ContainElement(
 		"Warning HandlerFailed: Handler updateFn/spec.size failed permanently: there is no PVC because the creation failed: delete the object and create it again"))
 
-	// A PVC that is not bound cannot grow: the handler is called again later on.
+	// An unbound PVC cannot grow, so the handler is called again later.
 	labelled := e.variant(t, `{"metadata":{"name":"labelled","labels":{"owner":"me"}}}`)
 	g.Eventually(cluster.Current(labelled)).Should(beHandled())
 	pvc, err = get[corev1.PersistentVolumeClaim](t, e.namespace, "labelled")()
@@ -55,7 +55,7 @@ func testTutorial(t *testing.T, e *example) {
 	operator.stop()
 }
 
-// Diffs: the labels follow, the first one, the last one, and not those of others.
+// Diffs: the child's labels follow the object's labels, but labels of others are kept.
 func testLabels(t *testing.T, claim, pvc client.Object) {
 	g := gomega.NewWithT(t)
 	current := get[corev1.PersistentVolumeClaim](t, pvc.GetNamespace(), pvc.GetName())

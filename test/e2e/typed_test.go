@@ -28,7 +28,7 @@ func testTyped(t *testing.T, e *example) {
 	g.Eventually(current).Should(haveSize("2Gi"))
 	g.Eventually(cluster.Current(claim)).Should(beHandled())
 
-	// The manager gives the leadership back, so that the next one has it at once.
+	// The manager releases the lease, so that the next one can lead immediately.
 	lease := get[coordinationv1.Lease](t, e.namespace, "typed.kopf.dev")
 	g.Expect(lease()).To(gomega.HaveField("Spec.HolderIdentity", gomega.HaveValue(gomega.Not(gomega.BeEmpty()))))
 	operator.stop()

@@ -9,11 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// bind does what a provisioner does for a PVC in a real cluster: it can grow then.
+// bind binds a PVC like a provisioner in a real cluster, so that it can grow.
 func (e *example) bind(t *testing.T, pvc *corev1.PersistentVolumeClaim) {
 	t.Helper()
 	g := gomega.NewWithT(t)
-	class := e.read(t, "../tutorial/storageclass.yaml") // one for all namespaces
+	class := e.read(t, "../tutorial/storageclass.yaml") // shared by all namespaces
 	g.Expect(client.IgnoreAlreadyExists(cluster.Client().Create(t.Context(), class))).To(gomega.Succeed())
 	merge(t, pvc, `{"spec":{"storageClassName":"standard"}}`)
 	bound := client.RawPatch(client.Merge.Type(), []byte(`{"status":{"phase":"Bound"}}`))

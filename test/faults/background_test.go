@@ -8,11 +8,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// company counts the daemons of one object that run, by the operators that are
-// alive. What a dead operator leaves behind reaches nobody.
+// company counts the running daemons of one object by living operators. The requests of a
+// dead operator reach nothing.
 type company map[*operator]int
 
-// appears notes that a daemon starts, unless its operator is dead.
+// appears records that a daemon starts, unless its operator is dead.
 func (h *history) appears(o *operator, t *kopf.Task) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -29,7 +29,7 @@ func (h *history) appears(o *operator, t *kopf.Task) bool {
 	return true
 }
 
-// leaves notes that a daemon has come to its end.
+// leaves records that a daemon has ended.
 func (h *history) leaves(o *operator, t *kopf.Task) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -39,8 +39,8 @@ func (h *history) leaves(o *operator, t *kopf.Task) {
 	}
 }
 
-// judgeCompany: an object is held as long as a daemon runs for it. While operators
-// overlap, one of them cannot know of the other one's daemon.
+// judgeCompany checks that an object is held while a daemon runs for it. While operators
+// overlap, neither can know the other's daemon.
 func (h *history) judgeCompany(operator string, after state) {
 	if h.overlap || contains(after.body.Finalizers(), ourFinalizer) {
 		return
@@ -52,8 +52,8 @@ func (h *history) judgeCompany(operator string, after state) {
 	}
 }
 
-// accompany is a daemon that writes something, and then waits for its end, which
-// takes it a while.
+// accompany is a daemon that writes something and then waits until it must stop, which takes a
+// moment.
 func (o *operator) accompany(_ context.Context, t *kopf.Task) error {
 	if !o.run.history.appears(o, t) {
 		return errDead
@@ -68,7 +68,7 @@ func (o *operator) accompany(_ context.Context, t *kopf.Task) error {
 	return nil
 }
 
-// observe is a timer that keeps the status as the spec is.
+// observe is a timer that copies the spec to the status.
 func (o *operator) observe(_ context.Context, t *kopf.Tick) error {
 	if o.dead.Load() {
 		return errDead
@@ -78,7 +78,7 @@ func (o *operator) observe(_ context.Context, t *kopf.Tick) error {
 	return nil
 }
 
-// withCompany is a stage that has also to come to its end in the background.
+// withCompany extends a stage: its background handlers must also have finished.
 func withCompany(s stage) stage {
 	handled := s.reached
 	s.reached = func(r *run, now state) bool {

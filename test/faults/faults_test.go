@@ -7,34 +7,34 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// fault is what goes wrong with one write.
+// fault is a failure of one write.
 type fault struct {
 	// at is called in place of the write.
 	at func(r *run, w *write) (*http.Response, error)
-	// impatient: the operator does not wait for the watch for long.
+	// impatient makes the operator wait only briefly for the watch.
 	impatient bool
-	// lives: one and the same operator does everything, and nobody else changes
+	// lives is set if the same operator does everything, and no other client changes
 	// anything: its handlers are called exactly as without the fault.
 	lives bool
-	// replaces: another operator goes on.
+	// replaces is set if another operator continues.
 	replaces bool
-	// meddles: somebody else changes the essence of the object.
+	// meddles is set if another client changes the essence of the object.
 	meddles bool
-	// end is where the object ends up, if it is not where the scenario leads to.
+	// end is the final object if it differs from that of the scenario.
 	end *end
-	// lists: client-go has to list, instead of watching from the beginning.
+	// lists is set if client-go must list instead of watching from the beginning.
 	lists bool
-	// standby: another replica stands by.
+	// standby starts another replica on standby.
 	standby bool
-	// general: it is not tried with special scenarios.
+	// general faults are not tried with special scenarios.
 	general bool
-	// short: it is among those that are tried when time is short.
+	// short faults are also tried with -short.
 	short bool
-	// slack is how many more writes it may cost beside the general allowance.
+	// slack is the number of additional writes beyond the general allowance.
 	slack int
 }
 
-// faults are all that can happen to a write.
+// faults contains all failures of a write.
 var faults = map[string]fault{
 	"crash-before": {replaces: true, at: func(_ *run, w *write) (*http.Response, error) {
 		return nil, crash(w)
@@ -46,7 +46,7 @@ var faults = map[string]fault{
 	"lost-answer": {short: true, lives: true, at: func(_ *run, w *write) (*http.Response, error) {
 		return loseAnswer(w)
 	}},
-	// It is committed, and the API server says that it is not, and when to come again.
+	// The write is committed, but the API server responds with a timeout and a delay.
 	"timeout": {lives: true, at: func(r *run, w *write) (*http.Response, error) {
 		r.history.note("#%d takes too long", w.number)
 		if _, err := w.commit(); err != nil {
@@ -56,14 +56,14 @@ var faults = map[string]fault{
 		answer.Header.Set("Retry-After", "1")
 		return answer, nil
 	}},
-	// The answer is lost, and so is the next one; the object changes meanwhile.
+	// The response is lost, as is the next one, and the object changes meanwhile.
 	"lost-blind": {meddles: true, at: func(r *run, w *write) (*http.Response, error) {
 		w.operator.failReads.Store(1)
 		answer, err := loseAnswer(w)
 		r.meddle("labels")
 		return answer, err
 	}},
-	// The write is committed when the operator has looked for it and gone on.
+	// The write is committed after the operator has looked for it and continued.
 	"late": {lives: true, at: func(r *run, w *write) (*http.Response, error) {
 		r.late = w.later()
 		r.history.note("#%d is on its way still", w.number)
@@ -91,17 +91,17 @@ var faults = map[string]fault{
 	"edit-labels":     {general: true, meddles: true, at: meddling("labels")},
 	"edit-finalizers": {general: true, at: meddling("finalizers")},
 	"edit-spec":       {short: true, meddles: true, at: meddling("spec")},
-	// Somebody else deletes the object.
+	// Another client deletes the object.
 	"deleted": {general: true, end: &end{gone, wasDeleted}, at: func(r *run, w *write) (*http.Response, error) {
 		r.deleteObject()
 		return w.commit()
 	}},
-	// Somebody else deletes the object by force, and makes another one of the name.
+	// Another client deletes the object by force, and creates another one of the same name.
 	"replaced": {general: true, end: &end{handled, wasReplaced}, at: func(r *run, w *write) (*http.Response, error) {
 		r.replaceObject()
 		return w.commit()
 	}},
-	// The next operator finds API servers that lag behind.
+	// The next operator uses API servers that lag behind.
 	"crash-stale": {replaces: true, lists: true, impatient: true, at: func(r *run, w *write) (*http.Response, error) {
 		r.keepList(w)
 		_, _ = w.commit()
@@ -131,13 +131,13 @@ var faults = map[string]fault{
 	}},
 }
 
-// end is where the object ends up when others decide about it.
+// end is the final object if others decide about it.
 type end struct {
 	reached func(r *run, now state) bool
 	verify  func(r *run)
 }
 
-// wasDeleted: the deletion handlers had their turn, if they could hold the object.
+// wasDeleted checks that the deletion handlers were called if they could hold the object.
 func wasDeleted(r *run) {
 	deleted := func(s start) bool { return s.reason == kopf.ReasonDelete }
 	if r.heldAtEnd && !slices.ContainsFunc(r.history.starts, deleted) {
@@ -145,7 +145,7 @@ func wasDeleted(r *run) {
 	}
 }
 
-// wasReplaced: the other object has had a life of its own.
+// wasReplaced checks that the other object was handled separately.
 func wasReplaced(r *run) {
 	now := r.now()
 	created := func(s start) bool { return s.reason == kopf.ReasonCreate && s.uid == string(now.body.UID()) }
@@ -157,7 +157,7 @@ func wasReplaced(r *run) {
 	}
 }
 
-// crash kills the operator, and has it replaced.
+// crash kills the operator, and lets another one replace it.
 func crash(w *write) error {
 	w.operator.die()
 	w.operator.run.crashed <- struct{}{}

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// gate is what the watches of an operator go through. While it is shut, events
-// are held back. What was held back comes one by one afterwards: nobody may rely
-// on seeing the last event of a burst first.
+// gate lies between an operator and its watches. While it is shut, it holds back events.
+// Afterwards, it delivers them one by one, because the operator must not depend on seeing the
+// last event of a burst first.
 type gate struct {
 	mu      sync.Mutex
-	blocked chan struct{} // closed when the gate opens; nil: it is open
+	blocked chan struct{} // closed when the gate opens; nil if it is open
 	slow    bool
-	expired bool // the next watch has to learn that its version is too old
+	expired bool // the next watch fails because its version is too old
 	streams map[*stream]struct{}
 }
 
-// pace is the pause between events after the gate was shut.
+// pace is the delay between events after the gate was shut.
 const pace = 30 * time.Millisecond
 
 func newGate() *gate { return &gate{streams: map[*stream]struct{}{}} }
@@ -34,8 +34,8 @@ func (g *gate) shut() {
 	}
 }
 
-// cut breaks the watches, and keeps them broken until the gate opens. Then the
-// version to continue from is too old: everything has to be listed again.
+// cut breaks the watches, and keeps them broken until the gate opens. Then the version to
+// continue from is too old, so everything must be listed again.
 func (g *gate) cut() {
 	g.shut()
 	g.mu.Lock()
@@ -46,7 +46,7 @@ func (g *gate) cut() {
 	}
 }
 
-// open lets everything through again; it reports whether the gate was shut.
+// open opens the gate, and reports whether it was shut.
 func (g *gate) open() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,7 +58,7 @@ func (g *gate) open() bool {
 	return true
 }
 
-// began tells that there is a watch.
+// began records that a watch exists.
 func (g *gate) began() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +92,7 @@ func (g *gate) expires() bool {
 	return g.expired
 }
 
-// pass waits until the gate is open; false if the one who waits gives up.
+// pass waits until the gate is open. It returns false if the caller gives up.
 func (g *gate) pass(done <-chan struct{}) bool {
 	g.mu.Lock()
 	blocked, slow := g.blocked, g.slow
@@ -114,7 +114,7 @@ func (g *gate) pass(done <-chan struct{}) bool {
 	return true
 }
 
-// stream is the body of a watch: one event a line.
+// stream is the body of a watch, with one event per line.
 type stream struct {
 	gate   *gate
 	body   io.ReadCloser
@@ -150,7 +150,7 @@ func (s *stream) Close() error {
 	return s.body.Close()
 }
 
-// failure is an answer of the API server that it has not given.
+// failure returns a fake error response of the API server.
 func failure(sent *http.Request, code int, reason string) *http.Response {
 	status := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason + `"}`
 	return &http.Response{

@@ -12,23 +12,23 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 )
 
-// withoutGuards takes the guards out, one after another, and expects that the
-// experiments notice. It takes a build and a control plane for each of them:
+// withoutGuards removes the guards one after another, and expects that the experiments fail.
+// This takes a build and a control plane for each of them:
 //
 //	go test ./test/faults -run Guards -without-guards
 var withoutGuards = flag.Bool("without-guards", false, "show that each guard of the write protocol has an experiment that fails without it")
 
-// guard is a piece of code without which the guarantees do not hold.
+// guard is a piece of code that the guarantees depend on.
 type guard struct {
 	file string // below pkg/reconcile
 	code string
 	// instead is what remains without the guard.
 	instead string
-	// plan is an experiment that fails then.
+	// plan is an experiment that fails without the guard.
 	plan string
 }
 
-// guards are those of the write protocol, by what they are for.
+// guards are the guards of the write protocol by their purpose.
 var guards = map[string]guard{
 	"other clients' changes: the main write is bound to a version": {
 		file: "internal/write/commit.go", plan: "life/k=1/edit-finalizers",
@@ -80,12 +80,12 @@ var guards = map[string]guard{
 		code:    "s.edits[i].StatusWritten = true",
 		instead: "s.edits[i].StatusWritten = false",
 	},
-	"another operator: its base stands": {
+	"another operator: its base is kept": {
 		file: "internal/write/overtaken.go", plan: "refusal/k=1/takeover-alive",
 		code:    "if !released && object.Equal(base, u.Cycle.Base) {",
 		instead: "if !released && (object.Equal(base, u.Cycle.Base) || true) {",
 	},
-	"another operator: its records stand": {
+	"another operator: its records are kept": {
 		file: "internal/write/overtaken.go", plan: "retries/k=2/takeover-midway",
 		code:    "return !theirs.Equal(u.Cycle.Progress.Load(id).Stored()), nil",
 		instead: "return !theirs.Equal(theirs), nil",
@@ -95,12 +95,12 @@ var guards = map[string]guard{
 		code:    "return overtaken && err == nil || u.finished",
 		instead: "return overtaken && false",
 	},
-	"another operator: all writes of a pass know of it": {
+	"another operator: all writes of a pass respect it": {
 		file: "internal/write/commit.go", plan: "checkpoints/k=2/takeover-alive",
 		code:    "u.changedByOthers = s.changedByOthers\n",
 		instead: "",
 	},
-	"a stalled watch: nothing happens on a version older than the last write": {
+	"a stalled watch: no pass uses a version older than the last write": {
 		file: "internal/write/state.go", plan: "retries/k=2/stall",
 		code:    "return err != nil || order < 0",
 		instead: "return err != nil && order < 0",
@@ -125,27 +125,27 @@ var guards = map[string]guard{
 		code:    "if standby && !e.catchUp(active) {",
 		instead: "if standby && false {",
 	},
-	"a crash: a result is stored before the success is": {
+	"a crash: a result is stored before its success": {
 		file: "internal/write/commit.go", plan: "results/k=2/crash-after",
 		code:    "if err := s.send(ctx, u, \"status\", status, status); err != nil {\n\t\treturn err\n\t}",
 		instead: "defer func() { _ = s.send(ctx, u, \"status\", status, status) }()",
 	},
-	"a rejection: the handler is to blame, and the rest goes on": {
+	"a rejection: its handler fails, and the others are written": {
 		file: "internal/write/commit.go", plan: "refusal",
 		code:    "case isRejected(err):",
 		instead: "case false:",
 	},
-	"a change in a cycle: the base is what the first pass has seen": {
+	"a change in a cycle: the base is the essence of the first pass": {
 		file: "internal/record/store.go", plan: "life/k=2/edit-spec",
 		code:    "return k.storeBase(ctx, body, into, c.First, r)",
 		instead: "return k.storeBase(ctx, body, into, k.Essence(body, nil), r)",
 	},
-	"a change in a cycle: what the first pass has seen is kept on the object": {
+	"a change in a cycle: the essence of the first pass is stored on the object": {
 		file: "internal/record/cyclebase.go", plan: "retries/k=3/edit-spec",
 		code:    "return storages.StoreCycle(ctx, body, into, first)",
 		instead: "_ = storages\nreturn nil",
 	},
-	"a daemon: the finalizer is there before it starts": {
+	"a daemon: the finalizer exists before it starts": {
 		file: "detect.go", plan: "background",
 		code:    "b.areDaemonsRunning() || slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
 		instead: "b.areDaemonsRunning() || false && slices.ContainsFunc(c.background, b.group.NeedsFinalizer)",
@@ -155,20 +155,20 @@ var guards = map[string]guard{
 		code:    "DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning()",
 		instead: "DaemonsRunning: false",
 	},
-	"a deletion: the finalizer is there before any handler is called": {
+	"a deletion: the finalizer exists before any handler is called": {
 		file: "detect.go", plan: "life",
 		code:    "return c.needsFinalizer && !c.hasFinalizer && !c.deleting",
 		instead: "return false",
 	},
 }
 
-// TestGuardsAreWhereTheyAreExpected keeps the list true: who changes a guard has
-// to look at its experiment.
+// TestGuardsAreWhereTheyAreExpected keeps the list up to date: after changing a guard, check
+// its experiment.
 func TestGuardsAreWhereTheyAreExpected(t *testing.T) {
 	for name, g := range guards {
 		t.Run(name, func(t *testing.T) {
 			if count := strings.Count(g.source(t), g.code); count != 1 {
-				t.Errorf("the code of the guard is %d times in %s: write down how it looks now, and run the test with -without-guards:\n%s", count, g.file, g.code)
+				t.Errorf("the code of the guard appears %d times in %s: update it here, and run the test with -without-guards:\n%s", count, g.file, g.code)
 			}
 			if _, err := parsePlan(g.plan); err != nil {
 				t.Error(err)
@@ -177,8 +177,8 @@ func TestGuardsAreWhereTheyAreExpected(t *testing.T) {
 	}
 }
 
-// sampleGuard is the one that is taken out in every run of the tests, to see that
-// the experiments can fail at all. All of them take minutes: -without-guards.
+// sampleGuard is removed in every run of the tests, to check that the experiments can fail at
+// all. Removing all of them takes minutes: -without-guards.
 const sampleGuard = "other clients' changes: the main write is bound to a version"
 
 // TestGuardsAreNeeded builds the experiments without each guard.
@@ -205,7 +205,7 @@ func TestGuardsAreNeeded(t *testing.T) {
 	}
 }
 
-// overlay makes a file that tells go of the source without the guard.
+// overlay returns a file that makes go build the source without the guard.
 func (g guard) overlay(t *testing.T) string {
 	dir := t.TempDir()
 	changed, overlay := filepath.Join(dir, filepath.Base(g.file)), filepath.Join(dir, "overlay.json")
@@ -240,7 +240,7 @@ func root(t *testing.T) string {
 	return root
 }
 
-// firstFailure is what the first failed experiment says, without its history.
+// firstFailure returns the message of the first failed experiment, without its history.
 func firstFailure(output string) string {
 	_, failure, _ := strings.Cut(output, "--- FAIL: ")
 	failure, _, _ = strings.Cut(failure, "replay:")

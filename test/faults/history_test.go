@@ -12,9 +12,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// history is everything that happened in one experiment, in one sequence: the
-// starts of handlers, the writes of operators, the deeds of others. It judges
-// each of them at once against what was committed until then.
+// history is the sequence of everything that happens in one experiment: the starts of handlers,
+// the writes of operators, and the actions of others. It checks each of them immediately
+// against everything committed before.
 type history struct {
 	mu       sync.Mutex
 	scenario *scenario
@@ -23,42 +23,42 @@ type history struct {
 	breaches []string
 
 	starts    []start
-	writer    string // of the last version
+	writer    string // the writer of the last version
 	bases     []object.Essence
-	committed state // as the last answer of the API server to an operator showed it
-	requests  int   // to write, or to try to
-	writes    int   // without those that were only tried
+	committed state // from the last response of the API server to an operator
+	requests  int   // requests to write, including dry runs
+	writes    int   // without dry runs
 	changed   time.Time
-	// overlap: several operators have been alive at a time.
+	// overlap is set if several operators were alive at the same time.
 	overlap bool
 	company company
-	// lost is what others have written, and must be found in every later version.
+	// lost contains what others have written, and must be in every later version.
 	others others
 }
 
-// start is the call of a handler.
+// start is a call of a handler.
 type start struct {
 	operator, id string
 	reason       kopf.Reason
 	retry        int
 	uid          string
-	base         object.Essence // handled last
-	essence      object.Essence // now
-	held         bool           // our finalizer is there
+	base         object.Essence // last handled
+	essence      object.Essence // current
+	held         bool           // the object has our finalizer
 }
 
 func newHistory(s *scenario) *history {
 	return &history{scenario: s, began: time.Now(), changed: time.Now(), company: company{}}
 }
 
-// overlaps notes that several operators are at work from now on.
+// overlaps records that several operators are working from now on.
 func (h *history) overlaps() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.overlap = true
 }
 
-// note adds a line about anything.
+// note adds a line to the history.
 func (h *history) note(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,8 +77,8 @@ func (h *history) breach(format string, args ...any) {
 	h.log("BREACH: %s", text)
 }
 
-// called notes the start of a handler, unless the operator is dead: then nobody
-// calls any handler any more, and what runs here is a ghost.
+// called records the start of a handler, unless the operator is dead: then the handler does not
+// count.
 func (h *history) called(o *operator, id string, c *kopf.Change) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,8 +108,7 @@ func (h *history) attempted(w *write) {
 	h.log("%s writes #%d %s: %s", w.operator.name, w.number, w.target(), bytes.TrimSpace(w.body()))
 }
 
-// answered notes the answer of the API server to a write, and looks at the
-// object that is in it.
+// answered records the response of the API server to a write, and checks the returned object.
 func (h *history) answered(w *write, status int, content []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +127,7 @@ func (h *history) answered(w *write, status int, content []byte) {
 	h.committed, h.writer = after, w.operator.name
 }
 
-// quiet is how long nothing has happened.
+// quiet returns how long nothing has happened.
 func (h *history) quiet() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,15 +141,15 @@ func (h *history) hasCalled(operator string) bool {
 	return slices.ContainsFunc(h.starts, func(s start) bool { return s.operator == operator })
 }
 
-// hasWritten reports whether an operator other than the given one has written
-// last, or has nothing to write.
+// hasWritten reports whether an operator other than the given one has made the last write, or
+// has nothing to write.
 func (h *history) hasWritten(other string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.writer != other || time.Since(h.changed) > calm
 }
 
-// concluded adds to an outcome what has happened.
+// concluded adds the history to an outcome.
 func (h *history) concluded(o outcome) outcome {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	featuretesting "k8s.io/client-go/features/testing"
 )
 
-// TestStaleLists restarts operators behind an API server that lags behind, as the
-// followers of a cluster of them may: a list of any version is from before the
-// last write. Nothing tells such a list from the truth.
+// TestStaleLists restarts operators with an API server that lags behind, as the followers in a
+// cluster of API servers can: a list of any version is from before the last write, and looks
+// like a current one.
 func TestStaleLists(t *testing.T) {
 	only := chosenPlan(t)
 	featuretesting.SetFeatureDuringTest(t, features.WatchListClient, false)
@@ -38,7 +38,7 @@ func TestStaleLists(t *testing.T) {
 	})
 }
 
-// keepList keeps the list of the objects as it is before a write.
+// keepList saves the list of the objects before a write.
 func (r *run) keepList(w *write) {
 	asked := w.request.Clone(w.request.Context())
 	asked.Method, asked.Body, asked.ContentLength = http.MethodGet, nil, 0
@@ -53,7 +53,7 @@ func (r *run) keepList(w *write) {
 	r.history.note("from now on, any list is as before #%d (%v)", w.number, err)
 }
 
-// list answers a list: with an outdated one to those who ask for any.
+// list responds to a list request, with an outdated list if any version is accepted.
 func (r *run) list(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
 	if sent.URL.Query().Get("resourceVersion") != "0" {
 		return next.RoundTrip(sent)

@@ -15,10 +15,10 @@ import (
 
 var cluster *testenv.Cluster
 
-// chosen replays one experiment: go test ./test/faults -plan life/k=2/crash-after.
+// chosen selects one experiment: go test ./test/faults -plan life/k=2/crash-after.
 var chosen = flag.String("plan", "", "the only experiment to make, as a failed test names it: scenario/k=N/fault, or scenario")
 
-// experiments is how many experiments are made at a time. They mostly wait.
+// experiments is the number of concurrent experiments, which mostly wait.
 const experiments = "20"
 
 func TestMain(m *testing.M) {
@@ -27,6 +27,6 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	ctrl.SetLogger(operators.Logger())
-	klog.SetLogger(operators.Logger()) // client-go has much to say about broken watches
+	klog.SetLogger(operators.Logger()) // client-go logs a lot about broken watches
 	testenv.Main(m, &cluster, testenv.Options{})
 }

@@ -17,21 +17,21 @@ import (
 	"github.com/kopf-go/kopf/test/operators"
 )
 
-// The errors that an operator gets from a broken network.
+// The errors of a broken network.
 var (
 	errDead = errors.New("the operator is dead")
 	errLost = errors.New("the connection is broken")
 )
 
-// operator is one process, as far as the API server and the handlers can tell:
-// when it is dead, nothing that it does reaches anybody.
+// operator is one process from the point of view of the API server and the handlers: when it is
+// dead, nothing that it does has an effect.
 type operator struct {
 	name    string
 	run     *run
 	process interface{ Stop() }
 	dead    atomic.Bool
 	watches *gate
-	// failReads is how many of the next reads of the object are to fail.
+	// failReads is the number of reads of the object that fail next.
 	failReads atomic.Int32
 }
 
@@ -39,7 +39,7 @@ type operator struct {
 func (r *run) start() {
 	o := &operator{name: r.nextName(), run: r, watches: newGate()}
 	if r.stale != nil {
-		o.watches.shut() // what lags behind lags behind with everything
+		o.watches.shut() // a lagging server lags with everything
 	}
 	r.operators = append(r.operators, o)
 	config := cluster.Config()
@@ -58,7 +58,7 @@ func (r *run) start() {
 	o.process = operators.Start(r.t, config, r.object.GetNamespace(), registry, o.adjust)
 }
 
-// adjust makes everything fast that is slow for the benefit of real clusters.
+// adjust shortens all delays that are meant for real clusters.
 func (o *operator) adjust(options *kopf.Options) {
 	s := &options.Settings
 	s.Execution.Workers = 2
@@ -72,14 +72,14 @@ func (o *operator) adjust(options *kopf.Options) {
 	}
 }
 
-// die lets nothing of the operator reach anybody from now on.
+// die stops all effects of the operator.
 func (o *operator) die() {
 	o.dead.Store(true)
 	o.watches.open()
 	o.run.history.note("%s is dead", o.name)
 }
 
-// bury stops what is left of dead operators.
+// bury stops the remains of dead operators.
 func (r *run) bury() {
 	r.operators = slices.DeleteFunc(r.operators, func(o *operator) bool {
 		dead := o.dead.Load()
@@ -90,7 +90,7 @@ func (r *run) bury() {
 	})
 }
 
-// handle puts the calls of a handler into the history.
+// handle records the calls of a handler in the history.
 func (o *operator) handle(id string, fn kopf.ChangeFunc) kopf.ChangeFunc {
 	return func(ctx context.Context, c *kopf.Change) error {
 		if !o.run.history.called(o, id, c) {
@@ -104,7 +104,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { return f(sent) }
 
-// wrap puts the operator's network between it and the API server.
+// wrap inserts the operator's network between it and the API server.
 func (o *operator) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(sent *http.Request) (*http.Response, error) {
 		if o.dead.Load() {
@@ -143,7 +143,7 @@ type write struct {
 	number   int
 }
 
-// commit sends the write to the API server, and tells the history what it says.
+// commit sends the write to the API server, and records the response in the history.
 func (w *write) commit() (*http.Response, error) {
 	answer, err := w.next.RoundTrip(w.request)
 	if err != nil {
@@ -161,7 +161,7 @@ func (w *write) commit() (*http.Response, error) {
 	return answer, nil
 }
 
-// later is the same write, to be sent after the operator has given it up.
+// later returns the same write, to be sent after the operator has given up on it.
 func (w *write) later() *write {
 	copied := *w
 	copied.request = w.request.Clone(context.Background())
@@ -178,7 +178,7 @@ func (w *write) body() []byte {
 	return content
 }
 
-// dry tells that the write is not to be stored.
+// dry reports whether the write is a dry run.
 func (w *write) dry() bool { return w.request.URL.Query().Has("dryRun") }
 
 func (w *write) target() string {

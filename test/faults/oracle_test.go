@@ -7,18 +7,18 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// judgeStart compares the start of a handler with what is committed.
+// judgeStart checks the start of a handler against the committed state.
 func (h *history) judgeStart(s start) {
 	if h.scenario.holds && s.reason != kopf.ReasonDelete && !s.held {
 		h.breach("%s was called before the finalizer was there", s.id)
 	}
-	// While an operator lives, it remembers what it has called, whatever becomes
-	// of its writes.
+	// While an operator lives, it remembers its calls, whatever the outcome of its
+	// writes.
 	if slices.ContainsFunc(h.starts, s.repeats) {
 		h.breach("%s was called again by the same operator for the same attempt", s.id)
 	}
 	if h.overlap {
-		return // what the other operator has just committed need not be known yet
+		return // the latest commit of the other operator may not be known yet
 	}
 	record := h.committed.record(s.id)
 	switch {
@@ -35,13 +35,13 @@ func (h *history) judgeStart(s start) {
 	}
 }
 
-// repeats reports whether the two starts are of the same attempt of one operator.
+// repeats reports whether both starts belong to the same attempt of one operator.
 func (s start) repeats(other start) bool {
 	return s.operator == other.operator && s.id == other.id && s.uid == other.uid &&
 		s.reason == other.reason && s.retry == other.retry && equal(s.base, other.base)
 }
 
-// judgeCommit compares a committed write with the version before.
+// judgeCommit checks a committed write against the previous version.
 func (h *history) judgeCommit(operator string, after state) {
 	before := h.committed
 	if before.body != nil && before.body.UID() != after.body.UID() {
@@ -73,7 +73,7 @@ func (h *history) judgeCommit(operator string, after state) {
 	}
 }
 
-// judgeBase: what was handled is never handled again.
+// judgeBase checks that a handled state is not handled again.
 func (h *history) judgeBase(operator string, after state) {
 	known := func(base object.Essence) bool { return equal(base, after.base()) }
 	if after.base() == nil || slices.ContainsFunc(h.bases, known) {
@@ -88,16 +88,15 @@ func (h *history) judgeResults(ids []string, after state) {
 	}
 }
 
-// judgeResult: a success is recorded only after its result is stored.
+// judgeResult checks that a success is recorded only after its result is stored.
 func (h *history) judgeResult(id string, after state) {
 	if h.scenario.results.has(id) && !after.body.Status().Has(id) {
 		h.breach("the success of %s is recorded, and its result is not there", id)
 	}
 }
 
-// judgeChange looks, at the end of a cycle, whether what others have changed has
-// reached the handlers: all of those that handle the object as it was found at
-// first, or those that handle its changes.
+// judgeChange checks at the end of a cycle that the handlers have seen the changes by others:
+// either all handlers of the original object, or all handlers of its changes.
 func (h *history) judgeChange(reason kopf.Reason) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,18 +13,17 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// others are the deeds of somebody else on the object, by kind. What they have
-// written has to stay.
+// others contains the changes of other clients to the object by kind. They must not be lost.
 type others struct{ label, finalizer, spec bool }
 
-// What others write.
+// The values that others write.
 const (
 	otherLabel     = "example.com/third"
 	otherFinalizer = "example.com/third"
 	otherField     = "third"
 )
 
-// meddle is what somebody else does to the object, by the name of the fault.
+// meddle makes the change of another client, by the name of the fault.
 func (r *run) meddle(what string) {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		obj, err := r.current()
@@ -37,7 +36,7 @@ func (r *run) meddle(what string) {
 	r.history.note("somebody else has written: %s (%v)", what, err)
 }
 
-// meddling changes the object, and remembers what has to stay.
+// meddling returns a fault that changes the object, and records what must not be lost.
 func (h *history) meddling(what string, obj *unstructured.Unstructured) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,20 +60,20 @@ func (h *history) meddling(what string, obj *unstructured.Unstructured) {
 	}
 }
 
-// missing tells what of the others' writes is not there.
+// missing returns an error if changes of others are lost.
 func (o others) missing(s state) error {
 	switch {
 	case o.label && s.body.Labels()[otherLabel] != "yes":
-		return fmt.Errorf("somebody else's label is lost")
+		return fmt.Errorf("another client's label is lost")
 	case o.finalizer && !contains(s.body.Finalizers(), otherFinalizer):
-		return fmt.Errorf("somebody else's finalizer is lost")
+		return fmt.Errorf("another client's finalizer is lost")
 	case o.spec && count(s.items(), otherField) != 1:
-		return fmt.Errorf("somebody else's item is in the spec %d times", count(s.items(), otherField))
+		return fmt.Errorf("another client's item is in the spec %d times", count(s.items(), otherField))
 	}
 	return nil
 }
 
-// letGo takes the others' finalizer off, for the object to disappear.
+// letGo removes the finalizer of the others, so that the object can be deleted.
 func (r *run) letGo(finalizer string) {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		obj, err := r.current()
@@ -90,7 +89,7 @@ func (r *run) letGo(finalizer string) {
 	r.history.note("somebody else has let go: %s (%v)", finalizer, err)
 }
 
-// deleteObject does what kubectl delete does.
+// deleteObject deletes the object like kubectl delete.
 func (r *run) deleteObject() {
 	obj, err := r.current()
 	if err == nil {
@@ -101,7 +100,7 @@ func (r *run) deleteObject() {
 	r.letGo(firstFinalizer)
 }
 
-// replaceObject does not care for finalizers.
+// replaceObject replaces the object regardless of finalizers.
 func (r *run) replaceObject() {
 	obj, err := r.current()
 	if err == nil {
@@ -113,20 +112,20 @@ func (r *run) replaceObject() {
 	r.history.note("somebody else has replaced the object (%v)", err)
 }
 
-// items is the list that handlers and others append to.
+// items returns the list that handlers and others append to.
 func (s state) items() []any {
 	items, _ := s.body.Spec().List("items")
 	return items
 }
 
-// seenBy reports whether what others have changed is in the essence of a start.
+// seenBy reports whether the changes by others are in the essence of a start.
 func (o others) seenBy(s start) bool {
 	labels, _, _ := unstructured.NestedStringMap(s.essence, "metadata", "labels")
 	items, _, _ := unstructured.NestedSlice(s.essence, "spec", "items")
 	return (!o.label || labels[otherLabel] == "yes") && (!o.spec || count(items, otherField) > 0)
 }
 
-// withoutOthers takes the others' traces out of a decoded object or essence.
+// withoutOthers removes the changes by others from a decoded object or essence.
 func withoutOthers(raw map[string]any) {
 	metadata, _ := raw["metadata"].(map[string]any)
 	if labels, ok := metadata["labels"].(map[string]any); ok {

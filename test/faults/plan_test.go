@@ -8,8 +8,8 @@ import (
 // plan is one experiment: a scenario with a fault at one of its writes.
 type plan struct {
 	scenario string
-	write    int    // counted from 1 over the whole scenario; 0: no fault
-	fault    string // a key of faults; empty: none
+	write    int    // counted from 1 over the entire scenario; 0 for no fault
+	fault    string // a key of faults; empty for none
 }
 
 func (p plan) String() string {
@@ -19,7 +19,7 @@ func (p plan) String() string {
 	return fmt.Sprintf("%s/k=%d/%s", p.scenario, p.write, p.fault)
 }
 
-// parsePlan is the reverse of String.
+// parsePlan parses the result of String.
 func parsePlan(text string) (plan, error) {
 	name, rest, faulty := strings.Cut(text, "/")
 	p := plan{scenario: name}

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// allowance is how many more writes a fault may cost.
+// allowance is the number of additional writes that a fault may cost.
 const allowance = 6
 
-// TestPlans makes all experiments, each scenario without a fault first.
+// TestPlans runs all experiments, each scenario first without a fault.
 func TestPlans(t *testing.T) {
 	only := chosenPlan(t)
 	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
@@ -31,7 +31,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// chosenPlan is what the flag asks for; zero if it does not.
+// chosenPlan returns the plan of the flag, or the zero plan without the flag.
 func chosenPlan(t *testing.T) plan {
 	if *chosen == "" {
 		return plan{}
@@ -43,7 +43,7 @@ func chosenPlan(t *testing.T) plan {
 	return p
 }
 
-// plans are all experiments with a scenario that takes so many requests.
+// plans returns all experiments for a scenario with the given number of requests.
 func plans(scenario string, requests int) []plan {
 	var all []plan
 	for k := range requests {
@@ -58,17 +58,17 @@ func plans(scenario string, requests int) []plan {
 	return all
 }
 
-// baseline plays a scenario without a fault. It has to go well.
+// baseline runs a scenario without a fault, which must succeed.
 func baseline(t *testing.T, scenario string) outcome {
 	without := play(t, plan{scenario: scenario})
 	if len(without.breaches) > 0 || t.Failed() {
-		t.Fatal("nothing can be learnt from faults when there are failures without them")
+		t.Fatal("the scenario fails even without a fault")
 	}
 	t.Logf("%d writes without a fault", without.writes)
 	return without
 }
 
-// try makes an experiment in parallel to others.
+// try runs an experiment in parallel with others.
 func try(t *testing.T, p plan, without outcome) {
 	t.Run(fmt.Sprintf("k=%d/%s", p.write, p.fault), func(t *testing.T) {
 		t.Parallel()
@@ -76,7 +76,7 @@ func try(t *testing.T, p plan, without outcome) {
 	})
 }
 
-// compare holds the outcome of a fault against that of a run without one.
+// compare compares the outcome of a fault with that of a run without one.
 func compare(t *testing.T, p plan, with, without outcome) {
 	t.Helper()
 	f := faults[p.fault]
@@ -85,21 +85,21 @@ func compare(t *testing.T, p plan, with, without outcome) {
 	}
 	for i := range without.stages {
 		if f.end != nil {
-			break // another life than that which it is compared with
+			break // a different life, which cannot be compared
 		}
 		if difference := cmp.Diff(without.essential(i, p), with.essential(i, p)); difference != "" {
 			t.Errorf("%s: stage %d ends differently (- without, + with the fault):\n%s", p, i+1, difference)
 		}
 	}
 	if limit := without.writes + allowance + f.slack; with.writes > limit {
-		t.Errorf("%s: %d writes in place of %d", p, with.writes, without.writes)
+		t.Errorf("%s: %d writes instead of %d", p, with.writes, without.writes)
 	}
 	if difference := cmp.Diff(calls(without), calls(with)); f.lives && difference != "" {
 		t.Errorf("%s: the handlers were called differently (- without, + with the fault):\n%s", p, difference)
 	}
 }
 
-// essential is the state after a stage, without what the fault may change.
+// essential returns the state after a stage, without the parts that the fault may change.
 func (o outcome) essential(i int, p plan) map[string]any {
 	state := o.stages[i]
 	if state == nil {
@@ -115,7 +115,7 @@ func (o outcome) essential(i int, p plan) map[string]any {
 	return state
 }
 
-// calls are the starts of handlers in their order.
+// calls returns the starts of handlers in order.
 func calls(o outcome) []string {
 	var all []string
 	for _, s := range o.starts {

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// calm is how long nothing happens when nothing is left to be done.
+	// calm is how long nothing happens when no work is left.
 	calm = 250 * time.Millisecond
-	// patience is how long a stage may take.
+	// patience is the maximum duration of a stage.
 	patience = 20 * time.Second
-	// stallPatience is how long a watch is held back at most, if the stage
-	// cannot end without it.
+	// stallPatience is how long a watch is held back at most, if the stage cannot end
+	// without it.
 	stallPatience = 2 * time.Second
 )
 
-// run is one experiment while it is made.
+// run is a running experiment.
 type run struct {
 	t         testing.TB
 	plan      plan
@@ -36,36 +36,36 @@ type run struct {
 	operators []*operator
 	names     int
 
-	crashed   chan struct{} // an operator has to be replaced
-	takeovers chan handover // another operator has to start
+	crashed   chan struct{} // an operator must be replaced
+	takeovers chan handover // another operator must start
 
-	standby *operator // has yet to take over
-	leader  string    // who leads until then
+	standby *operator // has not taken over yet
+	leader  string    // the leader until then
 
 	past     atomic.Bool  // the fault has happened
-	inFlight atomic.Int32 // writes that are neither answered nor held back
+	inFlight atomic.Int32 // writes without a response that are not held back
 
 	mu    sync.Mutex
 	fired bool // the fault has begun to happen
-	// heldAtEnd: our finalizer was there when somebody else deleted the object.
+	// heldAtEnd is set if the object had our finalizer when another client deleted it.
 	heldAtEnd bool
 	late      *write // to be committed before the next one
-	stale     []byte // an outdated list, for those who ask for any
+	stale     []byte // an outdated list, for requests that accept any version
 }
 
-// outcome is what is left of an experiment: the essential state after every
-// stage, the calls of the handlers, and the number of writes. A fault can happen
-// to every request to write, also to one that is only to be tried.
+// outcome is the result of an experiment: the essential state after every stage, the calls of
+// the handlers, and the number of writes. A fault can affect every request to write, including
+// dry runs.
 type outcome struct {
 	stages   []map[string]any
 	starts   []start
 	requests int
 	writes   int
-	// breaches are what must not have happened.
+	// breaches are the violations of the guarantees.
 	breaches []string
 }
 
-// play makes an experiment. Whatever breaches the guarantees fails the test.
+// play runs an experiment. Any violation of the guarantees fails the test.
 func play(t testing.TB, p plan) outcome {
 	t.Helper()
 	s := scenarios[p.scenario]
@@ -100,7 +100,7 @@ func (r *run) report() {
 	}
 }
 
-// write counts a write, and lets the fault of the plan happen to it.
+// write counts a write, and applies the fault of the plan to it.
 func (r *run) write(w *write) (*http.Response, error) {
 	r.history.attempted(w)
 	r.inFlight.Add(1)
@@ -121,14 +121,14 @@ func (r *run) write(w *write) (*http.Response, error) {
 	return faults[r.plan.fault].at(r, w)
 }
 
-// handover asks for another operator, and is done when that has done its work.
+// handover requests another operator, and is done when that has finished its work.
 type handover struct {
-	midway bool // it is enough that it has started
+	midway bool // done as soon as it has started
 	done   chan struct{}
 }
 
-// handOver holds a write back until another operator has done all the work, or is
-// in the midst of it.
+// handOver holds a write back until another operator has done all the work, or is in the
+// middle of it.
 func (r *run) handOver(w *write, midway bool) {
 	r.history.note("#%d is held back", w.number)
 	h := handover{midway, make(chan struct{})}
@@ -143,7 +143,7 @@ func (r *run) handOver(w *write, midway bool) {
 	r.history.note("#%d goes on", w.number)
 }
 
-// settle waits until the stage has come to its end and nothing happens any more.
+// settle waits until the stage has ended and nothing happens anymore.
 func (r *run) settle(s stage) {
 	began, released := time.Now(), false
 	tick := time.NewTicker(25 * time.Millisecond)
@@ -181,12 +181,12 @@ func (r *run) settle(s stage) {
 		case over:
 			return
 		case time.Since(began) > patience:
-			r.t.Fatalf("%s: the stage %q has not come to its end after %s:\n%v", r.plan, s.name, patience, r.whole())
+			r.t.Fatalf("%s: the stage %q has not ended after %s:\n%v", r.plan, s.name, patience, r.whole())
 		}
 	}
 }
 
-// atRest tells that nothing has happened for a while.
+// atRest reports whether nothing has happened for a while.
 func (r *run) atRest() bool { return r.inFlight.Load() == 0 && r.history.quiet() > calm }
 
 func (r *run) openWatches() bool {
@@ -197,7 +197,7 @@ func (r *run) openWatches() bool {
 	return opened
 }
 
-// reached looks whether the stage has come to its end.
+// reached reports whether the stage has ended.
 func (r *run) reached(s stage) bool {
 	now := r.now()
 	if now.body != nil && now.released() && contains(now.body.Finalizers(), otherFinalizer) {
@@ -210,7 +210,7 @@ func (r *run) reached(s stage) bool {
 	return s.reached(r, now)
 }
 
-// look returns the essential state of the object, and checks what others wrote.
+// look returns the essential state of the object, and checks the changes by others.
 func (r *run) look(s stage) map[string]any {
 	now := r.now()
 	if now.body == nil {
@@ -233,7 +233,7 @@ func (r *run) check(s stage, err error) {
 	}
 }
 
-// now is the object as the API server has it.
+// now returns the object from the API server.
 func (r *run) now() state {
 	obj, err := r.current()
 	if err != nil {

@@ -11,34 +11,33 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// scenario is the life of an object, and the handlers that take part in it.
+// scenario is the life of an object and its handlers.
 type scenario struct {
 	kind    string // KopfExample if empty
 	declare func(d declarations)
 	// steps are the stages; lifeCycle if empty.
 	steps []stage
-	// ids are all changing handlers; results those of them with results.
+	// ids are all change handlers; results are those with results.
 	ids     []string
 	results results
-	// added are the fields of the status that handlers write which would not be
-	// called if nobody else changed the object.
+	// added are the fields of the status that handlers write which are called only if
+	// another client changes the object.
 	added []string
-	// repeated are the fields of the status that every operator may write for
-	// itself, and again if its predecessor has died too early.
+	// repeated are the fields of the status that every operator may write, and again
+	// if its predecessor has died too early.
 	repeated []string
-	// check looks at the object at the end of every stage.
+	// check checks the object at the end of every stage.
 	check func(now state) error
 	// checkpoint is Settings.Execution.CheckpointInterval.
 	checkpoint time.Duration
-	// grace is Settings.Execution.GracePeriod: what a dead operator wants to write
-	// is waited for until then.
+	// grace is Settings.Execution.GracePeriod: a dead operator tries to write for as
+	// long.
 	grace time.Duration
-	// holds: there are deletion handlers.
+	// holds is set if there are deletion handlers.
 	holds bool
-	// special: it is there for something in particular, and spared those faults
-	// that have nothing to do with that.
+	// special scenarios have a particular purpose, and skip unrelated faults.
 	special bool
-	// selective: the update handlers do not look at everything.
+	// selective is set if the update handlers do not see all changes.
 	selective bool
 }
 
@@ -56,7 +55,7 @@ func (s *scenario) kindName() string {
 	return s.kind
 }
 
-// resource is the plural of the kind.
+// resource returns the plural of the kind.
 func (s *scenario) resource() string {
 	name := strings.ToLower(s.kindName())
 	if strings.HasSuffix(name, "s") {
@@ -72,7 +71,7 @@ func (s *scenario) stages() []stage {
 	return s.steps
 }
 
-// declarations takes the handlers of a scenario, for one operator.
+// declarations collects the handlers of a scenario for one operator.
 type declarations struct {
 	operator *operator
 	registry *kopf.Registry
@@ -83,7 +82,7 @@ func (d declarations) onCreate(id string, fn kopf.ChangeFunc) {
 	d.registry.OnCreate(d.resource, d.operator.handle(id, fn), kopf.ID(id))
 }
 
-// onCreateAndResume declares one function for both.
+// onCreateAndResume declares one function for both causes.
 func (d declarations) onCreateAndResume(id string, fn kopf.ChangeFunc) {
 	handler := d.operator.handle(id, fn)
 	d.registry.OnCreate(d.resource, handler, kopf.ID(id))
@@ -102,10 +101,10 @@ func (d declarations) onResume(id string, fn kopf.ChangeFunc, options ...kopf.Re
 	d.registry.OnResume(d.resource, d.operator.handle(id, fn), append(options, kopf.ID(id))...)
 }
 
-// stage is one thing that people do to the object, and what has to come of it.
+// stage is one change by a user, and its expected result.
 type stage struct {
 	name    string
-	reason  kopf.Reason // of the handling cycle; empty: none, or the deletion
+	reason  kopf.Reason // of the handling cycle; empty for none or the deletion
 	act     func(r *run)
 	reached func(r *run, now state) bool
 }
@@ -121,7 +120,7 @@ var (
 	deletion = stage{name: "deletion", reached: gone, act: func(r *run) {
 		r.do(cluster.Client().Delete(r.t.Context(), r.object.DeepCopy()))
 	}}
-	// restart replaces all operators in an orderly manner.
+	// restart replaces all operators gracefully.
 	restart = stage{name: "restart", reached: resumed, act: func(r *run) {
 		for _, o := range r.operators {
 			o.process.Stop()
@@ -129,7 +128,7 @@ var (
 		r.operators = nil
 		r.start()
 	}}
-	// held is a deletion that somebody else's finalizer holds, and freed its end.
+	// held is a deletion that another client's finalizer holds, and freed ends it.
 	held  = stage{name: "deletion", reached: released, act: deletion.act}
 	freed = stage{name: "release", reached: gone, act: func(r *run) { r.letGo(firstFinalizer) }}
 )
@@ -140,7 +139,7 @@ func gone(_ *run, now state) bool { return now.body == nil }
 
 func released(_ *run, now state) bool { return now.released() }
 
-// resumed: the newest operator has called its handlers.
+// resumed reports whether the newest operator has called its handlers.
 func resumed(r *run, now state) bool {
 	newest := len(r.operators) - 1
 	return newest >= 0 && handled(r, now) && r.history.hasCalled(r.operators[newest].name)

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// scenarios are what is experimented with.
+// scenarios are the scenarios of all experiments.
 var scenarios = map[string]scenario{
 	"life": {
 		holds: true, ids: []string{"create", "update", "delete"},
@@ -30,7 +30,7 @@ var scenarios = map[string]scenario{
 			d.onDelete("delete", returnField)
 		},
 	},
-	// The status is a part of the object like any other.
+	// The status is an ordinary part of the object.
 	"no-subresource": {
 		special: true,
 		kind:    "KopfNoStatus", ids: []string{"create", "update"},
@@ -61,7 +61,7 @@ var scenarios = map[string]scenario{
 			d.onUpdate(succeed)
 		},
 	},
-	// A transformation that does harm if it is repeated, and values.
+	// A transformation that does harm if it is repeated, and plain values.
 	"patches": {
 		holds: true, selective: true, ids: []string{"create", "update/spec.field", "delete"},
 		repeated: []string{"count"},
@@ -94,7 +94,7 @@ var scenarios = map[string]scenario{
 			d.onDelete("last", succeed)
 		},
 	},
-	// The API server refuses what one of the handlers wants to be written.
+	// The API server rejects the edit of one of the handlers.
 	"refusal": {
 		special: true,
 		kind:    "KopfPruned", ids: []string{"good", "known", "update"},
@@ -116,7 +116,7 @@ var scenarios = map[string]scenario{
 			d.onDelete("delete", succeed)
 		},
 	},
-	// All is over in one pass, which leaves nothing but what the handler wants.
+	// Everything happens in one pass, which writes only the handler's edit.
 	"resuming-once": {
 		special:   true,
 		selective: true, ids: []string{"create", "resume"}, steps: []stage{creation, restart, deletion},
@@ -126,7 +126,7 @@ var scenarios = map[string]scenario{
 			d.onResume("resume", patching("resumed"))
 		},
 	},
-	// A daemon and a timer write to the object beside the handlers of changes.
+	// A daemon and a timer write to the object concurrently with change handlers.
 	"background": {
 		special: true,
 		ids:     []string{"create", "update"}, steps: []stage{withCompany(creation), withCompany(update), deletion},
@@ -150,7 +150,7 @@ var scenarios = map[string]scenario{
 	},
 }
 
-// firstFinalizer is on the object from the beginning.
+// firstFinalizer is on the object from the start.
 const firstFinalizer = "example.com/first"
 
 var heldCreation = stage{name: "creation", reason: kopf.ReasonCreate, reached: handled, act: func(r *run) {
@@ -182,8 +182,8 @@ func failing(times int, then kopf.ChangeFunc) kopf.ChangeFunc {
 	}
 }
 
-// patching sets a value in the status, counts there, and appends an item to the
-// spec. Whatever is repeated shows.
+// patching sets a value in the status, increments a counter there, and appends an item to the
+// spec, so that repetitions are visible.
 func patching(item string) kopf.ChangeFunc {
 	return func(_ context.Context, c *kopf.Change) error {
 		c.Patch().Merge(map[string]any{"status": map[string]any{"phase": item}})
@@ -203,15 +203,15 @@ func patching(item string) kopf.ChangeFunc {
 	}
 }
 
-// labelsCounted: the last event counts.
+// labelsCounted checks that the last event was handled.
 func labelsCounted(now state) error {
 	if counted, _ := now.body.Status().Int64("labels"); counted != int64(len(now.body.Labels())) {
-		return fmt.Errorf("%d labels are counted in place of %d", counted, len(now.body.Labels()))
+		return fmt.Errorf("counted %d labels instead of %d", counted, len(now.body.Labels()))
 	}
 	return nil
 }
 
-// countLabels keeps the number of labels in the status.
+// countLabels writes the number of labels to the status.
 func countLabels(_ context.Context, e *kopf.WatchEvent) error {
 	field, _ := e.Spec().String("field")
 	e.Patch().Merge(map[string]any{"status": map[string]any{"seen": field, "labels": int64(len(e.Labels()))}})

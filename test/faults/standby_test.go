@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// The times of an election. They are long enough for a busy machine.
+// The times of an election are long enough for a busy machine.
 const (
 	leaseDuration = 3 * time.Second
 	renewDeadline = 2 * time.Second
@@ -25,8 +25,8 @@ const (
 	leaseName     = "operator"
 )
 
-// TestStandby lets a replica take over that has watched all the time, and whose
-// watch has stalled before the last write of its predecessor.
+// TestStandby lets a replica take over that has watched all the time, and whose watch has
+// stalled before the last write of its predecessor.
 func TestStandby(t *testing.T) {
 	only := chosenPlan(t)
 	for _, name := range []string{"life", "retries"} {
@@ -51,18 +51,18 @@ type elected struct {
 	done   chan struct{}
 }
 
-// Stop stops the operator and waits until nothing of it is left.
+// Stop stops the operator and waits until it has stopped completely.
 func (e elected) Stop() {
 	e.cancel()
 	<-e.done
 }
 
-// startElected runs a replica; it leads if it is the first one. What becomes of
-// its manager is not looked at: a lost lease is an error there, and a death here.
+// startElected starts a replica, which leads if it is the first one. It ignores the outcome of
+// its manager, which fails when it loses its lease.
 func (r *run) startElected(config *rest.Config, registry *kopf.Registry, options kopf.Options) elected {
 	ctx, cancel := context.WithCancel(context.Background())
 	replica := elected{cancel, make(chan struct{})}
-	options.Settings.Networking.QPS = 0 // which the manager decides
+	options.Settings.Networking.QPS = 0 // the manager decides this
 	mgr, err := ctrl.NewManager(config, electing(r.object.GetNamespace()))
 	if err == nil {
 		_, err = kopf.Add(mgr, kopf.Options{Registry: registry, Settings: options.Settings})
@@ -85,7 +85,7 @@ func electing(namespace string) ctrl.Options {
 	}
 }
 
-// startReplicas runs two replicas: the first one leads, the other one watches.
+// startReplicas starts two replicas: the first one leads, the other one watches.
 func (r *run) startReplicas() {
 	r.start()
 	r.wait("a leader", func() bool { r.leader = r.holder(); return r.leader != "" })
@@ -94,7 +94,7 @@ func (r *run) startReplicas() {
 	r.wait("a watch of the standby", r.standby.watches.began)
 }
 
-// holder is who leads; empty if nobody does.
+// holder returns the leader, or "" if there is none.
 func (r *run) holder() string {
 	lease := &coordinationv1.Lease{}
 	err := cluster.Client().Get(r.t.Context(), client.ObjectKey{Namespace: r.object.GetNamespace(), Name: leaseName}, lease)
@@ -104,7 +104,7 @@ func (r *run) holder() string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// awaited tells that a standby has yet to take over.
+// awaited reports whether a standby has not taken over yet.
 func (r *run) awaited() bool {
 	if r.standby == nil || !r.past.Load() || r.leader == "" {
 		return false
@@ -125,7 +125,7 @@ func (r *run) wait(what string, condition func() bool) {
 		select {
 		case <-tick.C:
 		case <-late:
-			r.t.Fatal(fmt.Errorf("%s: there is not %s after %s", r.plan, what, patience))
+			r.t.Fatal(fmt.Errorf("%s: no %s after %s", r.plan, what, patience))
 		}
 	}
 }

@@ -22,9 +22,9 @@ const (
 	baseKey      = ourPrefix + storage.DefaultKey
 )
 
-// state is one version of the object, with what the operator keeps on it.
+// state is one version of the object with the operator's records.
 type state struct {
-	body *object.Body // nil: nothing is known yet
+	body *object.Body // nil if nothing is known yet
 }
 
 func newState(content []byte) (state, error) {
@@ -35,7 +35,7 @@ func newState(content []byte) (state, error) {
 	return state{snapshot.Body()}, nil
 }
 
-// base is the essence that was handled last.
+// base returns the essence that was last handled.
 func (s state) base() object.Essence {
 	if s.body == nil {
 		return nil
@@ -44,7 +44,7 @@ func (s state) base() object.Essence {
 	return base
 }
 
-// record is the progress of a handler; nil if there is none.
+// record returns the progress of a handler, or nil if there is none.
 func (s state) record(id string) *storage.Record {
 	if s.body == nil {
 		return nil
@@ -53,17 +53,17 @@ func (s state) record(id string) *storage.Record {
 	return record
 }
 
-// released tells that the operator does not hold the deletion any more.
+// released reports whether the operator no longer holds the deletion.
 func (s state) released() bool {
 	return s.body != nil && s.body.Deleting() && !contains(s.body.Finalizers(), ourFinalizer)
 }
 
-// handled tells that nothing is left to be done about the object as it is.
+// handled reports whether the object needs no more work.
 func (s state) handled() bool {
 	return equal(s.base(), storage.AnnotationsDiffBase{}.Build(s.body, nil)) && len(s.leftovers()) == 0
 }
 
-// leftovers are our annotations, except for the base.
+// leftovers returns our annotations, except for the base.
 func (s state) leftovers() []string {
 	var keys []string
 	for key := range s.body.Annotations() {
@@ -75,8 +75,8 @@ func (s state) leftovers() []string {
 	return keys
 }
 
-// essential is what must be the same with and without faults: the object without
-// what differs from run to run, and without what others have written.
+// essential returns the state that must be the same with and without faults: the object without
+// the parts that differ between runs, and without changes by others.
 func (s state) essential() map[string]any {
 	if s.body == nil {
 		return nil
@@ -107,7 +107,7 @@ func statusOf(raw map[string]any) map[string]any {
 	return status
 }
 
-// inherited tells which result in the status is of an earlier object of the name.
+// inherited returns an error if the status has a result of an earlier object of the name.
 func (s state) inherited() error {
 	for id, result := range statusOf(s.body.Raw()) {
 		if result, ok := result.(map[string]any); ok && result["uid"] != nil && result["uid"] != string(s.body.UID()) {
@@ -117,7 +117,7 @@ func (s state) inherited() error {
 	return nil
 }
 
-// withoutStatus is an essential state without some fields of the status.
+// withoutStatus returns an essential state without some fields of the status.
 func withoutStatus(essential map[string]any, fields []string) map[string]any {
 	without := object.Copy(essential).(map[string]any)
 	status := statusOf(without)
@@ -130,8 +130,8 @@ func withoutStatus(essential map[string]any, fields []string) map[string]any {
 	return without
 }
 
-// withoutItem is an essential state without an item in the list of the spec, in
-// the base too.
+// withoutItem returns an essential state without an item in the list of the spec, also in the
+// base.
 func withoutItem(essential map[string]any, item string) map[string]any {
 	copied := object.Copy(essential).(map[string]any)
 	base, _, _ := unstructured.NestedMap(copied, "metadata", "annotations")
@@ -148,7 +148,7 @@ func withoutItem(essential map[string]any, item string) map[string]any {
 	return copied
 }
 
-// digest makes a body short enough for a line of history.
+// digest makes a body short enough for a line of the history.
 func digest(essence object.Essence) string {
 	text, _ := json.Marshal(essence)
 	hash := fnv.New32a()

@@ -126,7 +126,7 @@ func (g unitGuard) guard() guard {
 func TestUnitGuardsAreWhereTheyAreExpected(t *testing.T) {
 	for name, g := range unitGuards {
 		if count := strings.Count(g.guard().source(t), g.code); count != 1 {
-			t.Errorf("%s: the code of the guard is %d times in %s:\n%s", name, count, g.file, g.code)
+			t.Errorf("%s: the code of the guard appears %d times in %s:\n%s", name, count, g.file, g.code)
 		}
 	}
 }
