@@ -39,7 +39,7 @@ built() {
 }
 
 step "vet" go vet ./...
-step "vet" go -C examples/storage vet ./... # a module of its own
+step "vet" go -C examples/storage vet ./... # a separate module
 step "linters and format" make --no-print-directory lint
 for module in $(git ls-files --cached --others --exclude-standard '*go.mod'); do
 	step "tidy modules" go -C "$(dirname "$module")" mod tidy -diff

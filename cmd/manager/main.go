@@ -1,5 +1,5 @@
 // Command manager is an example operator that is ready to be deployed: config/ has its
-// manifests, and Dockerfile builds its image. Copy the three to begin your own.
+// manifests, and Dockerfile builds its image. Copy all three to start your own operator.
 //
 // It keeps a ConfigMap with the fields of the spec for every KopfExample. With
 // config/webhook, it also checks and completes KopfExamples before they are stored.

@@ -52,7 +52,7 @@ func rows(_ context.Context, a *kopf.Activity) (any, error) {
 	return store.Operator(a).count()
 }
 
-// No handlers are running any more, and the next operator has not started yet.
+// No handlers are running now, and the next operator has not started yet.
 func closeStore(_ context.Context, a *kopf.Activity) error {
 	count, err := store.Operator(a).close()
 	a.Logger().Info("The database is closed.", "rows", count)

@@ -54,7 +54,7 @@ func take() {}
 	"pkg/reconcile/internal/record/r.go": "package record\n\n// Store stores.\nfunc Store() {}\n",
 }
 
-// sideways is a package beside low, with two implementations of one interface.
+// sideways is a package next to low, with two implementations of one interface.
 const sideways = `package side
 
 import _ "example.com/m/pkg/low"

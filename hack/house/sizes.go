@@ -14,7 +14,7 @@ import (
 // sizes counts all Go files of the checkout, those of other operating systems and of
 // nested modules included; not those in hidden folders. Production is what is under
 // pkg and cmd; tests are the files named _test.go, everything under test, and all
-// testdata; others are hack, examples and the like. A package is a folder with Go
+// testdata; others are hack, examples, and so on. A package is a folder with Go
 // files.
 type sizes struct {
 	production, tests, others size

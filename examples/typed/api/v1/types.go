@@ -5,20 +5,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EphemeralVolumeClaimSpec is what a person wants.
+// EphemeralVolumeClaimSpec is the desired state.
 type EphemeralVolumeClaimSpec struct {
 	// Size is the size of the volume.
 	Size resource.Quantity `json:"size"`
 }
 
-// EphemeralVolumeClaimStatus is what the operator has made of it.
+// EphemeralVolumeClaimStatus is the current state.
 type EphemeralVolumeClaimStatus struct {
-	// PVCName is the name of the PersistentVolumeClaim; empty: there is none yet.
+	// PVCName is the name of the PersistentVolumeClaim. It is empty until that exists.
 	PVCName string `json:"pvcName,omitempty"`
 }
 
-// EphemeralVolumeClaim is a volume that goes with its claim: the resource of the
-// tutorial.
+// EphemeralVolumeClaim is the resource of the tutorial: a claim for a volume that is deleted
+// with the claim.
 type EphemeralVolumeClaim struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -27,7 +27,7 @@ type EphemeralVolumeClaim struct {
 	Status EphemeralVolumeClaimStatus `json:"status,omitempty"`
 }
 
-// EphemeralVolumeClaimList is a list of them.
+// EphemeralVolumeClaimList is a list of claims.
 type EphemeralVolumeClaimList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
