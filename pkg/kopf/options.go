@@ -227,8 +227,7 @@ func Persistent() ReviewOption { return handler.Persistent() }
 // in a dry run.
 func SideEffects() ReviewOption { return handler.SideEffects() }
 
-// IgnoreFailures admits requests although the admission handler returns an error, with a
-// warning, or cannot be called. By default, both reject the request.
+// IgnoreFailures admits requests while the API server cannot reach the operator.
 func IgnoreFailures() ReviewOption { return handler.IgnoreFailures() }
 
 // Equal matches a value that equals the given one by the rules of JSON: 1 equals 1.0.

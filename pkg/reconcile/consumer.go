@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
@@ -25,10 +26,20 @@ type consumer struct{ engine *Engine }
 
 var _ watch.Consumer = consumer{}
 
+// NeedsPatch reports whether a resource has handlers that write to its objects: at least a
+// record, or the finalizer.
+func (c consumer) NeedsPatch(found discovery.SelectedResource) bool {
+	return slices.ContainsFunc(c.handlersOf(found), func(d *handler.Declaration) bool { return d.Kind.IsChange() || d.Kind.IsBackground() })
+}
+
+func (c consumer) handlersOf(found discovery.SelectedResource) registry.Handlers {
+	return c.engine.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) })
+}
+
 // SetUp prepares a resource and the handlers whose selectors have found it.
 func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, error) {
 	e := c.engine
-	handlers := e.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) })
+	handlers := c.handlersOf(found)
 	if err := handlers.Conflicts(); err != nil {
 		return nil, fmt.Errorf("%s: %w", found, err)
 	}

@@ -83,16 +83,17 @@ func TestPanicOfAFilterIsAnError(t *testing.T) {
 	}
 }
 
-func TestIgnoredFailuresAreWarnings(t *testing.T) {
-	h := &handlers{t: t}
-	h.mutate("changing", func(_ context.Context, a *handler.Admission) error {
-		a.Patch().Set(1, "spec", "size")
-		return handler.Reject("no", 400)
-	}, handler.IgnoreFailures())
-	h.validate("strict", admit)
-	got := ask(t, h.serve(), "/", review(example(nil)))
-	if !got.Allowed || got.Patch != nil || !slices.Equal(got.Warnings, []string{"ignored: no"}) {
-		t.Errorf("got %+v, %s", got, got.Patch)
+// IgnoreFailures is about an operator that cannot be called. The answer of one that can be
+// called counts.
+func TestIgnoreFailuresDoesNotAdmitRejectedRequests(t *testing.T) {
+	for name, failure := range map[string]error{"a rejection": handler.Reject("no", 400), "an error": io.EOF} {
+		t.Run(name, func(t *testing.T) {
+			h := &handlers{t: t}
+			h.validate("lenient", func(context.Context, *handler.Admission) error { return failure }, handler.IgnoreFailures())
+			if got := ask(t, h.serve(), "/", review(example(nil))); got.Allowed || len(got.Warnings) > 0 {
+				t.Errorf("got %+v", got)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"errors"
+
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -34,15 +36,20 @@ func admissionOperations(d *handler.Declaration) []admissionv1.Operation {
 }
 
 // NewHooks returns the hooks of all admission handlers for the resources of a cluster,
-// in the order of the declarations. The problems name the handlers that cannot be
-// called because their resource does not exist or is ambiguous:
-// *selector.NotFoundError and *selector.AmbiguousError.
+// in the order of the declarations. An ambiguous selector selects all resources that it
+// matches. The problems name the handlers that cannot be called because their resource
+// does not exist: *selector.NotFoundError.
 //
 // A handler that is declared several times has several hooks with one ID.
 func NewHooks(handlers registry.Handlers, resources []selector.Resource) (hooks []configurations.Hook, problems []error) {
 	for _, d := range handlers.Admission() {
 		found, err := d.Selector.Resolve(resources)
-		if err != nil {
+		var ambiguous *selector.AmbiguousError
+		switch {
+		case errors.As(err, &ambiguous):
+			// A check that is not made is worse than one that is made too often.
+			found = ambiguous.Found
+		case err != nil:
 			problems = append(problems, err)
 		}
 		for _, resource := range found {

@@ -80,10 +80,6 @@ func TestEachMutatingHandlerSeesTheEarlierChanges(t *testing.T) {
 		a.Patch().SetLabel("doubled", "yes")
 	}
 	h.mutate("a", func(_ context.Context, a *handler.Admission) error { double(a); return nil })
-	h.mutate("b", func(_ context.Context, a *handler.Admission) error {
-		a.Patch().Set(100, "spec", "size")
-		return handler.Reject("ignored, together with the patch", 400)
-	}, handler.IgnoreFailures())
 	h.mutate("c", func(_ context.Context, a *handler.Admission) error { double(a); return nil },
 		handler.Labels(map[string]handler.Matcher{"doubled": handler.Present()}))
 	h.validate("d", func(_ context.Context, a *handler.Admission) error {

@@ -38,10 +38,6 @@ func (e *evaluation) recordOutcome(d *handler.Declaration, log logr.Logger, err 
 	case err == nil:
 		log.V(1).Info("The request was admitted.")
 		return
-	case d.Webhook.IgnoreFailures:
-		log.Error(err, "The handler failed; this is ignored.", handler.StackValues(err)...)
-		e.warnings.add(fmt.Sprintf("ignored: %s", messageForUser(d, err)))
-		return
 	case errors.As(err, &rejection):
 		log.Info("The request was rejected.", append([]any{"reason", err.Error()}, e.rejectionLogValues(rejection)...)...)
 	default:

@@ -146,6 +146,19 @@ func TestNewHooks(t *testing.T) {
 	}
 }
 
+// The handler is called for all resources that it may mean: a check that is not made is
+// worse than one that is made too often.
+func TestAmbiguousSelectorsHaveHooksForAllResources(t *testing.T) {
+	h := &handlers{t: t}
+	h.add(handler.Validate(selector.New("kopfexamples"), handler.Function{Admission: admit}, handler.ID("a")))
+	other := resource
+	other.Group = "another.dev"
+	hooks, problems := webhook.NewHooks(h.all, []selector.Resource{other, resource})
+	if len(problems) > 0 || len(hooks) != 2 || hooks[0].Resource.Group != "another.dev" || hooks[1].Resource.Group != resource.Group {
+		t.Errorf("got %+v, %v", hooks, problems)
+	}
+}
+
 func TestResourceIsLookedUpByItsName(t *testing.T) {
 	h := &handlers{t: t}
 	h.validate("a", admit)

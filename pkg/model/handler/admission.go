@@ -205,7 +205,7 @@ type Webhook struct {
 	Subresource    string                  // empty: the object itself; "*": that, and all subresources
 	Persistent     bool                    // the webhook stays when the operator exits
 	SideEffects    bool                    // there are some, but for dry runs
-	IgnoreFailures bool                    // what fails is admitted
+	IgnoreFailures bool                    // requests are admitted while the operator cannot be reached
 }
 
 // AnySubresource is a Subresource: the object itself, and all subresources.

@@ -62,9 +62,9 @@ func Persistent() ReviewOption { return func(d *Declaration) { d.Webhook.Persist
 // Specification: Admission control, "Handler options".
 func SideEffects() ReviewOption { return func(d *Declaration) { d.Webhook.SideEffects = true } }
 
-// IgnoreFailures admits what the handler fails for, with a warning, be it that it
-// rejects the request; and Kubernetes admits what it cannot ask the handler about.
-// By default both reject the request.
+// IgnoreFailures makes the API server admit requests while it cannot reach the operator. By
+// default, it rejects them. If it can reach the operator, the answer of the handler counts
+// in any case.
 //
 // Specification: Admission control, "Handler options".
 func IgnoreFailures() ReviewOption { return func(d *Declaration) { d.Webhook.IgnoreFailures = true } }

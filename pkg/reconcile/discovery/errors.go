@@ -23,6 +23,15 @@ func (e *UnwatchableError) Error() string {
 		}))
 }
 
+// UnpatchableError says that a resource is not served because its handlers write to its
+// objects, but the API server does not offer to patch them.
+type UnpatchableError struct{ Resource SelectedResource }
+
+func (e *UnpatchableError) Error() string {
+	return fmt.Sprintf("%s (by %v) cannot be served, because its handlers write to the objects, but the API server does not offer to patch them (only %s): "+
+		"declare only event handlers and indices for it", e.Resource.Resource, e.Resource.Selectors, strings.Join(e.Resource.Verbs, ", "))
+}
+
 // IncompleteError says that a selector cannot be resolved, or not completely, while
 // some API groups are unavailable.
 type IncompleteError struct {

@@ -105,7 +105,7 @@ func toResource(gv schema.GroupVersion, item metav1.APIResource) selector.Resour
 		Version:    gv.Version,
 		Plural:     item.Name,
 		Kind:       item.Kind,
-		Singular:   item.SingularName,
+		Singular:   cmp.Or(item.SingularName, strings.ToLower(item.Kind)), // as in Kopf
 		ShortNames: item.ShortNames,
 		Categories: item.Categories,
 		Namespaced: item.Namespaced,

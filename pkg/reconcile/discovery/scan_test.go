@@ -75,6 +75,16 @@ func TestScan(t *testing.T) {
 	}
 }
 
+// kubectl and Kopf select such resources by their kind, too.
+func TestScanWithoutASingularName(t *testing.T) {
+	example := list("kopf.dev/v1", "kopfexamples")
+	example.APIResources[0].Kind = "KopfExample"
+	snapshot := scan(t, server{groups: []*metav1.APIGroup{group("kopf.dev", "v1")}, lists: []*metav1.APIResourceList{example}})
+	if got := snapshot.Resources[0].Singular; got != "kopfexample" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestScanPreference(t *testing.T) {
 	snapshot := scan(t, server{
 		groups: []*metav1.APIGroup{group("", "v1"), group("kopf.dev", "v2", "v1", "v1beta1")},

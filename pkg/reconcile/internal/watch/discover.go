@@ -96,10 +96,23 @@ func (w *Watcher) discover(ctx context.Context) error {
 	if w.Discovered != nil {
 		w.Discovered(present)
 	}
-	resolution := discovery.Resolve(w.Selectors, present)
+	resolution := w.withoutUnpatchable(discovery.Resolve(w.Selectors, present))
 	w.problems.reportWarnings(resolution.Warnings)
 	w.wanted, w.complete = w.tracker.Update(resolution, present)
 	return nil
+}
+
+// withoutUnpatchable removes the resources that handlers cannot write to, and adds warnings
+// about them.
+func (w *Watcher) withoutUnpatchable(r discovery.Resolution) discovery.Resolution {
+	r.Resources = slices.DeleteFunc(r.Resources, func(found discovery.SelectedResource) bool {
+		unpatchable := !found.Can("patch") && w.Consumer.NeedsPatch(found)
+		if unpatchable {
+			r.Warnings = append(r.Warnings, &discovery.UnpatchableError{Resource: found})
+		}
+		return unpatchable
+	})
+	return r
 }
 
 // watchForChanges starts to watch definitions and namespaces if wanted and permitted. It

@@ -32,13 +32,16 @@ func seen(t *testing.T, uid, version string) *object.Snapshot {
 
 // recorder is a consumer that records what it is told.
 type recorder struct {
-	mu     sync.Mutex
-	events []string
+	needsPatch bool
+	mu         sync.Mutex
+	events     []string
 }
 
 func (r *recorder) SetUp(found discovery.SelectedResource) (*Resource, error) {
 	return NewResource(found, nil), nil
 }
+
+func (r *recorder) NeedsPatch(discovery.SelectedResource) bool { return r.needsPatch }
 
 func (r *recorder) Observe(_ context.Context, _ *Resource, event object.WatchEvent) {
 	r.mu.Lock()

@@ -20,6 +20,8 @@ import (
 
 // Consumer receives the objects of the watches.
 type Consumer interface {
+	// NeedsPatch reports whether the handlers of a resource write to its objects.
+	NeedsPatch(found discovery.SelectedResource) bool
 	// SetUp prepares for a new resource. The error explains why its objects cannot be
 	// handled.
 	SetUp(found discovery.SelectedResource) (*Resource, error)
