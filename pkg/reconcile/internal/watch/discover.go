@@ -96,7 +96,7 @@ func (w *Watcher) discover(ctx context.Context) error {
 	if w.Discovered != nil {
 		w.Discovered(present)
 	}
-	resolution := w.withoutUnpatchable(discovery.Resolve(w.Selectors, present))
+	resolution := withoutUnpatchable(discovery.Resolve(w.Selectors, present), w.Consumer.NeedsPatch)
 	w.problems.reportWarnings(resolution.Warnings)
 	w.wanted, w.complete = w.tracker.Update(resolution, present)
 	return nil
@@ -104,9 +104,9 @@ func (w *Watcher) discover(ctx context.Context) error {
 
 // withoutUnpatchable removes the resources that handlers cannot write to, and adds warnings
 // about them.
-func (w *Watcher) withoutUnpatchable(r discovery.Resolution) discovery.Resolution {
+func withoutUnpatchable(r discovery.Resolution, needsPatch func(discovery.SelectedResource) bool) discovery.Resolution {
 	r.Resources = slices.DeleteFunc(r.Resources, func(found discovery.SelectedResource) bool {
-		unpatchable := !found.Can("patch") && w.Consumer.NeedsPatch(found)
+		unpatchable := !found.Can("patch") && needsPatch(found)
 		if unpatchable {
 			r.Warnings = append(r.Warnings, &discovery.UnpatchableError{Resource: found})
 		}
