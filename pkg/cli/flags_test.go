@@ -75,7 +75,7 @@ func TestInvalidCommandLines(t *testing.T) {
 		"a namespace without its value":     {[]string{"--namespace="}, "--namespace is empty"},
 		"a peering without a name":          {[]string{"--peering="}, "--peering is empty: set a value, or omit the flag"},
 		"a lease without a name":            {[]string{"--lease-name="}, "--lease-name is empty"},
-		"an invalid lease name":             {[]string{"--lease-name=A B"}, `settings.Replicas.LeaseName "A B" is no name of an object`},
+		"an invalid lease name":             {[]string{"--lease-name=A B"}, `settings.Replicas.LeaseName "A B" is not a valid name of an object`},
 		"probes without a port":             {[]string{"--liveness=http://0.0.0.0/"}, "expected an address with a port, such as 0.0.0.0:8080 or :8080"},
 		"probes at an invalid port":         {[]string{"--liveness=:http"}, "expected an address with a port"},
 		"probes over https":                 {[]string{"--liveness=https://0.0.0.0:1/"}, "the probes are served over http, not https"},

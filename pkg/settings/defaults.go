@@ -8,10 +8,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// DefaultName is the name in the metrics of an operator without Settings.Name.
+// DefaultName is the name of an operator without Settings.Name in the metrics.
 const DefaultName = "kopf"
 
-// The defaults of the settings of the same names.
+// The defaults of the settings with the same names.
 const (
 	DefaultFinalizer          = "kopf.zalando.org/KopfFinalizerMarker"
 	DefaultConsistencyTimeout = 5 * time.Second
@@ -25,10 +25,10 @@ const (
 	DefaultCancellationPolling = 60 * time.Second
 )
 
-// Default is the configuration that an empty one means.
+// Default returns the settings with all defaults.
 func Default() Settings { return Settings{}.WithDefaults() }
 
-// WithDefaults fills in the default of every field that is zero.
+// WithDefaults returns the settings with the default in every field that is zero.
 func (s Settings) WithDefaults() Settings {
 	fill(&s.Scanning.Interval, DefaultScanningInterval)
 	fill(&s.Persistence.Finalizer, DefaultFinalizer)
@@ -65,7 +65,7 @@ func (s Settings) WithDefaults() Settings {
 	return s
 }
 
-// DefaultContentionDelays are the default of Queueing.ContentionDelays.
+// DefaultContentionDelays returns the default of Queueing.ContentionDelays.
 func DefaultContentionDelays() []time.Duration { return Fibonacci(time.Second, 5*time.Minute) }
 
 func fill[T comparable](field *T, value T) {
@@ -75,8 +75,8 @@ func fill[T comparable](field *T, value T) {
 	}
 }
 
-// Fibonacci is the growing sequence 1, 2, 3, 5, 8 … of units, up to the limit;
-// empty if the unit is not positive.
+// Fibonacci returns the sequence 1, 2, 3, 5, 8, … of units, up to the limit. It is empty if
+// the unit is not positive.
 func Fibonacci(unit, limit time.Duration) []time.Duration {
 	var delays []time.Duration
 	for a, b := unit, 2*unit; 0 < a && a <= limit; a, b = b, a+b {

@@ -1,6 +1,9 @@
-// Package settings holds what can be tuned about an operator. Every field says
-// its unit, its default and the reason for it; Default fills them all in, and a
-// zero field means its default too, so that a literal with two fields works.
+// Package settings has the configuration of an operator. The comment of each field has its
+// unit and its default. The zero value of a field means the default, so a literal with two
+// fields is complete.
+//
+// The settings also have the server for admission handlers, Admission.Server, because an
+// operator can choose it at startup, as with Kopf.
 //
 // Specification: Configuration.
 package settings

@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// Whoever adds a setting, or changes a default, has to say so in the documentation.
+// A new setting, or a changed default, must be in the documentation.
 func TestEverySettingIsDocumentedWithItsDefault(t *testing.T) {
 	text, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
@@ -43,7 +43,7 @@ func row(name string, value reflect.Value) string {
 	return fmt.Sprintf("\n| %#q | %s |", name, documented(value))
 }
 
-// documented is a default as people read it.
+// documented returns a default as it is in the documentation.
 func documented(value reflect.Value) string {
 	switch v := value.Interface().(type) {
 	case []time.Duration:

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// What is not set has its default.
+// Fields that are not set have their defaults.
 func ExampleSettings() {
 	var s settings.Settings
 	s.Execution.Backoff = backoff.Exponential(time.Second, 10*time.Minute)

@@ -13,28 +13,26 @@ const DefaultProbeCacheTTL = 10 * time.Second
 // DefaultMaxQueueAge is the default of Health.MaxQueueAge.
 const DefaultMaxQueueAge = 5 * time.Minute
 
-// Health is what the operator tells the kubelet about itself, over HTTP.
+// Health configures the health endpoints of the operator.
 //
 // Specification: Health-checks.
 type Health struct {
-	// Address is where to listen: "127.0.0.1:8080", ":8080". Default: nowhere, for
-	// nothing listens unless asked.
+	// Address is the address to listen at: "127.0.0.1:8080", ":8080". Default: none.
 	Address string
-	// LivenessPath is where the results of the probes are. Default: "/healthz".
+	// LivenessPath is the path of the results of the probes. Default: "/healthz".
 	LivenessPath string
-	// ReadinessPath is where the state of every watch is. Default: "/readyz".
+	// ReadinessPath is the path of the state of every watch. Default: "/readyz".
 	ReadinessPath string
-	// ProbeCacheTTL is how long the result of a probe is good for other requests. Default:
-	// DefaultProbeCacheTTL: the kubelet asks every 10 seconds, and whoever asks more often
-	// shall not be able to keep the operator busy.
+	// ProbeCacheTTL is how long the result of a probe is reused for other requests, so that
+	// frequent requests cannot keep the operator busy. Default: DefaultProbeCacheTTL, which
+	// is the default period of the kubelet.
 	ProbeCacheTTL time.Duration
-	// MaxQueueAge is how long an object may wait for a worker before the operator is not
-	// ready. Default: DefaultMaxQueueAge.
+	// MaxQueueAge is how long an object can wait for a worker before the operator reports
+	// that it is not ready. Default: DefaultMaxQueueAge.
 	MaxQueueAge time.Duration
-	// ManagerCheck is the name of a check that the operator adds to the readiness of
-	// the manager it is added to, beside those of the rest of the program. It needs no
-	// Address. Default: none, for pods that are not ready get no admission reviews
-	// either, whoever answers them.
+	// ManagerCheck is the name of a check that the operator adds to the readiness of its
+	// manager. It needs no Address. Default: none, because pods that are not ready get no
+	// admission reviews for the rest of the program either.
 	ManagerCheck string
 }
 
@@ -60,7 +58,7 @@ func (h Health) validate() error {
 	return errors.Join(samePath, h.absolute(), notNegative("Health.ProbeCacheTTL", h.ProbeCacheTTL), notNegative("Health.MaxQueueAge", h.MaxQueueAge))
 }
 
-// absolute tells, as an error, whether no request could have one of the paths.
+// absolute returns an error if no request can have one of the paths.
 func (h Health) absolute() error {
 	if strings.HasPrefix(h.LivenessPath, "/") && strings.HasPrefix(h.ReadinessPath, "/") {
 		return nil
@@ -68,14 +66,13 @@ func (h Health) absolute() error {
 	return fmt.Errorf("settings.Health.LivenessPath and ReadinessPath must begin with a slash: %q and %q", h.LivenessPath, h.ReadinessPath)
 }
 
-// Metrics is what the operator tells Prometheus.
+// Metrics configures the endpoint for Prometheus.
 type Metrics struct {
-	// Address is where to listen: "127.0.0.1:9090", ":8443". Default: nowhere, for
-	// nothing listens unless asked. Several operators in one process share the
-	// metrics; only one of them needs an address.
+	// Address is the address to listen at: "127.0.0.1:9090", ":8443". Several operators in
+	// one process share the metrics, so only one of them needs an address. Default: none.
 	Address string
-	// Secure serves them by HTTPS, and only to those whom the cluster allows to GET
-	// the path /metrics. It takes the permission to create token reviews and subject
-	// access reviews. Default: false, so that only the network protects them.
+	// Secure serves the metrics over HTTPS, and only to clients that the cluster allows to
+	// GET the path /metrics. It requires the permission to create token reviews and subject
+	// access reviews. Default: false: only the network protects the metrics.
 	Secure bool
 }

@@ -15,37 +15,36 @@ const (
 	DefaultConnectTimeout = 30 * time.Second
 )
 
-// DefaultErrorBackoffs are the default of Networking.ErrorBackoffs.
+// DefaultErrorBackoffs returns the default of Networking.ErrorBackoffs.
 func DefaultErrorBackoffs() []time.Duration {
 	return []time.Duration{500 * time.Millisecond, time.Second}
 }
 
-// Networking is how the operator talks to the API server.
+// Networking configures the requests to the API server.
 //
-// An operator in the manager of another program uses the connection of that
-// manager: then QPS, Burst and ConnectTimeout are that program's to decide.
+// An operator that is added to a manager uses the connection of that manager, which decides
+// QPS, Burst, and ConnectTimeout.
 //
 // Specification: Networking timeouts; Retrying of API errors.
 type Networking struct {
-	// QPS and Burst limit the requests per second of the operator.
-	// Default: DefaultQPS and DefaultBurst; a negative QPS is no limit.
+	// QPS and Burst limit the requests of the operator per second. A negative QPS is no
+	// limit. Default: DefaultQPS and DefaultBurst.
 	QPS   float32
 	Burst int
-	// RequestTimeout limits each attempt of one read or write, and of one page of a
-	// list. Watches are not limited by it. Default: DefaultRequestTimeout, half of
-	// what the API server gives itself: who waits longer waits for nothing.
+	// RequestTimeout limits each attempt of a read, of a write, and of a page of a list, but
+	// not watches. Default: DefaultRequestTimeout, which is half of the API server's own
+	// limit.
 	RequestTimeout time.Duration
-	// ConnectTimeout limits the opening of a connection, for requests and watches
-	// alike, as they share it. Default: DefaultConnectTimeout, as all of Kubernetes.
+	// ConnectTimeout limits the opening of a connection. Default: DefaultConnectTimeout, as
+	// in the controllers of Kubernetes.
 	ConnectTimeout time.Duration
-	// ErrorBackoffs are the pauses between the attempts of a read or a write of an
-	// object that fails temporarily; there is one attempt more than pauses. A longer
-	// pause that the server asks for is kept. A write is repeated only if it was
-	// surely not executed: any other is the business of the engine, which looks at
-	// the object first. What fails still pauses its object, see Queueing.ErrorDelays.
-	// Default: DefaultErrorBackoffs, enough for a server that restarts behind a load
-	// balancer. They hold up a worker, and ErrorDelays do not: so they are short. An
-	// empty, non-nil list disables the repetitions.
+	// ErrorBackoffs are the pauses between the attempts of a read or a write that fails
+	// temporarily. There is one attempt more than pauses. If the server asks for a longer
+	// pause, the operator keeps it. A write is repeated only if it was certainly not
+	// executed; otherwise, the operator reads the object first. If all attempts fail, the
+	// object pauses, see Queueing.ErrorDelays. These pauses block a worker, so they are short.
+	// Default: DefaultErrorBackoffs, which is enough for a server that restarts behind a load
+	// balancer. An empty, non-nil list disables the repetitions.
 	ErrorBackoffs []time.Duration
 }
 

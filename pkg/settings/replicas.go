@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The defaults of the settings of Replicas; the durations are those of Kubernetes'
-// own controllers.
+// The defaults of the settings of Replicas. The durations are those of the controllers of
+// Kubernetes.
 const (
 	DefaultLeaseName     = "kopf-operator"
 	DefaultLeaseDuration = 15 * time.Second
@@ -17,31 +17,31 @@ const (
 	DefaultRetryPeriod   = 2 * time.Second
 )
 
-// Replicas is how several processes of one operator share the work: one of them,
-// the leader, handles the objects; the others watch them and stand by. They agree
-// by a Lease. Operators that are different programs know of each other by Peering.
+// Replicas configures several processes of one operator: one of them, the leader, handles
+// the objects, and the others watch them and stand by. A Lease decides which one leads. For
+// operators that are different programs, see Peering.
 //
-// An operator in the manager of another program uses the election of that manager,
-// whatever is said here.
+// An operator that is added to a manager uses the leader election of that manager instead.
 type Replicas struct {
-	// LeaderElection makes the replicas elect a leader. Default: false, for an operator on
-	// a developer's machine is alone, and should not wait for a lease to run out.
+	// LeaderElection makes the replicas elect a leader. Default: false, so that an operator
+	// on a developer's machine does not wait until a lease expires.
 	LeaderElection bool
-	// LeaseName is that of the Lease: one for each operator of the namespace.
+	// LeaseName is the name of the Lease. Each operator in a namespace needs another one.
 	// Default: DefaultLeaseName.
 	LeaseName string
-	// LeaseNamespace is the namespace of the Lease. Default: that of the pod, or
-	// outside of a cluster that of the kubeconfig.
+	// LeaseNamespace is the namespace of the Lease. Default: that of the pod, or, outside of
+	// a cluster, that of the kubeconfig.
 	LeaseNamespace string
-	// LeaseDuration is how long a replica waits after the last sign of life of the
-	// leader before it takes over. Default: DefaultLeaseDuration.
+	// LeaseDuration is how long a replica waits after the leader has last renewed the lease
+	// before it takes over. Default: DefaultLeaseDuration.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long the leader goes on without being able to renew the
-	// lease. It must be shorter than LeaseDuration, for between them the leader has
-	// to stop its handlers. Default: DefaultRenewDeadline.
+	// RenewDeadline is how long the leader continues if it cannot renew the lease. It must
+	// be shorter than LeaseDuration: in the time between them, the leader stops its
+	// handlers. Default: DefaultRenewDeadline.
 	RenewDeadline time.Duration
-	// RetryPeriod is the pause between two tries to get or to renew the lease: a
-	// write of the leader, and a read of the others. Default: DefaultRetryPeriod.
+	// RetryPeriod is the pause between two attempts to get or to renew the lease. Each
+	// attempt is a write by the leader, and a read by the others. Default:
+	// DefaultRetryPeriod.
 	RetryPeriod time.Duration
 }
 
@@ -52,16 +52,16 @@ func (r *Replicas) fill() {
 	fill(&r.RetryPeriod, DefaultRetryPeriod)
 }
 
-// jitter is by how much client-go may stretch a RetryPeriod.
+// jitter is the factor by which client-go can stretch a RetryPeriod.
 const jitter = 1.2
 
 func (r Replicas) validate() error {
 	var problems []error
 	if faults := validation.IsDNS1123Subdomain(r.LeaseName); r.LeaseName != "" && len(faults) > 0 {
-		problems = append(problems, fmt.Errorf("settings.Replicas.LeaseName %q is no name of an object: %s", r.LeaseName, faults[0]))
+		problems = append(problems, fmt.Errorf("settings.Replicas.LeaseName %q is not a valid name of an object: %s", r.LeaseName, faults[0]))
 	}
 	if faults := validation.IsDNS1123Label(r.LeaseNamespace); r.LeaseNamespace != "" && len(faults) > 0 {
-		problems = append(problems, fmt.Errorf("settings.Replicas.LeaseNamespace %q is no name of a namespace: %s", r.LeaseNamespace, faults[0]))
+		problems = append(problems, fmt.Errorf("settings.Replicas.LeaseNamespace %q is not a valid name of a namespace: %s", r.LeaseNamespace, faults[0]))
 	}
 	return errors.Join(append(problems, r.validateTimes())...)
 }

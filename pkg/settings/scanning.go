@@ -11,30 +11,27 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Scope is which objects the operator looks at. Cluster-scoped resources are
-// watched in any case.
+// Scope configures which namespaces the operator watches. It watches cluster-scoped
+// resources in any case.
 //
 // Specification: Scopes.
 type Scope struct {
-	// Namespaces are names and patterns of namespaces, each of which is watched
-	// on its own; selector.Namespaces has the form of patterns. What fits a
-	// pattern is watched from when it is created until it is gone, which takes
-	// the permission to list and watch namespaces; names need none.
-	// Default: the whole cluster, watched at once.
+	// Namespaces are names and patterns of namespaces. The operator watches each namespace
+	// separately. See selector.Namespaces for patterns; they require the permission to list
+	// and watch namespaces. Default: none, which means one watch of the whole cluster.
 	Namespaces []string
 }
 
-// Scanning is how the operator finds out what the cluster has: the resources of
-// its handlers, and the namespaces of its scope.
+// Scanning configures the discovery of resources and namespaces.
 type Scanning struct {
-	// Disabled stops it after the start: resources that are installed, changed or
-	// removed later are not noticed, custom resource definitions and namespaces
-	// are not watched, and the scope can have no patterns. Default: false.
+	// Disabled stops the discovery after the start: the operator does not notice resources
+	// that are installed, changed, or removed later, does not watch custom resource
+	// definitions and namespaces, and does not support patterns in the scope. Default:
+	// false.
 	Disabled bool
-	// Interval is the longest pause before the cluster is asked again, as long as
-	// something is missing, an API group is down, or nothing tells of changes
-	// because custom resource definitions may not be watched. Default:
-	// DefaultScanningInterval; two small requests that a server does not notice.
+	// Interval is the longest pause between two discoveries while a resource is missing, an
+	// API group is unavailable, or the operator has no permission to watch custom resource
+	// definitions. A discovery takes two small requests. Default: DefaultScanningInterval.
 	Interval time.Duration
 }
 
@@ -49,12 +46,12 @@ func (s Settings) validateScope() error {
 	}
 	for _, name := range selector.Namespaces(s.Scope.Namespaces).Names() {
 		if faults := validation.IsDNS1123Label(name); name != "" && len(faults) > 0 {
-			problems = append(problems, fmt.Errorf("settings.Scope.Namespaces has %q, which is no name of a namespace: %s", name, faults[0]))
+			problems = append(problems, fmt.Errorf("settings.Scope.Namespaces has %q, which is not a valid name of a namespace: %s", name, faults[0]))
 		}
 	}
 	if patterns := selector.Namespaces(s.Scope.Namespaces).Patterns(); s.Scanning.Disabled && len(patterns) > 0 {
 		problems = append(problems, fmt.Errorf(
-			"settings.Scope.Namespaces has patterns (%q), which need the scanning that settings.Scanning.Disabled excludes: write the names", patterns))
+			"settings.Scope.Namespaces has patterns (%q), but settings.Scanning.Disabled disables the discovery of namespaces: list the names", patterns))
 	}
 	return errors.Join(append(problems, notNegative("Scanning.Interval", s.Scanning.Interval))...)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// Settings configure one operator. Its zero value is a complete configuration.
-// An operator copies it when it starts.
+// Settings configure one operator. The zero value is a complete configuration. An operator
+// copies it when it starts.
 type Settings struct {
 	// Name is the value of the label "operator" in all metrics. If another operator
 	// in the process already has the name, a number is appended. Default: none; the
@@ -32,74 +32,68 @@ type Settings struct {
 	Admission   Admission
 }
 
-// Persistence is how the operator keeps its state on the objects.
+// Persistence configures how the operator stores its state on the objects.
 type Persistence struct {
-	// Finalizer holds objects for which deletion handlers are declared.
-	// Default: DefaultFinalizer, the one of Kopf, so that either can take over.
+	// Finalizer is the name of the finalizer on objects with deletion handlers or daemons.
+	// Default: DefaultFinalizer, which is Kopf's, so that either can take over.
 	Finalizer string
-	// DiffBase keeps the essence that was handled last.
-	// Default: an annotation, as Kopf does.
+	// DiffBase stores the essence that was handled last. Default: an annotation, as in Kopf.
 	DiffBase storage.DiffBase
-	// Progress keeps how far the handlers are.
-	// Default: annotations; records that an old Kopf left in the status are read.
+	// Progress stores the progress of the handlers. Default: annotations; it also reads the
+	// records of old versions of Kopf from the status.
 	Progress storage.Progress
-	// ConsistencyTimeout is how long to wait for the watch to bring the
-	// operator's own last write before the object is read directly.
+	// ConsistencyTimeout is how long the operator waits until the watch delivers the
+	// operator's own last write. After that, it reads the object from the API server.
 	// Default: DefaultConsistencyTimeout.
 	ConsistencyTimeout time.Duration
 }
 
-// Execution is how handlers are called.
+// Execution configures how handlers are called.
 type Execution struct {
 	// Backoff is the pause before the next attempt of a handler after a regular error,
 	// for handlers that declare none: backoff.Constant or backoff.Exponential.
 	// Default: backoff.Constant(DefaultBackoff); an environment needs time to recover.
 	Backoff backoff.Backoff
-	// CheckpointInterval is how long a pass over an object may run before what is done
-	// is persisted between two handlers. Default: DefaultCheckpointInterval: what takes
-	// longer than a second is not to be repeated after a crash, and what is
-	// shorter is not worth a write.
+	// CheckpointInterval is how long a pass over an object can run before the operator
+	// stores the progress between two handlers. Default: DefaultCheckpointInterval: a crash
+	// repeats about a second of work, and shorter work is not worth a write.
 	CheckpointInterval time.Duration
-	// Lifecycle chooses the handlers of one pass. Default: lifecycles.AllAtOnce.
+	// Lifecycle chooses the handlers that run in one pass. Default: lifecycles.AllAtOnce.
 	Lifecycle lifecycles.Lifecycle
-	// Workers is how many objects are handled at the same time.
-	// Default: DefaultWorkers; a slow handler holds up one of them.
+	// Workers is the number of objects that are handled at the same time. A slow handler
+	// blocks one worker. Default: DefaultWorkers.
 	Workers int
-	// GracePeriod is how long running handlers may go on when the operator
-	// stops. Default: DefaultGracePeriod, less than the 30 seconds that
-	// Kubernetes gives to a pod.
+	// GracePeriod is how long running handlers can continue when the operator stops.
+	// Default: DefaultGracePeriod, which is less than the 30 seconds that Kubernetes gives
+	// to a pod.
 	GracePeriod time.Duration
-	// ShutdownTimeout is how long the operator may take to stop in all, cleanup handlers
-	// included. What has not stopped by then is abandoned, with an error.
-	// Default: DefaultShutdownTimeout; a person has long given up by then, and Kubernetes
-	// has killed the pod.
+	// ShutdownTimeout is how long the operator can take to stop in all, including cleanup
+	// handlers. After that, it abandons what has not stopped, and returns an error.
+	// Default: DefaultShutdownTimeout.
 	ShutdownTimeout time.Duration
 }
 
-// Background is how daemons and timers are run.
+// Background configures how daemons and timers run.
 type Background struct {
-	// CancellationPolling is how often a warning says that a daemon was asked to
-	// stop and does not, if the daemon has no interval of its own.
-	// Default: DefaultCancellationPolling, often enough for a person who waits for
-	// the object to go, and rare enough for the log.
+	// CancellationPolling is the interval of the warnings about a daemon that was asked to
+	// stop, but does not, unless the daemon declares one. Default:
+	// DefaultCancellationPolling.
 	CancellationPolling time.Duration
 }
 
-// Queueing is how the changes of an object wait for their turn.
+// Queueing configures how objects and their events wait for a worker.
 type Queueing struct {
-	// ErrorDelays are the pauses after consecutive errors of the operator itself
-	// or of the API over one object; the last one repeats.
-	// Default: Fibonacci numbers from 1 second to 10 minutes. An empty, non-nil
-	// list disables the pauses.
+	// ErrorDelays are the pauses of an object after consecutive errors of the operator
+	// itself or of the API. The last one repeats. Default: Fibonacci numbers from 1 second
+	// to 10 minutes. An empty, non-nil list disables the pauses.
 	ErrorDelays []time.Duration
-	// ContentionDelays are the pauses of an object after each time that another client
-	// has undone what the operator has written, once that happens again and again
-	// in quick succession; the last one repeats. Default: DefaultContentionDelays, from
-	// 1 second to 5 minutes: a dispute does no harm then, and its end is noticed. An
-	// empty, non-nil list disables the guard.
+	// ContentionDelays are the pauses of an object while another client repeatedly and
+	// quickly reverts what the operator writes. The last one repeats. Default:
+	// DefaultContentionDelays, from 1 second to 5 minutes. An empty, non-nil list disables
+	// the guard.
 	ContentionDelays []time.Duration
-	// EventBacklog is how many watch events of one object wait for its event
-	// handlers before the oldest modifications are merged.
-	// Default: DefaultEventBacklog.
+	// EventBacklog is the number of watch events of one object that can wait for its event
+	// handlers before the operator merges the oldest modifications. Default:
+	// DefaultEventBacklog.
 	EventBacklog int
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// All defaults that the documentation promises, in figures. Who changes one
-// changes the behaviour of operators that run: think twice, and announce it.
+// All defaults that the documentation promises, in figures. A change of one
+// changes the behavior of running operators: announce it.
 func TestDefaults(t *testing.T) {
 	s := settings.Default()
 	tests := map[string]struct{ got, want any }{
@@ -27,11 +27,11 @@ func TestDefaults(t *testing.T) {
 		"progress is smart":                  {s.Persistence.Progress, storage.SmartProgress{}},
 		"own writes are awaited":             {s.Persistence.ConsistencyTimeout, 5 * time.Second},
 		"errors are retried in a minute":     {s.Execution.Backoff, backoff.Constant(time.Minute)},
-		"who does not stop is named":         {s.Background.CancellationPolling, time.Minute},
-		"done is done after a second":        {s.Execution.CheckpointInterval, time.Second},
+		"hung daemons are logged":            {s.Background.CancellationPolling, time.Minute},
+		"progress is stored each second":     {s.Execution.CheckpointInterval, time.Second},
 		"a hundred objects at once":          {s.Execution.Workers, 100},
 		"handlers may finish":                {s.Execution.GracePeriod, 20 * time.Second},
-		"stopping has an end":                {s.Execution.ShutdownTimeout, 10 * time.Minute},
+		"the shutdown is bounded":            {s.Execution.ShutdownTimeout, 10 * time.Minute},
 		"a hundred events wait":              {s.Queueing.EventBacklog, 100},
 		"the first pause after an error":     {s.Queueing.ErrorDelays[0], time.Second},
 		"the pauses after errors":            {s.Queueing.ErrorDelays, seconds(1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377)},
@@ -41,42 +41,42 @@ func TestDefaults(t *testing.T) {
 		"events are from Kopf":               {s.Posting.Component, "kopf"},
 		"events of one object at once":       {s.Posting.Burst, 25},
 		"and one every five minutes":         {s.Posting.Refill, 5 * time.Minute},
-		"the cluster is looked at":           {s.Scanning.Disabled, false},
+		"the cluster is discovered":          {s.Scanning.Disabled, false},
 		"missing resources are looked for":   {s.Scanning.Interval, time.Minute},
 		"requests a second":                  {s.Networking.QPS, float32(200)},
 		"requests at once":                   {s.Networking.Burst, 400},
 		"a request has half a minute":        {s.Networking.RequestTimeout, 30 * time.Second},
 		"a connection has half a minute":     {s.Networking.ConnectTimeout, 30 * time.Second},
-		"a hiccup is waited for":             {s.Networking.ErrorBackoffs, []time.Duration{500 * time.Millisecond, time.Second}},
+		"requests are repeated":              {s.Networking.ErrorBackoffs, []time.Duration{500 * time.Millisecond, time.Second}},
 		"a watch lasts some minutes":         {s.Watching.ServerTimeout, 5 * time.Minute},
-		"a silent watch is begun again":      {s.Watching.InactivityTimeout, 3 * time.Minute},
-		"a watch is begun again at once":     {s.Watching.ReconnectBackoff, 100 * time.Millisecond},
-		"a healed server is noticed":         {s.Watching.ReconnectLimit, 30 * time.Second},
-		"the pauses of a dispute":            {s.Queueing.ContentionDelays, seconds(1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)},
+		"a silent watch reconnects":          {s.Watching.InactivityTimeout, 3 * time.Minute},
+		"a watch reconnects at once":         {s.Watching.ReconnectBackoff, 100 * time.Millisecond},
+		"the longest reconnect pause":        {s.Watching.ReconnectLimit, 30 * time.Second},
+		"the pauses of contention":           {s.Queueing.ContentionDelays, seconds(1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233)},
 		"the peering is the default one":     {s.Peering.Name, "default"},
-		"peers are not needed":               {s.Peering.Mandatory, false},
-		"peers are heeded":                   {s.Peering.Standalone, false},
+		"a peering is optional":              {s.Peering.Mandatory, false},
+		"peers are respected":                {s.Peering.Standalone, false},
 		"all peers are equal":                {s.Peering.Priority, 0},
-		"a peer is believed a minute":        {s.Peering.Lifetime, time.Minute},
-		"signs of life are logged":           {s.Peering.Stealth, false},
-		"an operator is alone":               {s.Replicas.LeaderElection, false},
+		"a peer is alive for a minute":       {s.Peering.Lifetime, time.Minute},
+		"keep-alives are logged":             {s.Peering.Stealth, false},
+		"there is no leader election":        {s.Replicas.LeaderElection, false},
 		"the lease has a name":               {s.Replicas.LeaseName, "kopf-operator"},
-		"a lease is good for 15 seconds":     {s.Replicas.LeaseDuration, 15 * time.Second},
-		"a leader gives up before":           {s.Replicas.RenewDeadline, 10 * time.Second},
-		"a lease is asked for":               {s.Replicas.RetryPeriod, 2 * time.Second},
-		"nobody can ask for the health":      {s.Health.Address, ""},
+		"a lease lasts 15 seconds":           {s.Replicas.LeaseDuration, 15 * time.Second},
+		"a leader gives up earlier":          {s.Replicas.RenewDeadline, 10 * time.Second},
+		"a lease is renewed every 2 seconds": {s.Replicas.RetryPeriod, 2 * time.Second},
+		"no health endpoint":                 {s.Health.Address, ""},
 		"the path of the probes":             {s.Health.LivenessPath, "/healthz"},
 		"the path of the watches":            {s.Health.ReadinessPath, "/readyz"},
-		"a probe is good for 10 seconds":     {s.Health.ProbeCacheTTL, 10 * time.Second},
-		"a queue that stands still is seen":  {s.Health.MaxQueueAge, 5 * time.Minute},
-		"the manager has a check of its own": {s.Health.ManagerCheck, ""},
-		"nobody can read the metrics":        {s.Metrics.Address, ""},
+		"a probe is cached for 10 seconds":   {s.Health.ProbeCacheTTL, 10 * time.Second},
+		"a stalled queue is not ready":       {s.Health.MaxQueueAge, 5 * time.Minute},
+		"no check in the manager":            {s.Health.ManagerCheck, ""},
+		"no metrics endpoint":                {s.Metrics.Address, ""},
 		"an operator has no name":            {s.Name, ""},
-		"its metrics have one":               {settings.DefaultName, "kopf"},
+		"its metrics have a name":            {settings.DefaultName, "kopf"},
 		"metrics are plain":                  {s.Metrics.Secure, false},
-		"nothing receives admissions":        {s.Admission.Server, settings.AdmissionServer(nil)},
-		"configurations are left alone":      {s.Admission.Managed, ""},
-		"its own things are not admitted":    {s.Admission.IncludeOwnNamespace, false},
+		"no server for admission":            {s.Admission.Server, settings.AdmissionServer(nil)},
+		"configurations are not managed":     {s.Admission.Managed, ""},
+		"the own namespace is not reviewed":  {s.Admission.IncludeOwnNamespace, false},
 		"manifests are logged only":          {s.Admission.ManifestFile, ""},
 		"an API server waits 30 seconds":     {s.Admission.Timeout, 30 * time.Second},
 		"the default is complete and stable": {s.WithDefaults().Execution.Workers, s.Execution.Workers},
@@ -89,7 +89,7 @@ func TestDefaults(t *testing.T) {
 		})
 	}
 	if err := s.Validate(); err != nil {
-		t.Errorf("the default is refused: %v", err)
+		t.Errorf("the defaults are invalid: %v", err)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 	}
 }
 
-// A setting that the list above forgets shows up here.
+// This test finds settings that are missing in the list above.
 func TestEverySettingHasADefault(t *testing.T) {
 	zeroByDesign := []string{
 		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
@@ -120,7 +120,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 	}
 }
 
-func TestWhatIsSetIsKept(t *testing.T) {
+func TestWithDefaultsKeepsWhatIsSet(t *testing.T) {
 	given := settings.Settings{
 		Name:        "d",
 		Scope:       settings.Scope{Namespaces: []string{"a", "b"}},
@@ -162,78 +162,78 @@ func TestValidate(t *testing.T) {
 			func(s *settings.Settings) { s.Scope.Namespaces = append(s.Scope.Namespaces, "") },
 			`settings.Scope.Namespaces has an empty name: [""]; leave the list empty to watch all namespaces`,
 		},
-		"a namespace that can be none": {
+		"an invalid name of a namespace": {
 			func(s *settings.Settings) { s.Scope.Namespaces = append(s.Scope.Namespaces, "Team_A") },
-			`settings.Scope.Namespaces has "Team_A", which is no name of a namespace`,
+			`settings.Scope.Namespaces has "Team_A", which is not a valid name of a namespace`,
 		},
-		"a scan in the past": {func(s *settings.Settings) { s.Scanning.Interval = -1 }, "settings.Scanning.Interval is negative"},
-		"a finalizer that Kubernetes refuses": {
+		"a negative scanning interval": {func(s *settings.Settings) { s.Scanning.Interval = -1 }, "settings.Scanning.Interval is negative"},
+		"an invalid finalizer": {
 			func(s *settings.Settings) { s.Persistence.Finalizer = "my finalizer" },
-			`settings.Persistence.Finalizer "my finalizer" is refused by Kubernetes`,
+			`settings.Persistence.Finalizer "my finalizer" is not valid`,
 		},
-		"a storage that cannot work": {
+		"an invalid storage of the progress": {
 			func(s *settings.Settings) { s.Persistence.Progress = storage.AnnotationsProgress{Prefix: "no prefix/"} },
 			"settings.Persistence.Progress: ",
 		},
-		"another one": {
+		"an invalid storage of the diff base": {
 			func(s *settings.Settings) { s.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: "no prefix/"} },
 			"settings.Persistence.DiffBase: ",
 		},
-		"a consistency timeout before its begin": {
+		"a negative consistency timeout": {
 			func(s *settings.Settings) { s.Persistence.ConsistencyTimeout = -1 }, "settings.Persistence.ConsistencyTimeout is negative: -1ns",
 		},
 		"a negative backoff": {
 			func(s *settings.Settings) { s.Execution.Backoff = backoff.Constant(-time.Second) }, "settings.Execution.Backoff: the backoff -1s is negative",
 		},
-		"a negative polling":      {func(s *settings.Settings) { s.Background.CancellationPolling = -1 }, "settings.Background.CancellationPolling is negative"},
-		"a negative checkpoint":   {func(s *settings.Settings) { s.Execution.CheckpointInterval = -1 }, "settings.Execution.CheckpointInterval is negative"},
-		"a negative grace period": {func(s *settings.Settings) { s.Execution.GracePeriod = -1 }, "settings.Execution.GracePeriod is negative"},
-		"less than no workers":    {func(s *settings.Settings) { s.Execution.Workers = -1 }, "settings.Execution.Workers is negative: -1"},
-		"a pause into the past":   {func(s *settings.Settings) { s.Queueing.ErrorDelays = []time.Duration{1, -1} }, "settings.Queueing.ErrorDelays has a negative pause: [1ns -1ns]"},
-		"less than no backlog":    {func(s *settings.Settings) { s.Queueing.EventBacklog = -1 }, "settings.Queueing.EventBacklog is negative: -1"},
-		"a level of requests":     {func(s *settings.Settings) { s.Posting.Level = -8 }, "settings.Posting.Level is below slog.LevelDebug: DEBUG-4"},
-		"a component that is a sentence": {
+		"a negative polling":           {func(s *settings.Settings) { s.Background.CancellationPolling = -1 }, "settings.Background.CancellationPolling is negative"},
+		"a negative checkpoint":        {func(s *settings.Settings) { s.Execution.CheckpointInterval = -1 }, "settings.Execution.CheckpointInterval is negative"},
+		"a negative grace period":      {func(s *settings.Settings) { s.Execution.GracePeriod = -1 }, "settings.Execution.GracePeriod is negative"},
+		"a negative number of workers": {func(s *settings.Settings) { s.Execution.Workers = -1 }, "settings.Execution.Workers is negative: -1"},
+		"a negative error delay":       {func(s *settings.Settings) { s.Queueing.ErrorDelays = []time.Duration{1, -1} }, "settings.Queueing.ErrorDelays has a negative pause: [1ns -1ns]"},
+		"a negative backlog":           {func(s *settings.Settings) { s.Queueing.EventBacklog = -1 }, "settings.Queueing.EventBacklog is negative: -1"},
+		"a level below debug":          {func(s *settings.Settings) { s.Posting.Level = -8 }, "settings.Posting.Level is below slog.LevelDebug: DEBUG-4"},
+		"an invalid component": {
 			func(s *settings.Settings) { s.Posting.Component = "my operator" },
-			`settings.Posting.Component "my operator" is refused by Kubernetes`,
+			`settings.Posting.Component "my operator" is not valid`,
 		},
-		"an instance without end":   {func(s *settings.Settings) { s.Posting.Instance = strings.Repeat("x", 129) }, "settings.Posting.Instance is longer than 128 bytes"},
-		"less than no events":       {func(s *settings.Settings) { s.Posting.Burst = -1 }, "settings.Posting.Burst is negative: -1"},
-		"events before they happen": {func(s *settings.Settings) { s.Posting.Refill = -1 }, "settings.Posting.Refill is negative: -1ns"},
-		"less than no burst":        {func(s *settings.Settings) { s.Networking.Burst = -1 }, "settings.Networking.Burst is negative: -1"},
-		"a dispute in the past":     {func(s *settings.Settings) { s.Queueing.ContentionDelays = []time.Duration{-1} }, "settings.Queueing.ContentionDelays has a negative pause: [-1ns]"},
-		"a repetition before":       {func(s *settings.Settings) { s.Networking.ErrorBackoffs = []time.Duration{-1} }, "settings.Networking.ErrorBackoffs has a negative pause: [-1ns]"},
-		"connected in the past":     {func(s *settings.Settings) { s.Networking.ConnectTimeout = -1 }, "settings.Networking.ConnectTimeout is negative"},
-		"a watch too short":         {func(s *settings.Settings) { s.Watching.ServerTimeout = 1 }, "settings.Watching.ServerTimeout is less than a second: 1ns"},
-		"a watch begun before": {
+		"a long instance":              {func(s *settings.Settings) { s.Posting.Instance = strings.Repeat("x", 129) }, "settings.Posting.Instance is longer than 128 bytes"},
+		"a negative burst of events":   {func(s *settings.Settings) { s.Posting.Burst = -1 }, "settings.Posting.Burst is negative: -1"},
+		"a negative refill":            {func(s *settings.Settings) { s.Posting.Refill = -1 }, "settings.Posting.Refill is negative: -1ns"},
+		"a negative burst of requests": {func(s *settings.Settings) { s.Networking.Burst = -1 }, "settings.Networking.Burst is negative: -1"},
+		"a negative contention delay":  {func(s *settings.Settings) { s.Queueing.ContentionDelays = []time.Duration{-1} }, "settings.Queueing.ContentionDelays has a negative pause: [-1ns]"},
+		"a negative error backoff":     {func(s *settings.Settings) { s.Networking.ErrorBackoffs = []time.Duration{-1} }, "settings.Networking.ErrorBackoffs has a negative pause: [-1ns]"},
+		"a negative connect timeout":   {func(s *settings.Settings) { s.Networking.ConnectTimeout = -1 }, "settings.Networking.ConnectTimeout is negative"},
+		"a short watch":                {func(s *settings.Settings) { s.Watching.ServerTimeout = 1 }, "settings.Watching.ServerTimeout is less than a second: 1ns"},
+		"a short reconnect limit": {
 			func(s *settings.Settings) { s.Watching.ReconnectLimit = 1 }, "settings.Watching.ReconnectLimit is shorter than ReconnectBackoff: 1ns and 100ms",
 		},
-		"a peering without a name for it": {
-			func(s *settings.Settings) { s.Peering.Name = "My Peering" }, `settings.Peering.Name "My Peering" is no name of an object`,
+		"an invalid name of a peering": {
+			func(s *settings.Settings) { s.Peering.Name = "My Peering" }, `settings.Peering.Name "My Peering" is not a valid name of an object`,
 		},
-		"a life too short to be told": {
+		"a short lifetime": {
 			func(s *settings.Settings) { s.Peering.Lifetime = time.Millisecond }, "settings.Peering.Lifetime is less than a second: 1ms",
 		},
-		"alone, and not alone": {
+		"standalone and mandatory": {
 			func(s *settings.Settings) { s.Peering.Standalone, s.Peering.Mandatory = true, true },
 			"settings.Peering is both Standalone and Mandatory",
 		},
-		"a negative end":          {func(s *settings.Settings) { s.Execution.ShutdownTimeout = -1 }, "settings.Execution.ShutdownTimeout is negative"},
-		"a lease without a name":  {func(s *settings.Settings) { s.Replicas.LeaseName = "My Lease" }, `settings.Replicas.LeaseName "My Lease" is no name of an object`},
-		"a lease in no namespace": {func(s *settings.Settings) { s.Replicas.LeaseNamespace = "My Space" }, `settings.Replicas.LeaseNamespace "My Space" is no name of a namespace`},
-		"a leader that does not give up in time": {
+		"a negative shutdown timeout":     {func(s *settings.Settings) { s.Execution.ShutdownTimeout = -1 }, "settings.Execution.ShutdownTimeout is negative"},
+		"an invalid name of a lease":      {func(s *settings.Settings) { s.Replicas.LeaseName = "My Lease" }, `settings.Replicas.LeaseName "My Lease" is not a valid name of an object`},
+		"an invalid namespace of a lease": {func(s *settings.Settings) { s.Replicas.LeaseNamespace = "My Space" }, `settings.Replicas.LeaseNamespace "My Space" is not a valid name of a namespace`},
+		"a late renew deadline": {
 			func(s *settings.Settings) { s.Replicas.RenewDeadline = 15 * time.Second },
 			"settings.Replicas.RenewDeadline must be shorter than LeaseDuration: 15s and 15s",
 		},
-		"configurations without a name": {func(s *settings.Settings) { s.Admission.Managed = "My Own" }, `settings.Admission.Managed "My Own" is no name of an object`},
-		"an answer too late for Kubernetes": {
+		"an invalid name of configurations": {func(s *settings.Settings) { s.Admission.Managed = "My Own" }, `settings.Admission.Managed "My Own" is not a valid name of an object`},
+		"a long admission timeout": {
 			func(s *settings.Settings) { s.Admission.Timeout = 31 * time.Second }, "settings.Admission.Timeout must be whole seconds, from 1s to 30s",
 		},
-		"one path for two":         {onePath, "settings.Health.LivenessPath and ReadinessPath are the same: x"},
-		"a probe of tomorrow":      {func(s *settings.Settings) { s.Health.ProbeCacheTTL = -1 }, "settings.Health.ProbeCacheTTL is negative"},
-		"a path from nowhere":      {onePath, `must begin with a slash: "x" and "x"`},
-		"a name that is no text":   {func(s *settings.Settings) { s.Name = "\xff" }, `settings.Name is not valid UTF-8: "\xff"`},
-		"a stall before the start": {func(s *settings.Settings) { s.Health.MaxQueueAge = -1 }, "settings.Health.MaxQueueAge is negative"},
-		"an answer before the ask": {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
+		"one path for both endpoints": {onePath, "settings.Health.LivenessPath and ReadinessPath are the same: x"},
+		"a negative probe cache":      {func(s *settings.Settings) { s.Health.ProbeCacheTTL = -1 }, "settings.Health.ProbeCacheTTL is negative"},
+		"a relative path":             {onePath, `must begin with a slash: "x" and "x"`},
+		"a name that is not UTF-8":    {func(s *settings.Settings) { s.Name = "\xff" }, `settings.Name is not valid UTF-8: "\xff"`},
+		"a negative queue age":        {func(s *settings.Settings) { s.Health.MaxQueueAge = -1 }, "settings.Health.MaxQueueAge is negative"},
+		"a negative request timeout":  {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
 	}
 	all := settings.Settings{}
 	for name, test := range tests {
@@ -257,14 +257,14 @@ func TestValidate(t *testing.T) {
 	})
 }
 
-// nowhere is a server that does not serve.
+// nowhere is a server that serves nothing.
 type nowhere struct{}
 
 func (nowhere) Serve(context.Context, settings.AdmissionEndpoint) error { return nil }
 
-func TestPatternsNeedSomebodyWhoLooksForThem(t *testing.T) {
+func TestPatternsOfNamespacesRequireDiscovery(t *testing.T) {
 	s := settings.Settings{Scope: settings.Scope{Namespaces: []string{"a", "b-*"}}, Scanning: settings.Scanning{Disabled: true}}
-	want := `settings.Scope.Namespaces has patterns (["b-*"]), which need the scanning that settings.Scanning.Disabled excludes`
+	want := `settings.Scope.Namespaces has patterns (["b-*"]), but settings.Scanning.Disabled disables the discovery of namespaces`
 	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q in it", err, want)
 	}
@@ -280,13 +280,13 @@ func TestFibonacci(t *testing.T) {
 		unit, limit time.Duration
 		want        []time.Duration
 	}{
-		"up to the limit":              {time.Second, 8 * time.Second, seconds(1, 2, 3, 5, 8)},
-		"not beyond the limit":         {time.Second, 7 * time.Second, seconds(1, 2, 3, 5)},
-		"a limit below the unit":       {time.Second, time.Millisecond, nil},
-		"no unit":                      {0, time.Hour, nil},
-		"a unit that goes back":        {-time.Second, time.Hour, nil},
-		"a unit as long as time is":    {longest, longest, []time.Duration{longest}},
-		"the last that time can count": {longest / 2, longest, []time.Duration{longest / 2, longest - 1}},
+		"up to the limit":        {time.Second, 8 * time.Second, seconds(1, 2, 3, 5, 8)},
+		"not beyond the limit":   {time.Second, 7 * time.Second, seconds(1, 2, 3, 5)},
+		"a limit below the unit": {time.Second, time.Millisecond, nil},
+		"a unit of zero":         {0, time.Hour, nil},
+		"a negative unit":        {-time.Second, time.Hour, nil},
+		"the longest unit":       {longest, longest, []time.Duration{longest}},
+		"no overflow":            {longest / 2, longest, []time.Duration{longest / 2, longest - 1}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -305,7 +305,7 @@ func seconds(counts ...int) []time.Duration {
 	return durations
 }
 
-func TestTimeoutsThatKubernetesTakes(t *testing.T) {
+func TestAdmissionTimeoutsAreThoseOfKubernetes(t *testing.T) {
 	for timeout, fine := range map[time.Duration]bool{
 		0: true, time.Second: true, 30 * time.Second: true,
 		-time.Second: false, time.Millisecond: false, 1500 * time.Millisecond: false, 31 * time.Second: false,

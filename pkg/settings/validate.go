@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// Validate finds what would make the operator misbehave, all of it at once.
+// Validate returns an error that lists all mistakes in the settings.
 func (s Settings) Validate() error {
 	return errors.Join(
 		s.validateName(),
@@ -76,7 +76,7 @@ func (p Persistence) validateFinalizer() error {
 		return nil
 	}
 	if faults := validation.IsQualifiedName(p.Finalizer); len(faults) > 0 {
-		return fmt.Errorf("settings.Persistence.Finalizer %q is refused by Kubernetes: %s; use a name like %q",
+		return fmt.Errorf("settings.Persistence.Finalizer %q is not valid: %s; use a name like %q",
 			p.Finalizer, faults[0], "my-operator.example.com/finalizer")
 	}
 	return nil

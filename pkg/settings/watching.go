@@ -14,32 +14,29 @@ const (
 	DefaultReconnectLimit    = 30 * time.Second
 )
 
-// minServerTimeout is the unit in which the API server is told the timeout.
+// minServerTimeout is the unit of the timeout in requests.
 const minServerTimeout = time.Second
 
-// Watching is how the operator follows the objects that it handles.
+// Watching configures the watches of the objects that the operator handles.
 //
 // Specification: Networking timeouts.
 type Watching struct {
-	// ServerTimeout is after how long the API server is asked to end a watch: then,
-	// or up to twice as late, at random, so that watches do not all end at once. It
-	// is begun again where it has ended. In whole seconds; a fraction is left out.
-	// Default: DefaultServerTimeout, as all of Kubernetes: so watches spread
-	// again over the API servers after one of them was restarted.
+	// ServerTimeout is the time after which the API server ends a watch, or up to twice as
+	// long, by chance. The operator then continues the watch where it has ended, so that
+	// watches spread over the API servers again. In whole seconds; fractions are dropped.
+	// Default: DefaultServerTimeout, as in the controllers of Kubernetes.
 	ServerTimeout time.Duration
-	// InactivityTimeout is how long a watch may bring nothing at all before it is
-	// ended and begun again where it was: the connection may be dead without anybody
-	// knowing. Default: DefaultInactivityTimeout: an API server gives a sign of life
-	// every minute. A negative one is no limit.
+	// InactivityTimeout is how long a watch can deliver nothing before the operator
+	// reconnects, because the connection may be dead. A negative value is no limit. Default:
+	// DefaultInactivityTimeout; API servers send a bookmark every minute.
 	InactivityTimeout time.Duration
-	// ReconnectBackoff is the shortest pause between two requests of one watch. It
-	// doubles with each that fails in a row, up to ReconnectLimit; a longer pause
-	// that the server asks for is kept. Default: DefaultReconnectBackoff, nearly at
-	// once, but no flood.
+	// ReconnectBackoff is the shortest pause between two requests of one watch. It doubles
+	// with each consecutive failure, up to ReconnectLimit. If the server asks for a longer
+	// pause, the operator keeps it. Default: DefaultReconnectBackoff.
 	ReconnectBackoff time.Duration
-	// ReconnectLimit is the longest pause that comes of the doubling.
-	// Default: DefaultReconnectLimit: so long at most nothing is seen after the API
-	// server is back.
+	// ReconnectLimit is the longest pause that the doubling leads to. It is also how long
+	// the operator may not notice that the API server is available again. Default:
+	// DefaultReconnectLimit.
 	ReconnectLimit time.Duration
 }
 

@@ -193,10 +193,10 @@ func TestMistakesInSettingsAreReportedBeforeTheStart(t *testing.T) {
 		complaint string
 	}{
 		"a finalizer that Kubernetes rejects": {
-			func(s *kopf.Settings) { s.Persistence.Finalizer = "in valid" }, `settings.Persistence.Finalizer "in valid" is refused by Kubernetes`,
+			func(s *kopf.Settings) { s.Persistence.Finalizer = "in valid" }, `settings.Persistence.Finalizer "in valid" is not valid`,
 		},
 		"a prefix that is not a domain": {
-			func(s *kopf.Settings) { s.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: "in valid"} }, `settings.Persistence.DiffBase: the prefix "in valid"`,
+			func(s *kopf.Settings) { s.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: "in valid"} }, `settings.Persistence.DiffBase: the annotation prefix "in valid"`,
 		},
 		"a field that cannot hold the progress": {
 			func(s *kopf.Settings) {
