@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// describeError describes the kind of an error of the API. The message of the error
-// may quote the request, and anybody who reaches the port can read the response.
+// describeError describes the kind of an API error. The message of the error may quote
+// the request, and any client that reaches the port can read the response.
 func describeError(err error) string {
 	var network net.Error
 	switch {

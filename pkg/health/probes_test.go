@@ -126,7 +126,7 @@ func TestHangingProbesTimeOut(t *testing.T) {
 	})
 }
 
-func TestACanceledRequestDoesNotCancelTheProbes(t *testing.T) {
+func TestCanceledRequestDoesNotCancelTheProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32
 		s := newTestServer(counting(&calls))
@@ -141,7 +141,7 @@ func TestACanceledRequestDoesNotCancelTheProbes(t *testing.T) {
 	})
 }
 
-func TestTheContextOfProbesTimesOut(t *testing.T) {
+func TestContextOfProbesTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestServer(func(ctx context.Context) (map[string]any, map[string]error) {
 			<-ctx.Done()

@@ -55,7 +55,7 @@ func startServer(t *testing.T, s *Server) (address string, stop func() error) {
 	}
 }
 
-func TestTheServerFinishesRequestsAtShutdown(t *testing.T) {
+func TestServerFinishesRequestsAtShutdown(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
 	s := newTestServer(func(context.Context) (map[string]any, map[string]error) {
 		close(began)
@@ -92,7 +92,7 @@ func TestTheServerFinishesRequestsAtShutdown(t *testing.T) {
 	}
 }
 
-func TestAnAddressInUseIsAClearError(t *testing.T) {
+func TestAddressInUseIsAClearError(t *testing.T) {
 	address, stop := startServer(t, newTestServer(nil))
 	second := newTestServer(nil)
 	second.options.Settings.Address = address
@@ -107,7 +107,7 @@ func TestAnAddressInUseIsAClearError(t *testing.T) {
 	}
 }
 
-func TestTheServerLimitsHeaders(t *testing.T) {
+func TestServerLimitsHeaders(t *testing.T) {
 	address, stop := startServer(t, newTestServer(nil))
 	defer func() { _ = stop() }()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/healthz", nil)
@@ -128,7 +128,7 @@ func TestTheServerLimitsHeaders(t *testing.T) {
 }
 
 // A graceful shutdown alone would leave the connection open, and its goroutine behind.
-func TestTheServerClosesRequestsThatOutlastTheShutdown(t *testing.T) {
+func TestServerClosesRequestsThatOutlastTheShutdown(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
 	defer close(proceed)
 	s := newTestServer(func(context.Context) (map[string]any, map[string]error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
-// In a handler, the context carries the handled object already.
+// In a handler, the context already has the handled object.
 func handlerContext() context.Context {
 	return hierarchy.WithOwner(context.Background(), hierarchy.Owner{
 		APIVersion: "kopf.dev/v1", Kind: "KopfExample", Name: "example", Namespace: "default", UID: "6b931859",

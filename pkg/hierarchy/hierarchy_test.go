@@ -115,7 +115,7 @@ func TestAllOrNothing(t *testing.T) {
 	second := map[string]any{"kind": "Job", "metadata": map[string]any{"name": "j", "labels": []any{"not a mapping"}}}
 	err := hierarchy.Adopt(handling(), []any{first, []any{first, second}})
 	if err == nil {
-		t.Fatal("malformed labels are no error")
+		t.Fatal("malformed labels were accepted")
 	}
 	equal(t, first, &corev1.Pod{})
 	equal(t, second["metadata"].(map[string]any)["labels"], []any{"not a mapping"})

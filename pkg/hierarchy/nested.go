@@ -36,8 +36,8 @@ func nestedTarget(outer any, path object.Path) (*target, error) {
 	return nested, nil
 }
 
-// labelsTarget changes a nested object of which only the labels are known: some
-// resources embed a metadata type of their own, which has little else.
+// labelsTarget changes a nested object whose labels are its only known field: some
+// resources embed their own metadata types, which have few other fields.
 func labelsTarget(v reflect.Value, path object.Path) (*target, error) {
 	labels := fieldNamed(deref(fieldNamed(v, "metadata")), "labels")
 	if !labels.CanSet() || labels.Type() != reflect.TypeFor[map[string]string]() {

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/hierarchy"
 )
 
-// The compiler decides by its type where an option fits.
+// The type of an option determines where the compiler accepts it.
 func TestOptionsFitOnlyWhereTheyApply(t *testing.T) {
 	takers := map[string]reflect.Type{
 		"Adopt":                reflect.TypeFor[hierarchy.AdoptOption](),

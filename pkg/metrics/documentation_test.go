@@ -11,7 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// row is a metric as the documentation has it.
+// row is a documented metric.
 var row = regexp.MustCompile("(?m)^\\| `(kopf_[a-z_]+)` \\| ([a-z]+) \\|([^|]*)\\| .+ \\|$")
 
 func TestDocumentationListsAllMetrics(t *testing.T) {
@@ -31,12 +31,12 @@ func TestDocumentationListsAllMetrics(t *testing.T) {
 	}
 	for _, used := range regexp.MustCompile(`kopf_[a-z_]+`).FindAllString(string(text), -1) {
 		if !strings.Contains(strings.Join(documented, "\n")+"\n", used+" ") {
-			t.Errorf("there is no %s", used)
+			t.Errorf("unknown metric %s", used)
 		}
 	}
 }
 
-// describing counts the metrics that are registered.
+// describing counts the registered metrics.
 type describing struct {
 	prometheus.Registerer
 	metrics int
@@ -49,7 +49,7 @@ func (d *describing) Register(c prometheus.Collector) error {
 	return d.Registerer.Register(c)
 }
 
-// shown are all metrics with their types and labels.
+// shown returns all metrics with their types and labels.
 func shown(t *testing.T) (texts []string) {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()

@@ -21,7 +21,7 @@ func create(t testing.TB, r prometheus.Registerer, operator string) *metrics.Met
 	return m
 }
 
-// open creates the metrics of a running operator.
+// open returns the metrics of a running operator.
 func open(t testing.TB, r prometheus.Registerer, operator string) *metrics.Metrics {
 	t.Helper()
 	m := create(t, r, operator)

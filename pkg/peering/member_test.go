@@ -16,7 +16,7 @@ import (
 
 func prioritized(priority int) settings.Peering { return settings.Peering{Priority: priority} }
 
-func TestTheHighestPriorityIsActive(t *testing.T) {
+func TestHighestPriorityIsActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		low := runPeering(t, object.find, "low", prioritized(0))
@@ -39,7 +39,7 @@ func TestTheHighestPriorityIsActive(t *testing.T) {
 	})
 }
 
-func TestANewOperatorOfLowerPriorityIsNeverActive(t *testing.T) {
+func TestNewOperatorOfLowerPriorityIsNeverActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		runPeering(t, object.find, "high", prioritized(1))
@@ -63,7 +63,7 @@ func TestEqualPrioritiesPauseAllOperators(t *testing.T) {
 	})
 }
 
-func TestTheOperatorResumesWhenAPeerExpires(t *testing.T) {
+func TestOperatorResumesWhenAPeerExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.set("killed", entry(100, 10*time.Second))
@@ -76,7 +76,7 @@ func TestTheOperatorResumesWhenAPeerExpires(t *testing.T) {
 	})
 }
 
-func TestAnOperatorWithoutConnectionStaysPaused(t *testing.T) {
+func TestOperatorWithoutConnectionStaysPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.set("other", entry(100, 10*time.Second))
@@ -105,7 +105,7 @@ func TestEntriesAreRenewedInTimeAndRarely(t *testing.T) {
 	})
 }
 
-func TestAFailedRenewalIsRetriedInTime(t *testing.T) {
+func TestFailedRenewalIsRetriedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		o := runPeering(t, object.find, "me", prioritized(0))
@@ -120,7 +120,7 @@ func TestAFailedRenewalIsRetriedInTime(t *testing.T) {
 	})
 }
 
-func TestALostEntryIsWrittenAgain(t *testing.T) {
+func TestLostEntryIsWrittenAgain(t *testing.T) {
 	tests := map[string]func(p *fakeObject){
 		"entry removed": func(p *fakeObject) { p.set("me", nil) },
 		"entry expired": func(p *fakeObject) { p.set("me", entry(0, 0)) },
@@ -148,7 +148,7 @@ func TestALostEntryIsWrittenAgain(t *testing.T) {
 	}
 }
 
-func TestADroppedEntryIsNotWrittenAllTheTime(t *testing.T) {
+func TestDroppedEntryIsNotWrittenAllTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.dropsEntries = true
@@ -158,7 +158,7 @@ func TestADroppedEntryIsNotWrittenAllTheTime(t *testing.T) {
 	})
 }
 
-func TestARenewedEntryIsNotPruned(t *testing.T) {
+func TestRenewedEntryIsNotPruned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		runPeering(t, object.find, "me", prioritized(0))
@@ -190,7 +190,7 @@ func TestInvalidEntriesAreLeftAlone(t *testing.T) {
 	})
 }
 
-func TestAStuckWatchIsNoticedByTheNextRenewal(t *testing.T) {
+func TestStuckWatchIsNoticedByTheNextRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		o := runPeering(t, object.find, "me", prioritized(0))
@@ -241,7 +241,7 @@ func TestWithoutAPeeringObject(t *testing.T) {
 	}
 }
 
-func TestTheRemovalOfThePeeringObject(t *testing.T) {
+func TestRemovalOfThePeeringObject(t *testing.T) {
 	tests := map[string]struct {
 		mandatory bool
 		want      []string

@@ -27,7 +27,7 @@ func namespaced(namespaces ...string) func(*Options) {
 	return func(o *Options) { o.Namespaced, o.Namespaces = true, namespaces }
 }
 
-func TestAStandaloneOperatorIgnoresThePeering(t *testing.T) {
+func TestStandaloneOperatorIgnoresThePeering(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		object.set("high", entry(1, time.Hour))
@@ -59,7 +59,7 @@ func TestAnyNamespacePausesTheOperator(t *testing.T) {
 	})
 }
 
-func TestAMandatoryPeeringMustExistInEveryNamespace(t *testing.T) {
+func TestMandatoryPeeringMustExistInEveryNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, objects := gomega.NewWithT(t), fakeObjects{"a": newFakeObject()}
 		o := runPeering(t, objects.find, "me", settings.Peering{Name: "mine", Mandatory: true}, namespaced("a", "b"))
@@ -107,7 +107,7 @@ func TestSetNamespaces(t *testing.T) {
 	})
 }
 
-func TestANewNamespaceWithoutMandatoryPeeringPauses(t *testing.T) {
+func TestNewNamespaceWithoutMandatoryPeeringPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, objects := gomega.NewWithT(t), fakeObjects{"a": newFakeObject()}
 		o := runPeering(t, objects.find, "me", settings.Peering{Mandatory: true}, namespaced("a"))
@@ -117,7 +117,7 @@ func TestANewNamespaceWithoutMandatoryPeeringPauses(t *testing.T) {
 	})
 }
 
-func TestTheEntryStaysUntilTheWorkReturns(t *testing.T) {
+func TestEntryStaysUntilTheWorkReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		p := newPeering(object.find, Options{Identity: "me", Notify: func(bool) {}})
@@ -136,7 +136,7 @@ func TestTheEntryStaysUntilTheWorkReturns(t *testing.T) {
 	})
 }
 
-func TestTheEntryIsWrittenBeforeTheFirstNotification(t *testing.T) {
+func TestEntryIsWrittenBeforeTheFirstNotification(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		var known []string
@@ -175,7 +175,7 @@ func TestRemovingTheEntryIsRetried(t *testing.T) {
 	})
 }
 
-func TestTheDefaultIdentityIsUnique(t *testing.T) {
+func TestDefaultIdentityIsUnique(t *testing.T) {
 	object := newFakeObject()
 	if a, b := newPeering(object.find, Options{}), newPeering(object.find, Options{}); a.Identity() == "" || a.Identity() == b.Identity() {
 		t.Errorf("got %q and %q", a.Identity(), b.Identity())

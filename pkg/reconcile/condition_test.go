@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestSetCondition(t *testing.T) {
+func TestSetConditionAddsOrReplacesCondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := time.Now().UTC().Format(time.RFC3339)
 		time.Sleep(time.Hour)
@@ -17,13 +17,13 @@ func TestSetCondition(t *testing.T) {
 		}
 		other := m{"type": "Ready", "status": "False"}
 		tests := map[string]struct{ conditions, want []any }{
-			"the first one":                     {nil, []any{condition("True", "new", now)}},
-			"beside others":                     {[]any{other}, []any{other, condition("True", "new", now)}},
-			"in place of an earlier one":        {[]any{condition("False", "old", before), other}, []any{condition("True", "new", now), other}},
-			"it was true before":                {[]any{condition("True", "old", before)}, []any{condition("True", "new", before)}},
-			"nothing has changed":               {[]any{condition("True", "new", before)}, []any{condition("True", "new", before)}},
-			"beside something that is none":     {[]any{"text"}, []any{"text", condition("True", "new", now)}},
-			"beside a condition without a type": {[]any{m{}}, []any{m{}, condition("True", "new", now)}},
+			"the first one":              {nil, []any{condition("True", "new", now)}},
+			"next to others":             {[]any{other}, []any{other, condition("True", "new", now)}},
+			"in place of an earlier one": {[]any{condition("False", "old", before), other}, []any{condition("True", "new", now), other}},
+			"it was true before":         {[]any{condition("True", "old", before)}, []any{condition("True", "new", before)}},
+			"nothing has changed":        {[]any{condition("True", "new", before)}, []any{condition("True", "new", before)}},
+			"next to an invalid one":     {[]any{"text"}, []any{"text", condition("True", "new", now)}},
+			"next to one without a type": {[]any{m{}}, []any{m{}, condition("True", "new", now)}},
 		}
 		for name, test := range tests {
 			obj := m{"status": m{}}

@@ -33,8 +33,8 @@ func TestOnlyListedObjectsAreInitial(t *testing.T) {
 	}
 }
 
-// An object that is created under the name later is a new one.
-func TestAStandbyForgetsObjectsThatAreGone(t *testing.T) {
+// An object created under the same name later is new.
+func TestStandbyForgetsDeletedObjects(t *testing.T) {
 	e := New(Config{})
 	r := served(t, e, handlersOf(t, onCreate))
 	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Snapshot: seen(t, "7")})
@@ -44,8 +44,8 @@ func TestAStandbyForgetsObjectsThatAreGone(t *testing.T) {
 	}
 }
 
-// Events cost memory: they are kept only where they are read.
-func TestWithoutEventHandlersThereIsNoBacklog(t *testing.T) {
+// Events cost memory, so they are kept only where handlers need them.
+func TestBacklogIsEmptyWithoutEventHandlers(t *testing.T) {
 	for name, test := range map[string]struct {
 		declare func(*registry.Registry)
 		want    int
@@ -60,8 +60,8 @@ func TestWithoutEventHandlersThereIsNoBacklog(t *testing.T) {
 	}
 }
 
-// There are no workers: no pass would forget what is not watched anymore.
-func TestAStandbyForgetsObjectsThatAreNotWatchedAnymore(t *testing.T) {
+// Without workers, no pass removes the state of objects that are no longer watched.
+func TestStandbyForgetsUnwatchedObjects(t *testing.T) {
 	e := New(Config{})
 	r := served(t, e, handlersOf(t, onEvent))
 	consumer{e}.Observe(t.Context(), r.Resource, object.WatchEvent{Snapshot: seen(t, "7")})
@@ -76,7 +76,7 @@ func TestAStandbyForgetsObjectsThatAreNotWatchedAnymore(t *testing.T) {
 	}
 }
 
-func TestAResourceKnowsItsHandlers(t *testing.T) {
+func TestResourceSortsItsHandlers(t *testing.T) {
 	r := served(t, New(Config{}), handlersOf(t, func(r *registry.Registry) {
 		onCreate(r)
 		r.Add(handler.ForField(selector.New("kex"), []string{"status.phase"}, handler.Function{Change: ignoreChange}))
@@ -91,7 +91,7 @@ func TestAResourceKnowsItsHandlers(t *testing.T) {
 func TestFieldsOfAllHandlersBelongToTheEssence(t *testing.T) {
 	r := served(t, New(Config{}), handlersOf(t, func(r *registry.Registry) {
 		kex := selector.New("kex")
-		field := handler.Field("status.phase") // twice, and counted once
+		field := handler.Field("status.phase") // twice, but counted once
 		r.Add(handler.Update(kex, handler.Function{Change: ignoreChange}, field))
 		r.Add(handler.ForField(kex, []string{"status.phase"}, handler.Function{Change: ignoreChange}))
 		r.Add(handler.Watch(kex, handler.Function{Event: ignoreEvent}, handler.Field("status.event")))

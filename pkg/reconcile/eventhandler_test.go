@@ -16,8 +16,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// hearer is an engine of one object with an event handler, which notes each event
-// with the memo that it was given.
+// hearer is an engine with one object and an event handler, which records each event with its
+// memo.
 type hearer struct {
 	restingEngine
 	t      *testing.T
@@ -44,7 +44,7 @@ func (w *hearer) note(_ context.Context, e *handler.Event) error {
 	return nil
 }
 
-// Several declarations of one function are one handler, as in Kopf.
+// Several declarations of one function count as one handler, as in Kopf.
 func TestEventHandlersAreCalledOncePerEvent(t *testing.T) {
 	var called []string
 	one := func(_ context.Context, e *handler.Event) error {
@@ -92,7 +92,7 @@ func TestFiltersOfEventHandlersSeeTheEvent(t *testing.T) {
 	}
 }
 
-// successor is another object of the same name.
+// successor returns another object of the same name.
 func (w *hearer) successor() *object.Snapshot {
 	w.t.Helper()
 	text, err := w.first.Body().JSON()
@@ -102,12 +102,12 @@ func (w *hearer) successor() *object.Snapshot {
 	text = bytes.Replace(text, []byte(`"uid":"`), []byte(`"uid":"next-`), 1)
 	snapshot, err := object.ParseSnapshot(text)
 	if err != nil || snapshot.GetUID() == w.first.GetUID() {
-		w.t.Fatal("there is no successor: ", err)
+		w.t.Fatal("the successor is missing: ", err)
 	}
 	return snapshot.Packed()
 }
 
-// show puts into the cache what the watch has seen, before the engine observes it.
+// show updates the cache of the watch before the engine observes the event.
 func (w *hearer) show(snapshot *object.Snapshot) {
 	w.t.Helper()
 	act := w.cache.Update
@@ -119,7 +119,7 @@ func (w *hearer) show(snapshot *object.Snapshot) {
 	}
 }
 
-// pass tells what has happened, and makes a pass.
+// pass reports the events, and makes a pass.
 func (w *hearer) pass(line ...object.WatchEvent) {
 	w.t.Helper()
 	for _, o := range line {
@@ -137,8 +137,8 @@ func (w *hearer) expectEvents(expected ...watch.EventType) {
 	}
 }
 
-// The cache is ahead of the events: a pass in between finds the object gone.
-func TestTheEndOfAnObjectComesWithItsMemo(t *testing.T) {
+// The cache is ahead of the events: a pass in between finds that the object is gone.
+func TestDeletionEventHasTheMemoOfItsObject(t *testing.T) {
 	w := hear(t)
 	w.pass(object.WatchEvent{Type: watch.Added, Snapshot: w.first})
 	w.show(nil)
@@ -146,26 +146,26 @@ func TestTheEndOfAnObjectComesWithItsMemo(t *testing.T) {
 	w.pass(object.WatchEvent{Type: watch.Deleted, Snapshot: w.first})
 	w.expectEvents(watch.Added, watch.Deleted)
 	if w.given[0] != w.given[1] {
-		t.Error("the last event came with another memo")
+		t.Error("the last event has another memo")
 	}
 	if len(w.engine.objects.states) > 0 {
-		t.Error("the object is still remembered")
+		t.Error("the state of the object was not removed")
 	}
-	w.pass() // somebody asks too late
+	w.pass() // a late pass
 	if len(w.engine.objects.states) > 0 {
-		t.Error("the object is remembered again")
+		t.Error("the object has a state again")
 	}
 }
 
-// A pass in between finds the next object of the name.
-func TestALateEventDoesNotDisturbTheNextObject(t *testing.T) {
+// A pass in between finds the next object of the same name.
+func TestLateEventDoesNotDisturbTheNextObject(t *testing.T) {
 	w := hear(t)
 	w.pass(object.WatchEvent{Type: watch.Added, Snapshot: w.first})
 	next := w.successor()
 	w.show(next)
 	w.pass()
 	m := w.engine.objects.of(w.key)
-	kept := m.memosOf(next.GetUID(), nil) // as an indexing function or a daemon asks
+	kept := m.memosOf(next.GetUID(), nil) // like an indexing function or a daemon
 	m.handled = true
 	w.pass(object.WatchEvent{Type: watch.Deleted, Snapshot: w.first}, object.WatchEvent{Type: watch.Added, Snapshot: next})
 	w.expectEvents(watch.Added, watch.Deleted, watch.Added)
@@ -173,15 +173,15 @@ func TestALateEventDoesNotDisturbTheNextObject(t *testing.T) {
 		t.Error("the memos do not belong to their objects")
 	}
 	if !m.handled || m.memosOf(next.GetUID(), nil) != kept {
-		t.Error("what is known of the next object was forgotten")
+		t.Error("the state of the next object was reset")
 	}
 	if m.memos.Load().former != nil {
 		t.Error("the memo of the first object is kept")
 	}
 }
 
-// Without event handlers nobody waits for the end.
-func TestTheMemosOfAReplacedObjectGo(t *testing.T) {
+// Without event handlers, the deletion has no more events to wait for.
+func TestMemosOfReplacedObjectAreDropped(t *testing.T) {
 	w := hear(t)
 	w.engine.resources.get(kex.String()).events = nil
 	w.pass()
@@ -189,16 +189,16 @@ func TestTheMemosOfAReplacedObjectGo(t *testing.T) {
 	former := m.memosOf(w.first.GetUID(), nil)
 	kept := m.memosOf(next.GetUID(), nil) // the indexing functions are ahead of the passes
 	if m.memosOf(w.first.GetUID(), nil) != former {
-		t.Error("the memo of the first object went too early")
+		t.Error("the memo of the first object was dropped too early")
 	}
 	w.show(next)
 	w.pass()
 	if m.memosOf(next.GetUID(), nil) != kept || m.memos.Load().former != nil {
-		t.Error("the memo of the first object is kept, or that of the next one is not")
+		t.Error("the wrong memo was dropped")
 	}
 	w.show(nil)
 	w.pass()
 	if len(w.engine.objects.states) > 0 {
-		t.Error("the object is still remembered")
+		t.Error("the state of the object was not removed")
 	}
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
-func TestAStandbyKnowsWhatItHasNotSeen(t *testing.T) {
+func TestCatchUpDetectsStaleVersions(t *testing.T) {
 	tests := map[string]struct {
 		now      kube.Version
-		stale    bool // what was seen must not be handled
-		released bool // it is not there any more
+		stale    bool // the seen version must not be handled
+		released bool // the object no longer exists
 	}{
-		"the last version was seen":          {kube.Version{UID: "u-1", ResourceVersion: "7"}, false, false},
-		"a later version is there":           {kube.Version{UID: "u-1", ResourceVersion: "8"}, true, false},
-		"the object is gone":                 {kube.Version{}, false, true},
-		"another one of the name is there":   {kube.Version{UID: "u-2", ResourceVersion: "9"}, true, true},
-		"versions are compared, not counted": {kube.Version{UID: "u-1", ResourceVersion: "10"}, true, false},
+		"the last version was seen":        {kube.Version{UID: "u-1", ResourceVersion: "7"}, false, false},
+		"a later version exists":           {kube.Version{UID: "u-1", ResourceVersion: "8"}, true, false},
+		"the object is gone":               {kube.Version{}, false, true},
+		"the object was replaced":          {kube.Version{UID: "u-2", ResourceVersion: "9"}, true, true},
+		"versions are compared as numbers": {kube.Version{UID: "u-1", ResourceVersion: "10"}, true, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAStandbyKnowsWhatItHasNotSeen(t *testing.T) {
 	}
 }
 
-func TestAStandbyRemembersWhatIsThereUntilTheWatchShowsIt(t *testing.T) {
+func TestListedVersionIsKeptUntilTheWatchShowsIt(t *testing.T) {
 	var s objectState
 	s.catchUp(nil, kube.Version{UID: "u-1", ResourceVersion: "8"})
 	s.resetFor(types.UID("u-1")) // the watch shows its creation

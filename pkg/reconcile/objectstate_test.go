@@ -21,13 +21,13 @@ func TestStatesBelongToObjectsNotToNames(t *testing.T) {
 	s.initial.Store(true)
 	s.resetFor("u-1")
 	if !s.initial.Load() {
-		t.Error("the first object of the name was there before")
+		t.Error("the first object of the name has a predecessor")
 	}
 	s.handled = true
 	s.writes.NotOlderThan("7")
 	s.resetFor("u-1")
 	if !s.handled || !s.initial.Load() {
-		t.Errorf("the same object is forgotten: %+v", s.lifetime)
+		t.Errorf("the state of the same object was reset: %+v", s.lifetime)
 	}
 	s.resetFor("u-2")
 	if s.handled || s.writes.UID() != "u-2" || s.initial.Load() {
@@ -35,19 +35,19 @@ func TestStatesBelongToObjectsNotToNames(t *testing.T) {
 	}
 }
 
-func TestAReportIsMadeOncePerObject(t *testing.T) {
+func TestReportsAreMadeOncePerObject(t *testing.T) {
 	var s objectState
 	s.resetFor("u-1")
 	if !s.reported.First("a") || s.reported.First("a") || !s.reported.First("b") {
-		t.Error("something is said twice, or never")
+		t.Error("a report is repeated or missing")
 	}
 	s.resetFor("u-2")
 	if !s.reported.First("a") {
-		t.Error("it was never said of this object")
+		t.Error("the report is missing for this object")
 	}
 }
 
-func TestObjects(t *testing.T) {
+func TestObjectsHaveOneStateEach(t *testing.T) {
 	var all objects
 	var users sync.WaitGroup
 	found := make([]*objectState, 16)
@@ -65,26 +65,26 @@ func TestObjects(t *testing.T) {
 	}
 	all.remove(keyOf("a"), handler.StopDeleted)
 	if all.of(keyOf("a")) == found[0] {
-		t.Error("it was not forgotten")
+		t.Error("the state was not removed")
 	}
 }
 
-func TestAKeyShowsWhatItIs(t *testing.T) {
+func TestKeyStringNamesResourceAndObject(t *testing.T) {
 	if got := keyOf("a").String(); got != "kopfexamples.v1.kopf.dev/ns/a" {
 		t.Errorf("got %s", got)
 	}
 }
 
-// Errors of the framework and of the API pause one object, longer each time.
-func TestPauses(t *testing.T) {
+// Errors of the framework and of the API delay one object, longer each time.
+func TestDelaysGrowWithFailures(t *testing.T) {
 	tests := map[string]struct {
 		delays []time.Duration
 		want   []time.Duration
 	}{
-		"they grow, and the last one repeats": {
+		"delays grow, and the last one repeats": {
 			[]time.Duration{time.Second, 2 * time.Second}, []time.Duration{time.Second, 2 * time.Second, 2 * time.Second},
 		},
-		"there are none": {[]time.Duration{}, []time.Duration{time.Nanosecond, time.Nanosecond}},
+		"no delays": {[]time.Duration{}, []time.Duration{time.Nanosecond, time.Nanosecond}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// counted makes metrics with a registry of their own.
+// counted creates metrics with a separate registry.
 func counted(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -30,7 +30,7 @@ func counted(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
 	return m, r
 }
 
-// series are all that there are, as "name label=value…", without the operator.
+// series returns all series as "name label=value…", without the operator.
 func series(t testing.TB, r prometheus.Gatherer) (texts []string) {
 	t.Helper()
 	families, err := r.Gather()
@@ -51,17 +51,17 @@ func series(t testing.TB, r prometheus.Gatherer) (texts []string) {
 	return texts
 }
 
-func TestWhatAnAttemptHasComeTo(t *testing.T) {
+func TestOutcomesOfAttempts(t *testing.T) {
 	failure := errors.New("failed")
 	tests := map[string]struct {
 		outcome execution.Outcome
 		want    metrics.Outcome
 	}{
-		"a success":                    {execution.Outcome{Final: true}, metrics.Succeeded},
-		"an error that does not count": {execution.Outcome{Final: true, Ignored: failure}, metrics.Ignored},
-		"an error for ever":            {execution.Outcome{Final: true, Err: failure}, metrics.Failed},
-		"an error for now":             {execution.Outcome{Err: failure}, metrics.Retried},
-		"no success of all parts yet":  {execution.Outcome{Err: &handler.SubhandlersError{}}, metrics.Waiting},
+		"a success":               {execution.Outcome{Final: true}, metrics.Succeeded},
+		"an ignored error":        {execution.Outcome{Final: true, Ignored: failure}, metrics.Ignored},
+		"a permanent error":       {execution.Outcome{Final: true, Err: failure}, metrics.Failed},
+		"a temporary error":       {execution.Outcome{Err: failure}, metrics.Retried},
+		"unfinished sub-handlers": {execution.Outcome{Err: &handler.SubhandlersError{}}, metrics.Waiting},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestSubhandlersAreCountedAsTheirHandler(t *testing.T) {
 	}
 	for _, text := range series(t, r) {
 		if !strings.Contains(text, "handler=create kind=subhandler") {
-			t.Errorf("there is %s", text)
+			t.Errorf("unexpected series %s", text)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestWatchesAreCountedByResource(t *testing.T) {
 	}
 }
 
-// Every object that is watched would have to pay for it.
+// Otherwise, every watched object would need memory for it.
 func TestMetricsKeepNothingForAnObject(t *testing.T) {
 	m, r := counted(t)
 	e := atRest(t, 300)
@@ -118,7 +118,7 @@ func TestMetricsKeepNothingForAnObject(t *testing.T) {
 		makePass(t, e, key)
 	}
 	if after := len(series(t, r)); after != before {
-		t.Errorf("%d series have come with %d objects", after-before, len(e.keys))
+		t.Errorf("%d additional series for %d objects", after-before, len(e.keys))
 	}
 }
 

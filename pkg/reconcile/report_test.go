@@ -19,14 +19,14 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// witness takes what the operator logs and posts.
+// witness records the logs and events of the operator.
 type witness struct{ log, events []string }
 
 func (w *witness) Post(about corev1.ObjectReference, eventType, reason, message string) {
 	w.events = append(w.events, fmt.Sprintf("%s/%s %s %s: %s", about.Kind, about.Name, eventType, reason, message))
 }
 
-// witnessed is a pass that can only log and post.
+// witnessed returns a pass that can only log and post events.
 func witnessed(t *testing.T) (*pass, *witness) {
 	w := &witness{}
 	r := atRest(t, 1)
@@ -36,7 +36,7 @@ func witnessed(t *testing.T) (*pass, *witness) {
 	return p, w
 }
 
-func TestASupersededCauseIsLogged(t *testing.T) {
+func TestSupersededCauseIsLogged(t *testing.T) {
 	p, w := witnessed(t)
 	c := &cycle{Cause: handler.Cause{Reason: cause.Delete}, record: &record.Cycle{}}
 	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
@@ -50,7 +50,7 @@ func TestASupersededCauseIsLogged(t *testing.T) {
 	}
 }
 
-func TestAChangeWithoutHandlersIsLogged(t *testing.T) {
+func TestChangeWithoutHandlersIsLogged(t *testing.T) {
 	p, w := witnessed(t)
 	c := &cycle{Cause: handler.Cause{Reason: cause.Update}, record: &record.Cycle{}}
 	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
@@ -60,7 +60,7 @@ func TestAChangeWithoutHandlersIsLogged(t *testing.T) {
 	}
 }
 
-func TestAnOutageIsReportedAsAnEventOnce(t *testing.T) {
+func TestOutageIsReportedAsAnEventOnce(t *testing.T) {
 	p, w := witnessed(t)
 	for range 5 {
 		p.recordFailure(errors.New("no connection"))
@@ -71,7 +71,7 @@ func TestAnOutageIsReportedAsAnEventOnce(t *testing.T) {
 	}
 }
 
-func TestASuccessIsReportedWhenItsEditIsWritten(t *testing.T) {
+func TestSuccessIsReportedWhenItsEditIsWritten(t *testing.T) {
 	p, w := witnessed(t)
 	if _, err := p.session.Refresh(t.Context(), p.resource.Cached(p.key.NamespacedName)); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestASuccessIsReportedWhenItsEditIsWritten(t *testing.T) {
 	}
 	c.record.FailHandler("rejected", errors.New("no such field"))
 	p.finishCycle(write.Outcome{Cycle: c.record})
-	p.finishCycle(write.Outcome{Cycle: c.record}) // has nothing to add
+	p.finishCycle(write.Outcome{Cycle: c.record}) // reports nothing more
 	log, events := strings.Join(w.log, "\n"), strings.Join(w.events, "\n")
 	if strings.Count(log, "succeeded") != 1 || !strings.Contains(events, "HandlerSucceeded: Handler written succeeded.") || strings.Contains(events, "rejected") {
 		t.Errorf("got %s, %s", log, events)

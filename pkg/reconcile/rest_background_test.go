@@ -1,6 +1,6 @@
 //go:build !race
 
-// The race detector takes memory of its own.
+// The race detector needs additional memory.
 
 package reconcile
 
@@ -21,15 +21,15 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// company is what an idle object has in memory beside itself.
+// company describes the background state of an idle object in memory.
 type company struct {
 	declare func(r *registry.Registry, called func())
-	// calls is how many calls each object is to be waited for.
+	// calls is the number of calls per object to wait for.
 	calls int
-	limit int64 // bytes an object
+	limit int64 // bytes per object
 }
 
-func TestWhatAnIdleObjectHasInMemory(t *testing.T) {
+func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 	alone := idle(t, company{})
 	tests := map[string]company{
 		"a timer that was called":         {timed, 1, 1024},
@@ -49,8 +49,7 @@ func TestWhatAnIdleObjectHasInMemory(t *testing.T) {
 	}
 }
 
-// The object is not decoded for a call: most handlers look at a field or two, and
-// many at nothing.
+// The object is not decoded for a call: most handlers read a field or two, or nothing.
 func TestCallsInTheBackgroundAreCheap(t *testing.T) {
 	const limit = 20 // allocations
 	e, b := attended(t)
@@ -60,8 +59,8 @@ func TestCallsInTheBackgroundAreCheap(t *testing.T) {
 	}
 }
 
-// Nothing but the watch keeps the object in memory.
-func TestTheBackgroundKeepsNoVersionOfItsOwn(t *testing.T) {
+// Only the watch keeps the object in memory.
+func TestBackgroundSharesTheVersionOfTheWatch(t *testing.T) {
 	e, b := attended(t)
 	now := handledObject(t, 0)
 	if err := e.cache.Update(now); err != nil {
@@ -69,11 +68,11 @@ func TestTheBackgroundKeepsNoVersionOfItsOwn(t *testing.T) {
 	}
 	makePass(t, e, b.key)
 	if b.seen != now {
-		t.Error("an earlier version is kept, although nobody looks at it")
+		t.Error("an unused earlier version is kept")
 	}
 }
 
-// attended is an object with a timer that was called.
+// attended returns an object with a timer that was called.
 func attended(t *testing.T) (restingEngine, *background) {
 	var calls sync.WaitGroup
 	calls.Add(1)
@@ -84,7 +83,7 @@ func attended(t *testing.T) (restingEngine, *background) {
 	return e, e.engine.objects.of(e.keys[0]).background
 }
 
-// idle is what an object costs when all is done that is to be done.
+// idle returns the memory of an object that needs no more work.
 func idle(t *testing.T, c company) int64 {
 	const objects = 1000
 	var calls sync.WaitGroup

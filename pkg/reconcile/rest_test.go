@@ -19,8 +19,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
-// restingEngine is an engine that knows so many objects of 1 KB, all of them handled,
-// and has no connection: whatever it would write fails the test.
+// restingEngine returns an engine with a number of handled objects of 1 KB. It has no
+// connection, so any write fails the test.
 type restingEngine struct {
 	*workers
 	keys  []object.Key
@@ -56,7 +56,7 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) resti
 	return resting
 }
 
-// served gives an engine a resource with these handlers.
+// served adds a resource with handlers to an engine.
 func served(t testing.TB, e *Engine, handlers registry.Handlers) *resource {
 	t.Helper()
 	r := newResource(watch.NewResource(kex, &kube.Client{}), handlers)
@@ -65,7 +65,7 @@ func served(t testing.TB, e *Engine, handlers registry.Handlers) *resource {
 	return r
 }
 
-// handledObject is one as the API server has it after it was handled.
+// handledObject returns an object as the API server has it after it was handled.
 func handledObject(t testing.TB, number int) *object.Snapshot {
 	t.Helper()
 	text, err := os.ReadFile("../model/object/testdata/served.json")
@@ -86,7 +86,7 @@ func withCall(ctx context.Context, call CallContext) context.Context {
 
 type callKey struct{}
 
-// makePass makes a pass, which must find nothing to do.
+// makePass makes a pass, which must not find any work.
 func makePass(t testing.TB, w restingEngine, key object.Key) {
 	result, err := w.Reconcile(t.Context(), key)
 	if err != nil || result.RequeueAfter != 0 || w.engine.objects.of(key).reconciledVersion == "" {
@@ -101,8 +101,8 @@ func TestPassesOverObjectsAtRestAreCheap(t *testing.T) {
 		prepare func(m *objectState)
 		limit   float64 // of allocations
 	}{
-		"nothing has happened since the last one": {func(*objectState) {}, 20},
-		"it is the first one after a restart":     {func(m *objectState) { m.lifetime = lifetime{} }, 300},
+		"nothing has changed since the last pass": {func(*objectState) {}, 20},
+		"the first pass after a restart":          {func(m *objectState) { m.lifetime = lifetime{} }, 300},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,8 +117,8 @@ func TestPassesOverObjectsAtRestAreCheap(t *testing.T) {
 	}
 }
 
-func TestAnIdleObjectTakesLittleMemory(t *testing.T) {
-	const objects, limit = 500, 2000 // bytes, for an object that is 2335 bytes of JSON when it is handled
+func TestIdleObjectTakesLittleMemory(t *testing.T) {
+	const objects, limit = 500, 2000 // bytes, for an object of 2335 bytes of JSON
 	before := liveHeap()
 	e := atRest(t, objects)
 	for _, key := range e.keys {
@@ -133,7 +133,7 @@ func TestAnIdleObjectTakesLittleMemory(t *testing.T) {
 
 func liveHeap() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held on to goes with the second one
+	runtime.GC() // the second collection frees the pools
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return int64(memory.HeapAlloc)
@@ -161,7 +161,7 @@ func BenchmarkDetect(b *testing.B) {
 	e := atRest(b, 1)
 	p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
 	body := p.resource.Cached(e.keys[0].NamespacedName).Body()
-	body.Raw() // decoded, as it is except for the first look at it
+	body.Raw() // decoded before the measurement
 	b.ReportAllocs()
 	for b.Loop() {
 		if c, err := (detector{p.target}).detect(b.Context(), body); err != nil || c.Reason.Handled() {

@@ -9,7 +9,7 @@ import (
 
 // A user's function can return what a function of the facade returns, without an import of
 // another package of this module.
-func TestTheFacadeNamesTheTypesOfItsFunctions(t *testing.T) {
+func TestFacadeNamesTheTypesOfItsFunctions(t *testing.T) {
 	tree, err := typed()
 	if err != nil {
 		t.Fatal(err)

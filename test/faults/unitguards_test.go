@@ -109,10 +109,10 @@ var unitGuards = map[string]unitGuard{
 		"update.go", "(u.Cycle.Reason != cause.Delete || u.Decision.RemoveFinalizer)", "u.Cycle.Reason != \"\"", "TestGuard19DecisionsAreMadeAgainOnEveryVersion",
 	},
 	"an edit is written once: a conflict of the records comes after it": {
-		"commit.go", "s.state.finishEdits()", "_ = 0", "TestAConflictOfTheRecords|TestARejectionOfTheRecords",
+		"commit.go", "s.state.finishEdits()", "_ = 0", "TestConflictOfTheRecords|TestRejectionOfTheRecords",
 	},
 	"an edit is written completely: its status, when a deletion is put off": {
-		"commit.go", "if s.target.StatusSubresource && !deletes {", "if s.target.StatusSubresource {", "TestTheStatusIsWritten",
+		"commit.go", "if s.target.StatusSubresource && !deletes {", "if s.target.StatusSubresource {", "TestStatusIsWritten",
 	},
 }
 

@@ -72,7 +72,7 @@ func request(endpoint http.Handler, method, path, authorization string) *httptes
 	return recorder
 }
 
-func TestTheClusterAuthorizesRequests(t *testing.T) {
+func TestClusterAuthorizesRequests(t *testing.T) {
 	tests := map[string]struct {
 		method, path, authorization string
 		want                        int

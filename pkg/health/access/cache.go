@@ -11,7 +11,7 @@ const (
 	// cacheTTL is how long a decision is valid. A revoked permission ends as soon.
 	cacheTTL = time.Minute
 	// maxCached limits the decisions in memory. There are few legitimate clients; more
-	// decisions than this mean that somebody is guessing tokens.
+	// decisions mean that a client is guessing tokens.
 	maxCached = 256
 )
 

@@ -159,7 +159,7 @@ func TestValuesCanUseOtherMemos(t *testing.T) {
 	}
 }
 
-func TestAPanicLeavesNothingBehind(t *testing.T) {
+func TestPanicLeavesNothingBehind(t *testing.T) {
 	broken := true
 	values := memo.New(func() int {
 		if broken {

@@ -129,7 +129,7 @@ func TestBodyIsSafeForConcurrentUse(t *testing.T) {
 	readers.Wait()
 }
 
-func TestABodyIsDecodedIntoATypedObject(t *testing.T) {
+func TestBodyIsDecodedIntoATypedObject(t *testing.T) {
 	var typed struct {
 		Kind string `json:"kind"`
 		Spec struct {

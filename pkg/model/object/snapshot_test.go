@@ -124,7 +124,7 @@ func TestErrorQuotesOnlyTheBeginning(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsCompact(t *testing.T) {
+func TestSnapshotIsCompact(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"managed fields are left out": {
 			`{"metadata":{"name":"a","managedFields":[{"manager":"m"}]},"spec":{}}`, `{"metadata":{"name":"a"},"spec":{}}`,
@@ -153,7 +153,7 @@ func TestASnapshotIsCompact(t *testing.T) {
 	}
 }
 
-func TestASnapshotOwnsItsBytes(t *testing.T) {
+func TestSnapshotOwnsItsBytes(t *testing.T) {
 	data := []byte(`{"metadata":{"name":"one"}}`)
 	s, err := object.ParseSnapshot(data)
 	if err != nil {

@@ -42,7 +42,7 @@ func TestValueAccessors(t *testing.T) {
 	}
 }
 
-func TestAValueIsReadByItsType(t *testing.T) {
+func TestValueIsReadByItsType(t *testing.T) {
 	type all struct {
 		Bool    bool
 		IsBool  bool
@@ -84,7 +84,7 @@ func TestAValueIsReadByItsType(t *testing.T) {
 	}
 }
 
-func TestAValueIsComparedAsJSON(t *testing.T) {
+func TestValueIsComparedAsJSON(t *testing.T) {
 	tests := map[string]struct {
 		value, other any
 		want         bool
@@ -107,7 +107,7 @@ func TestAValueIsComparedAsJSON(t *testing.T) {
 	}
 }
 
-func TestAValueIsDecoded(t *testing.T) {
+func TestValueIsDecoded(t *testing.T) {
 	into := map[string]int{"kept": 1}
 	if err := object.NewValue(map[string]any{"a": int64(2)}).Decode(&into); err != nil || into["a"] != 2 || into["kept"] != 1 {
 		t.Errorf("got %v, %v", into, err)
@@ -130,7 +130,7 @@ func TestAValueIsDecoded(t *testing.T) {
 	}
 }
 
-func TestAValueOpensItsMapping(t *testing.T) {
+func TestValueOpensItsMapping(t *testing.T) {
 	if text, ok := object.NewValue(map[string]any{"a": "b"}).View().String("a"); !ok || text != "b" {
 		t.Errorf("got %q, %v", text, ok)
 	}

@@ -79,7 +79,7 @@ func TestViewReturnsFieldsOfRequestedType(t *testing.T) {
 	}
 }
 
-func TestAViewIsDecodedIntoTypes(t *testing.T) {
+func TestViewIsDecodedIntoTypes(t *testing.T) {
 	v := object.NewView(fields())
 	var inner struct {
 		A    string          `json:"a"`

@@ -75,7 +75,7 @@ func TestResolveRejects(t *testing.T) {
 	}
 }
 
-func TestALaterValueTakesTheErrorBack(t *testing.T) {
+func TestLaterValueTakesTheErrorBack(t *testing.T) {
 	var p patch.Patch
 	p.Set(make(chan int), "spec", "size")
 	p.Set(2, "spec", "size")
@@ -126,7 +126,7 @@ func TestTransformErrors(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatIsNoJSONCannotBeTransformed(t *testing.T) {
+func TestObjectThatIsNoJSONCannotBeTransformed(t *testing.T) {
 	var p patch.Patch
 	p.Apply(nothing)
 	if _, err := p.Resolve(m{"spec": make(chan int)}); err == nil {

@@ -221,7 +221,7 @@ func TestScopeAndDeletion(t *testing.T) {
 	}
 }
 
-func TestARegistryIsSafeForConcurrentUse(t *testing.T) {
+func TestRegistryIsSafeForConcurrentUse(t *testing.T) {
 	var r registry.Registry
 	var developers sync.WaitGroup
 	for i := range 16 {

@@ -22,7 +22,7 @@ type Group struct {
 }
 
 // Sync starts the handlers that match the object now, and stops those that do not
-// match any more. The flag says whether the essence of the object has changed since
+// match anymore. The flag says whether the essence of the object has changed since
 // the last call; the first call counts as a change, and a change postpones timers that
 // wait for the object to be idle.
 //

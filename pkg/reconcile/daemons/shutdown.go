@@ -38,7 +38,7 @@ func (s *Supervisor) Stop(ctx context.Context) {
 	}
 }
 
-// beginShutdown lets nothing start any more, and asks all workers to stop.
+// beginShutdown lets nothing start anymore, and asks all workers to stop.
 func (s *Supervisor) beginShutdown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -157,7 +157,7 @@ func TestOutcomesOfAttempts(t *testing.T) {
 }
 
 // A new version of the operator can allow fewer attempts than there were already.
-func TestAHandlerThatHasUsedUpItsAttemptsIsNotCalled(t *testing.T) {
+func TestHandlerThatHasUsedUpItsAttemptsIsNotCalled(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.stored["a"] = &storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 2}
 		w.cycle(w.handler("a", func(context.Context, *handler.Change) error { t.Error("called"); return nil }, handler.Retries(1)))

@@ -117,7 +117,7 @@ func (p *Progress) HasStartedBy(then time.Time) bool {
 }
 
 // HasLeftovers reports whether the storage holds a record that belongs to no change
-// any more. Records of resuming handlers do not count: their owner, such as another
+// anymore. Records of resuming handlers do not count: their owner, such as another
 // operator that has just started, is about to finish them.
 func (p *Progress) HasLeftovers() bool {
 	return p.hasStored(func(r *storage.Record) bool { return r.Purpose != cause.Resume })

@@ -98,7 +98,7 @@ func (x *Indexer) Remove(owner object.Key) {
 }
 
 // RemoveFunc removes all objects for which the function returns true, such as those
-// that are not watched any more.
+// that are not watched anymore.
 func (x *Indexer) RemoveFunc(gone func(owner object.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

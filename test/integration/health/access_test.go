@@ -84,7 +84,7 @@ func TestOldVersionsOfTLSAreRejected(t *testing.T) {
 	g.Expect(dial(&tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})()).NotTo(gomega.Succeed())
 }
 
-func TestAnAddressInUseStopsTheOperator(t *testing.T) {
+func TestAddressInUseStopsTheOperator(t *testing.T) {
 	t.Parallel()
 	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))

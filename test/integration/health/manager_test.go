@@ -42,7 +42,7 @@ func manage(t *testing.T, g *gomega.WithT, connection *rest.Config, options ctrl
 	})
 }
 
-func TestTheReadinessOfAManagerIncludesTheOperator(t *testing.T) {
+func TestReadinessOfAManagerIncludesTheOperator(t *testing.T) {
 	t.Parallel()
 	g, o, address := gomega.NewWithT(t), &outage{}, freeAddress(t)
 	var settings kopf.Settings
@@ -54,7 +54,7 @@ func TestTheReadinessOfAManagerIncludesTheOperator(t *testing.T) {
 	g.Eventually(asking(address, "/readyz?verbose")).Should(says(http.StatusInternalServerError, "[-]kopf failed", "[+]ping ok"))
 }
 
-func TestAStandbyReplicaIsReady(t *testing.T) {
+func TestStandbyReplicaIsReady(t *testing.T) {
 	t.Parallel()
 	g, address, namespace := gomega.NewWithT(t), freeAddress(t), cluster.Namespace(t)
 	var settings kopf.Settings

@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestAnOperatorIsReadyWhenItsObjectsAreListed(t *testing.T) {
+func TestOperatorIsReadyWhenItsObjectsAreListed(t *testing.T) {
 	t.Parallel()
 	g, o := gomega.NewWithT(t), &outage{}
 	o.on.Store(true)
@@ -89,7 +89,7 @@ func TestReadinessReportsAStalledQueueUntilItMoves(t *testing.T) {
 		gomega.HaveKeyWithValue("kopf_queue_depth", 0.0), gomega.HaveKeyWithValue("kopf_workers_busy", 0.0)))
 }
 
-func TestAPausedOperatorIsReady(t *testing.T) {
+func TestPausedOperatorIsReady(t *testing.T) {
 	t.Parallel()
 	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))

@@ -26,7 +26,7 @@ func impersonate(user string) *rest.Config {
 	return config
 }
 
-func TestTheDocumentedPermissionsAreEnough(t *testing.T) {
+func TestDocumentedPermissionsAreEnough(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	object := create(t, cluster, api, "", namespace)

@@ -43,7 +43,7 @@ func TestFreezeAndResume(t *testing.T) {
 	}
 }
 
-func TestAFreezeExpires(t *testing.T) {
+func TestFreezeExpires(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	object := create(t, cluster, api, namespace, "default")

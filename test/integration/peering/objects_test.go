@@ -43,7 +43,7 @@ func TestOperatorsOfDifferentPeeringsDoNotSeeEachOther(t *testing.T) {
 	g.Eventually(all["other namespace"].history).Should(gomega.Equal([]string{"active", "paused"}))
 }
 
-func TestTheOldGroupIsUsedIfItHasTheObject(t *testing.T) {
+func TestOldGroupIsUsedIfItHasTheObject(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	object := create(t, cluster, oldAPI, namespace, "default")
@@ -52,7 +52,7 @@ func TestTheOldGroupIsUsedIfItHasTheObject(t *testing.T) {
 	g.Expect(entries(cluster, object)()).To(gomega.HaveKey("me"))
 }
 
-func TestThePeeringObjectIsCreatedAndDeleted(t *testing.T) {
+func TestPeeringObjectIsCreatedAndDeleted(t *testing.T) {
 	tests := map[string]struct {
 		mandatory bool
 		alone     string
@@ -81,7 +81,7 @@ func TestThePeeringObjectIsCreatedAndDeleted(t *testing.T) {
 	}
 }
 
-func TestTheResourceIsInstalledLater(t *testing.T) {
+func TestResourceIsInstalledLater(t *testing.T) {
 	g := gomega.NewWithT(t)
 	bare := testenv.Start(t, testenv.Options{CRDs: []string{}})
 	namespace := bare.Namespace(t)
@@ -107,7 +107,7 @@ func TestTheResourceIsInstalledLater(t *testing.T) {
 	g.Eventually(needing.last).Should(gomega.Equal("paused"))
 }
 
-func TestADefinitionWithoutSchema(t *testing.T) {
+func TestDefinitionWithoutSchema(t *testing.T) {
 	g := gomega.NewWithT(t)
 	free := testenv.Start(t, testenv.Options{CRDs: []string{"config/crd/schemaless"}})
 	namespace := free.Namespace(t)

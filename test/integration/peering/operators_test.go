@@ -75,7 +75,7 @@ func setField(t *testing.T, object *unstructured.Unstructured, value string) {
 	gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
 }
 
-func TestADevelopersOperatorSuppressesTheDeployedOneForAWhile(t *testing.T) {
+func TestDevelopersOperatorSuppressesTheDeployedOneForAWhile(t *testing.T) {
 	g := gomega.NewWithT(t)
 	g.SetDefaultEventuallyTimeout(20 * time.Second)
 	namespace := cluster.Namespace(t)

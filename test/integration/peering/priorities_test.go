@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func TestADeveloperSuppressesTheDeployedOperators(t *testing.T) {
+func TestDeveloperSuppressesTheDeployedOperators(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	object := create(t, cluster, api, "", namespace)
@@ -57,7 +57,7 @@ func TestEqualPrioritiesConflict(t *testing.T) {
 	g.Expect(two.lines()).To(gomega.ContainElement(gomega.ContainSubstring("several operators have the same priority")))
 }
 
-func TestTheEntryOfAKilledOperatorExpires(t *testing.T) {
+func TestEntryOfAKilledOperatorExpires(t *testing.T) {
 	g := gomega.NewWithT(t)
 	namespace := cluster.Namespace(t)
 	object := create(t, cluster, api, namespace, "default")

@@ -46,30 +46,30 @@ func texts(line []object.WatchEvent) string {
 	return strings.Join(events, ", ")
 }
 
-func TestLines(t *testing.T) {
+func TestBacklogKeepsImportantEvents(t *testing.T) {
 	tests := map[string]struct {
 		open   bool
 		limit  int
 		events []watch.EventType // their versions are 1, 2, 3, …
 		want   string
 	}{
-		"nothing has happened":             {true, 3, nil, ""},
-		"everything is kept in order":      {true, 3, []watch.EventType{added, modified, deleted}, "ADDED 1, MODIFIED 2, DELETED 3"},
-		"the oldest modification is given": {true, 3, []watch.EventType{added, modified, modified, modified}, "ADDED 1, MODIFIED 3, MODIFIED 4"},
-		"and the oldest again": {
+		"nothing has happened":        {true, 3, nil, ""},
+		"everything is kept in order": {true, 3, []watch.EventType{added, modified, deleted}, "ADDED 1, MODIFIED 2, DELETED 3"},
+		"the oldest one is dropped":   {true, 3, []watch.EventType{added, modified, modified, modified}, "ADDED 1, MODIFIED 3, MODIFIED 4"},
+		"the oldest one is dropped again": {
 			true, 2, []watch.EventType{modified, modified, modified, modified, modified}, "MODIFIED 4, MODIFIED 5",
 		},
-		"but never the last one": {true, 2, []watch.EventType{added, deleted, added, modified}, "ADDED 1, DELETED 2, ADDED 3, MODIFIED 4"},
-		"and what comes and goes is never dropped": {
+		"the last one is never dropped": {true, 2, []watch.EventType{added, deleted, added, modified}, "ADDED 1, DELETED 2, ADDED 3, MODIFIED 4"},
+		"additions and deletions are never dropped": {
 			true, 2, []watch.EventType{added, deleted, added, deleted}, "ADDED 1, DELETED 2, ADDED 3, DELETED 4",
 		},
-		"nor what was there before":              {true, 1, []watch.EventType{listed, modified, modified}, "LISTED 1, MODIFIED 3"},
-		"the last state is kept on standby":      {false, 3, []watch.EventType{listed, modified, modified}, "MODIFIED 3"},
-		"even a single one":                      {false, 3, []watch.EventType{listed}, "LISTED 1"},
-		"nothing is kept of what is gone":        {false, 3, []watch.EventType{listed, modified, deleted}, ""},
-		"but of what has come after it":          {false, 3, []watch.EventType{listed, deleted, added}, "ADDED 3"},
-		"a line of one is full with one":         {true, 1, []watch.EventType{modified, modified}, "MODIFIED 2"},
-		"a line for none keeps at least the one": {true, 0, []watch.EventType{modified}, "MODIFIED 1"},
+		"listed objects are never dropped":    {true, 1, []watch.EventType{listed, modified, modified}, "LISTED 1, MODIFIED 3"},
+		"the last state is kept on standby":   {false, 3, []watch.EventType{listed, modified, modified}, "MODIFIED 3"},
+		"a single event is kept on standby":   {false, 3, []watch.EventType{listed}, "LISTED 1"},
+		"nothing is kept for deleted objects": {false, 3, []watch.EventType{listed, modified, deleted}, ""},
+		"a recreated object is kept":          {false, 3, []watch.EventType{listed, deleted, added}, "ADDED 3"},
+		"a limit of one keeps one":            {true, 1, []watch.EventType{modified, modified}, "MODIFIED 2"},
+		"a limit of zero keeps one":           {true, 0, []watch.EventType{modified}, "MODIFIED 1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestLinesBelongToTheirObjects(t *testing.T) {
+func TestBacklogSeparatesObjects(t *testing.T) {
 	l := NewBacklog(3)
 	l.Open()
 	l.Push(keyOf("a"), object.WatchEvent{Type: added, Snapshot: snapshot(t, 1)})
@@ -96,11 +96,11 @@ func TestLinesBelongToTheirObjects(t *testing.T) {
 		t.Errorf("got %q, %q, %q", a, again, b)
 	}
 	if len(l.waiting) != 0 {
-		t.Errorf("%d lines are left", len(l.waiting))
+		t.Errorf("%d objects are left", len(l.waiting))
 	}
 }
 
-func TestALineThatWasKeptOnStandbyGoesOn(t *testing.T) {
+func TestEventsKeptOnStandbyAreContinued(t *testing.T) {
 	l := NewBacklog(3)
 	l.Push(keyOf("a"), object.WatchEvent{Type: listed, Snapshot: snapshot(t, 1)})
 	l.Push(keyOf("a"), object.WatchEvent{Type: modified, Snapshot: snapshot(t, 2)})
@@ -111,7 +111,7 @@ func TestALineThatWasKeptOnStandbyGoesOn(t *testing.T) {
 	}
 }
 
-func TestLinesAreSafeForConcurrentUse(t *testing.T) {
+func TestBacklogIsSafeForConcurrentUse(t *testing.T) {
 	l := NewBacklog(1000)
 	var watches, workers sync.WaitGroup
 	var mu sync.Mutex

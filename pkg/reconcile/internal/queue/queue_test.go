@@ -31,11 +31,11 @@ func expectQueue(t *testing.T, q *Queue, want metrics.Queue) {
 	}
 }
 
-func TestTheQueueKnowsHowLongTheOldestObjectWaits(t *testing.T) {
+func TestQueueKnowsHowLongTheOldestObjectWaits(t *testing.T) {
 	inQueue(t, func(t *testing.T, q *Queue) {
 		q.Add(keyOf("a"))
 		<-time.After(time.Second)
-		q.Add(keyOf("a")) // it keeps its age
+		q.Add(keyOf("a")) // keeps its age
 		q.Add(keyOf("b"))
 		<-time.After(time.Second)
 		expectQueue(t, q, metrics.Queue{Depth: 2, Oldest: 2 * time.Second})
@@ -46,7 +46,7 @@ func TestTheQueueKnowsHowLongTheOldestObjectWaits(t *testing.T) {
 	})
 }
 
-func TestADelayedObjectDoesNotWaitYet(t *testing.T) {
+func TestDelayedObjectDoesNotWaitYet(t *testing.T) {
 	inQueue(t, func(t *testing.T, q *Queue) {
 		q.AddAfter(keyOf("a"), time.Minute)
 		<-time.After(time.Second)
@@ -60,7 +60,7 @@ func TestADelayedObjectDoesNotWaitYet(t *testing.T) {
 	})
 }
 
-func TestABusyObjectDoesNotWaitForAWorker(t *testing.T) {
+func TestBusyObjectDoesNotWaitForAWorker(t *testing.T) {
 	inQueue(t, func(t *testing.T, q *Queue) {
 		q.Add(keyOf("a"))
 		key, _ := q.Get()
@@ -73,7 +73,7 @@ func TestABusyObjectDoesNotWaitForAWorker(t *testing.T) {
 	})
 }
 
-func TestAnEmptyQueueFreesItsMemory(t *testing.T) {
+func TestEmptyQueueFreesItsMemory(t *testing.T) {
 	inQueue(t, func(t *testing.T, q *Queue) {
 		const many = 10_000
 		for i := range many {
@@ -85,12 +85,12 @@ func TestAnEmptyQueueFreesItsMemory(t *testing.T) {
 		}
 		expectQueue(t, q, metrics.Queue{})
 		if q.most > 64 {
-			t.Errorf("there is room for %d", q.most)
+			t.Errorf("capacity for %d", q.most)
 		}
 	})
 }
 
-func TestANilQueueIsEmpty(t *testing.T) {
+func TestNilQueueIsEmpty(t *testing.T) {
 	var q *Queue
 	if got := q.State(); got != (metrics.Queue{}) {
 		t.Errorf("got %+v", got)

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-func TestAnObjectThatWasNeverHandledHasNoBase(t *testing.T) {
+func TestObjectThatWasNeverHandledHasNoBase(t *testing.T) {
 	f := newFixture(t)
 	base, old, err := f.Base(t.Context(), f.body, f.report)
 	if base != nil || old != nil || err != nil {
@@ -20,7 +20,7 @@ func TestAnObjectThatWasNeverHandledHasNoBase(t *testing.T) {
 	}
 }
 
-func TestTheBaseIsReadAsStoredAndWithoutRecords(t *testing.T) {
+func TestBaseIsReadAsStoredAndWithoutRecords(t *testing.T) {
 	f := newFixture(t)
 	// Another version of the operator had counted its records as a part of the object.
 	essence := object.Essence{"metadata": m{"annotations": m{"kopf.zalando.org/fn": "{}", "a": "b"}}, "spec": m{"size": int64(1)}}

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-func TestTheBarrierOpensWhenTheIndicesAreFilled(t *testing.T) {
+func TestBarrierOpensWhenTheIndicesAreFilled(t *testing.T) {
 	tests := map[string]struct {
 		open func(listed, left, stopping chan struct{})
 		want bool // the passes begin
 		late bool
 	}{
-		"the objects are listed":         {func(listed, _, _ chan struct{}) { close(listed) }, true, false},
-		"the objects are of no interest": {func(_, left, _ chan struct{}) { close(left) }, true, false},
-		"it takes too long":              {func(_, _, _ chan struct{}) {}, true, true},
-		"the operator stops":             {func(_, _, stopping chan struct{}) { close(stopping) }, false, false},
+		"the objects are listed": {func(listed, _, _ chan struct{}) { close(listed) }, true, false},
+		"the stream is stopped":  {func(_, left, _ chan struct{}) { close(left) }, true, false},
+		"it takes too long":      {func(_, _, _ chan struct{}) {}, true, true},
+		"the operator stops":     {func(_, _, stopping chan struct{}) { close(stopping) }, false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestTheBarrierOpensWhenTheIndicesAreFilled(t *testing.T) {
 				if got := <-began; got != test.want || late.Load() != test.late {
 					t.Errorf("got %v, late: %v", got, late.Load())
 				}
-				time.Sleep(time.Hour) // until all is open again
+				time.Sleep(time.Hour) // until the barrier is open
 				if !b.wait(nil) {
 					t.Error("the barrier is closed")
 				}
@@ -44,7 +44,7 @@ func TestTheBarrierOpensWhenTheIndicesAreFilled(t *testing.T) {
 	}
 }
 
-func TestTheBarrierOpensWithTheLastHold(t *testing.T) {
+func TestBarrierOpensWithTheLastHold(t *testing.T) {
 	var b barrier
 	b.addHold()
 	b.addHold()

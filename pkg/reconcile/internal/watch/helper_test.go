@@ -30,7 +30,7 @@ func seen(t *testing.T, uid, version string) *object.Snapshot {
 	return s
 }
 
-// recorder is a consumer that records what it is told.
+// recorder is a consumer that records its calls.
 type recorder struct {
 	needsPatch bool
 	mu         sync.Mutex
@@ -55,7 +55,7 @@ func (r *recorder) Observe(_ context.Context, _ *Resource, event object.WatchEve
 
 func (r *recorder) Forget(context.Context, *Resource, object.StreamKey) {}
 
-// addStream gives a resource a stream that is connected to nothing.
+// addStream adds a disconnected stream to a resource.
 func addStream(t *testing.T, r *Resource, namespace string) *Stream {
 	t.Helper()
 	s, err := NewStream(namespace, cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{}), Listener(t.Context(), r, &recorder{}))

@@ -7,15 +7,15 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-func TestListener(t *testing.T) {
+func TestListenerConvertsNotifications(t *testing.T) {
 	tests := map[string]struct {
 		happen func(t *testing.T, l cache.ResourceEventHandler)
 		want   string
 	}{
-		"an object was there before": {
+		"an object was listed initially": {
 			func(t *testing.T, l cache.ResourceEventHandler) { l.OnAdd(seen(t, "u-1", "7"), true) }, "LISTED 7",
 		},
-		"an object has appeared": {
+		"an object was created": {
 			func(t *testing.T, l cache.ResourceEventHandler) { l.OnAdd(seen(t, "u-1", "7"), false) }, "ADDED 7",
 		},
 		"an object has changed": {
@@ -27,15 +27,15 @@ func TestListener(t *testing.T) {
 		"an object was replaced during an interruption": {
 			func(t *testing.T, l cache.ResourceEventHandler) { l.OnUpdate(seen(t, "u-1", "7"), seen(t, "u-2", "9")) }, "DELETED 7, ADDED 9",
 		},
-		"an object is gone": {
+		"an object was deleted": {
 			func(t *testing.T, l cache.ResourceEventHandler) { l.OnDelete(seen(t, "u-1", "8")) }, "DELETED 8",
 		},
-		"an object has gone during an interruption": {
+		"an object was deleted during an interruption": {
 			func(t *testing.T, l cache.ResourceEventHandler) {
 				l.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/a", Obj: seen(t, "u-1", "7")})
 			}, "DELETED 7",
 		},
-		"an unknown object is gone": {
+		"an unknown object was deleted": {
 			func(_ *testing.T, l cache.ResourceEventHandler) {
 				l.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/a"})
 			}, "",

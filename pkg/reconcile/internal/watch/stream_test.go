@@ -9,16 +9,16 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-func TestTheStreamOfANamespace(t *testing.T) {
+func TestStreamOfNamespaceIsFound(t *testing.T) {
 	tests := map[string]struct {
 		watched []string
 		asked   string
-		want    string // "none": there is none
+		want    string // "none" if there is none
 	}{
 		"the stream of the cluster":                      {[]string{""}, "ns", ""},
 		"the stream of the namespace":                    {[]string{"other", "ns"}, "ns", "ns"},
 		"another namespace":                              {[]string{"other"}, "ns", "none"},
-		"no stream at all":                               {nil, "ns", "none"},
+		"no stream":                                      {nil, "ns", "none"},
 		"cluster-scoped objects need the cluster stream": {[]string{"ns"}, "", "none"},
 	}
 	for name, test := range tests {
@@ -75,7 +75,7 @@ func TestCachedObjects(t *testing.T) {
 	}
 }
 
-func TestAResourceStaysWhileItsObjectsAndHandlersAreTheSame(t *testing.T) {
+func TestResourceStaysWithTheSameObjectsAndHandlers(t *testing.T) {
 	one, two := selector.New("kex"), selector.New("kopfexamples")
 	found := kex
 	found.Selectors = []selector.Selector{one, two}

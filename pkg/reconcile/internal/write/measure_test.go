@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-func TestTheReasonOfAWrite(t *testing.T) {
+func TestReasonOfAWrite(t *testing.T) {
 	none := func(string) *storage.Record { return nil }
 	done, waiting := &record.Cycle{Progress: execution.NewProgress(none)}, &record.Cycle{Progress: execution.NewProgress(none)}
 	waiting.Progress.Include("one", cause.Create, false)

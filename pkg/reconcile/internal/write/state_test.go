@@ -44,7 +44,7 @@ func TestStaleVersions(t *testing.T) {
 	}
 }
 
-func TestAnAnswerEndsTheUncertainty(t *testing.T) {
+func TestAnswerEndsTheUncertainty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := State{uncertain: true}
 		s.confirm(version("8"))

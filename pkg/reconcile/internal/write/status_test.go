@@ -9,7 +9,7 @@ import (
 
 // The status of an object that is about to be deleted is not written. It must be when
 // another client keeps the object meanwhile.
-func TestTheStatusIsWrittenWhenADeletionIsPutOff(t *testing.T) {
+func TestStatusIsWrittenWhenADeletionIsPutOff(t *testing.T) {
 	f := newFixture(t, deleting(ours))
 	f.faults = []fault{{before: func() { f.change(m{"metadata": deleting(ours, theirs)}) }}}
 	f.edit("a", set("x", "status", "phase"))
@@ -20,7 +20,7 @@ func TestTheStatusIsWrittenWhenADeletionIsPutOff(t *testing.T) {
 }
 
 // Records in the status are written last: a conflict there must not repeat the edits.
-func TestAConflictOfTheRecordsDoesNotRepeatTheEdits(t *testing.T) {
+func TestConflictOfTheRecordsDoesNotRepeatTheEdits(t *testing.T) {
 	f := newFixture(t, m{})
 	f.writer.Records.Storages.Progress = storage.StatusProgress{}
 	f.faults = []fault{{}, {before: func() { f.change(m{"spec": m{"size": int64(2)}}) }}}
@@ -34,7 +34,7 @@ func TestAConflictOfTheRecordsDoesNotRepeatTheEdits(t *testing.T) {
 }
 
 // The same goes for a rejection of the records: the edits are stored.
-func TestARejectionOfTheRecordsInTheStatusBlamesNoHandler(t *testing.T) {
+func TestRejectionOfTheRecordsInTheStatusBlamesNoHandler(t *testing.T) {
 	f := newFixture(t, m{})
 	f.writer.Records.Storages.Progress = storage.StatusProgress{}
 	f.rejects = rejecting(422, "status", "kopf")

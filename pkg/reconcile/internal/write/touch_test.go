@@ -9,7 +9,7 @@ import (
 const touch = "kopf.zalando.org/touch-dummy"
 
 // Kopf leaves an annotation behind on the objects that it has touched.
-func TestTheAnnotationThatKopfTouchesGoesWithTheNextWrite(t *testing.T) {
+func TestAnnotationThatKopfTouchesGoesWithTheNextWrite(t *testing.T) {
 	f := newFixture(t, m{"annotations": m{touch: "2020-01-01T00:00:00"}})
 	f.edit("a", set(int64(1), "spec", "size")) // the value is there already
 	f.write(Update{})
@@ -23,7 +23,7 @@ func TestTheAnnotationThatKopfTouchesGoesWithTheNextWrite(t *testing.T) {
 	f.expect("touched", f.field("metadata", "annotations", touch), nil)
 }
 
-func TestTheAnnotationThatKopfTouchesGoesWithAnEdit(t *testing.T) {
+func TestAnnotationThatKopfTouchesGoesWithAnEdit(t *testing.T) {
 	f := newFixture(t, m{"annotations": m{touch: "2020-01-01T00:00:00"}})
 	f.edit("a", set("x", "spec", "a"))
 	f.write(Update{})
