@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/hack/source"
 )
 
-// house is everything that is measured of a checkout.
+// house holds all measurements of a checkout.
 type house struct {
 	sizes     sizes
 	receivers []receiver

@@ -8,13 +8,13 @@ import (
 	"github.com/kopf-go/kopf/hack/source"
 )
 
-// names says how often the name of an unexported function or method of the library
-// has more than one meaning. The whole are all meanings; the part are those whose name
-// has another one, in the same package (within) or in any package (overall). The
-// implementations of one interface of the package have one meaning, and so have the
-// functions validate and fill in the package settings. In declared, which suits for a
-// comparison with other projects, every declaration within a package is a meaning.
-// The functions init and main do not count, and neither do generated files.
+// names counts the unexported functions and methods of the library whose name has more
+// than one meaning. The whole of a share counts all meanings; its part counts the meanings
+// whose name has another meaning in the same package (within) or in any package (overall).
+// All implementations of an interface of the package have one meaning, and so do the
+// functions validate and fill in the package settings. In declared, which can be compared
+// with other projects, every declaration within a package is a meaning. Generated files and
+// the functions init and main do not count.
 type names struct {
 	within, overall, declared share
 	// ambiguous are the names with several meanings within one package, as
@@ -49,7 +49,8 @@ func namesOf(library []*source.Package) names {
 	return found
 }
 
-// add counts a name that occurs so often. Only a name that occurs once is no part.
+// add counts a name with its number of occurrences. A name with one occurrence does not
+// belong to the part.
 func (s *share) add(count int) {
 	s.of += count
 	if count > 1 {

@@ -15,7 +15,7 @@ import (
 // a whole; or when it is Error or Unwrap of an error.
 type receiver struct {
 	name string
-	// methods are those that count, in so many files.
+	// methods is the number of methods that count, and files the number of their files.
 	methods, files int
 	// required are the methods that an interface of another module requires.
 	required int

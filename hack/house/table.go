@@ -9,13 +9,13 @@ import (
 // row is one figure of a house, as text.
 type row struct{ name, value string }
 
-// column is what the table shows of one house. All columns have the same rows.
+// column is the part of the table about one house. All columns have the same rows.
 type column struct {
 	title string
 	rows  []row
 }
 
-// details lists what the table only counts, and what the limits are about.
+// details lists the entries that the table only counts, and those that the limits apply to.
 func details(h *house) string {
 	var text strings.Builder
 	section := func(title string, entries []string) {

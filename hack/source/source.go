@@ -33,7 +33,7 @@ type Package struct {
 	Info  *types.Info
 }
 
-// Tree is what Load returns.
+// Tree is the result of Load.
 type Tree struct {
 	Dir    string
 	Module string
@@ -104,7 +104,7 @@ func (t *Tree) File(pos token.Pos) string {
 	return filepath.ToSlash(name)
 }
 
-// listing is what `go list -json` prints about a package.
+// listing is the output of `go list -json` for a package.
 type listing struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
