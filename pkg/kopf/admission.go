@@ -80,12 +80,12 @@ func (a *AdmissionOf[T]) Update(change func(T) error) { update(a.Patch(), change
 
 // OnValidate is Registry.OnValidate for the type.
 func (t Typed[T]) OnValidate(fn func(context.Context, *AdmissionOf[T]) error, options ...AdmissionOption) {
-	t.registry.handlers.Add(handler.Validate(Selector{}, admitting(fn), options...))
+	t.registry.declared().Add(handler.Validate(Selector{}, admitting(fn), options...))
 }
 
 // OnMutate is Registry.OnMutate for the type.
 func (t Typed[T]) OnMutate(fn func(context.Context, *AdmissionOf[T]) error, options ...AdmissionOption) {
-	t.registry.handlers.Add(handler.Mutate(Selector{}, admitting(fn), options...))
+	t.registry.declared().Add(handler.Mutate(Selector{}, admitting(fn), options...))
 }
 
 // admitting wraps a typed handler of admission reviews.

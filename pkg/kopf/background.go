@@ -89,7 +89,7 @@ func (t Typed[T]) Daemon(fn func(context.Context, *TaskOf[T]) error, options ...
 			return fn(ctx, &TaskOf[T]{task, object})
 		}
 	}
-	t.registry.handlers.Add(handler.Daemon(Selector{}, function, options...))
+	t.registry.declared().Add(handler.Daemon(Selector{}, function, options...))
 }
 
 // Timer is Registry.Timer for the type.
@@ -105,5 +105,5 @@ func (t Typed[T]) Timer(fn func(context.Context, *TickOf[T]) error, options ...T
 			return fn(ctx, &TickOf[T]{tick, object})
 		}
 	}
-	t.registry.handlers.Add(handler.Timer(Selector{}, function, options...))
+	t.registry.declared().Add(handler.Timer(Selector{}, function, options...))
 }

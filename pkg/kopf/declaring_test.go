@@ -120,8 +120,46 @@ func TestDeclarationsAreRegistered(t *testing.T) {
 	}
 }
 
-// A mistake is found where the developer has made it: the first line of code
-// that is not of this project.
+func TestANilRegistryIsTheDefaultRegistry(t *testing.T) {
+	for name := range declarations(nil) {
+		t.Run(name, func(t *testing.T) {
+			r := withDefaultRegistry(t)
+			test := declarations(nil)[name]
+			test.declare(Resource("kex"))
+			if got := declared(t, r); len(got) != 1 || got[0] != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	t.Run("activities", func(t *testing.T) {
+		r, none := withDefaultRegistry(t), (*Registry)(nil)
+		none.OnStartup(func(context.Context, *Startup) error { return nil }, ID("startup"))
+		none.OnCleanup(func(context.Context, *Activity) error { return nil }, ID("cleanup"))
+		none.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, nil }, ID("login"))
+		none.OnProbe(func(context.Context, *Activity) (any, error) { return nil, nil }, ID("probe"))
+		if n := len(r.handlers.Activities()); n != 4 || !none.connects() {
+			t.Errorf("got %d activities, connects: %v", n, none.connects())
+		}
+	})
+	t.Run("a zero Typed", func(t *testing.T) {
+		r := withDefaultRegistry(t)
+		var pods Typed[*corev1.Pod]
+		pods.OnCreate(createPod)
+		NewIndexOf(pods, indexPod)
+		if n := len(declared(t, r)); n != 2 {
+			t.Errorf("got %d handlers", n)
+		}
+	})
+	t.Run("the options of an operator", func(t *testing.T) {
+		r := withDefaultRegistry(t)
+		r.OnCreate(Selector{}, createFn)
+		if _, err := NewOperator(Options{}); err == nil || !strings.Contains(err.Error(), "createFn") {
+			t.Errorf("got %v, want the mistake in the default registry", err)
+		}
+	})
+}
+
+// An error has the place of the mistake: the first line of code that is not of this project.
 func TestAMistakeHasThePlaceOfItsDeclaration(t *testing.T) {
 	for name := range declarations(NewRegistry()) {
 		if strings.Contains(name, "typed") {

@@ -81,9 +81,8 @@
 //
 //	ID, Param                                all
 //	Labels, Annotations, When, WhenObject    handlers of objects
-//	Field, Value                             handlers of objects, but not OnField, which
-//	                                         has its field, and not sub-handlers
-//	ValueBefore, ValueAfter                  OnUpdate, OnField
+//	Field, Value                             handlers of objects; OnField has its field
+//	ValueBefore, ValueAfter                  OnUpdate, OnField, sub-handlers
 //	Errors, Retries, Timeout, Backoff,
 //	ExponentialBackoff                       all but OnEvent, OnValidate, OnMutate
 //	Optional, HoldOnFailure                  OnDelete

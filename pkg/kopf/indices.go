@@ -72,7 +72,7 @@ func NewIndexOf[T client.Object, K comparable, V any](
 		})
 		function.Origin, function.Object = fn, newOf[T]()
 	}
-	t.registry.handlers.Add(handler.Index(Selector{}, function, options...))
+	t.registry.declared().Add(handler.Index(Selector{}, function, options...))
 	return x
 }
 

@@ -47,7 +47,7 @@ type (
 	ObjectOption = handler.ObjectOption
 	// FieldOption is an option of the handlers that can be restricted to a field.
 	FieldOption = handler.FieldOption
-	// TransitionOption is an option of OnUpdate and OnField.
+	// TransitionOption is an option of OnUpdate, OnField, and sub-handlers.
 	TransitionOption = handler.TransitionOption
 	// RetryOption is an option of the handlers that are retried.
 	RetryOption = handler.RetryOption
@@ -167,8 +167,9 @@ func HoldOnFailure() DeletionOption { return handler.HoldOnFailure() }
 // Deleted also calls a resuming handler for objects that are being deleted.
 func Deleted() ResumingOption { return handler.Deleted() }
 
-// InitialDelay delays the first call of a daemon or a timer for each object. The default
-// is no delay.
+// InitialDelay delays the first call each time a daemon or a timer starts: when the object
+// is created, when the operator starts, and when the object matches the filters again. The
+// default is no delay.
 func InitialDelay(delay time.Duration) BackgroundOption { return handler.InitialDelay(delay) }
 
 // InitialDelayFunc is InitialDelay with a delay that depends on the object. A negative

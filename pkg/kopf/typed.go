@@ -24,12 +24,7 @@ type Typed[T client.Object] struct{ registry *Registry }
 //
 //	evc := kopf.For[*v1.EphemeralVolumeClaim](registry)
 //	evc.OnCreate(createFn)
-func For[T client.Object](r *Registry) Typed[T] {
-	if r == nil {
-		r = DefaultRegistry
-	}
-	return Typed[T]{r}
-}
+func For[T client.Object](r *Registry) Typed[T] { return Typed[T]{r} }
 
 // ChangeOf is a Change of a typed object. The operator keeps the fields that the Go type
 // does not know on the object.
@@ -92,32 +87,32 @@ func (e *EventOf[T]) Object() T { return e.object }
 
 // OnCreate is Registry.OnCreate for the type.
 func (t Typed[T]) OnCreate(fn func(context.Context, *ChangeOf[T]) error, options ...CreateOption) {
-	t.registry.handlers.Add(handler.Create(Selector{}, changing(fn), options...))
+	t.registry.declared().Add(handler.Create(Selector{}, changing(fn), options...))
 }
 
 // OnUpdate is Registry.OnUpdate for the type.
 func (t Typed[T]) OnUpdate(fn func(context.Context, *ChangeOf[T]) error, options ...UpdateOption) {
-	t.registry.handlers.Add(handler.Update(Selector{}, changing(fn), options...))
+	t.registry.declared().Add(handler.Update(Selector{}, changing(fn), options...))
 }
 
 // OnDelete is Registry.OnDelete for the type.
 func (t Typed[T]) OnDelete(fn func(context.Context, *ChangeOf[T]) error, options ...DeleteOption) {
-	t.registry.handlers.Add(handler.Delete(Selector{}, changing(fn), options...))
+	t.registry.declared().Add(handler.Delete(Selector{}, changing(fn), options...))
 }
 
 // OnResume is Registry.OnResume for the type.
 func (t Typed[T]) OnResume(fn func(context.Context, *ChangeOf[T]) error, options ...ResumeOption) {
-	t.registry.handlers.Add(handler.Resume(Selector{}, changing(fn), options...))
+	t.registry.declared().Add(handler.Resume(Selector{}, changing(fn), options...))
 }
 
 // OnField is Registry.OnField for the type.
 func (t Typed[T]) OnField(field string, fn func(context.Context, *ChangeOf[T]) error, options ...UpdateOption) {
-	t.registry.handlers.Add(handler.ForField(Selector{}, []string{field}, changing(fn), options...))
+	t.registry.declared().Add(handler.ForField(Selector{}, []string{field}, changing(fn), options...))
 }
 
 // OnEvent is Registry.OnEvent for the type.
 func (t Typed[T]) OnEvent(fn func(context.Context, *EventOf[T]) error, options ...EventOption) {
-	t.registry.handlers.Add(handler.Watch(Selector{}, watching(fn), options...))
+	t.registry.declared().Add(handler.Watch(Selector{}, watching(fn), options...))
 }
 
 // watching wraps a typed handler of events.

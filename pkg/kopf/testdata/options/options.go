@@ -166,11 +166,10 @@ func memos(c *kopf.Change, t *kopf.Tick, i *kopf.Indexed, a kopf.Arguments) {
 func subhandlers(c *kopf.Change) {
 	c.Subhandler("a", change, kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
 	c.Subhandler("a", change, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
-	c.Subhandler("a", change, kopf.Field("spec"))      // refused
-	c.Subhandler("a", change, kopf.Value(there))       // refused
-	c.Subhandler("a", change, kopf.ValueBefore(there)) // refused
-	c.Subhandler("a", change, kopf.Optional())         // refused
-	c.Subhandler("a", change, kopf.Deleted())          // refused
-	c.Subhandler("a", change, kopf.Idle(1))            // refused
-	c.Subhandler(change)                               // refused
+	c.Subhandler("a", change, kopf.Field("spec"), kopf.Value(there))
+	c.Subhandler("a", change, kopf.ValueBefore(there), kopf.ValueAfter(there))
+	c.Subhandler("a", change, kopf.Optional()) // refused
+	c.Subhandler("a", change, kopf.Deleted())  // refused
+	c.Subhandler("a", change, kopf.Idle(1))    // refused
+	c.Subhandler(change)                       // refused
 }
