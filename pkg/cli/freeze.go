@@ -3,7 +3,9 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,18 +82,42 @@ func (f *freezeFlags) freeze(ctx context.Context, command *cobra.Command) error 
 		return usageErrorf("--lifetime is missing: set how long the operators pause, for example 10m")
 	}
 	return f.forEachTarget(ctx, func(config *rest.Config, target peering.Target) error {
-		if err := peering.Freeze(ctx, config, target, f.options); err != nil {
+		frozen, err := peering.Freeze(ctx, config, target, f.options)
+		if err != nil {
 			return err
 		}
 		command.Println(fmt.Sprintf("The operators of the %s pause until %s, unless %s resumes them earlier.",
 			describeTarget(target), time.Now().Add(f.options.Lifetime).Format(time.DateTime), f.identity()))
+		command.Println(describeFrozen(frozen, f.options.Priority))
 		return nil
 	})
 }
 
+// describeFrozen says which operators pause: a freeze that pauses none is most likely a
+// mistake.
+func describeFrozen(frozen peering.Frozen, priority int) string {
+	text := "No operator has joined the peering yet."
+	switch {
+	case len(frozen.Paused) > 0:
+		text = "It pauses " + strings.Join(frozen.Paused, ", ") + "."
+	case len(frozen.Active) > 0:
+		text = "It pauses no operator."
+	}
+	if len(frozen.Active) > 0 {
+		text += fmt.Sprintf(" The priority %d is too low for %s: set --priority.", priority, strings.Join(frozen.Active, ", "))
+	}
+	return text
+}
+
 func (f *freezeFlags) resume(ctx context.Context, command *cobra.Command) error {
 	return f.forEachTarget(ctx, func(config *rest.Config, target peering.Target) error {
-		if err := peering.Resume(ctx, config, target, f.options.Identity); err != nil {
+		err := peering.Resume(ctx, config, target, f.options.Identity)
+		var notFrozen *peering.NotFrozenError
+		if errors.As(err, &notFrozen) {
+			command.Println(fmt.Sprintf("Nothing was changed in the %s: %s. To resume a freeze by another identity, set --id.", describeTarget(target), notFrozen))
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 		command.Println(fmt.Sprintf("%[2]s no longer pauses the operators of the %[1]s.", describeTarget(target), f.identity()))

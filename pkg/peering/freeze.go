@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -33,10 +36,12 @@ type FreezeOptions struct {
 // earlier freeze under the same identity. If the object does not exist, Freeze returns a
 // NotFoundError, which says how to create it.
 //
+// Freeze returns the other entries by what it means for them.
+//
 // Specification: Command-line options.
-func Freeze(ctx context.Context, config *rest.Config, target Target, options FreezeOptions) error {
+func Freeze(ctx context.Context, config *rest.Config, target Target, options FreezeOptions) (Frozen, error) {
 	if options.Lifetime < time.Second {
-		return errors.New("a freeze needs a lifetime of at least a second")
+		return Frozen{}, errors.New("a freeze needs a lifetime of at least a second")
 	}
 	record := Record{Priority: options.Priority, LastSeen: time.Now(), Lifetime: options.Lifetime}
 	entry := record.encode()
@@ -44,32 +49,91 @@ func Freeze(ctx context.Context, config *rest.Config, target Target, options Fre
 	if options.Message != "" {
 		entry["message"] = options.Message
 	}
-	return patchEntry(ctx, config, target, options.Identity, entry)
+	identity := cmp.Or(options.Identity, ManualIdentity())
+	state, err := patchEntry(ctx, config, target, identity, entry)
+	if err != nil {
+		return Frozen{}, err
+	}
+	return frozenBy(state.status, identity, options.Priority, time.Now()), nil
 }
 
-// Resume removes the entry of Freeze under the same identity, which has the same
-// default. It is no error if there is no such entry.
+// Frozen lists the other entries of a peering that are alive, sorted.
+type Frozen struct {
+	// Paused pause because of the freeze. Active have a higher priority and do not.
+	Paused, Active []string
+}
+
+func frozenBy(status map[string]any, identity string, priority int, now time.Time) Frozen {
+	var frozen Frozen
+	records, _ := Parse(status)
+	for _, peer := range slices.Sorted(maps.Keys(records)) {
+		switch record := records[peer]; {
+		case peer == identity || record.IsDead(now):
+		case record.Priority > priority:
+			frozen.Active = append(frozen.Active, peer)
+		default:
+			frozen.Paused = append(frozen.Paused, peer)
+		}
+	}
+	return frozen
+}
+
+// Resume removes the entry of Freeze under the same identity, which has the same default. If
+// there is no such entry, it changes nothing, and returns a *NotFrozenError.
 func Resume(ctx context.Context, config *rest.Config, target Target, identity string) error {
-	return patchEntry(ctx, config, target, identity, nil)
-}
-
-// patchEntry sets one entry of a peering, or removes it.
-func patchEntry(ctx context.Context, config *rest.Config, target Target, identity string, entry map[string]any) error {
+	identity = cmp.Or(identity, ManualIdentity())
 	f, err := newFinder(config, nil)
 	if err != nil {
 		return err
 	}
-	found, err := f.find(ctx, target)
+	object, err := f.find(ctx, target)
 	if err != nil {
 		return err
+	}
+	state, err := object.read(ctx)
+	switch {
+	case IsNotFound(err):
+		return err
+	case err != nil:
+		return fmt.Errorf("the peering object %q cannot be read: %w", target.Name, err)
+	}
+	if _, frozen := state.status[identity]; !frozen {
+		return &NotFrozenError{Identity: identity, Entries: slices.Sorted(maps.Keys(state.status))}
+	}
+	_, err = patchEntry(ctx, config, target, identity, nil)
+	return err
+}
+
+// NotFrozenError says that a peering has no entry of an identity.
+type NotFrozenError struct {
+	Identity string
+	Entries  []string // of others, sorted
+}
+
+func (e *NotFrozenError) Error() string {
+	if len(e.Entries) == 0 {
+		return fmt.Sprintf("there is no freeze by %s, and no other entry", e.Identity)
+	}
+	return fmt.Sprintf("there is no freeze by %s; the entries are: %s", e.Identity, strings.Join(e.Entries, ", "))
+}
+
+// patchEntry sets one entry of a peering, or removes it, and returns the new state.
+func patchEntry(ctx context.Context, config *rest.Config, target Target, identity string, entry map[string]any) (peeringState, error) {
+	f, err := newFinder(config, nil)
+	if err != nil {
+		return peeringState{}, err
+	}
+	found, err := f.find(ctx, target)
+	if err != nil {
+		return peeringState{}, err
 	}
 	var value any // a nil map would not remove the entry
 	if entry != nil {
 		value = entry
 	}
-	_, err = found.patch(ctx, "", map[string]any{cmp.Or(identity, ManualIdentity()): value})
+	state, err := found.patch(ctx, "", map[string]any{identity: value})
 	if err != nil && !IsNotFound(err) {
-		return fmt.Errorf("the peering object %q cannot be changed: %w", target.Name, err)
+		return state, fmt.Errorf("the peering object %q cannot be changed: %w", target.Name, err)
 	}
-	return err
+	return state, err
 }

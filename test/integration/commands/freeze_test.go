@@ -21,7 +21,7 @@ func testFreezeAndResume(t *testing.T, p programs) {
 	variables := []string{"KUBECONFIG=" + config, "KOPF_NAMESPACE=" + namespace, "KOPF_PEERING=mine"}
 	freeze := start(t, variables, p.kopf, "freeze", "--lifetime=3600", "-m", "a migration", "-i", "somebody")
 	freeze.ends(0)
-	g.Expect(freeze.out()).To(gomega.MatchRegexp(`^The operators of the KopfPeering "mine" in the namespace "` + namespace + `" pause until .*, unless somebody resumes them earlier.\n$`))
+	g.Expect(freeze.out()).To(gomega.MatchRegexp(`^The operators of the KopfPeering "mine" in the namespace "` + namespace + `" pause until .*, unless somebody resumes them earlier.\nIt pauses .+@.+/\d{14}/.{6}\.\n$`))
 	g.Expect(cluster.Current(peers)()).To(gomega.And(
 		testenv.HavePath("status.somebody.priority", int64(100)),
 		testenv.HavePath("status.somebody.lifetime", int64(3600)),
@@ -37,11 +37,16 @@ func testFreezeAndResume(t *testing.T, p programs) {
 	g.Expect(during.GetAnnotations()).To(gomega.BeEmpty())
 	g.Expect(operator.log()).NotTo(gomega.ContainSubstring("/during] And here we are!"))
 
-	for range 2 { // repeating is not an error
-		resume := start(t, variables, p.kopf, "resume", "--id=somebody")
-		resume.ends(0)
-		g.Expect(resume.out()).To(gomega.ContainSubstring("somebody no longer pauses the operators of the "))
-	}
+	low := start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=low", "-p", "-1")
+	low.ends(0)
+	g.Expect(low.out()).To(gomega.MatchRegexp(`It pauses no operator. The priority -1 is too low for .*somebody: set --priority.\n$`))
+	start(t, variables, p.kopf, "resume", "--id=low").ends(0)
+	resume := start(t, variables, p.kopf, "resume", "--id=somebody")
+	resume.ends(0)
+	g.Expect(resume.out()).To(gomega.ContainSubstring("somebody no longer pauses the operators of the "))
+	resume = start(t, variables, p.kopf, "resume", "--id=somebody") // repeating is not an error
+	resume.ends(0)
+	g.Expect(resume.out()).To(gomega.MatchRegexp(`^Nothing was changed in the KopfPeering .*: there is no freeze by somebody; the entries are: .+@.+ To resume a freeze by another identity, set --id.\n$`))
 	operator.says("[" + namespace + "/during] And here we are!")
 	operator.session.Interrupt()
 	operator.ends(0)

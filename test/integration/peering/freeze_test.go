@@ -31,12 +31,12 @@ func TestFreezeAndResume(t *testing.T) {
 			for range 2 { // repeating is no error
 				g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{
 					Identity: test.identity, Priority: peering.DefaultFreezePriority, Lifetime: time.Hour,
-				})).To(gomega.Succeed())
+				})).To(gomega.Equal(peering.Frozen{Paused: []string{"me"}}))
 			}
 			g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused"}))
-			for range 2 {
-				g.Expect(peering.Resume(t.Context(), cluster.Config(), target, test.identity)).To(gomega.Succeed())
-			}
+			g.Expect(peering.Resume(t.Context(), cluster.Config(), target, test.identity)).To(gomega.Succeed())
+			again := peering.Resume(t.Context(), cluster.Config(), target, test.identity)
+			g.Expect(again).To(gomega.MatchError(gomega.MatchRegexp("there is no freeze by .*; the entries are: me$")))
 			g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused", "active"}))
 			g.Expect(entries(cluster, object)()).To(gomega.HaveLen(1))
 		})
@@ -50,7 +50,8 @@ func TestFreezeExpires(t *testing.T) {
 	o := runPeering(t, cluster.Config(), "me", settings.Peering{}, namespace)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
 	target := peering.Target{Name: "default", Namespace: namespace}
-	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{Priority: 0, Lifetime: time.Second})).To(gomega.Succeed())
+	frozen, err := peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{Priority: 0, Lifetime: time.Second})
+	g.Expect(frozen, err).To(gomega.Equal(peering.Frozen{Paused: []string{"me"}}))
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused"}))
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused", "active"}))
 	g.Eventually(entries(cluster, object)).Should(gomega.HaveLen(1))
@@ -59,12 +60,12 @@ func TestFreezeExpires(t *testing.T) {
 func TestFreezeFailures(t *testing.T) {
 	g := gomega.NewWithT(t)
 	target := peering.Target{Name: "none", Namespace: cluster.Namespace(t)}
-	err := peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{Lifetime: time.Minute})
+	_, err := peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{Lifetime: time.Minute})
 	g.Expect(peering.IsNotFound(err)).To(gomega.BeTrue())
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(`"name":"none"}}' | kubectl create -f -`)))
 	g.Expect(peering.IsNotFound(peering.Resume(t.Context(), cluster.Config(), target, ""))).To(gomega.BeTrue())
-	err = peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{})
+	_, err = peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{})
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("needs a lifetime")))
-	err = peering.Freeze(t.Context(), withoutPermissions(), target, peering.FreezeOptions{Lifetime: time.Minute})
+	_, err = peering.Freeze(t.Context(), withoutPermissions(), target, peering.FreezeOptions{Lifetime: time.Minute})
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("forbidden")))
 }

@@ -119,7 +119,8 @@ func TestChangesDuringAFreezeAreHandledAfterwards(t *testing.T) {
 	g.Eventually(j.snapshot).Should(gomega.HaveLen(4))
 
 	pause := peering.FreezeOptions{Priority: peering.DefaultFreezePriority, Lifetime: time.Hour}
-	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, pause)).To(gomega.Succeed())
+	frozen, err := peering.Freeze(t.Context(), cluster.Config(), target, pause)
+	g.Expect(frozen.Paused, err).To(gomega.HaveLen(1))
 	g.Eventually(j.snapshot).Should(gomega.HaveLen(6), "both daemons must stop")
 	for _, value := range []string{"second", "third"} {
 		setField(t, object, value)
