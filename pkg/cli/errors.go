@@ -12,9 +12,9 @@ import (
 // withAdvice adds a remedy to known errors. It adds none for connection errors, which
 // connect explains: here, they can be about another server that a handler has called.
 func withAdvice(err error) error {
-	var vault *login.Error
+	var failed *login.Error
 	switch {
-	case errors.As(err, &vault): // explains what the login handlers did
+	case errors.As(err, &failed): // explains what the login handlers did
 		return err
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%w; the API server rejects the credentials: log in again, or correct the kubeconfig", err)
