@@ -50,6 +50,17 @@ func createPod(ctx context.Context, c *kopf.Change) error {
 	return client.IgnoreAlreadyExists(c.Client().Create(ctx, pod))
 }
 
+// joinGroup makes the object itself a child, of a ConfigMap with the name in spec.group.
+// Kubernetes deletes all objects of the group together with the ConfigMap.
+func joinGroup(ctx context.Context, c *kopf.Change) error {
+	name, _ := c.Spec().String("group")
+	group := &corev1.ConfigMap{}
+	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: name}, group); err != nil {
+		return err
+	}
+	return kopf.AppendOwner(ctx, c, group, kopf.NotController())
+}
+
 func duration(c *kopf.Change) string {
 	if duration, ok := c.Spec().String("duration"); ok {
 		return duration
@@ -60,5 +71,6 @@ func duration(c *kopf.Change) string {
 func main() {
 	kopf.OnCreate(kopf.Resource("kopfexamples"), createJob)
 	kopf.OnCreate(kopf.Resource("kopfexamples"), createPod)
+	kopf.OnCreate(kopf.Resource("kopfexamples"), joinGroup, kopf.Field("spec.group"))
 	kopf.Main()
 }

@@ -29,6 +29,14 @@ func arbitraryFn(context.Context, *kopf.Change) error {
 	return errors.New("the network is down")
 }
 
+// growingFn waits longer after each attempt, and succeeds in the fourth one.
+func growingFn(_ context.Context, c *kopf.Change) error {
+	if c.Retry() < 3 {
+		return errors.New("the service is overloaded")
+	}
+	return nil
+}
+
 // ignoredFn panics, which counts as an error. Its errors are only logged.
 func ignoredFn(context.Context, *kopf.Change) error {
 	panic("a mistake in the handler")
@@ -49,6 +57,7 @@ func main() {
 	kopf.OnCreate(kex, temporaryFn)
 	kopf.OnCreate(kex, permanentFn)
 	kopf.OnCreate(kex, arbitraryFn, kopf.Retries(3), kopf.Backoff(500*time.Millisecond))
+	kopf.OnCreate(kex, growingFn, kopf.ExponentialBackoff(100*time.Millisecond, time.Second))
 	kopf.OnCreate(kex, ignoredFn, kopf.Errors(kopf.ErrorsIgnored))
 	kopf.OnCreate(kex, timeoutFn, kopf.Timeout(time.Second))
 	kopf.Main()

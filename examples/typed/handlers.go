@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,7 @@ func handlers() *kopf.Registry {
 	claims := kopf.For[*v1.EphemeralVolumeClaim](registry)
 	claims.OnCreate(createFn)
 	claims.OnUpdate(resizeFn, kopf.Field("spec.size"))
+	claims.Timer(watchFn, kopf.Interval(time.Second), kopf.WhenObject(hasVolume))
 	return registry
 }
 
@@ -50,6 +52,19 @@ func resizeFn(ctx context.Context, c claim) error {
 	unsized := pvc.DeepCopy()
 	unsized.Spec.Resources.Requests = nil
 	return c.Client().Patch(ctx, pvc, client.MergeFrom(unsized)) // patches only the size
+}
+
+// hasVolume is a filter that sees the Go type.
+func hasVolume(evc *v1.EphemeralVolumeClaim) bool { return evc.Status.PVCName != "" }
+
+// watchFn gets the object as it is when the timer calls it.
+func watchFn(ctx context.Context, t *kopf.TickOf[*v1.EphemeralVolumeClaim]) error {
+	pvc := &corev1.PersistentVolumeClaim{}
+	if err := t.Client().Get(ctx, client.ObjectKey{Namespace: t.Namespace(), Name: t.Object().Status.PVCName}, pvc); err != nil {
+		return err
+	}
+	t.Logger().Info("The claim has a volume.", "phase", pvc.Status.Phase)
+	return nil
 }
 
 func newPVC(evc *v1.EphemeralVolumeClaim) *corev1.PersistentVolumeClaim {

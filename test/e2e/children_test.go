@@ -6,6 +6,9 @@ import (
 	"github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -32,4 +35,15 @@ func testChildren(t *testing.T, e *example) {
 	g.Expect(pod).To(ownedBy(object))
 	g.Expect(pod.Labels).To(labels)
 	g.Expect(pod.Spec.Containers[0].Command).To(gomega.Equal([]string{"sleep", "1m"}))
+
+	group := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "my-group"}}
+	g.Expect(cluster.Client().Create(t.Context(), group)).To(gomega.Succeed())
+	member := e.sample(t)
+	member.SetName("kopf-example-2")
+	g.Expect(unstructured.SetNestedField(member.Object, group.Name, "spec", "group")).To(gomega.Succeed())
+	created(t, member)
+	g.Eventually(cluster.Current(member)).Should(gomega.SatisfyAll(beHandled(), gomega.WithTransform(client.Object.GetOwnerReferences,
+		gomega.ConsistOf(metav1.OwnerReference{
+			APIVersion: "v1", Kind: "ConfigMap", Name: group.Name, UID: group.UID, Controller: new(false), BlockOwnerDeletion: new(true),
+		}))))
 }

@@ -10,7 +10,7 @@ func testExceptions(t *testing.T, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)
-	operator.says("The creation is processed: 2 succeeded; 3 failed.")
+	operator.says("The creation is processed: 3 succeeded; 3 failed.")
 	g.Eventually(cluster.Current(object)).Should(beHandled())
 
 	outcomes := []struct {
@@ -23,6 +23,8 @@ func testExceptions(t *testing.T, e *example) {
 		{"arbitraryFn", "The handler failed and will be retried.", 2},
 		{"arbitraryFn", "The handler failed permanently.", 1},
 		{"arbitraryFn", "the network is down", 3},
+		{"growingFn", "The handler failed and will be retried.", 3},
+		{"growingFn", "The handler succeeded.", 1},
 		{"ignoredFn", "this is ignored", 1},
 		{"ignoredFn", "panic: a mistake in the handler", 1},
 		{"timeoutFn", "the database is locked", 1},

@@ -21,6 +21,7 @@ func testTyped(t *testing.T, e *example) {
 	pvc, err := get[corev1.PersistentVolumeClaim](t, e.namespace, "my-claim")()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(pvc).To(gomega.SatisfyAll(ownedBy(claim), haveSize("1Gi")))
+	operator.says("The claim has a volume.")
 
 	e.bind(t, pvc)
 	merge(t, claim, `{"spec":{"size":"2Gi"}}`)

@@ -37,7 +37,7 @@ func TestUnmatchedObjectsAreLeftAlone(t *testing.T) {
 			b.setField(obj, "2")
 			b.expectRest()
 			b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), b.requests.String)
-			b.Expect(b.logs.With("object")).To(gomega.BeEmpty())
+			b.Expect(b.logs.With(`"object"=`)).To(gomega.BeEmpty())
 			b.Expect(b.current(obj)).To(gomega.SatisfyAll(testenv.HavePath("metadata.annotations", nil), testenv.HavePath("metadata.finalizers", nil)))
 
 			// When the object starts to match, it is new.
