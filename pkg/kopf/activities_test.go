@@ -83,7 +83,7 @@ func TestMistakesInActivities(t *testing.T) {
 		declare func(r *Registry)
 		want    string
 	}{
-		"no function": {func(r *Registry) { r.OnCleanup(nil) }, "there is no function to call"},
+		"no function": {func(r *Registry) { r.OnCleanup(nil) }, "the function is nil"},
 		"no name": {
 			func(r *Registry) { r.OnProbe(func(context.Context, *Activity) (any, error) { return nil, errNo }) },
 			"a function literal has no name",

@@ -208,13 +208,13 @@ func TestRefusedTypedHandlers(t *testing.T) {
 		declare func(r *Registry)
 		want    string
 	}{
-		"no function":            {func(r *Registry) { For[*corev1.Pod](r).OnCreate(nil) }, "there is no function to call"},
-		"no function for events": {func(r *Registry) { For[*corev1.Pod](r).OnEvent(nil) }, "there is no function to call"},
-		"no daemon":              {func(r *Registry) { For[*corev1.Pod](r).Daemon(nil) }, `the daemon handler "": there is no function to call`},
-		"no timer":               {func(r *Registry) { For[*corev1.Pod](r).Timer(nil) }, `the timer handler "": there is no function to call`},
-		"no indexing function":   {func(r *Registry) { NewIndex[int, int](r, Resource("kex"), nil) }, `the index handler "": there is no function to call`},
+		"no function":            {func(r *Registry) { For[*corev1.Pod](r).OnCreate(nil) }, "the function is nil"},
+		"no function for events": {func(r *Registry) { For[*corev1.Pod](r).OnEvent(nil) }, "the function is nil"},
+		"no daemon":              {func(r *Registry) { For[*corev1.Pod](r).Daemon(nil) }, `the daemon handler "": the function is nil`},
+		"no timer":               {func(r *Registry) { For[*corev1.Pod](r).Timer(nil) }, `the timer handler "": the function is nil`},
+		"no indexing function":   {func(r *Registry) { NewIndex[int, int](r, Resource("kex"), nil) }, `the index handler "": the function is nil`},
 		"no typed indexing function": {
-			func(r *Registry) { NewIndexOf[*corev1.Pod, int, int](For[*corev1.Pod](r), nil) }, `the index handler "": there is no function to call`,
+			func(r *Registry) { NewIndexOf[*corev1.Pod, int, int](For[*corev1.Pod](r), nil) }, `the index handler "": the function is nil`,
 		},
 		"an index by a literal without an id": {func(r *Registry) {
 			NewIndex(r, Resource("kex"), func(context.Context, *Indexed) (map[string]int, error) { return nil, nil })
@@ -234,7 +234,7 @@ func TestRefusedTypedHandlers(t *testing.T) {
 		"an interface for a type": {
 			func(r *Registry) {
 				For[client.Object](r).OnCreate(func(context.Context, *ChangeOf[client.Object]) error { return nil }, ID("a"))
-			}, "it has no resource: name one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For",
+			}, "it has no resource: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For",
 		},
 		"an interface for a type of events": {
 			func(r *Registry) {

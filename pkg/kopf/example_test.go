@@ -170,7 +170,7 @@ func ExampleRegistry() {
 	// Output:
 	// the declarations of handlers are invalid:
 	// kopf/example_test.go: the create handler "createClaim": kopf.Retries(0) allows no attempt: the number includes the first attempt, so it must be at least 1
-	// kopf/example_test.go: the update handler "createClaim": it has no resource: name one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For
+	// kopf/example_test.go: the update handler "createClaim": it has no resource: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For
 }
 
 func ExampleTemporary() {

@@ -152,11 +152,11 @@ func TestMistakesInWhenObject(t *testing.T) {
 		want    string
 	}{
 		"no predicate": {
-			func(r *Registry) { r.OnCreate(pods, createFn, WhenObject[*corev1.Pod](nil)) }, "WhenObject has no function",
+			func(r *Registry) { r.OnCreate(pods, createFn, WhenObject[*corev1.Pod](nil)) }, "the function of WhenObject is nil",
 		},
 		"no type": {
 			func(r *Registry) { r.OnCreate(pods, createFn, WhenObject(func(client.Object) bool { return true })) },
-			"WhenObject needs a pointer to a Go type, such as *corev1.Pod",
+			"WhenObject requires a pointer to a Go type, such as *corev1.Pod",
 		},
 		"another type": {
 			func(r *Registry) {

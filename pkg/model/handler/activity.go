@@ -9,22 +9,22 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 )
 
-// ActivityFunc is a handler of what concerns the operator as a whole: its start,
-// its end, its login, its health. What it returns depends on the kind: the result
-// of a probe, the connection of a login, nothing otherwise.
+// ActivityFunc handles an activity of the operator itself: startup, cleanup, login, or a
+// probe. Its result depends on the kind: the result of a probe, the connection of a
+// login, and otherwise nothing.
 //
 // Specification: Startup; Shutdown; Health-checks; Authentication.
 type ActivityFunc func(ctx context.Context, a *Activity) (any, error)
 
-// Operator is what an activity is about. The engine fills it.
+// Operator provides the data of an activity. The engine fills it.
 type Operator struct {
 	Logger logr.Logger
-	// Client is asked for only if a handler does; nil: there is none.
+	// Client is called only if a handler uses the client. Nil means that there is none.
 	Client func() client.Client
 	Memo   *memo.Values
 }
 
-// Activity is the arguments of an ActivityFunc.
+// Activity contains the arguments of an ActivityFunc.
 //
 // Specification: Arguments.
 type Activity struct {
@@ -35,19 +35,19 @@ type Activity struct {
 
 var _ memo.Holder = (*Activity)(nil)
 
-// NewActivity makes the arguments of one call.
+// NewActivity returns the arguments of one call.
 func NewActivity(o Operator, param any, a Attempt) *Activity {
 	return &Activity{attemptInfo{a}, o, param}
 }
 
-// Logger logs with the handler in every line.
+// Logger returns a logger that adds the handler to every line.
 func (a *Activity) Logger() logr.Logger { return a.operator.Logger }
 
-// Param is the value of the option of the same name; nil without it.
+// Param returns the value of the option Param, or nil without it.
 func (a *Activity) Param() any { return a.param }
 
-// Client talks to the cluster, in the operator's name. It is nil for logins, which
-// are there to make it possible.
+// Client returns a client of the cluster with the operator's permissions. It returns nil
+// for logins, which establish the connection.
 func (a *Activity) Client() client.Client {
 	if a.operator.Client == nil {
 		return nil
@@ -55,8 +55,8 @@ func (a *Activity) Client() client.Client {
 	return a.operator.Client()
 }
 
-// Memo is what the operator keeps in memory: the values from which those of the
-// objects are copied. A memo.Memo finds its value in it.
+// Memo returns the operator's values in memory, from which the values of the objects are
+// copied. Use a memo.Memo to get its value.
 //
 // Specification: In-memory containers, "Operator memos".
 func (a *Activity) Memo() *memo.Values { return a.operator.Memo }

@@ -16,18 +16,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// AdmissionFunc checks an object before the API server stores it, or changes it.
-// An error rejects the request of the user, who gets its text; see AdmissionError.
-// The context is cancelled when the API server does not wait any longer. A
-// handler is called once, and possibly for a request that somebody else rejects
-// afterwards: it must have no effects elsewhere, unless it is declared to have
-// SideEffects, and none at all in a dry run.
+// AdmissionFunc checks or changes an object before the API server stores it. An error
+// rejects the user's request and is shown to the user; see AdmissionError. The context
+// is canceled when the API server stops waiting. A handler is called once, possibly for
+// a request that another webhook rejects afterwards. It must not have effects elsewhere
+// unless it is declared with SideEffects, and never in a dry run.
 //
 // Specification: Admission control.
 type AdmissionFunc func(ctx context.Context, a *Admission) error
 
-// Admission is the arguments of an AdmissionFunc. It is valid while the handler
-// runs, and for the handler's goroutine only; the Patch can be shared.
+// Admission contains the arguments of an AdmissionFunc. Use it only while the handler
+// runs, and only in the handler's goroutine; the Patch can be shared.
 //
 // Specification: Arguments, "Resource admission kwargs"; Admission control.
 type Admission struct {
@@ -38,38 +37,39 @@ type Admission struct {
 
 var _ Arguments = (*Admission)(nil)
 
-// NewAdmission makes the arguments of one call of a handler.
+// NewAdmission returns the arguments of one call of a handler.
 func NewAdmission(s CallContext, d *Declaration, review *Review) *Admission {
 	return &Admission{writable: newWritable(s, d.Param), review: review, field: d.Field}
 }
 
-// Name is the object's name; empty as long as it is to be generated.
+// Name returns the object's name, which is empty until a generated name is known.
 func (a *Admission) Name() string { return cmp.Or(a.writable.Name(), a.review.Name) }
 
-// Namespace is the object's namespace; empty for a cluster-scoped object.
+// Namespace returns the object's namespace, which is empty for a cluster-scoped object.
 func (a *Admission) Namespace() string { return cmp.Or(a.writable.Namespace(), a.review.Namespace) }
 
-// Reason is the operation as handlers of changes know it: ReasonCreate, ReasonUpdate
-// or ReasonDelete; empty for a connection. It is for what is shared with them.
+// Reason returns the operation as a reason of change handlers: ReasonCreate,
+// ReasonUpdate, or ReasonDelete, or "" for a connection. Use it for code shared with
+// change handlers.
 func (a *Admission) Reason() cause.Reason { return a.review.changeReason() }
 
-// Operation is CREATE, UPDATE, DELETE or CONNECT.
+// Operation returns CREATE, UPDATE, DELETE, or CONNECT.
 func (a *Admission) Operation() admissionv1.Operation { return a.review.Operation }
 
-// Subresource is what of the object is asked for, such as "status" or "scale";
-// empty: the object itself. The body can be of another kind then: a Scale, say.
+// Subresource returns the requested subresource, such as "status" or "scale", or "" for
+// the object itself. The body of a subresource can have another kind, such as Scale.
 func (a *Admission) Subresource() string { return a.review.Subresource }
 
-// DryRun tells that nothing is going to be stored: the handler must not have any
-// effect now.
+// DryRun reports whether the request is a dry run, in which the handler must not have
+// any effects.
 func (a *Admission) DryRun() bool { return a.review.DryRun }
 
-// Old is the object as it is stored now, all of it, or the handler's field in it;
-// absent for a creation.
+// Old returns the stored object, or the handler's field in it. It is absent for a
+// creation.
 func (a *Admission) Old() object.Value { return a.valueOf(a.review.Old) }
 
-// New is the object as it is to be stored, all of it, or the handler's field in
-// it; absent for a deletion.
+// New returns the object to be stored, or the handler's field in it. It is absent for a
+// deletion.
 func (a *Admission) New() object.Value { return a.valueOf(a.review.New) }
 
 func (a *Admission) valueOf(body *object.Body) object.Value {
@@ -80,21 +80,22 @@ func (a *Admission) valueOf(body *object.Body) object.Value {
 	return object.NewValue(value)
 }
 
-// Diff is the difference from Old to New, of the whole object: also of its status,
-// and of what the system keeps in the metadata. It is relative to the field, if
-// there is one.
+// Diff returns the difference from Old to New for the entire object, including its
+// status and its system metadata. If the handler has a field, the difference is relative
+// to it.
 func (a *Admission) Diff() diff.Diff { return a.review.diff().Reduce(a.field) }
 
-// OldBody is the object as it is stored now; nil for a creation.
+// OldBody returns the stored object, or nil for a creation.
 func (a *Admission) OldBody() *object.Body { return a.review.Old }
 
-// UserInfo is who has sent the request to the API server, as that has found out.
+// UserInfo returns the user who has sent the request, as the API server has
+// authenticated it.
 //
 // Specification: Arguments, "User information".
 func (a *Admission) UserInfo() authenticationv1.UserInfo { return a.review.User }
 
-// Headers are those of the HTTP request of the API server, its credentials
-// included. They belong to the handler, and had better not get into a log.
+// Headers returns the headers of the API server's HTTP request, including its
+// credentials: do not log them. The handler can modify the result.
 //
 // Specification: Arguments, "Request credentials".
 func (a *Admission) Headers() http.Header {
@@ -104,15 +105,15 @@ func (a *Admission) Headers() http.Header {
 	return a.review.Headers()
 }
 
-// TLSPeer is the client certificate of the API server, not of the user; nil if it
-// has presented none, or none that the webhook server could verify: anybody can make
-// one of those. Read only.
+// TLSPeer returns the client certificate of the API server, not of the user. It returns
+// nil if there was no certificate, or if the webhook server could not verify it. Do not
+// modify the result.
 //
 // Specification: Arguments, "Request credentials".
 func (a *Admission) TLSPeer() *x509.Certificate { return a.review.Peer }
 
-// Warn says something to the user, whether or not the request is admitted. Keep it
-// below 120 characters; Kubernetes cuts what is longer than 256.
+// Warn shows a warning to the user, whether or not the request is admitted. Use less
+// than 120 characters; Kubernetes truncates warnings longer than 256.
 //
 // Specification: Admission control, "Admission warnings".
 func (a *Admission) Warn(message string) {
@@ -121,30 +122,30 @@ func (a *Admission) Warn(message string) {
 	}
 }
 
-// Review is one question of the API server: whether an object may be stored as it
-// is. The webhook fills it; nobody changes it afterwards.
+// Review is a request of the API server to review an object. The webhook fills it. Do
+// not modify it afterwards.
 type Review struct {
 	Operation   admissionv1.Operation
-	Subresource string // empty: the object itself
+	Subresource string // empty for the object itself
 	DryRun      bool
 	User        authenticationv1.UserInfo
-	Old, New    *object.Body // nil: there is none
-	// Name and Namespace are those of the request: what is posted to a subresource
-	// such as pods/exec has none itself.
+	Old, New    *object.Body // nil if there is none
+	// Name and Namespace come from the request, because bodies of subresources such as
+	// pods/exec have none.
 	Name, Namespace string
-	// Headers are those of the HTTP request, a new copy at every call; nil: there was
-	// no such request.
+	// Headers returns a new copy of the HTTP headers. Nil means that there was no HTTP
+	// request.
 	Headers func() http.Header
-	Peer    *x509.Certificate // nil: none that could be verified
-	// Warn takes warnings for the user; nil: nobody does.
+	Peer    *x509.Certificate // nil if it was not verified
+	// Warn shows a warning to the user. Nil discards warnings.
 	Warn func(message string)
 
 	once       sync.Once
 	difference diff.Diff
 }
 
-// Body is the object under review: as it is to be, or as it is if it is to be
-// deleted. It is empty for what has no body.
+// Body returns the object under review: the new one, or the old one for a deletion. It
+// is empty if the request has no body.
 func (r *Review) Body() *object.Body {
 	switch {
 	case r.New != nil:
@@ -156,7 +157,7 @@ func (r *Review) Body() *object.Body {
 	}
 }
 
-// With is the review after the object was changed.
+// With returns the review with the changed object.
 func (r *Review) With(changed *object.Body) *Review {
 	next := &Review{
 		Operation: r.Operation, Subresource: r.Subresource, DryRun: r.DryRun, User: r.User,
@@ -169,7 +170,7 @@ func (r *Review) With(changed *object.Body) *Review {
 	return next
 }
 
-// diff is computed when the first handler asks: most only look at the object.
+// diff is computed on first use, because most handlers need only the object.
 func (r *Review) diff() diff.Diff {
 	r.once.Do(func() { r.difference = diff.Compute(rawBody(r.Old), rawBody(r.New), diff.Full) })
 	return r.difference
@@ -182,7 +183,8 @@ func rawBody(body *object.Body) any {
 	return body.Raw()
 }
 
-// changeReason is the operation as other handlers know it; empty for connections.
+// changeReason returns the operation as a reason of change handlers, or "" for
+// connections.
 func (r *Review) changeReason() cause.Reason {
 	switch r.Operation {
 	case admissionv1.Create:
@@ -196,24 +198,25 @@ func (r *Review) changeReason() cause.Reason {
 	}
 }
 
-// Webhook is what the API server must know of an admission handler: which reviews it
-// is for, among others.
+// Webhook contains the properties of an admission handler that the API server needs,
+// such as the reviews that it is for.
 //
 // Specification: Admission control, "Handler options".
 type Webhook struct {
-	Operations     []admissionv1.Operation // none: all of them
-	Subresource    string                  // empty: the object itself; "*": that, and all subresources
+	Operations     []admissionv1.Operation // empty for all operations
+	Subresource    string                  // empty for the object itself; "*" includes all subresources
 	Persistent     bool                    // the webhook stays when the operator exits
-	SideEffects    bool                    // there are some, but for dry runs
-	IgnoreFailures bool                    // requests are admitted while the operator cannot be reached
+	SideEffects    bool                    // the handler has side effects, except in dry runs
+	IgnoreFailures bool                    // requests are admitted while the operator is unreachable
 }
 
-// AnySubresource is a Subresource: the object itself, and all subresources.
+// AnySubresource is a Subresource that selects the object itself and all its
+// subresources.
 const AnySubresource = "*"
 
-// matchReview reports whether the handler is for the review, whatever the object. A
-// deletion has nothing to be changed: mutations are left out, unless they have
-// asked for it.
+// matchReview reports whether the handler is for the review, whatever the object.
+// Mutating handlers are not called for deletions by default, because there is nothing to
+// change.
 func (d *Declaration) matchReview(r *Review) bool {
 	if r == nil || d.Webhook.Subresource != AnySubresource && d.Webhook.Subresource != r.Subresource {
 		return false

@@ -23,13 +23,13 @@ func TestMistakesInAdmissionHandlers(t *testing.T) {
 		options []handler.AdmissionOption
 		says    string
 	}{
-		"no function":            {nil, nil, "there is no function to call"},
-		"an unknown operation":   {admit, []handler.AdmissionOption{handler.Operations("PATCH")}, `there is no operation "PATCH"`},
-		"no operation":           {admit, []handler.AdmissionOption{handler.Operations()}, "leave it out for all of them"},
-		"no subresource":         {admit, []handler.AdmissionOption{handler.Subresource("")}, `there is no subresource ""`},
-		"a path for subresource": {admit, []handler.AdmissionOption{handler.Subresource("pods/exec")}, `there is no subresource "pods/exec"`},
-		"an id that is a path":   {admit, []handler.AdmissionOption{handler.ID("validating")}, `under the path "/validating"`},
-		"another one":            {admit, []handler.AdmissionOption{handler.ID("mutating")}, `under the path "/mutating"`},
+		"no function":            {nil, nil, "the function is nil"},
+		"an unknown operation":   {admit, []handler.AdmissionOption{handler.Operations("PATCH")}, `unknown operation "PATCH"`},
+		"no operation":           {admit, []handler.AdmissionOption{handler.Operations()}, "leave it out to select all"},
+		"no subresource":         {admit, []handler.AdmissionOption{handler.Subresource("")}, `invalid subresource ""`},
+		"a path for subresource": {admit, []handler.AdmissionOption{handler.Subresource("pods/exec")}, `invalid subresource "pods/exec"`},
+		"an id that is a path":   {admit, []handler.AdmissionOption{handler.ID("validating")}, `the path "/validating" calls all`},
+		"another one":            {admit, []handler.AdmissionOption{handler.ID("mutating")}, `the path "/mutating" calls all`},
 		"a value without field":  {admit, []handler.AdmissionOption{handler.Value(handler.Present())}, "add kopf.Field"},
 	}
 	for name, test := range tests {

@@ -15,9 +15,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Arguments is what filters see, whatever the kind of handler: the object and
-// the circumstances. Where a kind has no such thing (an event handler has no
-// old state), the value is the zero one.
+// Arguments is the interface that filters see for all kinds of handlers: the object and
+// its circumstances. Values that a kind does not have are zero: for example, an event
+// handler has no old state.
 //
 // Specification: Arguments.
 type Arguments interface {
@@ -40,20 +40,20 @@ type Arguments interface {
 	Diff() diff.Diff
 }
 
-// CallContext is the object at hand and the means to work on it: the part of the
-// arguments that all kinds of handlers share. The engine fills it.
+// CallContext contains the current object and the means to work on it: the arguments
+// that all kinds of handlers share. The engine fills it.
 type CallContext struct {
 	Body *object.Body
-	// Live replaces the body, if it is there: every look sees the object as it is
-	// by then. It is safe for concurrent use.
+	// Live replaces the body if it is set: every call returns the current object. It is safe
+	// for concurrent use.
 	Live  func() *object.Body
 	Patch *patch.Patch
-	// Resource is shared by all calls: it is larger than all the rest. Nil: unknown.
+	// Resource is shared by all calls because of its size. Nil means unknown.
 	Resource *selector.Resource
 	Logger   logr.Logger
 	Client   client.Client
-	// Memo is what is kept in memory of the object. It is asked for only if a
-	// handler does; nil: nothing is kept.
+	// Memo returns the object's values in memory. It is called only if a handler uses them.
+	// Nil means that values cannot be kept.
 	Memo func() *memo.Values
 }
 
@@ -64,66 +64,65 @@ func (s *CallContext) body() *object.Body {
 	return s.Body
 }
 
-// common is what handlers get that may change the object.
+// writable contains the arguments of handlers that can change the object.
 type writable struct{ readOnly }
 
-// newWritable makes the part of the arguments that these handlers share.
+// newWritable returns the arguments that these handlers share.
 func newWritable(s CallContext, param any) writable { return writable{readOnly{s, param}} }
 
-// Patch collects changes of the object. They are sent together with the
-// operator's own bookkeeping after the handler has returned.
+// Patch returns the patch for changes of the object. The operator writes them together
+// with its own records after the handler has returned.
 func (c *writable) Patch() *patch.Patch { return c.call.Patch }
 
-// Client talks to the cluster, in the operator's name. Unless the operator was
-// added to a manager that caches, it reads live.
+// Client returns a client of the cluster with the operator's permissions. It reads
+// directly from the API server, unless the operator was added to a manager with a cache.
 func (c *writable) Client() client.Client { return c.call.Client }
 
-// Attempt is how far a handler is with its work.
+// Attempt identifies an attempt of a handler.
 type Attempt struct {
-	Retry   int       // how often it was tried before: 0 on the first attempt
-	Started time.Time // the first attempt
-	Now     time.Time // this attempt
+	Retry   int       // number of earlier attempts: 0 for the first attempt
+	Started time.Time // time of the first attempt
+	Now     time.Time // time of this attempt
 }
 
-// tried answers for the attempt; the arguments of all kinds that are retried embed
-// it.
+// attemptInfo provides the attempt. The arguments of all retried kinds embed it.
 type attemptInfo struct{ attempt Attempt }
 
-// Retry tells how often the handler was tried before: 0 on the first attempt, and
-// on the first one after a success.
+// Retry returns the number of earlier attempts: 0 for the first attempt, and for the
+// first one after a success.
 func (t *attemptInfo) Retry() int { return t.attempt.Retry }
 
-// Started is the time of the first attempt.
+// Started returns the time of the first attempt.
 func (t *attemptInfo) Started() time.Time { return t.attempt.Started }
 
-// Runtime is the time since the first attempt, until this one.
+// Runtime returns the time from the first attempt to this one.
 func (t *attemptInfo) Runtime() time.Duration { return t.attempt.Now.Sub(t.attempt.Started) }
 
-// resulting takes the result; the arguments of all kinds that have one embed it.
+// resultHolder stores the result. The arguments of all kinds with results embed it.
 type resultHolder struct{ result any }
 
-// SetResult stores a value under status.<handler id> when the handler succeeds.
-// It must be expressible as JSON; nil stores nothing.
+// SetResult stores a value under status.<handler id> when the handler succeeds. The
+// value must be expressible as JSON. Nil stores nothing.
 //
 // Specification: Results delivery.
 func (r *resultHolder) SetResult(value any) { r.result = value }
 
-// Result is what SetResult was given last.
+// Result returns the last value of SetResult.
 func (r *resultHolder) Result() any { return r.result }
 
-// Transition is what has happened to the object, or to the handler's field.
+// Transition is the change of the object or of the handler's field.
 type Transition struct {
 	Reason cause.Reason
 	Old    object.Value
 	New    object.Value
 	Diff   diff.Diff
-	// OldEssence is that of the whole object, for handlers of fields too.
+	// OldEssence is the essence of the entire object, also for handlers of fields.
 	OldEssence object.Essence
 }
 
-// reading is the object as it is, without the means to change it, and nothing of
-// what it was. Every kind of arguments embeds it; for filters of the kinds that
-// are not called for a change it is all there is.
+// readOnly provides the current object without the means to change it, and without
+// earlier states. The arguments of all kinds embed it. Filters of kinds that are not
+// called for a change see only this.
 type readOnly struct {
 	call  CallContext
 	param any
@@ -131,35 +130,35 @@ type readOnly struct {
 
 var _ Arguments = (*readOnly)(nil)
 
-// Body is the object as it is now: for daemons and timers at the time of asking,
-// for all others at the time of the call.
+// Body returns the object: the current one for daemons and timers, and the one at the
+// time of the call for all others.
 func (r *readOnly) Body() *object.Body { return r.call.body() }
 
-// Spec is the part of the object that its users write.
+// Spec returns the object's spec, which its users write.
 func (r *readOnly) Spec() object.View { return r.call.body().Spec() }
 
-// Status is the part of the object that its operators write.
+// Status returns the object's status, which its operators write.
 func (r *readOnly) Status() object.View { return r.call.body().Status() }
 
-// Meta is the object's metadata.
+// Meta returns the object's metadata.
 func (r *readOnly) Meta() object.View { return r.call.body().Meta() }
 
-// Name is the object's name.
+// Name returns the object's name.
 func (r *readOnly) Name() string { return r.call.body().Name() }
 
-// Namespace is the object's namespace; empty for a cluster-scoped object.
+// Namespace returns the object's namespace, which is empty for a cluster-scoped object.
 func (r *readOnly) Namespace() string { return r.call.body().Namespace() }
 
-// UID is the object's uid.
+// UID returns the object's uid.
 func (r *readOnly) UID() types.UID { return r.call.body().UID() }
 
-// Labels are the object's labels, never nil.
+// Labels returns a copy of the object's labels, which is never nil.
 func (r *readOnly) Labels() map[string]string { return r.call.body().Labels() }
 
-// Annotations are the object's annotations, never nil.
+// Annotations returns a copy of the object's annotations, which is never nil.
 func (r *readOnly) Annotations() map[string]string { return r.call.body().Annotations() }
 
-// Resource is the actual resource of the object, as the cluster serves it.
+// Resource returns the actual resource of the object in the cluster.
 func (r *readOnly) Resource() selector.Resource {
 	if r.call.Resource == nil {
 		return selector.Resource{}
@@ -167,17 +166,18 @@ func (r *readOnly) Resource() selector.Resource {
 	return *r.call.Resource
 }
 
-// Param is the value of the option of the same name; nil without it.
+// Param returns the value of the option Param, or nil without it.
 func (r *readOnly) Param() any { return r.param }
 
-// Logger logs with the object and the handler in every line. What a handler logs is
-// also an event of the object, by settings.Posting; log.FromContext is the same logger.
+// Logger returns a logger that adds the object and the handler to every line. Depending
+// on settings.Posting, its lines are also posted as events of the object.
+// log.FromContext returns the same logger.
 //
 // Specification: Arguments, "Logging".
 func (r *readOnly) Logger() logr.Logger { return r.call.Logger }
 
-// Memo is what is kept in memory of the object, for all its handlers, as long as
-// the object and the operator live. A memo.Memo finds its value in it.
+// Memo returns the object's values in memory. All handlers of the object share them as
+// long as the object and the operator live. Use a memo.Memo to get its value.
 //
 // Specification: In-memory containers.
 func (r *readOnly) Memo() *memo.Values {
@@ -187,14 +187,14 @@ func (r *readOnly) Memo() *memo.Values {
 	return r.call.Memo()
 }
 
-// Reason is empty: the handler is not called because something has happened.
+// Reason returns "", because the handler is not called for a change.
 func (r *readOnly) Reason() cause.Reason { return "" }
 
-// Old is absent: there is no old state.
+// Old returns an absent value, because there is no old state.
 func (r *readOnly) Old() object.Value { return object.Value{} }
 
-// New is the object as it is now.
+// New returns the current object.
 func (r *readOnly) New() object.Value { return object.NewValue(r.Body().Raw()) }
 
-// Diff is empty.
+// Diff returns an empty difference.
 func (r *readOnly) Diff() diff.Diff { return nil }

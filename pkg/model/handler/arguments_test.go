@@ -122,7 +122,7 @@ func TestSubhandlers(t *testing.T) {
 	}
 	refused(t, family.handlers[1], family.problems[1], `the subhandler handler "": its id is empty`, "handler/arguments_test.go")
 	refused(t, family.handlers[2], family.problems[2], `under the id "item 2"`)
-	refused(t, family.handlers[3], family.problems[3], "there is no function to call")
+	refused(t, family.handlers[3], family.problems[3], "the function is nil")
 	if err := c.Execute(t.Context()); err != io.EOF { //nolint:errorlint // the very same
 		t.Errorf("got %v", err)
 	}

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// DaemonFunc accompanies an object: it is called once, and runs as long as the
-// object exists and matches. It has to return soon after Task.Stopped is closed.
-// When it returns before, with or without a permanent error, it is not called
-// again before the operator is restarted; after any other error it is. The context
-// is cancelled when it takes too long to stop, as it was declared.
+// DaemonFunc runs in the background of an object: it is called once, and runs as long as
+// the object exists and matches. It must return soon after Task.Stopped is closed. If it
+// returns earlier, with or without a permanent error, it is not called again before the
+// operator is restarted; after any other error, it is called again. Depending on its
+// options, the context is canceled if it takes too long to stop.
 //
 // Specification: Daemons.
 type DaemonFunc func(ctx context.Context, t *Task) error
 
-// TimerFunc is called for an object again and again, never twice at the same time.
+// TimerFunc is called repeatedly for an object, but never twice at the same time.
 //
 // Specification: Timers.
 type TimerFunc func(ctx context.Context, t *Tick) error
 
-// Tick is the arguments of a TimerFunc. The object is live: every look at it shows
-// it as it is by then.
+// Tick contains the arguments of a TimerFunc. The object is live: its methods return the
+// current state.
 //
 // Specification: Arguments; Timers.
 type Tick struct {
@@ -33,13 +33,13 @@ type Tick struct {
 
 var _ Arguments = (*Tick)(nil)
 
-// NewTick makes the arguments of one call.
+// NewTick returns the arguments of one call.
 func NewTick(s CallContext, param any, a Attempt) *Tick {
 	return &Tick{writable: newWritable(s, param), attemptInfo: attemptInfo{a}}
 }
 
-// Task is the arguments of a DaemonFunc. The object is live: every look at it
-// shows it as it is by then, so do not keep parts of it for long.
+// Task contains the arguments of a DaemonFunc. The object is live: its methods return
+// the current state, so do not keep the results for long.
 //
 // Specification: Arguments; Daemons, "Resource fields access".
 type Task struct {
@@ -47,14 +47,14 @@ type Task struct {
 	attemptInfo
 	resultHolder
 	stop *Stopper
-	// expired is closed when the context of the call is done; nil: never.
+	// expired is closed when the context of the call is done. Nil means never.
 	contextDone <-chan struct{}
 }
 
 var _ Arguments = (*Task)(nil)
 
-// NewTask makes the arguments of one run. The stopper is the engine's side of it;
-// without one, nobody stops the daemon.
+// NewTask returns the arguments of one run. The engine stops the daemon with the
+// stopper. Without a stopper, the daemon is never stopped.
 func NewTask(s CallContext, param any, a Attempt, stop *Stopper) *Task {
 	if stop == nil {
 		stop = NewStopper()
@@ -62,17 +62,16 @@ func NewTask(s CallContext, param any, a Attempt, stop *Stopper) *Task {
 	return &Task{writable: newWritable(s, param), attemptInfo: attemptInfo{a}, stop: stop}
 }
 
-// Stopped is closed when the daemon has to stop.
+// Stopped returns a channel that is closed when the daemon must stop.
 //
 // Specification: Daemons, "Termination".
 func (t *Task) Stopped() <-chan struct{} { return t.stop.Done() }
 
-// StopReason tells why the daemon has to stop; 0 as long as it has not.
+// StopReason returns why the daemon must stop, or 0 if it does not have to stop.
 func (t *Task) StopReason() StopReason { return t.stop.Reason() }
 
-// Wait sleeps, but not longer than until the daemon has to return: because it was
-// asked to stop, or because the context of the call is done. It reports whether that
-// is so:
+// Wait sleeps until the pause is over or the daemon must return, because it was asked to
+// stop or the context of the call is done. It reports whether the daemon must return:
 //
 //	for !t.Wait(10 * time.Second) {
 //		check(t.Spec())
@@ -88,7 +87,7 @@ func (t *Task) Wait(pause time.Duration) (stopped bool) {
 	case <-t.contextDone:
 		return true
 	case <-timer.C:
-		return t.isStopping() // both at the same time: no other round
+		return t.isStopping() // both can happen at the same time
 	}
 }
 
@@ -103,27 +102,27 @@ func (t *Task) isStopping() bool {
 	}
 }
 
-// StopReason is why a daemon has to stop: a set, for several reasons can come
-// together, and later ones come on top.
+// StopReason is the set of reasons why a daemon must stop. Reasons can be combined and
+// added later.
 type StopReason uint8
 
-// The reasons, and how far the termination is.
+// The reasons, and the progress of the termination.
 const (
 	StopDeleted   StopReason = 1 << iota // the object is deleted, or marked for it
-	StopMismatch                         // the object does not match the filters any more
+	StopMismatch                         // the object no longer matches the filters
 	StopPaused                           // the operator is paused
 	StopExiting                          // the operator exits
 	StopSignalled                        // the daemon was asked to stop
-	StopCancelled                        // its context was cancelled
-	StopAbandoned                        // nobody waits for it any more
+	StopCancelled                        // its context was canceled
+	StopAbandoned                        // the operator no longer waits for it
 )
 
 var stopNames = [...]string{"deleted", "mismatch", "paused", "exiting", "signalled", "cancelled", "abandoned"}
 
-// Has reports whether all of the given reasons are among these.
+// Has reports whether the set contains all of the given reasons.
 func (r StopReason) Has(reason StopReason) bool { return r&reason == reason }
 
-// String lists the reasons: "deleted|signalled"; empty if there are none.
+// String lists the reasons, such as "deleted|signalled".
 func (r StopReason) String() string {
 	var names []string
 	for i, name := range stopNames {
@@ -134,18 +133,18 @@ func (r StopReason) String() string {
 	return strings.Join(names, "|")
 }
 
-// Stopper is the engine's side of a daemon's stop. Its zero value is ready to use,
-// and safe for concurrent use.
+// Stopper is the engine's means to stop a daemon. Its zero value is ready to use, and
+// safe for concurrent use.
 type Stopper struct {
 	mu     sync.Mutex
 	done   chan struct{}
 	reason StopReason
 }
 
-// NewStopper makes one for a daemon that is about to start.
+// NewStopper returns a Stopper for a daemon that is about to start.
 func NewStopper() *Stopper { return &Stopper{} }
 
-// Stop asks the daemon to stop, and adds to the reasons.
+// Stop asks the daemon to stop, and adds the reason.
 func (s *Stopper) Stop(reason StopReason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,14 +154,14 @@ func (s *Stopper) Stop(reason StopReason) {
 	s.reason |= reason
 }
 
-// Done is closed when the daemon is asked to stop.
+// Done returns a channel that is closed when the daemon is asked to stop.
 func (s *Stopper) Done() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.channel()
 }
 
-// channel is made when it is needed first. The lock is held.
+// channel creates the channel on first use. The caller must hold the lock.
 func (s *Stopper) channel() chan struct{} {
 	if s.done == nil {
 		s.done = make(chan struct{})
@@ -170,7 +169,7 @@ func (s *Stopper) channel() chan struct{} {
 	return s.done
 }
 
-// Reason is why; 0 as long as it is not.
+// Reason returns the reasons, or 0 if the daemon was not asked to stop.
 func (s *Stopper) Reason() StopReason {
 	s.mu.Lock()
 	defer s.mu.Unlock()

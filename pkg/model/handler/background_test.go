@@ -148,19 +148,19 @@ func TestRefusedHandlersInTheBackground(t *testing.T) {
 		want   string
 	}{
 		"a start in the past":                {daemon: []handler.DaemonOption{handler.InitialDelay(-1)}, want: "the initial delay -1ns is negative"},
-		"a delay by no function":             {timer: []handler.TimerOption{handler.InitialDelayFunc(nil)}, want: "InitialDelayFunc has no function"},
+		"a delay by no function":             {timer: []handler.TimerOption{handler.InitialDelayFunc(nil)}, want: "the function of InitialDelayFunc is nil"},
 		"a stop in the past":                 {daemon: []handler.DaemonOption{handler.CancellationBackoff(-time.Second)}, want: "the cancellation backoff -1s is negative"},
 		"an end in the past":                 {daemon: []handler.DaemonOption{handler.CancellationTimeout(-time.Second)}, want: "the cancellation timeout -1s is negative"},
 		"reports of the past":                {daemon: []handler.DaemonOption{handler.CancellationPolling(-time.Second)}, want: "the cancellation polling -1s is negative"},
 		"calls in the past":                  {timer: []handler.TimerOption{handler.Interval(-time.Second)}, want: "the interval -1s is negative"},
-		"calls without a pause":              {timer: []handler.TimerOption{handler.Interval(0)}, want: "the interval is 0, which would call the timer without a pause"},
+		"calls without a pause":              {timer: []handler.TimerOption{handler.Interval(0)}, want: "the interval is 0, which would call the timer without a delay"},
 		"idle in the past":                   {timer: []handler.TimerOption{handler.Idle(-time.Second)}, want: "the idle time -1s is negative"},
 		"sharp without an interval":          {timer: []handler.TimerOption{handler.Sharp(), handler.Idle(1)}, want: "a timer can be sharp only with an interval: add kopf.Interval(...)"},
 		"less than no attempts":              {timer: []handler.TimerOption{handler.Retries(-1)}, want: "kopf.Retries(-1) allows no attempt"},
 		"a value without a field":            {daemon: []handler.DaemonOption{handler.Value(handler.Present())}, want: "add kopf.Field(...)"},
-		"a predicate that is none":           {timer: []handler.TimerOption{handler.When(nil)}, want: "When has no function"},
+		"a predicate that is none":           {timer: []handler.TimerOption{handler.When(nil)}, want: "the predicate of When is nil"},
 		"an id under which nothing is kept":  {daemon: []handler.DaemonOption{handler.ID("a b")}, want: `under the id "a b"`},
-		"an error mode that there is not":    {timer: []handler.TimerOption{handler.Errors(9)}, want: "the mode of errors 9"},
+		"an error mode that there is not":    {timer: []handler.TimerOption{handler.Errors(9)}, want: "invalid mode of errors 9"},
 		"a backoff before the error happens": {daemon: []handler.DaemonOption{handler.Backoff(-1)}, want: "the backoff -1ns is negative"},
 	}
 	for name, test := range tests {
@@ -175,9 +175,9 @@ func TestRefusedHandlersInTheBackground(t *testing.T) {
 		})
 	}
 	d, err := handler.Daemon(kex, handler.Function{})
-	refused(t, d, err, `the daemon handler "": there is no function to call`)
+	refused(t, d, err, `the daemon handler "": the function is nil`)
 	d, err = handler.Timer(kex, handler.Function{})
-	refused(t, d, err, `the timer handler "": there is no function to call`)
+	refused(t, d, err, `the timer handler "": the function is nil`)
 }
 
 func TestStopReasonsAreASet(t *testing.T) {

@@ -15,50 +15,49 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Declaration is one handler as its developer declared it. Nobody changes it
-// after it was made, its exported fields included: all operators that use it
-// share it.
+// Declaration is a handler as it was declared. Do not modify it, including its exported
+// fields: all operators that use it share it.
 type Declaration struct {
-	// ID is the key of the handler's progress and results: the function's name
-	// unless given, then the field: "relabel/metadata.labels".
+	// ID is the key of the handler's progress and results: the function's name by default,
+	// followed by the field: "relabel/metadata.labels".
 	ID       string
 	Kind     Kind
 	Selector selector.Selector
-	// Object is of the Go type that the handler is declared for, instead of a
-	// selector; nil otherwise.
+	// Object has the Go type that the handler is declared for instead of a selector. It is
+	// nil otherwise.
 	Object runtime.Object
-	// Field restricts the handler to a part of the object; nil: the whole.
+	// Field restricts the handler to a part of the object. Nil means the entire object.
 	Field object.Path
 
 	Labels      map[string]Matcher
 	Annotations map[string]Matcher
-	Value       Matcher // of the field; before or after the change
+	Value       Matcher // of the field before or after the change
 	ValueBefore Matcher // of the field before the change
 	ValueAfter  Matcher // of the field after the change
 	Predicates  []Predicate
 
 	Errors  ErrorsMode
-	Timeout time.Duration   // over all attempts; 0: none
-	Retries *int            // attempts in all; nil: no limit
-	Backoff backoff.Backoff // after a regular error; zero: the setting
+	Timeout time.Duration   // over all attempts; 0 for none
+	Retries *int            // total number of attempts; nil for no limit
+	Backoff backoff.Backoff // after a regular error; zero for the setting
 	Param   any
 
-	Optional bool // a deletion handler that does not hold the object
-	Hold     bool // a deletion handler whose permanent failure holds the object
-	Deleted  bool // a resuming handler that is called for deletions too
+	Optional bool // the deletion handler does not hold the object
+	Hold     bool // a permanent failure of the deletion handler holds the object
+	Deleted  bool // the resume handler is also called for deletions
 
-	// InitialDelay of a daemon or a timer; nil: none.
+	// InitialDelay is the delay of a daemon or timer. Nil means none.
 	InitialDelay func(Arguments) time.Duration
 
-	Interval time.Duration // between the calls of a timer; 0: there is only one
+	Interval time.Duration // between the calls of a timer; 0 for a single call
 	Sharp    bool          // the interval is measured from start to start
 	Idle     time.Duration // how long the object must be unchanged for a timer
 
-	CancellationBackoff time.Duration  // from the stop signal to the cancellation of a daemon
-	CancellationTimeout *time.Duration // from there until it is given up; nil: never, and no cancellation
-	CancellationPolling time.Duration  // between warnings of a daemon that does not stop; 0: the setting
+	CancellationBackoff time.Duration  // from the stop signal of a daemon to its cancellation
+	CancellationTimeout *time.Duration // from the cancellation until it is abandoned; nil disables both
+	CancellationPolling time.Duration  // between warnings about a daemon that does not stop; 0 for the setting
 
-	// Reviews are those that an admission handler is for.
+	// Webhook selects the reviews of an admission handler.
 	Webhook Webhook
 
 	// Table is the index that an indexing function fills.
@@ -74,47 +73,47 @@ type Declaration struct {
 	onIndex     IndexFunc
 	onAdmission AdmissionFunc
 	onActivity  ActivityFunc
-	function    function.Identity // of the developer's function, however it is wrapped
-	idGiven     bool              // the id was given
+	function    function.Identity // of the user's function, even if it is wrapped
+	idGiven     bool              // the id was set explicitly
 	parent      *Declaration      // of a sub-handler
 	decoding    decodingPredicates
 	problems    []error
 }
 
-// IsSame reports whether two declarations are one handler that is declared for
-// several things: the same function with the same id, and for the same index. On
-// one cause it is called once.
+// IsSame reports whether two declarations belong to one handler that is declared several
+// times: the same function with the same id and, if any, the same index. It is called
+// once per cause.
 func (d *Declaration) IsSame(other *Declaration) bool {
 	return d.ID == other.ID && d.function == other.function && d.Table == other.Table
 }
 
-// CheckConflict returns an error if two different functions claim one id.
+// CheckConflict returns an error if two different functions have the same id.
 func (d *Declaration) CheckConflict(other *Declaration) error {
 	switch {
 	case d.ID != other.ID || d.IsSame(other):
 		return nil
 	case d.function == other.function:
-		return fmt.Errorf("%s: the id %q is taken by another index at %s: give one of them another kopf.ID", d.DeclaredAt, d.ID, other.DeclaredAt)
+		return fmt.Errorf("%s: the id %q is taken by another index at %s: set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.DeclaredAt)
 	case d.function.SameCode(other.function):
 		return fmt.Errorf("%s: the id %q is taken at %s by the same function with another receiver or other variables: "+
-			"give one of them another kopf.ID, or keep the function in one variable and declare that", d.DeclaredAt, d.ID, other.DeclaredAt)
+			"set another kopf.ID for one of them, or store the function in a variable and declare that", d.DeclaredAt, d.ID, other.DeclaredAt)
 	default:
-		return fmt.Errorf("%s: the id %q is taken by another function at %s: give one of them another kopf.ID", d.DeclaredAt, d.ID, other.DeclaredAt)
+		return fmt.Errorf("%s: the id %q is taken by another function at %s: set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.DeclaredAt)
 	}
 }
 
 // HoldsDeletion reports whether objects need the finalizer for this handler.
 func (d *Declaration) HoldsDeletion() bool { return d.Kind == OnDelete && !d.Optional }
 
-// Bind is the declaration with the selector of its Go type, if it has one
-// instead of a selector of its own.
+// Bind returns the declaration with the selector of its Go type, if it has one instead
+// of a selector.
 func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
 	if d.Object == nil {
 		return d, nil
 	}
 	gvk, err := apiutil.GVKForObject(d.Object, scheme)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the %s handler %q: the scheme does not know the type %T, add its package's AddToScheme: %w",
+		return nil, fmt.Errorf("%s: the %s handler %q: the type %T is not in the scheme: add it with AddToScheme of its package: %w",
 			d.DeclaredAt, d.Kind, d.ID, d.Object, err)
 	}
 	bound := *d
@@ -122,13 +121,13 @@ func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
 	return &bound, nil
 }
 
-// Call calls the handler of a change. A panic becomes a PanicError.
+// Call calls a change handler. A panic becomes a PanicError.
 func (d *Declaration) Call(ctx context.Context, c *Change) (err error) {
 	defer recoverPanic(&err)
 	return d.onChange(ctx, c)
 }
 
-// CallEvent calls the handler of a watch event. A panic becomes a PanicError.
+// CallEvent calls an event handler. A panic becomes a PanicError.
 func (d *Declaration) CallEvent(ctx context.Context, e *Event) (err error) {
 	defer recoverPanic(&err)
 	return d.onEvent(ctx, e)
@@ -153,20 +152,20 @@ func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, er
 	return d.onIndex(ctx, i)
 }
 
-// CallActivity calls the handler of an activity. A panic becomes a PanicError.
+// CallActivity calls an activity handler. A panic becomes a PanicError.
 func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
 	defer recoverPanic(&err)
 	return d.onActivity(ctx, a)
 }
 
-// CallAdmission calls a handler of admission reviews. A panic becomes a PanicError.
+// CallAdmission calls an admission handler. A panic becomes a PanicError.
 func (d *Declaration) CallAdmission(ctx context.Context, a *Admission) (err error) {
 	defer recoverPanic(&err)
 	return d.onAdmission(ctx, a)
 }
 
-// WithRecover calls what calls the developer's code, such as filters, beside the
-// handlers themselves. A panic becomes a PanicError.
+// WithRecover calls user code other than handlers, such as filters. A panic becomes a
+// PanicError.
 func WithRecover(call func() error) (err error) {
 	defer recoverPanic(&err)
 	return call()
@@ -186,8 +185,8 @@ func (d *Declaration) Under(parent *Declaration) *Declaration {
 	return &child
 }
 
-// Top is the declaration that was made before anything was called: of a
-// sub-handler, that of the handler above it, and above that one; of others, itself.
+// Top returns the topmost declaration: for a sub-handler, that of the declared handler
+// above it; otherwise, the declaration itself.
 func (d *Declaration) Top() *Declaration {
 	if d.parent == nil {
 		return d

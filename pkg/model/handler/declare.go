@@ -10,27 +10,27 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// Function is what a handler of some kind is made of.
+// Function contains the function of a handler.
 type Function struct {
-	Change ChangeFunc // all kinds but those below
+	Change ChangeFunc // all kinds except those below
 	Event  EventFunc  // events
 	Daemon DaemonFunc // daemons
 	Timer  TimerFunc  // timers
 	Index  IndexFunc  // indices
-	// Activity is of what concerns the operator as a whole.
+	// Activity handles activities of the operator itself.
 	Activity ActivityFunc
-	// Admission is for validations and mutations.
+	// Admission handles validations and mutations.
 	Admission AdmissionFunc
-	// Table is the index to be filled.
+	// Table is the index to fill.
 	Table Table
-	// Origin is the developer's own function, if the ones above only wrap it:
-	// the id and the identity of the handler come from it.
+	// Origin is the user's function if the functions above wrap it. It determines the id and
+	// the identity of the handler.
 	Origin any
-	// Object stands for the selector; see Declaration.
+	// Object replaces the selector; see Declaration.
 	Object runtime.Object
 }
 
-// origin is the developer's function; nil if there is none.
+// origin returns the user's function, or nil if there is none.
 func (f Function) origin() any {
 	switch {
 	case f.Origin != nil:
@@ -54,8 +54,8 @@ func (f Function) origin() any {
 	}
 }
 
-// declare makes a declaration. What is wrong with it is in the error, with the
-// place; the declaration is then not usable.
+// declare creates a declaration. The error contains the mistakes and the location of the
+// declaration, which cannot be used then.
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
 	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: function.Caller(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
@@ -66,7 +66,7 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 	}
 	d.decoding.guard(d)
 	if origin := fn.origin(); origin == nil {
-		d.addProblem(errors.New("there is no function to call"))
+		d.addProblem(errors.New("the function is nil"))
 	} else {
 		d.identify(origin)
 	}
@@ -83,7 +83,7 @@ func (d *Declaration) identify(fn any) {
 	if !d.idGiven {
 		name, ok := function.Name(fn)
 		if !ok {
-			d.addProblem(fmt.Errorf("a function literal has no name that could be the id of the handler: add kopf.ID(%q)", "my_handler"))
+			d.addProblem(fmt.Errorf("a function literal has no name to use as the id of the handler: add kopf.ID(%q)", "my_handler"))
 		}
 		d.ID = name
 	}
@@ -98,27 +98,27 @@ func (d *Declaration) addProblem(err error) {
 	}
 }
 
-// Create declares a handler of creations.
+// Create declares a creation handler.
 func Create(sel selector.Selector, fn Function, options ...CreateOption) (*Declaration, error) {
 	return declare(OnCreate, sel, fn, options, CreateOption.create)
 }
 
-// Update declares a handler of updates.
+// Update declares an update handler.
 func Update(sel selector.Selector, fn Function, options ...UpdateOption) (*Declaration, error) {
 	return declare(OnUpdate, sel, fn, options, UpdateOption.update)
 }
 
-// Delete declares a handler of deletions.
+// Delete declares a deletion handler.
 func Delete(sel selector.Selector, fn Function, options ...DeleteOption) (*Declaration, error) {
 	return declare(OnDelete, sel, fn, options, DeleteOption.delete)
 }
 
-// Resume declares a handler of objects that were there before the operator.
+// Resume declares a handler of objects that are older than the operator.
 func Resume(sel selector.Selector, fn Function, options ...ResumeOption) (*Declaration, error) {
 	return declare(OnResume, sel, fn, options, ResumeOption.resume)
 }
 
-// ForField declares a handler of one field, whatever happens to the object.
+// ForField declares a handler of one field, for all causes except deletions.
 func ForField(sel selector.Selector, field []string, fn Function, options ...UpdateOption) (*Declaration, error) {
 	options = append([]UpdateOption{Field(field...)}, options...)
 	return declare(OnField, sel, fn, options, UpdateOption.update)
@@ -129,24 +129,24 @@ func Watch(sel selector.Selector, fn Function, options ...EventOption) (*Declara
 	return declare(OnEvent, sel, fn, options, EventOption.event)
 }
 
-// Daemon declares a function that accompanies every object.
+// Daemon declares a function that runs in the background of every object.
 func Daemon(sel selector.Selector, fn Function, options ...DaemonOption) (*Declaration, error) {
 	return declare(OnDaemon, sel, fn, options, DaemonOption.daemon)
 }
 
-// Timer declares a function that is called for every object again and again.
+// Timer declares a function that is called repeatedly for every object.
 func Timer(sel selector.Selector, fn Function, options ...TimerOption) (*Declaration, error) {
 	return declare(OnTimer, sel, fn, options, TimerOption.timer)
 }
 
-// Index declares a function that fills an index from every object. Its errors are
-// ignored by default: what is in the index stays as it is.
+// Index declares a function that fills an index from every object. By default, its
+// errors are ignored, and the index keeps its values.
 func Index(sel selector.Selector, fn Function, options ...IndexOption) (*Declaration, error) {
 	options = append([]IndexOption{Errors(ErrorsIgnored)}, options...)
 	return declare(OnIndex, sel, fn, options, IndexOption.index)
 }
 
-// ForOperator declares a handler of an activity: a kind that is of no object.
+// ForOperator declares a handler of an activity, which belongs to no object.
 func ForOperator(kind Kind, fn Function, options ...ActivityOption) (*Declaration, error) {
 	return declare(kind, selector.Selector{}, fn, options, ActivityOption.operator)
 }

@@ -1,15 +1,15 @@
-// Package handler holds what an operator's developer writes and reads: the
-// declaration of a handler with its options and filters, the arguments that a
-// handler gets, and the errors that it returns.
+// Package handler contains the types that users of the library write and read: the
+// declarations of handlers with their options and filters, the arguments of handlers,
+// and the errors that they return.
 //
-// A Declaration is made by the functions of the facade (kopf.OnCreate and its
-// siblings) out of a function, a selector and options, and does not change
-// afterwards. Options are typed by the kind of handler, so that one which makes
-// no sense for a kind does not compile. What the compiler cannot see is checked
-// when the declaration is made, and reported with its place in the source.
+// The functions of the facade (kopf.OnCreate and its siblings) create a Declaration from
+// a function, a selector, and options. It does not change afterwards. The options have
+// types for the kinds of handlers, so that unsuitable options do not compile. Other
+// mistakes are detected when the declaration is made, and reported with its location in
+// the source.
 //
-// Change, Event, Task, Tick and Indexed are the arguments; the engine makes them for
-// every call. A Stopper is its side of a daemon's stop, and a Table its side of an
+// Change, Event, Task, Tick, and Indexed are the arguments, which the engine creates for
+// every call. With a Stopper, the engine stops a daemon; with a Table, it fills an
 // index.
 //
 // Specification: Handlers, Daemons, Timers, In-memory indexing, Arguments, Filtering,

@@ -8,54 +8,53 @@ import (
 	"time"
 )
 
-// ErrorsMode says how to treat an error that a handler returns without saying whether
-// it is temporary or permanent.
+// ErrorsMode defines how to treat regular errors: those that a handler returns without
+// marking them as temporary or permanent.
 //
 // Specification: Error handling, "Regular errors".
 type ErrorsMode int
 
 const (
-	// ErrorsTemporary retries after the backoff; this is the default.
+	// ErrorsTemporary retries after the backoff. This is the default.
 	ErrorsTemporary ErrorsMode = iota
-	// ErrorsPermanent fails the handler at once.
+	// ErrorsPermanent fails the handler immediately.
 	ErrorsPermanent
-	// ErrorsIgnored logs the error and takes the handler for succeeded.
+	// ErrorsIgnored logs the error and treats the handler as successful.
 	ErrorsIgnored
 )
 
-// TemporaryError asks for another attempt after a delay.
+// TemporaryError requests another attempt after a delay.
 type TemporaryError struct {
 	Err   error
-	Delay time.Duration // until the next attempt; 0: at once
+	Delay time.Duration // until the next attempt; 0 for immediately
 }
 
-// Temporary makes an error that asks for another attempt after the delay.
+// Temporary returns an error that requests another attempt after the delay.
 func Temporary(err error, delay time.Duration) error { return &TemporaryError{Err: err, Delay: delay} }
 
 func (e *TemporaryError) Error() string {
 	return messageOf(e.Err, "a temporary error without a message")
 }
 
-// Unwrap is the error that was declared temporary.
+// Unwrap returns the wrapped error.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
-// PermanentError says that more attempts make no sense.
+// PermanentError means that retrying is useless.
 type PermanentError struct{ Err error }
 
-// Permanent makes an error after which the handler is not called again for
-// this change.
+// Permanent returns an error after which the handler is not called again for this
+// change.
 func Permanent(err error) error { return &PermanentError{Err: err} }
 
 func (e *PermanentError) Error() string {
 	return messageOf(e.Err, "a permanent error without a message")
 }
 
-// Unwrap is the error that was declared permanent.
+// Unwrap returns the wrapped error.
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// TimeoutError fails a handler that has not succeeded within its timeout, or
-// that cannot, because the next attempt would come too late. It wraps the
-// error of the last attempt, if there was one.
+// TimeoutError fails a handler that has not succeeded within its timeout, or whose next
+// attempt would come too late. It wraps the error of the last attempt, if any.
 type TimeoutError struct {
 	ID      string
 	Timeout time.Duration
@@ -66,11 +65,11 @@ func (e *TimeoutError) Error() string {
 	return appendError(fmt.Sprintf("handler %s has timed out after %s", e.ID, e.Timeout), e.Err)
 }
 
-// Unwrap is the error of the last attempt, or nil.
+// Unwrap returns the error of the last attempt, or nil.
 func (e *TimeoutError) Unwrap() error { return e.Err }
 
-// RetriesError fails a handler that has used up its attempts. It wraps the
-// error of the last attempt, if there was one.
+// RetriesError fails a handler that has used all its attempts. It wraps the error of the
+// last attempt, if any.
 type RetriesError struct {
 	ID      string
 	Retries int
@@ -81,11 +80,10 @@ func (e *RetriesError) Error() string {
 	return appendError(fmt.Sprintf("handler %s has used up its %d attempts", e.ID, e.Retries), e.Err)
 }
 
-// Unwrap is the error of the last attempt, or nil.
+// Unwrap returns the error of the last attempt, or nil.
 func (e *RetriesError) Unwrap() error { return e.Err }
 
-// PanicError is a panic of a handler, with the stack of the place where it
-// happened. It counts as a regular error.
+// PanicError is a panic of a handler with its stack. It counts as a regular error.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -93,10 +91,11 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
-// Unwrap is the error that the handler panicked with, if it was one.
+// Unwrap returns the error that the handler panicked with, if the value is an error.
 func (e *PanicError) Unwrap() error { err, _ := e.Value.(error); return err }
 
-// StackValues is the place of a panic as values for a log line; nothing of other errors.
+// StackValues returns the stack of a panic as values for a log line, or nothing for
+// other errors.
 func StackValues(err error) []any {
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
@@ -105,10 +104,10 @@ func StackValues(err error) []any {
 	return nil
 }
 
-// SubhandlersError says that some sub-handlers of a handler are not done yet. A
-// handler that executes them in place returns it as it is.
+// SubhandlersError means that some sub-handlers of a handler are not done yet. A handler
+// that calls Execute must return it unchanged.
 type SubhandlersError struct {
-	Delay time.Duration // until the first of them is due
+	Delay time.Duration // until the next of them is due
 }
 
 func (e *SubhandlersError) Error() string { return "some sub-handlers are not done yet" }
@@ -136,25 +135,25 @@ func appendError(text string, err error) string {
 	return text + ": " + err.Error()
 }
 
-// AdmissionError rejects a request, with a text for the user and a code. Everywhere
-// else than in admission handlers it is a PermanentError.
+// AdmissionError rejects a request with a message for the user and a status code.
+// Outside admission handlers, it counts as a PermanentError.
 //
 // Specification: Admission control, "Admission errors".
 type AdmissionError struct {
-	// Message is what the user gets to read.
+	// Message is shown to the user.
 	Message string
-	// Code is the HTTP status, from 400 to 599; anything else is 500.
+	// Code is the HTTP status from 400 to 599. Any other value means 500.
 	Code int
 }
 
-// Reject makes an error that rejects the request under review.
+// Reject returns an error that rejects the request under review.
 func Reject(message string, code int) error { return &AdmissionError{Message: message, Code: code} }
 
 func (e *AdmissionError) Error() string {
 	return cmp.Or(e.Message, "the request was rejected without an explanation")
 }
 
-// HTTPStatus is the HTTP status of a request that was rejected by the error.
+// HTTPStatus returns the HTTP status of a request that was rejected with the error.
 func HTTPStatus(err error) int {
 	var rejection *AdmissionError
 	if errors.As(err, &rejection) && rejection.Code >= http.StatusBadRequest && rejection.Code <= lastStatus {
@@ -163,5 +162,5 @@ func HTTPStatus(err error) int {
 	return http.StatusInternalServerError
 }
 
-// lastStatus is the last one that HTTP has a meaning for.
+// lastStatus is the highest HTTP status.
 const lastStatus = 599

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// EventFunc is a handler of every single watch event of an object. Its errors
-// are logged and ignored; nothing of it is persisted but its patch and result.
+// EventFunc handles every watch event of an object. Its errors are logged and ignored.
+// Only its patch and result are written.
 type EventFunc func(ctx context.Context, e *Event) error
 
-// Event is the arguments of an EventFunc.
+// Event contains the arguments of an EventFunc.
 //
 // Specification: Handlers, "Event-watching handlers".
 type Event struct {
@@ -21,12 +21,11 @@ type Event struct {
 
 var _ Arguments = (*Event)(nil)
 
-// NewEvent makes the arguments of one call. The type is empty for an object
-// that was found by the initial listing.
+// NewEvent returns the arguments of one call. The type is empty for an object from the
+// initial list.
 func NewEvent(s CallContext, param any, kind watch.EventType) *Event {
 	return &Event{writable: newWritable(s, param), kind: kind}
 }
 
-// Type is ADDED, MODIFIED or DELETED; empty for an object that was there before
-// the operator.
+// Type returns ADDED, MODIFIED, or DELETED, or "" for an object from the initial list.
 func (e *Event) Type() watch.EventType { return e.kind }

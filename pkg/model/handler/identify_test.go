@@ -85,14 +85,14 @@ func TestAFunctionLiteralNeedsAnID(t *testing.T) {
 	for name, fn := range tests {
 		t.Run(name, func(t *testing.T) {
 			d, err := handler.Create(kex, change(fn))
-			refused(t, d, err, `a function literal has no name that could be the id of the handler: add kopf.ID("my_handler")`)
+			refused(t, d, err, `a function literal has no name to use as the id of the handler: add kopf.ID("my_handler")`)
 		})
 	}
 }
 
 func TestAFunctionOfAnotherScriptNeedsAnID(t *testing.T) {
 	d, err := handler.Create(kex, change(größe))
-	refused(t, d, err, `its progress cannot be kept under the id "größe"`)
+	refused(t, d, err, `its progress cannot be stored under the id "größe"`)
 }
 
 func nested() func() handler.ChangeFunc {

@@ -6,14 +6,14 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// IndexFunc tells what an index is to have of an object; nil: as it has it. It is
-// called for every watch event of the object, and delays all other handlers: it
-// must be quick. What it returns is for the Table of its declaration.
+// IndexFunc returns the values of an object in an index. If it returns nil, the index
+// keeps its values. It is called for every watch event of the object, and delays all
+// other handlers, so it must be fast. Its result goes to the Table of its declaration.
 //
 // Specification: In-memory indexing.
 type IndexFunc func(ctx context.Context, i *Indexed) (any, error)
 
-// Indexed is the arguments of an IndexFunc: the object, without the means to change
+// Indexed contains the arguments of an IndexFunc: the object without the means to change
 // it.
 //
 // Specification: Arguments; In-memory indexing.
@@ -24,22 +24,22 @@ type Indexed struct {
 
 var _ Arguments = (*Indexed)(nil)
 
-// NewIndexed makes the arguments of one call.
+// NewIndexed returns the arguments of one call.
 func NewIndexed(s CallContext, param any, a Attempt) *Indexed {
 	return &Indexed{readOnly{s, param}, attemptInfo{a}}
 }
 
-// Table is an index as the engine sees it. It is safe for concurrent use.
+// Table is the engine's interface to an index. It is safe for concurrent use.
 type Table interface {
-	// Claim takes the index for an operator. The error says that another one has it.
+	// Claim reserves the index for an operator. It fails if another operator uses it.
 	Claim() error
-	// Release empties it, and gives it back.
+	// Release empties the index, and lets another operator claim it.
 	Release()
-	// Replace puts the values of an object in the place of its former ones. The
-	// error says that they are not of the type of the index.
+	// Replace replaces the values of an object. It fails if they do not have the type of the
+	// index.
 	Replace(key object.Key, values any) error
-	// Remove takes out all values of an object.
+	// Remove removes all values of an object.
 	Remove(key object.Key)
-	// RemoveAll takes out all values of all objects that are gone.
+	// RemoveAll removes the values of all objects for which the function returns true.
 	RemoveAll(gone func(key object.Key) bool)
 }

@@ -33,9 +33,9 @@ func TestDeclaredIndices(t *testing.T) {
 
 func TestRefusedIndices(t *testing.T) {
 	d, err := handler.Index(kex, handler.Function{Index: listed})
-	refused(t, d, err, `the index handler "listed": there is no index to fill: declare it by kopf.NewIndex`)
+	refused(t, d, err, `the index handler "listed": there is no index to fill: declare the handler with kopf.NewIndex`)
 	d, err = handler.Index(kex, handler.Function{Table: &table{}}, handler.ID("a"))
-	refused(t, d, err, `the index handler "a": there is no function to call`)
+	refused(t, d, err, `the index handler "a": the function is nil`)
 	d, err = handler.Index(kex, handler.Function{Index: listed, Table: &table{}}, handler.Timeout(-1), handler.ID(""))
 	refused(t, d, err, "the timeout -1ns is negative", "its id is empty")
 }

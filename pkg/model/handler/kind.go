@@ -2,7 +2,7 @@ package handler
 
 import "github.com/kopf-go/kopf/pkg/model/cause"
 
-// Kind is what a handler reacts to, as it was declared.
+// Kind is the declared kind of a handler.
 type Kind string
 
 // The kinds of handlers.
@@ -16,26 +16,25 @@ const (
 	OnDaemon Kind = "daemon"
 	OnTimer  Kind = "timer"
 	OnIndex  Kind = "index"
-	// OnValidate and OnMutate are called by the API server, before it stores an
-	// object.
+	// The API server calls handlers of OnValidate and OnMutate before it stores an object.
 	OnValidate Kind = "validate"
 	OnMutate   Kind = "mutate"
 
-	// The kinds that are of no object, but of the operator as a whole.
+	// The kinds that belong to the operator itself, not to objects.
 
 	OnStartup Kind = "startup"
 	OnCleanup Kind = "cleanup"
 	OnLogin   Kind = "login"
 	OnProbe   Kind = "probe"
 
-	// Subhandler is registered by another handler while that one runs.
+	// Subhandler is registered by another handler while that handler runs.
 	Subhandler Kind = "subhandler"
 )
 
-// IsChange reports whether handlers of the kind are called for causes, with
-// persisted progress. Those of the other kinds have no causes, but the object as
-// it is: events and indices for every watch event, the background ones, and those
-// of admission for a request.
+// IsChange reports whether handlers of the kind are called for causes, with persisted
+// progress. Other kinds have no causes: events and indices are called for every watch
+// event, background handlers while the object exists, and admission handlers for
+// requests.
 func (k Kind) IsChange() bool {
 	switch k {
 	case OnEvent, OnDaemon, OnTimer, OnIndex, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe:
@@ -45,8 +44,8 @@ func (k Kind) IsChange() bool {
 	}
 }
 
-// IsActivity reports whether handlers of the kind belong to the operator, and to no
-// object.
+// IsActivity reports whether handlers of the kind belong to the operator itself, not to
+// objects.
 func (k Kind) IsActivity() bool {
 	switch k {
 	case OnStartup, OnCleanup, OnLogin, OnProbe:
@@ -56,21 +55,21 @@ func (k Kind) IsActivity() bool {
 	}
 }
 
-// IsBackground reports whether handlers of the kind accompany objects, whatever
-// happens to these.
+// IsBackground reports whether handlers of the kind run in the background of objects.
 func (k Kind) IsBackground() bool { return k == OnDaemon || k == OnTimer }
 
-// ExtendsEssence reports whether the fields of such handlers belong to the essence of the
-// object, even if they are in its status. Indices and admission do not count, as in Kopf.
+// ExtendsEssence reports whether the fields of such handlers belong to the essence of
+// the object, even if they are in its status. Indices and admission handlers do not
+// count, as in Kopf.
 func (k Kind) ExtendsEssence() bool { return k.IsChange() || k.IsBackground() || k == OnEvent }
 
-// IsAdmission reports whether handlers of the kind are called by the API server. They
-// need no watch, and keep no progress.
+// IsAdmission reports whether the API server calls handlers of the kind. They need no
+// watch, and have no progress.
 func (k Kind) IsAdmission() bool { return k == OnValidate || k == OnMutate }
 
-// reactsTo reports whether the kind is called for the reason. Field handlers are
-// called for any but deletions, which only deletion handlers may hold up;
-// resuming ones for any that is initial; sub-handlers for any.
+// reactsTo reports whether the kind is called for the reason. Field handlers are called
+// for all reasons except deletions, which only deletion handlers can delay; resume
+// handlers for all initial causes; sub-handlers for all reasons.
 func (k Kind) reactsTo(reason cause.Reason, initial bool) bool {
 	switch k {
 	case OnCreate, OnUpdate, OnDelete:
@@ -84,5 +83,5 @@ func (k Kind) reactsTo(reason cause.Reason, initial bool) bool {
 	}
 }
 
-// needsChange reports whether the kind is called only when its field has changed.
+// needsChange reports whether the kind is called only if its field has changed.
 func (k Kind) needsChange() bool { return k == OnUpdate || k == OnField }

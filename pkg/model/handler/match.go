@@ -12,25 +12,25 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Cause is one state of one object, with what has happened to it: what
-// declarations are matched against.
+// Cause is a state of an object and what has happened to it. Declarations are matched
+// against it.
 type Cause struct {
 	CallContext CallContext
 	Reason      cause.Reason
 	Initial     bool
-	Old         object.Essence // nil: never handled
+	Old         object.Essence // nil if the object was never handled
 	New         object.Essence
 	Diff        diff.Diff
-	// EventType is the type of the watch event; empty for the initial listing, and if
+	// EventType is the type of the watch event. It is empty for the initial list, and if
 	// there is no event.
 	EventType watch.EventType
-	// Review is what the API server asks about; nil: it has not asked.
+	// Review is the request of the API server, or nil if there is none.
 	Review *Review
 }
 
-// InScope reports whether the object is any business of the handler, now or at a
-// later time of its life: all filters but those of the reason and the change.
-// An object that is in the scope of no handler is left entirely alone.
+// InScope reports whether the handler applies to the object now, or may apply to it
+// later: it checks all filters except the reason and the change. An object that is in
+// the scope of no handler is left alone.
 func (d *Declaration) InScope(o *Cause) bool {
 	args := d.lazyArguments(o)
 	return matchMetadata(d.Labels, o.CallContext.body(), "labels", args) &&
@@ -38,7 +38,7 @@ func (d *Declaration) InScope(o *Cause) bool {
 		d.matchValue(o, args) && d.matchWhen(args) && d.decoding.agree(args)
 }
 
-// Selects reports whether the handler is to be called for the cause.
+// Selects reports whether the handler must be called for the cause.
 func (d *Declaration) Selects(o *Cause) bool {
 	if d.Kind.IsAdmission() {
 		return d.matchReview(o.Review) && d.InScope(o)
@@ -47,12 +47,12 @@ func (d *Declaration) Selects(o *Cause) bool {
 		return false
 	}
 	if d.Kind == OnResume && o.Reason == cause.Delete && !d.Deleted {
-		return false // it might start what the deletion handlers have just stopped
+		return false // it might undo the work of deletion handlers
 	}
 	return d.matchChange(o, d.lazyArguments(o)) && d.InScope(o)
 }
 
-// Transition is the cause from the handler's point of view: of its field.
+// Transition returns the change from the handler's point of view, relative to its field.
 func (d *Declaration) Transition(o *Cause) Transition {
 	t := Transition{Reason: o.Reason, Old: essenceValue(o.Old), New: essenceValue(o.New), Diff: o.Diff, OldEssence: o.Old}
 	if field := d.changedField(); field != nil {
@@ -62,8 +62,8 @@ func (d *Declaration) Transition(o *Cause) Transition {
 	return t
 }
 
-// changedField returns the field whose change the handler sees; nil for the whole object.
-// A sub-handler without a field sees the same as its parent.
+// changedField returns the field whose change the handler sees, or nil for the entire
+// object. A sub-handler without a field sees the same field as its parent.
 func (d *Declaration) changedField() object.Path {
 	if d.Field == nil && d.parent != nil {
 		return d.parent.changedField()
@@ -83,7 +83,8 @@ func fieldOf(e object.Essence, field object.Path) object.Value {
 	return object.NewValue(value)
 }
 
-// lazyArguments makes the arguments for callbacks, if any callback asks.
+// lazyArguments returns a function that creates the arguments for callbacks on first
+// use.
 func (d *Declaration) lazyArguments(o *Cause) func() Arguments {
 	var args Arguments
 	return func() Arguments {
@@ -117,8 +118,8 @@ func matchMetadata(filters map[string]Matcher, body *object.Body, part string, a
 	return true
 }
 
-// matchValue checks the presence and the value of the field: as it is now, or, for
-// handlers that are called in between of two states, as it was before.
+// matchValue checks the presence and the value of the field: the current value or, for
+// handlers of changes between two states, also the previous value.
 func (d *Declaration) matchValue(o *Cause, args func() Arguments) bool {
 	if d.Field == nil {
 		return true
@@ -154,9 +155,9 @@ func (d *Declaration) matchWhen(args func() Arguments) bool {
 	return true
 }
 
-// LabelSelector is what of the filters of labels the API server can check itself:
-// presence, absence, and equality with a text; nil if there is nothing of that. It
-// lets pass whatever the callbacks may have something to say about.
+// LabelSelector returns the label filters that the API server can check itself:
+// presence, absence, and equality with a text. It returns nil if there are none. It
+// includes all objects that callbacks may accept.
 //
 // Specification: Admission control, "Handler options".
 func (d *Declaration) LabelSelector() *metav1.LabelSelector {

@@ -7,46 +7,46 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Predicate decides over a whole object, and over everything else that a
-// handler gets. It is asked often, and about many objects at the same time; it
-// must be quick and must not change anything.
+// Predicate accepts or rejects an object based on everything that a handler gets. It is
+// called often and concurrently for many objects, so it must be fast and must not have
+// side effects.
 //
 // Specification: Filtering, "Callback filters".
 type Predicate = func(Arguments) bool
 
-// Matcher decides over one value: of a label, an annotation or a field. The
-// zero Matcher is no filter at all.
+// Matcher accepts or rejects one value: of a label, an annotation, or a field. The zero
+// Matcher means that there is no filter.
 //
 // Specification: Filtering, "Metadata filters" and "Value callbacks".
 type Matcher struct {
 	matches func(object.Value, Arguments) bool
-	// Presence and equality can be asked of the API server too, callbacks
-	// cannot; hence they are told apart.
+	// The API server can also check presence and equality, but not callbacks, so they are
+	// distinguished.
 	want any
 	err  error // a value that cannot be compared; reported with the declaration
 }
 
 type presence bool
 
-// Equal matches a value that equals the given one as JSON does: 1 equals 1.0,
-// but neither "1" nor true.
+// Equal matches values that equal the given one by the rules of JSON: 1 equals 1.0, but
+// neither "1" nor true.
 func Equal(value any) Matcher {
 	want, err := object.Normalize(value)
 	return Matcher{want: want, err: err, matches: func(v object.Value, _ Arguments) bool { return v.Equals(want) }}
 }
 
-// Present matches any value that is there. An empty string is there.
+// Present matches any existing value, including an empty string.
 func Present() Matcher {
 	return Matcher{want: presence(true), matches: func(v object.Value, _ Arguments) bool { return v.Exists() }}
 }
 
-// Absent matches the lack of a value.
+// Absent matches an absent value.
 func Absent() Matcher {
 	return Matcher{want: presence(false), matches: func(v object.Value, _ Arguments) bool { return !v.Exists() }}
 }
 
-// MatchFunc matches what the callback accepts. It is also asked about absent values,
-// and otherwise as a Predicate is.
+// MatchFunc matches values that the function accepts. The function is also called for
+// absent values. The rules of Predicate apply to it.
 //
 // Specification: Filtering, "Value callbacks".
 func MatchFunc(test func(object.Value, Arguments) bool) Matcher {
@@ -56,42 +56,42 @@ func MatchFunc(test func(object.Value, Arguments) bool) Matcher {
 	return Matcher{matches: test}
 }
 
-// Matches asks the matcher.
+// Matches reports whether the matcher accepts the value.
 func (m Matcher) Matches(v object.Value, a Arguments) bool {
 	return m.matches == nil || m.matches(v, a)
 }
 
-// IsZero reports whether there is no filter.
+// IsZero reports whether the matcher is no filter.
 func (m Matcher) IsZero() bool { return m.matches == nil }
 
-// Condition is what All, Any, None and Not combine: predicates, or matchers. They
-// are asked in order, until the answer is certain.
+// Condition is a type that All, Any, None, and Not can combine: predicates or matchers.
+// They are checked in order until the result is certain.
 //
 // Specification: Filtering, "Callback helpers".
 type Condition interface {
 	func(Arguments) bool | Matcher
 }
 
-// All is satisfied when every one of the conditions is.
+// All accepts if all of the conditions accept.
 func All[C Condition](conditions ...C) C {
 	return combine(conditions, logic{decisive: false, verdict: false})
 }
 
-// Any is satisfied when at least one of the conditions is.
+// Any accepts if at least one of the conditions accepts.
 func Any[C Condition](conditions ...C) C {
 	return combine(conditions, logic{decisive: true, verdict: true})
 }
 
-// None is satisfied when not one of the conditions is.
+// None accepts if none of the conditions accepts.
 func None[C Condition](conditions ...C) C {
 	return combine(conditions, logic{decisive: true, verdict: false})
 }
 
-// Not is satisfied when the condition is not.
+// Not accepts if the condition does not.
 func Not[C Condition](condition C) C { return None(condition) }
 
-// logic is how several answers become one: the first decisive one leads to the
-// verdict, and without one it is the opposite.
+// logic defines how to combine several results: the first decisive one determines the
+// verdict; without one, the verdict is the opposite.
 type logic struct{ decisive, verdict bool }
 
 func decide[C any](l logic, conditions []C, ask func(C) bool) bool {
@@ -111,7 +111,7 @@ func combine[C Condition](conditions []C, l logic) C {
 	case []func(Arguments) bool:
 		combined = combinePredicates(list, l)
 	}
-	return combined.(C) //nolint:errcheck // the two cases above are all that C can be
+	return combined.(C) //nolint:errcheck // C can only be one of the two types above
 }
 
 func combineMatchers(matchers []Matcher, l logic) Matcher {
@@ -128,7 +128,7 @@ func combineMatchers(matchers []Matcher, l logic) Matcher {
 	return combined
 }
 
-// combinePredicates returns nil if any predicate is, for When to refuse it.
+// combinePredicates returns nil if any predicate is nil, so that When rejects it.
 func combinePredicates(predicates []Predicate, l logic) Predicate {
 	if slices.ContainsFunc(predicates, func(p Predicate) bool { return p == nil }) {
 		return nil

@@ -1,7 +1,7 @@
 package handler
 
-// The options of the kinds of handlers. Each option below implements those of
-// the kinds where it makes sense, and only those.
+// The option types of the kinds of handlers. Each option implements only the types of
+// the kinds that it applies to.
 type (
 	// CreateOption is an option of OnCreate.
 	CreateOption interface{ create(*Declaration) }
@@ -19,7 +19,7 @@ type (
 	TimerOption interface{ timer(*Declaration) }
 	// IndexOption is an option of NewIndex.
 	IndexOption interface{ index(*Declaration) }
-	// ActivityOption is an option of OnStartup, OnCleanup, OnLogin and OnProbe.
+	// ActivityOption is an option of OnStartup, OnCleanup, OnLogin, and OnProbe.
 	ActivityOption interface{ operator(*Declaration) }
 	// AdmissionOption is an option of OnValidate and OnMutate.
 	AdmissionOption interface{ admission(*Declaration) }
@@ -27,7 +27,7 @@ type (
 	SubhandlerOption interface{ subhandler(*Declaration) }
 )
 
-// HandlerOption fits every kind of handler.
+// HandlerOption is an option of every kind of handler.
 //
 //nolint:revive // it is kopf.HandlerOption for users
 type HandlerOption func(*Declaration)
@@ -44,7 +44,7 @@ func (o HandlerOption) index(d *Declaration)      { o(d) }
 func (o HandlerOption) admission(d *Declaration)  { o(d) }
 func (o HandlerOption) operator(d *Declaration)   { o(d) }
 
-// ObjectOption fits every kind of handler of an object.
+// ObjectOption is an option of every kind of object handler.
 type ObjectOption func(*Declaration)
 
 func (o ObjectOption) create(d *Declaration)     { o(d) }
@@ -58,7 +58,7 @@ func (o ObjectOption) timer(d *Declaration)      { o(d) }
 func (o ObjectOption) index(d *Declaration)      { o(d) }
 func (o ObjectOption) admission(d *Declaration)  { o(d) }
 
-// RetryOption fits the kinds whose handlers are retried.
+// RetryOption is an option of the kinds whose handlers are retried.
 type RetryOption func(*Declaration)
 
 func (o RetryOption) create(d *Declaration)     { o(d) }
@@ -71,7 +71,7 @@ func (o RetryOption) timer(d *Declaration)      { o(d) }
 func (o RetryOption) index(d *Declaration)      { o(d) }
 func (o RetryOption) operator(d *Declaration)   { o(d) }
 
-// FieldOption fits the kinds that can be restricted to a field.
+// FieldOption is an option of the kinds that can be restricted to a field.
 type FieldOption func(*Declaration)
 
 func (o FieldOption) create(d *Declaration)     { o(d) }
@@ -85,34 +85,34 @@ func (o FieldOption) timer(d *Declaration)      { o(d) }
 func (o FieldOption) index(d *Declaration)      { o(d) }
 func (o FieldOption) admission(d *Declaration)  { o(d) }
 
-// TransitionOption fits updates, fields, and sub-handlers.
+// TransitionOption is an option of update handlers, field handlers, and sub-handlers.
 type TransitionOption func(*Declaration)
 
 func (o TransitionOption) update(d *Declaration)     { o(d) }
 func (o TransitionOption) subhandler(d *Declaration) { o(d) }
 
-// DeletionOption fits deletions.
+// DeletionOption is an option of deletion handlers.
 type DeletionOption func(*Declaration)
 
 func (o DeletionOption) delete(d *Declaration) { o(d) }
 
-// ResumingOption fits resuming.
+// ResumingOption is an option of resume handlers.
 type ResumingOption func(*Declaration)
 
 func (o ResumingOption) resume(d *Declaration) { o(d) }
 
-// BackgroundOption fits daemons and timers.
+// BackgroundOption is an option of daemons and timers.
 type BackgroundOption func(*Declaration)
 
 func (o BackgroundOption) daemon(d *Declaration) { o(d) }
 func (o BackgroundOption) timer(d *Declaration)  { o(d) }
 
-// StoppingOption fits daemons.
+// StoppingOption is an option of daemons.
 type StoppingOption func(*Declaration)
 
 func (o StoppingOption) daemon(d *Declaration) { o(d) }
 
-// ScheduleOption fits timers.
+// ScheduleOption is an option of timers.
 type ScheduleOption func(*Declaration)
 
 func (o ScheduleOption) timer(d *Declaration) { o(d) }

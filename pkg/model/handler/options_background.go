@@ -17,65 +17,66 @@ func InitialDelay(delay time.Duration) BackgroundOption {
 	}
 }
 
-// InitialDelayFunc is InitialDelay with a delay that depends on the object, such
-// as a random one against all of them at once. What it returns below zero is zero.
+// InitialDelayFunc is like InitialDelay, but the delay can depend on the object. For
+// example, use a random delay to avoid calling all handlers at once. Negative delays
+// count as zero.
 func InitialDelayFunc(delay func(Arguments) time.Duration) BackgroundOption {
 	return func(d *Declaration) {
 		if delay == nil {
-			d.addProblem(errors.New("InitialDelayFunc has no function"))
+			d.addProblem(errors.New("the function of InitialDelayFunc is nil"))
 		}
 		d.InitialDelay = delay
 	}
 }
 
-// Interval is the time between two calls of a timer: from the end of one to the
-// start of the next, unless the timer is Sharp. Without an interval the timer is
-// called once after each Idle time, or, without that, only once.
+// Interval sets the time between two calls of a timer: from the end of one call to the
+// start of the next, unless the timer is Sharp. A timer without an interval is called
+// once after each Idle time or, without Idle, only once.
 //
 // Specification: Timers, "Intervals".
 func Interval(interval time.Duration) ScheduleOption {
 	return func(d *Declaration) {
 		if interval == 0 {
-			d.addProblem(errors.New("the interval is 0, which would call the timer without a pause: leave it out for a timer without an interval"))
+			d.addProblem(errors.New("the interval is 0, which would call the timer without a delay: leave it out for a timer without an interval"))
 		}
 		d.Interval = interval
 	}
 }
 
-// Sharp measures the interval from start to start, however long the calls take. A
-// call that takes longer than the interval skips what it has missed.
+// Sharp measures the interval from start to start, regardless of the duration of the
+// calls. A call that takes longer than the interval skips the missed ones.
 //
 // Specification: Timers, "Sharpness".
 func Sharp() ScheduleOption { return func(d *Declaration) { d.Sharp = true } }
 
-// Idle calls the timer only when the object has not changed for that time. Its
-// creation and the start of the operator are changes; status and bookkeeping are
-// none.
+// Idle calls the timer only if the object has not changed for this time. The object's
+// creation and the start of the operator count as changes; changes of the status and of
+// the operator's own records do not.
 //
 // Specification: Timers, "Idling".
 func Idle(idle time.Duration) ScheduleOption { return func(d *Declaration) { d.Idle = idle } }
 
-// CancellationBackoff is how long a daemon may take to stop by itself before its
-// context is cancelled. It has an effect only with CancellationTimeout. The
-// default, 0, cancels at once.
+// CancellationBackoff is how long a daemon may take to stop by itself before its context
+// is canceled. It has an effect only with CancellationTimeout. The default is 0, which
+// cancels the context immediately.
 //
 // Specification: Daemons, "Timeouts".
 func CancellationBackoff(backoff time.Duration) StoppingOption {
 	return func(d *Declaration) { d.CancellationBackoff = backoff }
 }
 
-// CancellationTimeout is how long a daemon may take to stop after its context was
-// cancelled. When it is over, the daemon is abandoned and its object is let go.
-// Without it the context is cancelled only when the operator cannot wait any
-// longer, and the object is held until the daemon returns.
+// CancellationTimeout is how long a daemon may take to stop after its context is
+// canceled. Then the daemon is abandoned, and its object is released. Without this
+// option, the context is canceled only when the operator cannot wait any longer, and the
+// object is held until the daemon returns.
 //
 // Specification: Daemons, "Timeouts".
 func CancellationTimeout(timeout time.Duration) StoppingOption {
 	return func(d *Declaration) { d.CancellationTimeout = &timeout }
 }
 
-// CancellationPolling is how often a warning says that a daemon does not stop;
-// the default is the setting Background.CancellationPolling.
+// CancellationPolling is the interval of the warnings about a daemon that does not stop.
+// The default is the setting Background.CancellationPolling.
 //
 // Specification: Daemons, "Timeouts".
 func CancellationPolling(pause time.Duration) StoppingOption {

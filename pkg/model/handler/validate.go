@@ -27,7 +27,7 @@ func validate(d *Declaration) {
 
 func validateSelector(d *Declaration) {
 	if d.Kind != Subhandler && !d.Kind.IsActivity() && d.Object == nil && d.Selector == (selector.Selector{}) {
-		d.addProblem(errors.New("it has no resource: name one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For"))
+		d.addProblem(errors.New("it has no resource: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For"))
 	}
 }
 
@@ -38,19 +38,19 @@ func validateID(d *Declaration) {
 	case d.ID != "" && !validID.MatchString(d.ID):
 		trouble := "it cannot have the id" // the handler stores no progress
 		if d.Kind.IsChange() || d.Kind.IsBackground() {
-			trouble = "its progress cannot be kept under the id"
+			trouble = "its progress cannot be stored under the id"
 		}
 		d.addProblem(fmt.Errorf("%s %q: "+
-			"an id begins and ends with a letter or a digit of ASCII, and contains only these and -, _, ., /", trouble, d.ID))
+			"an id begins and ends with an ASCII letter or digit, and contains only these and -, _, ., /", trouble, d.ID))
 	}
 }
 
 func validateFilters(d *Declaration) {
 	if d.Field == nil && !(d.Value.IsZero() && d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
-		d.addProblem(errors.New("Value, ValueBefore and ValueAfter filter by the value of a field: add kopf.Field(...)"))
+		d.addProblem(errors.New("Value, ValueBefore, and ValueAfter filter by the value of a field: add kopf.Field(...)"))
 	}
 	if !d.Value.IsZero() && !(d.ValueBefore.IsZero() && d.ValueAfter.IsZero()) {
-		d.addProblem(errors.New("Value cannot be combined with ValueBefore or ValueAfter: it matches both of them"))
+		d.addProblem(errors.New("Value cannot be combined with ValueBefore or ValueAfter: it matches both values"))
 	}
 	for _, matcher := range []Matcher{d.Value, d.ValueBefore, d.ValueAfter} {
 		d.addProblem(matcher.err)
@@ -59,7 +59,7 @@ func validateFilters(d *Declaration) {
 	validateMetadata(d, "annotation", d.Annotations)
 	for _, when := range d.Predicates {
 		if when == nil {
-			d.addProblem(errors.New("When has no function"))
+			d.addProblem(errors.New("the predicate of When is nil"))
 		}
 	}
 }
@@ -72,14 +72,14 @@ func validateMetadata(d *Declaration, what string, filters map[string]Matcher) {
 		case matcher.err != nil:
 			d.addProblem(fmt.Errorf("the filter of the %s %q: %w", what, key, matcher.err))
 		case matcher.IsZero():
-			d.addProblem(fmt.Errorf("the filter of the %s %q is empty: use kopf.Present(), kopf.Absent() or kopf.Equal(...)", what, key))
+			d.addProblem(fmt.Errorf("the filter of the %s %q is empty: use kopf.Present(), kopf.Absent(), or kopf.Equal(...)", what, key))
 		}
 	}
 }
 
 func validateLimits(d *Declaration) {
 	if d.Errors < ErrorsTemporary || d.Errors > ErrorsIgnored {
-		d.addProblem(fmt.Errorf("the mode of errors %d is none of kopf.ErrorsTemporary, ErrorsPermanent and ErrorsIgnored", d.Errors))
+		d.addProblem(fmt.Errorf("invalid mode of errors %d: use kopf.ErrorsTemporary, ErrorsPermanent, or ErrorsIgnored", d.Errors))
 	}
 	if d.Timeout < 0 {
 		d.addProblem(fmt.Errorf("the timeout %s is negative", d.Timeout))
@@ -103,7 +103,7 @@ func validateTiming(d *Declaration) {
 		d.addProblem(errors.New("a timer can be sharp only with an interval: add kopf.Interval(...)"))
 	}
 	if d.Kind == OnIndex && d.Table == nil {
-		d.addProblem(errors.New("there is no index to fill: declare it by kopf.NewIndex"))
+		d.addProblem(errors.New("there is no index to fill: declare the handler with kopf.NewIndex"))
 	}
 }
 
@@ -116,6 +116,6 @@ func validateDuration(d *Declaration, what string, value time.Duration) {
 // validateReviews checks the options of admission handlers.
 func validateReviews(d *Declaration) {
 	if d.Kind.IsAdmission() && (d.ID == AllValidating || d.ID == AllMutating) {
-		d.addProblem(fmt.Errorf("under the path %q all handlers of the kind are called: give it another kopf.ID", "/"+d.ID))
+		d.addProblem(fmt.Errorf("the path %q calls all handlers of the kind: set another kopf.ID", "/"+d.ID))
 	}
 }

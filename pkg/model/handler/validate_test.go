@@ -26,7 +26,7 @@ func TestRefusedOptions(t *testing.T) {
 			[]handler.UpdateOption{handler.ID("")}, []string{"its id is empty"},
 		},
 		"an id with a space": {
-			[]handler.UpdateOption{handler.ID("create it")}, []string{`its progress cannot be kept under the id "create it"`, "letter or a digit"},
+			[]handler.UpdateOption{handler.ID("create it")}, []string{`its progress cannot be stored under the id "create it"`, "ASCII letter or digit"},
 		},
 		"an id with a letter that annotations do not have": {
 			[]handler.UpdateOption{handler.ID("größe")}, []string{`under the id "größe"`},
@@ -50,7 +50,7 @@ func TestRefusedOptions(t *testing.T) {
 			[]handler.UpdateOption{handler.Field()}, []string{"the field is empty"},
 		},
 		"two fields": {
-			[]handler.UpdateOption{handler.Field("spec"), handler.Field("status")}, []string{"it has two fields: declare it once for each of them"},
+			[]handler.UpdateOption{handler.Field("spec"), handler.Field("status")}, []string{"it has two fields: declare the handler once for each of them"},
 		},
 		"a value without a field": {
 			[]handler.UpdateOption{handler.Value(handler.Present())}, []string{"filter by the value of a field: add kopf.Field(...)"},
@@ -87,7 +87,7 @@ func TestRefusedOptions(t *testing.T) {
 		},
 		"a label without a filter": {
 			[]handler.UpdateOption{handler.Labels(map[string]handler.Matcher{"a": {}})},
-			[]string{`the filter of the label "a" is empty: use kopf.Present(), kopf.Absent() or kopf.Equal(...)`},
+			[]string{`the filter of the label "a" is empty: use kopf.Present(), kopf.Absent(), or kopf.Equal(...)`},
 		},
 		"a label with a broken filter": {
 			[]handler.UpdateOption{handler.Labels(map[string]handler.Matcher{"a": broken})}, []string{`the filter of the label "a": a value of type chan int`},
@@ -99,10 +99,10 @@ func TestRefusedOptions(t *testing.T) {
 			[]handler.UpdateOption{handler.Annotations(map[string]handler.Matcher{"a": {}})}, []string{`the filter of the annotation "a" is empty`},
 		},
 		"no predicate": {
-			[]handler.UpdateOption{handler.When(nil)}, []string{"When has no function"},
+			[]handler.UpdateOption{handler.When(nil)}, []string{"the predicate of When is nil"},
 		},
 		"a combination of no predicate": {
-			[]handler.UpdateOption{handler.When(handler.All(func(handler.Arguments) bool { return true }, nil))}, []string{"When has no function"},
+			[]handler.UpdateOption{handler.When(handler.All(func(handler.Arguments) bool { return true }, nil))}, []string{"the predicate of When is nil"},
 		},
 		"a timeout before the begin": {
 			[]handler.UpdateOption{handler.Timeout(-time.Second)}, []string{"the timeout -1s is negative"},
@@ -124,7 +124,7 @@ func TestRefusedOptions(t *testing.T) {
 			[]handler.UpdateOption{handler.Backoff(-time.Minute)}, []string{"the backoff -1m0s is negative"},
 		},
 		"a mode that is none": {
-			[]handler.UpdateOption{handler.Errors(7)}, []string{"the mode of errors 7 is none of kopf.ErrorsTemporary"},
+			[]handler.UpdateOption{handler.Errors(7)}, []string{"invalid mode of errors 7: use kopf.ErrorsTemporary"},
 		},
 		"several mistakes, all at once": {
 			[]handler.UpdateOption{handler.ID(""), handler.Timeout(-1), handler.Retries(-1), handler.Labels(map[string]handler.Matcher{"": {}})},
@@ -146,19 +146,19 @@ func TestRefusedFunctionsAndResources(t *testing.T) {
 	}{
 		"no function": {
 			func() (*handler.Declaration, error) { return handler.Create(kex, handler.Function{}) },
-			[]string{`the create handler "": there is no function to call`},
+			[]string{`the create handler "": the function is nil`},
 		},
 		"no function, but an id": {
 			func() (*handler.Declaration, error) {
 				return handler.Watch(kex, handler.Function{}, handler.ID("a"))
 			},
-			[]string{`the event handler "a": there is no function to call`},
+			[]string{`the event handler "a": the function is nil`},
 		},
 		"no resource": {
 			func() (*handler.Declaration, error) {
 				return handler.Create(selector.Selector{}, change(doNothing))
 			},
-			[]string{"it has no resource: name one with kopf.Resource(...)"},
+			[]string{"it has no resource: specify one with kopf.Resource(...)"},
 		},
 		"a selector that cannot be read": {
 			func() (*handler.Declaration, error) {
@@ -226,7 +226,7 @@ func TestBind(t *testing.T) {
 		t.Errorf("got %+v, %v", bound, err)
 	}
 	_, err = typed.Bind(unknown)
-	if err == nil || !strings.Contains(err.Error(), `the create handler "doNothing": the scheme does not know the type *v1.Pod`) ||
+	if err == nil || !strings.Contains(err.Error(), `the create handler "doNothing": the type *v1.Pod is not in the scheme`) ||
 		errors.Unwrap(err) == nil {
 		t.Errorf("got %v", err)
 	}

@@ -10,21 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DecodingPredicate is a Predicate that decodes the object. Its error says why the object
-// does not fit the Go type.
+// DecodingPredicate is a Predicate that decodes the object. Its error explains why the
+// object does not fit the Go type.
 type DecodingPredicate func(Arguments) (bool, error)
 
-// WhenDecoded is When with a predicate that decodes the object. The sample is a pointer of
-// the type that it decodes into. An object that does not fit that type counts as a match,
-// and fails the handler without a call, as it fails handlers of the type: a filter must
-// not hide a broken object from the handler that is responsible for it.
+// WhenDecoded is like When with a predicate that decodes the object. The sample is a
+// pointer to the decoded type. An object that does not fit the type counts as a match,
+// and fails the handler without a call, as with typed handlers: a filter must not hide a
+// broken object from the handler that is responsible for it.
 func WhenDecoded(sample runtime.Object, predicate DecodingPredicate) ObjectOption {
 	return func(d *Declaration) {
 		switch {
 		case sample == nil:
-			d.addProblem(errors.New("WhenObject needs a pointer to a Go type, such as *corev1.Pod"))
+			d.addProblem(errors.New("WhenObject requires a pointer to a Go type, such as *corev1.Pod"))
 		case predicate == nil:
-			d.addProblem(errors.New("WhenObject has no function"))
+			d.addProblem(errors.New("the function of WhenObject is nil"))
 		case d.Object != nil && reflect.TypeOf(d.Object) != reflect.TypeOf(sample):
 			d.addProblem(fmt.Errorf("WhenObject is for objects of the type %T, but the handler is for %T", sample, d.Object))
 		default:
@@ -33,10 +33,10 @@ func WhenDecoded(sample runtime.Object, predicate DecodingPredicate) ObjectOptio
 	}
 }
 
-// decodingPredicates are those of one handler.
+// decodingPredicates are the decoding predicates of one handler.
 type decodingPredicates []DecodingPredicate
 
-// agree reports whether all of them agree, or do not because they cannot decode the object.
+// agree reports whether all predicates accept the object or cannot decode it.
 func (p decodingPredicates) agree(args func() Arguments) bool {
 	for _, when := range p {
 		if agreed, err := when(args()); err == nil && !agreed {
@@ -46,7 +46,7 @@ func (p decodingPredicates) agree(args func() Arguments) bool {
 	return true
 }
 
-// guard makes the handler fail for objects that they cannot decode.
+// guard makes the handler fail for objects that its predicates cannot decode.
 func (p decodingPredicates) guard(d *Declaration) {
 	if len(p) == 0 {
 		return
@@ -68,7 +68,7 @@ func (p decodingPredicates) guard(d *Declaration) {
 	}
 }
 
-// guarded returns the function with a check before it, whose error is converted.
+// guarded returns the function with a preceding check, whose error is converted.
 func guarded[A Arguments, F ~func(context.Context, A) error](p decodingPredicates, fn F, convert func(error) error) F {
 	if fn == nil {
 		return nil
@@ -83,7 +83,7 @@ func guarded[A Arguments, F ~func(context.Context, A) error](p decodingPredicate
 
 func asIs(err error) error { return err }
 
-// misfit returns why the object cannot be decoded; nil if it can.
+// misfit returns why the object cannot be decoded, or nil if it can.
 func (p decodingPredicates) misfit(a Arguments) error {
 	for _, when := range p {
 		if _, err := when(a); err != nil {

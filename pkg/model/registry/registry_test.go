@@ -67,7 +67,7 @@ func TestTypedHandlersAreBoundToTheScheme(t *testing.T) {
 	if got := handlers(t, &r)[0].Selector.String(); got != "Pod.v1" {
 		t.Errorf("got %s", got)
 	}
-	if _, err := r.Handlers(runtime.NewScheme()); err == nil || !strings.Contains(err.Error(), "the scheme does not know the type *v1.Pod") {
+	if _, err := r.Handlers(runtime.NewScheme()); err == nil || !strings.Contains(err.Error(), "the type *v1.Pod is not in the scheme") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -85,7 +85,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	}
 	for _, want := range []string{
 		"the declarations of handlers are invalid:\n",
-		"registry/registry_test.go:", "the timeout -1ns is negative", "something else", "the scheme does not know",
+		"registry/registry_test.go:", "the timeout -1ns is negative", "something else", "is not in the scheme",
 		`the id "a" is taken by another function at registry/registry_test.go:`,
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -128,7 +128,7 @@ func TestConflicts(t *testing.T) {
 		"a method of two objects": {func(r *registry.Registry) {
 			r.Add(handler.Create(kex, change(x.create)))
 			r.Add(handler.Create(kex, change(y.create)))
-		}, `by the same function with another receiver or other variables: give one of them another kopf.ID, or keep the function in one variable`},
+		}, `by the same function with another receiver or other variables: set another kopf.ID for one of them, or store the function in a variable`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -225,7 +225,7 @@ func TestMistakesInSubhandlersFailTheirParent(t *testing.T) {
 			}, `two sub-handlers have the id "a/x": each needs its own`,
 		},
 		"no function": {
-			func(_ context.Context, c *handler.Change) error { c.Subhandler("x", nil); return nil }, "there is no function to call",
+			func(_ context.Context, c *handler.Change) error { c.Subhandler("x", nil); return nil }, "the function is nil",
 		},
 		"executed by the handler": {
 			func(ctx context.Context, c *handler.Change) error {

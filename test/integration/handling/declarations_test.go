@@ -64,21 +64,21 @@ var mistakes = map[string]struct {
 		func(r *kopf.Registry) { r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }) }, "a function literal has no name",
 	},
 	"no function": {
-		func(r *kopf.Registry) { r.OnCreate(examples, nil, kopf.ID("nil")) }, "there is no function to call",
+		func(r *kopf.Registry) { r.OnCreate(examples, nil, kopf.ID("nil")) }, "the function is nil",
 	},
 	"no event function": {
-		func(r *kopf.Registry) { r.OnEvent(examples, nil, kopf.ID("nil")) }, "there is no function to call",
+		func(r *kopf.Registry) { r.OnEvent(examples, nil, kopf.ID("nil")) }, "the function is nil",
 	},
 	"no typed function": {
-		func(r *kopf.Registry) { kopf.For[*corev1.Pod](r).OnCreate(nil, kopf.ID("nil")) }, "there is no function to call",
+		func(r *kopf.Registry) { kopf.For[*corev1.Pod](r).OnCreate(nil, kopf.ID("nil")) }, "the function is nil",
 	},
 	"no typed event function": {
-		func(r *kopf.Registry) { kopf.For[*corev1.Pod](r).OnEvent(nil, kopf.ID("nil")) }, "there is no function to call",
+		func(r *kopf.Registry) { kopf.For[*corev1.Pod](r).OnEvent(nil, kopf.ID("nil")) }, "the function is nil",
 	},
 	"a type that the scheme does not know": {
 		func(r *kopf.Registry) {
 			kopf.For[*unregistered](r).OnCreate(func(context.Context, *kopf.ChangeOf[*unregistered]) error { return nil }, kopf.ID("typed"))
-		}, "the scheme does not know the type",
+		}, "is not in the scheme",
 	},
 	"one id for two functions": {
 		func(r *kopf.Registry) {
@@ -96,7 +96,7 @@ var mistakes = map[string]struct {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.ID("")) }, "its id is empty",
 	},
 	"an id that annotations cannot have": {
-		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.ID("größe")) }, `its progress cannot be kept under the id "größe"`,
+		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.ID("größe")) }, `its progress cannot be stored under the id "größe"`,
 	},
 	"a value with an old one": {
 		func(r *kopf.Registry) {
@@ -140,7 +140,7 @@ var mistakes = map[string]struct {
 		}, `the filter of the annotation "a"`,
 	},
 	"no predicate": {
-		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.When(nil)) }, "When has no function",
+		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.When(nil)) }, "the predicate of When is nil",
 	},
 	"a negative timeout": {
 		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Timeout(-time.Second)) }, "the timeout -1s is negative",
