@@ -13,7 +13,7 @@ func environment(name string) string { return os.Getenv(name) }
 
 // environmentVariable returns the environment variable of a flag, such as KOPF_LOG_FORMAT.
 func environmentVariable(flag *pflag.Flag) string {
-	if flag.Name == "help" {
+	if flag.Name == "help" || flag.Name == "version" {
 		return ""
 	}
 	return "KOPF_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
@@ -21,8 +21,8 @@ func environmentVariable(flag *pflag.Flag) string {
 
 // applyEnvironment sets flags from the environment that are not on the command line, and
 // checks the result. A flag on the command line also disables the variables that it
-// excludes.
-func applyEnvironment(set *pflag.FlagSet, lookup func(string) string) error {
+// excludes. The variables of Kopf's command of that name are aliases.
+func applyEnvironment(set *pflag.FlagSet, kopfCommand string, lookup func(string) string) error {
 	silent := map[string]bool{}
 	set.Visit(func(flag *pflag.Flag) {
 		silent[flag.Name] = true
@@ -35,14 +35,8 @@ func applyEnvironment(set *pflag.FlagSet, lookup func(string) string) error {
 	})
 	var mistake error
 	set.VisitAll(func(flag *pflag.Flag) {
-		name := environmentVariable(flag)
-		if name == "" || silent[flag.Name] || mistake != nil {
-			return
-		}
-		if value := lookup(name); value != "" {
-			if err := set.Set(flag.Name, value); err != nil {
-				mistake = usageErrorf("%s=%q in the environment: %s", name, value, valueError(flag, err))
-			}
+		if !silent[flag.Name] && mistake == nil {
+			mistake = setFromEnvironment(set, flag, kopfCommand, lookup)
 		}
 	})
 	if mistake != nil {

@@ -31,7 +31,7 @@ func TestTheEnvironment(t *testing.T) {
 		"a flag disables several variables": {map[string]string{"KOPF_PRIORITY": "3", "KOPF_PEERING": "mine"}, "--standalone", func(in Invocation) bool {
 			return in.Settings.Peering.Standalone && !in.Settings.Peering.Mandatory
 		}},
-		"the excluded flag disables the variable": {map[string]string{"KOPF_STANDALONE": "true"}, "--dev", func(in Invocation) bool { return !in.Settings.Peering.Standalone }},
+		"the excluded flag disables the variable": {map[string]string{"KOPF_STANDALONE": "true"}, "--peering=mine", func(in Invocation) bool { return !in.Settings.Peering.Standalone }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestInvalidVariables(t *testing.T) {
 		"an invalid boolean":         {map[string]string{"KOPF_DEV": "yes"}, `KOPF_DEV="yes" in the environment: expected true or false`},
 		"an invalid number":          {map[string]string{"KOPF_WORKERS": "many"}, `KOPF_WORKERS="many" in the environment: expected an integer`},
 		"an invalid address":         {map[string]string{"KOPF_METRICS": "9090"}, `KOPF_METRICS="9090" in the environment: expected an address with a port`},
-		"two exclusive variables":    {map[string]string{"KOPF_DEV": "1", "KOPF_PRIORITY": "5"}, "--dev sets the priority: it cannot be used with --priority"},
+		"two exclusive variables":    {map[string]string{"KOPF_STANDALONE": "1", "KOPF_PEERING": "a"}, "--standalone cannot be used with --peering"},
 		"a namespace without a name": {map[string]string{"KOPF_NAMESPACE": "a,"}, "--namespace is empty"},
 		"an unknown format":          {map[string]string{"KOPF_LOG_FORMAT": "xml"}, `--log-format is "xml"`},
 	}

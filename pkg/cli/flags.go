@@ -31,9 +31,9 @@ func (f *flags) define(set *pflag.FlagSet) {
 
 func (f *flags) definePeering(set *pflag.FlagSet) {
 	p := &f.settings.Peering
-	set.StringVar(&p.Name, "peering", p.Name, "the `name` of the peering object; if you set it, the operator pauses while the object does not exist")
+	set.StringVarP(&p.Name, "peering", "P", p.Name, "the `name` of the peering object; if you set it, the operator pauses while the object does not exist")
 	set.IntVarP(&p.Priority, "priority", "p", p.Priority, "the priority among the operators of the peering; the operator with the highest priority is active")
-	set.BoolVar(&f.dev, "dev", false, "pause a deployed operator: sets the priority 666")
+	set.BoolVar(&f.dev, "dev", false, "pause a deployed operator: sets the priority 666, whatever --priority says")
 	set.BoolVar(&p.Standalone, "standalone", p.Standalone, "ignore other operators")
 }
 
@@ -45,7 +45,7 @@ func (f *flags) defineReplicas(set *pflag.FlagSet) {
 }
 
 func (f *flags) defineServing(set *pflag.FlagSet) {
-	set.Var(&livenessFlag{health: &f.settings.Health}, "liveness", "serve health probes, for example at http://0.0.0.0:8080/healthz or 0.0.0.0:8080")
+	set.VarP(&livenessFlag{health: &f.settings.Health}, "liveness", "L", "serve health probes, for example at http://0.0.0.0:8080/healthz or 0.0.0.0:8080")
 	set.Var((*listenAddress)(&f.settings.Metrics.Address), "metrics", "serve metrics for Prometheus, for example at 0.0.0.0:9090")
 	set.BoolVar(&f.settings.Metrics.Secure, "metrics-secure", false, "serve metrics over HTTPS, and only to clients that the cluster authorizes")
 }
@@ -59,7 +59,7 @@ func (f *flags) defineWork(set *pflag.FlagSet) {
 // complete applies the environment, completes the settings, and returns the mistakes in
 // them.
 func (f *flags) complete(set *pflag.FlagSet, lookup func(string) string) error {
-	if err := applyEnvironment(set, lookup); err != nil {
+	if err := applyEnvironment(set, "run", lookup); err != nil {
 		return err
 	}
 	f.connection.complete(set)

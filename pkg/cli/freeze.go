@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ type freezeFlags struct {
 	scope      scope
 	peering    string
 	connection connection
+	logging    logFlags
+	dev        bool
 	options    peering.FreezeOptions
 }
 
@@ -36,9 +39,11 @@ func newFreezeCommand() *cobra.Command {
 		set.VarP((*lifetimeFlag)(&p.options.Lifetime), "lifetime", "t", "how long they pause at most: seconds, or a duration with a unit (required)")
 		set.Lookup("lifetime").DefValue = "0"
 		set.IntVarP(&p.options.Priority, "priority", "p", p.options.Priority, "pause operators with this priority or a lower one")
+		set.BoolVar(&p.dev, "dev", false, "pause operators under development, too: sets the priority 666, whatever --priority says")
 		set.StringVarP(&p.options.Message, "message", "m", "", "the reason: a `text` for people who look at the peering object")
 		p.defineIdentity(set)
 	})
+	defineGroup(command.Flags(), "Logging", p.logging.define)
 	defineGroup(command.Flags(), "Connection", p.connection.define)
 	return command
 }
@@ -49,6 +54,7 @@ func newResumeCommand() *cobra.Command {
 		"Remove the freeze with the same identity. It is not an error if there is none.", p.resume)
 	command.Example = "  kopf resume\n  kopf resume -n default --peering mine"
 	defineGroup(command.Flags(), "Freeze", p.defineIdentity)
+	defineGroup(command.Flags(), "Logging", p.logging.define)
 	defineGroup(command.Flags(), "Connection", p.connection.define)
 	return command
 }
@@ -57,16 +63,26 @@ func (f *freezeFlags) newCommand(name, short, long string, run func(context.Cont
 	command := &cobra.Command{
 		Use: name, Short: short, Long: long, Args: rejectArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := applyEnvironment(command.Flags(), environment); err != nil {
+			if err := applyEnvironment(command.Flags(), name, environment); err != nil {
 				return err
 			}
+			for _, name := range unknownVariables(os.Environ()) {
+				command.PrintErrf("kopf: the environment variable %s is unknown and has no effect\n", name)
+			}
+			if f.dev {
+				f.options.Priority = settings.DevelopmentPriority
+			}
+			if err := f.logging.complete(command.Flags()); err != nil {
+				return err
+			}
+			f.logging.installLogger(f.logging.newLogger(command.ErrOrStderr()))
 			f.connection.complete(command.Flags())
 			return run(command.Context(), command)
 		},
 	}
 	command.Flags().SortFlags = false
 	defineGroup(command.Flags(), "Which operators", func(set *pflag.FlagSet) {
-		set.StringVar(&f.peering, "peering", settings.DefaultPeeringName, "the `name` of the peering object")
+		set.StringVarP(&f.peering, "peering", "P", settings.DefaultPeeringName, "the `name` of the peering object")
 		set.StringArrayVarP(&f.scope.namespaces, "namespace", "n", nil, "use the KopfPeering in this `namespace`; can be repeated")
 		set.BoolVarP(&f.scope.all, "all-namespaces", "A", false, "use the ClusterKopfPeering (the default)")
 	})
@@ -74,7 +90,7 @@ func (f *freezeFlags) newCommand(name, short, long string, run func(context.Cont
 }
 
 func (f *freezeFlags) defineIdentity(set *pflag.FlagSet) {
-	set.StringVarP(&f.options.Identity, "id", "i", "", "the `identity` of the freeze (default: user@host)")
+	set.StringVarP(&f.options.Identity, "id", "i", "", "the `identity` of the freeze (default: $POD_ID, or user@host)")
 }
 
 func (f *freezeFlags) freeze(ctx context.Context, command *cobra.Command) error {

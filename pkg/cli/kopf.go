@@ -11,9 +11,11 @@ import (
 // newKopfCommand returns the command kopf.
 func newKopfCommand() *cobra.Command {
 	tool := &cobra.Command{
-		Use:   "kopf",
-		Short: "kopf runs Kubernetes operators that are built from handlers, and pauses and resumes them.",
+		Use:     "kopf",
+		Short:   "kopf runs Kubernetes operators that are built from handlers, and pauses and resumes them.",
+		Version: versionString(),
 	}
+	tool.SetVersionTemplate("{{.Version}}\n")
 	tool.AddCommand(newRunCommand(), newFreezeCommand(), newResumeCommand(), newVersionCommand())
 	return tool
 }

@@ -27,7 +27,7 @@ func TestInvalidCommands(t *testing.T) {
 		"a resume with a lifetime":              {"resume -t 1h", ExitUsage, "unknown shorthand flag: 't' in -t"},
 		"a run without a package":               {"run --dev", ExitUsage, "kopf: no package is given: use kopf run ./handlers\nTry kopf run --help.\n"},
 		"a run with additional flags only":      {"run -- ./handlers", ExitUsage, "no package is given"},
-		"a run with exclusive flags":            {"run ./handlers --dev -p 1", ExitUsage, "--dev sets the priority"},
+		"a run with exclusive flags":            {"run ./handlers --standalone -P a", ExitUsage, "--standalone cannot be used"},
 		"a version with an argument":            {"version 5", ExitUsage, `unexpected argument "5"`},
 		"completion for an unknown shell":       {"completion cmd", ExitUsage, `unknown command "cmd"`},
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"os"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -33,6 +34,9 @@ func newOperatorCommand(name string, run func(context.Context, Invocation) error
 			}
 			logger := flags.logging.newLogger(command.ErrOrStderr())
 			flags.logging.installLogger(logger)
+			for _, name := range unknownVariables(os.Environ()) {
+				logger.Info("An environment variable is unknown and has no effect.", "variable", name)
+			}
 			flags.connection.setLeaseNamespace(&flags.settings.Replicas)
 			err := run(command.Context(), Invocation{flags.settings, logger, flags.connection})
 			if err != nil && logformat.Format(flags.logging.format) == logformat.JSON {

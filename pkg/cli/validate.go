@@ -17,8 +17,7 @@ type flagRule struct {
 func flagRules() []flagRule {
 	return []flagRule{
 		{"all-namespaces", []string{"namespace"}, "--all-namespaces and --namespace cannot be used together"},
-		{"dev", []string{"priority"}, "--dev sets the priority: it cannot be used with --priority"},
-		{"standalone", []string{"peering", "priority", "dev"}, "--standalone cannot be used with --peering, --priority, or --dev, because it ignores peers"},
+		{"standalone", []string{"peering"}, "--standalone cannot be used with --peering, because it ignores peers"},
 		{"quiet", []string{"verbose", "debug"}, "--quiet cannot be used with --verbose or --debug"},
 		{"no-log-prefix", []string{"log-prefix"}, "--no-log-prefix and --log-prefix cannot be used together"},
 	}
