@@ -93,3 +93,29 @@ func TestCommentsOfAliasesLeadToTheMethods(t *testing.T) {
 		t.Errorf("there is no type %s", name)
 	}
 }
+
+// Examples are the part of the documentation that the compiler checks.
+func TestEveryFunctionIsInAnExample(t *testing.T) {
+	names, err := filepath.Glob("example*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var examples strings.Builder
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples.Write(text)
+	}
+	pkg := documentation(t)
+	functions := pkg.Funcs
+	for _, declared := range pkg.Types {
+		functions = append(functions, declared.Funcs...)
+	}
+	for _, function := range functions {
+		if !regexp.MustCompile(`\bkopf\.` + function.Name + `\b`).MatchString(examples.String()) {
+			t.Errorf("no example calls kopf.%s", function.Name)
+		}
+	}
+}

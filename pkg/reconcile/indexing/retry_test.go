@@ -129,7 +129,7 @@ func TestNoRetryAfterTheDelay(t *testing.T) {
 		"the deletion was not reported yet":    {func(w *world) { w.put("one", nil) }, nil},
 		"the object was replaced":              {func(w *world) { w.remove("one"); w.change("one", "b", "uid-2") }, []string{"one=b"}},
 		"the replacement was not reported yet": {func(w *world) { w.put("one", pod("one", "b", "uid-2")) }, nil},
-		"the object does not match anymore":   {func(w *world) { w.change("one", "b", "tier=db") }, nil},
+		"the object does not match anymore":    {func(w *world) { w.change("one", "b", "tier=db") }, nil},
 		"the watch has ended":                  {func(w *world) { w.end() }, nil},
 		"the indexer is closed":                {func(w *world) { w.indexer.Close() }, nil},
 	}

@@ -43,3 +43,19 @@ func ExampleTunneled() {
 	s.Admission.Managed = "auto.kopf.dev"
 	s.Admission.Server = servers.Tunneled(local, inlets)
 }
+
+// A server for a cluster that runs on the same machine. It generates its certificate.
+func ExampleAuto() {
+	var s settings.Settings
+	s.Admission.Managed = "auto.kopf.dev"
+	s.Admission.Server = servers.Auto(servers.Server{}) // detects K3d, Minikube, and Docker Desktop
+}
+
+// A server with a certificate of your own, which is called by its host name.
+func ExampleServer() {
+	var s settings.Settings
+	s.Admission.Server = servers.Server{
+		Host: "operator.example.com", Port: 443,
+		CertFile: "tls.crt", KeyFile: "tls.key", CAFile: "ca.crt",
+	}
+}

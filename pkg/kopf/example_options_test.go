@@ -1,0 +1,105 @@
+package kopf_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+func logChange(_ context.Context, c *kopf.Change) error {
+	c.Logger().Info("changed", "old", c.Old().String(), "new", c.New().String(), "param", c.Param())
+	return nil
+}
+
+// One function can be declared several times, with a value for each declaration.
+func ExampleParam() {
+	for _, field := range []string{"size", "class"} {
+		kopf.OnUpdate(volumeclaims, logChange, kopf.Field("spec."+field), kopf.Param(field))
+	}
+}
+
+// Value compares the field as it is, and for updates also as it was. ValueBefore and
+// ValueAfter select a transition.
+func ExampleValue() {
+	kopf.OnCreate(volumeclaims, logChange, kopf.Field("spec.class"), kopf.Value(kopf.Equal("fast")))
+	kopf.OnUpdate(volumeclaims, logChange, kopf.Field("spec.class"),
+		kopf.ValueBefore(kopf.Equal("slow")), kopf.ValueAfter(kopf.Equal("fast")))
+}
+
+func ExampleAnnotations() {
+	kopf.OnCreate(volumeclaims, createClaim, kopf.Annotations(kopf.Filters{"example.com/skip": kopf.Absent()}))
+}
+
+// The mode of errors applies to all errors that are neither temporary nor permanent.
+func ExampleErrors() {
+	best := func(context.Context, *kopf.Change) error { return errors.New("the mail server is down") }
+	kopf.OnCreate(volumeclaims, best, kopf.ID("notify"), kopf.Errors(kopf.ErrorsIgnored))
+}
+
+// If the backup fails permanently, the object stays until a person has looked at it.
+func ExampleHoldOnFailure() {
+	backup := func(context.Context, *kopf.Change) error { return kopf.Permanent(errors.New("the disk is full")) }
+	kopf.OnDelete(volumeclaims, backup, kopf.ID("backup"), kopf.HoldOnFailure())
+}
+
+// A resuming handler also sees the objects that were being deleted when the operator started.
+func ExampleDeleted() {
+	kopf.OnResume(volumeclaims, logChange, kopf.Deleted())
+}
+
+// A daemon that is slow to stop is logged every ten seconds.
+func ExampleCancellationPolling() {
+	kopf.Daemon(volumeclaims, monitor, kopf.CancellationPolling(10*time.Second))
+}
+
+// The webhook of a subresource, which stays in the cluster when the operator exits, and does
+// not block requests while the operator is not running.
+func ExampleSubresource() {
+	scale := func(_ context.Context, a *kopf.Admission) error {
+		if !a.DryRun() {
+			a.Logger().Info("scaling", "user", a.UserInfo().Username)
+		}
+		return nil
+	}
+	kopf.OnValidate(kopf.Resource("apps", "v1", "deployments"), scale, kopf.ID("scale"),
+		kopf.Subresource("scale"), kopf.Operations("UPDATE"),
+		kopf.SideEffects(), kopf.Persistent(), kopf.IgnoreFailures())
+}
+
+// All volumes of all groups, and everything that users see with `kubectl get all`.
+func ExampleResourceBy() {
+	kopf.OnEvent(kopf.ResourceBy(kopf.ResourceFields{Kind: "Volume"}), seen, kopf.ID("volumes"))
+	kopf.OnEvent(kopf.ResourceBy(kopf.ResourceFields{Category: "all"}), seen, kopf.ID("all"))
+}
+
+// All namespaced resources of one company.
+func ExampleResourceFunc() {
+	ours := func(r kopf.ServedResource) bool { return r.Group == "example.com" && r.Namespaced }
+	kopf.OnEvent(kopf.ResourceFunc(ours), seen)
+}
+
+func seen(_ context.Context, e *kopf.WatchEvent) error {
+	e.Logger().Info("seen", "resource", e.Resource().String())
+	return nil
+}
+
+// What a matcher or a field handler gets can be absent, or have another type.
+func ExampleFieldValue() {
+	isLarge := kopf.MatchFunc(func(size kopf.FieldValue, _ kopf.Arguments) bool {
+		number, isNumber := size.Int64()
+		return isNumber && number > 100
+	})
+	asked(isLarge, int64(200), int64(50), "200", nil)
+	// Output: true false false false
+}
+
+// An error that is caused by a limit wraps the error of the last attempt.
+func ExampleHandlerRetriesError() {
+	last := errors.New("the network is down")
+	var err error = &kopf.HandlerRetriesError{ID: "createClaim", Retries: 3, Err: last}
+	fmt.Println(errors.Is(err, last), err)
+	// Output: true handler createClaim has used up its 3 attempts: the network is down
+}
