@@ -142,7 +142,7 @@ func (b *background) stop(reason handler.StopReason) {
 
 // Report reports the outcome of one attempt, as of any other handler's.
 func (b *background) Report(_ context.Context, d *handler.Declaration, o execution.Outcome) {
-	b.reporter().Outcome(b.live(), d, o)
+	b.reporter().Outcome(b.live(), d.ID, o)
 }
 
 // Measure counts one attempt.

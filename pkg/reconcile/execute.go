@@ -68,7 +68,7 @@ func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o execution.Outcom
 	if o.Succeeded() && o.Ignored == nil && o.HasEdit {
 		c.record.Unreported = append(c.record.Unreported, d.ID) // reported when the edit is written
 	} else {
-		p.report.Outcome(p.session.Body(), d, o)
+		p.report.Outcome(p.session.Body(), d.ID, o)
 	}
 	if p.object.startedByPredecessor && o.Called && o.Final {
 		p.object.noteFinished(d.ID)

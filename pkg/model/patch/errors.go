@@ -32,7 +32,7 @@ type TransformError struct {
 }
 
 func (e *TransformError) Error() string {
-	return fmt.Sprintf("the transformation %s failed: %s", e.Name, e.Err)
+	return fmt.Sprintf("the change of the object failed: %s", e.Err)
 }
 
 // Unwrap returns the error that the transformation returned or panicked with.

@@ -93,7 +93,7 @@ func TestTransformErrors(t *testing.T) {
 		stack     bool
 	}{
 		"an error is passed on": {
-			func(*unstructured.Unstructured) error { return cause }, "TestTransformErrors.func1 failed: no room", cause, false,
+			func(*unstructured.Unstructured) error { return cause }, "the change of the object failed: no room", cause, false,
 		},
 		"a panic becomes an error": {
 			func(*unstructured.Unstructured) error { panic("no room") }, "failed: panic: no room", nil, true,
@@ -101,7 +101,7 @@ func TestTransformErrors(t *testing.T) {
 		"a panic with an error keeps the error": {
 			func(*unstructured.Unstructured) error { panic(fmt.Errorf("sorry: %w", cause)) }, "panic: sorry: no room", cause, true,
 		},
-		"a missing function is an error": {nil, "the transformation nil failed: panic", nil, true},
+		"a missing function is an error": {nil, "the change of the object failed: panic", nil, true},
 		"a result that is no JSON is an error": {
 			func(obj *unstructured.Unstructured) error { obj.Object["spec"] = m{"a": make(chan int)}; return nil },
 			`"spec.a"`, nil, false,

@@ -13,7 +13,8 @@ import (
 // Transform changes an object in place, based on its current state. It gets a copy of the
 // latest version of the object when the patch is about to be sent, and again after every
 // conflict. It must depend only on that object, must have no side effects, and should be
-// fast. An error fails the handler, as if the handler had returned it.
+// fast. An error counts as if the handler had returned it: it is retried, unless it is
+// permanent. For event handlers, daemons, and timers, it is only reported.
 //
 // It may run twice on its own result if the response to a write was lost. Make it
 // idempotent: for example, append only missing items to a list.

@@ -207,6 +207,30 @@ func (p *Progress) Fail(id string, err error) {
 	state.finish(false, err.Error())
 }
 
+// Revise replaces the outcome of the last attempt of a handler by one that was found later.
+// If the handler is to be called again, so are the handlers that it is a sub-handler of.
+func (p *Progress) Revise(id string, o Outcome) {
+	state := p.Load(id)
+	state.Retries-- // apply counts the attempt again
+	state.reopen()
+	state.apply(o)
+	if o.Final {
+		return
+	}
+	for _, parent := range p.states {
+		if slices.Contains(parent.Subrefs, id) && parent.Finished() {
+			parent.reopen()
+			parent.Delayed = state.Delayed
+		}
+	}
+}
+
+// reopen makes a finished handler unfinished.
+func (s *State) reopen() {
+	s.Stopped, s.Success, s.Failure, s.Message = time.Time{}, false, false, ""
+	s.dirty, s.active = true, true
+}
+
 // finish ends the handler for good.
 func (s *State) finish(success bool, message string) {
 	s.Stopped, s.Delayed = now(), time.Time{}

@@ -23,6 +23,9 @@ type Edit struct {
 	StatusWritten bool
 	// BestEffort marks an edit that belongs to no handler: none fails if it is rejected.
 	BestEffort bool
+	// Revise returns the outcome of the attempt if a transformation of the patch fails: the
+	// same as if the handler had returned the error. Nil: the handler is not called again.
+	Revise func(err error) Outcome
 	// Done is called exactly once: when the edit is written, rejected or overtaken, or
 	// when the object is gone. Nil: its author does not wait for that.
 	Done func()
@@ -110,7 +113,8 @@ func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancesto
 	attempt := handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
 	change := handler.NewChange(call, d.Param, attempt, d.Transition(r.Cause), subs)
 
-	outcome := limitsOf(d, r.Backoff).call(callCtx, attempt, func(ctx context.Context) (any, error) {
+	limits := limitsOf(d, r.Backoff)
+	outcome := limits.call(callCtx, attempt, func(ctx context.Context) (any, error) {
 		return subs.callParent(ctx, change)
 	})
 	switch {
@@ -125,7 +129,10 @@ func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancesto
 		r.Progress.abandon(state.Subrefs)
 	}
 	if outcome.HasEdit = outcome.Result != nil || !call.Patch.Empty(); outcome.HasEdit {
-		r.Edits = append(r.Edits, Edit{ID: d.ID, Result: outcome.Result, Patch: call.Patch})
+		r.Edits = append(r.Edits, Edit{
+			ID: d.ID, Result: outcome.Result, Patch: call.Patch,
+			Revise: func(err error) Outcome { return limits.evaluate(callCtx, attempt, nil, err) },
+		})
 	}
 	r.AfterAttempt(callCtx, d, outcome)
 	return nil

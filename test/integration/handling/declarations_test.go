@@ -152,7 +152,7 @@ var mistakes = map[string]struct {
 		func(r *kopf.Registry) { r.OnResume(examples, named, kopf.Backoff(-time.Second)) }, "the backoff -1s is negative",
 	},
 	"an invalid mode of errors": {
-		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Errors(7)) }, "the mode of errors 7 is none of",
+		func(r *kopf.Registry) { r.OnCreate(examples, named, kopf.Errors(7)) }, "invalid mode of errors 7",
 	},
 }
 

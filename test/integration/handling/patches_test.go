@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -91,12 +93,6 @@ func TestInvalidPatchFailsItsHandler(t *testing.T) {
 		patch   func(p *kopf.Patch)
 		problem string
 	}{
-		"by a transformation that fails": {
-			func(p *kopf.Patch) { p.Apply(func(*unstructured.Unstructured) error { return errBroken }) }, "broken",
-		},
-		"by a transformation that panics": {
-			func(p *kopf.Patch) { p.Apply(func(*unstructured.Unstructured) error { panic("oops") }) }, "oops",
-		},
 		"of fields that handlers must not change": {
 			func(p *kopf.Patch) { p.Set("other", "metadata", "name") }, "metadata.name",
 		},
@@ -118,6 +114,54 @@ func TestInvalidPatchFailsItsHandler(t *testing.T) {
 			b.Eventually(b.logged("The creation is processed: 1 succeeded; 1 failed.")).Should(gomega.HaveLen(1))
 			b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.SatisfyAll(
 				gomega.HavePrefix("Warning WriteRejected: Handler create failed"), gomega.ContainSubstring(test.problem))))
+		})
+	}
+}
+
+// The error of a transformation counts as if the handler had returned it.
+func TestErrorsOfTransformations(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		transform patch.Transform
+		options   []kopf.CreateOption
+		calls     int
+		event     string // a part of it
+	}{
+		"a regular error is retried after the backoff": {
+			func(*unstructured.Unstructured) error { return errBroken }, []kopf.CreateOption{kopf.Backoff(time.Millisecond), kopf.Retries(3)},
+			3, "Warning HandlerFailed: Handler create failed permanently: handler create has used up its 3 attempts: the change of the object failed: broken",
+		},
+		"a panic is a regular error": {
+			func(*unstructured.Unstructured) error { panic("oops") }, []kopf.CreateOption{kopf.Errors(kopf.ErrorsPermanent)},
+			1, "Warning HandlerFailed: Handler create failed permanently: the change of the object failed: panic: oops",
+		},
+		"a temporary error is retried after its delay": {
+			func(*unstructured.Unstructured) error { return kopf.Temporary(errBroken, time.Millisecond) }, []kopf.CreateOption{kopf.Retries(2)},
+			2, "Warning HandlerRetrying: Handler create will be retried: the change of the object failed: broken",
+		},
+		"a permanent error ends the handler": {
+			func(*unstructured.Unstructured) error { return kopf.Permanent(errBroken) }, nil,
+			1, "Warning HandlerFailed: Handler create failed permanently: the change of the object failed: broken",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.OnCreate(examples, b.noted("create", func(_ context.Context, c *kopf.Change) error {
+				c.Patch().Set("lost", "spec", "field")
+				c.Patch().Apply(test.transform)
+				return nil
+			}), append(test.options, kopf.ID("create"))...)
+			b.OnCreate(examples, b.noted("other", returning("kept")), kopf.ID("other"))
+			b.start()
+			obj := b.create("one", nil)
+			b.Expect(b.expectHandled(obj)).To(gomega.And(
+				testenv.HavePath("status", map[string]any{"other": "kept"}), testenv.HavePath("spec.field", nil)))
+			b.expectRest()
+			b.Expect(b.calls.All()).To(gomega.ConsistOf(append(attempts("create", test.calls), "other 0")))
+			b.Eventually(b.logged("The creation is processed: 1 succeeded; 1 failed.")).Should(gomega.HaveLen(1))
+			b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix(test.event)))
 		})
 	}
 }

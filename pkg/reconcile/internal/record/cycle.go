@@ -52,6 +52,19 @@ func (c *Cycle) FailHandler(id string, err error) bool {
 	return true
 }
 
+// ReviseHandler records another outcome of the last attempt of a handler: its edit could not
+// be computed. It reports whether the cycle has such a handler.
+func (c *Cycle) ReviseHandler(id string, o execution.Outcome) bool {
+	if c == nil || !c.Progress.Has(id) {
+		return false
+	}
+	c.Progress.Revise(id, o)
+	c.Unreported = slices.DeleteFunc(c.Unreported, func(unreported string) bool {
+		return unreported == id || !c.Progress.Load(unreported).Finished()
+	})
+	return true
+}
+
 // hasNewBase reports whether the end of the cycle changes the base. Unchanged objects and
 // objects that are being deleted need no new base.
 func (c *Cycle) hasNewBase() bool {

@@ -11,26 +11,26 @@ import (
 
 // Outcome reports the outcome of one attempt of a handler in the log, and as an event if the
 // handler has succeeded or failed.
-func (r Reporter) Outcome(body *object.Body, d *handler.Declaration, o execution.Outcome) {
-	log := r.Log.WithValues("handler", d.ID)
+func (r Reporter) Outcome(body *object.Body, id string, o execution.Outcome) {
+	log := r.Log.WithValues("handler", id)
 	var children *handler.SubhandlersError
 	var temporary *handler.TemporaryError
 	switch {
 	case o.Ignored != nil:
 		log.Error(o.Ignored, "The handler failed; this is ignored.", handler.StackValues(o.Ignored)...)
 	case o.Succeeded():
-		r.Succeeded(body, d.ID)
+		r.Succeeded(body, id)
 	case o.Final: // also if it has waited for its sub-handlers too long
 		log.Error(o.Err, "The handler failed permanently.", handler.StackValues(o.Err)...)
-		r.Event(body, Warning, "HandlerFailed", fmt.Sprintf("Handler %s failed permanently: %s", d.ID, o.Err))
+		r.Event(body, Warning, "HandlerFailed", fmt.Sprintf("Handler %s failed permanently: %s", id, o.Err))
 	case errors.As(o.Err, &children):
 		log.V(1).Info("The handler waits for its sub-handlers.", "delay", o.Delay.String())
 	case errors.As(o.Err, &temporary): // the handler asks for it
 		log.Info("The handler will be retried.", "error", o.Err.Error(), "delay", o.Delay.String())
-		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s will be retried: %s", d.ID, o.Err))
+		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s will be retried: %s", id, o.Err))
 	default:
 		log.Error(o.Err, "The handler failed and will be retried.", append(handler.StackValues(o.Err), "delay", o.Delay.String())...)
-		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s failed and will be retried: %s", d.ID, o.Err))
+		r.Event(body, Warning, "HandlerRetrying", fmt.Sprintf("Handler %s failed and will be retried: %s", id, o.Err))
 	}
 }
 

@@ -73,7 +73,7 @@ func TestOutcomesAreReported(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			r, body, w := witnessed()
-			r.Outcome(body, &handler.Declaration{ID: "fn"}, test.outcome)
+			r.Outcome(body, "fn", test.outcome)
 			if len(w.log) != 1 || strings.Join(w.events, "") != test.event {
 				t.Fatalf("got %q, %q", w.log, w.events)
 			}

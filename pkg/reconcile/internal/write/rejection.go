@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -98,12 +99,21 @@ func (s *State) drop(one execution.Edit) {
 	s.dropEdits(func(edit execution.Edit) bool { return edit.Patch == one.Patch })
 }
 
-// failHandler records the failure of the handler whose edit cannot be written. This does not
-// call the handler again.
+// failHandler records the failure of the handler whose edit cannot be written. An error of a
+// transformation counts as if the handler had returned it. All other failures are final: the
+// handler would want the same again.
 func (s *Session) failHandler(u *Update, edit execution.Edit, err error) {
 	if edit.BestEffort {
 		s.report.Log.V(1).Info("The object has no room for a condition.", "problem", err.Error())
 		return
+	}
+	var transform *patch.TransformError
+	if errors.As(err, &transform) && edit.Revise != nil {
+		outcome := edit.Revise(err)
+		if u.Cycle.ReviseHandler(edit.ID, outcome) {
+			s.report.Outcome(s.body, edit.ID, outcome)
+			return
+		}
 	}
 	u.Cycle.FailHandler(edit.ID, err)
 	s.report.Log.Error(err, "The edit of the handler cannot be written to the object; the handler failed.", "handler", edit.ID)
