@@ -2,9 +2,11 @@ package peering
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -241,4 +243,30 @@ func entry(priority int, lifetime time.Duration) map[string]any {
 func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// State returns whether the operator is paused, and the reason as text. Until that is
+// known, the operator counts as paused.
+func (p *Peering) State() (paused bool, reason string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.notified {
+		return true, "the peering is not known yet"
+	}
+	var reasons []string
+	for namespace, m := range p.memberships {
+		if m.decision.Paused {
+			reasons = append(reasons, m.decision.describe(Target{p.options.Settings.Name, namespace}))
+		}
+	}
+	slices.Sort(reasons)
+	return p.paused, strings.Join(reasons, "; ")
+}
+
+func (d Decision) describe(target Target) string {
+	object := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&NotFoundError{Namespace: target.Namespace}).inNamespace()
+	if d.Reason == ReasonObjectMissing {
+		return object + " is missing"
+	}
+	return fmt.Sprintf("%s has operators of the %s priority: %s", object, d.Reason, strings.Join(d.Peers, ", "))
 }

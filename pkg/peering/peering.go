@@ -2,10 +2,8 @@ package peering
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -80,9 +78,6 @@ func newPeering(find func(context.Context, Target) (peeringAPI, error), options 
 	return &Peering{options: options, find: find, memberships: map[string]*membership{}}
 }
 
-// Identity returns the name of the operator among its peers.
-func (p *Peering) Identity() string { return p.options.Identity }
-
 // Run takes part in the peerings until the context is done. Then it removes the entries
 // of the operator, which must have stopped working before, and returns within a few
 // seconds. Run can be called once.
@@ -127,30 +122,4 @@ func (p *Peering) SetNamespaces(namespaces []string) {
 	p.options.Namespaces = slices.Clone(namespaces)
 	p.syncMemberships()
 	p.notifyIfChanged()
-}
-
-// State returns whether the operator is paused, and the reason as text. Until that is
-// known, the operator counts as paused.
-func (p *Peering) State() (paused bool, reason string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.notified {
-		return true, "the peering is not known yet"
-	}
-	var reasons []string
-	for namespace, m := range p.memberships {
-		if m.decision.Paused {
-			reasons = append(reasons, m.decision.describe(Target{p.options.Settings.Name, namespace}))
-		}
-	}
-	slices.Sort(reasons)
-	return p.paused, strings.Join(reasons, "; ")
-}
-
-func (d Decision) describe(target Target) string {
-	object := fmt.Sprintf("%s %q", target.kind(), target.Name) + (&NotFoundError{Namespace: target.Namespace}).inNamespace()
-	if d.Reason == ReasonObjectMissing {
-		return object + " is missing"
-	}
-	return fmt.Sprintf("%s has operators of the %s priority: %s", object, d.Reason, strings.Join(d.Peers, ", "))
 }

@@ -177,7 +177,7 @@ func TestRemovingTheEntryIsRetried(t *testing.T) {
 
 func TestDefaultIdentityIsUnique(t *testing.T) {
 	object := newFakeObject()
-	if a, b := newPeering(object.find, Options{}), newPeering(object.find, Options{}); a.Identity() == "" || a.Identity() == b.Identity() {
-		t.Errorf("got %q and %q", a.Identity(), b.Identity())
+	if a, b := newPeering(object.find, Options{}), newPeering(object.find, Options{}); a.options.Identity == "" || a.options.Identity == b.options.Identity {
+		t.Errorf("got %q and %q", a.options.Identity, b.options.Identity)
 	}
 }
