@@ -11,8 +11,7 @@ import (
 
 var errNo = errors.New("no")
 
-// A startup handler that fails ends the operator before anything is called: the
-// configuration has no cluster behind it.
+// The operator ends before it calls the cluster, which does not exist.
 func TestAnOperatorDoesNotStartWithoutItsStartupHandlers(t *testing.T) {
 	r := NewRegistry()
 	var called []string
@@ -104,7 +103,7 @@ func TestMistakesInActivities(t *testing.T) {
 	}
 }
 
-func TestALoginHandlerTakesNoConfigBesideIt(t *testing.T) {
+func TestALoginHandlerExcludesAConfig(t *testing.T) {
 	r := NewRegistry()
 	r.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, errNo }, ID("login"))
 	if err := Run(t.Context(), Options{Registry: r, Config: unreachable()}); err == nil || !strings.Contains(err.Error(), "Options.Config has no effect") {

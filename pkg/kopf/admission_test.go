@@ -53,7 +53,7 @@ func TestTypedAdmission(t *testing.T) {
 	}
 }
 
-func TestTypedAdmissionOfWhatIsNotThere(t *testing.T) {
+func TestTypedAdmissionWithoutAnObject(t *testing.T) {
 	options := object.NewBody(fields{"apiVersion": "v1", "kind": "PodExecOptions", "container": "main"})
 	tests := map[string]struct {
 		review      *handler.Review
@@ -78,7 +78,7 @@ func TestTypedAdmissionOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitTheTypeIsRejected(t *testing.T) {
+func TestAReviewOfAnObjectThatDoesNotFitTheTypeIsRejected(t *testing.T) {
 	for name, review := range map[string]*handler.Review{
 		"the object":     {Operation: "CREATE", New: podOn(1)},
 		"the old object": {Operation: "UPDATE", Old: podOn(1), New: podOn("n1")},

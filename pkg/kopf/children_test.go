@@ -86,7 +86,7 @@ func TestAppendOwnerRefuses(t *testing.T) {
 		want  string
 	}{
 		"no owner":                          {pod(), nil, "cannot add an owner to the object: the object is nil"},
-		"something that is no object":       {pod(), "n1", "string is not an object"},
+		"a value that is not an object":     {pod(), "n1", "string is not an object"},
 		"the object itself":                 {pod(), self, `Pod "one" cannot own itself`},
 		"an owner that does not exist yet":  {pod(), unsaved, "has no uid"},
 		"a second controller":               {controlledBy("u-3"), node(), "an object has at most one controller: use NotController"},

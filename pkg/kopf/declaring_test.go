@@ -37,7 +37,7 @@ func createPod(context.Context, *ChangeOf[*corev1.Pod]) error { return nil }
 
 func watchPod(context.Context, *EventOf[*corev1.Pod]) error { return nil }
 
-// declared are the handlers of a registry as kind, id and selector.
+// declared returns the handlers of a registry as kind, id, and selector.
 func declared(t *testing.T, r *Registry) []string {
 	t.Helper()
 	handlers, err := r.handlers.Handlers(clientgoscheme.Scheme)
@@ -60,7 +60,7 @@ func withDefaultRegistry(t *testing.T) *Registry {
 	return DefaultRegistry
 }
 
-// declarations are all the ways to declare a handler.
+// declarations returns all ways to declare a handler.
 func declarations(r *Registry) map[string]struct {
 	declare func(sel Selector)
 	want    string
@@ -253,8 +253,8 @@ func TestRefusedTypedHandlers(t *testing.T) {
 	}
 }
 
-// The idiom of one function for the creation and the resuming, typed or not.
-func TestOneFunctionForSeveralThings(t *testing.T) {
+// One function can handle creations and resumptions, typed or not.
+func TestOneFunctionCanHandleSeveralReasons(t *testing.T) {
 	r := NewRegistry()
 	r.OnCreate(Resource("kex"), createFn)
 	r.OnResume(Resource("kex"), createFn)

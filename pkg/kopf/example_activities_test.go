@@ -11,17 +11,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// database is something that has to be opened and closed.
+// database must be opened and closed.
 type database struct {
 	mu   sync.Mutex
 	rows map[string]string
 }
 
-// db is one for the operator and all its objects.
+// db is one value for the operator and all its objects.
 var db = kopf.NewMemo(func() *database { return &database{} }, nil)
 
-// A startup handler opens what the other handlers need, and adjusts the settings; a
-// cleanup handler closes it. In between, a probe tells how it is.
+// A startup handler opens a database for the other handlers, and changes the settings. A
+// cleanup handler closes the database. In between, a probe reports its state.
 func ExampleOnStartup() {
 	registry := kopf.NewRegistry()
 	ctx, cancel := context.WithCancel(context.Background())

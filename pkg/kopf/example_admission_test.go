@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// A validation rejects what must not be stored; what it returns is shown to the user.
+// A validation rejects invalid objects. The user sees its error.
 func ExampleOnValidate() {
 	check := func(_ context.Context, a *kopf.Admission) error {
 		if size, _ := a.Spec().String("size"); size == "" {
@@ -25,7 +25,7 @@ func ExampleOnValidate() {
 	kopf.OnValidate(volumeclaims, check, kopf.ID("check"), kopf.Operations("CREATE", "UPDATE"))
 }
 
-// A mutation fills in what is missing, before the object is stored.
+// A mutation sets missing fields before the API server stores the object.
 func ExampleOnMutate() {
 	complete := func(_ context.Context, a *kopf.Admission) error {
 		if _, given := a.Spec().String("size"); !given {
@@ -36,8 +36,8 @@ func ExampleOnMutate() {
 	kopf.OnMutate(volumeclaims, complete, kopf.ID("complete"), kopf.Operations("CREATE"))
 }
 
-// An admission server in a pod, which API servers call by a service. The certificate
-// is generated, and kept in a Secret for all replicas.
+// An admission server in a pod, behind a service. It generates the certificate, and stores it
+// in a Secret for all replicas.
 func ExampleAdmissionServer() {
 	kopf.OnStartup(func(_ context.Context, s *kopf.Startup) error {
 		s.Settings().Admission.Server = kopf.WebhookServer{
@@ -49,7 +49,7 @@ func ExampleAdmissionServer() {
 	}, kopf.ID("serve"))
 }
 
-// Credentials that come from elsewhere, and do not last.
+// A login handler returns credentials that expire.
 func ExampleOnLogin() {
 	login := func(context.Context, *kopf.Activity) (*kopf.Connection, error) {
 		token, err := os.ReadFile("/run/company/token")

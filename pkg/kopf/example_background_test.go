@@ -23,13 +23,13 @@ func monitor(_ context.Context, t *kopf.Task) error {
 	return nil
 }
 
-// Every claim is accompanied by a function, until the claim is deleted.
+// A daemon runs for every claim until the claim is deleted.
 func ExampleDaemon() {
 	kopf.Daemon(volumeclaims, monitor, kopf.InitialDelay(30*time.Second))
 }
 
-// Code that knows nothing but its context is cancelled: here one second after the
-// daemon was asked to stop. Three seconds later it is abandoned.
+// Code that only heeds its context needs a cancellation: here, one second after the operator
+// asks the daemon to stop. Three seconds later, the operator abandons the daemon.
 func ExampleDaemon_cancellation() {
 	follow := func(ctx context.Context, t *kopf.Task) error {
 		<-ctx.Done() // a request that takes forever
@@ -40,7 +40,7 @@ func ExampleDaemon_cancellation() {
 		kopf.CancellationBackoff(time.Second), kopf.CancellationTimeout(3*time.Second))
 }
 
-// A claim is looked at every ten seconds, once it has not changed for ten minutes.
+// The timer is called every ten seconds after the claim has not changed for ten minutes.
 func ExampleTimer() {
 	ping := func(_ context.Context, t *kopf.Tick) error {
 		if t.Retry() > 0 {
@@ -77,14 +77,14 @@ func ExampleTyped_Timer() {
 	kopf.For[*corev1.Pod](nil).Timer(count, kopf.ID("count"), kopf.Interval(time.Minute))
 }
 
-// Timers of many objects need not be called all at once after a start.
+// Different initial delays spread the timers of many objects after a start.
 func ExampleInitialDelayFunc() {
 	spread := func(a kopf.Arguments) time.Duration { return time.Duration(len(a.Name())%10) * time.Second }
 	kopf.Timer(volumeclaims, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("refresh"),
 		kopf.InitialDelayFunc(spread), kopf.Interval(time.Minute), kopf.Sharp())
 }
 
-// The pods of every node, by their names. Handlers look them up without a request.
+// An index has the names of the pods of every node. Handlers look them up without a request.
 func ExampleNewIndex() {
 	registry := kopf.NewRegistry()
 	podsByNode := kopf.NewIndex(registry, kopf.Resource("v1", "pods"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
@@ -102,8 +102,7 @@ func ExampleNewIndex() {
 	// Output: 0 keys before an operator runs
 }
 
-// With Go types. Several values come together under one key, as there is nothing
-// to find them by.
+// An index with Go types. Without a useful key, all values have the same one.
 func ExampleNewIndexOf() {
 	type identity struct{ namespace, name string }
 	running := kopf.NewIndexOf(kopf.For[*corev1.Pod](kopf.NewRegistry()), func(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[struct{}]identity, error) {
@@ -117,8 +116,7 @@ func ExampleNewIndexOf() {
 	}
 }
 
-// pings are counted for every object on its own: the operator's counter, of which
-// they are copies, is of no use here.
+// pings counts events for each object. The value of the operator is not used.
 var pings = kopf.NewMemo(newCounter, func(*atomic.Int64) *atomic.Int64 { return newCounter() })
 
 func newCounter() *atomic.Int64 { return new(atomic.Int64) }
@@ -138,7 +136,7 @@ func ExampleNewMemo() {
 	kopf.OnEvent(volumeclaims, pinged)
 	kopf.Timer(volumeclaims, report, kopf.Interval(10*time.Second))
 
-	// What the operator does then:
+	// This is what the operator does:
 	ctx, values := context.Background(), memo.NewValues(memo.NewValues(nil))
 	claim := handler.CallContext{Body: object.NewBody(nil), Memo: func() *memo.Values { return values }}
 	for range 3 {

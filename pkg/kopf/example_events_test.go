@@ -14,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
-// printer shows events instead of posting them.
+// printer prints events instead of posting them.
 type printer struct{}
 
 func (printer) Post(ref corev1.ObjectReference, eventType, reason, message string) {
@@ -29,7 +29,7 @@ func ExampleInfo() {
 		kopf.Exception(ctx, "Failed", "It is incomplete:", errors.New("the disk is full"))
 	}
 
-	// In a test, the context can be made like this.
+	// A test can make the context like this.
 	ctx := events.WithRecorder(context.Background(), printer{})
 	backUp(hierarchy.WithOwner(ctx, hierarchy.Owner{APIVersion: "example.com/v1", Kind: "Database", Name: "main"}))
 	// Output:

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// asked shows what a filter says to some values.
+// asked prints the answers of a filter for some values.
 func asked(filter kopf.Matcher, values ...any) {
 	var answers []any
 	for _, value := range values {
@@ -34,7 +34,7 @@ func ExamplePresent() {
 	// false true
 }
 
-// A callback decides over the value, and may look at everything else too.
+// A function decides about the value, and can use the arguments, too.
 func ExampleMatchFunc() {
 	large := kopf.MatchFunc(func(value kopf.FieldValue, _ kopf.Arguments) bool {
 		text, _ := value.Text()
@@ -78,10 +78,10 @@ func ExampleWhen() {
 		kopf.Labels(kopf.Filters{"tier": kopf.Any(kopf.Equal("back"), kopf.Absent())}))
 }
 
-// nowhere is a cluster that is not there.
+// nowhere is the configuration of a cluster that does not exist.
 func nowhere() *rest.Config { return &rest.Config{Host: "http://127.0.0.1:1"} }
 
-// withoutLines leaves the numbers of lines out of the places.
+// withoutLines removes the line numbers from an error.
 func withoutLines(err error) string {
 	return regexp.MustCompile(`\.go:\d+`).ReplaceAllString(err.Error(), ".go")
 }

@@ -41,8 +41,8 @@ func createClaim(ctx context.Context, c *kopf.Change) error {
 	return nil
 }
 
-// A whole operator: the handler creates a claim for every object, and is retried
-// until it succeeds, five times at most.
+// This operator creates a claim for every object. It calls the handler until it succeeds,
+// at most five times.
 func Example() {
 	kopf.OnCreate(volumeclaims, createClaim, kopf.Retries(5), kopf.Backoff(10*time.Second))
 	kopf.Main()
@@ -50,8 +50,8 @@ func Example() {
 
 func ExampleOnCreate() {
 	kopf.OnCreate(volumeclaims, createClaim, kopf.Timeout(time.Hour))
-	// The same function for the objects that were there before the operator: it
-	// is called once for each of them.
+	// The same function handles objects that existed before the operator started. It is
+	// called once for each of them.
 	kopf.OnResume(volumeclaims, createClaim)
 }
 
@@ -68,7 +68,7 @@ func ExampleOnDelete() {
 	backup := func(context.Context, *kopf.Change) error {
 		return kopf.Temporary(errors.New("the backup is still running"), 30*time.Second)
 	}
-	// The object stays until the backup is done; other handlers need not hold it.
+	// The object stays until the backup is done. The second handler does not keep it.
 	kopf.OnDelete(volumeclaims, backup, kopf.ID("backup"))
 	forget := func(context.Context, *kopf.Change) error { return nil }
 	kopf.OnDelete(volumeclaims, forget, kopf.ID("forget"), kopf.Optional())
@@ -97,7 +97,7 @@ func ExampleOnEvent() {
 	}, kopf.ID("watchPods"), kopf.Labels(kopf.Filters{"app": kopf.Equal("db")}))
 }
 
-// For declares handlers of typed objects, as a kubebuilder project has them.
+// For declares handlers of typed objects, as in a kubebuilder project.
 func ExampleFor() {
 	registry := kopf.NewRegistry()
 	pods := kopf.For[*corev1.Pod](registry)
@@ -112,7 +112,7 @@ func ExampleFor() {
 	}, kopf.ID("scheduled"))
 }
 
-// Every part of the work has its own retries, and is done once.
+// Each sub-handler has its own retries, and succeeds once.
 func ExampleChange() {
 	kopf.OnCreate(volumeclaims, func(ctx context.Context, c *kopf.Change) error {
 		items, _ := c.Spec().Strings("items")
@@ -142,7 +142,7 @@ func ExampleRun() {
 	}
 }
 
-// Add makes the handlers a part of a manager that is there already.
+// Add adds the handlers to a controller-runtime manager.
 func ExampleAdd() {
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})
 	if err != nil {
@@ -160,7 +160,7 @@ func ExampleAdd() {
 	}
 }
 
-// Mistakes in declarations are reported all at once, when an operator starts.
+// An operator reports all mistakes in declarations at once when it starts.
 func ExampleRegistry() {
 	registry := kopf.NewRegistry()
 	registry.OnCreate(volumeclaims, createClaim, kopf.Retries(0))
@@ -186,7 +186,7 @@ func ExamplePermanent() {
 	// Output: true spec.size: invalid argument
 }
 
-// Adopt prepares a child of the handled object, before it is created.
+// Adopt prepares a child of the handled object. Then create it.
 func ExampleAdopt() {
 	ctx := handling() // what a handler gets
 	child := &corev1.ConfigMap{}

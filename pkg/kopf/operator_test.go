@@ -134,7 +134,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestOperatorsWithoutARegistryTakeTheDefaultOne(t *testing.T) {
+func TestOperatorsWithoutARegistryUseTheDefaultOne(t *testing.T) {
 	before := DefaultRegistry
 	defer func() { DefaultRegistry = before }()
 	DefaultRegistry = NewRegistry()

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// complaint is how the compiler names a place in the file.
+// complaint matches an error of the compiler.
 var complaint = regexp.MustCompile(`options\.go:(\d+):\d+: (.*)`)
 
 // An option that makes no sense for a kind of handler does not compile.
-func TestTheCompilerRefusesOptionsThatDoNotFit(t *testing.T) {
+func TestOptionsThatDoNotFitDoNotCompile(t *testing.T) {
 	source, err := os.ReadFile("testdata/options/options.go")
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-// only is the only handler of a registry.
+// only returns the only handler of a registry.
 func only(t *testing.T, r *Registry) *handler.Declaration {
 	t.Helper()
 	handlers, err := r.handlers.Handlers(clientgoscheme.Scheme)
@@ -88,7 +88,7 @@ func TestTypedHandlersInTheBackgroundSeeTheObjectAsItWasAndAsItIs(t *testing.T) 
 	}
 }
 
-// filling is what an indexing function of a registry wants its table to have.
+// filling returns the result of the only indexing function of a registry.
 func filling(t *testing.T, r *Registry, raw map[string]any) (any, error) {
 	t.Helper()
 	return only(t, r).CallIndex(t.Context(), handler.NewIndexed(handler.CallContext{Body: object.NewBody(raw)}, nil, handler.Attempt{}))
@@ -100,11 +100,11 @@ func TestIndicesTakeWhatTheirFunctionsReturn(t *testing.T) {
 		err    error
 		want   []int // under the key a, after another object has put in a 1, and this one a 2
 	}{
-		"other values":          {map[string]int{"a": 3}, nil, []int{1, 3}},
-		"no values":             {map[string]int{}, nil, []int{1}},
-		"nothing keeps them":    {nil, nil, []int{1, 2}},
-		"an error keeps them":   {nil, errNoNode, []int{1, 2}},
-		"an error beside a map": {map[string]int{"a": 3}, errNoNode, []int{1, 2}},
+		"other values":        {map[string]int{"a": 3}, nil, []int{1, 3}},
+		"no values":           {map[string]int{}, nil, []int{1}},
+		"nothing keeps them":  {nil, nil, []int{1, 2}},
+		"an error keeps them": {nil, errNoNode, []int{1, 2}},
+		"an error with a map": {map[string]int{"a": 3}, errNoNode, []int{1, 2}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

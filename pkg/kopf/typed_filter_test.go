@@ -129,7 +129,7 @@ func TestAnObjectThatDoesNotFitWhenObjectFailsTheHandler(t *testing.T) {
 	}
 }
 
-// What is reviewed with the subresource "exec" is no pod.
+// A review of the subresource "exec" has no pod.
 func TestWhenObjectDoesNotDecodeOtherKinds(t *testing.T) {
 	r, called := NewRegistry(), false
 	r.OnValidate(Resource("pods"), func(context.Context, *Admission) error { called = true; return nil },

@@ -27,7 +27,7 @@ func pod() map[string]any {
 	}
 }
 
-// calling makes the call of a typed handler, as the engine would.
+// calling calls a typed handler like the engine.
 func calling(t *testing.T, raw map[string]any, t2 handler.Transition, fn func(context.Context, *ChangeOf[*corev1.Pod]) error) (*patch.Patch, error) {
 	t.Helper()
 	r := NewRegistry()
@@ -106,8 +106,8 @@ func TestAnObjectThatDoesNotFitItsTypeIsAPermanentError(t *testing.T) {
 	}
 }
 
-// What a typed handler changes is all that is written: a round trip through the
-// Go type must not take away what only newer types know.
+// Only what a typed handler changes is written: a round trip through the Go type must not
+// remove fields of newer types.
 func TestUpdateKeepsWhatTheTypeDoesNotKnow(t *testing.T) {
 	p, err := calling(t, pod(), handler.Transition{}, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
 		c.Update(func(p *corev1.Pod) error {
