@@ -40,18 +40,18 @@ func TestMistakesInAdmissionHandlers(t *testing.T) {
 	}
 }
 
-func TestAdmissionHandlersNeitherChangeNorAccompany(t *testing.T) {
+func TestAdmissionKindsAreNeitherChangesNorBackground(t *testing.T) {
 	for _, kind := range []handler.Kind{handler.OnValidate, handler.OnMutate} {
 		if kind.IsChange() || kind.IsBackground() || !kind.IsAdmission() {
 			t.Errorf("%s: changing %v, background %v, admission %v", kind, kind.IsChange(), kind.IsBackground(), kind.IsAdmission())
 		}
 	}
 	if handler.OnCreate.IsAdmission() {
-		t.Error("creations are not admissions")
+		t.Error("creation handlers count as admission handlers")
 	}
 }
 
-func TestWhatTheAPIServerCanFilterByLabels(t *testing.T) {
+func TestLabelSelectorContainsSimpleFilters(t *testing.T) {
 	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
 		return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
 	}
@@ -59,12 +59,12 @@ func TestWhatTheAPIServerCanFilterByLabels(t *testing.T) {
 		labels map[string]handler.Matcher
 		want   []metav1.LabelSelectorRequirement
 	}{
-		"nothing":              {nil, nil},
-		"a value":              {map[string]handler.Matcher{"a": handler.Equal("b")}, []metav1.LabelSelectorRequirement{expression("a", "In", "b")}},
-		"presence":             {map[string]handler.Matcher{"a": handler.Present()}, []metav1.LabelSelectorRequirement{expression("a", "Exists")}},
-		"absence":              {map[string]handler.Matcher{"a": handler.Absent()}, []metav1.LabelSelectorRequirement{expression("a", "DoesNotExist")}},
-		"a callback":           {map[string]handler.Matcher{"a": handler.Not(handler.Equal("b"))}, nil},
-		"no label is a number": {map[string]handler.Matcher{"a": handler.Equal(1)}, nil},
+		"nothing":    {nil, nil},
+		"a value":    {map[string]handler.Matcher{"a": handler.Equal("b")}, []metav1.LabelSelectorRequirement{expression("a", "In", "b")}},
+		"presence":   {map[string]handler.Matcher{"a": handler.Present()}, []metav1.LabelSelectorRequirement{expression("a", "Exists")}},
+		"absence":    {map[string]handler.Matcher{"a": handler.Absent()}, []metav1.LabelSelectorRequirement{expression("a", "DoesNotExist")}},
+		"a callback": {map[string]handler.Matcher{"a": handler.Not(handler.Equal("b"))}, nil},
+		"a number":   {map[string]handler.Matcher{"a": handler.Equal(1)}, nil},
 		"several": {
 			map[string]handler.Matcher{"c": handler.Present(), "a": handler.Equal("b"), "b": handler.Not(handler.Present())},
 			[]metav1.LabelSelectorRequirement{expression("a", "In", "b"), expression("c", "Exists")},
@@ -84,7 +84,7 @@ func TestWhatTheAPIServerCanFilterByLabels(t *testing.T) {
 	}
 }
 
-func TestAReviewOfAChangedObjectKeepsTheRest(t *testing.T) {
+func TestReviewWithChangedObjectKeepsTheRest(t *testing.T) {
 	before, after := object.NewBody(m{"a": int64(1)}), object.NewBody(m{"a": int64(2)})
 	update := &handler.Review{Operation: "UPDATE", Old: before, New: before, Name: "one", DryRun: true}
 	if next := update.With(after); next.Old != before || next.Body() != after || next.Name != "one" || !next.DryRun {

@@ -34,7 +34,7 @@ func subject() handler.CallContext {
 
 type fakeClient struct{ client.Client }
 
-// children records what a handler does with its sub-handlers.
+// children records the sub-handlers of a handler.
 type children struct {
 	handlers []*handler.Declaration
 	problems []error
@@ -46,7 +46,7 @@ func (c *children) Register(d *handler.Declaration, err error) {
 
 func (c *children) Execute(context.Context) error { return io.EOF }
 
-func TestAllKindsOfArgumentsTellOfTheObject(t *testing.T) {
+func TestArgumentsProvideTheObject(t *testing.T) {
 	s := subject()
 	for name, a := range map[string]interface {
 		handler.Arguments
@@ -65,13 +65,13 @@ func TestAllKindsOfArgumentsTellOfTheObject(t *testing.T) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 			if a.Body() != s.Body || a.Patch() != s.Patch || a.Client() != s.Client || a.Logger() != s.Logger {
-				t.Error("the means to work on the object are others")
+				t.Error("the arguments have another patch or client")
 			}
 		})
 	}
 }
 
-func TestAChangeTellsOfTheAttemptAndTheTransition(t *testing.T) {
+func TestChangeProvidesAttemptAndTransition(t *testing.T) {
 	began := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	transition := handler.Transition{
 		Reason: cause.Update, Old: object.NewValue(int64(1)), New: object.NewValue(int64(2)),
@@ -91,14 +91,14 @@ func TestAChangeTellsOfTheAttemptAndTheTransition(t *testing.T) {
 	}
 }
 
-func TestAnEssenceThatIsNotKnownIsNone(t *testing.T) {
+func TestUnknownEssenceIsNil(t *testing.T) {
 	c := handler.NewChange(subject(), nil, handler.Attempt{}, handler.Transition{OldEssence: m{"spec": hashed("x")}}, nil)
 	if c.OldEssence() != nil {
 		t.Errorf("got %v", c.OldEssence())
 	}
 }
 
-func TestAnEventTellsItsType(t *testing.T) {
+func TestEventProvidesItsType(t *testing.T) {
 	e := handler.NewEvent(subject(), nil, watch.Deleted)
 	if e.Type() != watch.Deleted || e.Reason() != "" || e.Old().Exists() || !e.New().Exists() || e.Diff() != nil {
 		t.Errorf("got %v, %v, %v, %v, %v", e.Type(), e.Reason(), e.Old(), e.New(), e.Diff())
@@ -109,7 +109,7 @@ func TestAnEventTellsItsType(t *testing.T) {
 	}
 }
 
-func TestSubhandlers(t *testing.T) {
+func TestSubhandlersAreRegistered(t *testing.T) {
 	family := &children{}
 	c := handler.NewChange(subject(), nil, handler.Attempt{}, handler.Transition{}, family)
 	c.Subhandler("item-1", doNothing, handler.Retries(2), handler.Labels(nil))
@@ -132,8 +132,8 @@ func TestSubhandlers(t *testing.T) {
 	}
 }
 
-// The arguments of daemons and timers show the object as it is by then.
-func TestLiveArguments(t *testing.T) {
+// The arguments of daemons and timers show the current object.
+func TestArgumentsOfBackgroundHandlersAreLive(t *testing.T) {
 	live := subject()
 	body := object.NewBody(m{"metadata": m{"name": "two", "labels": m{"a": "x"}}, "spec": m{"size": int64(2)}})
 	live.Live = func() *object.Body { return body }
@@ -156,7 +156,7 @@ func TestLiveArguments(t *testing.T) {
 	}
 }
 
-func TestArgumentsOfAttempts(t *testing.T) {
+func TestArgumentsProvideTheAttempt(t *testing.T) {
 	began := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	attempt := handler.Attempt{Retry: 3, Started: began, Now: began.Add(time.Minute)}
 	for name, a := range map[string]interface {
@@ -189,8 +189,8 @@ func TestArgumentsOfAttempts(t *testing.T) {
 	}
 }
 
-// Every kind of handler finds the same values, and only if somebody asks.
-func TestArgumentsHaveMemos(t *testing.T) {
+// All kinds of handlers get the same values, which are created only on use.
+func TestArgumentsProvideMemos(t *testing.T) {
 	values, asked := memo.NewValues(nil), 0
 	s := subject()
 	s.Memo = func() *memo.Values { asked++; return values }
@@ -199,7 +199,7 @@ func TestArgumentsHaveMemos(t *testing.T) {
 		handler.NewTask(s, nil, handler.Attempt{}, nil), handler.NewTick(s, nil, handler.Attempt{}), handler.NewIndexed(s, nil, handler.Attempt{}),
 	}
 	if asked != 0 {
-		t.Error("the values were asked for without need")
+		t.Error("the values were created unnecessarily")
 	}
 	pings := memo.New(func() *int { return new(int) }, nil)
 	for _, a := range all {

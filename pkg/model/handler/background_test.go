@@ -27,14 +27,14 @@ func timer(t testing.TB, fn handler.TimerFunc, options ...handler.TimerOption) *
 	return declared(t, d, err)
 }
 
-func TestWaitEndsWhenTheDaemonHasToReturn(t *testing.T) {
+func TestWaitEndsWhenTheDaemonMustReturn(t *testing.T) {
 	tests := map[string]struct {
 		during  func(stop *handler.Stopper, cancel func()) // the wait, after a second
 		before  func(stop *handler.Stopper, cancel func())
 		pause   time.Duration
 		took    time.Duration
 		stopped bool
-		either  bool // both at the same time: whoever comes first
+		either  bool // both happen at the same time, so either result is valid
 	}{
 		"nothing happens":                 {pause: time.Minute, took: time.Minute},
 		"there is no pause":               {},
@@ -77,7 +77,7 @@ func stop(stop *handler.Stopper, _ func()) { stop.Stop(handler.StopDeleted) }
 
 func cancel(_ *handler.Stopper, cancel func()) { cancel() }
 
-func TestATaskTellsOfItsStop(t *testing.T) {
+func TestTaskReportsItsStop(t *testing.T) {
 	stopper := handler.NewStopper()
 	task := handler.NewTask(subject(), nil, handler.Attempt{}, stopper)
 	if closed(task.Stopped()) || task.StopReason() != 0 {
@@ -88,11 +88,11 @@ func TestATaskTellsOfItsStop(t *testing.T) {
 		t.Errorf("got %s", task.StopReason())
 	}
 	if alone := handler.NewTask(subject(), nil, handler.Attempt{}, nil); closed(alone.Stopped()) || alone.Wait(0) {
-		t.Error("a daemon that nobody stops is stopped")
+		t.Error("a daemon without a stopper is stopped")
 	}
 }
 
-func TestCallsInTheBackground(t *testing.T) {
+func TestErrorsAndPanicsOfBackgroundHandlersAreReturned(t *testing.T) {
 	failure := errors.New("no")
 	task, tick := handler.NewTask(subject(), nil, handler.Attempt{}, nil), handler.NewTick(subject(), nil, handler.Attempt{})
 	tests := map[string]struct {
@@ -123,7 +123,7 @@ func TestCallsInTheBackground(t *testing.T) {
 	}
 }
 
-func TestOptionsOfTheBackground(t *testing.T) {
+func TestBackgroundOptionsAreApplied(t *testing.T) {
 	d := daemon(t, accompany, handler.InitialDelay(time.Second), handler.CancellationBackoff(2*time.Second),
 		handler.CancellationTimeout(0), handler.CancellationPolling(4*time.Second), handler.Retries(5), handler.Field("spec.size"), handler.Param(6))
 	if d.InitialDelay(nil) != time.Second || d.CancellationBackoff != 2*time.Second || *d.CancellationTimeout != 0 ||
@@ -141,27 +141,27 @@ func TestOptionsOfTheBackground(t *testing.T) {
 	}
 }
 
-func TestRefusedHandlersInTheBackground(t *testing.T) {
+func TestInvalidBackgroundHandlersAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		daemon []handler.DaemonOption
 		timer  []handler.TimerOption
 		want   string
 	}{
-		"a start in the past":                {daemon: []handler.DaemonOption{handler.InitialDelay(-1)}, want: "the initial delay -1ns is negative"},
-		"a delay by no function":             {timer: []handler.TimerOption{handler.InitialDelayFunc(nil)}, want: "the function of InitialDelayFunc is nil"},
-		"a stop in the past":                 {daemon: []handler.DaemonOption{handler.CancellationBackoff(-time.Second)}, want: "the cancellation backoff -1s is negative"},
-		"an end in the past":                 {daemon: []handler.DaemonOption{handler.CancellationTimeout(-time.Second)}, want: "the cancellation timeout -1s is negative"},
-		"reports of the past":                {daemon: []handler.DaemonOption{handler.CancellationPolling(-time.Second)}, want: "the cancellation polling -1s is negative"},
-		"calls in the past":                  {timer: []handler.TimerOption{handler.Interval(-time.Second)}, want: "the interval -1s is negative"},
-		"calls without a pause":              {timer: []handler.TimerOption{handler.Interval(0)}, want: "the interval is 0, which would call the timer without a delay"},
-		"idle in the past":                   {timer: []handler.TimerOption{handler.Idle(-time.Second)}, want: "the idle time -1s is negative"},
-		"sharp without an interval":          {timer: []handler.TimerOption{handler.Sharp(), handler.Idle(1)}, want: "a timer can be sharp only with an interval: add kopf.Interval(...)"},
-		"less than no attempts":              {timer: []handler.TimerOption{handler.Retries(-1)}, want: "kopf.Retries(-1) allows no attempt"},
-		"a value without a field":            {daemon: []handler.DaemonOption{handler.Value(handler.Present())}, want: "add kopf.Field(...)"},
-		"a predicate that is none":           {timer: []handler.TimerOption{handler.When(nil)}, want: "the predicate of When is nil"},
-		"an id under which nothing is kept":  {daemon: []handler.DaemonOption{handler.ID("a b")}, want: `under the id "a b"`},
-		"an error mode that there is not":    {timer: []handler.TimerOption{handler.Errors(9)}, want: "invalid mode of errors 9"},
-		"a backoff before the error happens": {daemon: []handler.DaemonOption{handler.Backoff(-1)}, want: "the backoff -1ns is negative"},
+		"a negative initial delay":        {daemon: []handler.DaemonOption{handler.InitialDelay(-1)}, want: "the initial delay -1ns is negative"},
+		"a missing delay function":        {timer: []handler.TimerOption{handler.InitialDelayFunc(nil)}, want: "the function of InitialDelayFunc is nil"},
+		"a negative cancellation backoff": {daemon: []handler.DaemonOption{handler.CancellationBackoff(-time.Second)}, want: "the cancellation backoff -1s is negative"},
+		"a negative cancellation timeout": {daemon: []handler.DaemonOption{handler.CancellationTimeout(-time.Second)}, want: "the cancellation timeout -1s is negative"},
+		"a negative polling interval":     {daemon: []handler.DaemonOption{handler.CancellationPolling(-time.Second)}, want: "the cancellation polling -1s is negative"},
+		"a negative interval":             {timer: []handler.TimerOption{handler.Interval(-time.Second)}, want: "the interval -1s is negative"},
+		"an interval of zero":             {timer: []handler.TimerOption{handler.Interval(0)}, want: "the interval is 0, which would call the timer without a delay"},
+		"a negative idle time":            {timer: []handler.TimerOption{handler.Idle(-time.Second)}, want: "the idle time -1s is negative"},
+		"sharp without an interval":       {timer: []handler.TimerOption{handler.Sharp(), handler.Idle(1)}, want: "a timer can be sharp only with an interval: add kopf.Interval(...)"},
+		"a negative number of attempts":   {timer: []handler.TimerOption{handler.Retries(-1)}, want: "kopf.Retries(-1) allows no attempt"},
+		"a value without a field":         {daemon: []handler.DaemonOption{handler.Value(handler.Present())}, want: "add kopf.Field(...)"},
+		"a nil predicate":                 {timer: []handler.TimerOption{handler.When(nil)}, want: "the predicate of When is nil"},
+		"an id that cannot be stored":     {daemon: []handler.DaemonOption{handler.ID("a b")}, want: `under the id "a b"`},
+		"an unknown error mode":           {timer: []handler.TimerOption{handler.Errors(9)}, want: "invalid mode of errors 9"},
+		"a negative backoff":              {daemon: []handler.DaemonOption{handler.Backoff(-1)}, want: "the backoff -1ns is negative"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -185,10 +185,10 @@ func TestStopReasonsAreASet(t *testing.T) {
 		reason handler.StopReason
 		want   string
 	}{
-		"none":      {0, ""},
-		"one":       {handler.StopPaused, "paused"},
-		"several":   {handler.StopCancelled | handler.StopDeleted, "deleted|cancelled"},
-		"all of it": {0x7f, "deleted|mismatch|paused|exiting|signalled|cancelled|abandoned"},
+		"none":    {0, ""},
+		"one":     {handler.StopPaused, "paused"},
+		"several": {handler.StopCancelled | handler.StopDeleted, "deleted|cancelled"},
+		"all":     {0x7f, "deleted|mismatch|paused|exiting|signalled|cancelled|abandoned"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestStopReasonsAreASet(t *testing.T) {
 	}
 	both := handler.StopDeleted | handler.StopSignalled
 	if !both.Has(handler.StopDeleted) || !both.Has(both) || both.Has(handler.StopDeleted|handler.StopExiting) || both.Has(handler.StopPaused) {
-		t.Errorf("%s has something else", both)
+		t.Errorf("%s contains another reason", both)
 	}
 }
 
@@ -212,12 +212,12 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-func TestAStopperAddsReasons(t *testing.T) {
+func TestStopperAddsReasons(t *testing.T) {
 	for name, stopper := range map[string]*handler.Stopper{"new": handler.NewStopper(), "zero": {}} {
 		t.Run(name, func(t *testing.T) {
 			done := stopper.Done()
 			if closed(done) || stopper.Reason() != 0 {
-				t.Errorf("it has stopped: %s", stopper.Reason())
+				t.Errorf("stopped: %s", stopper.Reason())
 			}
 			stopper.Stop(handler.StopMismatch)
 			stopper.Stop(handler.StopMismatch)
@@ -229,7 +229,7 @@ func TestAStopperAddsReasons(t *testing.T) {
 	}
 }
 
-func TestManyStopAtOnce(t *testing.T) {
+func TestStopperIsSafeForConcurrentUse(t *testing.T) {
 	var stopper handler.Stopper
 	var all sync.WaitGroup
 	for bit := range 7 {

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-func TestErrorsSayWhatHasHappenedAndKeepTheirReason(t *testing.T) {
+func TestErrorsHaveMessagesAndWrapTheirReason(t *testing.T) {
 	tests := map[string]struct {
 		err       error
 		text      string
@@ -21,14 +21,14 @@ func TestErrorsSayWhatHasHappenedAndKeepTheirReason(t *testing.T) {
 		wraps     error
 	}{
 		"a temporary error": {handler.Temporary(io.EOF, time.Second), "EOF", false, io.EOF},
-		"a temporary error about nothing": {
+		"a temporary error without an error": {
 			handler.Temporary(nil, 0), "a temporary error without a message", false, nil,
 		},
 		"a permanent error": {handler.Permanent(io.EOF), "EOF", true, io.EOF},
-		"a permanent error about nothing": {
+		"a permanent error without an error": {
 			handler.Permanent(nil), "a permanent error without a message", true, nil,
 		},
-		"a permanent error in another one": {fmt.Errorf("pod: %w", handler.Permanent(io.EOF)), "pod: EOF", true, io.EOF},
+		"a wrapped permanent error": {fmt.Errorf("pod: %w", handler.Permanent(io.EOF)), "pod: EOF", true, io.EOF},
 		"a timeout": {
 			&handler.TimeoutError{ID: "fn", Timeout: time.Minute}, "handler fn has timed out after 1m0s", true, nil,
 		},
@@ -41,8 +41,8 @@ func TestErrorsSayWhatHasHappenedAndKeepTheirReason(t *testing.T) {
 		},
 		"a panic":               {&handler.PanicError{Value: "boom"}, "panic: boom", false, nil},
 		"a panic with an error": {&handler.PanicError{Value: io.EOF}, "panic: EOF", false, io.EOF},
-		"a wait for others":     {&handler.SubhandlersError{}, "some sub-handlers are not done yet", false, nil},
-		"anything":              {io.EOF, "EOF", false, io.EOF},
+		"unfinished handlers":   {&handler.SubhandlersError{}, "some sub-handlers are not done yet", false, nil},
+		"any error":             {io.EOF, "EOF", false, io.EOF},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestErrorsSayWhatHasHappenedAndKeepTheirReason(t *testing.T) {
 	}
 }
 
-func TestAPanicOfAHandlerIsItsError(t *testing.T) {
+func TestPanicOfHandlerIsItsError(t *testing.T) {
 	var missing map[string]int
 	d, err := handler.Create(kex, change(func(context.Context, *handler.Change) error { missing["a"] = 1; return nil }), handler.ID("a"))
 	err = declared(t, d, err).Call(t.Context(), nil)
@@ -70,7 +70,7 @@ func TestAPanicOfAHandlerIsItsError(t *testing.T) {
 	}
 }
 
-func TestAPanicOfAFilterIsAnError(t *testing.T) {
+func TestPanicOfFilterIsAnError(t *testing.T) {
 	filter := handler.MatchFunc(func(object.Value, handler.Arguments) bool { panic("oops") })
 	err := handler.WithRecover(func() error { filter.Matches(object.Value{}, nil); return nil })
 	if err == nil || err.Error() != "panic: oops" {
@@ -81,14 +81,14 @@ func TestAPanicOfAFilterIsAnError(t *testing.T) {
 	}
 }
 
-func TestAHandlerReturnsItsOwnError(t *testing.T) {
+func TestHandlerErrorsAreReturnedUnchanged(t *testing.T) {
 	d, err := handler.Create(kex, change(func(context.Context, *handler.Change) error { return io.EOF }), handler.ID("a"))
 	if err = declared(t, d, err).Call(t.Context(), nil); err != io.EOF { //nolint:errorlint // the very same
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestARejectionIsPermanentElsewhere(t *testing.T) {
+func TestRejectionIsPermanentOutsideAdmission(t *testing.T) {
 	err := fmt.Errorf("spec: %w", handler.Reject("no", 422))
 	if !handler.IsPermanent(err) || handler.HTTPStatus(err) != 422 || err.Error() != "spec: no" {
 		t.Errorf("got %v, %d, %q", handler.IsPermanent(err), handler.HTTPStatus(err), err)

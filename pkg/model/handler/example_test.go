@@ -16,7 +16,7 @@ func resize(_ context.Context, c *handler.Change) error {
 	return nil
 }
 
-// The facade makes declarations out of functions; the engine asks them.
+// The facade creates declarations from functions, and the engine queries them.
 func ExampleUpdate() {
 	d, err := handler.Update(selector.New("databases"), handler.Function{Change: resize},
 		handler.Field("spec.size"), handler.ValueAfter(handler.Not(handler.Equal(0))), handler.Retries(3))

@@ -22,7 +22,7 @@ func watchNothing(context.Context, *handler.Event) error { return nil }
 
 func change(fn handler.ChangeFunc) handler.Function { return handler.Function{Change: fn} }
 
-// declared is a declaration that is expected to be right.
+// declared returns a valid declaration.
 func declared(t testing.TB, d *handler.Declaration, err error) *handler.Declaration {
 	t.Helper()
 	if err != nil {
@@ -31,7 +31,7 @@ func declared(t testing.TB, d *handler.Declaration, err error) *handler.Declarat
 	return d
 }
 
-// refused expects a declaration to be wrong, and to say why.
+// refused expects an error of a declaration.
 func refused(t *testing.T, d *handler.Declaration, err error, want ...string) {
 	t.Helper()
 	if d != nil || err == nil {
@@ -44,7 +44,7 @@ func refused(t *testing.T, d *handler.Declaration, err error, want ...string) {
 	}
 }
 
-// occasion is an update of an object from one state to another.
+// occasion returns an update of an object from one state to another.
 func occasion(reason cause.Reason, from, to object.Essence) *handler.Cause {
 	o := &handler.Cause{Reason: reason, Old: from, New: to, CallContext: handler.CallContext{Body: object.NewBody(to)}}
 	var before, after any = from, to

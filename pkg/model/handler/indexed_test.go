@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-// table is an index of which only the identity matters.
+// table is an index for tests that check only its identity.
 type table struct{ handler.Table }
 
 func listed(context.Context, *handler.Indexed) (any, error) { return map[string]int{"a": 1}, nil }
@@ -20,7 +20,7 @@ func indexed(t testing.TB, fn handler.IndexFunc, options ...handler.IndexOption)
 	return declared(t, d, err)
 }
 
-func TestDeclaredIndices(t *testing.T) {
+func TestIndicesAreDeclared(t *testing.T) {
 	d := indexed(t, listed)
 	if d.Errors != handler.ErrorsIgnored || d.Kind != handler.OnIndex || d.Table == nil || d.HoldsDeletion() {
 		t.Errorf("got %+v", d)
@@ -31,7 +31,7 @@ func TestDeclaredIndices(t *testing.T) {
 	}
 }
 
-func TestRefusedIndices(t *testing.T) {
+func TestInvalidIndicesAreRejected(t *testing.T) {
 	d, err := handler.Index(kex, handler.Function{Index: listed})
 	refused(t, d, err, `the index handler "listed": there is no index to fill: declare the handler with kopf.NewIndex`)
 	d, err = handler.Index(kex, handler.Function{Table: &table{}}, handler.ID("a"))
@@ -40,18 +40,18 @@ func TestRefusedIndices(t *testing.T) {
 	refused(t, d, err, "the timeout -1ns is negative", "its id is empty")
 }
 
-// An indexing function is to look, and not to touch.
+// An indexing function can only read the object.
 func TestIndexedArgumentsCannotChangeTheObject(t *testing.T) {
 	var a any = handler.NewIndexed(subject(), nil, handler.Attempt{})
 	if _, can := a.(interface{ Patch() *patch.Patch }); can {
-		t.Error("there is a patch")
+		t.Error("the arguments have a patch")
 	}
 	if _, can := a.(interface{ SetResult(any) }); can {
-		t.Error("there is a result in the status")
+		t.Error("the arguments have a result")
 	}
 }
 
-func TestCallsOfIndexingFunctions(t *testing.T) {
+func TestIndexingFunctionsAreCalled(t *testing.T) {
 	failure := errors.New("no")
 	arguments := handler.NewIndexed(subject(), nil, handler.Attempt{})
 	values, err := indexed(t, listed).CallIndex(t.Context(), arguments)
@@ -69,9 +69,9 @@ func TestCallsOfIndexingFunctions(t *testing.T) {
 	}
 }
 
-// One function for two indices fills both of them, if their ids are different: it
-// is not one handler that is declared for two things.
-func TestOneFunctionForTwoIndices(t *testing.T) {
+// One function for two indices fills both if their ids differ: it does not count as one handler
+// with two declarations.
+func TestOneFunctionCanFillTwoIndices(t *testing.T) {
 	one, two := &table{}, &table{}
 	declare := func(into *table, id string) *handler.Declaration {
 		d, err := handler.Index(kex, handler.Function{Index: listed, Table: into}, handler.ID(id))
@@ -86,7 +86,7 @@ func TestOneFunctionForTwoIndices(t *testing.T) {
 	}
 	clash := declare(two, "a")
 	if clash.IsSame(first) {
-		t.Error("they are the same")
+		t.Error("the declarations count as one handler")
 	}
 	refused(t, nil, clash.CheckConflict(first), `the id "a" is taken by another index at handler/indexed_test.go:`, "another kopf.ID")
 }

@@ -14,7 +14,7 @@ func update(t *testing.T, options ...handler.UpdateOption) *handler.Declaration 
 	return declared(t, d, err)
 }
 
-func TestWhichReasonsCallWhichHandlers(t *testing.T) {
+func TestReasonsSelectHandlers(t *testing.T) {
 	kinds := map[string]func(...handler.ResumeOption) (*handler.Declaration, error){
 		"create": func(...handler.ResumeOption) (*handler.Declaration, error) {
 			return handler.Create(kex, change(doNothing))
@@ -28,7 +28,7 @@ func TestWhichReasonsCallWhichHandlers(t *testing.T) {
 		"resume": func(options ...handler.ResumeOption) (*handler.Declaration, error) {
 			return handler.Resume(kex, change(doNothing), options...)
 		},
-		"resume, of deletions too": func(...handler.ResumeOption) (*handler.Declaration, error) {
+		"resume, including deletions": func(...handler.ResumeOption) (*handler.Declaration, error) {
 			return handler.Resume(kex, change(doNothing), handler.Deleted())
 		},
 		"field": func(...handler.ResumeOption) (*handler.Declaration, error) {
@@ -40,13 +40,13 @@ func TestWhichReasonsCallWhichHandlers(t *testing.T) {
 		initial bool
 		want    []string
 	}{
-		"a creation":                       {cause.Create, false, []string{"create", "field"}},
-		"an update":                        {cause.Update, false, []string{"update", "field"}},
-		"an update from before":            {cause.Update, true, []string{"update", "field", "resume", "resume, of deletions too"}},
-		"a deletion":                       {cause.Delete, false, []string{"delete"}},
-		"a deletion from before":           {cause.Delete, true, []string{"delete", "resume, of deletions too"}},
-		"nothing but that it was seen":     {cause.Resume, true, []string{"field", "resume", "resume, of deletions too"}},
-		"nothing, to an object seen again": {cause.NoOp, false, []string{"field"}},
+		"a creation":                      {cause.Create, false, []string{"create", "field"}},
+		"an update":                       {cause.Update, false, []string{"update", "field"}},
+		"an update while it was down":     {cause.Update, true, []string{"update", "field", "resume", "resume, including deletions"}},
+		"a deletion":                      {cause.Delete, false, []string{"delete"}},
+		"a deletion while it was down":    {cause.Delete, true, []string{"delete", "resume, including deletions"}},
+		"an unchanged object after start": {cause.Resume, true, []string{"field", "resume", "resume, including deletions"}},
+		"an unchanged object seen again":  {cause.NoOp, false, []string{"field"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestWhichReasonsCallWhichHandlers(t *testing.T) {
 	}
 }
 
-func TestFiltersOfMetadata(t *testing.T) {
+func TestMetadataFilters(t *testing.T) {
 	type filters = map[string]handler.Matcher
 	object := m{"metadata": m{
 		"labels": m{"app": "db", "tier": "back"}, "annotations": m{"note": "x", "a.dev/b": ""},
@@ -77,19 +77,19 @@ func TestFiltersOfMetadata(t *testing.T) {
 	}{
 		"none":                            {nil, true},
 		"a label that matches":            {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("db")})}, true},
-		"a label that does not":           {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("web")})}, false},
-		"one label that does not":         {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("db"), "tier": handler.Absent()})}, false},
+		"a label that does not match":     {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("web")})}, false},
+		"one label that does not match":   {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("db"), "tier": handler.Absent()})}, false},
 		"a label that is absent":          {[]handler.UpdateOption{handler.Labels(filters{"zone": handler.Absent()})}, true},
-		"an annotation that is there":     {[]handler.UpdateOption{handler.Annotations(filters{"a.dev/b": handler.Present()})}, true},
-		"an annotation that is not":       {[]handler.UpdateOption{handler.Annotations(filters{"a.dev/c": handler.Present()})}, false},
+		"an annotation that exists":       {[]handler.UpdateOption{handler.Annotations(filters{"a.dev/b": handler.Present()})}, true},
+		"an annotation that is absent":    {[]handler.UpdateOption{handler.Annotations(filters{"a.dev/c": handler.Present()})}, false},
 		"labels and annotations":          {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Present()}), handler.Annotations(filters{"note": handler.Equal("y")})}, false},
 		"labels of two options":           {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Present()}), handler.Labels(filters{"tier": handler.Absent()})}, false},
 		"one label in two options":        {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("web")}), handler.Labels(filters{"app": handler.Present()})}, false},
 		"the same in another order":       {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Present()}), handler.Labels(filters{"app": handler.Equal("web")})}, false},
 		"one label in two options, right": {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Present()}), handler.Labels(filters{"app": handler.Equal("db")})}, true},
-		"labels and then none":            {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("web")}), handler.Labels(nil)}, false},
-		"a predicate that agrees":         {[]handler.UpdateOption{handler.When(func(a handler.Arguments) bool { return a.Labels()["app"] == "db" })}, true},
-		"two predicates of which one does": {[]handler.UpdateOption{
+		"labels and nil":                  {[]handler.UpdateOption{handler.Labels(filters{"app": handler.Equal("web")}), handler.Labels(nil)}, false},
+		"a predicate that accepts":        {[]handler.UpdateOption{handler.When(func(a handler.Arguments) bool { return a.Labels()["app"] == "db" })}, true},
+		"two predicates of which one accepts": {[]handler.UpdateOption{
 			handler.When(func(handler.Arguments) bool { return true }), handler.When(func(handler.Arguments) bool { return false }),
 		}, false},
 	}
@@ -102,8 +102,8 @@ func TestFiltersOfMetadata(t *testing.T) {
 	}
 }
 
-// The developer's own map of filters may be used for many handlers.
-func TestOptionsLeaveTheFiltersAsTheyAre(t *testing.T) {
+// Users may share a map of filters between handlers.
+func TestOptionsDoNotModifyTheFilters(t *testing.T) {
 	shared := map[string]handler.Matcher{"app": handler.Present()}
 	update(t, handler.Labels(shared), handler.Labels(map[string]handler.Matcher{"app": handler.Equal("x"), "b": handler.Present()}))
 	if len(shared) != 1 {
@@ -111,7 +111,7 @@ func TestOptionsLeaveTheFiltersAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestFiltersOfFields(t *testing.T) {
+func TestFieldFilters(t *testing.T) {
 	spec := func(size any) m { return m{"spec": m{"size": size}} }
 	field := handler.Field("spec.size")
 	tests := map[string]struct {
@@ -121,19 +121,19 @@ func TestFiltersOfFields(t *testing.T) {
 	}{
 		"the field has changed":                 {nil, spec(1), spec(2), true},
 		"the field has not changed":             {nil, spec(1), spec(1), false},
-		"the field has appeared":                {nil, m{}, spec(1), true},
-		"the field has gone":                    {nil, spec(1), m{}, true},
-		"the field was never there":             {nil, m{}, m{"spec": m{"other": 1}}, false},
-		"the value is as it is wanted now":      {[]handler.UpdateOption{handler.Value(handler.Equal(2))}, spec(1), spec(2), true},
-		"the value was as it is wanted":         {[]handler.UpdateOption{handler.Value(handler.Equal(1))}, spec(1), spec(2), true},
-		"the value never was as it is wanted":   {[]handler.UpdateOption{handler.Value(handler.Equal(3))}, spec(1), spec(2), false},
-		"the value must have been there":        {[]handler.UpdateOption{handler.Value(handler.Absent())}, spec(1), spec(2), false},
-		"the transition is the one":             {[]handler.UpdateOption{handler.ValueBefore(handler.Equal(1)), handler.ValueAfter(handler.Equal(2))}, spec(1), spec(2), true},
-		"the transition begins elsewhere":       {[]handler.UpdateOption{handler.ValueBefore(handler.Equal(0))}, spec(1), spec(2), false},
-		"the transition ends elsewhere":         {[]handler.UpdateOption{handler.ValueAfter(handler.Equal(3))}, spec(1), spec(2), false},
-		"the transition begins with nothing":    {[]handler.UpdateOption{handler.ValueBefore(handler.Absent())}, m{}, spec(2), true},
-		"the transition ends with nothing":      {[]handler.UpdateOption{handler.ValueAfter(handler.Absent())}, spec(1), m{}, true},
-		"the old value is known by a hash only": {[]handler.UpdateOption{handler.ValueBefore(handler.Equal("a"))}, spec(hashed("a")), spec("b"), true},
+		"the field was added":                   {nil, m{}, spec(1), true},
+		"the field was removed":                 {nil, spec(1), m{}, true},
+		"the field never existed":               {nil, m{}, m{"spec": m{"other": 1}}, false},
+		"the current value matches":             {[]handler.UpdateOption{handler.Value(handler.Equal(2))}, spec(1), spec(2), true},
+		"the previous value matches":            {[]handler.UpdateOption{handler.Value(handler.Equal(1))}, spec(1), spec(2), true},
+		"neither value matches":                 {[]handler.UpdateOption{handler.Value(handler.Equal(3))}, spec(1), spec(2), false},
+		"an absent value does not match":        {[]handler.UpdateOption{handler.Value(handler.Absent())}, spec(1), spec(2), false},
+		"the transition matches":                {[]handler.UpdateOption{handler.ValueBefore(handler.Equal(1)), handler.ValueAfter(handler.Equal(2))}, spec(1), spec(2), true},
+		"the old value does not match":          {[]handler.UpdateOption{handler.ValueBefore(handler.Equal(0))}, spec(1), spec(2), false},
+		"the new value does not match":          {[]handler.UpdateOption{handler.ValueAfter(handler.Equal(3))}, spec(1), spec(2), false},
+		"the old value is absent":               {[]handler.UpdateOption{handler.ValueBefore(handler.Absent())}, m{}, spec(2), true},
+		"the new value is absent":               {[]handler.UpdateOption{handler.ValueAfter(handler.Absent())}, spec(1), m{}, true},
+		"only a hash of the old value is known": {[]handler.UpdateOption{handler.ValueBefore(handler.Equal("a"))}, spec(hashed("a")), spec("b"), true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -145,8 +145,8 @@ func TestFiltersOfFields(t *testing.T) {
 	}
 }
 
-// A handler of a field sees its field alone; the whole is there for OldObject.
-func TestTransition(t *testing.T) {
+// A handler of a field sees only its field; OldObject provides the entire object.
+func TestTransitionIsRelativeToTheField(t *testing.T) {
 	from, to := m{"spec": m{"size": int64(1)}}, m{"spec": m{"size": int64(2)}, "metadata": m{"labels": m{"a": "b"}}}
 	tests := map[string]struct {
 		d        *handler.Declaration
@@ -154,10 +154,10 @@ func TestTransition(t *testing.T) {
 		old, new any
 		changes  int
 	}{
-		"of the whole":       {update(t), from, from, to, 2},
-		"of a field":         {update(t, handler.Field("spec.size")), from, int64(1), int64(2), 1},
-		"of a field of none": {update(t, handler.Field("spec.size")), nil, nil, int64(2), 1},
-		"of nothing before":  {update(t), nil, nil, to, 1},
+		"of the object":     {update(t), from, from, to, 2},
+		"of a field":        {update(t, handler.Field("spec.size")), from, int64(1), int64(2), 1},
+		"of an added field": {update(t, handler.Field("spec.size")), nil, nil, int64(2), 1},
+		"of a new object":   {update(t), nil, nil, to, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestTransition(t *testing.T) {
 	}
 }
 
-func TestHoldsDeletion(t *testing.T) {
+func TestOnlyRequiredDeletionHandlersHoldDeletion(t *testing.T) {
 	mandatory, err := handler.Delete(kex, change(doNothing))
 	if !declared(t, mandatory, err).HoldsDeletion() {
 		t.Error("a deletion handler does not hold its objects")
@@ -186,18 +186,18 @@ func TestHoldsDeletion(t *testing.T) {
 	}
 }
 
-// Daemons and timers are matched by the object as it is, and not by what it was.
-func TestTheBackgroundMatchesTheObjectAsItIs(t *testing.T) {
+// Daemons and timers are matched against the current object, not against its earlier state.
+func TestBackgroundHandlersMatchTheCurrentObject(t *testing.T) {
 	before, after := m{"spec": m{"size": int64(1)}}, m{"spec": m{"other": int64(2)}}
 	for name, test := range map[string]struct {
 		o    *handler.Cause
 		want bool
 	}{
-		"the field is there":     {occasion("update", after, before), true},
-		"the field has gone":     {occasion("update", before, after), false},
-		"it was never handled":   {occasion("create", nil, before), true},
-		"nothing has happened":   {occasion("", before, before), true},
-		"it is there no longer ": {occasion("delete", after, after), false},
+		"the field exists":      {occasion("update", after, before), true},
+		"the field was removed": {occasion("update", before, after), false},
+		"it was never handled":  {occasion("create", nil, before), true},
+		"nothing has happened":  {occasion("", before, before), true},
+		"it is being deleted":   {occasion("delete", after, after), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agree := handler.When(func(a handler.Arguments) bool { return a.Reason() == "" && !a.Old().Exists() && a.Diff() == nil })
@@ -205,14 +205,14 @@ func TestTheBackgroundMatchesTheObjectAsItIs(t *testing.T) {
 				daemon(t, accompany, handler.Field("spec.size"), agree), timer(t, tickOnce, handler.Field("spec.size"), agree),
 			} {
 				if d.InScope(test.o) != test.want || d.Selects(test.o) != test.want {
-					t.Errorf("the %s: %v", d.Kind, d.InScope(test.o))
+					t.Errorf("the %s handler: %v", d.Kind, d.InScope(test.o))
 				}
 			}
 		})
 	}
 }
 
-func TestKinds(t *testing.T) {
+func TestKindProperties(t *testing.T) {
 	changing := map[handler.Kind]bool{
 		handler.OnCreate: true, handler.OnUpdate: true, handler.OnDelete: true, handler.OnResume: true, handler.OnField: true, handler.Subhandler: true,
 		handler.OnEvent: false, handler.OnDaemon: false, handler.OnTimer: false, handler.OnIndex: false,
@@ -225,22 +225,22 @@ func TestKinds(t *testing.T) {
 	}
 	for _, d := range []*handler.Declaration{daemon(t, accompany), timer(t, tickOnce)} {
 		if d.HoldsDeletion() {
-			t.Errorf("the %s holds a deletion like a handler of deletions", d.Kind)
+			t.Errorf("the %s handler holds deletions", d.Kind)
 		}
 	}
 }
 
-// An engine that has nothing but the live object can ask the filters too.
+// An engine that has only the live object can use the filters, too.
 func TestFiltersSeeTheLiveObject(t *testing.T) {
 	body := object.NewBody(m{"metadata": m{"labels": m{"a": "b"}, "annotations": m{"c": "d"}}, "spec": m{"size": int64(1)}})
 	o := &handler.Cause{CallContext: handler.CallContext{Live: func() *object.Body { return body }}}
 	present := map[string]handler.Matcher{"a": handler.Present()}
 	d := timer(t, tickOnce, handler.Labels(present), handler.Annotations(map[string]handler.Matcher{"a": handler.Absent()}), handler.Field("spec.size"))
 	if !d.InScope(o) {
-		t.Error("it does not match")
+		t.Error("the filter does not match")
 	}
 	body = object.NewBody(m{"metadata": m{"annotations": m{"a": "b"}}, "spec": m{}})
 	if d.InScope(o) {
-		t.Error("it matches what the object was before")
+		t.Error("the filter matches the earlier state")
 	}
 }

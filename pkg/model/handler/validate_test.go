@@ -16,7 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-func TestRefusedOptions(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	broken := handler.Equal(make(chan int))
 	tests := map[string]struct {
 		options []handler.UpdateOption
@@ -28,25 +28,25 @@ func TestRefusedOptions(t *testing.T) {
 		"an id with a space": {
 			[]handler.UpdateOption{handler.ID("create it")}, []string{`its progress cannot be stored under the id "create it"`, "ASCII letter or digit"},
 		},
-		"an id with a letter that annotations do not have": {
+		"an id with a letter that annotations cannot have": {
 			[]handler.UpdateOption{handler.ID("größe")}, []string{`under the id "größe"`},
 		},
-		"an id of the private kind": {
+		"an id beginning with an underscore": {
 			[]handler.UpdateOption{handler.ID("_create")}, []string{`under the id "_create"`},
 		},
-		"an id with an end of the line": {
+		"an id with a line break": {
 			[]handler.UpdateOption{handler.ID("a\n")}, []string{`under the id "a\n"`},
 		},
-		"a field without a name": {
+		"an empty field": {
 			[]handler.UpdateOption{handler.Field("")}, []string{`field "" has an empty part: write it as "spec.field"`},
 		},
-		"a field with a part without a name": {
+		"a field with an empty part": {
 			[]handler.UpdateOption{handler.Field("spec..size")}, []string{`field "spec..size" has an empty part`},
 		},
-		"one of several parts without a name": {
+		"an empty key among several": {
 			[]handler.UpdateOption{handler.Field("metadata", "labels", "")}, []string{`the field ["metadata" "labels" ""] has an empty part`},
 		},
-		"a field of no parts": {
+		"a field without keys": {
 			[]handler.UpdateOption{handler.Field()}, []string{"the field is empty"},
 		},
 		"two fields": {
@@ -61,72 +61,72 @@ func TestRefusedOptions(t *testing.T) {
 		"a new value without a field": {
 			[]handler.UpdateOption{handler.ValueAfter(handler.Present())}, []string{"add kopf.Field(...)"},
 		},
-		"a value beside an old one": {
+		"a value and an old value": {
 			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.Present()), handler.ValueBefore(handler.Absent())},
 			[]string{"Value cannot be combined with ValueBefore or ValueAfter"},
 		},
-		"a value beside a new one": {
+		"a value and a new value": {
 			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.Present()), handler.ValueAfter(handler.Absent())},
 			[]string{"Value cannot be combined with ValueBefore or ValueAfter"},
 		},
-		"a value that is no JSON": {
+		"a value that is not JSON": {
 			[]handler.UpdateOption{handler.Field("spec"), handler.Value(broken)}, []string{"a value of type chan int cannot be expressed as JSON"},
 		},
-		"a value by a callback that is missing": {
+		"a missing value callback": {
 			[]handler.UpdateOption{handler.Field("spec"), handler.ValueBefore(handler.MatchFunc(nil))}, []string{"MatchFunc has no function"},
 		},
-		"a combination of something broken": {
+		"a combination with an invalid matcher": {
 			[]handler.UpdateOption{handler.Field("spec"), handler.ValueAfter(handler.Not(handler.Any(handler.Equal(1), broken)))}, []string{"of type chan int"},
 		},
-		"a combination with nothing": {
+		"a combination with an empty matcher": {
 			[]handler.UpdateOption{handler.Field("spec"), handler.Value(handler.All(handler.Present(), handler.Matcher{}))},
 			[]string{"one of the combined matchers is empty"},
 		},
-		"a label without a name": {
+		"an empty label": {
 			[]handler.UpdateOption{handler.Labels(map[string]handler.Matcher{"": handler.Present()})}, []string{"a filter has an empty label"},
 		},
-		"a label without a filter": {
+		"an empty label filter": {
 			[]handler.UpdateOption{handler.Labels(map[string]handler.Matcher{"a": {}})},
 			[]string{`the filter of the label "a" is empty: use kopf.Present(), kopf.Absent(), or kopf.Equal(...)`},
 		},
-		"a label with a broken filter": {
+		"an invalid label filter": {
 			[]handler.UpdateOption{handler.Labels(map[string]handler.Matcher{"a": broken})}, []string{`the filter of the label "a": a value of type chan int`},
 		},
-		"an annotation without a name": {
+		"an empty annotation": {
 			[]handler.UpdateOption{handler.Annotations(map[string]handler.Matcher{"": handler.Present()})}, []string{"a filter has an empty annotation"},
 		},
-		"an annotation without a filter": {
+		"an empty annotation filter": {
 			[]handler.UpdateOption{handler.Annotations(map[string]handler.Matcher{"a": {}})}, []string{`the filter of the annotation "a" is empty`},
 		},
 		"no predicate": {
 			[]handler.UpdateOption{handler.When(nil)}, []string{"the predicate of When is nil"},
 		},
-		"a combination of no predicate": {
+		"a combination with a nil predicate": {
 			[]handler.UpdateOption{handler.When(handler.All(func(handler.Arguments) bool { return true }, nil))}, []string{"the predicate of When is nil"},
 		},
-		"a timeout before the begin": {
+		"a negative timeout": {
 			[]handler.UpdateOption{handler.Timeout(-time.Second)}, []string{"the timeout -1s is negative"},
 		},
 		"no attempt": {
 			[]handler.UpdateOption{handler.Retries(0)}, []string{"kopf.Retries(0) allows no attempt", "at least 1"},
 		},
-		"less than no attempts": {
+		"a negative number of attempts": {
 			[]handler.UpdateOption{handler.Retries(-1)}, []string{"kopf.Retries(-1) allows no attempt"},
 		},
-		"a growing pause from zero": {
+		"a growing delay from zero": {
 			[]handler.UpdateOption{handler.ExponentialBackoff(0, time.Minute)}, []string{"the first pause of the exponential backoff must be positive, not 0s"},
 		},
-		"a growing pause that cannot grow": {
+		"a growing delay that cannot grow": {
 			[]handler.UpdateOption{handler.ExponentialBackoff(time.Hour, time.Minute)},
 			[]string{"the longest pause of the exponential backoff, 1m0s, is shorter than its first pause, 1h0m0s"},
 		},
-		"a pause into the past": {
+		"a negative delay": {
 			[]handler.UpdateOption{handler.Backoff(-time.Minute)}, []string{"the backoff -1m0s is negative"},
 		},
-		"a mode that is none": {
+		"an unknown mode": {
 			[]handler.UpdateOption{handler.Errors(7)}, []string{"invalid mode of errors 7: use kopf.ErrorsTemporary"},
 		},
-		"several mistakes, all at once": {
+		"several mistakes are reported together": {
 			[]handler.UpdateOption{handler.ID(""), handler.Timeout(-1), handler.Retries(-1), handler.Labels(map[string]handler.Matcher{"": {}})},
 			[]string{"its id is empty", "the timeout", "kopf.Retries(-1)", "empty label"},
 		},
@@ -139,7 +139,7 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-func TestRefusedFunctionsAndResources(t *testing.T) {
+func TestInvalidFunctionsAndResourcesAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		declare func() (*handler.Declaration, error)
 		want    []string
@@ -160,17 +160,17 @@ func TestRefusedFunctionsAndResources(t *testing.T) {
 			},
 			[]string{"it has no resource: specify one with kopf.Resource(...)"},
 		},
-		"a selector that cannot be read": {
+		"an invalid selector": {
 			func() (*handler.Declaration, error) {
 				return handler.Delete(selector.New("a", "b", "c", "d"), change(doNothing))
 			},
 			[]string{`the delete handler "doNothing": the resource selector "a/b/c/d"`},
 		},
-		"a field handler of no field": {
+		"a field handler without a field": {
 			func() (*handler.Declaration, error) { return handler.ForField(kex, nil, change(doNothing)) },
 			[]string{"the field handler", "the field is empty"},
 		},
-		"a field handler of two fields": {
+		"a field handler with two fields": {
 			func() (*handler.Declaration, error) {
 				return handler.ForField(kex, []string{"spec"}, change(doNothing), handler.Field("status"))
 			},
@@ -185,14 +185,14 @@ func TestRefusedFunctionsAndResources(t *testing.T) {
 	}
 }
 
-// What Kubernetes cannot tell is nothing to refuse.
-func TestUnusualOptionsThatAreFine(t *testing.T) {
+// Values that Kubernetes cannot rule out are accepted.
+func TestUnusualOptionsAreAccepted(t *testing.T) {
 	d, err := handler.Update(kex, change(doNothing), handler.Retries(1), handler.Backoff(0), handler.Timeout(0), handler.Field("spec"),
 		handler.ValueBefore(handler.Absent()), handler.ValueAfter(handler.Equal(nil)), handler.Labels(nil), handler.Annotations(map[string]handler.Matcher{}))
 	declared(t, d, err)
 }
 
-func TestAMistakeHasThePlaceOfTheDeclaration(t *testing.T) {
+func TestMistakesHaveTheLocationOfTheDeclaration(t *testing.T) {
 	_, _, line, _ := runtime.Caller(0)
 	_, err := handler.Create(kex, change(doNothing), handler.Timeout(-1))
 	want := fmt.Sprintf("handler/validate_test.go:%d: the create handler \"doNothing\": the timeout", line+1)
@@ -201,7 +201,7 @@ func TestAMistakeHasThePlaceOfTheDeclaration(t *testing.T) {
 	}
 }
 
-func TestTheMessageIsTheSameEachTime(t *testing.T) {
+func TestMessagesAreDeterministic(t *testing.T) {
 	filters := map[string]handler.Matcher{"a": {}, "b": {}, "c": {}, "d": {}, "": {}}
 	place := regexp.MustCompile(`:\d+:`)
 	messages := map[string]bool{}
@@ -214,7 +214,7 @@ func TestTheMessageIsTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestBind(t *testing.T) {
+func TestBindUsesTheScheme(t *testing.T) {
 	d, err := handler.Create(selector.Selector{}, handler.Function{Change: doNothing, Object: &corev1.Pod{}})
 	typed := declared(t, d, err)
 	known, unknown := apiruntime.NewScheme(), apiruntime.NewScheme()
