@@ -26,7 +26,7 @@ func OwnerReference(owner any, opts ...OwnershipOption) (metav1.OwnerReference, 
 }
 
 func (c *config) ownerReference(owner Owner) (metav1.OwnerReference, error) {
-	if err := owner.mustBeReferable(); err != nil {
+	if err := owner.checkReference(); err != nil {
 		return metav1.OwnerReference{}, err
 	}
 	if owner.UID == "" {
@@ -82,7 +82,7 @@ func ownerWith(obj any, scheme *runtime.Scheme) (Owner, error) {
 }
 
 func (o Owner) objectReference() (corev1.ObjectReference, error) {
-	if err := o.mustBeReferable(); err != nil {
+	if err := o.checkReference(); err != nil {
 		return corev1.ObjectReference{}, err
 	}
 	return corev1.ObjectReference{
@@ -90,7 +90,7 @@ func (o Owner) objectReference() (corev1.ObjectReference, error) {
 	}, nil
 }
 
-func (o Owner) mustBeReferable() error {
+func (o Owner) checkReference() error {
 	if o.Name == "" {
 		return errors.New("the referenced object has no name: it must exist in the cluster first")
 	}

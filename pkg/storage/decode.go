@@ -44,7 +44,7 @@ func openEnvelope(hasher hasher, decoded map[string]any) (object.Essence, error)
 	if err := errors.Join(knownErr, hashedErr); err != nil {
 		return nil, err
 	}
-	return overlay(hasher, nil, known, hashed)
+	return mergeHashes(hasher, nil, known, hashed)
 }
 
 func optionalMapping(decoded map[string]any, key string) (map[string]any, error) {
@@ -56,8 +56,8 @@ func optionalMapping(decoded map[string]any, key string) (map[string]any, error)
 	return mapping, nil
 }
 
-// overlay merges the hashes into the known values.
-func overlay(hasher hasher, path object.Path, known, hashed map[string]any) (map[string]any, error) {
+// mergeHashes merges the hashes into the known values.
+func mergeHashes(hasher hasher, path object.Path, known, hashed map[string]any) (map[string]any, error) {
 	merged := make(map[string]any, len(known)+len(hashed))
 	maps.Copy(merged, known)
 	for key, value := range hashed {
@@ -67,7 +67,7 @@ func overlay(hasher hasher, path object.Path, known, hashed map[string]any) (map
 			merged[key], err = newHashed(hasher, child(path, key), value)
 		case map[string]any:
 			inner, _ := known[key].(map[string]any)
-			merged[key], err = overlay(hasher, child(path, key), inner, value)
+			merged[key], err = mergeHashes(hasher, child(path, key), inner, value)
 		default:
 			err = fmt.Errorf("the hash of %s is not a string", child(path, key))
 		}

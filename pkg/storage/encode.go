@@ -35,17 +35,17 @@ func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, H
 	if text, fits, err := encodeWhole(body, essence, limit); fits || err != nil {
 		return text, NotHashed, err
 	}
-	hides := policy{secret: isSecret(body)}
-	tree := newTree(newHasher(body.UID()), hides, essence)
-	text, reason, err := hides.seal(tree)
+	policy := policy{secret: isSecret(body)}
+	tree := newTree(newHasher(body.UID()), policy, essence)
+	text, reason, err := policy.encode(tree)
 	if err != nil || limit <= 0 || len(text) <= limit {
 		return text, reason, err
 	}
-	hides.large = true
-	tree = newTree(newHasher(body.UID()), hides, essence)
+	policy.large = true
+	tree = newTree(newHasher(body.UID()), policy, essence)
 	limit = min(limit, hashedLimit)
 	tree.fit(limit)
-	text, reason, err = hides.seal(tree)
+	text, reason, err = policy.encode(tree)
 	if err == nil && len(text) > limit {
 		err = fmt.Errorf("the last handled state takes %d bytes even as hashes, but there is room for only %d: shorten or remove other annotations of the object", len(text), limit)
 	}
@@ -88,7 +88,7 @@ type policy struct{ secret, large bool }
 // hash would not be much shorter, and a known old value is more useful to handlers.
 const shortLeaf = 32
 
-func (p policy) hides(leaf *node) bool {
+func (p policy) mustHash(leaf *node) bool {
 	if _, isHashed := leaf.value.(*Hashed); isHashed {
 		return true
 	}
@@ -101,8 +101,8 @@ func (p policy) hides(leaf *node) bool {
 	return p.large && leaf.size > shortLeaf
 }
 
-// seal encodes the tree: as the essence itself if nothing is hidden.
-func (p policy) seal(tree *tree) (string, HashReason, error) {
+// encode encodes the tree: as the essence itself if nothing is hidden.
+func (p policy) encode(tree *tree) (string, HashReason, error) {
 	known, hashed := tree.split()
 	if len(hashed) == 0 && !isEnvelope(known) {
 		text, err := wire.Compact(known)

@@ -30,7 +30,7 @@ func BuildEssence(body *object.Body, extra []object.Path) object.Essence {
 		essence["metadata"] = metadata
 	}
 	for _, field := range extra {
-		restore(essence, raw, field)
+		copyField(essence, raw, field)
 	}
 	return withoutEmptyStanzas(essence)
 }
@@ -49,9 +49,9 @@ func trackedMetadata(raw map[string]any) map[string]any {
 	return tracked
 }
 
-// restore copies a field of the body, even a null, to the essence. It changes only
+// copyField copies a field of the body, even a null, to the essence. It changes only
 // the top level of the essence, because the levels below may belong to the body.
-func restore(essence object.Essence, raw map[string]any, field object.Path) {
+func copyField(essence object.Essence, raw map[string]any, field object.Path) {
 	value, ok := find(raw, field)
 	switch {
 	case !ok || len(field) == 0:

@@ -25,23 +25,23 @@ type node struct {
 	size     int              // bytes of its value in the envelope, rounded up
 }
 
-func newTree(hasher hasher, hides policy, essence object.Essence) *tree {
+func newTree(hasher hasher, policy policy, essence object.Essence) *tree {
 	t := &tree{hasher: hasher, root: &node{value: essence}}
-	t.grow(t.root, hides, essence)
+	t.addChildren(t.root, policy, essence)
 	return t
 }
 
-func (t *tree) grow(n *node, hides policy, mapping map[string]any) {
+func (t *tree) addChildren(n *node, policy policy, mapping map[string]any) {
 	n.children = make(map[string]*node, len(mapping))
 	for key, value := range mapping {
 		inner := &node{path: child(n.path, key), value: value, frame: jsonLength(key) + len(`:,`)}
 		n.children[key] = inner
 		if nested, ok := value.(map[string]any); ok && len(nested) > 0 {
-			t.grow(inner, hides, nested)
+			t.addChildren(inner, policy, nested)
 			continue
 		}
 		inner.size = jsonLength(value)
-		if hides.hides(inner) {
+		if policy.mustHash(inner) {
 			inner.hide()
 		}
 	}
@@ -58,13 +58,13 @@ func (n *node) hide() {
 func (n *node) measure() {
 	n.size = len(`{}`)
 	for _, inner := range n.children {
-		n.size += inner.framed()
+		n.size += inner.sizeWithKey()
 	}
 }
 
-// framed returns the node's size including its key. The key of a mapping counts twice:
+// sizeWithKey returns the node's size including its key. The key of a mapping counts twice:
 // it may appear among the known values and among the hashes.
-func (n *node) framed() int {
+func (n *node) sizeWithKey() int {
 	if n.children != nil {
 		return n.size + 2*n.frame + len(`{}`)
 	}
@@ -86,13 +86,13 @@ func (t *tree) shrink(n *node, room int) {
 	}
 	left := room - len(`{}`)
 	keys := slices.SortedFunc(maps.Keys(n.children), func(a, b string) int {
-		return cmp.Or(cmp.Compare(n.children[a].framed(), n.children[b].framed()), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(n.children[a].sizeWithKey(), n.children[b].sizeWithKey()), cmp.Compare(a, b))
 	})
 	for i, key := range keys {
 		inner := n.children[key]
 		share := left / (len(keys) - i)
-		t.shrink(inner, share-(inner.framed()-inner.size))
-		left -= inner.framed()
+		t.shrink(inner, share-(inner.sizeWithKey()-inner.size))
+		left -= inner.sizeWithKey()
 	}
 	if n.measure(); left < 0 && n != t.root {
 		n.hide()

@@ -36,11 +36,11 @@ func (s SmartProgress) annotations() AnnotationsProgress {
 
 func (s SmartProgress) status() StatusProgress { return StatusProgress{Field: s.Field} }
 
-func (s SmartProgress) both() MultiProgress { return MultiProgress{s.annotations(), s.status()} }
+func (s SmartProgress) storages() MultiProgress { return MultiProgress{s.annotations(), s.status()} }
 
 // Fetch returns the record from the annotation, or otherwise from the status.
 func (s SmartProgress) Fetch(ctx context.Context, body *object.Body, handlerID string) (*Record, error) {
-	return s.both().Fetch(ctx, body, handlerID)
+	return s.storages().Fetch(ctx, body, handlerID)
 }
 
 // Store writes the record to the annotation only.
@@ -50,14 +50,16 @@ func (s SmartProgress) Store(ctx context.Context, body *object.Body, into Patch,
 
 // Purge removes the record from the annotation and the status.
 func (s SmartProgress) Purge(ctx context.Context, body *object.Body, into Patch, handlerID string) error {
-	return s.both().Purge(ctx, body, into, handlerID)
+	return s.storages().Purge(ctx, body, into, handlerID)
 }
 
 // PurgeTouch removes the annotation touch-dummy.
-func (s SmartProgress) PurgeTouch(body *object.Body, into Patch) { s.both().PurgeTouch(body, into) }
+func (s SmartProgress) PurgeTouch(body *object.Body, into Patch) { s.storages().PurgeTouch(body, into) }
 
 // Clear returns the essence without the records of both.
-func (s SmartProgress) Clear(essence object.Essence) object.Essence { return s.both().Clear(essence) }
+func (s SmartProgress) Clear(essence object.Essence) object.Essence {
+	return s.storages().Clear(essence)
+}
 
 // Validate checks the prefix and the field.
 func (s SmartProgress) Validate() error {

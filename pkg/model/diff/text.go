@@ -68,34 +68,34 @@ func text(value any) string {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(readable(value)); err != nil {
+	if err := encoder.Encode(redact(value)); err != nil {
 		return fmt.Sprintf("(%T)", value)
 	}
-	return cut(strings.TrimSuffix(out.String(), "\n"))
+	return truncate(strings.TrimSuffix(out.String(), "\n"))
 }
 
-// readable replaces values that are known only by a hash.
-func readable(value any) any {
+// redact replaces values that are known only by a hash.
+func redact(value any) any {
 	switch value := value.(type) {
 	case Opaque:
 		return unknown
 	case map[string]any:
 		fields := make(map[string]any, len(value))
 		for key, item := range value {
-			fields[key] = readable(item)
+			fields[key] = redact(item)
 		}
 		return fields
 	case []any:
 		items := make([]any, len(value))
 		for i, item := range value {
-			items[i] = readable(item)
+			items[i] = redact(item)
 		}
 		return items
 	}
 	return value
 }
 
-func cut(line string) string {
+func truncate(line string) string {
 	characters := []rune(line)
 	if len(characters) <= shownCharacters {
 		return line

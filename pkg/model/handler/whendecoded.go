@@ -52,15 +52,15 @@ func (p decodingPredicates) guard(d *Declaration) {
 		return
 	}
 	d.onChange = guarded(p, d.onChange, func(err error) error { return Permanent(err) })
-	d.onEvent = guarded(p, d.onEvent, asIs)
-	d.onDaemon = guarded(p, d.onDaemon, asIs)
-	d.onTimer = guarded(p, d.onTimer, asIs)
+	d.onEvent = guarded(p, d.onEvent, unchanged)
+	d.onDaemon = guarded(p, d.onDaemon, unchanged)
+	d.onTimer = guarded(p, d.onTimer, unchanged)
 	d.onAdmission = guarded(p, d.onAdmission, func(err error) error {
 		return Reject(err.Error(), http.StatusUnprocessableEntity)
 	})
 	if index := d.onIndex; index != nil {
 		d.onIndex = func(ctx context.Context, i *Indexed) (any, error) {
-			if err := p.misfit(i); err != nil {
+			if err := p.decodeError(i); err != nil {
 				return nil, err
 			}
 			return index(ctx, i)
@@ -74,17 +74,17 @@ func guarded[A Arguments, F ~func(context.Context, A) error](p decodingPredicate
 		return nil
 	}
 	return func(ctx context.Context, a A) error {
-		if err := p.misfit(a); err != nil {
+		if err := p.decodeError(a); err != nil {
 			return convert(err)
 		}
 		return fn(ctx, a)
 	}
 }
 
-func asIs(err error) error { return err }
+func unchanged(err error) error { return err }
 
-// misfit returns why the object cannot be decoded, or nil if it can.
-func (p decodingPredicates) misfit(a Arguments) error {
+// decodeError returns why the object cannot be decoded, or nil if it can.
+func (p decodingPredicates) decodeError(a Arguments) error {
 	for _, when := range p {
 		if _, err := when(a); err != nil {
 			return err

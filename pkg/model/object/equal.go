@@ -109,27 +109,27 @@ func toNumber(value any) (number, bool) {
 	case int64: // the most common type
 		return number{isWhole: true, whole: n}, true
 	case float64:
-		return ofFloat(n), true
+		return numberFromFloat(n), true
 	}
 	switch n := reflect.ValueOf(value); {
 	case n.CanInt():
 		return number{isWhole: true, whole: n.Int()}, true
 	case n.CanUint():
-		return ofUint(n.Uint()), true
+		return numberFromUint(n.Uint()), true
 	case n.CanFloat():
-		return ofFloat(n.Float()), true
+		return numberFromFloat(n.Float()), true
 	}
 	return number{}, false
 }
 
-func ofUint(n uint64) number {
+func numberFromUint(n uint64) number {
 	if n <= math.MaxInt64 {
 		return number{isWhole: true, whole: int64(n)}
 	}
 	return number{float: float64(n)}
 }
 
-func ofFloat(n float64) number {
+func numberFromFloat(n float64) number {
 	if n == math.Trunc(n) && n >= math.MinInt64 && n < math.MaxInt64 {
 		return number{isWhole: true, whole: int64(n)}
 	}

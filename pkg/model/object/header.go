@@ -34,16 +34,16 @@ func (h *header) read(c *cursor) {
 	for key := range c.fields() {
 		switch string(key) {
 		case `"name"`:
-			h.name = c.plain()
+			h.name = c.scalarText()
 		case `"namespace"`:
-			h.namespace = c.plain()
+			h.namespace = c.scalarText()
 		case `"uid"`:
-			h.uid = c.plain()
+			h.uid = c.scalarText()
 		case `"resourceVersion"`:
-			h.resourceVersion = c.plain()
+			h.resourceVersion = c.scalarText()
 		case `"managedFields"`:
 			c.value()
-			h.managed = c.around(end)
+			h.managed = c.fieldSpan(end)
 		default:
 			c.value()
 		}
@@ -51,12 +51,12 @@ func (h *header) read(c *cursor) {
 	}
 }
 
-// plain reads a string, or the text of another value.
-func (c *cursor) plain() string { return gjson.ParseBytes(c.value()).String() }
+// scalarText reads a string, or the text of another value.
+func (c *cursor) scalarText() string { return gjson.ParseBytes(c.value()).String() }
 
-// around returns the span of the field that the cursor has just read, beginning at the
+// fieldSpan returns the span of the field that the cursor has just read, beginning at the
 // end of the previous field. It includes one adjacent comma.
-func (c *cursor) around(before int) span {
+func (c *cursor) fieldSpan(before int) span {
 	field := span{before, c.at}
 	if c.text[before-1] == '{' { // the first field
 		rest := cursor{c.text, c.at}

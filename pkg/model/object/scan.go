@@ -50,7 +50,7 @@ func (c *cursor) value() []byte {
 	case '{', '[':
 		c.container()
 	default:
-		for c.at < len(c.text) && !ends(c.text[c.at]) {
+		for c.at < len(c.text) && !isDelimiter(c.text[c.at]) {
 			c.at++
 		}
 	}
@@ -99,5 +99,5 @@ func (c *cursor) space() {
 
 func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }
 
-// ends reports whether a number or a word ends before the character.
-func ends(b byte) bool { return isSpace(b) || b == ',' || b == '}' || b == ']' || b == ':' }
+// isDelimiter reports whether a number or a word ends before the character.
+func isDelimiter(b byte) bool { return isSpace(b) || b == ',' || b == '}' || b == ']' || b == ':' }

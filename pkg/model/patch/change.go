@@ -18,17 +18,17 @@ type change struct {
 func newChange(path object.Path, value any) change {
 	normal, err := object.Normalize(value)
 	if err != nil {
-		err = unfit(path, value, err)
+		err = unsupportedValue(path, value, err)
 	}
 	return change{path: path, value: normal, err: err}
 }
 
-// unfit returns an error for the innermost field that cannot be expressed as JSON.
-func unfit(path object.Path, value any, err error) error {
+// unsupportedValue returns an error for the innermost field that cannot be expressed as JSON.
+func unsupportedValue(path object.Path, value any, err error) error {
 	fields, _ := value.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if _, err := object.Normalize(fields[key]); err != nil {
-			return unfit(append(slices.Clip(path), key), fields[key], err)
+			return unsupportedValue(append(slices.Clip(path), key), fields[key], err)
 		}
 	}
 	return &FieldError{Field: path, Err: err}

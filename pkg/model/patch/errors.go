@@ -38,11 +38,11 @@ func (e *TransformError) Error() string {
 // Unwrap returns the error that the transformation returned or panicked with.
 func (e *TransformError) Unwrap() error { return e.Err }
 
-// writable rejects changes that handlers must not make. The API server would ignore some
+// checkWritable rejects changes that handlers must not make. The API server would ignore some
 // of them, so that the operator would write again and again; some refer to another
 // object; and the resource version would disable the protection against lost updates.
-func writable(merge map[string]any) error {
-	if err := untouched(merge, nil, "apiVersion", "kind"); err != nil {
+func checkWritable(merge map[string]any) error {
+	if err := rejectFields(merge, nil, "apiVersion", "kind"); err != nil {
 		return err
 	}
 	change, changed := merge["metadata"]
@@ -50,12 +50,12 @@ func writable(merge map[string]any) error {
 	if changed && !isMapping {
 		return &FieldError{Field: object.Path{"metadata"}, Err: errors.New("it cannot be replaced as a whole; patch its fields")}
 	}
-	return untouched(metadata, object.Path{"metadata"},
+	return rejectFields(metadata, object.Path{"metadata"},
 		"name", "namespace", "uid", "resourceVersion", "generation", "managedFields",
 		"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 }
 
-func untouched(merge map[string]any, path object.Path, fields ...string) error {
+func rejectFields(merge map[string]any, path object.Path, fields ...string) error {
 	for _, field := range fields {
 		if _, changed := merge[field]; changed {
 			return &FieldError{Field: append(path, field), Err: errors.New("handlers must not change it: leave it out of the patch")}

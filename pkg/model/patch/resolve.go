@@ -17,7 +17,7 @@ func (p *Patch) Resolve(body map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	merge := Difference(body, wanted)
-	if err := writable(merge); err != nil {
+	if err := checkWritable(merge); err != nil {
 		return nil, err
 	}
 	return merge, nil
@@ -32,7 +32,7 @@ func (p *Patch) Applied(body map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writable(Difference(body, wanted)); err != nil {
+	if err := checkWritable(Difference(body, wanted)); err != nil {
 		return nil, err
 	}
 	return wanted, nil
@@ -49,5 +49,5 @@ func (p *Patch) wanted(body map[string]any, worth func(body, merge map[string]an
 		}
 		wanted = c.applied(wanted, worth)
 	}
-	return transformed(wanted, transforms)
+	return applyTransforms(wanted, transforms)
 }

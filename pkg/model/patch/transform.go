@@ -20,8 +20,8 @@ import (
 // idempotent: for example, append only missing items to a list.
 type Transform func(obj *unstructured.Unstructured) error
 
-// transformed returns the body after all transformations.
-func transformed(body map[string]any, transforms []Transform) (map[string]any, error) {
+// applyTransforms returns the body after all transformations.
+func applyTransforms(body map[string]any, transforms []Transform) (map[string]any, error) {
 	if len(transforms) == 0 {
 		return body, nil
 	}
@@ -35,7 +35,7 @@ func transformed(body map[string]any, transforms []Transform) (map[string]any, e
 			return nil, err
 		}
 		if current, err = object.Normalize(orEmpty(obj.Object)); err != nil {
-			return nil, &TransformError{Name: function.Symbol(transform), Err: unfit(nil, obj.Object, err)}
+			return nil, &TransformError{Name: function.Symbol(transform), Err: unsupportedValue(nil, obj.Object, err)}
 		}
 	}
 	return current.(map[string]any), nil //nolint:errcheck // as above
@@ -44,7 +44,7 @@ func transformed(body map[string]any, transforms []Transform) (map[string]any, e
 func run(transform Transform, obj *unstructured.Unstructured) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &TransformError{Name: function.Symbol(transform), Err: panicked(value), Stack: debug.Stack()}
+			err = &TransformError{Name: function.Symbol(transform), Err: panicError(value), Stack: debug.Stack()}
 		}
 	}()
 	if err := transform(obj); err != nil {
@@ -53,7 +53,7 @@ func run(transform Transform, obj *unstructured.Unstructured) (err error) {
 	return nil
 }
 
-func panicked(value any) error {
+func panicError(value any) error {
 	if err, ok := value.(error); ok {
 		return fmt.Errorf("panic: %w", err)
 	}

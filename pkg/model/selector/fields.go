@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// given is a field that is set.
-type given struct {
+// namedField is a field that is set.
+type namedField struct {
 	label string
 	by    criterion
 	name  string
 }
 
-// given returns the names that are set. Exactly one is valid.
-func (f Fields) given() []given {
-	all := []given{
+// givenNames returns the names that are set. Exactly one is valid.
+func (f Fields) givenNames() []namedField {
+	all := []namedField{
 		{"kind", kind, f.Kind},
 		{"plural", plural, f.Plural},
 		{"singular", singular, f.Singular},
 		{"shortName", shortName, f.ShortName},
 		{"category", category, f.Category},
 	}
-	var some []given
+	var some []namedField
 	for _, g := range all {
 		if g.name != "" {
 			some = append(some, g)
@@ -31,7 +31,7 @@ func (f Fields) given() []given {
 }
 
 func (f Fields) criterion() (criterion, string, error) {
-	names := f.given()
+	names := f.givenNames()
 	switch len(names) {
 	case 1:
 		return names[0].by, names[0].name, nil
@@ -46,7 +46,7 @@ func (f Fields) criterion() (criterion, string, error) {
 // text formats the fields that are set: "kind=Deployment,group=apps".
 func (f Fields) text() string {
 	var parts []string
-	for _, g := range append(f.given(), given{label: "version", name: f.Version}, given{label: "group", name: f.Group}) {
+	for _, g := range append(f.givenNames(), namedField{label: "version", name: f.Version}, namedField{label: "group", name: f.Group}) {
 		if g.name != "" {
 			parts = append(parts, g.label+"="+g.name)
 		}

@@ -36,16 +36,16 @@ func (s Selector) Covers(gv schema.GroupVersion) bool {
 // Match reports whether the selector matches the resource, regardless of the other
 // resources in the cluster.
 func (s Selector) Match(r Resource) bool {
-	return s.Covers(r.GroupVersion()) && s.fitsVersion(r) && s.fitsName(r) && (s.Specific() || !r.isEvent())
+	return s.Covers(r.GroupVersion()) && s.matchesVersion(r) && s.matchesName(r) && (s.Specific() || !r.isEvent())
 }
 
-// fitsVersion excludes the other versions of a resource, which contain the same objects.
+// matchesVersion excludes the other versions of a resource, which contain the same objects.
 // Callbacks decide for themselves.
-func (s Selector) fitsVersion(r Resource) bool {
+func (s Selector) matchesVersion(r Resource) bool {
 	return r.Preferred || s.version != "" || s.by == callback
 }
 
-func (s Selector) fitsName(r Resource) bool {
+func (s Selector) matchesName(r Resource) bool {
 	switch s.by {
 	case anyName:
 		return slices.Contains(r.names(), s.name)

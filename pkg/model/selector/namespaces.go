@@ -53,22 +53,22 @@ func MatchNamespace(name, pattern string) bool {
 	if strings.HasPrefix(globs[0], "!") {
 		globs = slices.Insert(globs, 0, "*")
 	}
-	matches := fits(name, globs[0])
+	matches := matchesGlob(name, globs[0])
 	if !matches {
 		return false
 	}
 	for _, glob := range globs[1:] {
 		exclusion := strings.HasPrefix(glob, "!")
-		if fits(name, strings.TrimLeft(glob, "!")) {
+		if matchesGlob(name, strings.TrimLeft(glob, "!")) {
 			matches = !exclusion
 		}
 	}
 	return matches
 }
 
-// fits reports whether the name matches one glob. In the specification, "!" negates a
+// matchesGlob reports whether the name matches one glob. In the specification, "!" negates a
 // class, and other special characters of path.Match have no meaning.
-func fits(name, glob string) bool {
+func matchesGlob(name, glob string) bool {
 	matches, err := path.Match(strings.NewReplacer("[!", "[^", "[^", `[\^`, `\`, `\\`).Replace(glob), name)
 	return matches && err == nil
 }

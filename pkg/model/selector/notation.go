@@ -89,7 +89,7 @@ func (n notation) validate() error {
 	case n.name == "":
 		return errors.New("the name is empty")
 	case n.name != Everything && !validName.MatchString(n.name):
-		return misnamed(n.name)
+		return nameError(n.name)
 	case n.version != "" && !validVersion.MatchString(n.version):
 		return fmt.Errorf("%q cannot be a version: versions look like v1 or v1beta1", n.version)
 	case n.group != "" && !validGroup.MatchString(n.group):
@@ -98,8 +98,8 @@ func (n notation) validate() error {
 	return nil
 }
 
-// misnamed returns an error for a name that no resource can have.
-func misnamed(name string) error {
+// nameError returns an error for a name that no resource can have.
+func nameError(name string) error {
 	switch {
 	case strings.Contains(name, "/"):
 		return fmt.Errorf("%q has a slash: subresources have no handlers: name the resource itself", name)

@@ -44,7 +44,7 @@ func (r Resource) GVK() schema.GroupVersionKind { return r.GroupVersion().WithKi
 
 // String returns the name that New accepts for exactly this resource:
 // "kopfexamples.v1.kopf.dev", or "pods.v1" in the core group.
-func (r Resource) String() string { return dotted(r.Plural, r.GroupVersion()) }
+func (r Resource) String() string { return dottedName(r.Plural, r.GroupVersion()) }
 
 // Can reports whether the server supports all of the verbs for the resource.
 func (r Resource) Can(verbs ...string) bool {
@@ -62,8 +62,8 @@ func (r Resource) isEvent() bool {
 	return r.Plural == "events" && (r.Group == "" || r.Group == "events.k8s.io")
 }
 
-// dotted returns the notation of kubectl: the name, the version, and the group.
-func dotted(name string, gv schema.GroupVersion) string {
+// dottedName returns the notation of kubectl: the name, the version, and the group.
+func dottedName(name string, gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return name + "." + gv.Version
 	}

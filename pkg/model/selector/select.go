@@ -28,7 +28,7 @@ func (s Selector) Resolve(resources []Resource) ([]Resource, error) {
 	selected := s.Select(resources)
 	switch {
 	case len(selected) == 0:
-		return nil, &NotFoundError{Selector: s, Similar: filter(resources, s.resembles)}
+		return nil, &NotFoundError{Selector: s, Similar: filter(resources, s.isSimilar)}
 	case s.Specific() && len(selected) > 1:
 		return nil, &AmbiguousError{Selector: s, Found: selected}
 	default:
@@ -36,9 +36,9 @@ func (s Selector) Resolve(resources []Resource) ([]Resource, error) {
 	}
 }
 
-// resembles reports whether the resource may have been meant: it has the name in a
+// isSimilar reports whether the resource may have been meant: it has the name in a
 // different case, in another group, or in another version.
-func (s Selector) resembles(r Resource) bool {
+func (s Selector) isSimilar(r Resource) bool {
 	return s.Specific() && slices.ContainsFunc(r.names(), func(name string) bool { return strings.EqualFold(name, s.name) })
 }
 

@@ -53,7 +53,7 @@ func New(parts ...string) Selector {
 		err = n.validate()
 	}
 	if err != nil {
-		return broken(text, err)
+		return invalidSelector(text, err)
 	}
 	s := Selector{text: text, grouped: n.grouped, group: n.group, version: n.version, by: anyName, name: n.name}
 	if n.name == Everything {
@@ -89,16 +89,16 @@ func By(f Fields) Selector {
 		err = fmt.Errorf("%q is not allowed here: use it as the last part of kopf.Resource", Everything)
 	}
 	if err != nil {
-		return broken(f.text(), err)
+		return invalidSelector(f.text(), err)
 	}
 	return Selector{text: f.text(), grouped: n.grouped, group: n.group, version: n.version, by: by, name: name}
 }
 
 // Exact returns a selector for a kind in one version, such as the kind of a Go type.
 func Exact(gvk schema.GroupVersionKind) Selector {
-	text := dotted(gvk.Kind, gvk.GroupVersion())
+	text := dottedName(gvk.Kind, gvk.GroupVersion())
 	if gvk.Kind == "" || gvk.Version == "" {
-		return broken(text, errors.New("the kind and the version must be known: register the type in the scheme"))
+		return invalidSelector(text, errors.New("the kind and the version must be known: register the type in the scheme"))
 	}
 	return Selector{text: text, grouped: true, group: gvk.Group, version: gvk.Version, by: kind, name: gvk.Kind}
 }
@@ -109,12 +109,14 @@ func Exact(gvk schema.GroupVersionKind) Selector {
 // all.
 func Func(test func(Resource) bool) Selector {
 	if test == nil {
-		return broken("matching", errors.New("the function is nil"))
+		return invalidSelector("matching", errors.New("the function is nil"))
 	}
 	return Selector{text: "matching " + function.Symbol(test), by: callback, test: &test}
 }
 
-func broken(text string, err error) Selector { return Selector{text: text, problem: err.Error()} }
+func invalidSelector(text string, err error) Selector {
+	return Selector{text: text, problem: err.Error()}
+}
 
 // Err returns the mistake in the selector, independent of the cluster, or nil.
 func (s Selector) Err() error {
