@@ -30,7 +30,7 @@ func TestErrorMessages(t *testing.T) {
 	}{
 		"no owner anywhere": {
 			hierarchy.Adopt(context.Background(), &corev1.Pod{}),
-			"cannot adopt any object: there is no owner: the context carries no handled object; pass the context of the handler, or name the owner with OwnedBy",
+			"cannot adopt any object: there is no owner: the context has no handled object; pass the context of the handler, or name the owner with OwnedBy",
 		},
 		"nothing to adopt": {
 			hierarchy.Adopt(handling(), nil),
@@ -62,7 +62,7 @@ func TestErrorMessages(t *testing.T) {
 		},
 		"an owner without a name": {
 			hierarchy.HarmonizeNaming(handling(), &corev1.Pod{}, incomplete(func(o *hierarchy.Owner) { o.Name = "" })),
-			"cannot name any object: the owner has no name yet: give one with the option Name",
+			"cannot name any object: the owner has no name yet: set one with the option Name",
 		},
 		"removing an owner without a uid": {
 			hierarchy.RemoveOwnerReference(handling(), &corev1.Pod{}, incomplete(func(o *hierarchy.Owner) { o.UID = "" })),

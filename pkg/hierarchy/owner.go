@@ -156,7 +156,7 @@ func (c *config) resolveOwner(ctx context.Context) (Owner, error) {
 	if c.owner == nil {
 		current, known := OwnerFrom(ctx)
 		if !known {
-			return Owner{}, errors.New("there is no owner: the context carries no handled object; " +
+			return Owner{}, errors.New("there is no owner: the context has no handled object; " +
 				"pass the context of the handler, or name the owner with OwnedBy")
 		}
 		return current, nil

@@ -20,7 +20,7 @@ func OwnerReference(owner any, opts ...OwnershipOption) (metav1.OwnerReference, 
 	}
 	resolved, err := OwnerOf(owner)
 	if err != nil {
-		return metav1.OwnerReference{}, fmt.Errorf("no owner reference can be made: %w", err)
+		return metav1.OwnerReference{}, fmt.Errorf("the owner reference cannot be created: %w", err)
 	}
 	return c.ownerReference(resolved)
 }

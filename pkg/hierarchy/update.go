@@ -74,7 +74,7 @@ func (c *config) editObject(obj any) ([]*target, error) {
 func setName(ctx context.Context, c *config) (edit, error) {
 	name, err := valueOrOwners(ctx, c, c.name, func(o Owner) string { return o.Name })
 	if err == nil && name == "" {
-		err = errors.New("the owner has no name yet: give one with the option Name")
+		err = errors.New("the owner has no name yet: set one with the option Name")
 	}
 	return func(meta *metav1.ObjectMeta) error {
 		switch named := meta.Name != "" || meta.GenerateName != ""; {
@@ -164,7 +164,7 @@ func valueOrOwners[T any](ctx context.Context, c *config, option *T, of func(Own
 // warnOfNamespace logs a child that Kubernetes will delete, see Adopt.
 func warnOfNamespace(ctx context.Context, owner Owner, child *metav1.ObjectMeta) {
 	if owner.Namespace != "" && child.Namespace != "" && child.Namespace != owner.Namespace {
-		logr.FromContextOrDiscard(ctx).Info("An owned object is in another namespace than its owner: Kubernetes will delete it",
+		logr.FromContextOrDiscard(ctx).Info("An owned object is not in the namespace of its owner: Kubernetes will delete it",
 			"namespace", child.Namespace, "name", child.Name+child.GenerateName, "owner", owner.String())
 	}
 }

@@ -69,10 +69,10 @@ func (o *Operator) whenStarted(of func(*replica) phase) phase {
 func unsupportedOptions(mgr manager.Manager, options Options) error {
 	var mistakes []error
 	if options.Config != nil {
-		mistakes = append(mistakes, errors.New("an operator in a manager cannot have Options.Config: give it to ctrl.NewManager"))
+		mistakes = append(mistakes, errors.New("an operator in a manager cannot have Options.Config: pass it to ctrl.NewManager"))
 	}
 	if options.Connect != nil {
-		mistakes = append(mistakes, errors.New("an operator in a manager cannot have Options.Connect: give a rest.Config to ctrl.NewManager"))
+		mistakes = append(mistakes, errors.New("an operator in a manager cannot have Options.Connect: pass a rest.Config to ctrl.NewManager"))
 	}
 	if options.Scheme != nil && options.Scheme != mgr.GetScheme() {
 		mistakes = append(mistakes, errors.New("an operator in a manager cannot have another Options.Scheme: add the types to the scheme of the manager"))
@@ -123,7 +123,7 @@ func (o *Operator) mount(mgr manager.Manager) error {
 	case len(o.handlers.Admission()) == 0 || a.Server != nil:
 		return nil
 	case a.Managed != "":
-		return errors.New("settings.Admission.Managed needs settings.Admission.Server, by which the API servers reach the admission handlers: " +
+		return errors.New("settings.Admission.Managed requires settings.Admission.Server, so that the API servers can reach the admission handlers: " +
 			"kopf.MountedServer for the webhook server of the manager, kopf.WebhookServer for a separate one")
 	}
 	err := handler.WithRecover(func() error { // the server panics if the path is taken

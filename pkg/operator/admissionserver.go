@@ -33,7 +33,7 @@ func newAdmissionServer(server settings.AdmissionServer, mgr manager.Manager, s 
 	// A separate client, because the scheme of the operator may not contain the types.
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient()})
 	if err != nil {
-		return nil, fmt.Errorf("the client for the admission configurations cannot be made: %w", err)
+		return nil, fmt.Errorf("the client for the admission configurations cannot be created: %w", err)
 	}
 	endpoint, err := configurations.NewEndpoint(mgr.GetConfig(), live)
 	if err != nil {

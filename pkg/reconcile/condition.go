@@ -27,10 +27,10 @@ func (p *pass) reportHeldDeletion(c *cycle) {
 	if id == "" || !p.object.reported.First(deletionHeld) {
 		return
 	}
-	message := fmt.Sprintf("Handler %s has failed permanently: %s. The object is held: put right what it has left behind, and remove the finalizer %s; "+
-		"or remove the handler's record from the object to have it called again.",
+	message := fmt.Sprintf("The deletion is held because handler %s failed permanently: %s. Clean up manually and remove the finalizer %s, "+
+		"or remove the handler's record from the object to call it again.",
 		id, c.record.Progress.Load(id).Message, p.engine.Settings.Persistence.Finalizer)
-	p.report.Log.Info("The deletion is held. " + message)
+	p.report.Log.Info(message)
 	p.report.Event(p.session.Body(), report.Warning, deletionHeld, message)
 	condition := &patch.Patch{}
 	condition.Apply(func(obj *unstructured.Unstructured) error { return setCondition(obj.Object, deletionHeld, message) })

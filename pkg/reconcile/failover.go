@@ -22,7 +22,7 @@ func (e *Engine) catchUp(ctx context.Context) bool {
 	return nil == wait.PollUntilContextCancel(ctx, time.Second, true, func(ctx context.Context) (bool, error) {
 		err := e.compareVersions(ctx)
 		if err != nil {
-			e.Logger.Error(err, "It is not known yet which objects must be handled; this will be retried.")
+			e.Logger.Error(err, "The objects cannot be compared with the cluster yet; this will be retried.")
 		}
 		return err == nil, nil
 	})

@@ -21,7 +21,7 @@ func (p *pass) announce(c *cycle) {
 	switch log := p.report.Log.V(1); {
 	case !log.Enabled():
 	case len(c.handlers) == 0:
-		log.Info(fmt.Sprintf("No handler is for this %s; it is only recorded.", c.Reason.Noun()), "changes", len(c.Diff))
+		log.Info(fmt.Sprintf("No handler matches this %s; it is only recorded.", c.Reason.Noun()), "changes", len(c.Diff))
 	default:
 		log.Info(fmt.Sprintf("The %s is in progress.", c.Reason.Noun()), "handlers", len(c.handlers), "changes", len(c.Diff))
 	}

@@ -184,6 +184,6 @@ func (p *pass) reportRetry(err error) {
 // others. (Panics in handlers are recovered in their calls.)
 func recovered(err *error) {
 	if value := recover(); value != nil {
-		*err = fmt.Errorf("a panic in a filter, in a storage or in the framework itself: %v\n%s", value, debug.Stack())
+		*err = fmt.Errorf("a panic in a filter, in a storage, or in the framework itself: %v\n%s", value, debug.Stack())
 	}
 }

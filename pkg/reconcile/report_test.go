@@ -55,7 +55,7 @@ func TestChangeWithoutHandlersIsLogged(t *testing.T) {
 	c := &cycle{Cause: handler.Cause{Reason: cause.Update}, record: &record.Cycle{}}
 	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
 	p.announce(c)
-	if got := strings.Join(w.log, "\n"); !strings.Contains(got, "No handler is for this update") {
+	if got := strings.Join(w.log, "\n"); !strings.Contains(got, "No handler matches this update") {
 		t.Errorf("got %s", got)
 	}
 }

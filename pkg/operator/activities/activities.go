@@ -133,7 +133,7 @@ func report(log logr.Logger, kind handler.Kind, o execution.Outcome) {
 	case o.Err == nil:
 		success.Info(fmt.Sprintf("The %s handler has succeeded.", kind))
 	case o.Final:
-		log.Error(o.Err, fmt.Sprintf("The %s handler has failed for good.", kind), handler.StackValues(o.Err)...)
+		log.Error(o.Err, fmt.Sprintf("The %s handler has failed permanently.", kind), handler.StackValues(o.Err)...)
 	case errors.As(o.Err, &temporary): // the handler asks for it
 		log.Info(fmt.Sprintf("The %s handler is called again.", kind), "error", o.Err.Error(), "delay", o.Delay.String())
 	default:

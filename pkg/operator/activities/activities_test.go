@@ -152,7 +152,7 @@ func TestPanicIsAnError(t *testing.T) {
 	if err := runner.Each(t.Context(), registry.Handlers{d}); err == nil || !strings.Contains(err.Error(), "panic: no") {
 		t.Errorf("got %v", err)
 	}
-	if all := strings.Join(lines, "\n"); !strings.Contains(all, "activities_test.go") || !strings.Contains(all, `"msg"="The cleanup handler has failed for good."`) {
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "activities_test.go") || !strings.Contains(all, `"msg"="The cleanup handler has failed permanently."`) {
 		t.Errorf("got %s", all)
 	}
 }

@@ -125,7 +125,7 @@ func TestSecretsAndLargeObjectsAreStoredAsHashes(t *testing.T) {
 			b.Eventually(func() string { return fmt.Sprint(b.current(obj).GetAnnotations()) }).ShouldNot(gomega.Equal(before))
 			b.expectRest()
 			b.Expect(b.calls.All()).To(gomega.Equal([]string{"change " + test.field + ", known: false", "same 0"}))
-			b.Eventually(b.logged("Only hashes of the handled state are kept")).Should(gomega.HaveLen(1))
+			b.Eventually(b.logged("Only hashes of the handled state are stored")).Should(gomega.HaveLen(1))
 			b.Expect(b.logs.String()).NotTo(gomega.ContainSubstring(secret))
 			events, err := cluster.Events(obj)()
 			b.Expect(err).NotTo(gomega.HaveOccurred())

@@ -73,7 +73,7 @@ func TestFailedDeletionHoldsTheObjectIfDeclared(t *testing.T) {
 			b.expectRest()
 			b.Expect(conditionOf(b.current(obj), "DeletionHeld")).To(gomega.Equal(test.condition))
 			b.Eventually(b.heldEvents(obj)).Should(gomega.HaveLen(1))
-			b.Eventually(b.logged("The deletion is held.", finalizer)).Should(gomega.HaveLen(1))
+			b.Eventually(b.logged("The deletion is held", finalizer)).Should(gomega.HaveLen(1))
 			b.Expect(b.logs.With("the handler has failed")).To(gomega.BeEmpty())
 			b.Expect(b.calls.All()).To(gomega.Equal([]string{"delete 0", "other 0"}))
 
@@ -101,7 +101,7 @@ func (b *bench) heldEvents(obj *unstructured.Unstructured) func() ([]string, err
 		events, err := cluster.Events(obj)()
 		var held []string
 		for _, event := range events {
-			if strings.HasPrefix(event, "Warning DeletionHeld: Handler delete has failed permanently: broken.") {
+			if strings.HasPrefix(event, "Warning DeletionHeld: The deletion is held because handler delete failed permanently: broken.") {
 				held = append(held, event)
 			}
 		}

@@ -119,7 +119,7 @@ func TestAddRefusesWhatTheManagerDecides(t *testing.T) {
 		"settings": {kopf.Options{Registry: r, Settings: s}, []string{
 			"settings.Replicas: set LeaderElection", "settings.Networking.QPS: set QPS in the rest.Config", "settings.Metrics.Address: set Metrics",
 		}},
-		"a connection": {kopf.Options{Registry: r, Config: cluster.Config(), Connect: connect}, []string{"Options.Config: give it to", "Options.Connect: give"}},
+		"a connection": {kopf.Options{Registry: r, Config: cluster.Config(), Connect: connect}, []string{"Options.Config: pass it to", "Options.Connect: pass"}},
 		"a scheme":     {kopf.Options{Registry: r, Scheme: runtime.NewScheme()}, []string{"another Options.Scheme: add the types"}},
 		"logins":       {kopf.Options{Registry: login}, []string{`the login handler "login" cannot be used in a manager`}},
 	} {

@@ -76,7 +76,7 @@ func ignoreUnreadable(body *object.Body, err error, r report.Reporter) error {
 		return err
 	}
 	if r.Object.First(broken.Error()) {
-		r.Log.Error(err, "What is stored on the object cannot be read and counts as absent.")
+		r.Log.Error(err, "A stored value of the object cannot be read and counts as absent.")
 		r.Event(body, report.Warning, "UnreadableState", broken.Error()+"; it counts as absent")
 	}
 	return nil

@@ -63,7 +63,7 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.Patch, essence object.Essence, r report.Reporter) error {
 	if hasher, ok := k.Storages.DiffBase.(storage.Hasher); ok {
 		if reason := hasher.Hashes(body, into, essence); reason != storage.NotHashed && r.Object.First("hashed") {
-			r.Log.Info("Only hashes of the handled state are kept: changes are noticed, but old values are unknown, and Kopf cannot take this object back.", "reason", reason)
+			r.Log.Info("Only hashes of the handled state are stored: changes are detected, but old values are unknown, and Kopf cannot take over this object again.", "reason", reason)
 		}
 	}
 	return k.Storages.DiffBase.Store(ctx, body, into, essence)

@@ -79,7 +79,7 @@ func (w *Watcher) syncStreams(ctx context.Context, r *Resource) error {
 func (w *Watcher) start(r *Resource, s *Stream) {
 	if r.FillsIndices && w.isListed() {
 		w.indexed.hold(s.listed(), s.stopped, indexTimeout, func() {
-			w.log(r).Info("The objects could not be listed in time; handlers are called before these are in the indices.", "namespace", s.namespace)
+			w.log(r).Info("The objects could not be listed in time; handlers are called before the objects are in the indices.", "namespace", s.namespace)
 		})
 	}
 	r.Add(s)

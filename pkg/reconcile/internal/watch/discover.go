@@ -123,13 +123,13 @@ func (w *Watcher) watchForChanges(ctx context.Context) {
 	}
 	if w.definitions == nil {
 		w.definitions = w.watchNames(ctx, discovery.CustomResourceDefinitions, w.rediscover,
-			"Custom resource definitions may not be watched: what is installed, changed or removed is noticed late. "+
-				"Permit to list and watch customresourcedefinitions.apiextensions.k8s.io, or disable the scanning.")
+			"Custom resource definitions may not be watched: the operator notices installed, changed, and removed ones late. "+
+				"Grant the permissions to list and watch customresourcedefinitions.apiextensions.k8s.io, or disable the scanning.")
 	}
 	if w.namespaces == nil && len(w.patterns()) > 0 {
 		w.namespaces = w.watchNames(ctx, discovery.Namespaces, w.reapply,
-			"Namespaces may not be watched: their patterns select none, and only those that are named are served. "+
-				"Permit to list and watch namespaces, or name them.")
+			"Namespaces may not be watched: patterns select none, and only the named namespaces are watched. "+
+				"Grant the permissions to list and watch namespaces, or name them.")
 	}
 	w.schedule.Polling = w.definitions == nil || (w.namespaces == nil && len(w.patterns()) > 0)
 }
@@ -138,7 +138,7 @@ func (w *Watcher) watchForChanges(ctx context.Context) {
 func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource, changed signal, forbidden string) *discovery.NameInformer {
 	names, err := discovery.NewNameInformer(w.REST, w.HTTP, of, changed.send, func(err error) {
 		if w.problems.reported.First(err.Error()) {
-			w.Logger.Error(err, "The changes of "+of.Resource+" are not known now; this is retried.")
+			w.Logger.Error(err, "The changes of "+of.Resource+" cannot be watched now; this is retried.")
 		}
 	})
 	if err != nil {

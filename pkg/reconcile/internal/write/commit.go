@@ -88,7 +88,7 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 			return err
 		}
 	}
-	return fmt.Errorf("others write to the object so often that our own writes do not get through (%d tries)", maxTries)
+	return fmt.Errorf("other clients write to the object so often that all %d attempts to write it have failed", maxTries)
 }
 
 // try writes the update against the latest known version of the object.

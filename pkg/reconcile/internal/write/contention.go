@@ -30,7 +30,7 @@ func examineContention(ctx context.Context, s *Session, merge map[string]any) co
 	}
 	managers, err := s.target.API.ManagedFields(ctx, s.target.Key.NamespacedName)
 	if err != nil {
-		s.report.Log.V(1).Info("It is not known who writes to the object.", "problem", err.Error())
+		s.report.Log.V(1).Info("The other writer of the object is unknown.", "problem", err.Error())
 	}
 	c.by = managedfields.LastWriter(managers, nil, c.Fields...)
 	return c
@@ -62,9 +62,9 @@ func (c contended) report(s *Session, delay time.Duration) {
 	if slices.ContainsFunc(c.Fields, s.writer.isOwnRecord) {
 		remedy = "These are this operator's own records: give one of the operators another prefix and finalizer, or connect them by a peering."
 	}
-	s.report.Log.Info("Another client keeps undoing what this operator writes to the object. The object is handled less and less often until that stops. "+remedy,
+	s.report.Log.Info("Another client keeps undoing the writes of this operator to the object. The object is handled less and less often until that stops. "+remedy,
 		"fields", fields, "by", c.author(), "delay", delay.String())
-	s.report.Event(s.body, report.Warning, "FieldContention", fmt.Sprintf("What this operator writes is undone again and again, by %s: %s. The object is handled less and less often until that stops. %s",
+	s.report.Event(s.body, report.Warning, "FieldContention", fmt.Sprintf("The writes of this operator are undone repeatedly by %s: %s. The object is handled less and less often until that stops. %s",
 		c.author(), fields, remedy))
 }
 

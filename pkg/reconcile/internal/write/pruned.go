@@ -23,9 +23,9 @@ func warnPruned(s *Session, merge map[string]any) {
 	if !s.report.Shared.First("pruned " + resource + " " + list) {
 		return
 	}
-	s.report.Log.Info("The API server has dropped fields from what was written: the schema of the resource does not have them. "+
+	s.report.Log.Info("The API server has dropped fields from a write: the schema of the resource does not have them. "+
 		"Add them to the CustomResourceDefinition, or x-kubernetes-preserve-unknown-fields; built-in resources keep no results of handlers.", "fields", list)
-	s.report.Event(s.body, report.Warning, "PrunedFields", fmt.Sprintf("The schema of %s does not have these fields, they were not stored: %s", resource, list))
+	s.report.Event(s.body, report.Warning, "PrunedFields", fmt.Sprintf("The schema of %s does not have these fields, so they were not stored: %s", resource, list))
 }
 
 // isPrunable reports whether a schema can lack any of the fields. It always has the metadata.
