@@ -17,8 +17,8 @@ func ExampleConstant() {
 // The pauses double up to the longest one. Chance shortens each of them by up to a fifth.
 func ExampleExponential() {
 	b := backoff.Exponential(time.Second, 10*time.Second)
-	for attempt, most := range []time.Duration{1, 2, 4, 8, 10, 10} {
-		most *= time.Second
+	for attempt, seconds := range []int{1, 2, 4, 8, 10, 10} {
+		most := time.Duration(seconds) * time.Second
 		pause := b.Delay(attempt)
 		fmt.Println(most, most*4/5 <= pause && pause <= most)
 	}

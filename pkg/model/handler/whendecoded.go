@@ -51,7 +51,7 @@ func (p decodingPredicates) guard(d *Declaration) {
 	if len(p) == 0 {
 		return
 	}
-	d.onChange = guarded(p, d.onChange, func(err error) error { return Permanent(err) })
+	d.onChange = guarded(p, d.onChange, Permanent)
 	d.onEvent = guarded(p, d.onEvent, unchanged)
 	d.onDaemon = guarded(p, d.onDaemon, unchanged)
 	d.onTimer = guarded(p, d.onTimer, unchanged)
