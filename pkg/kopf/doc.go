@@ -129,6 +129,7 @@
 // # Memory
 //
 //	NewIndex, NewIndexOf, Index, Indexed     values of all objects, by keys
+//	FillIndex, FillIndexOf                   more values, such as of other resources
 //	NewMemo, Memo                            a value for every object
 //
 // # Child objects

@@ -116,6 +116,23 @@ func ExampleNewIndexOf() {
 	}
 }
 
+// One index has the names of all workloads of a team, whatever their kind is.
+func ExampleFillIndex() {
+	registry := kopf.NewRegistry()
+	byTeam := func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+		return map[string]string{i.Labels()["team"]: i.Resource().Kind + "/" + i.Name()}, nil
+	}
+	workloads := kopf.NewIndex(registry, kopf.Resource("apps", "v1", "deployments"), byTeam, kopf.ID("byTeam"))
+	kopf.FillIndex(registry, workloads, kopf.Resource("apps", "v1", "statefulsets"), byTeam, kopf.ID("byTeam"))
+	kopf.FillIndexOf(kopf.For[*corev1.Pod](registry), workloads, func(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[string]string, error) {
+		return map[string]string{i.Labels()["team"]: "Pod/" + i.Name()}, nil
+	}, kopf.ID("podsByTeam"), kopf.Field("metadata.ownerReferences"), kopf.Value(kopf.Absent()))
+	registry.OnEvent(kopf.Resource("teams"), func(_ context.Context, e *kopf.WatchEvent) error {
+		e.Logger().Info("the team has workloads", "workloads", workloads.Get(e.Name()))
+		return nil
+	}, kopf.ID("count"))
+}
+
 // pings counts events for each object. The value of the operator is not used.
 var pings = kopf.NewMemo(newCounter, func(*atomic.Int64) *atomic.Int64 { return newCounter() })
 

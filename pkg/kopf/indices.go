@@ -44,6 +44,31 @@ func NewIndex[K comparable, V any](
 	return x
 }
 
+// FillIndex declares one more function that fills an index: for another resource, or for
+// other values of the same one. Each function replaces and removes only its own values. A
+// nil registry is DefaultRegistry.
+//
+//	var workloads = kopf.NewIndex(nil, kopf.Resource("apps", "v1", "deployments"), byTeam)
+//
+//	func init() {
+//		kopf.FillIndex(nil, workloads, kopf.Resource("apps", "v1", "statefulsets"), byTeam)
+//	}
+//
+// Specification: In-memory indexing.
+func FillIndex[K comparable, V any](
+	r *Registry, x *Index[K, V], sel Selector, fn func(context.Context, *Indexed) (map[K]V, error), options ...IndexOption,
+) {
+	r.declared().Add(handler.Index(sel, indexing(sourceOf(x), fn), options...))
+}
+
+// sourceOf returns a source of the index, or nil if there is no index.
+func sourceOf[K comparable, V any](x *Index[K, V]) handler.Table {
+	if x == nil {
+		return nil
+	}
+	return x.Source()
+}
+
 // IndexedOf has the arguments of a typed indexing function.
 type IndexedOf[T client.Object] struct {
 	*Indexed
@@ -61,9 +86,26 @@ func NewIndexOf[T client.Object, K comparable, V any](
 	t Typed[T], fn func(context.Context, *IndexedOf[T]) (map[K]V, error), options ...IndexOption,
 ) *Index[K, V] {
 	x := index.New[K, V]()
-	function := handler.Function{Table: x, Object: newOf[T]()}
+	t.registry.declared().Add(handler.Index(Selector{}, indexingOf(x, fn), options...))
+	return x
+}
+
+// FillIndexOf is FillIndex for the type:
+//
+//	kopf.FillIndexOf(kopf.For[*appsv1.StatefulSet](nil), workloads, byTeam)
+func FillIndexOf[T client.Object, K comparable, V any](
+	t Typed[T], x *Index[K, V], fn func(context.Context, *IndexedOf[T]) (map[K]V, error), options ...IndexOption,
+) {
+	t.registry.declared().Add(handler.Index(Selector{}, indexingOf(sourceOf(x), fn), options...))
+}
+
+// indexingOf wraps a typed indexing function.
+func indexingOf[T client.Object, K comparable, V any](
+	table handler.Table, fn func(context.Context, *IndexedOf[T]) (map[K]V, error),
+) handler.Function {
+	function := handler.Function{Table: table, Object: newOf[T]()}
 	if fn != nil {
-		function = indexing(x, func(ctx context.Context, i *Indexed) (map[K]V, error) {
+		function = indexing(table, func(ctx context.Context, i *Indexed) (map[K]V, error) {
 			object, err := decode[T](i.Body().Raw())
 			if err != nil {
 				return nil, err
@@ -72,14 +114,13 @@ func NewIndexOf[T client.Object, K comparable, V any](
 		})
 		function.Origin, function.Object = fn, newOf[T]()
 	}
-	t.registry.declared().Add(handler.Index(Selector{}, function, options...))
-	return x
+	return function
 }
 
 // indexing wraps an indexing function.
-func indexing[K comparable, V any](x *Index[K, V], fn func(context.Context, *Indexed) (map[K]V, error)) handler.Function {
+func indexing[K comparable, V any](table handler.Table, fn func(context.Context, *Indexed) (map[K]V, error)) handler.Function {
 	if fn == nil {
-		return handler.Function{Table: x}
+		return handler.Function{Table: table}
 	}
 	call := func(ctx context.Context, i *Indexed) (any, error) {
 		values, err := fn(ctx, i)
@@ -88,7 +129,7 @@ func indexing[K comparable, V any](x *Index[K, V], fn func(context.Context, *Ind
 		}
 		return values, nil
 	}
-	return handler.Function{Index: call, Origin: fn, Table: x}
+	return handler.Function{Index: call, Origin: fn, Table: table}
 }
 
 // NewMemo declares a value in memory for every object, and one for the operator. The first

@@ -93,7 +93,7 @@ func (d *Declaration) CheckConflict(other *Declaration) error {
 	case d.ID != other.ID || d.IsSame(other):
 		return nil
 	case d.function == other.function:
-		return fmt.Errorf("%s: the id %q is taken by another index at %s: set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.DeclaredAt)
+		return fmt.Errorf("%s: the id %q is taken by another declaration of an index at %s: set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.DeclaredAt)
 	case d.function.SameCode(other.function):
 		return fmt.Errorf("%s: the id %q is taken at %s by the same function with another receiver or other variables: "+
 			"set another kopf.ID for one of them, or store the function in a variable and declare that", d.DeclaredAt, d.ID, other.DeclaredAt)

@@ -88,5 +88,5 @@ func TestOneFunctionCanFillTwoIndices(t *testing.T) {
 	if clash.IsSame(first) {
 		t.Error("the declarations count as one handler")
 	}
-	refused(t, nil, clash.CheckConflict(first), `the id "a" is taken by another index at handler/indexed_test.go:`, "another kopf.ID")
+	refused(t, nil, clash.CheckConflict(first), `the id "a" is taken by another declaration of an index at handler/indexed_test.go:`, "another kopf.ID")
 }

@@ -14,9 +14,14 @@ import (
 //
 // Specification: In-memory indexing, "Index structure".
 type Index[K comparable, V any] struct {
-	mu       sync.RWMutex
+	mu    sync.RWMutex
+	cells map[K]*cell[K, V]
+	own   contribution[K, V]
+}
+
+// contribution is what one function has put into an index. The index's lock guards it.
+type contribution[K comparable, V any] struct {
 	claimed  bool
-	cells    map[K]*cell[K, V]
 	holdings map[object.Key]*holding[K, V]
 }
 
@@ -27,19 +32,27 @@ func New[K comparable, V any]() *Index[K, V] { return &Index[K, V]{} }
 
 // Claim reserves the index for one operator. It fails while another operator uses the
 // index, because each would remove the other's objects.
-func (x *Index[K, V]) Claim() error {
+func (x *Index[K, V]) Claim() error { return x.claim(&x.own) }
+
+// Release empties the index, and lets another operator claim it. The values of sources stay
+// until these are released.
+func (x *Index[K, V]) Release() { x.release(&x.own) }
+
+func (x *Index[K, V]) claim(c *contribution[K, V]) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.claimed {
+	if c.claimed {
 		return errors.New("the index is in use by another running operator: give each operator its own registry and indices")
 	}
-	x.claimed = true
+	c.claimed = true
 	return nil
 }
 
-// Release empties the index, and lets another operator claim it.
-func (x *Index[K, V]) Release() {
+func (x *Index[K, V]) release(c *contribution[K, V]) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.claimed, x.cells, x.holdings = false, nil, nil
+	c.claimed = false
+	for owner := range c.holdings {
+		x.replace(c, owner, nil)
+	}
 }

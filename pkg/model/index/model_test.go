@@ -104,7 +104,7 @@ func check(t *testing.T, x *Index[int, int]) {
 			}
 		}
 	}
-	for who, held := range x.holdings {
+	for who, held := range x.own.holdings {
 		places += len(held.places)
 		if len(held.places) == 0 {
 			t.Fatalf("%v holds nothing, and is remembered", who)
@@ -128,8 +128,8 @@ func TestRemovedObjectsLeaveNothingBehind(t *testing.T) {
 	for n := 990; n < 1000; n++ {
 		x.Remove(owner(fmt.Sprint(n)))
 	}
-	if x.cells != nil || x.holdings != nil {
-		t.Errorf("%d keys and %d objects are left", len(x.cells), len(x.holdings))
+	if x.cells != nil || x.own.holdings != nil {
+		t.Errorf("%d keys and %d objects are left", len(x.cells), len(x.own.holdings))
 	}
 }
 

@@ -14,6 +14,16 @@ import (
 //
 // Specification: In-memory indexing, "Conditional indexing".
 func (x *Index[K, V]) Replace(owner object.Key, values any) error {
+	return x.store(&x.own, owner, values)
+}
+
+// Remove removes all values of an object, and the keys that become empty.
+func (x *Index[K, V]) Remove(owner object.Key) { x.remove(&x.own, owner) }
+
+// RemoveAll removes the values of all objects for which the function returns true.
+func (x *Index[K, V]) RemoveAll(gone func(owner object.Key) bool) { x.removeAll(&x.own, gone) }
+
+func (x *Index[K, V]) store(c *contribution[K, V], owner object.Key, values any) error {
 	if values == nil {
 		return nil
 	}
@@ -31,35 +41,33 @@ func (x *Index[K, V]) Replace(owner object.Key, values any) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.replace(owner, typed)
+	x.replace(c, owner, typed)
 	return nil
 }
 
-// Remove removes all values of an object, and the keys that become empty.
-func (x *Index[K, V]) Remove(owner object.Key) {
+func (x *Index[K, V]) remove(c *contribution[K, V], owner object.Key) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.replace(owner, nil)
+	x.replace(c, owner, nil)
 }
 
-// RemoveAll removes the values of all objects for which the function returns true.
-func (x *Index[K, V]) RemoveAll(gone func(owner object.Key) bool) {
+func (x *Index[K, V]) removeAll(c *contribution[K, V], gone func(owner object.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for owner := range x.holdings {
+	for owner := range c.holdings {
 		if gone(owner) {
-			x.replace(owner, nil)
+			x.replace(c, owner, nil)
 		}
 	}
 }
 
-func (x *Index[K, V]) replace(owner object.Key, values map[K]V) {
-	held := x.holdings[owner]
+func (x *Index[K, V]) replace(c *contribution[K, V], owner object.Key, values map[K]V) {
+	held := c.holdings[owner]
 	if held == nil {
 		if len(values) == 0 {
 			return
 		}
-		held = x.hold(owner)
+		held = x.hold(c, owner)
 	}
 	for nth := len(held.places) - 1; nth >= 0; nth-- {
 		at := held.places[nth]
@@ -73,25 +81,31 @@ func (x *Index[K, V]) replace(owner object.Key, values map[K]V) {
 		x.add(held, values)
 	}
 	if len(held.places) == 0 {
-		x.drop(owner)
+		x.drop(c, owner)
 	}
 }
 
-func (x *Index[K, V]) hold(owner object.Key) *holding[K, V] {
-	if x.holdings == nil {
-		x.holdings, x.cells = map[object.Key]*holding[K, V]{}, map[K]*cell[K, V]{}
+func (x *Index[K, V]) hold(c *contribution[K, V], owner object.Key) *holding[K, V] {
+	if c.holdings == nil {
+		c.holdings = map[object.Key]*holding[K, V]{}
+	}
+	if x.cells == nil {
+		x.cells = map[K]*cell[K, V]{}
 	}
 	held := &holding[K, V]{}
-	x.holdings[owner] = held
+	c.holdings[owner] = held
 	return held
 }
 
-// drop removes an object that has no more values in the index. It frees the memory of an
-// empty index, because maps do not shrink.
-func (x *Index[K, V]) drop(owner object.Key) {
-	delete(x.holdings, owner)
-	if len(x.holdings) == 0 {
-		x.holdings, x.cells = nil, nil
+// drop removes an object that has no more values in the contribution. It frees the memory
+// of empty maps, because maps do not shrink.
+func (x *Index[K, V]) drop(c *contribution[K, V], owner object.Key) {
+	delete(c.holdings, owner)
+	if len(c.holdings) == 0 {
+		c.holdings = nil
+	}
+	if len(x.cells) == 0 {
+		x.cells = nil
 	}
 }
 

@@ -153,3 +153,29 @@ func TestIndexIsUsedByOneOperatorAtATime(t *testing.T) {
 	b.start()
 	b.Expect(content(tiers)()).To(gomega.Equal(map[string][]string{"web": {"one"}}))
 }
+
+// The objects have the same name and the same keys.
+func TestOneIndexIsFilledFromSeveralResources(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	byTier := func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+		return map[string]string{i.Labels()["tier"]: i.Resource().Kind}, nil
+	}
+	tiers := kopf.NewIndex(b.Registry, examples, byTier, kopf.ID("tiers"), kopf.Labels(kopf.Filters{"tier": kopf.Present()}))
+	kopf.FillIndex(b.Registry, tiers, noStatuses, byTier, kopf.ID("tiers"))
+	kopf.FillIndex(b.Registry, tiers, examples, func(context.Context, *kopf.Indexed) (map[string]string, error) {
+		return map[string]string{"second": "function"}, nil
+	}, kopf.ID("second"))
+	example := b.labelled("one", "tier", "web")
+	other := testenv.NewObject("KopfNoStatus", b.namespace, "one", nil)
+	other.SetLabels(map[string]string{"tier": "web"})
+	b.submit(other)
+	b.start()
+	b.Expect(content(tiers)()).To(gomega.Equal(map[string][]string{"web": {"KopfExample", "KopfNoStatus"}, "second": {"function"}}))
+	b.patch(example, `{"metadata":{"labels":{"tier":"db"}}}`)
+	b.Eventually(content(tiers)).Should(gomega.Equal(map[string][]string{"web": {"KopfNoStatus"}, "db": {"KopfExample"}, "second": {"function"}}))
+	b.remove(example)
+	b.Eventually(content(tiers)).Should(gomega.Equal(map[string][]string{"web": {"KopfNoStatus"}}))
+	b.remove(other)
+	b.Eventually(tiers.Len).Should(gomega.BeZero())
+}
