@@ -108,6 +108,21 @@ var unitGuards = map[string]unitGuard{
 	"19 decisions are made again on every version: a deletion that is put off keeps its records": {
 		"update.go", "(u.Cycle.Reason != cause.Delete || u.Decision.RemoveFinalizer)", "u.Cycle.Reason != \"\"", "TestGuard19DecisionsAreMadeAgainOnEveryVersion",
 	},
+	"an object is gone only if the API server says so": {
+		"notfound.go", "if !namesObject(notFound, s.target.Key.Name) {", "if false {", "TestAnObjectIsGone",
+	},
+	"an object is gone only if a list confirms it": {
+		"notfound.go", `case uid != "" && (s.state.uid == "" || uid == s.state.uid):`, `case uid == "-":`, "TestAnObjectIsGone",
+	},
+	"an object is gone until a later version shows up": {
+		"state.go", `return s.minVersion != "" && version != s.minVersion && !s.isStale(version)`, "return false", "TestALaterVersion",
+	},
+	"an object is gone for versions from before its end": {
+		"state.go", "\ts.MarkGone()\n\ts.NotOlderThan(version)\n", "\ts.MarkGone()\n", "TestALaterVersion",
+	},
+	"nothing is written to a released object": {
+		"conflict.go", "if u.isReleased(body, s.writer.finalizer()) {", "if false {", "TestNothingIsWrittenToAReleasedObject",
+	},
 	"an edit is written once: a conflict of the records comes after it": {
 		"commit.go", "s.state.finishEdits()", "_ = 0", "TestConflictOfTheRecords|TestRejectionOfTheRecords",
 	},

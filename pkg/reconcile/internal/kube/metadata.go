@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
@@ -36,6 +37,24 @@ func (c *Client) ListVersions(ctx context.Context, namespace string) (map[types.
 		return nil, fmt.Errorf("cannot list %s: %w", c.resource, err)
 	}
 	return versions, nil
+}
+
+// Find returns the uid of the object with this name, or "" if there is none, and the version
+// of the list. Like ListVersions, it is consistent.
+func (c *Client) Find(ctx context.Context, key types.NamespacedName) (types.UID, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.networking.RequestTimeout)
+	defer cancel()
+	byName := fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
+	list, err := c.metadata.Namespace(key.Namespace).List(ctx, metav1.ListOptions{FieldSelector: byName})
+	if err != nil {
+		return "", "", fmt.Errorf("cannot list %s: %w", c.resource, err)
+	}
+	for _, item := range list.Items {
+		if item.Name == key.Name && item.Namespace == key.Namespace {
+			return item.UID, list.ResourceVersion, nil
+		}
+	}
+	return "", list.ResourceVersion, nil
 }
 
 // ManagedFields returns the managed fields of an object. Snapshots omit them.

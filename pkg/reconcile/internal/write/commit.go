@@ -35,7 +35,10 @@ func (s *Session) Flush(ctx context.Context) (Outcome, error) {
 	if u == nil {
 		return Outcome{}, nil
 	}
-	if err := s.rebase(ctx, u, s.body); err != nil {
+	switch err := s.rebase(ctx, u, s.body); {
+	case errors.Is(err, errReleased):
+		return Outcome{}, nil
+	case err != nil:
 		return Outcome{}, err
 	}
 	return s.commit(ctx)
@@ -48,6 +51,8 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 	switch {
 	case errors.Is(err, errGone):
 		return Outcome{Gone: true}, nil
+	case errors.Is(err, errReleased):
+		return Outcome{ChangedByOthers: true}, nil
 	case err != nil:
 		return Outcome{}, err
 	}
@@ -69,7 +74,9 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 		case err == nil:
 			return nil
 		case apierrors.IsNotFound(err):
-			s.state.MarkGone()
+			if err := s.confirmGone(ctx, err); err != nil {
+				return err
+			}
 			return errGone
 		case isRejected(err):
 			if err := s.isolateRejected(ctx, u, err); err != nil {

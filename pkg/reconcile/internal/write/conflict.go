@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"errors"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
@@ -20,10 +21,18 @@ func (s *Session) reread(ctx context.Context, u *Update) error {
 	return s.rebase(ctx, u, body)
 }
 
+// errReleased ends an update of an object that is being deleted without our finalizer: the
+// operator has nothing to do with it anymore.
+var errReleased = errors.New("the object was released for deletion")
+
 // rebase binds the update to a version that others may have written, and repeats its
 // decisions.
 func (s *Session) rebase(ctx context.Context, u *Update, body *object.Body) (err error) {
 	s.body, s.changedByOthers, u.changedByOthers = body, true, true
+	if u.isReleased(body, s.writer.finalizer()) {
+		s.state.Drop()
+		return errReleased
+	}
 	u.inFlight = s.state.settle(u.inFlight, body)
 	if u.Decide != nil {
 		u.Decision, err = u.Decide(ctx, body)

@@ -22,6 +22,8 @@
 //     any other work on the object.
 //   - The records of another operator are kept; an attempt has one outcome.
 //   - A rejected edit fails its own handler, and the others are written.
+//   - An object counts as gone only if the watch, its own response to the last write, or a
+//     list says so. A later version brings it back.
 //   - An update that changes nothing sends nothing.
 //   - Edit.Done is called exactly once: when the edit is written, rejected or
 //     overtaken, or when the object is gone.

@@ -88,6 +88,17 @@ func (s *server) DryRun(_ context.Context, _ types.NamespacedName, subresource s
 	return err
 }
 
+func (s *server) Find(context.Context, types.NamespacedName) (types.UID, string, error) {
+	s.requests = append(s.requests, request{name: "LIST"})
+	if s.readErr != nil {
+		return "", "", s.readErr
+	}
+	if s.object == nil {
+		return "", strconv.Itoa(s.version), nil
+	}
+	return object.NewBody(s.object).UID(), strconv.Itoa(s.version), nil
+}
+
 func (s *server) ManagedFields(context.Context, types.NamespacedName) ([]metav1.ManagedFieldsEntry, error) {
 	return nil, nil
 }
@@ -143,6 +154,7 @@ func (s *server) commit(subresource string, change m) (*object.Snapshot, error) 
 	switch {
 	case body.Deleting() && len(body.Finalizers()) == 0:
 		s.object = nil
+		s.version++
 	case !object.Equal(wanted, s.object):
 		s.store(wanted)
 		wanted = s.object

@@ -48,8 +48,13 @@ type Freshness struct {
 func (s *Session) Refresh(ctx context.Context, cached *object.Snapshot) (Freshness, error) {
 	version := cached.GetResourceVersion()
 	switch {
-	case s.state.gone:
+	case s.state.gone && !s.state.isBack(version):
 		return Freshness{}, nil
+	case s.state.gone:
+		s.report.Log.Info("The object counted as deleted, but the watch shows that it exists; it is handled again.", "seen", version)
+		s.state.gone = false
+	}
+	switch {
 	case s.state.uncertain:
 		return s.readLive(ctx)
 	case s.state.isStale(version):
@@ -78,12 +83,11 @@ func (s *Session) get(ctx context.Context) (*object.Body, error) {
 	snapshot, err := s.target.API.Get(ctx, s.target.Key.NamespacedName)
 	switch {
 	case apierrors.IsNotFound(err):
-		s.state.MarkGone()
-		return nil, nil
+		return nil, s.confirmGone(ctx, err)
 	case err != nil:
 		return nil, fmt.Errorf("the object cannot be read: %w", err)
 	case s.state.uid != "" && snapshot.GetUID() != s.state.uid:
-		s.state.MarkGone() // the watch will show the other object
+		s.state.markGoneAt(snapshot.GetResourceVersion()) // the watch will show the other object
 		return nil, nil
 	}
 	body := snapshot.Body()

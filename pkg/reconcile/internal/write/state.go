@@ -46,6 +46,19 @@ func (s *State) Reset(uid types.UID) {
 	*s = State{uid: uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt}
 }
 
+// markGoneAt is MarkGone for an object that certainly does not exist at a version, which is
+// later than all of its own.
+func (s *State) markGoneAt(version string) {
+	s.MarkGone()
+	s.NotOlderThan(version)
+}
+
+// isBack reports whether the watch shows a version of an object that counts as gone, although
+// it is later than the end of that object. The object exists after all.
+func (s *State) isBack(version string) bool {
+	return s.minVersion != "" && version != s.minVersion && !s.isStale(version)
+}
+
 // MarkGone ends all writes to this object.
 func (s *State) MarkGone() {
 	s.Drop()

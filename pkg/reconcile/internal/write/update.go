@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -63,6 +64,12 @@ func (u *Update) removesFinalizer() bool {
 func (u *Update) deletesObject(body *object.Body, finalizer string) bool {
 	finalizers := body.Finalizers()
 	return u.removesFinalizer() && body.Deleting() && len(finalizers) == 1 && finalizers[0] == finalizer
+}
+
+// isReleased reports whether the object was released while another change than its deletion
+// was handled: its records must not be written anymore.
+func (u *Update) isReleased(body *object.Body, finalizer string) bool {
+	return u.Cycle != nil && u.Cycle.Reason != cause.Delete && body.Deleting() && !slices.Contains(body.Finalizers(), finalizer)
 }
 
 // Outcome is the result of writing an update.

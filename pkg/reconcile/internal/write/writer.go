@@ -23,6 +23,9 @@ type API interface {
 	Patch(ctx context.Context, name types.NamespacedName, subresource string, merge []byte) (*object.Snapshot, error)
 	// DryRun returns the error that Patch would return for the content.
 	DryRun(ctx context.Context, name types.NamespacedName, subresource string, merge []byte) error
+	// Find returns the uid of the object with this name, empty if there is none, and the
+	// version of the list that says so. It includes all writes that were committed before.
+	Find(ctx context.Context, name types.NamespacedName) (uid types.UID, listed string, err error)
 	// ManagedFields returns which writers have written which fields of an object.
 	ManagedFields(ctx context.Context, name types.NamespacedName) ([]metav1.ManagedFieldsEntry, error)
 }

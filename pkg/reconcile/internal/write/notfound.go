@@ -1,0 +1,42 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// confirmGone marks the object as gone if a response 404 is true. Otherwise, it returns an
+// error, and the object is tried again later: a proxy can respond with a page of its own, and
+// an object that counts as gone is not handled anymore.
+func (s *Session) confirmGone(ctx context.Context, notFound error) error {
+	if !namesObject(notFound, s.target.Key.Name) {
+		return fmt.Errorf("the response 404 does not come from the API server or is not about the object: %w", notFound)
+	}
+	uid, listed, err := s.target.API.Find(ctx, s.target.Key.NamespacedName)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the API server responds that the object does not exist, and a list cannot confirm that: %w", errors.Join(notFound, err))
+	case uid != "" && (s.state.uid == "" || uid == s.state.uid):
+		return fmt.Errorf("the API server responds that the object does not exist, but lists it: %w", notFound)
+	}
+	s.state.markGoneAt(listed)
+	return nil
+}
+
+// namesObject reports whether an error is a Status of the API server about this object. The
+// client turns all other responses into errors with a special cause.
+func namesObject(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name == name && !slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseTypeUnexpectedServerResponse
+	})
+}
