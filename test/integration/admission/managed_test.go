@@ -187,5 +187,5 @@ func TestManagedConfigurationsNeedAServer(t *testing.T) {
 	var s kopf.Settings
 	s.Admission.Managed = "auto.kopf.dev"
 	_, err := kopf.Add(mgr, kopf.Options{Registry: r, Settings: s})
-	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("settings.Admission.Managed needs settings.Admission.Server")))
+	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("settings.Admission.Managed requires settings.Admission.Server")))
 }

@@ -138,17 +138,21 @@ func TestDeletionsAreReviewed(t *testing.T) {
 	g.Expect(cluster.Client().DeleteAllOf(t.Context(), everything, client.InNamespace(o.namespace))).To(haveCode(423, "locked is locked."))
 }
 
-func TestFailuresCanBeIgnored(t *testing.T) {
+// A rejection counts, also with IgnoreFailures, and only an unreachable handler is ignored.
+func TestIgnoreFailuresAdmitsOnlyWhatCannotBeReviewed(t *testing.T) {
 	t.Parallel()
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()
-	registry.OnValidate(examples, func(context.Context, *kopf.Admission) error { return kopf.Reject("no", 400) },
-		kopf.ID("lenient"), kopf.IgnoreFailures())
+	registry.OnValidate(examples, func(_ context.Context, a *kopf.Admission) error {
+		if a.Spec().Has("refused") {
+			return kopf.Reject("no", 400)
+		}
+		return nil
+	}, kopf.ID("lenient"), kopf.IgnoreFailures())
 	o := start(t, registry)
 	o.validating(t, hook{path: "lenient", ignore: true}, hook{path: "unknown", ignore: true})
-	c, warnings := newClientWithWarnings(t)
-	g.Expect(c.Create(t.Context(), o.object("one", nil))).To(gomega.Succeed())
-	g.Expect(warnings.all()).To(gomega.Equal([]string{"ignored: no"}))
+	g.Expect(cluster.Client().Create(t.Context(), o.object("one", nil))).To(gomega.Succeed())
+	g.Expect(cluster.Client().Create(t.Context(), o.object("two", map[string]any{"refused": true}))).To(haveCode(400, "no"))
 }
 
 func TestUnknownPathRejects(t *testing.T) {
