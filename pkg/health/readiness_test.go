@@ -113,7 +113,7 @@ func TestDescribeErrorQuotesNothing(t *testing.T) {
 	}
 }
 
-// list is what the endpoint reports about an operator with a stalled queue.
+// list is the response of the endpoint for an operator with a stalled queue.
 const list = `[+]` + kex + `/ns ok
 [+]pods.v1 ok
 [+]start ok

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// response is what an endpoint sends.
+// response is the response of an endpoint.
 type response struct {
 	status      int
 	contentType string

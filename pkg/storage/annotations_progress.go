@@ -76,7 +76,7 @@ func (s AnnotationsProgress) Purge(_ context.Context, body *object.Body, into Pa
 	return nil
 }
 
-// touchName is the name of the annotation by which Kopf makes the watch show an object.
+// touchName is the name of the annotation that Kopf writes to trigger a watch event.
 const touchName = "touch-dummy"
 
 // PurgeTouch removes the annotation touch-dummy.

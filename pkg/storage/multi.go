@@ -158,7 +158,7 @@ func (m MultiProgress) Purge(ctx context.Context, body *object.Body, into Patch,
 	return errors.Join(errs...)
 }
 
-// PurgeTouch removes what Kopf leaves, for each storage that can.
+// PurgeTouch removes the annotation touch-dummy from all storages that support it.
 func (m MultiProgress) PurgeTouch(body *object.Body, into Patch) {
 	for _, each := range m {
 		if purger, ok := each.(TouchPurger); ok {

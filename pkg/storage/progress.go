@@ -37,9 +37,9 @@ type Progress interface {
 	Clear(essence object.Essence) object.Essence
 }
 
-// TouchPurger is a Progress that removes what Kopf leaves on objects. Kopf writes the
+// TouchPurger is a Progress that removes an annotation of Kopf. Kopf writes the
 // current time to the annotation touch-dummy so that the watch shows the object again. The
-// engine calls PurgeTouch for each write that it makes anyway, so the removal costs no
+// engine calls PurgeTouch for each write that is necessary anyway, so the removal costs no
 // request.
 //
 // Specification: Configuration, "Handling progress".

@@ -7,7 +7,7 @@ import (
 	"github.com/kopf-go/kopf/hack/source"
 )
 
-// noPromise is what the comment of a package says that users must not rely on.
+// noPromise is in the comments of packages that users must not rely on.
 const noPromise = "This package carries no compatibility promise."
 
 func TestPackagesSayWhetherUsersMayRelyOnThem(t *testing.T) {

@@ -126,7 +126,7 @@ func TestFindings(t *testing.T) {
 		"an input that its helper skips": {
 			"func FuzzA(f *testing.F) {}\nfunc draw(t *testing.T) { t.Skip() }", true, 0,
 		},
-		"a skipped test beside a fuzzer": {
+		"a skipped test next to a fuzzer": {
 			"func FuzzA(f *testing.F) {}\nfunc TestA(t *testing.T) { t.Skip() }", true, 1,
 		},
 		"a helper that skips for tests": {"func need(t *testing.T) { t.Skip() }", true, 1},

@@ -135,8 +135,8 @@ func (o *operator) do(command, argument string) (err error) {
 	return err
 }
 
-func writeHeap(beside string) error {
-	file, err := os.Create(strings.TrimSuffix(beside, ".cpu") + ".heap")
+func writeHeap(cpuProfile string) error {
+	file, err := os.Create(strings.TrimSuffix(cpuProfile, ".cpu") + ".heap")
 	if err != nil {
 		return err
 	}

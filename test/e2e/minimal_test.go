@@ -14,7 +14,7 @@ func testMinimal(t *testing.T, e *example) {
 	object := e.create(t)
 	operator.says("And here we are!", `{"field":"value"}`, "The creation is processed: 1 succeeded; 0 failed.")
 	g.Eventually(cluster.Current(object)).Should(beHandled())
-	g.Expect(cluster.Current(object)()).NotTo(testenv.HaveFinalizer(finalizer), "nothing is to be done when it is deleted")
+	g.Expect(cluster.Current(object)()).NotTo(testenv.HaveFinalizer(finalizer), "no handler needs it")
 	operator.stop()
 
 	// Another operator finds one handled object and one unhandled object.

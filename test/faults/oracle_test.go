@@ -114,7 +114,7 @@ func (h *history) judgeChange(reason kopf.Reason) {
 	}
 	for id, saw := range last {
 		if !saw {
-			h.breach("%s has not seen what somebody else has changed, and no update handler was called", id)
+			h.breach("%s has not seen the change of another client, and no update handler was called", id)
 		}
 	}
 }

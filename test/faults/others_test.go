@@ -33,7 +33,7 @@ func (r *run) meddle(what string) {
 		r.history.meddling(what, obj)
 		return cluster.Client().Update(context.Background(), obj)
 	})
-	r.history.note("somebody else has written: %s (%v)", what, err)
+	r.history.note("another client has written: %s (%v)", what, err)
 }
 
 // meddling returns a fault that changes the object, and records what must not be lost.
@@ -86,7 +86,7 @@ func (r *run) letGo(finalizer string) {
 	r.history.mu.Lock()
 	r.history.others.finalizer = r.history.others.finalizer && finalizer != otherFinalizer
 	r.history.mu.Unlock()
-	r.history.note("somebody else has let go: %s (%v)", finalizer, err)
+	r.history.note("another client has removed its finalizer: %s (%v)", finalizer, err)
 }
 
 // deleteObject deletes the object like kubectl delete.
@@ -96,7 +96,7 @@ func (r *run) deleteObject() {
 		r.heldAtEnd = contains(obj.GetFinalizers(), ourFinalizer)
 		err = cluster.Client().Delete(context.Background(), obj)
 	}
-	r.history.note("somebody else has deleted the object (%v)", err)
+	r.history.note("another client has deleted the object (%v)", err)
 	r.letGo(firstFinalizer)
 }
 
@@ -109,7 +109,7 @@ func (r *run) replaceObject() {
 		another := testenv.NewObject(obj.GetKind(), obj.GetNamespace(), obj.GetName(), obj.Object["spec"].(map[string]any))
 		err = cmp.Or(err, cluster.Client().Create(context.Background(), another))
 	}
-	r.history.note("somebody else has replaced the object (%v)", err)
+	r.history.note("another client has replaced the object (%v)", err)
 }
 
 // items returns the list that handlers and others append to.

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// cacheTTL is how long a decision is valid. A revoked permission ends as soon.
+	// cacheTTL is how long a decision is valid, and how soon a revoked permission ends.
 	cacheTTL = time.Minute
 	// maxCached limits the decisions in memory. There are few legitimate clients; more
 	// decisions mean that a client is guessing tokens.

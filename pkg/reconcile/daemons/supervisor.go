@@ -14,7 +14,7 @@ import (
 var errStopped = errors.New("the handler must stop")
 
 // Supervisor runs the daemons and timers of one operator. It is safe for concurrent
-// use, and has no goroutine of its own. Stop must be called in the end.
+// use, and has no goroutine. Call Stop in the end.
 type Supervisor struct {
 	options Options
 	started time.Time // timers fire together at multiples of some time since then

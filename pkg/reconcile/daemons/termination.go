@@ -16,7 +16,7 @@ const (
 	polling                // it is waited for without a limit
 )
 
-// warning is what remains to be reported when the lock is released. The zero value
+// warning is a warning to report after the lock is released. The zero value
 // reports nothing.
 type warning struct {
 	handler         *handler.Declaration
@@ -52,7 +52,7 @@ func (w *worker) requestStop(reason handler.StopReason) {
 	}
 }
 
-// setStopReason asks a daemon to stop, for a reason.
+// setStopReason asks a daemon to stop, and adds the reason.
 func (w *worker) setStopReason(reason handler.StopReason) {
 	if w.stopper != nil {
 		w.stopper.Stop(reason)

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// phase is what a worker is doing.
+// phase is the current activity of a worker.
 type phase uint8
 
 const (

@@ -208,7 +208,7 @@ func (p *Progress) Fail(id string, err error) {
 }
 
 // Revise replaces the outcome of the last attempt of a handler by one that was found later.
-// If the handler is to be called again, so are the handlers that it is a sub-handler of.
+// If the handler must be called again, so must the handlers that it is a sub-handler of.
 func (p *Progress) Revise(id string, o Outcome) {
 	state := p.Load(id)
 	state.Retries-- // apply counts the attempt again

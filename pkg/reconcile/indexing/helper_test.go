@@ -33,7 +33,7 @@ type world struct {
 
 	mu   sync.Mutex
 	pods map[object.Key]*object.Body
-	// answer is what the indexing function does before it returns the value.
+	// answer is called by the indexing function before it returns the value.
 	answer func(i *handler.Indexed) error
 	calls  []string
 	logs   []string

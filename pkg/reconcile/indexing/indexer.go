@@ -49,14 +49,14 @@ type entry struct {
 	handler *handler.Declaration
 }
 
-// failure is what is kept about an entry whose function has failed.
+// failure is the state of an entry whose function has failed.
 type failure struct {
 	uid      types.UID
 	attempts execution.Attempts
 	timer    *time.Timer // of the next attempt; nil if there will be none
 }
 
-// New returns an Indexer. It has no goroutine of its own.
+// New returns an Indexer. It starts no goroutine.
 func New(config Config) *Indexer {
 	config.Handlers = config.Handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnIndex })
 	config.Backoff = config.Backoff.Or(backoff.Constant(settings.DefaultBackoff))

@@ -185,7 +185,7 @@ func TestNothingHappensAfterClose(t *testing.T) {
 		w.indexer.Close()
 		w.change("two", "b")
 		w.remove("one")
-		w.has("one=a") // whoever has closed it releases the index
+		w.has("one=a") // the caller of Close releases the index
 		w.called("0s one a #0 after 0s")
 	})
 }

@@ -24,7 +24,7 @@ const (
 
 // contention tracks changes of our webhooks by other clients. writer.mu guards it.
 type contention struct {
-	// applied is what the cluster had when it was last as it should be, by the kind of
+	// applied is the state of the cluster after the last write or comparison, by the kind of
 	// the configuration.
 	applied     map[string]appliedState
 	restored    bool          // this comparison has restored something
@@ -33,7 +33,7 @@ type contention struct {
 	reportedAt  time.Time
 }
 
-// appliedState is what a configuration had.
+// appliedState is the state of one configuration.
 type appliedState struct {
 	webhooks []admissionregistrationv1.ValidatingWebhook
 	managers []metav1.ManagedFieldsEntry

@@ -87,7 +87,7 @@ func TestIndexFollowsItsObjects(t *testing.T) {
 	b := newBench(t)
 	tiers := b.tiers()
 	first := b.labelled("one", "tier", "web")
-	b.Expect(tiers.Len()).To(gomega.BeZero(), "nobody has filled it")
+	b.Expect(tiers.Len()).To(gomega.BeZero(), "the index is empty")
 	operator := b.start()
 	b.Expect(content(tiers)()).To(gomega.Equal(map[string][]string{"web": {"one"}}), "it is filled when the operator is ready")
 	second, third := b.labelled("two", "tier", "web"), b.labelled("three", "other", "label")

@@ -48,6 +48,6 @@ func TestDeletedObjectsLeaveNothingInMemory(t *testing.T) {
 	g.Eventually(runtime.NumGoroutine).Should(gomega.BeNumerically("<=", goroutines+spareGoroutines))
 	g.Eventually(w.left).Should(gomega.HaveEach(gomega.BeNumerically("<=", lingering)))
 	g.Eventually(func() int64 { return (w.heap() - heap) / ((waves - 1) * objects) }).Should(gomega.BeNumerically("<=", spareBytes))
-	t.Logf("after %d objects: %d goroutines more, %d bytes of heap more, and of their own: %v",
+	t.Logf("after %d objects: %d additional goroutines, %d additional bytes of heap, and remaining values: %v",
 		waves*objects, runtime.NumGoroutine()-goroutines, w.heap()-heap, w.left())
 }

@@ -141,6 +141,6 @@ func TestOperatorRecoversFromFailedLogins(t *testing.T) {
 	o.Eventually(o.count).Should(gomega.BeNumerically(">=", 3), "it is tried again")
 	o.refuse(false)
 	o.reached(objects, "meanwhile")
-	o.Expect(o.handled()).To(gomega.Equal(expected(objects, "before", "meanwhile")), "nobody is called again for what could not be written")
+	o.Expect(o.handled()).To(gomega.Equal(expected(objects, "before", "meanwhile")), "no handler is called again for what could not be written")
 	o.Eventually(o.Check).Should(gomega.Succeed())
 }

@@ -201,7 +201,7 @@ func TestNoEventsArePostedAboutEvents(t *testing.T) {
 	event.Namespace, event.Name = s.namespace, "test"
 	s.Expect(cluster.Client().Create(t.Context(), event)).To(gomega.Succeed())
 	s.Eventually(s.calls.All).Should(gomega.HaveLen(1))
-	s.Consistently(s.calls.All, brief).Should(gomega.HaveLen(1), "nothing has come of it")
+	s.Consistently(s.calls.All, brief).Should(gomega.HaveLen(1), "the handler must not trigger itself")
 	s.Expect(s.requests.Apart().String()).NotTo(gomega.MatchRegexp("POST|PATCH"))
 }
 

@@ -79,7 +79,7 @@ func journalOf(path, name string) func(line string) {
 	}
 }
 
-// journal is what all replicas of a test have written.
+// journal contains the lines that all replicas of a test have written.
 type journal struct {
 	t    *testing.T
 	path string

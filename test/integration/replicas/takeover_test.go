@@ -42,7 +42,7 @@ func TestReplicaTakesOverFromAKilledOne(t *testing.T) {
 		<-replicas[active].done
 		killed = append(killed, active)
 	}
-	// Whoever has worked once, and was followed by another one, never works again.
+	// A replica that was followed by another one never works again.
 	g.Expect(j.workers()).To(gomega.Equal(killed))
 	for round := range 3 {
 		g.Expect(count(j.lines(), fmt.Sprintf("end create object-%d", round))).To(gomega.Equal(1))

@@ -35,7 +35,7 @@ type server struct {
 	late func()
 }
 
-// fault is what happens to one patch.
+// fault is a failure of one patch.
 type fault struct {
 	before func() // another client is faster
 	err    error  // the answer; nothing is committed

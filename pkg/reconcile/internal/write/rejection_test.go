@@ -22,9 +22,9 @@ func TestMissingFields(t *testing.T) {
 		"a list is not":                        {m{"spec": m{"l": []any{"a"}}}, m{"spec": m{}}, []string{"spec.l"}},
 		"it has another value, but it has one": {m{"spec": m{"a": "b"}}, m{"spec": m{"a": "c"}}, nil},
 		"it became something else":             {m{"spec": m{"a": m{"b": "c"}}}, m{"spec": m{"a": "text"}}, []string{"spec.a.b"}},
-		"it was to be removed":                 {m{"spec": m{"a": nil}}, m{"spec": m{}}, nil},
-		"the last one was to be removed":       {m{"metadata": m{"annotations": m{"a": nil}}}, m{"metadata": m{}}, nil},
-		"all was to be removed, deep inside":   {m{"status": m{"kopf": m{"progress": m{"a": nil}}}}, m{}, nil},
+		"it should be removed":                 {m{"spec": m{"a": nil}}, m{"spec": m{}}, nil},
+		"the last one should be removed":       {m{"metadata": m{"annotations": m{"a": nil}}}, m{"metadata": m{}}, nil},
+		"everything should be removed, nested": {m{"status": m{"kopf": m{"progress": m{"a": nil}}}}, m{}, nil},
 		"one removed, one added, none there":   {m{"metadata": m{"annotations": m{"a": nil, "b": "c"}}}, m{"metadata": m{}}, []string{"metadata.annotations"}},
 		"an empty list":                        {m{"spec": m{"l": []any{}}}, m{"spec": m{}}, nil},
 		"an empty mapping":                     {m{"spec": m{"a": m{}}}, m{"spec": m{}}, nil},
@@ -76,8 +76,8 @@ func TestResultsGoToTheStatus(t *testing.T) {
 		want  m
 	}{
 		"alone":                    {nil, "fn", "x", m{"status": m{"fn": "x"}}},
-		"beside other things":      {m{"spec": m{"a": "b"}}, "fn", "x", m{"spec": m{"a": "b"}, "status": m{"fn": "x"}}},
-		"beside a status":          {m{"status": m{"phase": "Ready"}}, "fn", "x", m{"status": m{"phase": "Ready", "fn": "x"}}},
+		"next to other fields":     {m{"spec": m{"a": "b"}}, "fn", "x", m{"spec": m{"a": "b"}, "status": m{"fn": "x"}}},
+		"next to a status":         {m{"status": m{"phase": "Ready"}}, "fn", "x", m{"status": m{"phase": "Ready", "fn": "x"}}},
 		"of a sub-handler":         {nil, "c/item1", "x", m{"status": m{"c/item1": "x"}}},
 		"of a handler with a dot":  {nil, "fn/spec.field", m{"a": "b"}, m{"status": m{"fn/spec.field": m{"a": "b"}}}},
 		"in place of an own patch": {m{"status": m{"fn": m{"own": "y"}}}, "fn", "x", m{"status": m{"fn": "x"}}},

@@ -13,8 +13,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// revised adds an edit with a transformation that fails, for a handler whose attempt has the
-// outcome then.
+// revised adds an edit with a failing transformation, for a handler whose attempt then has the
+// outcome.
 func (f *fixture) revised(id string, o execution.Outcome) {
 	p := &patch.Patch{}
 	p.Apply(func(*unstructured.Unstructured) error { return errors.New("no room") })
