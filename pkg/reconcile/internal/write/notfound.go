@@ -28,15 +28,25 @@ func (s *Session) confirmGone(ctx context.Context, notFound error) error {
 	return nil
 }
 
-// namesObject reports whether an error is a Status of the API server about this object. The
-// client turns all other responses into errors with a special cause.
+// namesObject reports whether an error is a Status of the API server about this object.
 func namesObject(err error, name string) bool {
+	var status apierrors.APIStatus
+	if !isStatusOfServer(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name == name
+}
+
+// isStatusOfServer reports whether an error is a Status of the API server. The client turns
+// other responses, such as the page of a proxy, into errors with a special cause.
+func isStatusOfServer(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return false
 	}
 	details := status.Status().Details
-	return details != nil && details.Name == name && !slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
+	return details == nil || !slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
 		return c.Type == metav1.CauseTypeUnexpectedServerResponse
 	})
 }

@@ -19,7 +19,9 @@ import (
 // isolateRejected finds out which edits cause the rejection of a write. It asks the server to
 // validate the records alone, and then with one more edit at a time, without storing anything,
 // so that the valid edits are written together with the records. A rejected edit counts as a
-// failure of its handler.
+// failure of its handler. If the server would accept all edits, the rejection must repeat in a
+// later pass before the largest edit is blamed: etcd's limit for sizes is not a part of
+// validations.
 func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection error) error {
 	suspects := s.state.edits
 	s.state.edits = nil
@@ -43,6 +45,10 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 		}
 	}
 	if len(s.state.edits) == len(suspects) {
+		if !u.rejected { // most likely it passes
+			u.rejected = true
+			return rejection
+		}
 		largest := s.state.largestEdit(s.body.Raw())
 		s.failHandler(u, largest, rejection)
 		s.state.drop(largest)
@@ -123,6 +129,9 @@ func (s *Session) failHandler(u *Update, edit execution.Edit, err error) {
 // isRejected reports whether the server rejects the content of a write, so that retrying is
 // useless.
 func isRejected(err error) bool {
+	if !isStatusOfServer(err) {
+		return false // of a proxy, for example
+	}
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		(apierrors.IsForbidden(err) && !lacksPermission(err)) || apierrors.IsRequestEntityTooLargeError(err) || isTooLarge(err)
 }

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
 )
 
 func TestMissingFields(t *testing.T) {
@@ -89,4 +91,48 @@ func TestResultsGoToTheStatus(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A proxy that responds with a page of its own says nothing about the edits.
+func TestPassingRejectionsBlameNoHandler(t *testing.T) {
+	proxy := func(code int) error {
+		return apierrors.NewGenericServerResponse(code, http.MethodPatch, metav1.Unversioned.WithResource("x").GroupResource(), "one", "<html>", 0, true)
+	}
+	tests := map[string]struct {
+		response error
+		sent     string
+	}{
+		"400 of a proxy":                         {proxy(http.StatusBadRequest), "PATCH, GET"},
+		"403 of a proxy":                         {proxy(http.StatusForbidden), "PATCH, GET"},
+		"413 of a proxy":                         {proxy(http.StatusRequestEntityTooLarge), "PATCH, GET"},
+		"403 of the server that is not repeated": {answer(http.StatusForbidden), "PATCH, DRYRUN, DRYRUN, DRYRUN"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			f.edit("a", set("x", "spec", "a"))
+			f.edit("b", set("y", "spec", "b"))
+			f.faults = []fault{{err: test.response}}
+			c := f.finished(cause.Create, "a", "b")
+			_ = f.writeFails(Update{Cycle: c})
+			f.expectSent(test.sent)
+			f.expect("ended later", f.flush().Ended, true)
+			_, failed := c.Progress.Counts()
+			f.expect("failed, events", []int{failed, len(f.events)}, []int{0, 0})
+			f.expect("edits", []any{f.field("spec", "a"), f.field("spec", "b")}, []any{"x", "y"})
+		})
+	}
+}
+
+// etcd's limit for the size of an object is not a part of validations.
+func TestRepeatedRejectionsBlameTheLargestEdit(t *testing.T) {
+	f := newFixture(t, m{})
+	f.edit("a", set("x", "spec", "a"))
+	f.edit("b", set("a longer text", "spec", "b"))
+	f.faults = []fault{{err: answer(http.StatusRequestEntityTooLarge)}, {err: answer(http.StatusRequestEntityTooLarge)}}
+	c := f.finished(cause.Create, "a", "b")
+	_ = f.writeFails(Update{Cycle: c})
+	f.expect("ended later", f.flush().Ended, true)
+	f.expect("unreported successes", c.Unreported, []string{"a"})
+	f.expect("edits", []any{f.field("spec", "a"), f.field("spec", "b")}, []any{"x", nil})
 }

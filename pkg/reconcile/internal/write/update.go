@@ -26,6 +26,8 @@ type Update struct {
 	changedByOthers bool
 	// finished is set if another operator has finished the cycle.
 	finished bool
+	// rejected is set if the server has rejected the update, but would accept each edit.
+	rejected bool
 	// inFlight contains writes of edits that may have been committed.
 	inFlight []inFlight
 }
