@@ -47,11 +47,11 @@ func (w *hearer) note(_ context.Context, e *handler.Event) error {
 // Several declarations of one function count as one handler, as in Kopf.
 func TestEventHandlersAreCalledOncePerEvent(t *testing.T) {
 	var called []string
-	one := func(_ context.Context, e *handler.Event) error {
+	one := handler.EventFunc(func(_ context.Context, e *handler.Event) error {
 		called = append(called, fmt.Sprint("one", e.Param()))
 		return nil
-	}
-	two := func(context.Context, *handler.Event) error { called = append(called, "two"); return nil }
+	})
+	two := handler.EventFunc(func(context.Context, *handler.Event) error { called = append(called, "two"); return nil })
 	refuse := handler.When(func(handler.Arguments) bool { return false })
 	kopfexamples := selector.New("kopfexamples")
 	e := atRest(t, 1, func(r *registry.Registry) {
@@ -74,7 +74,7 @@ func TestEventHandlersAreCalledOncePerEvent(t *testing.T) {
 
 func TestFiltersOfEventHandlersSeeTheEvent(t *testing.T) {
 	var called []watch.EventType
-	note := func(_ context.Context, e *handler.Event) error { called = append(called, e.Type()); return nil }
+	note := handler.EventFunc(func(_ context.Context, e *handler.Event) error { called = append(called, e.Type()); return nil })
 	deleted := handler.When(func(args handler.Arguments) bool { return args.(*handler.Event).Type() == watch.Deleted })
 	e := atRest(t, 1, func(r *registry.Registry) {
 		r.Add(handler.Watch(selector.New("kopfexamples"), handler.Function{Event: note}, handler.ID("a"), deleted))

@@ -200,7 +200,8 @@ func TestErrorsInTimers(t *testing.T) {
 			},
 		},
 		"no attempts are left for a single call": {
-			options{handler.Retries(1)}, failing(1, errNetwork), 1000,
+			options{handler.Retries(1)},
+			failing(1, errNetwork), 1000,
 			[]string{"0s call 0", "0s a: failed, handler a has used up its 1 attempts: network"},
 		},
 		"every success resets the limits": {

@@ -19,10 +19,10 @@ import (
 func changed(t *testing.T, register func(c *handler.Change, note handler.ChangeFunc)) []string {
 	t.Helper()
 	var noted []string
-	note := func(_ context.Context, c *handler.Change) error {
+	note := handler.ChangeFunc(func(_ context.Context, c *handler.Change) error {
 		noted = append(noted, c.Old().String()+" → "+c.New().String()+" "+c.Diff().String())
 		return nil
-	}
+	})
 	d, err := handler.ForField(selector.New("kopfexamples"), []string{"spec"},
 		handler.Function{Change: func(_ context.Context, c *handler.Change) error { register(c, note); return nil }}, handler.ID("a"))
 	if err != nil {
@@ -35,7 +35,7 @@ func changed(t *testing.T, register func(c *handler.Change, note handler.ChangeF
 	runner.Lifecycle = lifecycles.AllAtOnce
 	runner.Cause = &handler.Cause{
 		CallContext: handler.CallContext{Body: object.NewBody(after)}, Reason: cause.Update,
-		Old: before, New: after, Diff: diff.Compute(map[string]any(before), map[string]any(after), diff.Full),
+		Old: before, New: after, Diff: diff.Compute(before, after, diff.Full),
 	}
 	if err := runner.Run(t.Context(), registry.Handlers{d}); err != nil {
 		t.Fatal(err)

@@ -128,15 +128,18 @@ func TestErrorsOfTransformations(t *testing.T) {
 		event     string // a part of it
 	}{
 		"a regular error is retried after the backoff": {
-			func(*unstructured.Unstructured) error { return errBroken }, []kopf.CreateOption{kopf.Backoff(time.Millisecond), kopf.Retries(3)},
+			func(*unstructured.Unstructured) error { return errBroken },
+			[]kopf.CreateOption{kopf.Backoff(time.Millisecond), kopf.Retries(3)},
 			3, "Warning HandlerFailed: Handler create failed permanently: handler create has used up its 3 attempts: the change of the object failed: broken",
 		},
 		"a panic is a regular error": {
-			func(*unstructured.Unstructured) error { panic("oops") }, []kopf.CreateOption{kopf.Errors(kopf.ErrorsPermanent)},
+			func(*unstructured.Unstructured) error { panic("oops") },
+			[]kopf.CreateOption{kopf.Errors(kopf.ErrorsPermanent)},
 			1, "Warning HandlerFailed: Handler create failed permanently: the change of the object failed: panic: oops",
 		},
 		"a temporary error is retried after its delay": {
-			func(*unstructured.Unstructured) error { return kopf.Temporary(errBroken, time.Millisecond) }, []kopf.CreateOption{kopf.Retries(2)},
+			func(*unstructured.Unstructured) error { return kopf.Temporary(errBroken, time.Millisecond) },
+			[]kopf.CreateOption{kopf.Retries(2)},
 			2, "Warning HandlerRetrying: Handler create will be retried: the change of the object failed: broken",
 		},
 		"a permanent error ends the handler": {

@@ -26,7 +26,7 @@ func TestFunctionLayout(t *testing.T) {
 	if got := receiver(*(*unsafe.Pointer)(unsafe.Pointer(&method))); got != unsafe.Pointer(one) {
 		t.Errorf("the record of the method value has the receiver %p, want %p", got, one)
 	}
-	if IdentityOf(one.call) != IdentityOf(one.call) {
+	if again := IdentityOf(one.call); again != IdentityOf(method) {
 		t.Error("two evaluations of one method value differ")
 	}
 	if IdentityOf(one.call) == IdentityOf((&bound{name: "two"}).call) {
