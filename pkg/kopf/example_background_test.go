@@ -159,8 +159,8 @@ func ExampleNewMemo() {
 	for range 3 {
 		_ = pinged(ctx, handler.NewEvent(claim, nil, "MODIFIED"))
 	}
-	_ = report(ctx, handler.NewTick(claim, nil, handler.Attempt{}))
-	_ = report(ctx, handler.NewTick(claim, nil, handler.Attempt{}))
+	_ = report(ctx, handler.NewTick(claim, nil, handler.Attempt{}, nil))
+	_ = report(ctx, handler.NewTick(claim, nil, handler.Attempt{}, nil))
 	// Output:
 	// 3 events have been received
 	// 0 events have been received

@@ -67,7 +67,7 @@ func TestTypedHandlersInTheBackgroundSeeTheObjectAsItWasAndAsItIs(t *testing.T) 
 		"a timer": func(s handler.CallContext) error {
 			r := NewRegistry()
 			For[*corev1.Pod](r).Timer(func(_ context.Context, tick *TickOf[*corev1.Pod]) error { return look(tick) }, ID("fn"))
-			return only(t, r).CallTimer(t.Context(), handler.NewTick(s, nil, handler.Attempt{}))
+			return only(t, r).CallTimer(t.Context(), handler.NewTick(s, nil, handler.Attempt{}, nil))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

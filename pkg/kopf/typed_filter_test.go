@@ -94,7 +94,7 @@ func TestAnObjectThatDoesNotFitWhenObjectFailsTheHandler(t *testing.T) {
 		"timer": {
 			func(r *Registry) { r.Timer(pods, timerFn, WhenObject(isOnFirstNode)) },
 			func(d *handler.Declaration) error {
-				return d.CallTimer(ctx, handler.NewTick(subject, nil, handler.Attempt{}))
+				return d.CallTimer(ctx, handler.NewTick(subject, nil, handler.Attempt{}, nil))
 			},
 		},
 		"index": {

@@ -139,7 +139,7 @@ func TestArgumentsOfBackgroundHandlersAreLive(t *testing.T) {
 	live.Live = func() *object.Body { return body }
 	for name, a := range map[string]handler.Arguments{
 		"a daemon": handler.NewTask(live, nil, handler.Attempt{}, nil),
-		"a timer":  handler.NewTick(live, nil, handler.Attempt{}),
+		"a timer":  handler.NewTick(live, nil, handler.Attempt{}, nil),
 	} {
 		t.Run(name, func(t *testing.T) {
 			body = object.NewBody(m{"metadata": m{"name": "two", "labels": m{"a": "x"}}, "spec": m{"size": int64(2)}})
@@ -166,7 +166,7 @@ func TestArgumentsProvideTheAttempt(t *testing.T) {
 		Runtime() time.Duration
 	}{
 		"a daemon": handler.NewTask(subject(), nil, attempt, nil),
-		"a timer":  handler.NewTick(subject(), nil, attempt),
+		"a timer":  handler.NewTick(subject(), nil, attempt, nil),
 		"an index": handler.NewIndexed(subject(), nil, attempt),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestArgumentsProvideMemos(t *testing.T) {
 	s.Memo = func() *memo.Values { asked++; return values }
 	all := []handler.Arguments{
 		handler.NewChange(s, nil, handler.Attempt{}, handler.Transition{}, nil), handler.NewEvent(s, nil, ""),
-		handler.NewTask(s, nil, handler.Attempt{}, nil), handler.NewTick(s, nil, handler.Attempt{}), handler.NewIndexed(s, nil, handler.Attempt{}),
+		handler.NewTask(s, nil, handler.Attempt{}, nil), handler.NewTick(s, nil, handler.Attempt{}, nil), handler.NewIndexed(s, nil, handler.Attempt{}),
 	}
 	if asked != 0 {
 		t.Error("the values were created unnecessarily")
@@ -208,7 +208,7 @@ func TestArgumentsProvideMemos(t *testing.T) {
 	if *pings.Of(all[0]) != len(all) {
 		t.Errorf("got %d", *pings.Of(all[0]))
 	}
-	if none := handler.NewTick(subject(), nil, handler.Attempt{}); none.Memo() != nil {
+	if none := handler.NewTick(subject(), nil, handler.Attempt{}, nil); none.Memo() != nil {
 		t.Errorf("got %v", none.Memo())
 	}
 }

@@ -16,7 +16,8 @@ import (
 // Specification: Daemons.
 type DaemonFunc func(ctx context.Context, t *Task) error
 
-// TimerFunc is called repeatedly for an object, but never twice at the same time.
+// TimerFunc is called repeatedly for an object, but never twice at the same time. When the
+// object is deleted or no longer matches, the context of a running call is canceled.
 //
 // Specification: Timers.
 type TimerFunc func(ctx context.Context, t *Tick) error
@@ -29,13 +30,32 @@ type Tick struct {
 	writable
 	attemptInfo
 	resultHolder
+	stop *Stopper // nil: never stopped
 }
 
 var _ Arguments = (*Tick)(nil)
 
-// NewTick returns the arguments of one call.
-func NewTick(s CallContext, param any, a Attempt) *Tick {
-	return &Tick{writable: newWritable(s, param), attemptInfo: attemptInfo{a}}
+// NewTick returns the arguments of one call. The engine stops the timer with the stopper.
+// Without a stopper, the timer is never stopped.
+func NewTick(s CallContext, param any, a Attempt, stop *Stopper) *Tick {
+	return &Tick{writable: newWritable(s, param), attemptInfo: attemptInfo{a}, stop: stop}
+}
+
+// Stopped returns a channel that is closed when the timer must stop: there will be no
+// further calls, and this one should end soon. For why, see StopReason.
+func (t *Tick) Stopped() <-chan struct{} {
+	if t.stop == nil {
+		return nil
+	}
+	return t.stop.Done()
+}
+
+// StopReason returns why the timer must stop, or 0 if it does not have to stop.
+func (t *Tick) StopReason() StopReason {
+	if t.stop == nil {
+		return 0
+	}
+	return t.stop.Reason()
 }
 
 // Task contains the arguments of a DaemonFunc. The object is live: its methods return
@@ -102,7 +122,7 @@ func (t *Task) isStopping() bool {
 	}
 }
 
-// StopReason is the set of reasons why a daemon must stop. Reasons can be combined and
+// StopReason is the set of reasons why a daemon or a timer must stop. Reasons can be combined and
 // added later.
 type StopReason uint8
 
@@ -112,7 +132,7 @@ const (
 	StopMismatch                         // the object no longer matches the filters
 	StopPaused                           // the operator is paused
 	StopExiting                          // the operator exits
-	StopSignalled                        // the daemon was asked to stop
+	StopSignalled                        // the handler was asked to stop
 	StopCancelled                        // its context was canceled
 	StopAbandoned                        // the operator no longer waits for it
 )
@@ -133,7 +153,7 @@ func (r StopReason) String() string {
 	return strings.Join(names, "|")
 }
 
-// Stopper is the engine's means to stop a daemon. Its zero value is ready to use, and
+// Stopper is the engine's means to stop a daemon or a timer. Its zero value is ready to use, and
 // safe for concurrent use.
 type Stopper struct {
 	mu     sync.Mutex
@@ -141,10 +161,10 @@ type Stopper struct {
 	reason StopReason
 }
 
-// NewStopper returns a Stopper for a daemon that is about to start.
+// NewStopper returns a Stopper for a handler that is about to start.
 func NewStopper() *Stopper { return &Stopper{} }
 
-// Stop asks the daemon to stop, and adds the reason.
+// Stop asks the handler to stop, and adds the reason.
 func (s *Stopper) Stop(reason StopReason) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +174,7 @@ func (s *Stopper) Stop(reason StopReason) {
 	s.reason |= reason
 }
 
-// Done returns a channel that is closed when the daemon is asked to stop.
+// Done returns a channel that is closed when the handler is asked to stop.
 func (s *Stopper) Done() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +189,7 @@ func (s *Stopper) channel() chan struct{} {
 	return s.done
 }
 
-// Reason returns the reasons, or 0 if the daemon was not asked to stop.
+// Reason returns the reasons, or 0 if the handler was not asked to stop.
 func (s *Stopper) Reason() StopReason {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -94,7 +94,7 @@ func TestTaskReportsItsStop(t *testing.T) {
 
 func TestErrorsAndPanicsOfBackgroundHandlersAreReturned(t *testing.T) {
 	failure := errors.New("no")
-	task, tick := handler.NewTask(subject(), nil, handler.Attempt{}, nil), handler.NewTick(subject(), nil, handler.Attempt{})
+	task, tick := handler.NewTask(subject(), nil, handler.Attempt{}, nil), handler.NewTick(subject(), nil, handler.Attempt{}, nil)
 	tests := map[string]struct {
 		call  func() error
 		panic bool
@@ -132,7 +132,7 @@ func TestBackgroundOptionsAreApplied(t *testing.T) {
 	}
 	byName := func(a handler.Arguments) time.Duration { return time.Duration(len(a.Name())) }
 	tick := timer(t, tickOnce, handler.Interval(time.Minute), handler.Sharp(), handler.Idle(time.Hour), handler.InitialDelayFunc(byName))
-	if tick.Interval != time.Minute || !tick.Sharp || tick.Idle != time.Hour || tick.InitialDelay(handler.NewTick(subject(), nil, handler.Attempt{})) != 3 {
+	if tick.Interval != time.Minute || !tick.Sharp || tick.Idle != time.Hour || tick.InitialDelay(handler.NewTick(subject(), nil, handler.Attempt{}, nil)) != 3 {
 		t.Errorf("got %+v", tick)
 	}
 	once := timer(t, tickOnce)
@@ -241,5 +241,21 @@ func TestStopperIsSafeForConcurrentUse(t *testing.T) {
 	all.Wait()
 	if stopper.Reason() != 0x7f {
 		t.Errorf("got %s", stopper.Reason())
+	}
+}
+
+func TestTickReportsItsStop(t *testing.T) {
+	stopper := handler.NewStopper()
+	tick := handler.NewTick(subject(), nil, handler.Attempt{}, stopper)
+	if closed(tick.Stopped()) || tick.StopReason() != 0 {
+		t.Errorf("got %s", tick.StopReason())
+	}
+	stopper.Stop(handler.StopDeleted)
+	if !closed(tick.Stopped()) || tick.StopReason() != handler.StopDeleted {
+		t.Errorf("got %s", tick.StopReason())
+	}
+	alone := handler.NewTick(subject(), nil, handler.Attempt{}, nil)
+	if closed(alone.Stopped()) || alone.StopReason() != 0 {
+		t.Error("a timer without a stopper is stopped")
 	}
 }

@@ -99,7 +99,7 @@ func (d *Declaration) lazyArguments(o *Cause) func() Arguments {
 			case d.Kind == OnDaemon:
 				args = NewTask(o.CallContext, d.Param, Attempt{}, nil)
 			case d.Kind == OnTimer:
-				args = NewTick(o.CallContext, d.Param, Attempt{})
+				args = NewTick(o.CallContext, d.Param, Attempt{}, nil)
 			default:
 				args = &readOnly{o.CallContext, d.Param}
 			}

@@ -21,8 +21,9 @@
 //   - Without a cancellation timeout, the daemon is waited for without a limit, and a
 //     warning is logged from time to time.
 //
-// A timer has no such stages: it is not called again, and a call that is running
-// continues without being waited for.
+// A timer has no such stages: it is not called again, and a call that is running is asked
+// to stop (Tick.Stopped), but is not waited for. If the object is deleted or does not match
+// anymore, the context of the call is cancelled at once.
 //
 // This package does not talk to the API server; a Host does that for every object.
 // One lock guards the state of all workers. It is held for a few assignments only,

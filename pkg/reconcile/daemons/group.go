@@ -94,7 +94,7 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 	ctx, call := g.host.Prepare(g.supervisor.handlerCtx, d)
 	call.Patch = &patch.Patch{}
 	err := handler.WithRecover(func() error {
-		delay = d.InitialDelay(handler.NewTick(call, d.Param, handler.Attempt{}))
+		delay = d.InitialDelay(handler.NewTick(call, d.Param, handler.Attempt{}, nil))
 		return nil
 	})
 	if err != nil {

@@ -33,7 +33,7 @@ func (r *run) start() {
 	switch {
 	case err != nil:
 		r.worker.endRun(r.reportPanic(err))
-	case r.stopper == nil:
+	case r.tick != nil:
 		r.execute()
 	default:
 		// The preparations have grown the stack of this goroutine. A daemon gets a
@@ -69,8 +69,8 @@ func (r *run) prepare() error {
 		r.patch = &patch.Patch{}
 		call.Patch = r.patch
 		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
-		if r.stopper == nil {
-			r.tick = handler.NewTick(call, r.worker.handler.Param, r.attempt.Args)
+		if !r.worker.isDaemon() {
+			r.tick = handler.NewTick(call, r.worker.handler.Param, r.attempt.Args, r.stopper)
 		} else {
 			r.task = handler.NewTask(call, r.worker.handler.Param, r.attempt.Args, r.stopper)
 		}
@@ -105,7 +105,7 @@ func (r *run) processResult(failure error) execution.Outcome {
 		r.worker.group.host.Report(r.ctx, r.worker.handler, outcome)
 	}
 	accepted := r.writeEdit(outcome.Result)
-	if r.stopper != nil && outcome.Succeeded() && outcome.Ignored == nil && accepted && !r.hasStopReason() {
+	if r.task != nil && outcome.Succeeded() && outcome.Ignored == nil && accepted && !r.hasStopReason() {
 		r.worker.group.host.Report(r.ctx, r.worker.handler, outcome)
 	}
 	return outcome
@@ -119,12 +119,12 @@ func (r *run) result() any {
 	return r.task.Result()
 }
 
-// hasStopReason reports whether the handler is a daemon that was asked to stop.
-func (r *run) hasStopReason() bool { return r.stopper != nil && r.stopper.Reason() != 0 }
+// hasStopReason reports whether the handler was asked to stop.
+func (r *run) hasStopReason() bool { return r.stopper.Reason() != 0 }
 
 // adjust reports whether the outcome is an error to be reported, and corrects it: a
-// handler that was cancelled has not failed, and a daemon that was asked to stop is
-// not retried.
+// handler that was cancelled has not failed, and one that was asked to stop is not
+// retried.
 func (r *run) adjust(o *execution.Outcome) bool {
 	switch {
 	case o.Err == nil:

@@ -42,17 +42,28 @@ func (w *worker) requestStop(reason handler.StopReason) {
 	case w.phase == waiting:
 		w.stopTimer()
 		w.setPhase(off)
-	case w.phase != running || w.stopRequested:
+	case w.phase != running:
 		return
-	case w.isDaemon():
+	case !w.isDaemon():
+		w.stopRequested = true
+		w.cancelCall(reason)
+	case !w.stopRequested:
 		w.stopRequested = true
 		w.beginTermination()
-	default:
-		w.stopRequested = true
 	}
 }
 
-// setStopReason asks a daemon to stop, and adds the reason.
+// cancelCall cancels the context of a timer's call if the call has lost its object. A pause
+// or an exit of the operator lets it continue. The lock is held.
+func (w *worker) cancelCall(reason handler.StopReason) {
+	if reason&(handler.StopDeleted|handler.StopMismatch) == 0 {
+		return
+	}
+	w.setStopReason(handler.StopCancelled)
+	w.cancel(errStopped)
+}
+
+// setStopReason asks a running handler to stop, and adds the reason.
 func (w *worker) setStopReason(reason handler.StopReason) {
 	if w.stopper != nil {
 		w.stopper.Stop(reason)

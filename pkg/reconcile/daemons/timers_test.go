@@ -92,15 +92,15 @@ func TestTimerDoesNotOverlapWithItself(t *testing.T) {
 		}, handler.Interval(time.Second), handler.Sharp())
 		w.match(d)
 		w.until(1)
-		w.match() // and matches again before the call has ended: the schedule continues
+		w.match() // and matches again before the call has ended: it starts again
 		w.until(2)
 		w.match(d)
 		w.until(7)
-		w.match() // and not before the call has ended: it starts again
+		w.match() // and not before the call has ended
 		w.until(20)
 		w.match(d)
 		w.until(21)
-		w.expect("0s call", "6s call", "11s pass", "20s call")
+		w.expect("0s call", "5s pass", "5s call", "10s pass", "20s call")
 	})
 }
 
@@ -168,6 +168,88 @@ func TestTimersStop(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A running call learns why it should end. Its context is cancelled if the object is lost.
+func TestRunningCallOfATimerIsAskedToStop(t *testing.T) {
+	tests := map[string]struct {
+		stop func(w *world)
+		want []string
+	}{
+		"not at all":                      {func(*world) {}, []string{"0s call", "10s returned: "}},
+		"when the object is deleted":      {func(w *world) { w.group.Stop(handler.StopDeleted) }, []string{"0s call", "3s cancelled: deleted|signalled|cancelled"}},
+		"when it does not match":          {func(w *world) { w.match() }, []string{"0s call", "3s cancelled: mismatch|signalled|cancelled", "3s pass"}},
+		"when the operator is paused":     {func(w *world) { w.supervisor.Pause() }, []string{"0s call", "3s stopped: paused|signalled", "10s returned: paused|signalled", "10s pass"}},
+		"when it is deleted while paused": {func(w *world) { w.supervisor.Pause(); w.group.Stop(handler.StopDeleted) }, []string{"0s call", "3s cancelled: deleted|paused|signalled|cancelled"}},
+		"when the operator exits":         {func(w *world) { w.exit(time.Minute) }, []string{"0s call", "3s stopped: exiting|signalled", "10s returned: exiting|signalled", "10s pass"}},
+		"at the end of the grace period":  {func(w *world) { w.exit(2 * time.Second) }, []string{"0s call", "3s stopped: exiting|signalled", "5s cancelled: exiting|signalled|cancelled", "5s pass"}},
+		"when another declaration matches": {func(w *world) {
+			w.match(w.timer("a", func(context.Context, *handler.Tick) error { w.note("other"); return nil }))
+		}, []string{"0s call", "3s cancelled: mismatch|signalled|cancelled", "3s pass", "3s other"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(_ *testing.T, w *world) {
+				w.match(w.timer("a", w.callOfTenSeconds))
+				w.until(3)
+				test.stop(w)
+				w.until(20)
+				w.expect(test.want...)
+			})
+		})
+	}
+}
+
+// callOfTenSeconds notes when it is asked to stop, and ends early if it is cancelled.
+func (w *world) callOfTenSeconds(ctx context.Context, tick *handler.Tick) error {
+	w.note("call")
+	end := time.After(10 * time.Second)
+	stopped := tick.Stopped()
+	for {
+		select {
+		case <-ctx.Done():
+			w.note("cancelled: %s", tick.StopReason())
+			return ctx.Err()
+		case <-stopped:
+			if !tick.StopReason().Has(handler.StopCancelled) {
+				w.note("stopped: %s", tick.StopReason())
+			}
+			stopped = nil
+		case <-end:
+			w.note("returned: %s", tick.StopReason())
+			return nil
+		}
+	}
+}
+
+// The call is allowed to finish, and what it wants to write is written.
+func TestCancelledCallOfATimerMayFinish(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		d := w.timer("a", func(ctx context.Context, tick *handler.Tick) error {
+			<-ctx.Done()
+			time.Sleep(time.Minute)
+			tick.SetResult("done")
+			return nil
+		})
+		w.match(d)
+		w.until(3)
+		w.match()
+		w.until(70)
+		w.expect("63s a: wrote done", "63s pass")
+	})
+}
+
+func TestErrorsOfStoppedTimersAreReportedAsFinal(t *testing.T) {
+	inBubble(t, func(_ *testing.T, w *world) {
+		w.match(w.timer("a", func(ctx context.Context, _ *handler.Tick) error {
+			<-ctx.Done()
+			return errNetwork
+		}))
+		w.until(3)
+		w.match()
+		w.until(10)
+		w.expect("3s a: failed, network", "3s pass")
+	})
 }
 
 func TestInitialDelayAppliesToEveryStart(t *testing.T) {

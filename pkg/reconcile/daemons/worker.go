@@ -42,7 +42,7 @@ type worker struct {
 	stage         stage
 	stopRequested bool // since the last call began
 
-	// Set while the goroutine of a daemon exists.
+	// Set while the goroutine exists.
 	stopper *handler.Stopper
 	cancel  context.CancelCauseFunc
 }
@@ -66,13 +66,10 @@ func (w *worker) ensureStarted(d *handler.Declaration) {
 	if w.handler != d {
 		w.requestStop(handler.StopMismatch)
 	}
-	switch {
-	case w.phase == off:
+	if w.phase == off {
 		w.handler, w.attempts = d, execution.Attempts{}
 		w.setPhase(waiting)
 		w.startTimer(latest(latest(time.Now(), w.notBefore), w.idleFrom()))
-	case w.phase == running && w.handler == d && !w.isDaemon():
-		w.stopRequested = false // the call continues, and the schedule after it
 	}
 }
 
@@ -108,12 +105,9 @@ func (w *worker) beginRun() *run {
 	w.stage, w.stopRequested = signalled, false
 	w.lastDue, w.due, w.seenChanges = w.due, time.Time{}, w.group.changeCount
 	s.awaited++
-	r := &run{worker: w, workerCtx: s.handlerCtx}
-	if w.isDaemon() {
-		r.workerCtx, w.cancel = context.WithCancelCause(s.handlerCtx)
-		w.stopper = handler.NewStopper()
-		r.stopper = w.stopper
-	}
+	r := &run{worker: w, stopper: handler.NewStopper()}
+	r.workerCtx, w.cancel = context.WithCancelCause(s.handlerCtx)
+	w.stopper = r.stopper
 	return r
 }
 
@@ -134,10 +128,8 @@ func (w *worker) applyOutcome(o execution.Outcome) bool {
 		s.decrementAwaited()
 	}
 	w.stopTimer()
-	if w.isDaemon() {
-		w.cancel(nil)
-		w.stopper, w.cancel = nil, nil
-	}
+	w.cancel(nil)
+	w.stopper, w.cancel = nil, nil
 	if w.stopRequested {
 		w.setPhase(off)
 		return w.isDaemon() || !w.group.closed

@@ -145,3 +145,39 @@ func TestArgumentsOfDaemonsAreLive(t *testing.T) {
 	b.Eventually(b.calls.All).Should(gomega.HaveExactElements("1  ", "2  ", "2 new ", "2 new Running"))
 	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.timer", "2"))
 }
+
+// Nobody waits for the call, but its context ends with the object.
+func TestRunningTimerLearnsThatItsObjectIsLost(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		lose func(b *bench, obj *unstructured.Unstructured)
+		want string
+	}{
+		"the object is deleted": {
+			func(b *bench, obj *unstructured.Unstructured) { b.remove(obj); b.expectGone(obj) },
+			"deleted|signalled|cancelled",
+		},
+		"the object no longer matches": {
+			func(b *bench, obj *unstructured.Unstructured) { b.patch(obj, `{"metadata":{"labels":{"tier":null}}}`) },
+			"mismatch|signalled|cancelled",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.Timer(examples, func(ctx context.Context, tick *kopf.Tick) error {
+				b.calls.Note("called")
+				<-ctx.Done()
+				<-tick.Stopped()
+				b.calls.Note("%s", tick.StopReason())
+				return ctx.Err()
+			}, kopf.ID("timer"), kopf.Interval(long), kopf.Labels(kopf.Filters{"tier": kopf.Present()}))
+			b.start()
+			obj := b.labelled("one", "tier", "web")
+			b.Eventually(b.calls.All).Should(gomega.Equal([]string{"called"}))
+			test.lose(b, obj)
+			b.Eventually(b.calls.All).Should(gomega.Equal([]string{"called", test.want}))
+		})
+	}
+}
