@@ -1,6 +1,9 @@
 package events
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,7 +22,7 @@ func (r *Recorder) newEvent(ref corev1.ObjectReference, eventType, reason, messa
 	now := r.clock.Now()
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:      util.GenerateEventName(ref.Name, now.UnixNano()),
+			Name:      r.newName(ref, now),
 			Namespace: namespaceOf(ref),
 		},
 		InvolvedObject:      ref,
@@ -33,6 +36,25 @@ func (r *Recorder) newEvent(ref corev1.ObjectReference, eventType, reason, messa
 		ReportingController: r.options.Component,
 		ReportingInstance:   r.options.Instance,
 	}
+}
+
+// newName returns the name of a new event. A prefix is shared by many objects and operators,
+// so the time alone does not distinguish their events.
+func (r *Recorder) newName(ref corev1.ObjectReference, now time.Time) string {
+	if r.options.NamePrefix == "" {
+		return util.GenerateEventName(ref.Name, now.UnixNano())
+	}
+	return r.options.NamePrefix + strings.ToLower(rand.Text()[:16])
+}
+
+// withPrefix returns the name of an event that the correlator has named. The same name always
+// gets the same result: the correlator counts events by it.
+func (r *Recorder) withPrefix(name string) string {
+	if strings.HasPrefix(name, r.options.NamePrefix) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return r.options.NamePrefix + hex.EncodeToString(sum[:8])
 }
 
 // Reference returns the reference to an object for events about it.

@@ -36,6 +36,8 @@ type Options struct {
 	// Instance identifies the replica that posts the events. Default: the host
 	// name, which is the pod's name in a pod.
 	Instance string
+	// NamePrefix begins the names of the events. Default: that of the object.
+	NamePrefix string
 	// Level is the lowest level of events that Info, Warn, and Exception post.
 	// Default: slog.LevelInfo, which includes all of them.
 	Level slog.Level

@@ -121,6 +121,27 @@ func TestSimilarEventsAreCombined(t *testing.T) {
 	})
 }
 
+// All names have the prefix, also those of combined events.
+func TestNamesOfEventsHaveThePrefix(t *testing.T) {
+	inBubble(t, events.Options{NamePrefix: "my-operator-"}, func(t *testing.T, b *bench) {
+		for i := range 20 {
+			b.Post(ref, "Normal", "Started", fmt.Sprint("event ", i))
+			b.Post(ref, "Normal", "Started", "again")
+		}
+		synctest.Wait()
+		names := map[string]bool{}
+		for message, event := range b.server.all() {
+			if names[event.Name] || !strings.HasPrefix(event.Name, "my-operator-") || len(event.Name) != len("my-operator-")+16 {
+				t.Errorf("%q has the name %q", message, event.Name)
+			}
+			names[event.Name] = true
+		}
+		if len(names) < 10 {
+			t.Errorf("got %d events", len(names))
+		}
+	})
+}
+
 func TestEventsOfOneObjectAreLimited(t *testing.T) {
 	inBubble(t, events.Options{Burst: 2, Refill: time.Hour}, func(t *testing.T, b *bench) {
 		flood := func() {

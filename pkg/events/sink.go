@@ -25,7 +25,8 @@ func (r *Recorder) recordToSink(ctx context.Context, event *corev1.Event) {
 		r.suppressed.Add(1)
 		return
 	}
-	// The correlator drops these two fields when it combines events.
+	// The correlator drops these fields when it combines events.
+	result.Event.Name = r.withPrefix(result.Event.Name)
 	result.Event.ReportingController = event.ReportingController
 	result.Event.ReportingInstance = event.ReportingInstance
 	switch err := r.sendWithRetry(ctx, result); {

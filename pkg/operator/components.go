@@ -79,7 +79,7 @@ func (o *Operator) newRecorder(mgr manager.Manager, s settings.Posting) (*events
 		return nil, fmt.Errorf("the cluster cannot be reached: %w", err)
 	}
 	return events.New(clientset.CoreV1(), events.Options{
-		Component: s.Component, Instance: s.Instance, Level: s.Level, Burst: s.Burst, Refill: s.Refill,
+		Component: s.Component, Instance: s.Instance, NamePrefix: s.EventNamePrefix, Level: s.Level, Burst: s.Burst, Refill: s.Refill,
 		Logger: o.options.Logger.WithName("events"), Scheme: mgr.GetScheme(),
 	}), nil
 }

@@ -19,6 +19,9 @@ const (
 // maxInstance is the longest name of an instance that Kubernetes accepts.
 const maxInstance = 128
 
+// eventNameSuffix is as long as what follows the prefix in the name of an event.
+const eventNameSuffix = "0123456789abcdef"
+
 // Posting configures the Kubernetes events that the operator posts: what its handlers report
 // and log, and their outcomes.
 //
@@ -41,6 +44,10 @@ type Posting struct {
 	// Instance is the reporting instance of the events, which distinguishes replicas.
 	// Default: the name of the host, which is the name of the pod in a cluster.
 	Instance string
+	// EventNamePrefix begins the names of the events, before some random characters. It has
+	// lower-case letters, digits, dashes, and dots. Default: the names begin with that of the
+	// object, as those of Kubernetes do.
+	EventNamePrefix string
 	// Burst is the number of events of one type that an object can have at once. After that,
 	// it can have one per Refill. Log lines are counted separately. Default:
 	// DefaultPostingBurst.
@@ -69,6 +76,9 @@ func (p Posting) validate() error {
 	}
 	if len(p.Instance) > maxInstance {
 		problems = append(problems, fmt.Errorf("settings.Posting.Instance is longer than %d bytes: %q", maxInstance, p.Instance))
+	}
+	if faults := validation.IsDNS1123Subdomain(p.EventNamePrefix + eventNameSuffix); len(faults) > 0 {
+		problems = append(problems, fmt.Errorf("settings.Posting.EventNamePrefix %q is not valid: %s", p.EventNamePrefix, faults[0]))
 	}
 	return errors.Join(append(problems, notNegative("Posting.Burst", p.Burst), notNegative("Posting.Refill", p.Refill))...)
 }

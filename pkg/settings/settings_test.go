@@ -104,7 +104,7 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 func TestEverySettingHasADefault(t *testing.T) {
 	zeroByDesign := []string{
 		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
-		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance",
+		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance", "Posting.EventNamePrefix",
 		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile",
 		"Replicas.LeaderElection", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
 	}
@@ -129,7 +129,7 @@ func TestWithDefaultsKeepsWhatIsSet(t *testing.T) {
 		Background:  settings.Background{CancellationPolling: 9},
 		Execution:   settings.Execution{Backoff: backoff.Constant(0), CheckpointInterval: 3, Workers: 4, GracePeriod: 5, ShutdownTimeout: 6, Lifecycle: lifecycles.OneByOne},
 		Queueing:    settings.Queueing{ErrorDelays: []time.Duration{}, ContentionDelays: []time.Duration{}, EventBacklog: 6},
-		Posting:     settings.Posting{Disabled: true, Level: slog.LevelWarn, WithoutLogs: true, Component: "a", Instance: "b", Burst: 1, Refill: 2},
+		Posting:     settings.Posting{Disabled: true, Level: slog.LevelWarn, WithoutLogs: true, Component: "a", Instance: "b", EventNamePrefix: "c-", Burst: 1, Refill: 2},
 		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8, ConnectTimeout: 9, ErrorBackoffs: []time.Duration{}},
 		Watching:    settings.Watching{ServerTimeout: time.Second, InactivityTimeout: -1, ReconnectBackoff: 2, ReconnectLimit: 3},
 		Peering:     settings.Peering{Name: "a", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
@@ -197,6 +197,7 @@ func TestValidate(t *testing.T) {
 			`settings.Posting.Component "my operator" is not valid`,
 		},
 		"a long instance":              {func(s *settings.Settings) { s.Posting.Instance = strings.Repeat("x", 129) }, "settings.Posting.Instance is longer than 128 bytes"},
+		"an invalid prefix of events":  {func(s *settings.Settings) { s.Posting.EventNamePrefix = "My_" }, `settings.Posting.EventNamePrefix "My_" is not valid`},
 		"a negative burst of events":   {func(s *settings.Settings) { s.Posting.Burst = -1 }, "settings.Posting.Burst is negative: -1"},
 		"a negative refill":            {func(s *settings.Settings) { s.Posting.Refill = -1 }, "settings.Posting.Refill is negative: -1ns"},
 		"a negative burst of requests": {func(s *settings.Settings) { s.Networking.Burst = -1 }, "settings.Networking.Burst is negative: -1"},

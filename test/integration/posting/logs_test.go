@@ -69,7 +69,7 @@ func TestLinesOfHandlersArePosted(t *testing.T) {
 }
 
 func TestEventsNameOperatorAndObject(t *testing.T) {
-	s := newScene(t, with(func(p *posts) { p.Component, p.Instance = "my-operator", "replica-1" }))
+	s := newScene(t, with(func(p *posts) { p.Component, p.Instance, p.EventNamePrefix = "my-operator", "replica-1", "mine-" }))
 	s.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
 		c.Logger().Info("Here we are.")
 		return nil
@@ -85,6 +85,7 @@ func TestEventsNameOperatorAndObject(t *testing.T) {
 		s.Expect(event.Source.Component).To(gomega.Equal("my-operator"))
 		s.Expect(event.ReportingController).To(gomega.Equal("my-operator"))
 		s.Expect(event.ReportingInstance).To(gomega.Equal("replica-1"))
+		s.Expect(event.Name).To(gomega.HavePrefix("mine-"))
 	}
 }
 
