@@ -29,15 +29,15 @@ func run(ctx context.Context, opts options, out *console) (err error) {
 
 	binary, err := example.build(ctx, watch, out)
 	if err != nil {
-		return ignoreCancelled(ctx, err)
+		return ignoreCanceled(ctx, err)
 	}
 	target, err := findCluster(ctx, opts.kubeconfig, example.name, out)
 	if err != nil {
-		return ignoreCancelled(ctx, err)
+		return ignoreCanceled(ctx, err)
 	}
 	defer func() { err = errors.Join(err, target.close(out)) }()
 
-	return ignoreCancelled(ctx, show(ctx, opts, example, binary, target, out))
+	return ignoreCanceled(ctx, show(ctx, opts, example, binary, target, out))
 }
 
 // show installs the definitions, starts the operator, creates the sample, and follows
@@ -94,8 +94,8 @@ func wait(ctx context.Context, opts options, operator *operator, handled <-chan 
 	}
 }
 
-// ignoreCancelled returns nil for an error that Ctrl-C caused.
-func ignoreCancelled(ctx context.Context, err error) error {
+// ignoreCanceled returns nil for an error that Ctrl-C caused.
+func ignoreCanceled(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}

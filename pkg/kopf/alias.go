@@ -143,8 +143,8 @@ const (
 	StopMismatch  = handler.StopMismatch
 	StopPaused    = handler.StopPaused
 	StopExiting   = handler.StopExiting
-	StopSignalled = handler.StopSignalled
-	StopCancelled = handler.StopCancelled
+	StopSignaled  = handler.StopSignaled
+	StopCanceled  = handler.StopCanceled
 	StopAbandoned = handler.StopAbandoned
 )
 

@@ -56,7 +56,7 @@
 //	Daemon, DaemonFunc, Task                 runs as long as the object exists and matches
 //	Timer, TimerFunc, Tick                   called for the object on a schedule
 //	StopReason, StopDeleted, StopMismatch, StopPaused, StopExiting,
-//	StopSignalled, StopCancelled, StopAbandoned
+//	StopSignaled, StopCanceled, StopAbandoned
 //	                                         why a daemon must stop
 //
 // # Admission

@@ -37,7 +37,7 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 	err := runner.Run(ctx, c.handlers)
 	c.record.Called = c.record.Called || runner.Attempts > 0
 	p.object.writes.Add(runner.Edits...)
-	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCancelled) {
+	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCanceled) {
 		return nil // finished outcomes must be persisted
 	}
 	return err

@@ -22,13 +22,13 @@ func testDaemons(t *testing.T, e *example) {
 	g.Expect(operator.saidTimes("The monitor starts.")).To(gomega.Equal(1), "its view is live")
 
 	merge(t, object, `{"metadata":{"labels":{"monitored":null}}}`)
-	operator.says("The monitor stops.", `"reason": "mismatch|signalled"`)
+	operator.says("The monitor stops.", `"reason": "mismatch|signaled"`)
 	merge(t, object, `{"metadata":{"labels":{"monitored":"yes"}}}`)
 	g.Eventually(func() int { return operator.saidTimes("The monitor starts.") }).Should(gomega.Equal(2))
 	g.Expect(operator.saidTimes("The request is canceled.")).To(gomega.BeZero(), "the others go on")
 
 	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
-	operator.says(`"reason": "deleted|signalled"`, `"reason": "deleted|signalled|cancelled"`)
+	operator.says(`"reason": "deleted|signaled"`, `"reason": "deleted|signaled|canceled"`)
 	g.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
 
 	// The object outlives the operator, and the next operator starts its daemons again.
@@ -36,7 +36,7 @@ func testDaemons(t *testing.T, e *example) {
 	g.Eventually(func() int { return operator.saidTimes("The monitor starts.", "newer") }).Should(gomega.Equal(1))
 	g.Eventually(cluster.Current(newer)).Should(testenv.HavePath("status.prepare.attempts", int64(3)))
 	operator.stop()
-	g.Expect(operator.saidTimes("The monitor stops.", "newer", `"reason": "exiting|signalled"`)).To(gomega.Equal(1))
+	g.Expect(operator.saidTimes("The monitor stops.", "newer", `"reason": "exiting|signaled"`)).To(gomega.Equal(1))
 	g.Expect(operator.saidTimes("The request is canceled.", "newer")).To(gomega.Equal(1))
 	g.Expect(cluster.Current(newer)()).To(testenv.HaveFinalizer(finalizer))
 

@@ -132,17 +132,17 @@ const (
 	StopMismatch                         // the object no longer matches the filters
 	StopPaused                           // the operator is paused
 	StopExiting                          // the operator exits
-	StopSignalled                        // the handler was asked to stop
-	StopCancelled                        // its context was canceled
+	StopSignaled                         // the handler was asked to stop
+	StopCanceled                         // its context was canceled
 	StopAbandoned                        // the operator no longer waits for it
 )
 
-var stopNames = [...]string{"deleted", "mismatch", "paused", "exiting", "signalled", "cancelled", "abandoned"}
+var stopNames = [...]string{"deleted", "mismatch", "paused", "exiting", "signaled", "canceled", "abandoned"}
 
 // Has reports whether the set contains all of the given reasons.
 func (r StopReason) Has(reason StopReason) bool { return r&reason == reason }
 
-// String lists the reasons, such as "deleted|signalled".
+// String lists the reasons, such as "deleted|signaled".
 func (r StopReason) String() string {
 	var names []string
 	for i, name := range stopNames {

@@ -187,8 +187,8 @@ func TestStopReasonsAreASet(t *testing.T) {
 	}{
 		"none":    {0, ""},
 		"one":     {handler.StopPaused, "paused"},
-		"several": {handler.StopCancelled | handler.StopDeleted, "deleted|cancelled"},
-		"all":     {0x7f, "deleted|mismatch|paused|exiting|signalled|cancelled|abandoned"},
+		"several": {handler.StopCanceled | handler.StopDeleted, "deleted|canceled"},
+		"all":     {0x7f, "deleted|mismatch|paused|exiting|signaled|canceled|abandoned"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestStopReasonsAreASet(t *testing.T) {
 			}
 		})
 	}
-	both := handler.StopDeleted | handler.StopSignalled
+	both := handler.StopDeleted | handler.StopSignaled
 	if !both.Has(handler.StopDeleted) || !both.Has(both) || both.Has(handler.StopDeleted|handler.StopExiting) || both.Has(handler.StopPaused) {
 		t.Errorf("%s contains another reason", both)
 	}
@@ -221,8 +221,8 @@ func TestStopperAddsReasons(t *testing.T) {
 			}
 			stopper.Stop(handler.StopMismatch)
 			stopper.Stop(handler.StopMismatch)
-			stopper.Stop(handler.StopCancelled)
-			if !closed(done) || !closed(stopper.Done()) || stopper.Reason() != handler.StopMismatch|handler.StopCancelled {
+			stopper.Stop(handler.StopCanceled)
+			if !closed(done) || !closed(stopper.Done()) || stopper.Reason() != handler.StopMismatch|handler.StopCanceled {
 				t.Errorf("got %s", stopper.Reason())
 			}
 		})

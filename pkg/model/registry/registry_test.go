@@ -166,7 +166,7 @@ func TestSelectorsAreListedOnce(t *testing.T) {
 	}
 }
 
-func labelled(key, value string) *handler.Cause {
+func labeled(key, value string) *handler.Cause {
 	body := map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}}
 	return &handler.Cause{Reason: cause.Create, Initial: true, New: body, CallContext: handler.CallContext{Body: object.NewBody(body)}}
 }
@@ -189,7 +189,7 @@ func TestSelectedHandlersAreCalledOnce(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := ids(handlers(t, &r).Selected(labelled(test.label, "x"))); got != test.want {
+			if got := ids(handlers(t, &r).Selected(labeled(test.label, "x"))); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -213,7 +213,7 @@ func TestScopeAndDeletion(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			all, occasion := handlers(t, &r), labelled(test.label, "x")
+			all, occasion := handlers(t, &r), labeled(test.label, "x")
 			if all.InScope(occasion) != test.inScope || all.HoldDeletion(occasion) != test.held {
 				t.Errorf("got %v, %v", all.InScope(occasion), all.HoldDeletion(occasion))
 			}
@@ -246,7 +246,7 @@ func ExampleRegistry() {
 		fmt.Println(err)
 	}
 	// The function that is declared twice is called once.
-	for _, d := range all.Selected(labelled("app", "db")) {
+	for _, d := range all.Selected(labeled("app", "db")) {
 		fmt.Println(d.Kind, d.ID)
 	}
 	// Output:

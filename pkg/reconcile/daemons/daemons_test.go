@@ -22,10 +22,10 @@ func TestDaemonRunsAsLongAsItsObjectExists(t *testing.T) {
 			t.Error("the daemon does not hold the object")
 		}
 		w.group.Stop(handler.StopDeleted)
-		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signalled", "25s pass")
+		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signaled", "25s pass")
 		w.until(100)
 		w.pass(true)
-		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signalled", "25s pass")
+		w.expect("0s started", "10s checked", "20s checked", "25s stopped: deleted|signaled", "25s pass")
 		if w.group.NeedsFinalizer(d) || w.group.HasRunningDaemons() {
 			t.Error("the stopped daemon holds the object")
 		}
@@ -43,57 +43,57 @@ func TestTerminationStages(t *testing.T) {
 		"it stops by itself": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
 			func(w *world) handler.DaemonFunc { return w.untilStopped },
-			[]string{"5s stopped: deleted|signalled", "5s pass"},
+			[]string{"5s stopped: deleted|signaled", "5s pass"},
 		},
 		"it stops within the backoff": {
 			options{handler.CancellationBackoff(50 * s), handler.CancellationTimeout(3 * s)},
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(50 * s) },
-			[]string{"50s returned: deleted|signalled", "50s pass"},
+			[]string{"50s returned: deleted|signaled", "50s pass"},
 		},
-		"it is cancelled after the backoff": {
+		"it is canceled after the backoff": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilCancelled },
-			[]string{"6s cancelled: deleted|signalled|cancelled", "6s pass"},
+			func(w *world) handler.DaemonFunc { return w.untilCanceled },
+			[]string{"6s canceled: deleted|signaled|canceled", "6s pass"},
 		},
-		"it is cancelled at once without a backoff": {
+		"it is canceled at once without a backoff": {
 			options{handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilCancelled },
-			[]string{"5s cancelled: deleted|signalled|cancelled", "5s pass"},
+			func(w *world) handler.DaemonFunc { return w.untilCanceled },
+			[]string{"5s canceled: deleted|signaled|canceled", "5s pass"},
 		},
 		"it returns within the timeout": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(8 * s) },
-			[]string{"8s returned: deleted|signalled|cancelled", "8s pass"},
+			[]string{"8s returned: deleted|signaled|canceled", "8s pass"},
 		},
 		"it is abandoned after backoff and timeout": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
-			[]string{"9s a: Abandoned", "9s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
+			[]string{"9s a: Abandoned", "9s pass", "150s returned: deleted|signaled|canceled|abandoned", "150s pass"},
 		},
 		"it is abandoned after the timeout": {
 			options{handler.CancellationTimeout(3 * s)},
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
-			[]string{"8s a: Abandoned", "8s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
+			[]string{"8s a: Abandoned", "8s pass", "150s returned: deleted|signaled|canceled|abandoned", "150s pass"},
 		},
 		"it is abandoned at once": {
 			options{handler.CancellationTimeout(0)},
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
-			[]string{"5s a: Abandoned", "5s pass", "150s returned: deleted|signalled|cancelled|abandoned", "150s pass"},
+			[]string{"5s a: Abandoned", "5s pass", "150s returned: deleted|signaled|canceled|abandoned", "150s pass"},
 		},
 		"it is waited for without end": {
 			nil,
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
-			[]string{"65s a: Stopping", "125s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
+			[]string{"65s a: Stopping", "125s a: Stopping", "150s returned: deleted|signaled", "150s pass"},
 		},
 		"it is waited for after the backoff": {
 			options{handler.CancellationBackoff(20 * s)},
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
-			[]string{"85s a: Stopping", "145s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
+			[]string{"85s a: Stopping", "145s a: Stopping", "150s returned: deleted|signaled", "150s pass"},
 		},
 		"its own polling interval": {
 			options{handler.CancellationPolling(50 * s)},
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(150 * s) },
-			[]string{"55s a: Stopping", "105s a: Stopping", "150s returned: deleted|signalled", "150s pass"},
+			[]string{"55s a: Stopping", "105s a: Stopping", "150s returned: deleted|signaled", "150s pass"},
 		},
 	}
 	for name, test := range tests {

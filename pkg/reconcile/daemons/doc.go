@@ -14,7 +14,7 @@
 // the stages that its declaration defines:
 //
 //   - The daemon is asked to stop: Task.Stopped is closed.
-//   - After the cancellation backoff, its context is cancelled, if it has a
+//   - After the cancellation backoff, its context is canceled, if it has a
 //     cancellation timeout.
 //   - After the cancellation timeout, the daemon is abandoned: it is no longer waited
 //     for, but it does not start again until it has returned.
@@ -23,7 +23,7 @@
 //
 // A timer has no such stages: it is not called again, and a call that is running is asked
 // to stop (Tick.Stopped), but is not waited for. If the object is deleted or does not match
-// anymore, the context of the call is cancelled at once.
+// anymore, the context of the call is canceled at once.
 //
 // This package does not talk to the API server; a Host does that for every object.
 // One lock guards the state of all workers. It is held for a few assignments only,

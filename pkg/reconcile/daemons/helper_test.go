@@ -156,11 +156,11 @@ func (w *world) untilStopped(_ context.Context, t *handler.Task) error {
 	return nil
 }
 
-// untilCancelled is a daemon that runs until its context is cancelled.
-func (w *world) untilCancelled(ctx context.Context, t *handler.Task) error {
+// untilCanceled is a daemon that runs until its context is canceled.
+func (w *world) untilCanceled(ctx context.Context, t *handler.Task) error {
 	w.note("started")
 	<-ctx.Done()
-	w.note("cancelled: %s", t.StopReason())
+	w.note("canceled: %s", t.StopReason())
 	return ctx.Err()
 }
 

@@ -21,24 +21,24 @@ func TestDaemonsRestart(t *testing.T) {
 		"after it has stopped": {
 			func(w *world) handler.DaemonFunc { return w.untilStopped },
 			func(w *world) { w.match() }, nil,
-			[]string{"0s started", "5s stopped: mismatch|signalled", "5s pass", "8s started"},
+			[]string{"0s started", "5s stopped: mismatch|signaled", "5s pass", "8s started"},
 		},
 		"as soon as it has stopped": {
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(12 * time.Second) },
 			func(w *world) { w.match() }, nil,
-			[]string{"0s started", "12s returned: mismatch|signalled", "12s pass", "12s started"},
+			[]string{"0s started", "12s returned: mismatch|signaled", "12s pass", "12s started"},
 		},
 		"after a pause": {
 			func(w *world) handler.DaemonFunc { return w.untilStopped },
 			func(w *world) { w.supervisor.Pause() },
 			func(w *world) { w.supervisor.Resume() },
-			[]string{"0s started", "5s stopped: paused|signalled", "5s pass", "8s started"},
+			[]string{"0s started", "5s stopped: paused|signaled", "5s pass", "8s started"},
 		},
 		"after a pause that was shorter than its termination": {
 			func(w *world) handler.DaemonFunc { return w.ignoringStops(12 * time.Second) },
 			func(w *world) { w.supervisor.Pause() },
 			func(w *world) { w.supervisor.Resume() },
-			[]string{"0s started", "12s returned: paused|signalled", "12s pass", "12s started"},
+			[]string{"0s started", "12s returned: paused|signaled", "12s pass", "12s started"},
 		},
 	}
 	for name, test := range tests {
@@ -74,7 +74,7 @@ func TestAbandonedDaemonIsNotDuplicated(t *testing.T) {
 		}
 		w.until(39)
 		w.expect("0s started", "6s a: Abandoned", "6s pass",
-			"20s returned: mismatch|signalled|cancelled|abandoned", "20s pass", "20s started")
+			"20s returned: mismatch|signaled|canceled|abandoned", "20s pass", "20s started")
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 // stay shallow.
 type run struct {
 	worker    *worker
-	workerCtx context.Context // cancelled when the worker must stop
+	workerCtx context.Context // canceled when the worker must stop
 	ctx       context.Context // the handler's
 	attempt   execution.Attempt
 	patch     *patch.Patch
@@ -123,7 +123,7 @@ func (r *run) result() any {
 func (r *run) hasStopReason() bool { return r.stopper.Reason() != 0 }
 
 // adjust reports whether the outcome is an error to be reported, and corrects it: a
-// handler that was cancelled has not failed, and one that was asked to stop is not
+// handler that was canceled has not failed, and one that was asked to stop is not
 // retried.
 func (r *run) adjust(o *execution.Outcome) bool {
 	switch {
@@ -137,7 +137,7 @@ func (r *run) adjust(o *execution.Outcome) bool {
 	return true
 }
 
-// count passes the outcome to the metrics. A handler that was cancelled did what it
+// count passes the outcome to the metrics. A handler that was canceled did what it
 // was told to do.
 func (r *run) count(o execution.Outcome, reported bool) {
 	if o.Err != nil && !reported {

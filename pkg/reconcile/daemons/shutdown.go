@@ -8,14 +8,14 @@ import (
 )
 
 // returnPeriod is how long handlers may take to return and to write their edits after
-// all contexts were cancelled at the end of the grace period: enough to return, but
+// all contexts were canceled at the end of the grace period: enough to return, but
 // not enough to begin anything.
 const returnPeriod = time.Second
 
 // Stop stops all daemons and timers for good, because the operator exits: all at the
 // same time, each daemon by its own stages. It returns when all of them have returned
 // or were abandoned. When the context is done, which is the end of the grace period,
-// the contexts of all remaining handlers are cancelled, whatever their stages.
+// the contexts of all remaining handlers are canceled, whatever their stages.
 // Handlers that have not returned a second later are abandoned with a warning.
 //
 // Specification: Daemons, "Timeouts".
@@ -55,7 +55,7 @@ func (s *Supervisor) cancelAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.workers() {
-		w.setStopReason(handler.StopCancelled)
+		w.setStopReason(handler.StopCanceled)
 	}
 	s.cancelHandlers(errStopped)
 }

@@ -20,13 +20,13 @@ func TestShutdown(t *testing.T) {
 	}{
 		"a daemon stops by itself": {
 			nil, func(w *world) handler.DaemonFunc { return w.untilStopped }, 0,
-			[]string{"5s stopped: exiting|signalled", "5s pass"},
+			[]string{"5s stopped: exiting|signaled", "5s pass"},
 		},
 		"a daemon stops by its stages": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilCancelled },
+			func(w *world) handler.DaemonFunc { return w.untilCanceled },
 			s,
-			[]string{"6s cancelled: exiting|signalled|cancelled", "6s pass"},
+			[]string{"6s canceled: exiting|signaled|canceled", "6s pass"},
 		},
 		"a daemon is abandoned by its stages": {
 			options{handler.CancellationBackoff(s), handler.CancellationTimeout(3 * s)},
@@ -34,15 +34,15 @@ func TestShutdown(t *testing.T) {
 			4 * s,
 			[]string{"9s a: Abandoned", "9s pass"},
 		},
-		"a daemon is cancelled at the end of the grace period": {
-			nil, func(w *world) handler.DaemonFunc { return w.untilCancelled }, 10 * s,
-			[]string{"15s cancelled: exiting|signalled|cancelled", "15s pass"},
+		"a daemon is canceled at the end of the grace period": {
+			nil, func(w *world) handler.DaemonFunc { return w.untilCanceled }, 10 * s,
+			[]string{"15s canceled: exiting|signaled|canceled", "15s pass"},
 		},
 		"the grace period cuts the stages short": {
 			options{handler.CancellationBackoff(100 * s), handler.CancellationTimeout(100 * s)},
-			func(w *world) handler.DaemonFunc { return w.untilCancelled },
+			func(w *world) handler.DaemonFunc { return w.untilCanceled },
 			10 * s,
-			[]string{"15s cancelled: exiting|signalled|cancelled", "15s pass"},
+			[]string{"15s canceled: exiting|signaled|canceled", "15s pass"},
 		},
 		"a daemon is abandoned after the grace period": {
 			nil, func(w *world) handler.DaemonFunc { return w.ignoringStops(100 * s) }, 11 * s,
@@ -72,12 +72,12 @@ func TestRunningTimerMayFinish(t *testing.T) {
 			return ctx.Err()
 		}), w.timer("b", func(ctx context.Context, _ *handler.Tick) error {
 			<-ctx.Done()
-			w.note("cancelled")
+			w.note("canceled")
 			return fmt.Errorf("waiting: %w", ctx.Err())
 		}))
 		w.until(5)
 		w.exit(10 * time.Second)
-		w.expect("8s a: wrote 1", "8s pass", "15s cancelled", "15s pass")
+		w.expect("8s a: wrote 1", "8s pass", "15s canceled", "15s pass")
 	})
 }
 

@@ -11,9 +11,9 @@ import (
 type stage uint8
 
 const (
-	signalled stage = iota // the daemon was asked to stop
-	cancelled              // its context was cancelled
-	polling                // it is waited for without a limit
+	signaled stage = iota // the daemon was asked to stop
+	canceled              // its context was canceled
+	polling               // it is waited for without a limit
 )
 
 // warning is a warning to report after the lock is released. The zero value
@@ -37,7 +37,7 @@ func (g *Group) emit(w warning) {
 // requestStop stops the worker: at once if it does not run, by its stages if it is a
 // running daemon, and after its call if it is a timer. The lock is held.
 func (w *worker) requestStop(reason handler.StopReason) {
-	w.setStopReason(reason | handler.StopSignalled)
+	w.setStopReason(reason | handler.StopSignaled)
 	switch {
 	case w.phase == waiting:
 		w.stopTimer()
@@ -59,7 +59,7 @@ func (w *worker) cancelCall(reason handler.StopReason) {
 	if reason&(handler.StopDeleted|handler.StopMismatch) == 0 {
 		return
 	}
-	w.setStopReason(handler.StopCancelled)
+	w.setStopReason(handler.StopCanceled)
 	w.cancel(errStopped)
 }
 
@@ -85,14 +85,14 @@ func (w *worker) beginTermination() {
 func (w *worker) escalate() warning {
 	timeout := w.handler.CancellationTimeout
 	switch {
-	case timeout != nil && w.stage == signalled:
-		w.stage = cancelled
-		w.setStopReason(handler.StopCancelled)
+	case timeout != nil && w.stage == signaled:
+		w.stage = canceled
+		w.setStopReason(handler.StopCanceled)
 		w.cancel(errStopped)
 		w.startTimer(time.Now().Add(*timeout))
 	case timeout != nil:
 		return w.abandon()
-	case w.stage == signalled:
+	case w.stage == signaled:
 		w.stage = polling
 		w.startTimer(time.Now().Add(w.pollInterval()))
 	default:

@@ -170,22 +170,22 @@ func TestTimersStop(t *testing.T) {
 	}
 }
 
-// A running call learns why it should end. Its context is cancelled if the object is lost.
+// A running call learns why it should end. Its context is canceled if the object is lost.
 func TestRunningCallOfATimerIsAskedToStop(t *testing.T) {
 	tests := map[string]struct {
 		stop func(w *world)
 		want []string
 	}{
 		"not at all":                      {func(*world) {}, []string{"0s call", "10s returned: "}},
-		"when the object is deleted":      {func(w *world) { w.group.Stop(handler.StopDeleted) }, []string{"0s call", "3s cancelled: deleted|signalled|cancelled"}},
-		"when it does not match":          {func(w *world) { w.match() }, []string{"0s call", "3s cancelled: mismatch|signalled|cancelled", "3s pass"}},
-		"when the operator is paused":     {func(w *world) { w.supervisor.Pause() }, []string{"0s call", "3s stopped: paused|signalled", "10s returned: paused|signalled", "10s pass"}},
-		"when it is deleted while paused": {func(w *world) { w.supervisor.Pause(); w.group.Stop(handler.StopDeleted) }, []string{"0s call", "3s cancelled: deleted|paused|signalled|cancelled"}},
-		"when the operator exits":         {func(w *world) { w.exit(time.Minute) }, []string{"0s call", "3s stopped: exiting|signalled", "10s returned: exiting|signalled", "10s pass"}},
-		"at the end of the grace period":  {func(w *world) { w.exit(2 * time.Second) }, []string{"0s call", "3s stopped: exiting|signalled", "5s cancelled: exiting|signalled|cancelled", "5s pass"}},
+		"when the object is deleted":      {func(w *world) { w.group.Stop(handler.StopDeleted) }, []string{"0s call", "3s canceled: deleted|signaled|canceled"}},
+		"when it does not match":          {func(w *world) { w.match() }, []string{"0s call", "3s canceled: mismatch|signaled|canceled", "3s pass"}},
+		"when the operator is paused":     {func(w *world) { w.supervisor.Pause() }, []string{"0s call", "3s stopped: paused|signaled", "10s returned: paused|signaled", "10s pass"}},
+		"when it is deleted while paused": {func(w *world) { w.supervisor.Pause(); w.group.Stop(handler.StopDeleted) }, []string{"0s call", "3s canceled: deleted|paused|signaled|canceled"}},
+		"when the operator exits":         {func(w *world) { w.exit(time.Minute) }, []string{"0s call", "3s stopped: exiting|signaled", "10s returned: exiting|signaled", "10s pass"}},
+		"at the end of the grace period":  {func(w *world) { w.exit(2 * time.Second) }, []string{"0s call", "3s stopped: exiting|signaled", "5s canceled: exiting|signaled|canceled", "5s pass"}},
 		"when another declaration matches": {func(w *world) {
 			w.match(w.timer("a", func(context.Context, *handler.Tick) error { w.note("other"); return nil }))
-		}, []string{"0s call", "3s cancelled: mismatch|signalled|cancelled", "3s pass", "3s other"}},
+		}, []string{"0s call", "3s canceled: mismatch|signaled|canceled", "3s pass", "3s other"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestRunningCallOfATimerIsAskedToStop(t *testing.T) {
 	}
 }
 
-// callOfTenSeconds notes when it is asked to stop, and ends early if it is cancelled.
+// callOfTenSeconds notes when it is asked to stop, and ends early if it is canceled.
 func (w *world) callOfTenSeconds(ctx context.Context, tick *handler.Tick) error {
 	w.note("call")
 	end := time.After(10 * time.Second)
@@ -208,10 +208,10 @@ func (w *world) callOfTenSeconds(ctx context.Context, tick *handler.Tick) error 
 	for {
 		select {
 		case <-ctx.Done():
-			w.note("cancelled: %s", tick.StopReason())
+			w.note("canceled: %s", tick.StopReason())
 			return ctx.Err()
 		case <-stopped:
-			if !tick.StopReason().Has(handler.StopCancelled) {
+			if !tick.StopReason().Has(handler.StopCanceled) {
 				w.note("stopped: %s", tick.StopReason())
 			}
 			stopped = nil
@@ -223,7 +223,7 @@ func (w *world) callOfTenSeconds(ctx context.Context, tick *handler.Tick) error 
 }
 
 // The call is allowed to finish, and what it wants to write is written.
-func TestCancelledCallOfATimerMayFinish(t *testing.T) {
+func TestCanceledCallOfATimerMayFinish(t *testing.T) {
 	inBubble(t, func(_ *testing.T, w *world) {
 		d := w.timer("a", func(ctx context.Context, tick *handler.Tick) error {
 			<-ctx.Done()

@@ -73,7 +73,7 @@ func (w *worker) ensureStarted(d *handler.Declaration) {
 	}
 }
 
-// onTimer does what is due, unless that was postponed or cancelled at the last moment.
+// onTimer does what is due, unless that was postponed or canceled at the last moment.
 // It runs in its own goroutine.
 func (w *worker) onTimer() {
 	w.group.supervisor.mu.Lock()
@@ -102,7 +102,7 @@ func (w *worker) onTimer() {
 func (w *worker) beginRun() *run {
 	s := w.group.supervisor
 	w.setPhase(running)
-	w.stage, w.stopRequested = signalled, false
+	w.stage, w.stopRequested = signaled, false
 	w.lastDue, w.due, w.seenChanges = w.due, time.Time{}, w.group.changeCount
 	s.awaited++
 	r := &run{worker: w, stopper: handler.NewStopper()}

@@ -143,19 +143,19 @@ func TestScanWhileGroupsAreUnavailable(t *testing.T) {
 func TestScanErrors(t *testing.T) {
 	refused := errors.New("connection refused")
 	tests := map[string]struct {
-		server    server
-		cancelled bool
-		want      error
+		server   server
+		canceled bool
+		want     error
 	}{
 		"the server is unavailable":        {server: server{err: refused}, want: refused},
-		"the operator stops":               {server: server{err: &clientdiscovery.ErrGroupDiscoveryFailed{}}, cancelled: true},
+		"the operator stops":               {server: server{err: &clientdiscovery.ErrGroupDiscoveryFailed{}}, canceled: true},
 		"the server offers an invalid API": {server: server{lists: []*metav1.APIResourceList{list("a/b/c", "pods")}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			if test.cancelled {
+			if test.canceled {
 				cancel()
 			}
 			_, err := discovery.Scan(ctx, test.server)

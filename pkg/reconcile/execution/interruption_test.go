@@ -50,13 +50,13 @@ func TestRunEndsWithinASubhandler(t *testing.T) {
 	}
 }
 
-func TestCancelledSubhandlerAttemptDoesNotCount(t *testing.T) {
+func TestCanceledSubhandlerAttemptDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		a := w.handler("a", parent(subs{"x": failing(0, nil), "y": working}), handler.Retries(1))
 		_, _, err := w.pass(ctx, a)
-		if !errors.Is(err, execution.ErrCancelled) || w.stored["a"].Retries != 0 || w.stored["a/y"].Retries != 0 || !w.stored["a/x"].Success {
+		if !errors.Is(err, execution.ErrCanceled) || w.stored["a"].Retries != 0 || w.stored["a/y"].Retries != 0 || !w.stored["a/x"].Success {
 			t.Errorf("got %v, %+v, %+v", err, w.stored["a"], w.stored["a/y"])
 		}
 		w.cycle(a)

@@ -63,9 +63,9 @@ type Runner struct {
 	ctx context.Context
 }
 
-// ErrCancelled ends a run whose context is cancelled while a handler is running.
+// ErrCanceled ends a run whose context is canceled while a handler is running.
 // That attempt does not count: it is made again later.
-var ErrCancelled = errors.New("the handler was cancelled because the operator is stopping")
+var ErrCanceled = errors.New("the handler was canceled because the operator is stopping")
 
 // Run calls the handlers that are due, in the order of the lifecycle. All of them
 // must be included in the progress.
@@ -121,7 +121,7 @@ func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancesto
 	case subs.interrupted != nil:
 		return subs.interrupted
 	case r.ctx.Err() != nil && outcome.Err != nil:
-		return ErrCancelled
+		return ErrCanceled
 	}
 	r.Attempts++
 	state.apply(outcome)

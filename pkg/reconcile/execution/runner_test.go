@@ -116,13 +116,13 @@ func TestEngineMayEndTheRunBeforeAnAttempt(t *testing.T) {
 
 // An operator that stops cancels its handlers. The errors that they return then say
 // nothing about their work.
-func TestCancelledAttemptDoesNotCount(t *testing.T) {
+func TestCanceledAttemptDoesNotCount(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(30*time.Second, func() { cancel(errors.New("the operator is stopping")) })
 		a, b, c := w.handler("a", failing(0, nil)), w.handler("b", working, handler.Retries(1)), w.handler("c", failing(0, nil))
 		runner, _, err := w.pass(ctx, a, b, c)
-		if !errors.Is(err, execution.ErrCancelled) || runner.Attempts != 1 || w.stored["b"].Retries != 0 || w.stored["b"].Finished() {
+		if !errors.Is(err, execution.ErrCanceled) || runner.Attempts != 1 || w.stored["b"].Retries != 0 || w.stored["b"].Finished() {
 			t.Errorf("got %v, %d attempts, %+v", err, runner.Attempts, w.stored["b"])
 		}
 		w.cycle(a, b, c)

@@ -49,7 +49,7 @@ func accompanied(b *bench, begin func(b *bench) *unstructured.Unstructured) {
 	g.open()
 	b.expectGone(obj)
 	b.expectRunning("watch one", 0, 1)
-	b.Expect(b.calls.All()).To(gomega.Equal([]string{"one deleted|signalled"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"one deleted|signaled"}))
 	b.expectWrites(2)
 }
 
@@ -80,7 +80,7 @@ func TestDaemonStopsOnMismatchAndRestartsOnMatch(t *testing.T) {
 	b.expectRunning("watch one", 1, 1)
 	b.patch(obj, `{"metadata":{"labels":{"watched":"no"}}}`)
 	b.arrived(g)
-	b.Expect(b.calls.All()).To(gomega.Equal([]string{"one mismatch|signalled"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"one mismatch|signaled"}))
 	b.patch(obj, `{"metadata":{"labels":{"watched":"yes"}}}`)
 	b.expectRest()
 	b.expectRunning("watch one", 1, 1) // the next one waits for this one

@@ -81,7 +81,7 @@ func TestDeletionHandlerHoldsTheObjectAfterTheDaemon(t *testing.T) {
 	g.open()
 	b.expectGone(obj)
 	b.expectRest()
-	b.Expect(b.calls.All()).To(gomega.ConsistOf("delete", "one deleted|signalled"))
+	b.Expect(b.calls.All()).To(gomega.ConsistOf("delete", "one deleted|signaled"))
 	b.expectWrites(1)
 }
 

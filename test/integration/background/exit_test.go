@@ -75,7 +75,7 @@ func TestManyDaemonsStopWithTheirOperator(t *testing.T) {
 	b.Expect(b.logs.With("has not returned in time")).To(gomega.BeEmpty())
 	b.Expect(b.logs.With("failed")).To(gomega.BeEmpty())
 	b.Expect(b.calls.All()).To(gomega.HaveLen(objects))
-	b.Expect(b.calls.All()).To(gomega.HaveEach(gomega.HaveSuffix("exiting|signalled")))
+	b.Expect(b.calls.All()).To(gomega.HaveEach(gomega.HaveSuffix("exiting|signaled")))
 	for i := range objects {
 		b.Expect(b.current(testenv.NewObject("KopfExample", b.namespace, fmt.Sprint("object-", i), nil))).To(gomega.SatisfyAll(
 			testenv.HaveFinalizer(finalizer), testenv.HavePath("status.tells", "stopped"), testenv.HavePath("metadata.labels.stopped", "yes")))

@@ -41,7 +41,7 @@ func (b *bench) expectUndisturbed(obj *unstructured.Unstructured) {
 func (b *bench) ignoringItsStop(g *gate) kopf.DaemonFunc {
 	return func(ctx context.Context, task *kopf.Task) error {
 		<-ctx.Done()
-		b.calls.Note("cancelled: %s", task.StopReason())
+		b.calls.Note("canceled: %s", task.StopReason())
 		g.pass()
 		b.calls.Note("ended: %s", task.StopReason())
 		task.SetResult("late")
@@ -67,7 +67,7 @@ func TestDaemonThatIgnoresItsStopIsAbandoned(t *testing.T) {
 	g.open()
 	b.expectRunning("trouble bad", 1, 2)
 	b.Expect(b.calls.All()).To(gomega.ContainElements(
-		"cancelled: deleted|signalled|cancelled", "ended: deleted|signalled|cancelled|abandoned"))
+		"canceled: deleted|signaled|canceled", "ended: deleted|signaled|canceled|abandoned"))
 	b.expectUndisturbed(good)
 }
 
@@ -172,7 +172,7 @@ func TestEndlessDaemonDoesNotBlockShutdown(t *testing.T) {
 	obj := b.create("one", nil)
 	b.expectRunning("watch one", 1, 1)
 	operator.Stop()
-	b.Expect(b.calls.All()).To(gomega.Equal([]string{"exiting|signalled|cancelled"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"exiting|signaled|canceled"}))
 	b.Expect(b.logs.With("The daemon watch has not returned in time")).To(gomega.HaveLen(1))
 	b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer))
 	g.open()

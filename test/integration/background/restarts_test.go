@@ -29,7 +29,7 @@ func TestDaemonRunsAgainAfterARestart(t *testing.T) {
 	}
 	b.expectRest()
 	b.Expect(b.current(obj).GetResourceVersion()).To(gomega.Equal(version), "nothing was written")
-	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create", "one exiting|signalled", "one exiting|signalled", "one exiting|signalled"}))
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create", "one exiting|signaled", "one exiting|signaled", "one exiting|signaled"}))
 }
 
 // The next operator calls a daemon that has returned again, and needs the finalizer for it.

@@ -62,8 +62,8 @@ func TestOperatorsOfTheSameObjectsUseSeparateFinalizers(t *testing.T) {
 	one.expectGone(obj)
 	one.expectRest()
 	two.expectRest()
-	one.Expect(one.calls.All()).To(gomega.Equal([]string{"one deleted|signalled"}))
-	two.Expect(two.calls.All()).To(gomega.Equal([]string{"one deleted|signalled"}))
+	one.Expect(one.calls.All()).To(gomega.Equal([]string{"one deleted|signaled"}))
+	two.Expect(two.calls.All()).To(gomega.Equal([]string{"one deleted|signaled"}))
 }
 
 // declareAll declares handlers of all kinds.

@@ -155,11 +155,11 @@ func TestRunningTimerLearnsThatItsObjectIsLost(t *testing.T) {
 	}{
 		"the object is deleted": {
 			func(b *bench, obj *unstructured.Unstructured) { b.remove(obj); b.expectGone(obj) },
-			"deleted|signalled|cancelled",
+			"deleted|signaled|canceled",
 		},
 		"the object no longer matches": {
 			func(b *bench, obj *unstructured.Unstructured) { b.patch(obj, `{"metadata":{"labels":{"tier":null}}}`) },
-			"mismatch|signalled|cancelled",
+			"mismatch|signaled|canceled",
 		},
 	}
 	for name, test := range tests {

@@ -75,8 +75,8 @@ func (b *bench) run(registry *kopf.Registry, prefix string, delays []time.Durati
 
 func (p party) writes() int { return p.Snapshot().Writes("kopfexamples") }
 
-// disputes returns the events about contention, with their counts.
-func (b *bench) disputes() []string {
+// contentions returns the events about contention, with their counts.
+func (b *bench) contentions() []string {
 	b.t.Helper()
 	list := &corev1.EventList{}
 	b.Expect(cluster.Client().List(b.t.Context(), list, client.InNamespace(b.namespace))).To(gomega.Succeed())
@@ -90,11 +90,11 @@ func (b *bench) disputes() []string {
 	return all
 }
 
-// expectDisputes waits for the number of events, each with all of the words.
-func (b *bench) expectDisputes(count types.GomegaMatcher, words ...string) {
+// expectContentions waits for the number of events, each with all of the words.
+func (b *bench) expectContentions(count types.GomegaMatcher, words ...string) {
 	b.t.Helper()
-	b.Eventually(b.disputes).Should(gomega.WithTransform(func(all []string) int { return len(all) }, count))
-	for _, event := range b.disputes() {
+	b.Eventually(b.contentions).Should(gomega.WithTransform(func(all []string) int { return len(all) }, count))
+	for _, event := range b.contentions() {
 		for _, word := range words {
 			b.Expect(strings.Contains(event, word)).To(gomega.BeTrue(), "%q in %s", word, event)
 		}

@@ -68,7 +68,7 @@ func TestShutdownCancelsCleanupHandlers(t *testing.T) {
 	r.OnCreate(examples, n.created, kopf.ID("create"))
 	r.OnCleanup(func(ctx context.Context, _ *kopf.Activity) error {
 		<-ctx.Done()
-		n.add("cancelled")
+		n.add("canceled")
 		return ctx.Err()
 	}, kopf.ID("endless"))
 	s := scoped(namespace)
@@ -76,7 +76,7 @@ func TestShutdownCancelsCleanupHandlers(t *testing.T) {
 	o, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
 	g.Eventually(o.Ready()).Should(gomega.BeClosed())
 	_ = stop() // an error or none: the two limits are the same
-	g.Expect(n.all()).To(gomega.Equal([]string{"cancelled"}))
+	g.Expect(n.all()).To(gomega.Equal([]string{"canceled"}))
 }
 
 // A handler that ignores its context cannot be stopped, but is not waited for either.

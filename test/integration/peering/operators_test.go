@@ -50,7 +50,7 @@ func (j *journal) handlers(operator string) *kopf.Registry {
 	r.Daemon(kex, func(_ context.Context, t *kopf.Task) error {
 		j.record("%s: daemon begins", operator)
 		<-t.Stopped()
-		j.record("%s: daemon ends: %s", operator, t.StopReason()&^kopf.StopSignalled)
+		j.record("%s: daemon ends: %s", operator, t.StopReason()&^kopf.StopSignaled)
 		return nil
 	}, kopf.ID("daemon"))
 	r.Timer(kex, func(_ context.Context, t *kopf.Tick) error {

@@ -30,14 +30,14 @@ func TestContendingOperatorsAreSlowedDown(t *testing.T) {
 	b := newBench(t)
 	one, two := b.operator("one.example.com", "a", time.Hour), b.operator("two.example.com", "b", time.Hour)
 	b.create()
-	b.expectDisputes(oneEach)
+	b.expectContentions(oneEach)
 	b.Eventually(b.quiet(one, two)).Should(gomega.BeTrue())
-	b.expectDisputes(oneEach, "Warning ", "spec.x", `the field manager "kopf" (Update at 2`, "Let only one of them write")
+	b.expectContentions(oneEach, "Warning ", "spec.x", `the field manager "kopf" (Update at 2`, "Let only one of them write")
 	b.Expect(one.writes()).To(gomega.BeNumerically("<=", most), one.String)
 	b.Expect(two.writes()).To(gomega.BeNumerically("<=", most), two.String)
 
 	b.Expect(cluster.Client().Delete(t.Context(), b.object)).To(gomega.Succeed())
-	b.Eventually(cluster.Exists(b.object)).Should(gomega.BeFalse(), "a deletion does not wait for the end of a dispute")
+	b.Eventually(cluster.Exists(b.object)).Should(gomega.BeFalse(), "a deletion does not wait for the end of the contention")
 }
 
 // quiet reports whether all writes have stopped.
@@ -66,13 +66,13 @@ func TestContentionEndsWithOneOfTheOperators(t *testing.T) {
 	b := newBench(t)
 	one, two := b.operator("one.example.com", "a", brief), b.operator("two.example.com", "b", brief)
 	b.create()
-	b.expectDisputes(gomega.Equal(2), "Warning ", "spec.x")
+	b.expectContentions(gomega.Equal(2), "Warning ", "spec.x")
 	before := one.writes() + two.writes()
 	b.Eventually(func() int { return one.writes() + two.writes() }).Should(gomega.BeNumerically(">", before+4), "it was only slowed down")
 	two.Stop()
 	b.Eventually(b.quiet(one)).Should(gomega.BeTrue())
 	b.Expect(cluster.Current(b.object)()).To(testenv.HavePath("spec.x", "a"))
-	b.expectDisputes(gomega.Equal(2))
+	b.expectContentions(gomega.Equal(2))
 
 	b.Expect(b.set("somebody", "c")).To(gomega.Succeed())
 	b.Eventually(cluster.Current(b.object)).Should(testenv.HavePath("spec.x", "a"))
@@ -87,11 +87,11 @@ func TestContendingToolIsNamed(t *testing.T) {
 	for range 2 * 10 {
 		b.Eventually(func() bool {
 			current, err := cluster.Current(b.object)()
-			return err == nil && current.Object["spec"].(map[string]any)["x"] == "a" || len(b.disputes()) > 0
+			return err == nil && current.Object["spec"].(map[string]any)["x"] == "a" || len(b.contentions()) > 0
 		}).Should(gomega.BeTrue())
 		b.Expect(b.set("rival", "b")).To(gomega.Succeed())
 	}
-	b.expectDisputes(gomega.Equal(1), "spec.x", `the field manager "rival" (Update at 2`)
+	b.expectContentions(gomega.Equal(1), "spec.x", `the field manager "rival" (Update at 2`)
 	b.Expect(one.writes()).To(gomega.BeNumerically("<=", most), one.String)
 }
 
@@ -110,9 +110,9 @@ func TestOperatorsWithTheSameRecordsAreDetected(t *testing.T) {
 	b.Expect(cluster.Client().Status().Update(t.Context(), b.object)).To(gomega.Succeed())
 	one := b.run(plain, storage.DefaultPrefix, []time.Duration{time.Hour})
 	two := b.run(detailed, storage.DefaultPrefix, []time.Duration{time.Hour})
-	b.expectDisputes(oneEach)
+	b.expectContentions(oneEach)
 	b.Eventually(b.quiet(one, two)).Should(gomega.BeTrue())
-	b.expectDisputes(oneEach, "metadata.annotations", "last-handled-configuration", "give one of the operators another prefix and finalizer")
+	b.expectContentions(oneEach, "metadata.annotations", "last-handled-configuration", "give one of the operators another prefix and finalizer")
 	b.Expect(one.writes()).To(gomega.BeNumerically("<=", most), one.String)
 	b.Expect(two.writes()).To(gomega.BeNumerically("<=", most), two.String)
 }
@@ -141,5 +141,5 @@ func TestOtherWritesAreNotContention(t *testing.T) {
 	}
 	before := one.writes()
 	b.Eventually(one.writes).Should(gomega.BeNumerically(">", before+20), "the timer goes on")
-	b.expectDisputes(gomega.BeZero())
+	b.expectContentions(gomega.BeZero())
 }
