@@ -12,10 +12,10 @@ import (
 )
 
 // peeringMember is the operator's participation in its peerings: one for the cluster, or one
-// for each of its namespaces. It is nil if the operator runs standalone.
+// for each namespace. It is nil if the operator runs standalone.
 type peeringMember struct {
 	*peering.Peering
-	namespaced bool
+	followsScope bool // it has a peering for each namespace that the operator serves
 }
 
 // newPeeringMember prepares the peering. It calls notify when other operators pause or
@@ -24,14 +24,27 @@ func newPeeringMember(mgr manager.Manager, o *Operator, s settings.Settings, not
 	if s.Peering.Standalone {
 		return nil, nil //nolint:nilnil // nil is an operator without peers
 	}
-	namespaced := len(s.Scope.Namespaces) > 0
+	namespaces, followsScope := peeringNamespaces(s)
 	member, err := peering.New(mgr.GetConfig(), mgr.GetHTTPClient(), peering.Options{
 		Settings: s.Peering, Logger: o.options.Logger.WithName("peering"),
-		Namespaced: namespaced, Namespaces: selector.Namespaces(s.Scope.Namespaces).Names(),
+		Namespaced: followsScope || len(namespaces) > 0, Namespaces: namespaces,
 		Lease:  leaseName(s.Replicas),
 		Notify: notify,
 	})
-	return &peeringMember{member, namespaced}, err
+	return &peeringMember{member, followsScope}, err
+}
+
+// peeringNamespaces returns the namespaces of the peerings at the start, none for the peering
+// of the cluster. It reports whether they change with the scope of the operator.
+func peeringNamespaces(s settings.Settings) (namespaces []string, followsScope bool) {
+	switch {
+	case s.Peering.ClusterWide:
+		return nil, false
+	case len(s.Peering.Namespaces) > 0:
+		return s.Peering.Namespaces, false
+	default:
+		return selector.Namespaces(s.Scope.Namespaces).Names(), len(s.Scope.Namespaces) > 0
+	}
 }
 
 // startPaused configures the engine to start paused until the peers are known, and to report
@@ -41,7 +54,7 @@ func (p *peeringMember) startPaused(engine *reconcile.Config) {
 		return
 	}
 	engine.Paused = true
-	if p.namespaced {
+	if p.followsScope {
 		engine.Scoped = p.SetNamespaces
 	}
 }

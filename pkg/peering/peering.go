@@ -21,7 +21,8 @@ type Options struct {
 	Namespaced bool
 	// Namespaces are the initial namespaces of a Namespaced operator.
 	Namespaces []string
-	// Identity names the entries of the operator. Default: NewIdentity.
+	// Identity names the entries of the operator. Default: that of the settings, or else
+	// NewIdentity.
 	Identity string
 	// Lease names the lease by which the replicas of the operator elect their leader.
 	// Only the leader takes part in the peering: an entry of another replica belongs to a
@@ -69,6 +70,9 @@ func New(config *rest.Config, client *http.Client, options Options) (*Peering, e
 func newPeering(find func(context.Context, Target) (peeringAPI, error), options Options) *Peering {
 	defaults := settings.Settings{Peering: options.Settings}.WithDefaults()
 	options.Settings = defaults.Peering
+	if options.Identity == "" {
+		options.Identity = options.Settings.Identity
+	}
 	if options.Identity == "" {
 		options.Identity = NewIdentity()
 	}

@@ -175,6 +175,14 @@ func TestRemovingTheEntryIsRetried(t *testing.T) {
 	})
 }
 
+func TestIdentityIsTakenFromTheSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, object := gomega.NewWithT(t), newFakeObject()
+		runPeering(t, object.find, "", settings.Peering{Identity: "mine"})
+		g.Expect(object.identities()).To(gomega.Equal([]string{"mine"}))
+	})
+}
+
 func TestDefaultIdentityIsUnique(t *testing.T) {
 	object := newFakeObject()
 	if a, b := newPeering(object.find, Options{}), newPeering(object.find, Options{}); a.options.Identity == "" || a.options.Identity == b.options.Identity {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -23,13 +24,22 @@ const minPeeringLifetime = time.Second
 // Peering configures how operators for the same objects find each other, so that only the
 // one with the highest priority is active, and the others pause. They share a peering object:
 // a ClusterKopfPeering if the operator serves all namespaces, and otherwise a KopfPeering in
-// each of its namespaces.
+// each of its namespaces, unless ClusterWide or Namespaces say otherwise.
 //
 // Specification: Peering.
 type Peering struct {
 	// Name is the name of the peering object. Operators with different peering objects do
 	// not see each other. Default: DefaultPeeringName.
 	Name string
+	// ClusterWide uses the ClusterKopfPeering, even if the operator serves only some
+	// namespaces. Default: false.
+	ClusterWide bool
+	// Namespaces uses the KopfPeerings of these namespaces, whichever namespaces the operator
+	// serves. Default: by the scope of the operator.
+	Namespaces []string
+	// Identity names the entry of the operator. Operators with the same identity do not
+	// see each other. Default: $POD_ID, or else user@host with a random part.
+	Identity string
 	// Mandatory pauses the operator as long as the peering object does not exist. Default:
 	// false; without a peering object, the operator is active.
 	Mandatory bool
@@ -62,6 +72,17 @@ func (p Peering) validate() error {
 	}
 	if p.Standalone && p.Mandatory {
 		problems = append(problems, errors.New("settings.Peering is both Standalone and Mandatory: choose one"))
+	}
+	if p.ClusterWide && len(p.Namespaces) > 0 {
+		problems = append(problems, errors.New("settings.Peering has both ClusterWide and Namespaces: choose one"))
+	}
+	for _, namespace := range p.Namespaces {
+		if faults := validation.IsDNS1123Label(namespace); len(faults) > 0 {
+			problems = append(problems, fmt.Errorf("settings.Peering.Namespaces has %q, which is not a valid name of a namespace: %s", namespace, faults[0]))
+		}
+	}
+	if !utf8.ValidString(p.Identity) {
+		problems = append(problems, fmt.Errorf("settings.Peering.Identity is not valid UTF-8: %q", p.Identity))
 	}
 	return errors.Join(problems...)
 }

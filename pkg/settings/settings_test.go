@@ -104,6 +104,7 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 func TestEverySettingHasADefault(t *testing.T) {
 	zeroByDesign := []string{
 		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
+		"Peering.ClusterWide", "Peering.Namespaces", "Peering.Identity",
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance", "Posting.EventNamePrefix",
 		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile",
 		"Replicas.LeaderElection", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
@@ -132,7 +133,7 @@ func TestWithDefaultsKeepsWhatIsSet(t *testing.T) {
 		Posting:     settings.Posting{Disabled: true, Level: slog.LevelWarn, WithoutLogs: true, Component: "a", Instance: "b", EventNamePrefix: "c-", Burst: 1, Refill: 2},
 		Networking:  settings.Networking{QPS: -1, Burst: 7, RequestTimeout: 8, ConnectTimeout: 9, ErrorBackoffs: []time.Duration{}},
 		Watching:    settings.Watching{ServerTimeout: time.Second, InactivityTimeout: -1, ReconnectBackoff: 2, ReconnectLimit: 3},
-		Peering:     settings.Peering{Name: "a", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
+		Peering:     settings.Peering{Name: "a", Namespaces: []string{"b"}, Identity: "c", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
 		Replicas:    settings.Replicas{LeaderElection: true, LeaseName: "a", LeaseNamespace: "b", LeaseDuration: 4, RenewDeadline: 3, RetryPeriod: 1},
 		Admission:   settings.Admission{Server: nowhere{}, Managed: "auto.kopf.dev", IncludeOwnNamespace: true, ManifestFile: "a.yaml", Timeout: time.Second},
 		Health:      settings.Health{Address: ":1", LivenessPath: "/a", ReadinessPath: "/b", ProbeCacheTTL: 2, MaxQueueAge: 3, ManagerCheck: "c"},
@@ -232,9 +233,18 @@ func TestValidate(t *testing.T) {
 		"one path for both endpoints": {onePath, "settings.Health.LivenessPath and ReadinessPath are the same: x"},
 		"a negative probe cache":      {func(s *settings.Settings) { s.Health.ProbeCacheTTL = -1 }, "settings.Health.ProbeCacheTTL is negative"},
 		"a relative path":             {onePath, `must begin with a slash: "x" and "x"`},
-		"a name that is not UTF-8":    {func(s *settings.Settings) { s.Name = "\xff" }, `settings.Name is not valid UTF-8: "\xff"`},
-		"a negative queue age":        {func(s *settings.Settings) { s.Health.MaxQueueAge = -1 }, "settings.Health.MaxQueueAge is negative"},
-		"a negative request timeout":  {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
+		"two kinds of peerings": {
+			func(s *settings.Settings) { s.Peering.ClusterWide, s.Peering.Namespaces = true, []string{"My_Space"} },
+			"settings.Peering has both ClusterWide and Namespaces: choose one",
+		},
+		"an invalid namespace of the peering": {
+			func(s *settings.Settings) { s.Peering.Namespaces = []string{"My_Space"} },
+			`settings.Peering.Namespaces has "My_Space", which is not a valid name of a namespace`,
+		},
+		"an invalid identity":        {func(s *settings.Settings) { s.Peering.Identity = "\xff" }, `settings.Peering.Identity is not valid UTF-8: "\xff"`},
+		"a name that is not UTF-8":   {func(s *settings.Settings) { s.Name = "\xff" }, `settings.Name is not valid UTF-8: "\xff"`},
+		"a negative queue age":       {func(s *settings.Settings) { s.Health.MaxQueueAge = -1 }, "settings.Health.MaxQueueAge is negative"},
+		"a negative request timeout": {func(s *settings.Settings) { s.Networking.RequestTimeout = -1 }, "settings.Networking.RequestTimeout is negative"},
 	}
 	all := settings.Settings{}
 	for name, test := range tests {

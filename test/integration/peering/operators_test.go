@@ -135,3 +135,34 @@ func TestChangesDuringAFreezeAreHandledAfterwards(t *testing.T) {
 	g.Expect(j.snapshot()[4:]).To(gomega.ConsistOf("deployed: daemon ends: paused", "deployed: daemon ends: paused",
 		"deployed: update third", "deployed: daemon begins"))
 }
+
+// An operator for one namespace meets an operator for the cluster, which has another scope.
+func TestPeeringObjectIsIndependentOfTheScope(t *testing.T) {
+	tests := map[string]struct {
+		namespaced bool
+		configure  func(p *kopf.Settings, namespace string)
+	}{
+		"the object of the cluster": {false, func(s *kopf.Settings, _ string) { s.Peering.ClusterWide = true }},
+		"the object of a namespace": {true, func(s *kopf.Settings, namespace string) { s.Peering.Namespaces = []string{namespace} }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			g := gomega.NewWithT(t)
+			served, meeting := cluster.Namespace(t), cluster.Namespace(t)
+			target := peering.Target{Name: meeting}
+			if test.namespaced {
+				target.Namespace = meeting
+			}
+			object := create(t, cluster, api, target.Namespace, target.Name)
+			var j journal
+			operators.Start(t, cluster.Config(), served, j.handlers("mine"), func(o *kopf.Options) {
+				o.Settings.Peering.Name, o.Settings.Peering.Mandatory, o.Settings.Peering.Identity = meeting, true, "mine"
+				test.configure(&o.Settings, meeting)
+			})
+			g.Eventually(entries(cluster, object)).Should(gomega.HaveKey("mine"))
+			pause := peering.FreezeOptions{Identity: "freeze", Priority: 1, Lifetime: time.Hour}
+			frozen, err := peering.Freeze(t.Context(), cluster.Config(), target, pause)
+			g.Expect(frozen.Paused, err).To(gomega.Equal([]string{"mine"}))
+		})
+	}
+}
