@@ -5,6 +5,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // due are three handlers, of which the second one has not been tried yet.
@@ -49,4 +50,26 @@ func ExampleLifecycle() {
 	var two lifecycles.Lifecycle = func(due []lifecycles.Due) []lifecycles.Due { return due[:min(2, len(due))] }
 	show(two(due()))
 	// Output: first second
+}
+
+// A lifecycle that decides by the object: objects of the trial tier wait for their turn.
+func ExampleDue_Arguments() {
+	var byTier lifecycles.Lifecycle = func(due []lifecycles.Due) []lifecycles.Due {
+		if len(due) > 0 && due[0].Arguments().Labels()["tier"] == "trial" {
+			return lifecycles.OneByOne(due)
+		}
+		return due
+	}
+	trial := &handler.Cause{CallContext: handler.CallContext{Body: object.NewBody(map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"tier": "trial"}},
+	})}}
+	handlers := due()
+	fmt.Println(len(byTier(handlers)), "handlers of another object")
+	for i := range handlers {
+		handlers[i].Cause = trial
+	}
+	fmt.Println(len(byTier(handlers)), "handler of a trial")
+	// Output:
+	// 3 handlers of another object
+	// 1 handler of a trial
 }

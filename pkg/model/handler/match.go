@@ -89,22 +89,28 @@ func (d *Declaration) lazyArguments(o *Cause) func() Arguments {
 	var args Arguments
 	return func() Arguments {
 		if args == nil {
-			switch {
-			case d.Kind.IsChange():
-				args = NewChange(o.CallContext, d.Param, Attempt{}, d.Transition(o), nil)
-			case d.Kind.IsAdmission():
-				args = NewAdmission(o.CallContext, d, o.Review)
-			case d.Kind == OnEvent:
-				args = NewEvent(o.CallContext, d.Param, o.EventType)
-			case d.Kind == OnDaemon:
-				args = NewTask(o.CallContext, d.Param, Attempt{}, nil)
-			case d.Kind == OnTimer:
-				args = NewTick(o.CallContext, d.Param, Attempt{}, nil)
-			default:
-				args = &readOnly{o.CallContext, d.Param}
-			}
+			args = o.ArgumentsOf(d)
 		}
 		return args
+	}
+}
+
+// ArgumentsOf returns the arguments of the handler for callbacks about it, such as filters.
+// They belong to no attempt.
+func (o *Cause) ArgumentsOf(d *Declaration) Arguments {
+	switch {
+	case d.Kind.IsChange():
+		return NewChange(o.CallContext, d.Param, Attempt{}, d.Transition(o), nil)
+	case d.Kind.IsAdmission():
+		return NewAdmission(o.CallContext, d, o.Review)
+	case d.Kind == OnEvent:
+		return NewEvent(o.CallContext, d.Param, o.EventType)
+	case d.Kind == OnDaemon:
+		return NewTask(o.CallContext, d.Param, Attempt{}, nil)
+	case d.Kind == OnTimer:
+		return NewTick(o.CallContext, d.Param, Attempt{}, nil)
+	default:
+		return &readOnly{o.CallContext, d.Param}
 	}
 }
 

@@ -97,7 +97,7 @@ func (r *Runner) due(handlers registry.Handlers) []lifecycles.Due {
 	for _, d := range handlers {
 		state := r.Progress.Load(d.ID)
 		if !state.Finished() && state.RemainingDelay(now()) == 0 {
-			due = append(due, lifecycles.Due{Declaration: d, Retries: state.Retries})
+			due = append(due, lifecycles.Due{Declaration: d, Retries: state.Retries, Cause: r.Cause})
 		}
 	}
 	return due

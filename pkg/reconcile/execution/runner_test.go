@@ -47,6 +47,20 @@ func TestLifecycles(t *testing.T) {
 	}
 }
 
+func TestLifecyclesSeeTheHandlersAndTheirArguments(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.lifecycle = func(due []lifecycles.Due) []lifecycles.Due {
+			for _, d := range due {
+				args := d.Arguments()
+				w.note("%s of %s with %v, tried %d times", d.ID, args.Reason(), args.Param(), d.Retries)
+			}
+			return due
+		}
+		w.cycle(w.handler("a", failing(1, errNetwork), handler.Backoff(10*time.Second), handler.Param(7)))
+		w.expect("0s a of create with 7, tried 0 times", "0s a: again in 10s, network", "10s a of create with 7, tried 1 times", "10s a: succeeded")
+	})
+}
+
 func TestFinishedHandlersAreNotCalledAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.stored["a"] = &storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Success: true}

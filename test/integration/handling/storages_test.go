@@ -92,7 +92,13 @@ func TestLifecyclesChooseTheOrder(t *testing.T) {
 		"as soon as possible": {lifecycles.AsSoonAsPossible, []string{"a 0", "b 0", "c 0", "b 1"}},
 		"randomized":          {lifecycles.Randomized, nil},
 		"shuffled":            {lifecycles.Shuffled, nil},
-		"a custom lifecycle":  {func(due []lifecycles.Due) []lifecycles.Due { return due[len(due)-1:] }, []string{"c 0", "b 0", "b 1", "a 0"}},
+		"one that sees the object": {func(due []lifecycles.Due) []lifecycles.Due {
+			if due[0].Arguments().Name() == "one" && due[0].Arguments().Reason() == kopf.ReasonCreate {
+				return due[len(due)-1:]
+			}
+			return due
+		}, []string{"c 0", "b 0", "b 1", "a 0"}},
+		"a custom lifecycle": {func(due []lifecycles.Due) []lifecycles.Due { return due[len(due)-1:] }, []string{"c 0", "b 0", "b 1", "a 0"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
