@@ -7,6 +7,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // yieldToOthers compares the update with the records on a version that others may have
@@ -48,7 +49,7 @@ func (s *Session) isFinished(ctx context.Context, u *Update) (bool, error) {
 }
 
 // isOvertaken reports whether another operator has advanced the record of a handler since the
-// update was created.
+// update was created: with more attempts, or an end.
 func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, error) {
 	if !u.changedByOthers {
 		return false, nil
@@ -57,5 +58,19 @@ func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, 
 	if err != nil {
 		return false, err
 	}
-	return !theirs.Equal(u.Cycle.Progress.Load(id).Stored()), nil
+	return hasAdvanced(theirs, u.Cycle.Progress.Load(id).Stored()), nil
+}
+
+// hasAdvanced reports whether a record contains an outcome that it did not contain before. A
+// lifecycle that calls one handler at a time also stores records without an attempt: they must
+// not replace the outcome of an attempt.
+func hasAdvanced(theirs, before *storage.Record) bool {
+	switch {
+	case theirs == nil:
+		return before != nil
+	case before == nil || before.Purpose != theirs.Purpose:
+		return theirs.Finished() || theirs.Retries > 0
+	default:
+		return theirs.Retries > before.Retries || theirs.Finished() && !before.Finished()
+	}
 }

@@ -1,0 +1,61 @@
+package write
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// Two leaders overlap, and each calls one handler at a time: the record that one of them
+// stores for a waiting handler must not replace what the handler returned to the other.
+func TestARecordWithoutAnAttemptDoesNotReplaceAnOutcome(t *testing.T) {
+	f := newFixture(t, m{})
+	c := f.cycle(cause.Create, "a", "b")
+	succeed(c, "a")
+	f.edit("a", set("ours", "spec", "a"))
+	f.faults = []fault{{before: func() {
+		f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+			waiting := storage.Record{Started: time.Now(), Purpose: cause.Create}
+			return records.Storages.Progress.Store(t.Context(), body, into, "a", &waiting)
+		})
+	}}}
+	f.write(Update{Cycle: c})
+	f.expect("record", f.storedRecord("a").Success, true)
+	f.expect("edit", f.field("spec", "a"), "ours")
+	f.expect("finished", f.done["a"], 1)
+}
+
+func TestHasAdvanced(t *testing.T) {
+	of := func(purpose cause.Reason, retries int, finished bool) *storage.Record {
+		return &storage.Record{Purpose: purpose, Retries: retries, Success: finished}
+	}
+	create, update := cause.Create, cause.Update
+	tests := map[string]struct {
+		theirs, before *storage.Record
+		want           bool
+	}{
+		"nothing is stored":                         {nil, nil, false},
+		"the record was removed":                    {nil, of(create, 1, false), true},
+		"a handler waits for its first attempt":     {of(create, 0, false), nil, false},
+		"a first attempt":                           {of(create, 1, false), nil, true},
+		"a skipped handler":                         {of(create, 0, true), nil, true},
+		"the same":                                  {of(create, 1, false), of(create, 1, false), false},
+		"another attempt":                           {of(create, 2, false), of(create, 1, false), true},
+		"an end":                                    {of(create, 1, true), of(create, 1, false), true},
+		"the same end":                              {of(create, 1, true), of(create, 1, true), false},
+		"an attempt for another purpose":            {of(update, 1, false), of(create, 3, false), true},
+		"a handler waits for another purpose":       {of(update, 0, false), of(create, 3, true), false},
+		"fewer attempts, stored by a late operator": {of(create, 1, false), of(create, 2, false), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := hasAdvanced(test.theirs, test.before); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
