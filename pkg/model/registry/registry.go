@@ -174,12 +174,17 @@ func (h Handlers) Where(condition func(*handler.Declaration) bool) Handlers {
 }
 
 // Selected returns the handlers to call for the cause. If a handler has several matching
-// declarations, only the first is included, so that it is called once.
+// declarations, only one is included, so that it is called once: the first that is not for
+// resuming, because a resumption is not a change, or else the first.
 func (h Handlers) Selected(cause *handler.Cause) Handlers {
 	var selected Handlers
 	for _, d := range h {
-		repeated := slices.ContainsFunc(selected, d.IsSame)
-		if !repeated && d.Selects(cause) {
+		i := slices.IndexFunc(selected, d.IsSame)
+		switch {
+		case i >= 0 && (selected[i].Kind != handler.OnResume || d.Kind == handler.OnResume), !d.Selects(cause):
+		case i >= 0:
+			selected[i] = d
+		default:
 			selected = append(selected, d)
 		}
 	}

@@ -196,6 +196,23 @@ func TestSelectedHandlersAreCalledOnce(t *testing.T) {
 	}
 }
 
+// A finished resumption must not count as the handling of a change.
+func TestDeclarationsForChangesComeBeforeThoseForResuming(t *testing.T) {
+	var r registry.Registry
+	r.Add(handler.Resume(kex, change(one)))
+	r.Add(handler.Update(kex, change(two)))
+	r.Add(handler.Resume(kex, change(one), handler.Param(2)))
+	r.Add(handler.Update(kex, change(one)))
+	all := handlers(t, &r)
+	for reason, want := range map[cause.Reason]string{cause.Update: "update:one update:two", cause.Resume: "resume:one"} {
+		observed := labeled("a", "x")
+		observed.Reason, observed.Initial = reason, true
+		if got := ids(all.Selected(observed)); got != want {
+			t.Errorf("%s: got %q, want %q", reason, got, want)
+		}
+	}
+}
+
 func TestScopeAndDeletion(t *testing.T) {
 	type filters = map[string]handler.Matcher
 	var r registry.Registry

@@ -127,6 +127,26 @@ func TestResumeInterruptedByAChangeIsFinished(t *testing.T) {
 	b.Expect(b.calls.Of("update")).To(gomega.Equal([]string{"update 1->2"}))
 }
 
+// A function that has finished for the resumption must also see the change.
+func TestFunctionForResumptionAndUpdateSeesAChangeDuringTheResumption(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	obj := testenv.NewObject("KopfExample", b.namespace, "one", map[string]any{"field": "1"})
+	obj.SetAnnotations(map[string]string{handled: `{"spec":{"field":"1"}}`})
+	b.submit(obj)
+	fn := b.seeing("fn", succeed)
+	b.OnResume(examples, fn, kopf.ID("fn"))
+	b.OnResume(examples, b.noted("waiting", failing(2, 500*time.Millisecond)), kopf.ID("waiting"))
+	b.OnUpdate(examples, fn, kopf.ID("fn"))
+	b.start()
+	b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(prefix+"waiting", gomega.ContainSubstring("delayed")))
+	b.setField(obj, "2")
+	b.expectHandled(obj)
+	b.expectRest()
+	b.Expect(b.calls.Of("fn")).To(gomega.Equal([]string{"fn no change", "fn 1->2"}))
+	b.Expect(b.calls.Of("waiting")).To(gomega.Equal(attempts("waiting", 3)))
+}
+
 // A handler that finishes during shutdown ends the cycle as usual; the next operator resumes.
 func TestCycleCanEndDuringShutdown(t *testing.T) {
 	t.Parallel()
