@@ -11,16 +11,26 @@ import (
 // Afterwards, the shutdown ends, in this order: the configurations of the admission
 // handlers, the cleanup handlers, the entry in the peering, and the lease, which belongs to
 // the manager.
+//
+// If the lease is lost, the manager cancels the context and returns an error without waiting,
+// and waitStopped aborts the engine: handlers get no grace period.
 func (r *replica) runLeader(ctx context.Context) (err error) {
 	if r.settings.Replicas.LeaderElection {
 		r.logger.Info("This replica is the leader and handles the objects.")
 	}
-	ctx, resign := r.leadership.begin(ctx)
+	isLost := func() bool { return r.engine.IsAborted() || isLeaseLost(ctx, r.requested) }
+	leading, resign := r.leadership.begin(ctx)
 	defer func() { resign(err) }()
-	return r.peering.during(ctx, func(ctx context.Context) error {
+	return r.peering.during(leading, func(ctx context.Context) error {
 		defer r.activities.cleanUp(ctx)
-		return r.admission.maintain(ctx, r.engine.IsAborted, r.work)
+		return r.admission.maintain(ctx, isLost, r.work)
 	})
+}
+
+// isLeaseLost reports whether the manager has ended the leadership although the operator was
+// not asked to stop. That is not known in the manager of another program.
+func isLeaseLost(manager, requested context.Context) bool {
+	return manager.Err() != nil && requested != nil && requested.Err() == nil
 }
 
 // work handles the objects. It abandons handlers that do not return after they are canceled:

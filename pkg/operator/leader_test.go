@@ -45,3 +45,25 @@ func TestLeadershipEndsWithItsContext(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestALeaseIsLostIfTheManagerEndsUnasked(t *testing.T) {
+	running := t.Context()
+	ended, cancel := context.WithCancel(running)
+	cancel()
+	tests := map[string]struct {
+		manager, requested context.Context
+		want               bool
+	}{
+		"the manager has ended the leadership": {ended, running, true},
+		"the operator was asked to stop":       {ended, ended, false},
+		"the work has ended by itself":         {running, running, false},
+		"in the manager of another program":    {ended, nil, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := isLeaseLost(test.manager, test.requested); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}

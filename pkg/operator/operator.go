@@ -146,6 +146,7 @@ func (o *Operator) start(ctx context.Context, c *connection, activities *activit
 	if err != nil {
 		return nil, nil, err
 	}
+	r.requested = ctx
 	return mgr, r, addTo(mgr, everyReplica(r.run), everyReplica(r.monitor.serveHealth), leaderOnly(r.runLeader))
 }
 

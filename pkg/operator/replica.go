@@ -22,6 +22,9 @@ type replica struct {
 	logger     logr.Logger
 	activities *activityHandlers
 	ready      chan<- struct{} // closed when the operator is ready
+	// requested is the context of Run, which ends when the operator is asked to stop. It is
+	// nil in the manager of another program.
+	requested context.Context
 
 	leadership leadership
 	running    sync.WaitGroup // waits for run

@@ -31,7 +31,7 @@ func (r *replica) shutDown(ctx context.Context, err error) error {
 
 // waitStopped waits until the leader and the servers of the replica have stopped. A manager
 // returns an error if it has lost its lease: another replica may handle the objects by now,
-// so that the engine aborts, and nothing is written anymore.
+// so that the engine aborts: handlers get no grace period, and their edits are not written.
 func (r *replica) waitStopped(ctx context.Context, err error) error {
 	if err != nil {
 		r.engine.Abort(err)

@@ -10,7 +10,8 @@ import (
 
 // Attempts counts the attempts of a handler that has no record on the object, such
 // as a daemon, a timer, or an indexing function. After a final attempt, the count
-// starts again. The zero value is ready to use. Attempts is not safe for concurrent
+// starts again. Handlers with a record have a State instead; limits decide for both what
+// follows an attempt. The zero value is ready to use. Attempts is not safe for concurrent
 // use.
 //
 // Specification: Error handling; Timers, "Errors in timers".

@@ -67,6 +67,12 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 	return outcome, nil
 }
 
+// commitWithRetries tries an update until it is written. The response determines what follows:
+//
+//	404                    confirmGone (notfound.go)
+//	a rejection            isolateRejected (rejection.go)
+//	409, a conflict        reread and rebase (conflict.go), and the next try
+//	any other, or none     reread, and the next pass
 func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 	for range maxTries {
 		err := s.try(ctx, u)

@@ -7,8 +7,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// reread reads the object after a failed write, and determines which parts of the update it
-// contains nevertheless.
+// reread reads the object after a conflict (409) or a write without a response, and determines
+// which parts of the update it contains nevertheless.
 func (s *Session) reread(ctx context.Context, u *Update) error {
 	s.state.uncertain = true
 	body, err := s.get(ctx)
