@@ -100,7 +100,8 @@ func OnResume(sel Selector, fn ChangeFunc, options ...ResumeOption) {
 	DefaultRegistry.OnResume(sel, fn, options...)
 }
 
-// OnField declares a handler of one field in DefaultRegistry. See Registry.OnField.
+// OnField declares a handler of one field in DefaultRegistry. The path of the field begins at
+// the object: "spec.size", not "size". See Registry.OnField.
 func OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption) {
 	DefaultRegistry.OnField(sel, field, fn, options...)
 }

@@ -87,8 +87,8 @@ var guards = map[string]guard{
 	},
 	"another operator: its records are kept": {
 		file: "internal/write/overtaken.go", plan: "retries/k=2/takeover-midway",
-		code:    "return !theirs.Equal(u.Cycle.Progress.Load(id).Stored()), nil",
-		instead: "return !theirs.Equal(theirs), nil",
+		code:    "return hasAdvanced(theirs, u.Cycle.Progress.Load(id).Stored()), nil",
+		instead: "return hasAdvanced(theirs, theirs), nil",
 	},
 	"another operator: one outcome of an attempt counts, as a whole": {
 		file: "internal/write/overtaken.go", plan: "patches/k=2/takeover-alive",

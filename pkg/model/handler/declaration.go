@@ -113,7 +113,7 @@ func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
 	}
 	gvk, err := apiutil.GVKForObject(d.Object, scheme)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the %s handler %q: the type %T is not in the scheme: add it with AddToScheme of its package: %w",
+		return nil, fmt.Errorf("%s: the %s handler %q: the type %T is not in the scheme: add it with AddToScheme of its package to Options.Scheme, which is scheme.Scheme of client-go by default: %w",
 			d.DeclaredAt, d.Kind, d.ID, d.Object, err)
 	}
 	bound := *d

@@ -72,7 +72,10 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 	}
 	validate(d)
 	if len(d.problems) > 0 {
-		return nil, fmt.Errorf("%s: the %s handler %q: %w", d.DeclaredAt, kind, d.ID, errors.Join(d.problems...))
+		for i, problem := range d.problems {
+			d.problems[i] = fmt.Errorf("%s: the %s handler %q: %w", d.DeclaredAt, kind, d.ID, problem)
+		}
+		return nil, errors.Join(d.problems...)
 	}
 	return d, nil
 }

@@ -39,6 +39,9 @@ const (
 	// ReasonAbandoned is for a handler that has not returned in time and is no longer
 	// waited for.
 	ReasonAbandoned = "Abandoned"
+	// ReasonEditLost is for a handler that has returned, but whose result and patch could
+	// not be written before the operator stopped.
+	ReasonEditLost = "EditLost"
 	// ReasonStopping is for a daemon that was asked to stop and is still waited for.
 	ReasonStopping = "Stopping"
 	// ReasonWriteRejected is for a handler whose edit was rejected.

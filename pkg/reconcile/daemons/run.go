@@ -152,7 +152,11 @@ func (r *run) writeEdit(result any) bool {
 	if result == nil && r.patch.Empty() {
 		return true
 	}
-	ctx := r.worker.group.supervisor.writeCtx
+	s := r.worker.group.supervisor
+	s.mu.Lock()
+	r.worker.writing = true
+	s.mu.Unlock()
+	ctx := s.writeCtx
 	err := r.worker.group.host.WriteEdit(ctx, execution.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
 	if err != nil && ctx.Err() == nil {
 		r.worker.group.host.Warn(r.worker.handler, ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", r.worker.handler.ID, err))

@@ -103,7 +103,7 @@ func TestDaemonsWriteDuringShutdown(t *testing.T) {
 		}
 		w.until(5)
 		w.exit(10 * time.Second)
-		w.expect("15s a: wrote <nil>", "15s pass", "16s b: Abandoned", "16s pass", "16s given up", "16s pass")
+		w.expect("15s a: wrote <nil>", "15s pass", "16s b: EditLost", "16s pass", "16s given up", "16s pass")
 	})
 }
 

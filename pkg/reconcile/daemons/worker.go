@@ -41,6 +41,7 @@ type worker struct {
 	phase         phase
 	stage         stage
 	stopRequested bool // since the last call began
+	writing       bool // the last call has returned, and its edit is being written
 
 	// Set while the goroutine exists.
 	stopper *handler.Stopper
@@ -102,7 +103,7 @@ func (w *worker) onTimer() {
 func (w *worker) beginRun() *run {
 	s := w.group.supervisor
 	w.setPhase(running)
-	w.stage, w.stopRequested = signaled, false
+	w.stage, w.stopRequested, w.writing = signaled, false, false
 	w.lastDue, w.due, w.seenChanges = w.due, time.Time{}, w.group.changeCount
 	s.awaited++
 	r := &run{worker: w, stopper: handler.NewStopper()}

@@ -113,6 +113,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 	if !waitListed(ctx, streams) {
 		return nil // stopped meanwhile
 	}
+	if w.Handlers == 0 {
+		w.Logger.Info("No handler is declared: the operator does nothing. It uses the handlers in kopf.DefaultRegistry, unless Options.Registry is set.")
+	}
 	w.Logger.Info("The operator is running.", "resources", resources, "namespaces", w.Settings.Scope.Namespaces, "handlers", w.Handlers)
 	close(w.listed)
 	<-ctx.Done()
