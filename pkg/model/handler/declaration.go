@@ -173,7 +173,7 @@ func WithRecover(call func() error) (err error) {
 
 func recoverPanic(err *error) {
 	if value := recover(); value != nil {
-		*err = &PanicError{Value: value, Stack: debug.Stack()}
+		*err = &PanicError{Value: value, Stack: function.TrimStack(debug.Stack())}
 	}
 }
 

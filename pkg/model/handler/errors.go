@@ -86,6 +86,7 @@ func (e *RetriesError) Unwrap() error { return e.Err }
 // PanicError is a panic of a handler with its stack. It counts as a regular error.
 type PanicError struct {
 	Value any
+	// Stack begins at the line that panicked, and ends with the handler.
 	Stack []byte
 }
 

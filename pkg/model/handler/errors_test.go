@@ -64,6 +64,9 @@ func TestPanicOfHandlerIsItsError(t *testing.T) {
 	if !errors.As(err, &panicked) || !strings.Contains(string(panicked.Stack), "errors_test.go") || !strings.Contains(err.Error(), "nil map") {
 		t.Errorf("got %v", err)
 	}
+	if stack := string(panicked.Stack); !strings.HasPrefix(stack, "github.com/kopf-go/kopf/pkg/model/handler_test.") || strings.Contains(stack, "(*Declaration)") {
+		t.Errorf("the stack has more than the handler:\n%s", stack)
+	}
 	d, err = handler.Watch(kex, handler.Function{Event: func(context.Context, *handler.Event) error { panic(io.EOF) }}, handler.ID("a"))
 	if err = declared(t, d, err).CallEvent(t.Context(), nil); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)

@@ -7,32 +7,46 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/kopf-go/kopf/pkg/internal/reportonce"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 // problems logs the problems that prevent handlers from being called.
 type problems struct {
 	logger logr.Logger
 	// remedy describes what must happen before they are called.
-	remedy   string
+	remedy string
+	// absence describes the same for resources that do not exist yet.
+	absence  string
 	reported reportonce.SharedSet
 	current  map[string]struct{} // the warnings of the last discovery
 }
 
 func newProblems(logger logr.Logger, scanningDisabled bool) *problems {
-	p := &problems{logger: logger, remedy: "Some handlers will not be called until this is corrected."}
+	p := &problems{
+		logger: logger, remedy: "Some handlers will not be called until this is corrected.",
+		absence: "Some handlers will not be called until their resource exists; the operator looks for it again.",
+	}
 	if scanningDisabled {
+		p.absence = "Some handlers will not be called until their resource exists and the operator is restarted."
 		p.remedy = "Some handlers will not be called until this is corrected and the operator is restarted."
 	}
 	return p
 }
 
-// reportWarnings logs the new warnings of a discovery.
+// reportWarnings logs the new warnings of a discovery. A resource that does not exist is no
+// error: it may be installed after the operator.
 func (p *problems) reportWarnings(warnings []error) {
 	now := map[string]struct{}{}
 	for _, warning := range warnings {
 		text := warning.Error()
 		now[text] = struct{}{}
-		if _, known := p.current[text]; !known {
+		_, known := p.current[text]
+		var missing *selector.NotFoundError
+		switch {
+		case known:
+		case errors.As(warning, &missing):
+			p.logger.Info(p.absence, "problem", text)
+		default:
 			p.logger.Error(warning, p.remedy)
 		}
 	}

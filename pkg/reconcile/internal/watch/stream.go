@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -119,12 +120,21 @@ func (w *Watcher) noteAttempt(r *Resource, s *Stream, err error) {
 	switch isNew, recovered := s.noteError(err); {
 	case recovered:
 		log.Info("The objects are watched again.")
+	case isNew && isNotReady(err):
+		log.Info("The objects cannot be watched yet; this is retried.", "reason", err.Error())
 	case isNew:
 		log.Error(err, "The objects cannot be watched now; this is retried.")
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 		w.rediscover.send() // the resource may have been removed
 	}
+}
+
+// isNotReady reports whether the resource is not served yet, or the API server still prepares
+// its storage. Both are normal when a definition was just installed.
+func isNotReady(err error) bool {
+	return apierrors.IsNotFound(err) ||
+		(apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)) && strings.Contains(err.Error(), "initializing")
 }
 
 // noteError stores the error of the last attempt. It reports whether the error is new, and

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -90,5 +91,27 @@ func TestResourceStaysWithTheSameObjectsAndHandlers(t *testing.T) {
 	}
 	if r.isSame(fewer) || r.isSame(other) || r.isSame(status) {
 		t.Error("another resource, or one with other handlers, must not stay")
+	}
+}
+
+func TestResourcesThatAreNotReadyAreNoErrors(t *testing.T) {
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"the resource is not served yet":  {apierrors.NewNotFound(schema.GroupResource{Resource: "kex"}, ""), true},
+		"the storage is initialized, 429": {apierrors.NewTooManyRequests("storage is (re)initializing", 1), true},
+		"the storage is initialized, 503": {apierrors.NewServiceUnavailable("storage is (re)initializing"), true},
+		"the API server is overloaded":    {apierrors.NewTooManyRequests("too many requests", 1), false},
+		"the API server is unavailable":   {apierrors.NewServiceUnavailable("down"), false},
+		"the resource may not be watched": {apierrors.NewForbidden(schema.GroupResource{}, "", nil), false},
+		"the connection cannot be opened": {errors.New("refused"), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := isNotReady(test.err); got != test.want {
+				t.Errorf("got %t", got)
+			}
+		})
 	}
 }
