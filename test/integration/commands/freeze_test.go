@@ -28,7 +28,7 @@ func testFreezeAndResume(t *testing.T, p programs) {
 		testenv.HavePath("status.somebody.message", "a migration")))
 	operator.says("paused")
 	during := created(t, namespace, "during")
-	start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=somebody", "--dev=false").ends(2)
+	start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=somebody", "--workers=1").ends(2)
 	again := start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=somebody", "-p", "200")
 	again.ends(0)
 	g.Expect(cluster.Current(peers)()).To(gomega.And(
