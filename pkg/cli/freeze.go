@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +68,10 @@ func (f *freezeFlags) newCommand(name, short, long string, run func(context.Cont
 			for _, name := range unknownVariables(os.Environ()) {
 				command.PrintErrf("kopf: the environment variable %s is unknown and has no effect\n", name)
 			}
+			// Asking the name service for the host takes time, so it is done once.
+			if f.options.Identity == "" {
+				f.options.Identity = peering.ManualIdentity()
+			}
 			if f.dev {
 				f.options.Priority = settings.DevelopmentPriority
 			}
@@ -103,7 +106,7 @@ func (f *freezeFlags) freeze(ctx context.Context, command *cobra.Command) error 
 			return err
 		}
 		command.Println(fmt.Sprintf("The operators of the %s pause until %s, unless %s resumes them earlier.",
-			describeTarget(target), time.Now().Add(f.options.Lifetime).Format(time.DateTime), f.identity()))
+			describeTarget(target), time.Now().Add(f.options.Lifetime).Format(time.DateTime), f.options.Identity))
 		command.Println(describeFrozen(frozen, f.options.Priority))
 		return nil
 	})
@@ -136,12 +139,10 @@ func (f *freezeFlags) resume(ctx context.Context, command *cobra.Command) error 
 		if err != nil {
 			return err
 		}
-		command.Println(fmt.Sprintf("%[2]s no longer pauses the operators of the %[1]s.", describeTarget(target), f.identity()))
+		command.Println(fmt.Sprintf("%[2]s no longer pauses the operators of the %[1]s.", describeTarget(target), f.options.Identity))
 		return nil
 	})
 }
-
-func (f *freezeFlags) identity() string { return cmp.Or(f.options.Identity, peering.ManualIdentity()) }
 
 // forEachTarget calls a function for each selected peering object, until the first error.
 func (f *freezeFlags) forEachTarget(ctx context.Context, do func(*rest.Config, peering.Target) error) error {

@@ -1,7 +1,6 @@
 package peering
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +48,12 @@ func Freeze(ctx context.Context, config *rest.Config, target Target, options Fre
 	if options.Message != "" {
 		entry["message"] = options.Message
 	}
-	identity := cmp.Or(options.Identity, ManualIdentity())
-	state, err := patchEntry(ctx, config, target, identity, entry)
+	identity := orManual(options.Identity)
+	object, err := findObject(ctx, config, target)
+	if err != nil {
+		return Frozen{}, err
+	}
+	state, err := patchEntry(ctx, object, target, identity, entry)
 	if err != nil {
 		return Frozen{}, err
 	}
@@ -81,12 +84,8 @@ func frozenBy(status map[string]any, identity string, priority int, now time.Tim
 // Resume removes the entry of Freeze under the same identity, which has the same default. If
 // there is no such entry, it changes nothing, and returns a *NotFrozenError.
 func Resume(ctx context.Context, config *rest.Config, target Target, identity string) error {
-	identity = cmp.Or(identity, ManualIdentity())
-	f, err := newFinder(config, nil)
-	if err != nil {
-		return err
-	}
-	object, err := f.find(ctx, target)
+	identity = orManual(identity)
+	object, err := findObject(ctx, config, target)
 	if err != nil {
 		return err
 	}
@@ -100,7 +99,7 @@ func Resume(ctx context.Context, config *rest.Config, target Target, identity st
 	if _, frozen := state.status[identity]; !frozen {
 		return &NotFrozenError{Identity: identity, Entries: slices.Sorted(maps.Keys(state.status))}
 	}
-	_, err = patchEntry(ctx, config, target, identity, nil)
+	_, err = patchEntry(ctx, object, target, identity, nil)
 	return err
 }
 
@@ -117,21 +116,30 @@ func (e *NotFrozenError) Error() string {
 	return fmt.Sprintf("there is no freeze by %s; the entries are: %s", e.Identity, strings.Join(e.Entries, ", "))
 }
 
-// patchEntry sets one entry of a peering, or removes it, and returns the new state.
-func patchEntry(ctx context.Context, config *rest.Config, target Target, identity string, entry map[string]any) (peeringState, error) {
+// orManual returns the identity, or ManualIdentity if it is empty.
+func orManual(identity string) string {
+	if identity == "" {
+		return ManualIdentity()
+	}
+	return identity
+}
+
+// findObject connects to a peering object.
+func findObject(ctx context.Context, config *rest.Config, target Target) (peeringAPI, error) {
 	f, err := newFinder(config, nil)
 	if err != nil {
-		return peeringState{}, err
+		return nil, err
 	}
-	found, err := f.find(ctx, target)
-	if err != nil {
-		return peeringState{}, err
-	}
+	return f.find(ctx, target)
+}
+
+// patchEntry sets one entry of a peering, or removes it, and returns the new state.
+func patchEntry(ctx context.Context, object peeringAPI, target Target, identity string, entry map[string]any) (peeringState, error) {
 	var value any // a nil map would not remove the entry
 	if entry != nil {
 		value = entry
 	}
-	state, err := found.patch(ctx, "", map[string]any{identity: value})
+	state, err := object.patch(ctx, "", map[string]any{identity: value})
 	if err != nil && !IsNotFound(err) {
 		return state, fmt.Errorf("the peering object %q cannot be changed: %w", target.Name, err)
 	}

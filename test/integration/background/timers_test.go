@@ -146,7 +146,7 @@ func TestArgumentsOfDaemonsAreLive(t *testing.T) {
 	b.Eventually(cluster.Current(obj)).Should(testenv.HavePath("status.timer", "2"))
 }
 
-// Nobody waits for the call, but its context ends with the object.
+// Nothing waits for the call, but its context ends with the object.
 func TestRunningTimerLearnsThatItsObjectIsLost(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -11,7 +11,7 @@ import (
 )
 
 // confirmGone marks the object as gone if a response 404 is true. Otherwise, it returns an
-// error, and the object is tried again later: a proxy can respond with a page of its own, and
+// error, and the object is tried again later: a proxy can respond with an HTML page, and
 // an object that counts as gone is not handled anymore.
 func (s *Session) confirmGone(ctx context.Context, notFound error) error {
 	if !namesObject(notFound, s.target.Key.Name) {

@@ -93,7 +93,7 @@ func TestResultsGoToTheStatus(t *testing.T) {
 	}
 }
 
-// A proxy that responds with a page of its own says nothing about the edits.
+// A proxy that responds with an HTML page says nothing about the edits.
 func TestPassingRejectionsBlameNoHandler(t *testing.T) {
 	proxy := func(code int) error {
 		return apierrors.NewGenericServerResponse(code, http.MethodPatch, metav1.Unversioned.WithResource("x").GroupResource(), "one", "<html>", 0, true)

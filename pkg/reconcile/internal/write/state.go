@@ -47,7 +47,7 @@ func (s *State) Reset(uid types.UID) {
 }
 
 // markGoneAt is MarkGone for an object that certainly does not exist at a version, which is
-// later than all of its own.
+// later than all versions of the object.
 func (s *State) markGoneAt(version string) {
 	s.MarkGone()
 	s.NotOlderThan(version)
