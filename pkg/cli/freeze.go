@@ -122,6 +122,9 @@ func describeFrozen(frozen peering.Frozen, priority int) string {
 	case len(frozen.Active) > 0:
 		text = "It pauses no operator."
 	}
+	if len(frozen.Forbidden) > 0 {
+		text += fmt.Sprintf(" Operators that meet only in the API group %s do not pause: the peering object there may not be changed (verb patch).", strings.Join(frozen.Forbidden, ", "))
+	}
 	if len(frozen.Active) > 0 {
 		text += fmt.Sprintf(" The priority %d is too low for %s: set --priority.", priority, strings.Join(frozen.Active, ", "))
 	}

@@ -20,7 +20,7 @@ const (
 	ReasonObjectMissing Reason = "absent"
 )
 
-// Decision is what the entries of a peering object mean for one operator.
+// Decision is what the entries of a peering mean for one operator.
 type Decision struct {
 	Paused bool
 	Reason Reason
@@ -70,6 +70,23 @@ func (d Decision) pausedBy(peers []string, reason Reason, records map[string]Rec
 			d.Until = deadline
 		}
 	}
+	return d
+}
+
+// combine returns the decision by several objects, any of which can pause the operator. The
+// result has no expiries: each object has its own.
+func combine(decisions []Decision) Decision {
+	var d Decision
+	for _, next := range decisions {
+		switch {
+		case !next.Paused || d.Reason == ReasonHigherPriority && next.Reason != d.Reason:
+		case d.Reason == next.Reason:
+			d.Peers = append(d.Peers, next.Peers...)
+		default:
+			d = Decision{Paused: true, Reason: next.Reason, Peers: slices.Clone(next.Peers)}
+		}
+	}
+	d.Peers = sortedSet(d.Peers) // an operator can be in both groups
 	return d
 }
 

@@ -17,7 +17,9 @@
 //	    lastseen: "2020-12-31T23:59:59.123456+00:00"
 //	    lifetime: 60
 //
-// The entries are those of Kopf: operators of both kinds see each other.
+// The entries are those of Kopf: operators of both kinds see each other. The resource is in
+// the API group kopf.dev, in the old one zalando.org, or in both. Then the operators take
+// part in the peerings of both groups, and an operator in either of them can pause them.
 //
 // # Invariants
 //

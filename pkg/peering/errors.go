@@ -3,12 +3,17 @@ package peering
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // NotFoundError means that a peering object does not exist. Its message says how to
 // create it.
 type NotFoundError struct {
+	// Group is the API group: kopf.dev or zalando.org.
+	Group string
 	// Kind is ClusterKopfPeering or KopfPeering.
 	Kind string
 	// Namespace is empty for a ClusterKopfPeering.
@@ -34,12 +39,28 @@ func (e *NotFoundError) inNamespace() string {
 
 func (e *NotFoundError) manifest() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `{"apiVersion":"%s/%s","kind":%q,"metadata":{`, group, version, e.Kind)
+	fmt.Fprintf(&b, `{"apiVersion":"%s/%s","kind":%q,"metadata":{`, e.Group, version, e.Kind)
 	if e.Namespace != "" {
 		fmt.Fprintf(&b, `"namespace":%q,`, e.Namespace)
 	}
 	fmt.Fprintf(&b, `"name":%q}}`, e.Name)
 	return b.String()
+}
+
+// chooseMissing returns the error that says best why no API group has an object: the first
+// one that forbids to look for it, or else that has the resource.
+func chooseMissing(missing []error) error {
+	if i := slices.IndexFunc(missing, apierrors.IsForbidden); i >= 0 {
+		return missing[i]
+	}
+	hasResource := func(err error) bool {
+		var notFound *NotFoundError
+		return errors.As(err, &notFound) && !notFound.NoResource
+	}
+	if i := slices.IndexFunc(missing, hasResource); i >= 0 {
+		return missing[i]
+	}
+	return missing[0]
 }
 
 // IsNotFound reports whether the error, or one that it wraps, is a NotFoundError.

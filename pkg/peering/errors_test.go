@@ -12,11 +12,11 @@ func TestNotFoundErrorSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		"cluster": {
-			NotFoundError{Kind: "ClusterKopfPeering", Name: "a"},
-			`there is no ClusterKopfPeering "a": create it with: echo '{"apiVersion":"kopf.dev/v1","kind":"ClusterKopfPeering","metadata":{"name":"a"}}' | kubectl create -f -`,
+			NotFoundError{Group: "zalando.org", Kind: "ClusterKopfPeering", Name: "a"},
+			`there is no ClusterKopfPeering "a": create it with: echo '{"apiVersion":"zalando.org/v1","kind":"ClusterKopfPeering","metadata":{"name":"a"}}' | kubectl create -f -`,
 		},
 		"namespace": {
-			NotFoundError{Kind: "KopfPeering", Namespace: "ns", Name: "a"},
+			NotFoundError{Group: "kopf.dev", Kind: "KopfPeering", Namespace: "ns", Name: "a"},
 			`there is no KopfPeering "a" in the namespace "ns": create it with: echo '{"apiVersion":"kopf.dev/v1","kind":"KopfPeering","metadata":{"namespace":"ns","name":"a"}}' | kubectl create -f -`,
 		},
 		"no resource": {

@@ -14,13 +14,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The API of peering objects. Old clusters have the resources in another group, which is
-// used if the first group does not have the object.
+// The API of peering objects. Old clusters have the resources in another group, and some
+// have them in both.
 const (
 	group    = "kopf.dev"
 	oldGroup = "zalando.org"
 	version  = "v1"
 )
+
+// groups returns the API groups, the preferred one first.
+func groups() []string { return []string{group, oldGroup} }
 
 // finder finds peering objects in a cluster.
 type finder struct {
@@ -68,45 +71,23 @@ func (t Target) plural() string {
 	return "kopfpeerings"
 }
 
-func (t Target) notFound(noResource bool) error {
-	return &NotFoundError{Kind: t.kind(), Namespace: t.Namespace, Name: t.Name, NoResource: noResource}
+func (t Target) notFound(group string, noResource bool) error {
+	return &NotFoundError{Group: group, Kind: t.kind(), Namespace: t.Namespace, Name: t.Name, NoResource: noResource}
 }
 
-// find finds the resource of a peering object. The object itself need not exist. If the
-// cluster has the resource in both groups, find returns the group that has the object.
-func (f *finder) find(ctx context.Context, target Target) (peeringAPI, error) {
-	var candidates []*peeringObject
-	for _, group := range []string{group, oldGroup} {
-		found, err := f.findInGroup(ctx, target, schema.GroupVersion{Group: group, Version: version})
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("cannot find out whether the cluster has the resource of %s: %w", target.kind(), err)
-		case found != nil:
-			candidates = append(candidates, found)
-		}
-	}
-	if len(candidates) == 0 {
-		return nil, target.notFound(true)
-	}
-	for _, candidate := range candidates[1:] {
-		if _, err := candidates[0].read(ctx); !IsNotFound(err) {
-			break
-		}
-		if _, err := candidate.read(ctx); err == nil {
-			return candidate, nil
-		}
-	}
-	return candidates[0], nil
-}
+// findFunc finds the resource of a peering object in an API group. The object itself need
+// not exist. If the group does not have the resource, it returns a NotFoundError.
+type findFunc func(ctx context.Context, target Target, group string) (peeringAPI, error)
 
-// findInGroup returns nil if the group does not have the resource.
-func (f *finder) findInGroup(ctx context.Context, target Target, gv schema.GroupVersion) (*peeringObject, error) {
+// find is a findFunc.
+func (f *finder) find(ctx context.Context, target Target, group string) (peeringAPI, error) {
+	gv := schema.GroupVersion{Group: group, Version: version}
 	list, err := f.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // the group does not exist, which is no error
-	}
-	if err != nil {
-		return nil, err
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, target.notFound(group, true)
+	case err != nil:
+		return nil, fmt.Errorf("cannot find out whether the cluster has the resource of %s in %s: %w", target.kind(), group, err)
 	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
@@ -114,9 +95,9 @@ func (f *finder) findInGroup(ctx context.Context, target Target, gv schema.Group
 		})
 	}
 	if !has(target.plural()) {
-		return nil, nil //nolint:nilnil // as above
+		return nil, target.notFound(group, true)
 	}
-	found := &peeringObject{target: target, resource: f.dynamic.Resource(gv.WithResource(target.plural())).Namespace(target.Namespace)}
+	found := &peeringObject{target: target, group: group, resource: f.dynamic.Resource(gv.WithResource(target.plural())).Namespace(target.Namespace)}
 	if has(target.plural() + "/status") {
 		found.subresources = []string{"status"}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 )
 
@@ -31,11 +32,12 @@ type FreezeOptions struct {
 	Message string
 }
 
-// Freeze pauses all operators of a peering by an entry among theirs. It replaces an
-// earlier freeze under the same identity. If the object does not exist, Freeze returns a
-// NotFoundError, which says how to create it.
+// Freeze pauses all operators of a peering by an entry among theirs, in each API group that
+// has the object. It replaces an earlier freeze under the same identity. If the object does
+// not exist, Freeze returns a NotFoundError, which says how to create it.
 //
-// Freeze returns the other entries by what it means for them.
+// Freeze returns the other entries by what it means for them. If it fails in one group, it
+// returns the error, and those of the other group.
 //
 // Specification: Command-line options.
 func Freeze(ctx context.Context, config *rest.Config, target Target, options FreezeOptions) (Frozen, error) {
@@ -49,58 +51,70 @@ func Freeze(ctx context.Context, config *rest.Config, target Target, options Fre
 		entry["message"] = options.Message
 	}
 	identity := orManual(options.Identity)
-	object, err := findObject(ctx, config, target)
-	if err != nil {
-		return Frozen{}, err
-	}
-	state, err := patchEntry(ctx, object, target, identity, entry)
-	if err != nil {
-		return Frozen{}, err
-	}
-	return frozenBy(state.status, identity, options.Priority, time.Now()), nil
+	var frozen Frozen
+	var err error
+	frozen.Forbidden, err = forEachGroup(ctx, config, target, func(object peeringAPI) error {
+		state, err := patchEntry(ctx, object, target, identity, entry)
+		if err == nil {
+			frozen.add(state.status, identity, options.Priority, time.Now())
+		}
+		return err
+	})
+	return frozen, err
 }
 
 // Frozen lists the other entries of a peering that are alive, sorted.
 type Frozen struct {
 	// Paused pause because of the freeze. Active have a higher priority and do not.
 	Paused, Active []string
+	// Forbidden are the API groups whose object may not be changed, if it exists: operators
+	// that meet only there do not pause.
+	Forbidden []string
 }
 
-func frozenBy(status map[string]any, identity string, priority int, now time.Time) Frozen {
-	var frozen Frozen
+// add adds the entries of one object.
+func (f *Frozen) add(status map[string]any, identity string, priority int, now time.Time) {
 	records, _ := Parse(status)
-	for _, peer := range slices.Sorted(maps.Keys(records)) {
-		switch record := records[peer]; {
+	for peer, record := range records {
+		switch {
 		case peer == identity || record.IsDead(now):
 		case record.Priority > priority:
-			frozen.Active = append(frozen.Active, peer)
+			f.Active = append(f.Active, peer)
 		default:
-			frozen.Paused = append(frozen.Paused, peer)
+			f.Paused = append(f.Paused, peer)
 		}
 	}
-	return frozen
+	f.Paused, f.Active = sortedSet(f.Paused), sortedSet(f.Active)
 }
 
-// Resume removes the entry of Freeze under the same identity, which has the same default. If
-// there is no such entry, it changes nothing, and returns a *NotFrozenError.
+// sortedSet sorts names and removes duplicates.
+func sortedSet(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Resume removes the entry of Freeze under the same identity, which has the same default, in
+// each API group. If there is no such entry, it changes nothing, and returns a
+// *NotFrozenError.
 func Resume(ctx context.Context, config *rest.Config, target Target, identity string) error {
 	identity = orManual(identity)
-	object, err := findObject(ctx, config, target)
-	if err != nil {
+	resumed, others := false, []string(nil)
+	_, err := forEachGroup(ctx, config, target, func(object peeringAPI) error {
+		state, err := object.read(ctx)
+		if err != nil && !IsNotFound(err) {
+			return fmt.Errorf("the peering object %q cannot be read: %w", target.Name, err)
+		}
+		others = append(others, slices.Collect(maps.Keys(state.status))...)
+		if _, frozen := state.status[identity]; err == nil && frozen {
+			resumed = true
+			_, err = patchEntry(ctx, object, target, identity, nil)
+		}
+		return err
+	})
+	if err != nil || resumed {
 		return err
 	}
-	state, err := object.read(ctx)
-	switch {
-	case IsNotFound(err):
-		return err
-	case err != nil:
-		return fmt.Errorf("the peering object %q cannot be read: %w", target.Name, err)
-	}
-	if _, frozen := state.status[identity]; !frozen {
-		return &NotFrozenError{Identity: identity, Entries: slices.Sorted(maps.Keys(state.status))}
-	}
-	_, err = patchEntry(ctx, object, target, identity, nil)
-	return err
+	return &NotFrozenError{Identity: identity, Entries: sortedSet(others)}
 }
 
 // NotFrozenError says that a peering has no entry of an identity.
@@ -124,13 +138,36 @@ func orManual(identity string) string {
 	return identity
 }
 
-// findObject connects to a peering object.
-func findObject(ctx context.Context, config *rest.Config, target Target) (peeringAPI, error) {
+// forEachGroup calls a function for the peering object of each API group. It fails if the
+// function fails, or if no group has the object.
+//
+// It is no failure if one of the groups is forbidden, which forEachGroup returns: in a
+// cluster with an unused definition, the permissions for the used one are enough.
+func forEachGroup(ctx context.Context, config *rest.Config, target Target, do func(peeringAPI) error) (forbidden []string, err error) {
 	f, err := newFinder(config, nil)
 	if err != nil {
 		return nil, err
 	}
-	return f.find(ctx, target)
+	var missing, failures []error
+	for _, group := range groups() {
+		object, err := f.find(ctx, target, group)
+		if err == nil {
+			err = do(object)
+		}
+		switch {
+		case apierrors.IsForbidden(err):
+			forbidden = append(forbidden, group)
+			missing = append(missing, err)
+		case IsNotFound(err):
+			missing = append(missing, err)
+		case err != nil:
+			failures = append(failures, err)
+		}
+	}
+	if len(missing) == len(groups()) {
+		return nil, chooseMissing(missing)
+	}
+	return forbidden, errors.Join(failures...)
 }
 
 // patchEntry sets one entry of a peering, or removes it, and returns the new state.

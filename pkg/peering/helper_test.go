@@ -38,7 +38,11 @@ func newFakeObject() *fakeObject {
 	return &fakeObject{status: map[string]any{}, version: 1, changed: make(chan struct{})}
 }
 
-func (p *fakeObject) find(context.Context, Target) (peeringAPI, error) {
+// find finds the object in the first API group; the other one does not have the resource.
+func (p *fakeObject) find(_ context.Context, target Target, in string) (peeringAPI, error) {
+	if in != group {
+		return nil, target.notFound(in, true)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p, p.failure
@@ -104,7 +108,7 @@ func (p *fakeObject) read(context.Context) (peeringState, error) {
 		return peeringState{}, p.failure
 	}
 	if p.status == nil {
-		return peeringState{}, &NotFoundError{Kind: "KopfPeering", Name: "default"}
+		return peeringState{}, &NotFoundError{Group: group, Kind: "KopfPeering", Name: "default"}
 	}
 	return p.state(), nil
 }
@@ -184,7 +188,7 @@ type operator struct {
 }
 
 // runPeering runs the peering of an operator until the test ends.
-func runPeering(t *testing.T, find func(context.Context, Target) (peeringAPI, error), identity string, s settings.Peering, adjust ...func(*Options)) *operator {
+func runPeering(t *testing.T, find findFunc, identity string, s settings.Peering, adjust ...func(*Options)) *operator {
 	t.Helper()
 	o := &operator{}
 	options := Options{

@@ -12,18 +12,21 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// member is this operator in one peering. Everything except its watch runs in one
+// member is this operator in one peering object. Everything except its watch runs in one
 // goroutine.
 type member struct {
 	settings settings.Peering
 	identity string
 	lease    string
 	target   Target
+	group    string // the API group of the object
 	logger   logr.Logger
 	// find finds the peering object.
-	find func(ctx context.Context, target Target) (peeringAPI, error)
-	// notify receives all decisions, including those that change nothing.
-	notify func(Decision)
+	find func(ctx context.Context) (peeringAPI, error)
+	// isNeeded reports whether the operator has no object in another API group.
+	isNeeded func() bool
+	// show receives what the member sees, even if nothing has changed.
+	show func(view)
 
 	apis         chan peeringAPI
 	states       chan peeringState
@@ -40,12 +43,18 @@ type member struct {
 	lastRenewal time.Time
 }
 
-func newMember(target Target, options Options, find func(context.Context, Target) (peeringAPI, error), notify func(Decision)) *member {
+// view is what a member sees in its object.
+type view struct {
+	decision Decision
+	missing  error // nil: the object exists
+}
+
+func newMember(target Target, group string, options Options, find findFunc) *member {
 	return &member{
-		settings: options.Settings, identity: options.Identity, lease: options.Lease, target: target,
-		logger: options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace),
-		find:   find, notify: notify,
-		apis: make(chan peeringAPI), states: make(chan peeringState),
+		settings: options.Settings, identity: options.Identity, lease: options.Lease, target: target, group: group,
+		logger: options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace, "group", group),
+		find:   func(ctx context.Context) (peeringAPI, error) { return find(ctx, target, group) },
+		apis:   make(chan peeringAPI), states: make(chan peeringState),
 		renewal: newDeadlineTimer(), expiry: newDeadlineTimer(),
 	}
 }
@@ -60,7 +69,7 @@ func (m *member) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case m.api = <-m.apis:
-			m.version = "" // versions of the two API groups are not comparable
+			m.version = "" // a restored cluster counts from a lower version
 		case s := <-m.states:
 			m.handleState(ctx, s)
 		case <-m.renewal.C:
@@ -85,7 +94,7 @@ func (m *member) handleState(ctx context.Context, s peeringState) {
 	case m.isOutdated(s.version):
 	case s.status == nil:
 		m.version = s.version
-		m.handleMissing(m.target.notFound(false))
+		m.handleMissing(m.target.notFound(m.group, false))
 	default:
 		m.version = s.version
 		m.handlePresent(ctx, s)
@@ -102,7 +111,6 @@ func (m *member) isOutdated(version string) bool {
 func (m *member) handlePresent(ctx context.Context, s peeringState) {
 	m.reports.Clear(topicWatch)
 	m.reports.Clear(topicExpiry)
-	m.reports.Clear(topicObject)
 	if !m.objectExists {
 		m.objectExists = true
 		if state, ok := m.renewEntry(ctx); ok {
@@ -119,12 +127,17 @@ func (m *member) evaluate(ctx context.Context, s peeringState) {
 	m.reportInvalidEntries(invalid)
 	m.expireFormerLeaders(records, now)
 	d := Decide(records, m.identity, m.settings.Priority, now)
-	m.applyDecision(d)
+	m.publish(view{decision: d})
 	m.expiry.set(d.Until)
 	if own, exists := records[m.identity]; !exists || own.IsDead(now) {
 		m.renewSoon()
 	}
 	m.prune(ctx, s, d.Dead)
+}
+
+func (m *member) publish(v view) {
+	m.decided, m.decision = true, v.decision
+	m.show(v)
 }
 
 // expireFormerLeaders declares former leaders among the replicas of this operator dead.

@@ -203,7 +203,7 @@ func TestStuckWatchIsNoticedByTheNextRenewal(t *testing.T) {
 
 func TestWithoutAPeeringObject(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "kopfpeerings"}, "default", nil)
-	noResource := &NotFoundError{Kind: "KopfPeering", Name: "default", NoResource: true}
+	noResource := &NotFoundError{Group: group, Kind: "KopfPeering", Name: "default", NoResource: true}
 	tests := map[string]struct {
 		mandatory bool
 		failure   error
@@ -281,8 +281,8 @@ func TestOutdatedStatesAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()
 		var decisions []Decision
-		m := newMember(Target{Name: "default"}, Options{Identity: "me", Settings: settings.Default().Peering},
-			object.find, func(d Decision) { decisions = append(decisions, d) })
+		m := newMember(Target{Name: "default"}, group, Options{Identity: "me", Settings: settings.Default().Peering}, object.find)
+		m.show = func(v view) { decisions = append(decisions, v.decision) }
 		m.api = object
 		high := map[string]any{"me": entry(0, time.Minute), "high": entry(1, time.Minute)}
 		object.change(func() { object.version = 98 })

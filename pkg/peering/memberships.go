@@ -3,7 +3,26 @@ package peering
 import (
 	"context"
 	"slices"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/internal/reportonce"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
+
+// membership is the participation of an operator in the peering of a namespace, or of the
+// cluster. It has a member in each API group. The Peering locks it.
+type membership struct {
+	settings settings.Peering
+	logger   logr.Logger
+	leave    context.CancelFunc
+
+	views        map[string]view // by API group; a member that knows nothing yet has none
+	objectExists bool            // in any group
+	decided      bool
+	decision     Decision
+	reports      reportonce.Topics
+}
 
 // syncMemberships starts and stops memberships, so that there is one per namespace.
 func (p *Peering) syncMemberships() {
@@ -25,25 +44,73 @@ func (p *Peering) syncMemberships() {
 
 func (p *Peering) startMembership(namespace string) *membership {
 	ctx, cancel := context.WithCancel(p.ctx)
-	started := &membership{leave: cancel}
+	target := Target{Name: p.options.Settings.Name, Namespace: namespace}
+	started := &membership{
+		settings: p.options.Settings, leave: cancel, views: map[string]view{},
+		logger: p.options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace),
+	}
 	if p.notified { // the operator is working already
 		started.decided, started.decision = true, decideAlone(p.options.Settings)
 	}
-	target := Target{Name: p.options.Settings.Name, Namespace: namespace}
-	m := newMember(target, p.options, p.find, func(d Decision) { p.setDecision(started, d) })
-	p.running.Go(func() {
-		defer cancel()
-		m.run(ctx)
-	})
+	for _, group := range groups() {
+		m := newMember(target, group, p.options, p.find)
+		m.isNeeded = func() bool { return p.needsObject(started) }
+		m.show = func(v view) { p.setView(started, group, v) }
+		p.running.Go(func() { m.run(ctx) })
+	}
 	return started
 }
 
-// setDecision stores the decision of one membership.
-func (p *Peering) setDecision(m *membership, d Decision) {
+// decideAlone returns the decision without a peering object.
+func decideAlone(s settings.Peering) Decision {
+	if s.Mandatory {
+		return Decision{Paused: true, Reason: ReasonObjectMissing}
+	}
+	return Decision{}
+}
+
+// needsObject reports whether a membership has no object in any API group.
+func (p *Peering) needsObject(m *membership) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return !m.objectExists
+}
+
+// setView stores what one member sees.
+func (p *Peering) setView(m *membership, group string, v view) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.views[group] = v
+	if len(m.views) == len(groups()) {
+		m.evaluate()
+		p.notifyIfChanged()
+	}
+}
+
+// evaluate decides by what the members of all API groups see.
+func (m *membership) evaluate() {
+	var decisions []Decision
+	var missing []error
+	for _, group := range groups() {
+		v := m.views[group]
+		decisions = append(decisions, v.decision)
+		if v.missing != nil {
+			missing = append(missing, v.missing)
+		}
+	}
+	d := combine(decisions)
+	if len(missing) == len(decisions) {
+		d = decideAlone(m.settings)
+		m.reportMissing(chooseMissing(missing))
+	} else {
+		m.reports.Clear(topicObject)
+		m.reportForbidden()
+	}
+	m.objectExists = len(missing) < len(decisions)
+	if before := m.decision; !m.decided || !d.equal(before) {
+		m.logDecision(d, before)
+	}
 	m.decided, m.decision = true, d
-	p.notifyIfChanged()
 }
 
 // notifyIfChanged notifies the operator of the combined decision: once all memberships

@@ -38,6 +38,7 @@ type peeringAPI interface {
 // peeringObject is the peeringAPI of an object in a cluster.
 type peeringObject struct {
 	target       Target
+	group        string
 	resource     dynamic.ResourceInterface
 	subresources []string // where to write the status; none: to the object itself
 }
@@ -67,7 +68,7 @@ func (o *peeringObject) patch(ctx context.Context, version string, entries map[s
 func (o *peeringObject) stateFrom(found *unstructured.Unstructured, err error) (peeringState, error) {
 	switch {
 	case apierrors.IsNotFound(err):
-		return peeringState{}, o.target.notFound(false)
+		return peeringState{}, o.target.notFound(o.group, false)
 	case err != nil:
 		return peeringState{}, err
 	}

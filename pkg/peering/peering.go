@@ -37,11 +37,11 @@ type Options struct {
 }
 
 // Peering is the participation of one operator in its peerings: one for the cluster, or
-// one for each namespace. Any of them can pause the operator. It is safe for concurrent
-// use.
+// one for each namespace, in each API group. Any of them can pause the operator. It is safe
+// for concurrent use.
 type Peering struct {
 	options Options
-	find    func(context.Context, Target) (peeringAPI, error)
+	find    findFunc
 
 	mu          sync.Mutex
 	ctx         context.Context // of Run; nil: not running
@@ -49,13 +49,6 @@ type Peering struct {
 	memberships map[string]*membership // by namespace; "" is the cluster
 	notified    bool
 	paused      bool
-}
-
-// membership is one peering of an operator.
-type membership struct {
-	leave    context.CancelFunc
-	decided  bool
-	decision Decision
 }
 
 // New returns a Peering that is not running yet. The client is optional.
@@ -67,7 +60,7 @@ func New(config *rest.Config, client *http.Client, options Options) (*Peering, e
 	return newPeering(f.find, options), nil
 }
 
-func newPeering(find func(context.Context, Target) (peeringAPI, error), options Options) *Peering {
+func newPeering(find findFunc, options Options) *Peering {
 	defaults := settings.Settings{Peering: options.Settings}.WithDefaults()
 	options.Settings = defaults.Peering
 	if options.Identity == "" {

@@ -16,11 +16,11 @@ import (
 // fakeObjects are peering objects by namespace; other namespaces have none.
 type fakeObjects map[string]*fakeObject
 
-func (p fakeObjects) find(ctx context.Context, target Target) (peeringAPI, error) {
+func (p fakeObjects) find(ctx context.Context, target Target, group string) (peeringAPI, error) {
 	if object := p[target.Namespace]; object != nil {
-		return object.find(ctx, target)
+		return object.find(ctx, target, group)
 	}
-	return nil, target.notFound(true)
+	return nil, target.notFound(group, true)
 }
 
 func namespaced(namespaces ...string) func(*Options) {

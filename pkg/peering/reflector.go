@@ -28,7 +28,7 @@ func (o *peeringObject) watch(ctx context.Context, show func(peeringState)) erro
 	})
 	err := reflector.ListAndWatchWithContext(klog.NewContext(ctx, logger))
 	if apierrors.IsNotFound(err) {
-		return o.target.notFound(true)
+		return o.target.notFound(o.group, true)
 	}
 	return err
 }

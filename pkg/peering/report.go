@@ -15,13 +15,18 @@ const (
 	topicExpiry  = "expiry" // whether a peer is dead
 	topicWrite   = "write"
 	topicEntries = "entries"
-	topicObject  = "object" // whether it exists
+)
+
+// Topics of what a membership logs.
+const (
+	topicObject    = "object"     // whether there is one
+	topicForbidden = "forbidden " // with the API group
 )
 
 // reportOnce logs an error, unless it was the last one of the topic.
 func (m *member) reportOnce(topic string, err error, message string, values ...any) {
 	text := message
-	if topic == topicEntries || topic == topicObject {
+	if topic == topicEntries {
 		text += err.Error() // errors of other topics differ each time: in ports, in times
 	}
 	if m.reports.Changed(topic, text) {
@@ -43,34 +48,41 @@ func (m *member) reportInvalidEntries(invalid map[string]error) {
 	m.reportOnce(topicEntries, errors.New(strings.Join(problems, "; ")), "Some entries of the peering object are invalid and are ignored; remove them.")
 }
 
-// reportMissing logs that the operator has no peering object. That is an error only if
-// it is not what the settings ask for.
-func (m *member) reportMissing(err error) {
+// reportMissing logs that the operator has no peering object in any API group. That is an
+// error only if it is not what the settings ask for.
+func (m *membership) reportMissing(err error) {
 	switch {
 	case m.settings.Mandatory && apierrors.IsForbidden(err):
-		m.reportOnce(topicObject, err, "The operator is paused: it may not read its mandatory peering object (verbs get, list, watch, patch).")
+		m.reportOnce(err, "The operator is paused: it may not read its mandatory peering object (verbs get, list, watch, patch).")
 	case m.settings.Mandatory:
-		m.reportOnce(topicObject, err, "The operator is paused: its mandatory peering object is missing.")
+		m.reportOnce(err, "The operator is paused: its mandatory peering object is missing.")
 	case apierrors.IsForbidden(err):
-		m.reportOnce(topicObject, err, "The operator ignores other operators: it may not read the peering object (verbs get, list, watch, patch). With --standalone it does not try.")
+		m.reportOnce(err, "The operator ignores other operators: it may not read the peering object (verbs get, list, watch, patch). With --standalone it does not try.")
 	case m.objectExists:
-		m.reportOnce(topicObject, err, "The peering object was removed: the operator continues and ignores other operators.")
-	case !m.decided:
+		m.reportOnce(err, "The peering object was removed: the operator continues and ignores other operators.")
+	case m.reports.Changed(topicObject, ""):
 		m.logger.V(1).Info("There is no peering object: the operator ignores other operators.", "reason", err.Error())
 	}
 }
 
-// applyDecision stores a decision, logs its changes, and passes it on.
-func (m *member) applyDecision(d Decision) {
-	before, first := m.decision, !m.decided
-	m.decided, m.decision = true, d
-	if first || !d.equal(before) {
-		m.logDecision(d, before)
+// reportOnce logs an error, unless it was the last one about the objects.
+func (m *membership) reportOnce(err error, message string) {
+	if m.reports.Changed(topicObject, message+err.Error()) {
+		m.logger.Error(err, message)
 	}
-	m.notify(d)
 }
 
-func (m *member) logDecision(d, before Decision) {
+// reportForbidden logs that the operator meets its peers in one API group and may not do so
+// in another one. Without the permissions it cannot know whether it has peers there.
+func (m *membership) reportForbidden() {
+	for group, v := range m.views {
+		if apierrors.IsForbidden(v.missing) && m.reports.Changed(topicForbidden+group, v.missing.Error()) {
+			m.logger.Info("The operator ignores other operators in this API group: it may not read the peering object there (verbs get, list, watch, patch).", "group", group, "reason", v.missing.Error())
+		}
+	}
+}
+
+func (m *membership) logDecision(d, before Decision) {
 	switch {
 	case d.Reason == ReasonHigherPriority:
 		m.logger.Info("The operator is paused by operators of a higher priority.", "priority", m.settings.Priority, "peers", d.Peers)

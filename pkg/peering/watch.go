@@ -9,11 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
-	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // mandatoryPollInterval is how often to look for a mandatory object that is missing. An
-// optional object is looked for once per lifetime.
+// optional object, and one that another API group has, is looked for once per lifetime.
 const mandatoryPollInterval = 5 * time.Second
 
 // watchObject finds the object and watches it, again and again until the context is
@@ -22,7 +21,7 @@ const mandatoryPollInterval = 5 * time.Second
 func (m *member) watchObject(ctx context.Context) {
 	backoff := watchBackoff()
 	for ctx.Err() == nil {
-		api, err := m.find(ctx, m.target)
+		api, err := m.find(ctx)
 		if err == nil {
 			*backoff = *watchBackoff()
 			send(ctx, m.apis, api)
@@ -48,7 +47,7 @@ func (m *member) retryDelay(err error, backoff *wait.Backoff) time.Duration {
 	switch {
 	case !IsNotFound(err) && !apierrors.IsForbidden(err):
 		return backoff.Step()
-	case m.settings.Mandatory:
+	case m.settings.Mandatory && m.isNeeded():
 		return min(mandatoryPollInterval, m.settings.Lifetime)
 	default:
 		return m.settings.Lifetime
@@ -83,22 +82,13 @@ func (m *member) refresh(ctx context.Context) {
 	}
 }
 
-// handleMissing handles a missing object: the operator works without peers, or pauses if
-// the object is mandatory.
+// handleMissing handles a missing object, in which the operator meets no peers. What it
+// means depends on the other API group.
 func (m *member) handleMissing(err error) {
 	m.renewal.cancel()
 	m.expiry.cancel()
 	m.reports.Clear(topicWatch)
 	m.reports.Clear(topicExpiry)
-	m.reportMissing(err)
 	m.objectExists, m.lastRenewal = false, time.Time{}
-	m.applyDecision(decideAlone(m.settings))
-}
-
-// decideAlone returns the decision without a peering object.
-func decideAlone(s settings.Peering) Decision {
-	if s.Mandatory {
-		return Decision{Paused: true, Reason: ReasonObjectMissing}
-	}
-	return Decision{}
+	m.publish(view{missing: err})
 }

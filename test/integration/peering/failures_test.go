@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -48,6 +49,11 @@ func TestDocumentedPermissionsAreEnough(t *testing.T) {
 	g.Eventually(low.history).Should(gomega.Equal([]string{"active", "paused"}))
 	high.stop()
 	g.Expect(entries(cluster, object)()).NotTo(gomega.HaveKey("high"))
+
+	g.Expect(low.lines()).To(gomega.ContainElement(gomega.MatchRegexp("ignores other operators in this API group.*zalando.org")), "the cluster has both definitions")
+	frozen, err := peering.Freeze(t.Context(), impersonate(namespace), peering.Target{Name: namespace}, peering.FreezeOptions{Lifetime: time.Hour})
+	g.Expect(frozen, err).To(gomega.Equal(peering.Frozen{Paused: []string{"low"}, Forbidden: []string{"zalando.org"}}))
+	g.Expect(peering.Resume(t.Context(), impersonate(namespace), peering.Target{Name: namespace}, "")).To(gomega.Succeed())
 }
 
 func TestWithoutPermissions(t *testing.T) {

@@ -4,6 +4,7 @@ package peering
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 	"testing"
@@ -13,7 +14,9 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -122,6 +125,15 @@ func entries(on *testenv.Cluster, object *unstructured.Unstructured) func() (map
 		status, _, err := unstructured.NestedMap(found.Object, "status")
 		return status, err
 	}
+}
+
+// setEntry writes an entry of another operator, as if by hand; nil removes it.
+func setEntry(t *testing.T, object *unstructured.Unstructured, identity string, entry map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"status": map[string]any{identity: entry}})
+	g := gomega.NewWithT(t)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(cluster.Client().Patch(t.Context(), object.DeepCopy(), client.RawPatch(types.MergePatchType, text))).To(gomega.Succeed())
 }
 
 const (

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -50,6 +52,36 @@ func TestOldGroupIsUsedIfItHasTheObject(t *testing.T) {
 	o := runPeering(t, cluster.Config(), "me", settings.Peering{Mandatory: true}, namespace)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
 	g.Expect(entries(cluster, object)()).To(gomega.HaveKey("me"))
+}
+
+func TestObjectsOfBothGroupsAreUsed(t *testing.T) {
+	g := gomega.NewWithT(t)
+	namespace := cluster.Namespace(t)
+	target := peering.Target{Name: "default", Namespace: namespace}
+	first, second := create(t, cluster, api, namespace, "default"), create(t, cluster, oldAPI, namespace, "default")
+	o := runPeering(t, cluster.Config(), "me", settings.Peering{Mandatory: true}, namespace)
+	g.Eventually(o.history).Should(gomega.Equal([]string{"active"}))
+	for _, object := range []*unstructured.Unstructured{first, second} {
+		g.Expect(entries(cluster, object)()).To(gomega.HaveKey("me"), "before the operator is active")
+		setEntry(t, object, "high", map[string]any{"priority": 1, "lifetime": 3600, "lastseen": time.Now().UTC().Format(time.RFC3339)})
+		g.Eventually(o.last).Should(gomega.Equal("paused"))
+		setEntry(t, object, "high", nil)
+		g.Eventually(o.last).Should(gomega.Equal("active"))
+	}
+
+	freeze := peering.FreezeOptions{Identity: "freeze", Lifetime: time.Hour}
+	g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, freeze)).To(gomega.Equal(peering.Frozen{Paused: []string{"me"}}))
+	g.Eventually(o.last).Should(gomega.Equal("paused"))
+	setEntry(t, first, "freeze", nil)
+	g.Expect(peering.Resume(t.Context(), cluster.Config(), target, "freeze")).To(gomega.Succeed(), "the other group has it")
+	g.Eventually(o.last).Should(gomega.Equal("active"))
+	g.Expect(entries(cluster, second)()).To(gomega.HaveLen(1))
+
+	before := len(o.history())
+	g.Expect(cluster.Client().Delete(t.Context(), first)).To(gomega.Succeed())
+	g.Consistently(o.history, time.Second).Should(gomega.HaveLen(before), "one object is enough")
+	o.stop()
+	g.Expect(entries(cluster, second)()).To(gomega.BeEmpty())
 }
 
 func TestPeeringObjectIsCreatedAndDeleted(t *testing.T) {
