@@ -8,8 +8,12 @@ import (
 // NotFoundError reports that the cluster has no resource that matches the selector.
 type NotFoundError struct {
 	Selector Selector
-	// Similar lists resources that may have been meant.
+	// Similar lists resources that may have been meant: the name is the same, apart from
+	// its case.
 	Similar []Resource
+	// Near lists resources with a similar name, the most similar ones first. It is too long a
+	// shot for the message, because the resource may be installed later.
+	Near []Resource
 }
 
 func (e *NotFoundError) Error() string {

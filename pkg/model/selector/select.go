@@ -28,7 +28,7 @@ func (s Selector) Resolve(resources []Resource) ([]Resource, error) {
 	selected := s.Select(resources)
 	switch {
 	case len(selected) == 0:
-		return nil, &NotFoundError{Selector: s, Similar: filter(resources, s.isSimilar)}
+		return nil, &NotFoundError{Selector: s, Similar: filter(resources, s.isSimilar), Near: s.near(resources)}
 	case s.Specific() && len(selected) > 1:
 		return nil, &AmbiguousError{Selector: s, Found: selected}
 	default:

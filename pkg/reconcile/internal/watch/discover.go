@@ -18,6 +18,10 @@ import (
 // starting.
 const startTimeout = 10 * time.Second
 
+// missingTimeout is when a selector that has matched nothing since the start is reported
+// again, in more detail.
+const missingTimeout = time.Minute
+
 // signal wakes one receiver, however often it is sent.
 type signal chan struct{}
 
@@ -51,6 +55,8 @@ func (w *Watcher) begin(ctx context.Context) error {
 
 // followChanges updates the streams after changes until the context is done.
 func (w *Watcher) followChanges(ctx context.Context) {
+	late := time.NewTimer(missingTimeout)
+	defer late.Stop()
 	for {
 		timer, due := w.nextDiscovery()
 		select {
@@ -64,6 +70,8 @@ func (w *Watcher) followChanges(ctx context.Context) {
 			w.problems.reportOnce("The resources of the cluster cannot be listed; this is retried.", w.discover(ctx))
 			w.problems.reportOnce("", w.apply(ctx))
 			w.schedule.Scanned(w.complete)
+		case <-late.C:
+			w.problems.reportMissing()
 		}
 		timer.Stop()
 		if ctx.Err() != nil {

@@ -19,6 +19,7 @@ type problems struct {
 	absence  string
 	reported reportonce.SharedSet
 	current  map[string]struct{} // the warnings of the last discovery
+	missing  []*selector.NotFoundError
 }
 
 func newProblems(logger logr.Logger, scanningDisabled bool) *problems {
@@ -37,20 +38,45 @@ func newProblems(logger logr.Logger, scanningDisabled bool) *problems {
 // error: it may be installed after the operator.
 func (p *problems) reportWarnings(warnings []error) {
 	now := map[string]struct{}{}
+	p.missing = nil
 	for _, warning := range warnings {
 		text := warning.Error()
 		now[text] = struct{}{}
 		_, known := p.current[text]
 		var missing *selector.NotFoundError
+		if errors.As(warning, &missing) {
+			p.missing = append(p.missing, missing)
+		}
 		switch {
 		case known:
-		case errors.As(warning, &missing):
+		case missing != nil:
 			p.logger.Info(p.absence, "problem", text)
 		default:
 			p.logger.Error(warning, p.remedy)
 		}
 	}
 	p.current = now
+}
+
+// reportMissing logs the selectors that matched nothing in the last discovery. By now, a
+// mistake in the name is more likely than a resource that is installed later.
+func (p *problems) reportMissing() {
+	for _, e := range p.missing {
+		values := []any{"selector", e.Selector.String()}
+		if len(e.Near) > 0 {
+			values = append(values, "similar", namesOf(e.Near))
+		}
+		p.logger.Info("Some handlers are still not called: the cluster has no resource for their selector. Compare it with the names and groups that kubectl api-resources lists.", values...)
+	}
+}
+
+// namesOf returns the names of resources.
+func namesOf(resources []selector.Resource) []string {
+	var names []string
+	for _, r := range resources {
+		names = append(names, r.String())
+	}
+	return names
 }
 
 // reportOnce logs an error once; without a message, it keeps handlers from being called.

@@ -1,13 +1,19 @@
 package watch
 
 import (
+	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // A resource that does not exist yet is not logged as an error, and each problem only once.
@@ -26,4 +32,43 @@ func TestWarningsAreLoggedByTheirImportance(t *testing.T) {
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q", lines)
 	}
+}
+
+// A resource that was found in the meantime is not mentioned again.
+func TestSelectorsThatStillMatchNothingAreReportedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		watchable := kex.Resource
+		watchable.Verbs = []string{"list", "watch"}
+		present := discovery.Snapshot{Resources: []selector.Resource{watchable}}
+		var lines []string
+		s := settings.Settings{}.WithDefaults()
+		s.Scanning.Disabled = true
+		w := New(Config{
+			Settings: s, Logger: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}), Consumer: &recorder{},
+			Source:    discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return present, nil }),
+			Selectors: []selector.Selector{selector.New("kopfexmaples"), selector.New("widgets")}, Handlers: 2,
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		stopped := make(chan error)
+		go func() { stopped <- w.Run(ctx) }()
+		time.Sleep(missingTimeout - time.Second)
+		synctest.Wait()
+		before := len(lines)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		found := lines[before:]
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Fatal(err)
+		}
+		if len(found) != 2 || !strings.Contains(found[0], `"selector"="kopfexmaples" "similar"=["kopfexamples.v1.kopf.dev"]`) ||
+			!strings.Contains(found[1], `"selector"="widgets"`) || strings.Contains(found[1], "similar") {
+			t.Errorf("got %q", found)
+		}
+		w.problems.reportWarnings(nil)
+		w.problems.reportMissing()
+		if len(lines) > before+3 { // the third one says that the operator is stopping
+			t.Errorf("got %q", lines[before:])
+		}
+	})
 }
