@@ -23,7 +23,7 @@ var rooms = map[string]string{
 	"failover":   "catchup failover",
 	"state":      "memory memo objectstate",
 	"pass":       "pass target observe record deliver attend held execute mention objectref eventhandler detect update decision outcome backgroundsync condition",
-	"reporting":  "internal/report report",
+	"reporting":  "internal/report report internal/undeclared",
 	"cycle":      "internal/record cycle first",
 	"background": "background",
 	"writing":    "internal/write write attempt intent",

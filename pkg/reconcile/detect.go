@@ -82,6 +82,7 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 	initial := d.object.initial.Load() && !d.object.handled
 	if !d.object.seen {
 		d.object.seen, d.object.startedByPredecessor = true, initial && len(r.Progress.Stored()) > 0
+		d.engine.undeclared.Note(d.resource.Name, records.Unknown(body, r.Progress))
 	}
 	c.Reason, c.Initial = cause.Detect(cause.Observation{
 		Deleting: c.deleting, Held: c.hasFinalizer, Change: change, Initial: initial,

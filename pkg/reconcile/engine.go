@@ -23,6 +23,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -84,6 +85,7 @@ type Engine struct {
 	// eventLogger turns log lines of handlers into events. Nil disables that.
 	eventLogger *handlerlog.Events
 	reported    reportonce.SharedSet
+	undeclared  undeclared.Handlers
 
 	pause   pauseState
 	leading atomic.Bool // Work is running
@@ -111,6 +113,7 @@ func New(config Config) *Engine {
 		backlog:     queue.NewBacklog(s.Queueing.EventBacklog),
 		records:     record.Keeper{Storages: s.Persistence},
 		eventLogger: config.eventLogger(),
+		undeclared:  undeclared.Handlers{Logger: config.Logger},
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
 	}
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())

@@ -1,10 +1,12 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
@@ -91,4 +95,39 @@ func TestSuccessIsReportedWhenItsEditIsWritten(t *testing.T) {
 	if strings.Count(log, "succeeded") != 1 || !strings.Contains(events, "HandlerSucceeded: Handler written succeeded.") || strings.Contains(events, "rejected") {
 		t.Errorf("got %s, %s", log, events)
 	}
+}
+
+// An upgrade has renamed a handler: its progress stays on the objects, and nothing reads it.
+func TestProgressOfUndeclaredHandlersIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, w := atRest(t, 3), &witness{}
+		e.engine.undeclared.Logger = funcr.New(func(_, args string) { w.log = append(w.log, args) }, funcr.Options{})
+		r := e.engine.resources.get(kex.String())
+		for _, key := range e.keys[:2] {
+			body := r.Cached(key.NamespacedName).Body().Raw()
+			body = patch.ApplyMerge(body, m{"metadata": m{"annotations": m{
+				"kopf.zalando.org/renamed": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"update"}`,
+			}}})
+			text, err := json.Marshal(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			snapshot, err := object.ParseSnapshot(text)
+			if err != nil || e.cache.Update(snapshot) != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			for _, key := range e.keys {
+				makePass(t, e, key)
+				e.engine.objects.of(key).reconciledVersion = ""
+				makePass(t, e, key)
+			}
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(w.log) != 1 || !strings.HasSuffix(w.log[0], `"resource"="kopfexamples.v1.kopf.dev" "handler"="renamed" "objects"=2`) {
+			t.Errorf("got %q", w.log)
+		}
+	})
 }

@@ -22,6 +22,7 @@ import (
 func (e *Engine) Work(ctx context.Context) error {
 	e.leading.Store(true)
 	defer e.leading.Store(false)
+	defer e.undeclared.Stop()
 	standby := e.watcher.HasBegun()
 	select {
 	case <-e.Ready():

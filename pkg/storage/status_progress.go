@@ -38,15 +38,21 @@ func (s StatusProgress) Fetch(_ context.Context, body *object.Body, handlerID st
 	if !ok {
 		return nil, nil
 	}
+	record, err := recordOf(value)
+	if err != nil {
+		return nil, &BrokenError{What: progressOf(handlerID), Where: fmt.Sprintf("field %q", field), Err: err}
+	}
+	return record, nil
+}
+
+// recordOf decodes a record from a field.
+func recordOf(value any) (*Record, error) {
 	record := new(Record)
 	data, err := json.Marshal(value)
 	if err == nil {
 		err = record.UnmarshalJSON(data)
 	}
-	if err != nil {
-		return nil, &BrokenError{What: progressOf(handlerID), Where: fmt.Sprintf("field %q", field), Err: err}
-	}
-	return record, nil
+	return record, err
 }
 
 // Store writes the record. A merge patch keeps the fields that it does not name, so

@@ -62,6 +62,16 @@ func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r
 	return progress, failure
 }
 
+// Unknown returns the names of the records on the object that belong to none of the handlers
+// in the progress.
+func (k Keeper) Unknown(body *object.Body, progress *execution.Progress) []string {
+	lister, ok := k.Storages.Progress.(storage.RecordLister)
+	if !ok {
+		return nil
+	}
+	return lister.UnknownRecords(body, progress.IDs())
+}
+
 // IsRecord reports whether the annotation holds a record of the operator.
 func (k Keeper) IsRecord(annotation string) bool {
 	essence := object.Essence{"metadata": map[string]any{"annotations": map[string]any{annotation: "a"}}}

@@ -1,0 +1,82 @@
+// Package undeclared reports handlers that have stored progress on objects but are not
+// declared: an upgrade of the operator has renamed or removed them while they were handling
+// the objects. Nothing else reads their progress.
+//
+// It keeps no data about single objects: the engine asks once per object.
+package undeclared
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// reportDelay is the time from the first object to the report. After a start, it is enough to
+// look at most objects.
+const reportDelay = time.Minute
+
+// Handlers counts the objects of each handler that is not declared. It logs each handler once.
+// It is safe for concurrent use.
+type Handlers struct {
+	Logger logr.Logger
+
+	mu      sync.Mutex
+	objects map[handler]int // seen so far
+	// reported is set for handlers that were logged. Later objects add nothing.
+	reported map[handler]bool
+	timer    *time.Timer // runs before a report
+}
+
+// handler is a handler of a resource.
+type handler struct{ resource, name string }
+
+// Note adds an object of a resource, with the names of its unknown records.
+func (h *Handlers) Note(resource string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.objects == nil {
+		h.objects, h.reported = map[handler]int{}, map[handler]bool{}
+	}
+	for _, name := range names {
+		if one := (handler{resource, name}); !h.reported[one] {
+			h.objects[one]++
+		}
+	}
+	if h.timer == nil && len(h.objects) > 0 {
+		h.timer = time.AfterFunc(reportDelay, h.report)
+	}
+}
+
+// report logs the handlers that were found.
+func (h *Handlers) report() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer = nil
+	for _, one := range slices.SortedFunc(maps.Keys(h.objects), compare) {
+		h.Logger.Info("Objects have the progress of a handler that is not declared: it was renamed or removed while it was handling them, or another operator uses the same storage. "+
+			"If it was renamed, declare it with its former id, so that it continues.", "resource", one.resource, "handler", one.name, "objects", h.objects[one])
+		h.reported[one] = true
+	}
+	clear(h.objects)
+}
+
+func compare(a, b handler) int {
+	return strings.Compare(a.resource+" "+a.name, b.resource+" "+b.name)
+}
+
+// Stop ends the reports.
+func (h *Handlers) Stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.timer != nil {
+		h.timer.Stop()
+		h.timer = nil
+	}
+}

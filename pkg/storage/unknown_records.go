@@ -1,0 +1,116 @@
+package storage
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
+)
+
+// RecordLister is a Progress that finds records on an object that are not of the operator's
+// handlers. The engine reports them: they show that a handler was renamed or removed while
+// it was handling objects.
+type RecordLister interface {
+	Progress
+	// UnknownRecords returns the sorted names of the records on the object, except those
+	// of the handlers and of their sub-handlers. The name of a record is the handler's id as
+	// far as the storage can tell.
+	UnknownRecords(body *object.Body, handlerIDs []string) []string
+}
+
+var (
+	_ RecordLister = AnnotationsProgress{}
+	_ RecordLister = StatusProgress{}
+	_ RecordLister = SmartProgress{}
+	_ RecordLister = MultiProgress{}
+)
+
+// UnknownRecords returns the names of the annotations, without the prefix. Ids with a slash
+// and long ids are stored with other characters, or as a hash.
+func (s AnnotationsProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
+	prefix := s.prefix() + "/"
+	// Kubernetes copies the records of a Deployment to its ReplicaSets, whose own ones have
+	// this suffix.
+	suffix := strings.TrimPrefix(annotation.Key(s.prefix(), "", body), prefix)
+	found := map[string]*Record{}
+	for key, text := range body.Annotations() {
+		name, ours := strings.CutPrefix(key, prefix)
+		if !ours || !strings.HasSuffix(name, suffix) || !strings.Contains(text, `"started"`) {
+			continue // the base can be long, and is not worth decoding
+		}
+		if record, err := parseRecord(text); err == nil && record.isProgress() {
+			found[name] = record
+		}
+	}
+	return unknownOf(found, handlerIDs, ".", func(id string) []string {
+		names := annotation.Keys(s.prefix(), id, body, false)
+		for i, key := range names {
+			names[i] = strings.TrimPrefix(key, prefix)
+		}
+		return names
+	})
+}
+
+// isProgress reports whether the record has what all records have, also those of early
+// operators of Kopf. Other values of the operator's annotations do not have it.
+func (r *Record) isProgress() bool {
+	return r != nil && !r.Started.IsZero() && (r.Purpose != "" || !r.absent.retries)
+}
+
+// UnknownRecords returns the ids in the field.
+func (s StatusProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
+	value, _ := body.Lookup(s.field())
+	stored, _ := value.(map[string]any)
+	found := map[string]*Record{}
+	for id, fields := range stored {
+		if record, err := recordOf(fields); err == nil && record.isProgress() {
+			found[id] = record
+		}
+	}
+	return unknownOf(found, handlerIDs, "/", func(id string) []string { return []string{id} })
+}
+
+// unknownOf returns the names that belong neither to the handlers, nor to sub-handlers of
+// them or of other found handlers.
+func unknownOf(found map[string]*Record, handlerIDs []string, separator string, namesOf func(id string) []string) []string {
+	if len(found) == 0 {
+		return nil
+	}
+	known := slices.Clone(handlerIDs)
+	for _, record := range found {
+		known = append(known, record.Subrefs...)
+	}
+	var parents []string
+	for _, id := range known {
+		for _, name := range namesOf(id) {
+			delete(found, name)
+			parents = append(parents, name)
+		}
+	}
+	var unknown []string
+	for _, name := range slices.Sorted(maps.Keys(found)) { // a parent precedes its sub-handlers
+		if !slices.ContainsFunc(parents, func(parent string) bool { return strings.HasPrefix(name, parent+separator) }) {
+			unknown, parents = append(unknown, name), append(parents, name)
+		}
+	}
+	return unknown
+}
+
+// UnknownRecords returns those of both.
+func (s SmartProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
+	return s.storages().UnknownRecords(body, handlerIDs)
+}
+
+// UnknownRecords returns those of all storages that find them.
+func (m MultiProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
+	var all []string
+	for _, each := range m {
+		if lister, ok := each.(RecordLister); ok {
+			all = append(all, lister.UnknownRecords(body, handlerIDs)...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
