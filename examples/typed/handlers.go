@@ -44,8 +44,12 @@ func createFn(ctx context.Context, c claim) error {
 
 func resizeFn(ctx context.Context, c claim) error {
 	size := c.Object().Spec.Size
+	old, err := c.OldObject()
+	if err != nil {
+		return err // the former size was no quantity
+	}
 	// The old state of very large objects is unknown.
-	if old := c.OldObject(); old != nil && size.Cmp(old.Spec.Size) < 0 {
+	if old != nil && size.Cmp(old.Spec.Size) < 0 {
 		return kopf.Permanent(fmt.Errorf("a volume of %s cannot shrink to %s", &old.Spec.Size, &size))
 	}
 	pvc := newPVC(c.Object())

@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"net/http"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -61,18 +60,25 @@ func OnMutate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
 // AdmissionOf is an Admission of a typed object.
 type AdmissionOf[T client.Object] struct {
 	*Admission
-	object, old T
+	object T
 }
 
 // Object returns the object that the API server will store, or, for a deletion, the object
 // that it will delete. Changing it has no effect: use Update, or the Patch. It returns nil
 // if the review is about something of another kind, as with the subresources "scale" and
-// "exec"; see Body. An object that does not fit the type is rejected with 422, without a
-// call.
+// "exec"; see Body. If the object does not fit the type, the handler is not called: a
+// validation rejects the request with 422, and a mutation passes it on unchanged, because
+// the API server checks the schema of custom resources after the mutations.
 func (a *AdmissionOf[T]) Object() T { return a.object }
 
-// OldObject returns the object as it is stored now. It returns nil for a creation.
-func (a *AdmissionOf[T]) OldObject() T { return a.old }
+// OldObject returns the object as it is stored now, decoded at every call. It returns nil for
+// a creation. If the stored object does not fit the type, it returns a MisfitError; a
+// validation that returns that error rejects the request with 422, also if the request
+// corrects the object.
+func (a *AdmissionOf[T]) OldObject() (T, error) {
+	old, err := reviewed[T](a.Admission, a.OldBody())
+	return old, former(err)
+}
 
 // Update changes the object with a function, which is called with the result of the earlier
 // handlers. Fields that the Go type does not know stay on the object.
@@ -99,32 +105,20 @@ func admitting[T client.Object](fn func(context.Context, *AdmissionOf[T]) error)
 		if typed.object, err = reviewed[T](a, a.Body()); err != nil {
 			return err
 		}
-		if typed.old, err = reviewed[T](a, a.OldBody()); err != nil {
-			return err
-		}
 		return fn(ctx, typed)
 	}
 	return handler.Function{Admission: call, Origin: fn, Object: newOf[T]()}
 }
 
-// reviewed decodes one of the objects of a review. The object may not fit the type: the API
-// server checks the schema of custom resources after the mutations.
+// reviewed decodes one of the objects of a review.
 func reviewed[T client.Object](a *Admission, body *Body) (T, error) {
 	if !isOfKind(a, body) {
 		var none T
 		return none, nil
 	}
-	typed, err := decode[T](body.Raw())
-	if err != nil {
-		return typed, Reject(err.Error(), unprocessable)
-	}
-	return typed, nil
+	return decode[T](body.Raw())
 }
 
 // isOfKind reports whether a body of the review is an object of the resource, and not of a
 // subresource.
 func isOfKind(a *Admission, body *Body) bool { return body != nil && body.Kind() == a.Resource().Kind }
-
-// unprocessable is the status with which the API server rejects objects that do not fit the
-// schema of a resource.
-const unprocessable = http.StatusUnprocessableEntity

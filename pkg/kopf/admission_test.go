@@ -2,8 +2,6 @@ package kopf
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,8 +35,9 @@ func reviewPod(t *testing.T, review *handler.Review, fn func(context.Context, *A
 func TestTypedAdmission(t *testing.T) {
 	update := &handler.Review{Operation: "UPDATE", Old: podOn("n1"), New: podOn("n2")}
 	a, err := reviewPod(t, update, func(_ context.Context, a *AdmissionOf[*corev1.Pod]) error {
-		if a.Object().Spec.NodeName != "n2" || a.OldObject().Spec.NodeName != "n1" || a.Name() != "one" {
-			t.Errorf("got %+v, %+v", a.Object(), a.OldObject())
+		old, err := a.OldObject()
+		if err != nil || a.Object().Spec.NodeName != "n2" || old.Spec.NodeName != "n1" || a.Name() != "one" {
+			t.Errorf("got %+v, %+v, %v", a.Object(), old, err)
 		}
 		a.Update(func(p *corev1.Pod) error { p.Spec.NodeName = "n3"; return nil })
 		return nil
@@ -66,8 +65,9 @@ func TestTypedAdmissionWithoutAnObject(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := reviewPod(t, test.review, func(_ context.Context, a *AdmissionOf[*corev1.Pod]) error {
-				if (a.Object() != nil) != test.object || (a.OldObject() != nil) != test.old {
-					t.Errorf("got %v, %v", a.Object(), a.OldObject())
+				old, err := a.OldObject()
+				if (a.Object() != nil) != test.object || (old != nil) != test.old || err != nil {
+					t.Errorf("got %v, %v, %v", a.Object(), old, err)
 				}
 				return nil
 			})
@@ -78,20 +78,25 @@ func TestTypedAdmissionWithoutAnObject(t *testing.T) {
 	}
 }
 
-func TestAReviewOfAnObjectThatDoesNotFitTheTypeIsRejected(t *testing.T) {
-	for name, review := range map[string]*handler.Review{
-		"the object":     {Operation: "CREATE", New: podOn(1)},
-		"the old object": {Operation: "UPDATE", Old: podOn(1), New: podOn("n1")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := reviewPod(t, review, func(context.Context, *AdmissionOf[*corev1.Pod]) error {
-				t.Error("it was called")
-				return nil
-			})
-			var rejection *AdmissionError
-			if !errors.As(err, &rejection) || rejection.Code != 422 || !strings.Contains(rejection.Message, "not a valid *v1.Pod") {
-				t.Errorf("got %v", err)
-			}
-		})
+func TestAReviewOfAnObjectThatDoesNotFitTheTypeIsAMisfit(t *testing.T) {
+	_, err := reviewPod(t, &handler.Review{Operation: "CREATE", New: podOn(1)}, func(context.Context, *AdmissionOf[*corev1.Pod]) error {
+		t.Error("it was called")
+		return nil
+	})
+	if misfit := handler.AsMisfit(err); misfit == nil || misfit.Field != "spec.nodeName" || misfit.Former {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A handler must be able to admit the correction of an object.
+func TestAReviewOfACorrectionReachesTheHandler(t *testing.T) {
+	called := false
+	_, err := reviewPod(t, &handler.Review{Operation: "UPDATE", Old: podOn(1), New: podOn("n1")}, func(_ context.Context, a *AdmissionOf[*corev1.Pod]) error {
+		called = true
+		_, err := a.OldObject()
+		return err
+	})
+	if misfit := handler.AsMisfit(err); !called || misfit == nil || !misfit.Former {
+		t.Errorf("got %v, called: %v", err, called)
 	}
 }

@@ -146,6 +146,21 @@ const (
 	StopSignaled  = handler.StopSignaled
 	StopCanceled  = handler.StopCanceled
 	StopAbandoned = handler.StopAbandoned
+	StopMisfit    = handler.StopMisfit
+)
+
+// MisfitMode is what happens when a mandatory deletion handler does not fit an object that
+// was handled before; see OnMisfit.
+type MisfitMode = handler.MisfitMode
+
+// MisfitError means that an object does not fit the Go type of a handler.
+type MisfitError = handler.MisfitError
+
+// What OnMisfit can set: call the deletion handler without the Go object, or release the
+// object and skip the handler.
+const (
+	CallUntyped = handler.CallUntyped
+	Release     = handler.Release
 )
 
 // What happened to a field in a diff.

@@ -45,12 +45,13 @@ type TaskOf[T client.Object] struct {
 }
 
 // Object returns the object as it was when this call of the daemon began. Changing it has
-// no effect: use Update, or the Patch. If the object does not fit the type, the daemon is
-// not called: it has failed with a regular error, see Errors.
+// no effect: use Update, or the Patch. While the object does not fit the type, the daemon does
+// not run: it is not started, or is stopped with StopMisfit.
 func (t *TaskOf[T]) Object() T { return t.object }
 
-// Latest returns the object as it is now, decoded anew at every call. It returns an error
-// if the object does not fit the type.
+// Latest returns the object as it is now, decoded anew at every call. If the object does not
+// fit the type, it returns a MisfitError. A daemon can return that error: it does not count
+// as an attempt, and the daemon starts again when the object fits.
 func (t *TaskOf[T]) Latest() (T, error) { return decode[T](t.Body().Raw()) }
 
 // Update changes the object with a function after the daemon has returned. See
@@ -64,12 +65,12 @@ type TickOf[T client.Object] struct {
 }
 
 // Object returns the object as it was when this call of the timer began. Changing it has
-// no effect: use Update, or the Patch. If the object does not fit the type, the timer is
-// not called: it has failed with a regular error, see Errors.
+// no effect: use Update, or the Patch. While the object does not fit the type, the timer is
+// not called.
 func (t *TickOf[T]) Object() T { return t.object }
 
-// Latest returns the object as it is now, decoded anew at every call. It returns an error
-// if the object does not fit the type.
+// Latest returns the object as it is now, decoded anew at every call. If the object does not
+// fit the type, it returns a MisfitError.
 func (t *TickOf[T]) Latest() (T, error) { return decode[T](t.Body().Raw()) }
 
 // Update changes the object with a function after the timer has returned. See

@@ -50,14 +50,17 @@
 //	ChangeOf, EventOf, TaskOf, TickOf,
 //	IndexedOf, AdmissionOf                   their arguments
 //	WhenObject                               a filter that sees the Go object
+//	MisfitError                              an object does not fit the Go type
+//	OnMisfit, MisfitMode, CallUntyped,
+//	Release                                  what that means for a deletion
 //
 // # Daemons and timers
 //
 //	Daemon, DaemonFunc, Task                 runs as long as the object exists and matches
 //	Timer, TimerFunc, Tick                   called for the object on a schedule
 //	StopReason, StopDeleted, StopMismatch, StopPaused, StopExiting,
-//	StopSignaled, StopCanceled, StopAbandoned
-//	                                         why a daemon must stop
+//	StopSignaled, StopCanceled, StopAbandoned,
+//	StopMisfit                               why a daemon must stop
 //
 // # Admission
 //

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -37,6 +39,16 @@ func ExampleAnnotations() {
 func ExampleErrors() {
 	best := func(context.Context, *kopf.Change) error { return errors.New("the mail server is down") }
 	kopf.OnCreate(volumeclaims, best, kopf.ID("notify"), kopf.Errors(kopf.ErrorsIgnored))
+}
+
+// By default, the deletion of a claim that does not fit the Go type would wait.
+func ExampleOnMisfit() {
+	kopf.For[*corev1.PersistentVolumeClaim](nil).OnDelete(func(_ context.Context, c *kopf.ChangeOf[*corev1.PersistentVolumeClaim]) error {
+		if err := c.Misfit(); err != nil {
+			c.Logger().Info("the claim is removed by its name", "reason", err.Error())
+		}
+		return nil
+	}, kopf.ID("remove"), kopf.OnMisfit(kopf.CallUntyped))
 }
 
 // If the backup fails permanently, the object stays until a person has looked at it.

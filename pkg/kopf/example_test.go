@@ -102,7 +102,11 @@ func ExampleFor() {
 	registry := kopf.NewRegistry()
 	pods := kopf.For[*corev1.Pod](registry)
 	pods.OnUpdate(func(_ context.Context, c *kopf.ChangeOf[*corev1.Pod]) error {
-		if before := c.OldObject(); before != nil && before.Spec.NodeName != c.Object().Spec.NodeName {
+		before, err := c.OldObject()
+		if err != nil {
+			return err
+		}
+		if before != nil && before.Spec.NodeName != c.Object().Spec.NodeName {
 			c.Update(func(pod *corev1.Pod) error {
 				metav1.SetMetaDataLabel(&pod.ObjectMeta, "scheduled", "yes")
 				return nil

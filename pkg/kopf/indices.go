@@ -76,7 +76,7 @@ type IndexedOf[T client.Object] struct {
 }
 
 // Object returns the object as it is now. If the object does not fit the type, the function
-// is not called: it has failed with a regular error.
+// is not called, and the index has no values of the object.
 func (i *IndexedOf[T]) Object() T { return i.object }
 
 // NewIndexOf is NewIndex for the type:

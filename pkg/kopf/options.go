@@ -97,10 +97,9 @@ func When(predicate func(Arguments) bool) ObjectOption { return handler.When(pre
 // prefer Labels or Field for many objects. The predicate must be quick, and must not
 // change anything.
 //
-// An object that does not fit the type counts as a match, and fails the handler, which is
-// not called: handlers of changes fail permanently, reviews are rejected with 422, and
-// all other handlers fail with a regular error. A review of something of another kind, as
-// with the subresource "scale", counts as a match, too.
+// An object that does not fit the type counts as a match, and the handler is not called for
+// it, as with handlers that are declared for the type; see For. A review of something of
+// another kind, as with the subresource "scale", counts as a match, too.
 func WhenObject[T client.Object](predicate func(T) bool) ObjectOption {
 	if predicate == nil {
 		return handler.WhenDecoded(newOf[T](), nil)
@@ -163,6 +162,13 @@ func Optional() DeletionOption { return handler.Optional() }
 // HoldOnFailure keeps the object if the deletion handler fails permanently. A condition
 // and an event of the object say so. By default, the object is released.
 func HoldOnFailure() DeletionOption { return handler.HoldOnFailure() }
+
+// OnMisfit sets what happens when an object that was handled before is deleted, but does not
+// fit the Go type of the deletion handler. By default, the deletion is held until the object
+// fits, because values that are missing could make the handler delete the wrong things. With
+// CallUntyped, the handler is called without the Go object: ChangeOf.Object returns nil, and
+// Change.Misfit the reason. With Release, the object is released, and the handler is skipped.
+func OnMisfit(mode MisfitMode) DeletionOption { return handler.OnMisfit(mode) }
 
 // Deleted also calls a resuming handler for objects that are being deleted.
 func Deleted() ResumingOption { return handler.Deleted() }

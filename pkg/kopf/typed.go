@@ -11,12 +11,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
 // Typed declares handlers of objects of a Go type, as kubebuilder projects have them. The
 // resource is that of the type in the operator's scheme. For returns it.
+//
+// A handler is not called for an object that does not fit its type, such as one with a text
+// in place of a number. That is not an attempt: nothing is stored, and nothing counts against
+// the limits of the handler. An event and the log name the field and the ways out, and the
+// handler is called when the object fits. Other handlers are called as usual. Only the
+// deletion of an object that was handled before waits for a deletion handler that does not
+// fit; see OnMisfit.
 type Typed[T client.Object] struct{ registry *Registry }
 
 // For declares handlers of typed objects in a registry; a nil registry is DefaultRegistry. T
@@ -30,18 +36,38 @@ func For[T client.Object](r *Registry) Typed[T] { return Typed[T]{r} }
 // does not know on the object.
 type ChangeOf[T client.Object] struct {
 	*Change
-	object, old T
+	object T
 }
 
 // Object returns the object as it is now. Changing it has no effect: use Update, or the
-// Patch. If the object does not fit the type, the handler is not called: it has failed
-// permanently.
+// Patch. If the object does not fit the type, the handler is not called, except with
+// OnMisfit(CallUntyped): then it returns nil.
 func (c *ChangeOf[T]) Object() T { return c.object }
 
 // OldObject returns the object as it was handled last: its essence and its identity,
-// without a status. It returns nil if the object was never handled, or if only hashes of
-// the old values are stored; Change.Old tells these apart.
-func (c *ChangeOf[T]) OldObject() T { return c.old }
+// without a status, decoded at every call. It returns nil if the object was never handled, or
+// if only hashes of the old values are stored; Change.Old tells these apart.
+//
+// If the former state does not fit the type, it returns a MisfitError. If the handler returns
+// that error, the call does not count as an attempt, as if the object did not fit. Otherwise
+// the handler can use Change.Old, which needs no type.
+func (c *ChangeOf[T]) OldObject() (T, error) {
+	var none T
+	old := oldOf(c.Change)
+	if old == nil {
+		return none, nil
+	}
+	typed, err := decode[T](old)
+	return typed, former(err)
+}
+
+// former marks an error of decode as one of the former state.
+func former(err error) error {
+	if misfit := handler.AsMisfit(err); misfit != nil {
+		misfit.Former = true
+	}
+	return err
+}
 
 // Update changes the object with a function, which is called with the latest version of it
 // when the patch is written, possibly several times. The operator writes only what the
@@ -82,7 +108,7 @@ type EventOf[T client.Object] struct {
 }
 
 // Object returns the object of the event. Changing it has no effect. If the object does not
-// fit the type, the handler is not called, and the error is logged.
+// fit the type, the handler is not called.
 func (e *EventOf[T]) Object() T { return e.object }
 
 // OnCreate is Registry.OnCreate for the type.
@@ -139,13 +165,11 @@ func changing[T client.Object](fn func(context.Context, *ChangeOf[T]) error) han
 	call := func(ctx context.Context, c *Change) error {
 		typed := &ChangeOf[T]{Change: c}
 		var err error
-		if typed.object, err = decode[T](c.Body().Raw()); err != nil {
-			return handler.Permanent(err)
+		if c.Misfit() != nil {
+			return fn(ctx, typed)
 		}
-		if old := oldOf(c); old != nil {
-			if typed.old, err = decode[T](old); err != nil {
-				return handler.Permanent(err)
-			}
+		if typed.object, err = decode[T](c.Body().Raw()); err != nil {
+			return err
 		}
 		return fn(ctx, typed)
 	}
@@ -184,10 +208,12 @@ func newOf[T client.Object]() T {
 	return typed
 }
 
+// decode decodes an object. It returns nil with an error, which is a MisfitError.
 func decode[T client.Object](raw map[string]any) (T, error) {
 	typed := newOf[T]()
-	if err := object.NewView(raw).Decode(typed); err != nil {
-		return typed, fmt.Errorf("the object is not a valid %T: %w", typed, err)
+	if err := handler.DecodeObject(raw, typed); err != nil {
+		var none T
+		return none, err
 	}
 	return typed, nil
 }

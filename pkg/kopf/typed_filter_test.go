@@ -2,7 +2,6 @@ package kopf
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -67,8 +66,8 @@ func TestSeveralTypedPredicatesMustAllAgree(t *testing.T) {
 	}
 }
 
-// Handlers without a type fail as typed ones do, instead of missing the object.
-func TestAnObjectThatDoesNotFitWhenObjectFailsTheHandler(t *testing.T) {
+// Handlers without a type say why they are not called, as typed ones do.
+func TestAnObjectThatDoesNotFitWhenObjectIsAMisfit(t *testing.T) {
 	subject := seen(podOn(1)).CallContext
 	pods, ctx := Resource("pods"), t.Context()
 	errs := map[string]struct {
@@ -115,15 +114,15 @@ func TestAnObjectThatDoesNotFitWhenObjectFailsTheHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := NewRegistry()
 			test.declare(r)
-			err := test.call(only(t, r))
-			if err == nil || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
-				t.Errorf("got %v", err)
+			d := only(t, r)
+			if misfit := handler.AsMisfit(test.call(d)); misfit == nil || misfit.Type != "*v1.Pod" || misfit.Field != "spec.nodeName" {
+				t.Errorf("got %v", misfit)
 			}
-			if got, want := handler.IsPermanent(err), name == "change" || name == "review"; got != want {
-				t.Errorf("the error is permanent: %v, want %v", got, want)
+			if misfit := d.Misfit(seen(podOn(1))); misfit == nil || misfit.Field != "spec.nodeName" {
+				t.Errorf("got %v", misfit)
 			}
-			if rejection := (*AdmissionError)(nil); name == "review" && (!errors.As(err, &rejection) || rejection.Code != 422) {
-				t.Errorf("got %v", err)
+			if misfit := d.Misfit(seen(podOn("n1"))); misfit != nil {
+				t.Errorf("got %v for an object that fits", misfit)
 			}
 		})
 	}

@@ -61,8 +61,10 @@ func TestATypedChangeHasBothObjects(t *testing.T) {
 				if c.Object().Spec.NodeName != "n1" || c.Object().Status.Phase != corev1.PodRunning || c.Name() != "one" {
 					t.Errorf("got %+v", c.Object())
 				}
-				before := c.OldObject()
+				before, err := c.OldObject()
 				switch {
+				case err != nil:
+					t.Error(err)
 				case test.node == "":
 					if before != nil {
 						t.Errorf("got %+v", before)
@@ -84,23 +86,66 @@ func TestATypedChangeHasBothObjects(t *testing.T) {
 	}
 }
 
-func TestAnObjectThatDoesNotFitItsTypeIsAPermanentError(t *testing.T) {
+// brokenPod has a text in place of its spec.
+func brokenPod() map[string]any {
 	broken := pod()
 	broken["spec"] = "a text"
-	for name, call := range map[string]func() error{
-		"now": func() error {
-			_, err := calling(t, broken, handler.Transition{}, createPod)
-			return err
-		},
-		"before": func() error {
-			_, err := calling(t, pod(), handler.Transition{OldEssence: broken}, createPod)
-			return err
-		},
-	} {
+	return broken
+}
+
+// isMisfit reports whether the error is about the spec of a pod.
+func isMisfit(err error) bool {
+	misfit := handler.AsMisfit(err)
+	return misfit != nil && misfit.Type == "*v1.Pod" && misfit.Field == "spec" && !misfit.Former
+}
+
+func TestAnObjectThatDoesNotFitItsTypeIsAMisfit(t *testing.T) {
+	_, err := calling(t, brokenPod(), handler.Transition{}, func(context.Context, *ChangeOf[*corev1.Pod]) error {
+		t.Error("the handler was called")
+		return nil
+	})
+	if !isMisfit(err) || handler.IsPermanent(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A correction of an object must reach its handlers, although the former state does not fit.
+func TestTheFormerStateIsDecodedOnlyWhenItIsAskedFor(t *testing.T) {
+	before := handler.Transition{Reason: cause.Update, OldEssence: brokenPod()}
+	called := false
+	if _, err := calling(t, pod(), before, func(context.Context, *ChangeOf[*corev1.Pod]) error { called = true; return nil }); err != nil || !called {
+		t.Errorf("got %v, called: %v", err, called)
+	}
+	_, err := calling(t, pod(), before, func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
+		old, err := c.OldObject()
+		if old != nil {
+			t.Errorf("got %+v", old)
+		}
+		return err
+	})
+	if misfit := handler.AsMisfit(err); misfit == nil || !misfit.Former || !strings.Contains(err.Error(), "the former state of the object does not fit") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestADeletionHandlerCanBeCalledWithoutTheObject(t *testing.T) {
+	for name, test := range map[string]struct {
+		raw  map[string]any
+		fits bool
+	}{"it fits": {pod(), true}, "it does not fit": {brokenPod(), false}} {
 		t.Run(name, func(t *testing.T) {
-			err := call()
-			if !handler.IsPermanent(err) || !strings.Contains(err.Error(), "the object is not a valid *v1.Pod") {
-				t.Errorf("got %v", err)
+			r, called := NewRegistry(), false
+			For[*corev1.Pod](r).OnDelete(func(_ context.Context, c *ChangeOf[*corev1.Pod]) error {
+				called = true
+				if (c.Object() != nil) != test.fits || (c.Misfit() == nil) != test.fits || c.Name() != "one" {
+					t.Errorf("got %+v, %v", c.Object(), c.Misfit())
+				}
+				return nil
+			}, ID("fn"), OnMisfit(CallUntyped), WhenObject(func(*corev1.Pod) bool { return true }))
+			subject := handler.CallContext{Body: object.NewBody(test.raw), Patch: &patch.Patch{}}
+			err := only(t, r).Call(t.Context(), handler.NewChange(subject, nil, handler.Attempt{}, handler.Transition{Reason: cause.Delete}, nil))
+			if err != nil || !called {
+				t.Errorf("got %v, called: %v", err, called)
 			}
 		})
 	}
@@ -168,7 +213,7 @@ func TestATypedEventHasItsObject(t *testing.T) {
 	if err := handlers[0].CallEvent(t.Context(), event(pod())); !errors.Is(err, errNoNode) {
 		t.Errorf("got %v", err)
 	}
-	if err := handlers[0].CallEvent(t.Context(), event(map[string]any{"spec": "a text"})); err == nil || !strings.Contains(err.Error(), "not a valid *v1.Pod") {
+	if err := handlers[0].CallEvent(t.Context(), event(map[string]any{"spec": "a text"})); !isMisfit(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -46,6 +46,15 @@ const (
 	Unanswered Answer = "failed"   // any other error: the write may or may not be stored
 )
 
+// HeldReason is why some handlers of an object cannot be called.
+type HeldReason string
+
+// The reasons of held objects.
+const (
+	Misfit    HeldReason = "misfit"    // the object does not fit the Go type of a handler
+	Suspended HeldReason = "suspended" // a person asked for it with an annotation
+)
+
 // RestartReason is why a watch is restarted.
 type RestartReason string
 

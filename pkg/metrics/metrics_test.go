@@ -42,6 +42,7 @@ func everything(m *metrics.Metrics) {
 			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5},
 			Watches:    []metrics.Watches{{Resource: "kex", Alive: 2, Failing: 1}},
 			Background: []metrics.Background{{Kind: "daemon", Waiting: 1, Running: 4}, {Kind: "timer", Waiting: 7}},
+			Held:       []metrics.Held{{Resource: "kex", Reason: metrics.Misfit, Objects: 2}},
 		}
 	})
 }
@@ -93,6 +94,7 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_leading{} 1",
 		"kopf_object_errors_total{resource=kex} 1",
 		"kopf_object_writes_total{answer=written,reason=progress,resource=kex} 1",
+		"kopf_objects_held{reason=misfit,resource=kex} 2",
 		"kopf_paused{} 0",
 		"kopf_queue_depth{} 3",
 		"kopf_queue_oldest_seconds{} 1.5",

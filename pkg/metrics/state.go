@@ -16,6 +16,7 @@ type State struct {
 	Queue      Queue
 	Watches    []Watches
 	Background []Background
+	Held       []Held
 }
 
 // Queue is the state of the work queue.
@@ -38,6 +39,14 @@ type Background struct {
 	Waiting, Running, Abandoned int
 }
 
+// Held counts the held objects of one resource: some of their handlers cannot be called until
+// a person acts.
+type Held struct {
+	Resource string
+	Reason   HeldReason
+	Objects  int
+}
+
 // source returns the state; it is nil before Observe.
 type source = atomic.Pointer[func() State]
 
@@ -47,7 +56,7 @@ type stateCollector struct {
 
 	ready, leading, paused       *prometheus.Desc
 	depth, oldest, workers, busy *prometheus.Desc
-	watches, background          *prometheus.Desc
+	watches, background, held    *prometheus.Desc
 }
 
 func newStateCollector(operator string, from *source) *stateCollector {
@@ -65,12 +74,13 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		busy:       gauge("kopf_workers_busy", "Objects being handled."),
 		watches:    gauge("kopf_watches", "Watches, by state: listing, alive or failing.", "resource", "state"),
 		background: gauge("kopf_background_handlers", "Daemons and timers of all objects, by state: waiting, running or abandoned.", "kind", "state"),
+		held:       gauge("kopf_objects_held", "Objects with handlers that cannot be called until a person acts, by reason.", "resource", "reason"),
 	}
 }
 
 // Describe lists the metrics.
 func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.watches, c.background} {
+	for _, desc := range []*prometheus.Desc{c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.watches, c.background, c.held} {
 		into <- desc
 	}
 }
@@ -101,6 +111,9 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 		show(c.background, float64(b.Waiting), b.Kind, "waiting")
 		show(c.background, float64(b.Running), b.Kind, "running")
 		show(c.background, float64(b.Abandoned), b.Kind, "abandoned")
+	}
+	for _, h := range state.Held {
+		show(c.held, float64(h.Objects), h.Resource, string(h.Reason))
 	}
 }
 

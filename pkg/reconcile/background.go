@@ -189,7 +189,7 @@ func (p *pass) syncBackground(c *cycle) error {
 	}
 	b.requeueRequested.Store(false)
 	changed, err := b.hasEssenceChanged(p.session.Body())
-	b.group.Sync(c.background, changed)
+	b.group.Sync(c.background, changed, c.backgroundMisfits()...)
 	return err
 }
 

@@ -20,6 +20,7 @@ type cycle struct {
 	record     *record.Cycle
 	handlers   registry.Handlers // to be called for this change
 	background registry.Handlers // the daemons and timers that the object should have now
+	misfits    []misfit          // handlers whose Go type the object does not fit
 
 	inScope        bool // some handler applies to the object, now or later
 	needsFinalizer bool
@@ -47,9 +48,9 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 			return nil, err
 		}
 		c.inScope = d.resource.changing.InScope(&c.Cause)
-		c.needsFinalizer = d.resource.changing.HoldDeletion(&c.Cause)
+		c.needsFinalizer = d.resource.changing.HoldDeletion(&c.Cause) && d.canHoldDeletion(c)
 		if c.Reason.Handled() {
-			c.handlers = d.selectHandlers(c)
+			c.handlers = d.setMisfitsAside(c, d.selectHandlers(c))
 			c.record.HoldOnFailure = idsOf(c.handlers.Where(func(h *handler.Declaration) bool { return h.Hold }))
 		}
 	}
@@ -140,13 +141,26 @@ func (d detector) selectHandlers(c *cycle) registry.Handlers {
 	return selected.Where(func(h *handler.Declaration) bool { return h.Selects(&began) })
 }
 
-// include adds the selected handlers to the cycle. A record with another reason counts only
-// for resume handlers, which are called together with all others; any other handler has
-// not seen this change.
+// include adds the selected handlers to the cycle, except those that cannot be called.
 func (c *cycle) include() {
 	for _, d := range c.handlers {
-		c.record.Progress.Include(d.ID, c.Reason, d.Kind == handler.OnResume && c.Reason != cause.Delete)
+		if c.record.Progress.WhyAside(d.ID) == nil {
+			c.record.Progress.Include(d.ID, c.Reason, c.keepsRecord(d))
+		}
 	}
+}
+
+// keepsRecord reports whether a record with another reason counts for this cycle. It does
+// only for resume handlers, which are called together with all others; any other handler has
+// not seen this change.
+func (c *cycle) keepsRecord(d *handler.Declaration) bool {
+	return d.Kind == handler.OnResume && c.Reason != cause.Delete
+}
+
+// hasFinished reports whether a handler has finished in this cycle.
+func (c *cycle) hasFinished(d *handler.Declaration) bool {
+	state := c.record.Progress.Load(d.ID)
+	return state.Finished() && (state.Purpose == c.Reason || state.Purpose == "" || c.keepsRecord(d))
 }
 
 // selectBackground selects the daemons and timers that the object must have. It also
@@ -157,7 +171,7 @@ func (d detector) selectBackground(c *cycle, body *object.Body) {
 	}
 	if !c.deleting {
 		whole := &handler.Cause{CallContext: c.CallContext, New: body.Raw()}
-		c.background = d.resource.background.Where(func(h *handler.Declaration) bool { return h.InScope(whole) })
+		c.background = d.withoutMisfits(c, d.resource.background.Where(func(h *handler.Declaration) bool { return h.InScope(whole) }))
 	}
 	if len(c.background) == 0 && d.object.background == nil {
 		return

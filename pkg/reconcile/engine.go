@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
@@ -116,6 +117,7 @@ func New(config Config) *Engine {
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
 	}
+	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
 	e.writer = write.New(write.Config{
 		Records: e.records, Metrics: config.Metrics,
@@ -153,6 +155,7 @@ func (e *Engine) Watch(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	defer e.objects.misfits.Stop()
 	defer e.stopIndexing()
 	return e.watcher.Run(ctx)
 }

@@ -93,6 +93,11 @@ func (e eventHandlers) callOne(ctx context.Context, d *handler.Declaration, even
 	if failure == nil {
 		result, failure = execution.NormalizeResult(arguments.Result())
 	}
+	misfit := handler.AsMisfit(failure)
+	e.engine.objects.noteMisfit(e.key, d, misfit)
+	if misfit != nil {
+		return execution.Edit{ID: d.ID, Patch: &patch.Patch{}}
+	}
 	e.engine.measure(e.resource, d, execution.Outcome{Called: true, Final: true, Ignored: failure, Took: time.Since(began)})
 	if failure != nil {
 		e.report.Log.Error(failure, "The event handler failed; this is ignored.", append(handler.StackValues(failure), "handler", d.ID)...)

@@ -29,11 +29,15 @@ func (e *Engine) WatchStatuses() []WatchStatus {
 // every watch and the entire queue.
 func (e *Engine) State() metrics.State {
 	leading := e.leading.Load() // a standby replica is not paused
-	return metrics.State{
+	state := metrics.State{
 		Ready: e.isReady(), Leading: leading, Paused: leading && e.pause.isPaused(),
 		Queue: e.queueState(), Watches: countWatches(e.WatchStatuses()),
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
+	if leading { // a replica on standby does not follow what happens to the objects
+		state.Held = e.objects.held.Counts()
+	}
+	return state
 }
 
 // queueState returns the state of the queue.

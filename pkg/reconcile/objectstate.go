@@ -8,10 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/internal/reportonce"
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
@@ -123,6 +125,9 @@ func (m *memos) without(uid types.UID) *memos {
 type objects struct {
 	mu     sync.Mutex
 	states map[object.Key]*objectState
+	held   heldobjects.Set
+	// misfits summarizes the objects that do not fit the Go types of handlers.
+	misfits heldobjects.Summary
 }
 
 // of returns the state of an object, and creates it if necessary.
@@ -166,6 +171,7 @@ func (o *objects) delete(key object.Key) *objectState {
 	defer o.mu.Unlock()
 	known := o.states[key]
 	delete(o.states, key)
+	o.held.Forget(key)
 	return known
 }
 
@@ -179,6 +185,23 @@ func (o *objects) remove(key object.Key, reason handler.StopReason) *background 
 	known.background.stop(reason)
 	known.writes.Drop()
 	return known.background
+}
+
+// noteMisfit reports that a handler of events or of an index skips an object, or that it does
+// not anymore: nil. Many objects share one line of the log.
+func (o *objects) noteMisfit(key object.Key, d *handler.Declaration, err *handler.MisfitError) {
+	of, problems := heldobjects.Finding{Reason: metrics.Misfit, By: d.ID}, map[string]string(nil)
+	if err != nil {
+		problems = map[string]string{d.ID: err.Error()}
+	}
+	if fresh := o.held.Replace(key, of, problems); len(fresh) > 0 {
+		o.misfits.Add(groupOf(key, err), key, d.ID)
+	}
+}
+
+// groupOf returns the misfits that are summarized together.
+func groupOf(key object.Key, err *handler.MisfitError) heldobjects.Group {
+	return heldobjects.Group{Resource: key.Resource, Type: err.Type, Field: err.Field}
 }
 
 // Memo returns the values of an object in memory, for callers outside the watches. An

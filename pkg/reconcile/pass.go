@@ -27,12 +27,15 @@ type pass struct {
 	stopping <-chan struct{}
 	// began is the start of the first handler whose outcome is not persisted.
 	began time.Time
+	// firstLook is set if no earlier pass of this process has looked at the object.
+	firstLook bool
 }
 
 func (w *workers) newPass(r *resource, key object.Key) *pass {
 	e := w.engine
 	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, stopping: w.stopping}
 	p.report = e.reporter(key, &p.object.reported)
+	p.firstLook = !p.object.seen
 	p.session = e.writer.Open(&p.object.writes, write.Target{Key: key, API: r.API, StatusSubresource: r.Status}, p.report)
 	return p
 }
@@ -111,6 +114,7 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 	if err != nil {
 		return false, 0, err
 	}
+	p.object.seen = true
 	if c.mustAddFinalizer() {
 		return p.addFinalizer(ctx)
 	}
@@ -118,11 +122,13 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 		return false, 0, err
 	}
 	if c.nothingToDo() {
+		p.reportMisfits(c)
 		return p.leaveAlone(ctx, c)
 	}
 	if err := p.execute(ctx, c); err != nil || p.object.writes.Gone() {
 		return false, 0, err
 	}
+	p.reportMisfits(c)
 	return p.record(ctx, c)
 }
 

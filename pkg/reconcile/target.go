@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -53,4 +55,27 @@ func (t *target) callArguments(body *object.Body) handler.CallContext {
 		Body: body, Resource: &t.resource.Resource.Resource, Logger: t.report.Log, Client: t.engine.Client,
 		Memo: func() *memo.Values { return t.object.memosOf(body.UID(), t.engine.Memos) },
 	}
+}
+
+// objectRef identifies an object in log lines. It is resolved only when a line is written,
+// because most lines are not.
+type objectRef struct {
+	engine *Engine
+	key    object.Key
+}
+
+var _ logr.Marshaler = objectRef{}
+
+// MarshalLog returns a reference to the object, without the uid if the object is gone.
+func (r objectRef) MarshalLog() any {
+	about := corev1.ObjectReference{Namespace: r.key.Namespace, Name: r.key.Name}
+	found := r.engine.resources.get(r.key.Resource)
+	if found == nil {
+		return about
+	}
+	about.APIVersion, about.Kind = found.GVK().ToAPIVersionAndKind()
+	if snapshot := found.Cached(r.key.NamespacedName); snapshot != nil {
+		about.UID = snapshot.GetUID()
+	}
+	return about
 }

@@ -63,6 +63,9 @@ func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration)
 	if err == nil {
 		err = e.callHandler(ctx, d, call)
 	}
+	if misfit := handler.AsMisfit(err); misfit != nil {
+		err = e.answerMisfit(d, call.Logger, misfit)
+	}
 	e.recordOutcome(d, call.Logger, err)
 }
 

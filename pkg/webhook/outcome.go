@@ -46,6 +46,19 @@ func (e *evaluation) recordOutcome(d *handler.Declaration, log logr.Logger, err 
 	e.errors = append(e.errors, &handlerError{err, messageForUser(d, err)})
 }
 
+// answerMisfit returns the answer of a handler whose Go type the object does not fit. A
+// validation rejects the request, unless it changes only metadata of a stored object: the
+// operator must be able to store its records, and people their requests. A mutation passes
+// the object on, because the API server checks the schema after the mutations.
+func (e *evaluation) answerMisfit(d *handler.Declaration, log logr.Logger, misfit *handler.MisfitError) error {
+	if d.Kind == handler.OnMutate || e.review.ChangesOnlyMetadata() {
+		log.Info("The handler was not called: the object does not fit its Go type. The request passes.",
+			"type", misfit.Type, "field", misfit.Field, "problem", misfit.Err.Error())
+		return nil
+	}
+	return handler.Reject(misfit.Error(), http.StatusUnprocessableEntity)
+}
+
 // rejectionLogValues returns what the log says about a rejection: the user and the
 // code, with a note if the handler gave a code that is not an error in HTTP.
 func (e *evaluation) rejectionLogValues(rejection *handler.AdmissionError) []any {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -155,6 +156,18 @@ func (r *Review) Body() *object.Body {
 	default:
 		return object.NewBody(map[string]any{})
 	}
+}
+
+// ChangesOnlyMetadata reports whether the review is of an update that leaves everything but
+// the metadata of the stored object as it is.
+func (r *Review) ChangesOnlyMetadata() bool {
+	return r.Old != nil && r.New != nil && object.Equal(withoutMetadata(r.Old), withoutMetadata(r.New))
+}
+
+func withoutMetadata(body *object.Body) map[string]any {
+	content := maps.Clone(body.Raw())
+	delete(content, "metadata")
+	return content
 }
 
 // With returns the review with the changed object.

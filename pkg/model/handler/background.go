@@ -135,9 +135,10 @@ const (
 	StopSignaled                         // the handler was asked to stop
 	StopCanceled                         // its context was canceled
 	StopAbandoned                        // the operator no longer waits for it
+	StopMisfit                           // the object no longer fits the Go type of the handler
 )
 
-var stopNames = [...]string{"deleted", "mismatch", "paused", "exiting", "signaled", "canceled", "abandoned"}
+var stopNames = [...]string{"deleted", "mismatch", "paused", "exiting", "signaled", "canceled", "abandoned", "misfit"}
 
 // Has reports whether the set contains all of the given reasons.
 func (r StopReason) Has(reason StopReason) bool { return r&reason == reason }

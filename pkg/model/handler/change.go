@@ -25,6 +25,7 @@ type Change struct {
 	resultHolder
 	transition Transition
 	children   Subhandlers
+	misfit     *MisfitError // set if the handler is called nevertheless
 }
 
 // Subhandlers registers the sub-handlers of one call of a handler. The engine implements
@@ -44,6 +45,16 @@ func NewChange(s CallContext, param any, a Attempt, t Transition, children Subha
 // Reason returns what happened to the object. It is useful if one function is declared
 // for several reasons.
 func (c *Change) Reason() cause.Reason { return c.transition.Reason }
+
+// Misfit returns why the object does not fit the Go type of the handler, or nil if it fits.
+// It is not nil only for deletion handlers with the option OnMisfit(CallUntyped), which are
+// called nevertheless, without the Go object.
+func (c *Change) Misfit() error {
+	if c.misfit == nil {
+		return nil
+	}
+	return c.misfit
+}
 
 // Old returns the essence that was last handled, or the handler's field in it.
 func (c *Change) Old() object.Value { return c.transition.Old }

@@ -3,6 +3,7 @@ package handler
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"runtime/debug"
 	"time"
 
@@ -42,9 +43,10 @@ type Declaration struct {
 	Backoff backoff.Backoff // after a regular error; zero for the setting
 	Param   any
 
-	Optional bool // the deletion handler does not hold the object
-	Hold     bool // a permanent failure of the deletion handler holds the object
-	Deleted  bool // the resume handler is also called for deletions
+	Optional bool       // the deletion handler does not hold the object
+	Hold     bool       // a permanent failure of the deletion handler holds the object
+	OnMisfit MisfitMode // what happens if the deletion handler does not fit a handled object
+	Deleted  bool       // the resume handler is also called for deletions
 
 	// InitialDelay is the delay of a daemon or timer. Nil means none.
 	InitialDelay func(Arguments) time.Duration
@@ -77,6 +79,7 @@ type Declaration struct {
 	idGiven     bool              // the id was set explicitly
 	parent      *Declaration      // of a sub-handler
 	decoding    decodingPredicates
+	types       []reflect.Type // the Go types that objects must fit
 	problems    []error
 }
 
@@ -124,6 +127,9 @@ func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
 // Call calls a change handler. A panic becomes a PanicError.
 func (d *Declaration) Call(ctx context.Context, c *Change) (err error) {
 	defer recoverPanic(&err)
+	if d.OnMisfit == CallUntyped {
+		c.misfit = d.misfitOf(c.Body())
+	}
 	return d.onChange(ctx, c)
 }
 

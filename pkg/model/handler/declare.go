@@ -64,6 +64,7 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 	for _, option := range options {
 		apply(option, d)
 	}
+	d.addType(fn.Object)
 	d.decoding.guard(d)
 	if origin := fn.origin(); origin == nil {
 		d.addProblem(errors.New("the function is nil"))

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -32,24 +34,166 @@ type Cause struct {
 // later: it checks all filters except the reason and the change. An object that is in
 // the scope of no handler is left alone.
 func (d *Declaration) InScope(o *Cause) bool {
-	args := d.lazyArguments(o)
-	return matchMetadata(d.Labels, o.CallContext.body(), "labels", args) &&
-		matchMetadata(d.Annotations, o.CallContext.body(), "annotations", args) &&
-		d.matchValue(o, args) && d.matchWhen(args) && d.decoding.agree(args)
+	m := matching{d: d, o: o}
+	return m.scope().Matches()
 }
 
 // Selects reports whether the handler must be called for the cause.
-func (d *Declaration) Selects(o *Cause) bool {
-	if d.Kind.IsAdmission() {
-		return d.matchReview(o.Review) && d.InScope(o)
+func (d *Declaration) Selects(o *Cause) bool { return d.Mismatch(o).Matches() }
+
+// Mismatch returns the first filter because of which the handler is not called for the
+// cause. The result Matches if it is called.
+func (d *Declaration) Mismatch(o *Cause) Mismatch {
+	m := matching{d: d, o: o}
+	switch {
+	case d.Kind.IsAdmission() && !d.matchReview(o.Review):
+		return Mismatch{Filter: FilterReview}
+	case d.Kind.IsAdmission():
+		return m.scope()
+	case !d.Kind.reactsTo(o.Reason, o.Initial):
+		return Mismatch{Filter: FilterReason}
+	case d.Kind == OnResume && o.Reason == cause.Delete && !d.Deleted:
+		return Mismatch{Filter: FilterReason} // it might undo the work of deletion handlers
 	}
-	if !d.Kind.reactsTo(o.Reason, o.Initial) {
-		return false
+	if change := m.change(); !change.Matches() {
+		return change
 	}
-	if d.Kind == OnResume && o.Reason == cause.Delete && !d.Deleted {
-		return false // it might undo the work of deletion handlers
+	return m.scope()
+}
+
+// matching checks the filters of one declaration for one cause.
+type matching struct {
+	d    *Declaration
+	o    *Cause
+	args Arguments // of callbacks; nil until they are needed
+}
+
+// scope returns the first filter of the object that does not match.
+func (m *matching) scope() Mismatch {
+	if key, ok := m.metadata(m.d.Labels, "labels"); !ok {
+		return Mismatch{Filter: FilterLabel, Key: key}
 	}
-	return d.matchChange(o, d.lazyArguments(o)) && d.InScope(o)
+	if key, ok := m.metadata(m.d.Annotations, "annotations"); !ok {
+		return Mismatch{Filter: FilterAnnotation, Key: key}
+	}
+	if !m.value() {
+		return m.ofField(FilterValue)
+	}
+	for _, when := range m.d.Predicates {
+		if !when(m.arguments()) {
+			return Mismatch{Filter: FilterWhen, Key: function.Place(when)}
+		}
+	}
+	if len(m.d.decoding) > 0 && !m.d.decoding.agree(m.arguments()) {
+		return Mismatch{Filter: FilterWhenObject}
+	}
+	return Mismatch{}
+}
+
+// change returns the first filter of the change of the field that does not match.
+func (m *matching) change() Mismatch {
+	d, o := m.d, m.o
+	switch {
+	case d.Field == nil || !d.Kind.IsChange():
+		return Mismatch{}
+	case d.Kind.needsChange() && len(o.Diff.Reduce(d.Field)) == 0:
+		return m.ofField(FilterChange)
+	case !d.ValueBefore.Matches(fieldOf(o.Old, d.Field), m.arguments()):
+		return m.ofField(FilterValueBefore)
+	case !d.ValueAfter.Matches(fieldOf(o.New, d.Field), m.arguments()):
+		return m.ofField(FilterValueAfter)
+	default:
+		return Mismatch{}
+	}
+}
+
+func (m *matching) ofField(filter Filter) Mismatch {
+	return Mismatch{Filter: filter, Key: m.d.Field.String()}
+}
+
+// metadata reports whether all filters of labels or annotations match, or returns the first
+// key whose filter does not.
+func (m *matching) metadata(filters map[string]Matcher, part string) (mismatch string, ok bool) {
+	ok = true
+	for key, filter := range filters {
+		value, _ := m.o.CallContext.body().Lookup(object.Path{"metadata", part, key})
+		if (ok || key < mismatch) && !filter.Matches(object.NewValue(value), m.arguments()) {
+			mismatch, ok = key, false
+		}
+	}
+	return mismatch, ok
+}
+
+// value checks the presence and the value of the field: the current value or, for handlers of
+// changes between two states, also the previous value.
+func (m *matching) value() bool {
+	d, o := m.d, m.o
+	if d.Field == nil {
+		return true
+	}
+	filter := d.Value
+	if filter.IsZero() {
+		filter = Present()
+	}
+	value, _ := o.CallContext.body().Lookup(d.Field)
+	if filter.Matches(object.NewValue(value), m.arguments()) {
+		return true
+	}
+	return d.Kind.IsChange() && o.Old != nil && filter.Matches(fieldOf(o.Old, d.Field), m.arguments())
+}
+
+// arguments returns the arguments for callbacks, and creates them on first use.
+func (m *matching) arguments() Arguments {
+	if m.args == nil {
+		m.args = m.o.ArgumentsOf(m.d)
+	}
+	return m.args
+}
+
+// Filter is a part of a declaration that selects objects and their changes.
+type Filter string
+
+// The filters, by the options that set them.
+const (
+	FilterReason      Filter = "reason" // the kind of the handler: creation, update, …
+	FilterReview      Filter = "review" // operation and subresource
+	FilterChange      Filter = "change" // of the field
+	FilterLabel       Filter = "label"
+	FilterAnnotation  Filter = "annotation"
+	FilterValue       Filter = "value"
+	FilterValueBefore Filter = "value before"
+	FilterValueAfter  Filter = "value after"
+	FilterWhen        Filter = "When"
+	FilterWhenObject  Filter = "WhenObject"
+)
+
+// Mismatch is a filter that does not match. The zero value means that all filters match.
+type Mismatch struct {
+	Filter Filter
+	// Key is the key of the label or of the annotation, the path of the field, or the
+	// function of When.
+	Key string
+}
+
+// Matches reports whether there is no mismatch.
+func (m Mismatch) Matches() bool { return m.Filter == "" }
+
+// String describes the filter: "the label app".
+func (m Mismatch) String() string {
+	switch m.Filter {
+	case FilterReason, FilterReview:
+		return "the kind of the handler"
+	case FilterChange:
+		return "the change of the field " + m.Key
+	case FilterValue, FilterValueBefore, FilterValueAfter:
+		return fmt.Sprintf("the %s of the field %s", m.Filter, m.Key)
+	case FilterWhen:
+		return "the function of When at " + m.Key
+	case FilterWhenObject:
+		return "the function of WhenObject"
+	default:
+		return fmt.Sprintf("the %s %s", m.Filter, m.Key)
+	}
 }
 
 // Transition returns the change from the handler's point of view, relative to its field.
@@ -83,18 +227,6 @@ func fieldOf(e object.Essence, field object.Path) object.Value {
 	return object.NewValue(value)
 }
 
-// lazyArguments returns a function that creates the arguments for callbacks on first
-// use.
-func (d *Declaration) lazyArguments(o *Cause) func() Arguments {
-	var args Arguments
-	return func() Arguments {
-		if args == nil {
-			args = o.ArgumentsOf(d)
-		}
-		return args
-	}
-}
-
 // ArgumentsOf returns the arguments of the handler for callbacks about it, such as filters.
 // They belong to no attempt.
 func (o *Cause) ArgumentsOf(d *Declaration) Arguments {
@@ -112,53 +244,6 @@ func (o *Cause) ArgumentsOf(d *Declaration) Arguments {
 	default:
 		return &readOnly{o.CallContext, d.Param}
 	}
-}
-
-func matchMetadata(filters map[string]Matcher, body *object.Body, part string, args func() Arguments) bool {
-	for key, filter := range filters {
-		value, _ := body.Lookup(object.Path{"metadata", part, key})
-		if !filter.Matches(object.NewValue(value), args()) {
-			return false
-		}
-	}
-	return true
-}
-
-// matchValue checks the presence and the value of the field: the current value or, for
-// handlers of changes between two states, also the previous value.
-func (d *Declaration) matchValue(o *Cause, args func() Arguments) bool {
-	if d.Field == nil {
-		return true
-	}
-	filter := d.Value
-	if filter.IsZero() {
-		filter = Present()
-	}
-	value, _ := o.CallContext.body().Lookup(d.Field)
-	if filter.Matches(object.NewValue(value), args()) {
-		return true
-	}
-	return d.Kind.IsChange() && o.Old != nil && filter.Matches(fieldOf(o.Old, d.Field), args())
-}
-
-func (d *Declaration) matchChange(o *Cause, args func() Arguments) bool {
-	if d.Field == nil || !d.Kind.IsChange() {
-		return true
-	}
-	before, after := fieldOf(o.Old, d.Field), fieldOf(o.New, d.Field)
-	if d.Kind.needsChange() && len(o.Diff.Reduce(d.Field)) == 0 {
-		return false
-	}
-	return d.ValueBefore.Matches(before, args()) && d.ValueAfter.Matches(after, args())
-}
-
-func (d *Declaration) matchWhen(args func() Arguments) bool {
-	for _, when := range d.Predicates {
-		if !when(args()) {
-			return false
-		}
-	}
-	return true
 }
 
 // LabelSelector returns the label filters that the API server can check itself:

@@ -21,8 +21,8 @@ type Group struct {
 	closed      bool
 }
 
-// Sync starts the handlers that match the object now, and stops those that do not
-// match anymore. The flag says whether the essence of the object has changed since
+// Sync starts the handlers that match the object now, and stops all others: those that do
+// not match anymore, and the misfits, whose Go type the object does not fit. The flag says whether the essence of the object has changed since
 // the last call; the first call counts as a change, and a change postpones timers that
 // wait for the object to be idle.
 //
@@ -31,7 +31,7 @@ type Group struct {
 // for another pass then.
 //
 // Specification: Daemons, "Filtering"; Timers, "Idling".
-func (g *Group) Sync(wanted []*handler.Declaration, changed bool) {
+func (g *Group) Sync(wanted []*handler.Declaration, changed bool, misfits ...*handler.Declaration) {
 	g.prepareWorkers(wanted)
 	g.supervisor.mu.Lock()
 	defer g.supervisor.mu.Unlock()
@@ -43,6 +43,8 @@ func (g *Group) Sync(wanted []*handler.Declaration, changed bool) {
 	}
 	for _, w := range g.workers {
 		switch i := slices.IndexFunc(wanted, w.isFor); {
+		case i < 0 && slices.ContainsFunc(misfits, w.isFor):
+			w.requestStop(handler.StopMisfit)
 		case i < 0:
 			w.requestStop(handler.StopMismatch)
 		case g.supervisor.canStart():

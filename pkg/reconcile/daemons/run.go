@@ -98,6 +98,9 @@ func (r *run) processResult(failure error) execution.Outcome {
 	if failure == nil {
 		result, failure = execution.NormalizeResult(r.result())
 	}
+	if handler.AsMisfit(failure) != nil {
+		return r.undo(failure)
+	}
 	outcome := r.worker.attempts.End(r.ctx, &r.attempt, result, failure)
 	reported := r.adjust(&outcome)
 	r.count(outcome, reported)
@@ -109,6 +112,14 @@ func (r *run) processResult(failure error) execution.Outcome {
 		r.worker.group.host.Report(r.ctx, r.worker.handler, outcome)
 	}
 	return outcome
+}
+
+// undo ends a call that does not count as an attempt, because the object does not fit the Go
+// type of the handler. The pass over that version of the object stops the worker and reports
+// why; should the object have changed again by then, the handler is called after the delay.
+func (r *run) undo(misfit error) execution.Outcome {
+	r.worker.attempts.Cancel(&r.attempt)
+	return failedOutcome(misfit, r.worker.group.supervisor.delayAfter(r.worker.handler, 0))
 }
 
 // result returns the result that the handler set.

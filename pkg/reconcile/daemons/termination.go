@@ -56,7 +56,7 @@ func (w *worker) requestStop(reason handler.StopReason) {
 // cancelCall cancels the context of a timer's call if the call has lost its object. A pause
 // or an exit of the operator lets it continue. The lock is held.
 func (w *worker) cancelCall(reason handler.StopReason) {
-	if reason&(handler.StopDeleted|handler.StopMismatch) == 0 {
+	if reason&(handler.StopDeleted|handler.StopMismatch|handler.StopMisfit) == 0 {
 		return
 	}
 	w.setStopReason(handler.StopCanceled)

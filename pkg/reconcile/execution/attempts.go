@@ -63,6 +63,16 @@ func (a *Attempts) End(ctx context.Context, t *Attempt, result any, err error) O
 	return outcome
 }
 
+// Cancel ends an attempt that does not count.
+func (a *Attempts) Cancel(t *Attempt) {
+	if t.Allowed() {
+		t.cancel()
+	}
+	if a.retries == 0 {
+		*a = Attempts{}
+	}
+}
+
 // Try makes one attempt: it calls Begin, the handler if allowed, and End.
 func (a *Attempts) Try(ctx context.Context, d *handler.Declaration, standard backoff.Backoff,
 	call func(ctx context.Context, args handler.Attempt) (any, error),

@@ -17,6 +17,7 @@ type State struct {
 	dirty       bool            // the record differs from the stored one
 	active      bool            // the handler takes part in the cycle
 	carriedOver bool            // the record was made for another purpose
+	aside       error           // why the handler is due, but cannot be called; nil if it can
 }
 
 // Stored returns the record as the storage holds it, or nil if it holds none.
@@ -82,6 +83,25 @@ func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 	return state
 }
 
+// SetAside marks a handler that is due, but cannot be called, such as one whose Go type the
+// object does not fit. That is not an attempt, so a handler without earlier attempts gets no
+// record. The cycle stays open for it, but nothing wakes the object because of it.
+func (p *Progress) SetAside(id string, why error) {
+	state := p.Load(id)
+	state.aside = why
+	if state.stored == nil && state.Retries == 0 && len(state.Subrefs) == 0 {
+		state.dirty = false
+	}
+}
+
+// WhyAside returns why a handler was set aside, or nil if it was not.
+func (p *Progress) WhyAside(id string) error {
+	if state := p.states[id]; state != nil {
+		return state.aside
+	}
+	return nil
+}
+
 // abandon stops waiting for the sub-handlers of a handler that has finished without
 // them: they will not be called again.
 func (p *Progress) abandon(ids []string) {
@@ -134,7 +154,20 @@ func (p *Progress) hasStored(test func(*storage.Record) bool) bool {
 }
 
 // Done reports whether all handlers of the cycle have finished.
-func (p *Progress) Done() bool { _, waiting := p.NextDelay(); return !waiting }
+func (p *Progress) Done() bool {
+	_, waiting := p.NextDelay()
+	return !waiting && !p.HasAside()
+}
+
+// HasAside reports whether a handler was set aside.
+func (p *Progress) HasAside() bool {
+	for _, state := range p.states {
+		if state.aside != nil {
+			return true
+		}
+	}
+	return false
+}
 
 // NextDelay returns the time until the next handler of the cycle is due. It reports
 // false if all handlers have finished.
@@ -144,7 +177,7 @@ func (p *Progress) NextDelay() (time.Duration, bool) { return p.nextDelayOf(maps
 func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, waiting bool) {
 	for id := range ids {
 		state := p.states[id]
-		if !state.active || state.Finished() {
+		if !state.active || state.Finished() || state.aside != nil {
 			continue
 		}
 		if remaining := state.RemainingDelay(now()); !waiting || remaining < delay {

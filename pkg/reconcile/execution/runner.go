@@ -96,7 +96,7 @@ func (r *Runner) due(handlers registry.Handlers) []lifecycles.Due {
 	var due []lifecycles.Due
 	for _, d := range handlers {
 		state := r.Progress.Load(d.ID)
-		if !state.Finished() && state.RemainingDelay(now()) == 0 {
+		if !state.Finished() && state.aside == nil && state.RemainingDelay(now()) == 0 {
 			due = append(due, lifecycles.Due{Declaration: d, Retries: state.Retries, Cause: r.Cause})
 		}
 	}
@@ -122,6 +122,10 @@ func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancesto
 		return subs.interrupted
 	case r.ctx.Err() != nil && outcome.Err != nil:
 		return ErrCanceled
+	}
+	if misfit := handler.AsMisfit(outcome.Err); misfit != nil {
+		r.Progress.SetAside(d.ID, misfit)
+		return nil
 	}
 	r.Attempts++
 	state.apply(outcome)

@@ -60,7 +60,7 @@ func (s *subhandlers) Execute(ctx context.Context) error {
 		return handler.Permanent(errors.Join(s.problems...))
 	}
 	selected := s.handlers.Selected(s.runner.Cause)
-	ids := s.include(selected)
+	ids := s.include(s.setMisfitsAside(selected))
 	for _, due := range s.runner.selectDue(selected) {
 		if err := s.runOne(ctx, due.Declaration); err != nil {
 			return err
@@ -69,7 +69,25 @@ func (s *subhandlers) Execute(ctx context.Context) error {
 	if delay, waiting := s.runner.Progress.nextDelayOf(slices.Values(ids)); waiting {
 		return &handler.SubhandlersError{Delay: delay}
 	}
+	for _, d := range selected {
+		if err := s.runner.Progress.WhyAside(d.ID); err != nil {
+			return err // the handler waits with its sub-handler
+		}
+	}
 	return nil
+}
+
+// setMisfitsAside sets the sub-handlers aside whose typed filters the object does not fit,
+// and returns the others.
+func (s *subhandlers) setMisfitsAside(selected registry.Handlers) registry.Handlers {
+	return selected.Where(func(d *handler.Declaration) bool {
+		misfit := d.Misfit(s.runner.Cause)
+		if misfit == nil || s.runner.Progress.Load(d.ID).Finished() {
+			return true
+		}
+		s.runner.Progress.SetAside(d.ID, misfit)
+		return false
+	})
 }
 
 // include adds the sub-handlers to the cycle, and returns their ids.

@@ -49,8 +49,8 @@ func (x *Indexer) retry(ctx context.Context, at entry, known *failure) {
 	}
 }
 
-// callWithFilters calls the function, unless the object does not match its filters. A
-// failing filter counts as an error of the function.
+// callWithFilters calls the function, unless the object does not match its filters or does not
+// fit its Go type. A failing filter counts as an error of the function.
 func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Body, attempts *execution.Attempts) (outcome execution.Outcome, matched bool) {
 	ctx, call := x.Prepare(ctx, body, at.handler)
 	failed := handler.WithRecover(func() error {
@@ -58,14 +58,24 @@ func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Bo
 		return nil
 	})
 	if !matched && failed == nil {
+		x.noteMisfit(at, nil)
 		return execution.Outcome{}, false
 	}
+	var misfit *handler.MisfitError
 	outcome = attempts.Try(ctx, at.handler, x.Backoff, func(ctx context.Context, a handler.Attempt) (any, error) {
 		if failed != nil {
 			return nil, failed
 		}
-		return nil, at.callAndStore(ctx, call, a)
+		err := at.callAndStore(ctx, call, a)
+		misfit = handler.AsMisfit(err)
+		return nil, err
 	})
+	if ctx.Err() == nil {
+		x.noteMisfit(at, misfit)
+	}
+	if misfit != nil {
+		return execution.Outcome{}, false
+	}
 	if ctx.Err() == nil {
 		logFailure(handlerlog.LogOnly(call.Logger), outcome)
 		if x.Measure != nil {
@@ -73,6 +83,12 @@ func (x *Indexer) callWithFilters(ctx context.Context, at entry, body *object.Bo
 		}
 	}
 	return outcome, true
+}
+
+func (x *Indexer) noteMisfit(at entry, misfit *handler.MisfitError) {
+	if x.Misfit != nil {
+		x.Misfit(at.owner, at.handler, misfit)
+	}
 }
 
 // callAndStore calls the function, and puts the values that it returns into the index.

@@ -29,6 +29,10 @@ type Config struct {
 	// Current returns the object as it is known now, or nil if it does not exist. It
 	// is called after the delay of a failed attempt, and must not call the Indexer.
 	Current func(owner object.Key) *object.Body
+	// Misfit, if not nil, is called with the reason why an object does not fit the Go type
+	// of the function, and with nil for all other objects. An object that does not fit is
+	// left out of the index, and that is not an attempt.
+	Misfit func(owner object.Key, d *handler.Declaration, misfit *handler.MisfitError)
 	// Measure, if not nil, is called with the outcome of every attempt.
 	Measure func(d *handler.Declaration, o execution.Outcome)
 }

@@ -2,7 +2,9 @@ package indexing_test
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -198,5 +200,26 @@ func TestOtherHandlersAreIgnored(t *testing.T) {
 		x.Update(w.ctx, owner("one"), object.NewBody(map[string]any{}))
 		x.Remove(owner("one"))
 		x.Close()
+	})
+}
+
+func TestObjectsThatDoNotFitAreLeftOut(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var noted []string
+		w.indexer.Misfit = func(owner object.Key, d *handler.Declaration, misfit *handler.MisfitError) {
+			noted = append(noted, fmt.Sprint(owner.Name, " ", d.ID, " ", misfit != nil))
+		}
+		w.change("one", "a")
+		w.answers(func(*handler.Indexed) error { return &handler.MisfitError{Type: "*v1.Pod", Err: errBroken} })
+		w.change("one", "b")
+		w.has()
+		w.answers(func(*handler.Indexed) error { return nil })
+		w.change("one", "c") // no attempt has failed
+		w.has("one=c")
+		w.logged()
+		w.called("0s one a #0 after 0s", "0s one b #0 after 0s", "0s one c #0 after 0s")
+		if want := []string{"one values false", "one values true", "one values false"}; !slices.Equal(noted, want) {
+			t.Errorf("got %q", noted)
+		}
 	})
 }

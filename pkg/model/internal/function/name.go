@@ -45,6 +45,16 @@ func localSymbol(fn any) string {
 	return symbol[strings.LastIndexByte(symbol, '/')+1:]
 }
 
+// Place returns the file and line of a function's body.
+func Place(fn any) string {
+	symbol := runtime.FuncForPC(reflect.ValueOf(fn).Pointer())
+	if symbol == nil {
+		return "an unknown place"
+	}
+	file, line := symbol.FileLine(symbol.Entry())
+	return fmt.Sprintf("%s:%d", shortFile(file), line)
+}
+
 // Caller returns the file and line of the first caller outside the library, where
 // the developer declared the handler.
 func Caller() string {

@@ -1,0 +1,165 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+)
+
+// misfit is a handler that cannot be called, because the object does not fit its Go type.
+type misfit struct {
+	handler *handler.Declaration
+	err     *handler.MisfitError
+	waits   bool // until the object fits; otherwise, the handler is skipped
+}
+
+// setMisfitsAside sets the selected handlers aside whose Go type the object does not fit: they
+// are due, but cannot be called. It returns the handlers of the cycle, with those that wait
+// and without those that are skipped. It asks only about handlers that are about to be called.
+func (d detector) setMisfitsAside(c *cycle, selected registry.Handlers) registry.Handlers {
+	return selected.Where(func(h *handler.Declaration) bool {
+		if c.hasFinished(h) {
+			return true
+		}
+		err := h.Misfit(&c.Cause)
+		if err == nil || c.Reason == cause.Delete && h.OnMisfit == handler.CallUntyped {
+			return true
+		}
+		waits := c.Reason != cause.Delete || c.mustWaitFor(h)
+		c.misfits = append(c.misfits, misfit{h, err, waits})
+		if waits {
+			c.record.Progress.SetAside(h.ID, err)
+		}
+		return waits
+	})
+}
+
+// mustWaitFor reports whether a deletion waits for a handler that does not fit. An object that
+// no handler has worked on has nothing to clean up.
+func (c *cycle) mustWaitFor(d *handler.Declaration) bool {
+	return d.HoldsDeletion() && d.OnMisfit == handler.Hold && c.wasHandled()
+}
+
+// wasHandled reports whether a handler may have worked on the object before its deletion.
+func (c *cycle) wasHandled() bool {
+	progress := c.record.Progress
+	return c.record.Base != nil || slices.ContainsFunc(progress.Stored(), func(id string) bool {
+		stored := progress.Load(id).Stored()
+		return stored.Purpose != cause.Delete && (stored.Retries > 0 || stored.Finished())
+	})
+}
+
+// canHoldDeletion reports whether a deletion handler could be called, so that the object needs
+// the finalizer for it. It asks only about objects that do not have the finalizer.
+func (d detector) canHoldDeletion(c *cycle) bool {
+	return c.hasFinalizer || slices.ContainsFunc(d.resource.changing, func(h *handler.Declaration) bool {
+		return h.HoldsDeletion() && h.InScope(&c.Cause) && (h.OnMisfit == handler.CallUntyped || h.Misfit(&c.Cause) == nil)
+	})
+}
+
+// withoutMisfits returns the daemons and timers that can run.
+func (d detector) withoutMisfits(c *cycle, selected registry.Handlers) registry.Handlers {
+	return selected.Where(func(h *handler.Declaration) bool {
+		err := h.Misfit(&c.Cause)
+		if err != nil {
+			c.misfits = append(c.misfits, misfit{h, err, true})
+		}
+		return err == nil
+	})
+}
+
+// backgroundMisfits returns the daemons and timers that cannot run.
+func (c *cycle) backgroundMisfits() []*handler.Declaration {
+	var found []*handler.Declaration
+	for _, m := range c.misfits {
+		if m.handler.Kind.IsBackground() {
+			found = append(found, m.handler)
+		}
+	}
+	return found
+}
+
+// byPasses marks what passes find.
+var byPasses = heldobjects.Finding{Reason: metrics.Misfit}
+
+// reportMisfits reports the handlers that cannot be called: each once per problem, in the log
+// and as an event. The first passes after a start share a summary, because there can be as
+// many as objects; only held deletions have their events then.
+func (p *pass) reportMisfits(c *cycle) {
+	misfits := c.allMisfits()
+	var problems map[string]string
+	for _, m := range misfits {
+		if problems == nil {
+			problems = map[string]string{}
+		}
+		problems[m.handler.ID] = fmt.Sprint(c.deleting, m.err)
+	}
+	fresh := p.engine.objects.held.Replace(p.key, byPasses, problems)
+	for _, m := range misfits {
+		if !slices.Contains(fresh, m.handler.ID) {
+			continue
+		}
+		summarized := p.firstLook && p.object.initial.Load()
+		message := m.message(p, c)
+		if summarized {
+			p.engine.objects.misfits.Add(groupOf(p.key, m.err), p.key, m.handler.ID)
+		} else {
+			p.report.Log.Info(message, "handler", m.handler.ID)
+		}
+		if m.waits && (!summarized || c.deleting) {
+			p.report.Event(p.session.Body(), report.Warning, "ObjectMisfit", message)
+		}
+	}
+}
+
+// allMisfits returns the handlers that could not be called, including those that have found
+// out when they were called: their former state does not fit.
+func (c *cycle) allMisfits() []misfit {
+	all := c.misfits
+	for _, d := range c.handlers {
+		err := handler.AsMisfit(c.record.Progress.WhyAside(d.ID))
+		if err != nil && !slices.ContainsFunc(all, func(m misfit) bool { return m.handler.ID == d.ID }) {
+			all = append(slices.Clip(all), misfit{d, err, true})
+		}
+	}
+	return all
+}
+
+// message says why the handler is not called, and what a person can do.
+func (m misfit) message(p *pass, c *cycle) string {
+	switch {
+	case !m.waits:
+		return fmt.Sprintf("Handler %s is skipped in this deletion: %s.", m.handler.ID, m.err)
+	case c.deleting:
+		return fmt.Sprintf("The deletion is held for handler %s: %s. %s", m.handler.ID, m.err, m.remedies(p))
+	default:
+		return fmt.Sprintf("Handler %s is not called: %s. %s", m.handler.ID, m.err, m.remedies(p))
+	}
+}
+
+// remedies lists the ways out.
+func (m misfit) remedies(p *pass) string {
+	var ways []string
+	if !m.err.Former {
+		ways = append(ways, "correct the field: kubectl edit "+p.kubectlName())
+	}
+	ways = append(ways, "or deploy an operator with a type that fits: kubectl set image deployment/OPERATOR CONTAINER=IMAGE")
+	text := strings.Join(ways, "; ") + "."
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// kubectlName returns the arguments of kubectl that name the object.
+func (t *target) kubectlName() string {
+	name := t.key.Resource + " " + t.key.Name
+	if t.key.Namespace != "" {
+		name += " -n " + t.key.Namespace
+	}
+	return name
+}
