@@ -3,10 +3,15 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
 // announce logs the start of a cycle, and the earlier cycle that it supersedes.
@@ -25,6 +30,43 @@ func (p *pass) announce(c *cycle) {
 	default:
 		log.Info(fmt.Sprintf("The %s is in progress.", c.Reason.Noun()), "handlers", len(c.handlers), "changes", len(c.Diff))
 	}
+}
+
+// reportDropped reports the handlers that were retried for this cause, and whose filters do not
+// match anymore: they are not called again, and the cycle ends without them.
+func (t *target) reportDropped(c *cycle, body *object.Body) {
+	if c.record == nil || !c.record.Progress.HasLeftovers() {
+		return // nearly always
+	}
+	for _, id := range c.record.Progress.Stored() {
+		for _, d := range t.resource.changing {
+			if d.ID != id {
+				continue
+			}
+			v := t.verdict(c, d)
+			if v.State != verdict.Dropped || c.hasHandler(id) || !t.object.reported.First("dropped "+id+" "+v.Filter.String()) {
+				continue
+			}
+			message := fmt.Sprintf("Handler %s %s.", id, v)
+			t.report.Log.Info(message, "handler", id)
+			t.report.Event(body, report.Warning, "HandlerDropped", message)
+		}
+	}
+}
+
+// hasHandler reports whether the cycle has a handler with the id.
+func (c *cycle) hasHandler(id string) bool {
+	return slices.ContainsFunc(c.handlers, func(d *handler.Declaration) bool { return d.ID == id })
+}
+
+// verdict returns why a change handler is called in the cycle, or why not.
+func (t *target) verdict(c *cycle, d *handler.Declaration) verdict.Verdict {
+	s := verdict.Situation{Declaration: d, Cause: &c.Cause, Now: time.Now(), Paused: t.engine.pause.isPaused()}
+	if stored := c.record.Progress.Load(d.ID).Stored(); stored != nil && stored.Purpose == c.Reason {
+		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
+	}
+	s.Misfit = c.record.Progress.WhyAside(d.ID)
+	return verdict.Of(s)
 }
 
 // measure counts an attempt of a handler. It counts sub-handlers as their declared handler,

@@ -115,6 +115,7 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 		return false, 0, err
 	}
 	p.object.seen = true
+	p.reportDropped(c, p.session.Body())
 	if c.mustAddFinalizer() {
 		return p.addFinalizer(ctx)
 	}
