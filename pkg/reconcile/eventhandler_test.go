@@ -26,6 +26,7 @@ type hearer struct {
 	memos  *memo.Memo[*int]
 	events []watch.EventType
 	given  []*int
+	edits  bool // the handler changes its object
 }
 
 func hear(t *testing.T) *hearer {
@@ -41,6 +42,9 @@ func hear(t *testing.T) *hearer {
 
 func (w *hearer) note(_ context.Context, e *handler.Event) error {
 	w.events, w.given = append(w.events, e.Type()), append(w.given, w.memos.Of(e))
+	if w.edits {
+		e.Patch().Set("seen", "status", "phase")
+	}
 	return nil
 }
 

@@ -241,3 +241,15 @@ func TestGuard19DecisionsAreMadeAgainInALaterPass(t *testing.T) {
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{ours})
 	f.expect("record is kept", f.storedRecord("a").Success, true)
 }
+
+// Records of a cycle that no longer exists would stay on the object forever.
+func TestLeftoverRecordsAreRemoved(t *testing.T) {
+	f := newFixture(t, m{})
+	f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+		return records.Storages.Progress.Store(t.Context(), body, into, "a", &storage.Record{Started: time.Now(), Purpose: cause.Update})
+	})
+	f.refresh(f.cached())
+	f.write(Update{Decision: Decision{Leftovers: f.cycle(cause.NoOp, "a")}})
+	f.expectSent("PATCH")
+	f.expect("record", f.storedRecord("a") == nil, true)
+}

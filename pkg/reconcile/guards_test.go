@@ -1,0 +1,142 @@
+package reconcile
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// bodyWith returns the object of a resting engine after a change.
+func (e restingEngine) bodyWith(t *testing.T, merge m) *object.Body {
+	t.Helper()
+	cached := e.engine.resources.get(kex.String()).Cached(e.keys[0].NamespacedName)
+	return object.NewBody(patch.ApplyMerge(cached.Body().Raw(), merge))
+}
+
+// detect returns what has happened to a version of the object.
+func (e restingEngine) detect(t *testing.T, body *object.Body) *cycle {
+	t.Helper()
+	p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
+	c, err := detector{p.target}.detect(t.Context(), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A handler whose field changes while another change is still handled is called in the next
+// cycle: in this one, it would see the change together with what others have handled already.
+func TestHandlersOfALaterChangeDoNotJoinAnOpenCycle(t *testing.T) {
+	e := atRest(t, 1, func(r *registry.Registry) {
+		for _, field := range []string{"replicas", "image"} {
+			r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID(field), handler.Field("spec", field)))
+		}
+	})
+	body := e.bodyWith(t, m{"spec": m{"replicas": int64(7)}})
+	c := e.detect(t, body)
+	if got := idsOf(c.handlers); !slices.Equal(got, []string{"replicas/spec.replicas", "apply"}) {
+		t.Fatalf("got %q", got)
+	}
+	c.include()
+	into := storage.Patch{}
+	if err := e.engine.records.Store(t.Context(), c.record, body, into, func(string) (bool, error) { return false, nil }); err != nil {
+		t.Fatal(err)
+	}
+	into.Set(object.Path{"spec", "image"}, "another")
+	later := e.detect(t, object.NewBody(patch.ApplyMerge(body.Raw(), into)))
+	if got := idsOf(later.handlers); !slices.Equal(got, []string{"replicas/spec.replicas", "apply"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The watch shows the release of an object later, or never if it is stuck.
+func TestBackgroundOfAReleasedObjectIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reason handler.StopReason
+		e := atRest(t, 1, func(r *registry.Registry) {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+				<-task.Stopped()
+				reason = task.StopReason()
+				return nil
+			}}, handler.ID("daemon")))
+		})
+		defer e.engine.supervisor.Stop(t.Context())
+		makePass(t, e, e.keys[0])
+		s := e.engine.objects.of(e.keys[0])
+		b := s.background
+		synctest.Wait()
+		if b == nil || !b.areDaemonsRunning() {
+			t.Fatal("the daemon is not running")
+		}
+		s.reconciledVersion = ""
+		s.writes.SeenGone(true) // as after the last finalizer was removed
+		if result, err := e.Reconcile(t.Context(), e.keys[0]); err != nil || result.RequeueAfter != 0 {
+			t.Fatal(result, err)
+		}
+		synctest.Wait()
+		if !reason.Has(handler.StopDeleted) || b.areDaemonsRunning() {
+			t.Errorf("got %v, %v", reason, b.areDaemonsRunning())
+		}
+		if b.addEdit(execution.Edit{}) {
+			t.Error("edits are still accepted, and their authors would wait forever")
+		}
+	})
+}
+
+// No event may follow that would start another pass.
+func TestPassThatWaitsForALateWatchIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := atRest(t, 1)
+		e.engine.objects.of(e.keys[0]).writes.NotOlderThan("999999")
+		result, err := e.Reconcile(t.Context(), e.keys[0])
+		if timeout := e.engine.Settings.Persistence.ConsistencyTimeout; err != nil || result.RequeueAfter != timeout {
+			t.Errorf("got %v, %v, want %v", result, err, timeout)
+		}
+	})
+}
+
+// What an event handler wants for an object must not be written to the next one of its name.
+func TestEditsForAnEarlierObjectAreDropped(t *testing.T) {
+	w := hear(t)
+	w.edits = true
+	next := w.successor()
+	w.show(next)
+	w.engine.backlog.Push(w.key, object.WatchEvent{Type: apiwatch.Modified, Snapshot: w.first})
+	p := w.newPass(w.engine.resources.get(kex.String()), w.key)
+	events := eventHandlers{p.target, next}
+	if events.handle(t.Context()); p.object.writes.HasEdits() {
+		t.Error("the edit is for the earlier object")
+	}
+	w.engine.backlog.Push(w.key, object.WatchEvent{Type: apiwatch.Modified, Snapshot: next})
+	if events.handle(t.Context()); !p.object.writes.HasEdits() {
+		t.Error("the edit for the current object is lost")
+	}
+}
+
+// An interrupted cycle whose change was reverted leaves records that no cycle will remove.
+func TestLeftoverRecordsAreRemoved(t *testing.T) {
+	for purpose, want := range map[cause.Reason]bool{cause.Create: true, cause.Delete: true, cause.Resume: false} {
+		e := atRest(t, 1)
+		c := e.detect(t, e.bodyWith(t, m{"metadata": m{"annotations": m{
+			"kopf.zalando.org/remove": `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"` + string(purpose) + `"}`,
+		}}}))
+		if !c.nothingToDo() {
+			t.Fatalf("%s: there is something to do", purpose)
+		}
+		if got := c.decideNothingToDo().Leftovers != nil; got != want {
+			t.Errorf("%s: got %v", purpose, got)
+		}
+	}
+}
