@@ -50,7 +50,7 @@ func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { re
 // Requests returns the requests since the last Reset, in the order of the responses,
 // without events and leases.
 func (c *CountingTransport) Requests() []Request {
-	return slices.DeleteFunc(c.all(), isApart)
+	return slices.DeleteFunc(c.All(), isApart)
 }
 
 // Snapshot counts the requests since the last Reset, without events and leases.
@@ -58,7 +58,7 @@ func (c *CountingTransport) Snapshot() Snapshot { return count(c.Requests()) }
 
 // Apart counts only the requests for events and leases.
 func (c *CountingTransport) Apart() Snapshot {
-	return count(slices.DeleteFunc(c.all(), func(r Request) bool { return !isApart(r) }))
+	return count(slices.DeleteFunc(c.All(), func(r Request) bool { return !isApart(r) }))
 }
 
 // Reset forgets all requests.
@@ -77,7 +77,8 @@ func (c *CountingTransport) String() string {
 	return lines.String()
 }
 
-func (c *CountingTransport) all() []Request {
+// All returns the requests since the last Reset, with events and leases.
+func (c *CountingTransport) All() []Request {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.requests)
