@@ -36,7 +36,9 @@ func (w *workers) newPass(r *resource, key object.Key) *pass {
 	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, stopping: w.stopping}
 	p.report = e.reporter(key, &p.object.reported)
 	p.firstLook = !p.object.seen
-	p.session = e.writer.Open(&p.object.writes, write.Target{Key: key, API: r.API, StatusSubresource: r.Status}, p.report)
+	p.session = e.writer.Open(&p.object.writes, write.Target{
+		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource,
+	}, p.report)
 	return p
 }
 

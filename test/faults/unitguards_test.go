@@ -126,6 +126,15 @@ var unitGuards = map[string]unitGuard{
 	"an edit is written once: a conflict of the records comes after it": {
 		"commit.go", "s.state.finishEdits()", "_ = 0", "TestConflictOfTheRecords|TestRejectionOfTheRecords",
 	},
+	"the status follows its definition: it is a subresource now": {
+		"commit.go", "if err := writeDroppedStatus(ctx, s, u, merge, main); err != nil {", "if err := error(nil); err != nil {", "TestResultIsStoredWhenTheStatusBecomes",
+	},
+	"the status follows its definition: it is no longer a subresource": {
+		"commit.go", "if !isStatusUnserved(err, confirmed) {", "if true {", "TestResultIsStoredWhenTheStatusIsNoLonger",
+	},
+	"the status follows its definition: the other parts of the edits are not repeated": {
+		"subresource.go", "s.state.edits = statusOf(complete, patch.Minimal(s.body.Raw(), theirs))", "_ = theirs", "TestDroppedStatus",
+	},
 	"an edit is written completely: its status, when a deletion is put off": {
 		"commit.go", "if s.target.StatusSubresource && !deletes {", "if s.target.StatusSubresource {", "TestStatusIsWritten",
 	},

@@ -32,3 +32,9 @@ func (s *SharedSet) First(text string) bool {
 	_, known := s.known.LoadOrStore(text, true)
 	return !known
 }
+
+// Has reports whether the text is known.
+func (s *SharedSet) Has(text string) bool {
+	_, known := s.known.Load(text)
+	return known
+}

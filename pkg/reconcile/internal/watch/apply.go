@@ -47,6 +47,7 @@ func (w *Watcher) watchResource(ctx context.Context, found discovery.SelectedRes
 		if r, err = w.Consumer.SetUp(found); err != nil {
 			return err
 		}
+		r.rediscover = w.rediscover
 		w.active[r.Name] = r
 		w.log(r).Info("Watching a resource.")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,8 +23,10 @@ type Resource struct {
 	// FillsIndices makes handlers wait until the objects are in the indices.
 	FillsIndices bool
 
-	selectors []selector.Selector // that have found it
-	streams   streams             // none if it is no longer watched
+	selectors  []selector.Selector // that have found it
+	streams    streams             // none if it is no longer watched
+	redefined  atomic.Bool         // a write has shown that Status is no longer true
+	rediscover signal              // nil: it was not discovered
 }
 
 // NewResource returns a resource that is not watched yet.
@@ -37,6 +40,15 @@ func (r *Resource) isSame(found discovery.SelectedResource) bool {
 	return r.Kind == found.Kind && r.Status == found.Status && r.Namespaced == found.Namespaced &&
 		len(r.selectors) == len(found.Selectors) &&
 		!slices.ContainsFunc(r.selectors, func(sel selector.Selector) bool { return !slices.Contains(found.Selectors, sel) })
+}
+
+// HasStatusSubresource reports whether the status is written separately.
+func (r *Resource) HasStatusSubresource() bool { return r.Status != r.redefined.Load() }
+
+// SetStatusSubresource changes that after a write has shown it, until discovery decides.
+func (r *Resource) SetStatusSubresource(has bool) {
+	r.redefined.Store(has != r.Status)
+	r.rediscover.send()
 }
 
 // Key returns the key of an object of this resource.

@@ -69,7 +69,7 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 
 // commitWithRetries tries an update until it is written. The response determines what follows:
 //
-//	404                    confirmGone (notfound.go)
+//	404                    confirmGone (notfound.go), or redefine (subresource.go)
 //	a rejection            isolateRejected (rejection.go)
 //	409, a conflict        reread and rebase (conflict.go), and the next try
 //	any other, or none     reread, and the next pass
@@ -80,10 +80,14 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 		case err == nil:
 			return nil
 		case apierrors.IsNotFound(err):
-			if err := s.confirmGone(ctx, err); err != nil {
-				return err
+			confirmed := s.confirmGone(ctx, err)
+			if confirmed == nil {
+				return errGone
 			}
-			return errGone
+			if !isStatusUnserved(err, confirmed) {
+				return confirmed
+			}
+			redefine(s, false)
 		case isRejected(err):
 			if err := s.isolateRejected(ctx, u, err); err != nil {
 				return err
@@ -128,12 +132,16 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if s.target.StatusSubresource {
 		records, aside = patch.SplitStatus(records)
 	}
-	if err := s.send(ctx, u, "", patch.Minimal(s.body.Raw(), main, records), main); err != nil {
+	merge := patch.Minimal(s.body.Raw(), main, records)
+	if err := s.send(ctx, u, "", merge, main); err != nil {
 		return err
 	}
 	if deletes { // the response has the same version as before, so nothing else reveals the deletion
 		s.state.MarkGone()
 		return nil
+	}
+	if err := writeDroppedStatus(ctx, s, u, merge, main); err != nil {
+		return err
 	}
 	s.state.finishEdits() // a later conflict must not repeat them
 	// Storages in the status are an exception, and need a separate write.
@@ -162,12 +170,18 @@ func (s *Session) send(ctx context.Context, u *Update, subresource string, merge
 		if isRejected(err) || apierrors.IsConflict(err) { // nothing was written
 			u.inFlight, s.state.uncertain = before, !isRejected(err)
 		}
+		if subresource != "" && apierrors.IsNotFound(err) {
+			return &statusNotFoundError{err}
+		}
 		return err
 	}
 	s.body = snapshot.Body()
 	s.state.confirm(s.body)
 	u.inFlight = nil // earlier writes are bound to an outdated version
 	c.noteWritten(s, merge)
+	if !s.target.StatusSubresource {
+		merge, _ = patch.SplitStatus(merge) // writeDroppedStatus cares for the status
+	}
 	warnPruned(s, merge)
 	return nil
 }

@@ -25,6 +25,8 @@
 //   - An object counts as gone only if the watch, its own response to the last write, or a
 //     list says so. A later version brings it back.
 //   - An update that changes nothing sends nothing.
+//   - The status is stored even if it has become a subresource since discovery, or is one no
+//     longer: the responses show that.
 //   - Edit.Done is called exactly once: when the edit is written, rejected or
 //     overtaken, or when the object is gone.
 //

@@ -23,6 +23,7 @@ type server struct {
 	object            m // nil: it does not exist
 	version           int
 	statusSubresource bool
+	prunesStatus      bool // the schema has no status
 
 	requests []request
 	// faults are what happens to the next patches, one each.
@@ -122,12 +123,17 @@ func (s *server) apply(subresource string, change m) (m, error) {
 	if s.object == nil {
 		return nil, answer(http.StatusNotFound)
 	}
+	if subresource == "status" && !s.statusSubresource {
+		return nil, answer(http.StatusNotFound)
+	}
 	expected, bound := object.Lookup(change, object.Path{"metadata", "resourceVersion"})
 	if bound && expected != strconv.Itoa(s.version) {
 		return nil, answer(http.StatusConflict)
 	}
 	wanted := patch.ApplyMerge(s.object, change)
 	switch {
+	case s.prunesStatus:
+		wanted = patch.ApplyMerge(wanted, m{"status": nil})
 	case subresource == "status":
 		wanted = patch.ApplyMerge(s.object, m{"status": change["status"]})
 	case s.statusSubresource:

@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// errListed means that an object exists although a response said that it does not.
+var errListed = errors.New("the API server responds that the object does not exist, but lists it")
+
 // confirmGone marks the object as gone if a response 404 is true. Otherwise, it returns an
 // error, and the object is tried again later: a proxy can respond with an HTML page, and
 // an object that counts as gone is not handled anymore.
@@ -22,7 +25,7 @@ func (s *Session) confirmGone(ctx context.Context, notFound error) error {
 	case err != nil:
 		return fmt.Errorf("the API server responds that the object does not exist, and a list cannot confirm that: %w", errors.Join(notFound, err))
 	case uid != "" && (s.state.uid == "" || uid == s.state.uid):
-		return fmt.Errorf("the API server responds that the object does not exist, but lists it: %w", notFound)
+		return fmt.Errorf("%w: %w", errListed, notFound)
 	}
 	s.state.markGoneAt(listed)
 	return nil

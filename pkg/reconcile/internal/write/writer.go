@@ -36,6 +36,8 @@ type Target struct {
 	API API
 	// StatusSubresource is set if the status must be written separately.
 	StatusSubresource bool
+	// Redefined is called when a write shows that this has changed. It can be nil.
+	Redefined func(statusSubresource bool)
 }
 
 // Config contains everything that a Writer needs.

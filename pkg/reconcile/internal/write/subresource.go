@@ -1,0 +1,92 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// The definition of a resource can change while a handler runs: the status becomes a
+// subresource, or is one no longer. Discovery notices that a moment later, but the outcome of
+// the handler must not be lost. So a session also learns it from the responses to its writes.
+
+// statusNotFoundError is a response 404 to a write of the status as a subresource.
+type statusNotFoundError struct{ error }
+
+func (e *statusNotFoundError) Unwrap() error { return e.error }
+
+// isStatusUnserved reports whether a response 404 means that the status is not a subresource,
+// because confirmGone has found the object.
+func isStatusUnserved(notFound, confirmed error) bool {
+	var status *statusNotFoundError
+	return errors.As(notFound, &status) && errors.Is(confirmed, errListed)
+}
+
+// redefine changes how this session, and later ones, write the status.
+func redefine(s *Session, subresource bool) {
+	s.target.StatusSubresource = subresource
+	s.report.Log.V(1).Info("The definition of the resource has changed: the status is written in another way.", "subresource", subresource)
+	if s.target.Redefined != nil {
+		s.target.Redefined(subresource)
+	}
+}
+
+// writeDroppedStatus checks whether the server has dropped the status from the main write.
+// Either the schema does not have the fields, or the status is a subresource now. Only an
+// attempt to write it there tells, which is made once for the same fields.
+func writeDroppedStatus(ctx context.Context, s *Session, u *Update, merge, edits map[string]any) error {
+	_, status := patch.SplitStatus(merge)
+	dropped := patch.Minimal(s.body.Raw(), status)
+	if s.target.StatusSubresource || len(dropped) == 0 {
+		return nil
+	}
+	unserved := "unserved status " + s.target.Key.Resource + " " + strings.Join(missing(dropped, nil, nil), ", ")
+	if s.report.Shared.Has(unserved) {
+		return nil
+	}
+	_, theirs := patch.SplitStatus(edits)
+	complete := s.state.edits
+	s.state.edits = statusOf(complete, patch.Minimal(s.body.Raw(), theirs))
+	s.target.StatusSubresource = true
+	err := s.send(ctx, u, "status", dropped, theirs)
+	switch {
+	case err == nil:
+		redefine(s, true)
+	case apierrors.IsNotFound(err) && isListed(ctx, s):
+		s.target.StatusSubresource, s.state.edits = false, complete
+		s.state.uncertain, u.inFlight = false, nil
+		s.report.Shared.First(unserved)
+		warnPruned(s, status)
+		return nil
+	}
+	return err
+}
+
+// isListed reports whether the object exists for certain. A response 404 to a write of its
+// status then means that there is no such subresource, even if the response comes from a part
+// of the API server that does not know the object: built-in resources answer so.
+func isListed(ctx context.Context, s *Session) bool {
+	uid, _, err := s.target.API.Find(ctx, s.target.Key.NamespacedName)
+	return err == nil && uid == s.body.UID()
+}
+
+// statusOf returns one edit that stands for the status of all edits, whose other parts are
+// stored. It belongs to no handler: the records are stored, too, so that it must not yield to
+// them.
+func statusOf(edits []execution.Edit, status map[string]any) []execution.Edit {
+	if len(edits) == 0 {
+		return nil
+	}
+	rest := execution.Edit{Patch: &patch.Patch{}, Done: func() {
+		for _, edit := range edits {
+			edit.Finish()
+		}
+	}}
+	rest.Patch.Merge(status)
+	return []execution.Edit{rest}
+}

@@ -1,0 +1,126 @@
+package write
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// redefined makes a fixture whose target is out of date: the status is a subresource now, or
+// is one no longer. It returns what the target was told.
+func redefined(t *testing.T, subresource bool) (*fixture, *[]bool) {
+	f, told := newFixture(t, m{}), &[]bool{}
+	f.server.statusSubresource = subresource
+	f.target.StatusSubresource = !subresource
+	f.target.Redefined = func(has bool) { *told = append(*told, has) }
+	return f, told
+}
+
+func TestResultIsStoredWhenTheStatusBecomesASubresource(t *testing.T) {
+	f, told := redefined(t, true)
+	f.edit("a", func(p *patch.Patch) { set("x", "status", "phase")(p); appendTo("spec", "list")(p) })
+	outcome := f.write(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expectSent("PATCH, PATCH status")
+	f.expect("phase, list", []any{f.field("status", "phase"), f.field("spec", "list")}, []any{"x", []any{"x"}})
+	f.expect("ended, done, told", []any{outcome.Ended, f.done["a"], *told}, []any{true, 1, []bool{true}})
+	f.expect("events", f.events, []string{})
+}
+
+func TestResultIsStoredWhenTheStatusIsNoLongerASubresource(t *testing.T) {
+	f, told := redefined(t, false)
+	f.edit("a", set("x", "status", "phase"))
+	outcome := f.write(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expectSent("PATCH status, LIST, PATCH")
+	f.expect("phase", f.field("status", "phase"), "x")
+	f.expect("ended, done, told", []any{outcome.Ended, f.done["a"], *told}, []any{true, 1, []bool{false}})
+}
+
+// The rest of the edits is stored before their status: nothing of it may be repeated.
+func TestDroppedStatusIsWrittenAfterFailures(t *testing.T) {
+	other := func(f *fixture) { f.change(m{"metadata": m{"labels": m{"a": "b"}}}) }
+	tests := map[string]struct {
+		fault func(f *fixture) fault
+		fails bool
+		sent  string
+	}{
+		"a conflict":         {func(f *fixture) fault { return fault{before: func() { other(f) }} }, false, "PATCH, PATCH status, GET, PATCH status"},
+		"no response":        {func(*fixture) fault { return fault{err: errDown} }, true, "PATCH, PATCH status, GET, PATCH, PATCH status"},
+		"a lost response":    {func(*fixture) fault { return fault{lost: errDown} }, true, "PATCH, PATCH status, GET"},
+		"another definition": {func(f *fixture) fault { return fault{before: func() { f.server.statusSubresource = false }} }, false, "PATCH, PATCH status, LIST"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _ := redefined(t, true)
+			f.faults = []fault{{}, test.fault(f)}
+			f.edit("a", func(p *patch.Patch) { set("x", "status", "phase")(p); appendTo("spec", "list")(p) })
+			u := Update{Cycle: f.finished(cause.Create, "a")}
+			if test.fails {
+				_ = f.writeFails(u)
+				f.target.StatusSubresource = false // the next pass does not know it
+				f.flush()
+			} else {
+				f.write(u)
+			}
+			f.expectSent(test.sent)
+			f.expect("list, done", []any{f.field("spec", "list"), f.done["a"]}, []any{[]any{"x"}, 1})
+			if name != "another definition" {
+				f.expect("phase", f.field("status", "phase"), "x")
+			}
+			f.expect("success", f.storedBase() != nil, true)
+		})
+	}
+}
+
+// The response looks the same if the schema does not have the status. This is checked once.
+func TestPrunedStatusIsNotTakenForASubresource(t *testing.T) {
+	for name, missing := range map[string]fault{"a custom resource": {}, "a built-in resource": {err: page()}} {
+		t.Run(name, func(t *testing.T) { testPrunedStatus(t, missing) })
+	}
+}
+
+func testPrunedStatus(t *testing.T, missing fault) {
+	f, told := redefined(t, false)
+	f.target.StatusSubresource, f.prunesStatus = false, true
+	f.faults = []fault{{}, missing}
+	for i, sent := range []string{"PATCH, PATCH status, LIST", "PATCH"} {
+		f.refresh(f.cached())
+		f.edit("a", set(i, "status", "phase"))
+		f.edit("b", set(i, "spec", "b"))
+		f.write(Update{})
+		f.expectSent(sent)
+	}
+	f.expect("done, told, events", []any{f.done["a"], *told, len(f.events)}, []any{2, []bool{}, 1})
+	f.expect("uncertain", f.state.uncertain, false)
+}
+
+func TestObjectThatIsDeletedMeanwhileIsGone(t *testing.T) {
+	for _, subresource := range []bool{true, false} {
+		f, told := redefined(t, subresource)
+		gone := fault{err: answer(http.StatusNotFound), before: func() { f.object = nil; f.version++ }}
+		f.faults = []fault{{}, gone}
+		if !subresource {
+			f.faults = f.faults[1:]
+		}
+		f.edit("a", set("x", "status", "phase"))
+		outcome := f.write(Update{Cycle: f.finished(cause.Create, "a")})
+		f.expect("gone, done, told", []any{outcome.Gone, f.done["a"], *told}, []any{true, 1, []bool{}})
+	}
+}
+
+func TestRecordsInTheStatusFollowItsDefinition(t *testing.T) {
+	for _, subresource := range []bool{true, false} {
+		f, _ := redefined(t, subresource)
+		f.writer.Records.Storages.Progress = storage.StatusProgress{}
+		f.state.Add(execution.Edit{ID: "none", Patch: &patch.Patch{}})
+		c := f.cycle(cause.Create, "a", "b")
+		succeed(c, "a")
+		f.write(Update{Cycle: c})
+		if stored := f.storedRecord("a"); stored == nil || !stored.Success {
+			t.Errorf("got %+v", stored)
+		}
+	}
+}
