@@ -140,6 +140,15 @@ func (b *background) stop(reason handler.StopReason) {
 	b.inbox, b.stopped = nil, true
 }
 
+// suspend stops the daemons and timers until the next pass that may start them.
+func (b *background) suspend() {
+	if b == nil {
+		return
+	}
+	b.requeueRequested.Store(false)
+	b.group.Suspend()
+}
+
 // Report reports the outcome of one attempt, as of any other handler's.
 func (b *background) Report(_ context.Context, d *handler.Declaration, o execution.Outcome) {
 	b.reporter().Outcome(b.live(), d.ID, o)

@@ -30,7 +30,7 @@ func (p *pass) update(c *cycle) write.Update {
 // that is written to. A deletion removes the finalizer when all current handlers have
 // finished; other cycles remove it when no handler needs it.
 func (p *pass) decide(c, now *cycle) write.Decision {
-	d := write.Decision{DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning()}
+	d := write.Decision{DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored()}
 	switch {
 	case !now.hasFinalizer:
 	case c.Reason == cause.Delete:
@@ -146,7 +146,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, wake time.
 
 // decideNothingToDo returns what to remove from an object that has nothing to do.
 func (c *cycle) decideNothingToDo() write.Decision {
-	d := write.Decision{RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer}
+	d := write.Decision{RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer, Annotations: c.honored()}
 	if c.inScope && c.Reason == cause.NoOp && c.record.Progress.HasLeftovers() {
 		d.Leftovers = c.record
 	}

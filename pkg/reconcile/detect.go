@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 )
 
 // cycle is a pass's view of the handling of one change.
@@ -18,9 +19,10 @@ type cycle struct {
 	// record is the part that is stored on the object. It is nil if the resource has
 	// no change handlers.
 	record     *record.Cycle
-	handlers   registry.Handlers // to be called for this change
-	background registry.Handlers // the daemons and timers that the object should have now
-	misfits    []misfit          // handlers whose Go type the object does not fit
+	handlers   registry.Handlers  // to be called for this change
+	background registry.Handlers  // the daemons and timers that the object should have now
+	misfits    []misfit           // handlers whose Go type the object does not fit
+	requests   *requests.Requests // of people, in annotations
 
 	inScope        bool // some handler applies to the object, now or later
 	needsFinalizer bool
@@ -49,9 +51,14 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 		}
 		c.inScope = d.resource.changing.InScope(&c.Cause)
 		c.needsFinalizer = d.resource.changing.HoldDeletion(&c.Cause) && d.canHoldDeletion(c)
+		reruns := d.readRequests(c, body)
 		if c.Reason.Handled() {
-			c.handlers = d.setMisfitsAside(c, d.selectHandlers(c))
+			selected := d.withReruns(c, d.selectHandlers(c), reruns)
+			c.requests.Apply(c.record.Progress, selected, c.Reason)
+			c.handlers = d.setMisfitsAside(c, selected)
 			c.record.HoldOnFailure = idsOf(c.handlers.Where(func(h *handler.Declaration) bool { return h.Hold }))
+		} else {
+			c.requests.Apply(c.record.Progress, nil, c.Reason) // there is nothing to request
 		}
 	}
 	d.selectBackground(c, body)
@@ -160,7 +167,7 @@ func (c *cycle) keepsRecord(d *handler.Declaration) bool {
 // hasFinished reports whether a handler has finished in this cycle.
 func (c *cycle) hasFinished(d *handler.Declaration) bool {
 	state := c.record.Progress.Load(d.ID)
-	return state.Finished() && (state.Purpose == c.Reason || state.Purpose == "" || c.keepsRecord(d))
+	return state.HasEnded(c.Reason) || state.Finished() && c.keepsRecord(d)
 }
 
 // selectBackground selects the daemons and timers that the object must have. It also

@@ -24,10 +24,12 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // Poster posts Kubernetes events about objects. It must not block.
@@ -80,6 +82,7 @@ type Engine struct {
 	watcher   *watch.Watcher
 	backlog   *queue.Backlog
 	records   record.Keeper
+	requests  *requests.Reader // nil: requests are ignored
 	writer    *write.Writer
 	// supervisor runs the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
@@ -116,6 +119,9 @@ func New(config Config) *Engine {
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
+	}
+	if !s.Requests.Disabled {
+		e.requests = requests.NewReader(storage.RequestPrefix(s.Persistence.Progress))
 	}
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())

@@ -60,6 +60,9 @@ func (e eventHandlers) isDeletePending() bool {
 // call calls the handlers of one event.
 func (e eventHandlers) call(ctx context.Context, event object.WatchEvent) []execution.Edit {
 	body := event.Snapshot.Body()
+	if e.suspension(body).Active {
+		return nil
+	}
 	observed := &handler.Cause{CallContext: e.callArguments(body), New: body.Raw(), EventType: event.Type}
 	var edits []execution.Edit
 	var called registry.Handlers

@@ -66,6 +66,8 @@ func (t *target) verdict(c *cycle, d *handler.Declaration) verdict.Verdict {
 		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
 	}
 	s.Misfit = c.record.Progress.WhyAside(d.ID)
+	suspension := t.engine.requests.Suspension(c.CallContext.Body, s.Now)
+	s.Suspended, s.SuspendedUntil = suspension.Active, suspension.Until
 	return verdict.Of(s)
 }
 

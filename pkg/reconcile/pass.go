@@ -76,6 +76,10 @@ func (p *pass) run(ctx context.Context) (wake time.Duration, err error) {
 	if p.finishCycle(flushed); flushed.Gone {
 		return 0, nil
 	}
+	if suspension := p.suspension(p.session.Body()); suspension.Active {
+		p.object.background.suspend()
+		return p.leaveSuspended(ctx, suspension)
+	}
 	for range maxRounds {
 		again, wake, err := p.round(ctx)
 		if err != nil || !again {
@@ -118,6 +122,7 @@ func (p *pass) round(ctx context.Context) (again bool, wake time.Duration, err e
 	}
 	p.object.seen = true
 	p.reportDropped(c, p.session.Body())
+	p.reportRequests(c, p.session.Body())
 	if c.mustAddFinalizer() {
 		return p.addFinalizer(ctx)
 	}

@@ -26,6 +26,7 @@ type Settings struct {
 	Networking  Networking
 	Watching    Watching
 	Peering     Peering
+	Requests    Requests
 	Replicas    Replicas
 	Health      Health
 	Metrics     Metrics
@@ -79,6 +80,14 @@ type Background struct {
 	// stop, but does not, unless the daemon declares one. Default:
 	// DefaultCancellationPolling.
 	CancellationPolling time.Duration
+}
+
+// Requests configures whether people can send requests to the operator by annotations of
+// objects: to retry, rerun, or skip a handler, or to suspend an object.
+type Requests struct {
+	// Disabled ignores requests. Default: false. Whoever may change the annotations of an
+	// object may send requests.
+	Disabled bool
 }
 
 // Queueing configures how objects and their events wait for a worker.

@@ -42,6 +42,7 @@ func TestDefaults(t *testing.T) {
 		"events of one object at once":       {s.Posting.Burst, 25},
 		"and one every five minutes":         {s.Posting.Refill, 5 * time.Minute},
 		"the cluster is discovered":          {s.Scanning.Disabled, false},
+		"requests are honored":               {s.Requests.Disabled, false},
 		"missing resources are looked for":   {s.Scanning.Interval, time.Minute},
 		"requests a second":                  {s.Networking.QPS, float32(200)},
 		"requests at once":                   {s.Networking.Burst, 400},
@@ -104,7 +105,7 @@ func TestTheDefaultLifecycleIsAllAtOnce(t *testing.T) {
 func TestEverySettingHasADefault(t *testing.T) {
 	zeroByDesign := []string{
 		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
-		"Peering.ClusterWide", "Peering.Namespaces", "Peering.Identity",
+		"Peering.ClusterWide", "Peering.Namespaces", "Peering.Identity", "Requests.Disabled",
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance", "Posting.EventNamePrefix",
 		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile",
 		"Replicas.LeaderElection", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",

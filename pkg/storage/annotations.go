@@ -39,3 +39,40 @@ func ensureMarker(prefix string, body *object.Body, into Patch) {
 		into.Set(path, "yes")
 	}
 }
+
+// prefixed is a Progress that stores the records in annotations with a prefix.
+type prefixed interface{ annotationPrefix() string }
+
+func (s AnnotationsProgress) annotationPrefix() string { return s.prefix() }
+
+func (s SmartProgress) annotationPrefix() string { return s.annotations().prefix() }
+
+func (m MultiProgress) annotationPrefix() string {
+	for _, each := range m {
+		if storage, ok := each.(prefixed); ok {
+			return storage.annotationPrefix()
+		}
+	}
+	return DefaultPrefix
+}
+
+// RequestPrefix returns the prefix of the annotations in which people send requests to the
+// operator that uses the storage: its own prefix if no operator takes such annotations for a
+// change of the object, and DefaultPrefix otherwise.
+func RequestPrefix(s Progress) string {
+	storage, ok := s.(prefixed)
+	if !ok {
+		return DefaultPrefix
+	}
+	prefix := storage.annotationPrefix()
+	if !annotation.NeedsMarker(prefix) && !annotation.IsKnownPrefix(prefix) {
+		return DefaultPrefix
+	}
+	return prefix
+}
+
+// HasCopiedAnnotations reports whether Kubernetes copies the annotations of another object to
+// this one: those of Deployments to their ReplicaSets.
+func HasCopiedAnnotations(body *object.Body) bool {
+	return annotation.Key(DefaultPrefix, "", body) != annotation.Key(DefaultPrefix, "", object.NewBody(nil))
+}

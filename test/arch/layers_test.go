@@ -35,6 +35,7 @@ var layers = []layer{
 	{name: "settings", folders: []string{"pkg/settings"}},
 	{name: "lifecycles", folders: []string{"pkg/lifecycles"}},
 	{name: "registry and index", folders: []string{"pkg/model/registry", "pkg/model/index"}},
+	{name: "request", folders: []string{"pkg/model/request"}},
 	{name: "verdict", folders: []string{"pkg/model/verdict"}},
 	{name: "handler", folders: []string{"pkg/model/handler"}},
 	{name: "selector", folders: []string{"pkg/model/selector"}},

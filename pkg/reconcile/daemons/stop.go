@@ -19,6 +19,15 @@ func (g *Group) Stop(reason handler.StopReason) {
 	g.forgetIfStopped()
 }
 
+// Suspend stops all handlers for now, as in a pause. They start with the next Sync.
+func (g *Group) Suspend() {
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	for _, w := range g.workers {
+		w.requestStop(handler.StopPaused)
+	}
+}
+
 // forgetIfStopped makes the supervisor forget a group that has nothing to stop and
 // will start nothing. The lock is held.
 func (g *Group) forgetIfStopped() {

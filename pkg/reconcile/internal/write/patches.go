@@ -68,6 +68,11 @@ func withResult(merge map[string]any, id string, result any) map[string]any {
 func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]any) (storage.Patch, error) {
 	into := storage.Patch{}
 	u.putFinalizer(object.NewBody(patch.ApplyMerge(s.body.Raw(), edits)), s.writer.finalizer(), into)
+	if !u.deletesObject(s.body, s.writer.finalizer()) {
+		for key, value := range u.Decision.Annotations {
+			into.Set(object.Path{"metadata", "annotations", key}, value)
+		}
+	}
 	records := s.writer.Records
 	switch leftovers := u.Decision.Leftovers; {
 	case u.deletesObject(s.body, s.writer.finalizer()) || u.finished:

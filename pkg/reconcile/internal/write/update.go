@@ -40,6 +40,8 @@ type Decision struct {
 	RemoveFinalizer bool
 	// DaemonsRunning keeps the cycle of a deletion open until its daemons have ended.
 	DaemonsRunning bool
+	// Annotations are set by the same write.
+	Annotations map[string]string
 	// Leftovers are records that belong to no open cycle and must be removed.
 	Leftovers *record.Cycle
 }

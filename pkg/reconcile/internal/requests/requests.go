@@ -1,0 +1,210 @@
+// Package requests honors the requests that people attach to objects as annotations. It finds
+// the new ones, applies them to the progress of the handlers, and says what came of them. The
+// values that were honored are stored by the same write as the progress.
+package requests
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/request"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// Reader finds the requests of objects.
+type Reader struct {
+	handled, suspend string // names of annotations
+	verbs            map[request.Verb]string
+}
+
+// verbs are the verbs of requests about handlers.
+var verbs = []request.Verb{request.Retry, request.Rerun, request.Skip}
+
+// NewReader returns a Reader of annotations with the prefix.
+func NewReader(prefix string) *Reader {
+	r := &Reader{handled: prefix + "/" + request.Handled, suspend: prefix + "/" + request.Suspend.Name(), verbs: map[request.Verb]string{}}
+	for _, verb := range verbs {
+		r.verbs[verb] = prefix + "/" + verb.Name()
+	}
+	return r
+}
+
+// Annotation returns the name of the annotation for the verb.
+func (r *Reader) Annotation(verb request.Verb) string { return r.verbs[verb] }
+
+// Suspension is a request to suspend an object.
+type Suspension struct {
+	Active bool
+	Until  time.Time // zero if it has no end
+	Err    error     // why the request is ignored
+}
+
+// Suspension returns whether the object is suspended now. A nil Reader suspends nothing.
+func (r *Reader) Suspension(body *object.Body, now time.Time) Suspension {
+	if r == nil || storage.HasCopiedAnnotations(body) {
+		return Suspension{}
+	}
+	value, present := body.Annotation(r.suspend)
+	if !present {
+		return Suspension{}
+	}
+	until, err := request.ParseSuspension(value)
+	return Suspension{Active: err == nil && (until.IsZero() || now.Before(until)), Until: until, Err: err}
+}
+
+// Requests are the requests of one version of an object.
+type Requests struct {
+	fresh   []request.Request
+	rerun   []string // handlers of the last honored request to rerun
+	handled map[request.Verb]string
+	path    string
+
+	// Notes say what came of the new requests.
+	Notes []Note
+}
+
+// Note says what came of a request.
+type Note struct {
+	Value   string
+	Refused bool
+	Message string
+}
+
+// Read returns the requests of the object, or nil if it never had any. A nil Reader finds
+// none.
+func (r *Reader) Read(body *object.Body) *Requests {
+	if r == nil || storage.HasCopiedAnnotations(body) {
+		return nil
+	}
+	text, ever := body.Annotation(r.handled)
+	for _, annotation := range r.verbs {
+		_, present := body.Annotation(annotation)
+		ever = ever || present
+	}
+	if !ever {
+		return nil // nearly always
+	}
+	requests := &Requests{path: r.handled, handled: request.ParseHandled(text)}
+	for _, verb := range verbs {
+		value, present := body.Annotation(r.verbs[verb])
+		if present && value != requests.handled[verb] {
+			requests.add(verb, value)
+		}
+	}
+	return requests
+}
+
+// add adds a new request.
+func (r *Requests) add(verb request.Verb, value string) {
+	if r.handled == nil {
+		r.handled = map[request.Verb]string{}
+	}
+	if last, err := request.Parse(request.Rerun, r.handled[request.Rerun]); err == nil {
+		r.rerun = last.Handlers
+	}
+	r.handled[verb] = value
+	parsed, err := request.Parse(verb, value)
+	if err != nil {
+		r.note(parsed, true, "The request to %s is refused: %s.", verb, err)
+		return
+	}
+	r.fresh = append(r.fresh, parsed)
+}
+
+func (r *Requests) note(of request.Request, refused bool, format string, args ...any) {
+	r.Notes = append(r.Notes, Note{Value: string(of.Verb) + " " + of.Value, Refused: refused, Message: fmt.Sprintf(format, args...)})
+}
+
+// Record returns the annotation that records the new requests as honored, and its value. It
+// returns nothing if there are none.
+func (r *Requests) Record() (annotation, value string) {
+	if r == nil || len(r.fresh) == 0 && len(r.Notes) == 0 {
+		return "", ""
+	}
+	return r.path, request.FormatHandled(r.handled)
+}
+
+// Reruns returns the ids of the handlers that must be called although nothing has happened to
+// the object: those of a new request, and those of an honored one that have not ended.
+func (r *Requests) Reruns(progress *execution.Progress) []string {
+	if r == nil {
+		return nil
+	}
+	var ids []string
+	for _, fresh := range r.fresh {
+		if fresh.Verb == request.Rerun {
+			ids = append(ids, fresh.Handlers...)
+		}
+	}
+	last, err := request.Parse(request.Rerun, r.handled[request.Rerun])
+	if err != nil {
+		return ids
+	}
+	for _, id := range append(slices.Clone(last.Handlers), r.rerun...) {
+		if isResuming(progress, id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// isResuming reports whether a handler has begun to resume, and has not ended. It loads no
+// records under the names that people write into requests.
+func isResuming(progress *execution.Progress, id string) bool {
+	if !progress.Has(id) {
+		return false
+	}
+	stored := progress.Load(id).Stored()
+	return stored != nil && !stored.Finished() && stored.Purpose == cause.Resume
+}
+
+// Apply applies the new requests to the handlers of a cycle.
+func (r *Requests) Apply(progress *execution.Progress, handlers registry.Handlers, reason cause.Reason) {
+	if r == nil {
+		return
+	}
+	for _, fresh := range r.fresh {
+		for _, id := range fresh.Handlers {
+			if problem := apply(fresh, id, progress, handlers, reason); problem != "" {
+				r.note(fresh, true, "The request to %s the handler %s is refused: %s.", fresh.Verb, id, problem)
+				continue
+			}
+			r.note(fresh, false, "The handler %s is %s as requested.", id, outcomes[fresh.Verb])
+		}
+	}
+}
+
+var outcomes = map[request.Verb]string{request.Retry: "called now", request.Rerun: "called again", request.Skip: "skipped"}
+
+// apply applies one request to one handler. It returns why it cannot, or "".
+func apply(r request.Request, id string, progress *execution.Progress, handlers registry.Handlers, reason cause.Reason) string {
+	if !slices.ContainsFunc(handlers, func(d *handler.Declaration) bool {
+		return d.ID == id || slices.Contains(progress.Load(d.ID).Subrefs, id)
+	}) {
+		return "it is not a handler of what has happened to the object"
+	}
+	ended := progress.Load(id).HasEnded(reason)
+	switch {
+	case r.Verb == request.Retry && (ended || progress.Load(id).RemainingDelay(time.Now()) == 0):
+		return "it does not wait for its next attempt"
+	case r.Verb == request.Retry:
+		execution.Retry(progress, id)
+	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil:
+		return "it has not ended yet"
+	case r.Verb == request.Rerun:
+		execution.Rerun(progress, id, reason)
+	case reason == cause.Delete && !r.Abandon:
+		return fmt.Sprintf("nothing would clean up for it; add the word %s to the value if you want that", request.Abandon)
+	case ended && !progress.Load(id).Failure:
+		return "it has succeeded already"
+	default:
+		execution.Skip(progress, id, reason)
+	}
+	return ""
+}

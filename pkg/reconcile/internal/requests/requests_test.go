@@ -1,0 +1,159 @@
+package requests_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+const prefix = "kopf.zalando.org"
+
+func annotated(annotations map[string]any) *object.Body {
+	return object.NewBody(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+}
+
+func handlersOf(t *testing.T, ids ...string) (all registry.Handlers) {
+	t.Helper()
+	for _, id := range ids {
+		d, err := handler.Create(selector.New("kex"), handler.Function{Change: func(context.Context, *handler.Change) error { return nil }}, handler.ID(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func TestRequestsChangeTheProgress(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	waiting := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 3, Delayed: later, Message: "not yet"}
+	succeeded := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Success: true}
+	failed := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Failure: true}
+	deleting := func(r storage.Record) storage.Record { r.Purpose = cause.Delete; return r }
+	tests := map[string]struct {
+		verb, value string
+		record      *storage.Record
+		reason      cause.Reason
+		note        string
+		due, ended  bool
+	}{
+		"a waiting handler is retried":             {"retry", "1 fn", &waiting, cause.Create, "The handler fn is called now", true, false},
+		"a new handler is not retried":             {"retry", "1 fn", nil, cause.Create, "it does not wait for its next attempt", true, false},
+		"a succeeded handler is not retried":       {"retry", "1 fn", &succeeded, cause.Create, "it does not wait for its next attempt", true, true},
+		"a succeeded handler runs again":           {"rerun", "1 fn", &succeeded, cause.Create, "The handler fn is called again", true, false},
+		"a failed handler runs again":              {"rerun", "1 fn", &failed, cause.Create, "The handler fn is called again", true, false},
+		"a waiting handler does not run again":     {"rerun", "1 fn", &waiting, cause.Create, "it has not ended yet", false, false},
+		"a waiting handler is skipped":             {"skip", "1 fn", &waiting, cause.Create, "The handler fn is skipped", true, true},
+		"a new handler is skipped":                 {"skip", "1 fn", nil, cause.Create, "The handler fn is skipped", true, true},
+		"a succeeded handler is not skipped":       {"skip", "1 fn", &succeeded, cause.Create, "it has succeeded already", true, true},
+		"a deletion handler needs another word":    {"skip", "1 fn", new(deleting(waiting)), cause.Delete, "add the word abandon", false, false},
+		"a deletion handler is abandoned":          {"skip", "1 fn abandon", new(deleting(failed)), cause.Delete, "The handler fn is skipped", true, true},
+		"a handler of another cause is left alone": {"skip", "1 other", &waiting, cause.Create, "it is not a handler of what has happened to the object", false, false},
+		"a record of the operator is left alone":   {"rerun", "1 last-handled-configuration", &waiting, cause.Create, "it is not a handler of what has happened to the object", false, false},
+		"an unreadable request changes nothing":    {"retry", "fn", &waiting, cause.Create, "names no handler", false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			progress := execution.NewProgress(func(id string) *storage.Record {
+				if id != "fn" {
+					t.Errorf("the record of %s was loaded", id)
+				}
+				return test.record
+			})
+			progress.Load("fn")
+			reader := requests.NewReader(prefix)
+			annotations := map[string]any{prefix + "/request-" + test.verb: test.value}
+			read := reader.Read(annotated(annotations))
+			read.Reruns(progress)
+			read.Apply(progress, handlersOf(t, "fn"), test.reason)
+			state := progress.Load("fn")
+			if due := state.RemainingDelay(time.Now()) == 0; due != test.due || state.Finished() != test.ended {
+				t.Errorf("due: %t, got %+v", due, state.Record)
+			}
+			if len(read.Notes) != 1 || !strings.Contains(read.Notes[0].Message, test.note) {
+				t.Errorf("got %+v", read.Notes)
+			}
+			key, value := read.Record()
+			if key != prefix+"/requests-handled" || !strings.Contains(value, test.value) {
+				t.Errorf("got %s: %s", key, value)
+			}
+
+			// The same value is honored once.
+			annotations[key] = value
+			again := reader.Read(annotated(annotations))
+			again.Apply(progress, handlersOf(t, "fn"), test.reason)
+			if key, _ := again.Record(); key != "" || len(again.Notes) > 0 {
+				t.Errorf("it was honored again: %+v", again.Notes)
+			}
+		})
+	}
+}
+
+func TestRerunsContinueUntilTheyHaveEnded(t *testing.T) {
+	record := &storage.Record{Started: time.Now(), Purpose: cause.Resume, Retries: 1}
+	progress := execution.NewProgress(func(string) *storage.Record { return record })
+	progress.Load("fn")
+	honored := map[string]any{prefix + "/requests-handled": `{"rerun":"1 fn unknown"}`}
+	if got := requests.NewReader(prefix).Read(annotated(honored)).Reruns(progress); !slices.Equal(got, []string{"fn"}) {
+		t.Errorf("got %q", got)
+	}
+	honored[prefix+"/request-rerun"] = "2 other"
+	if got := requests.NewReader(prefix).Read(annotated(honored)).Reruns(progress); !slices.Equal(got, []string{"other", "fn"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestObjectsWithoutRequestsAreLeftAlone(t *testing.T) {
+	copied := object.NewBody(map[string]any{
+		"kind": "ReplicaSet", "metadata": map[string]any{
+			"annotations":     map[string]any{prefix + "/request-retry": "1 fn", prefix + "/request-suspend": "forever"},
+			"ownerReferences": []any{map[string]any{"kind": "Deployment", "controller": true}},
+		},
+	})
+	var disabled *requests.Reader
+	for name, test := range map[string]struct {
+		reader *requests.Reader
+		body   *object.Body
+	}{
+		"no annotation":             {requests.NewReader(prefix), annotated(nil)},
+		"other annotations":         {requests.NewReader(prefix), annotated(map[string]any{"example.com/request-retry": "1 fn"})},
+		"annotations of its parent": {requests.NewReader(prefix), copied},
+		"requests are disabled":     {disabled, annotated(map[string]any{prefix + "/request-retry": "1 fn", prefix + "/request-suspend": "forever"})},
+	} {
+		read := test.reader.Read(test.body)
+		if key, _ := read.Record(); read != nil || key != "" || test.reader.Suspension(test.body, time.Now()).Active {
+			t.Errorf("%s: got %+v", name, read)
+		}
+		read.Apply(nil, nil, cause.Create)
+		if ids := read.Reruns(nil); ids != nil {
+			t.Errorf("%s: got %q", name, ids)
+		}
+	}
+}
+
+func TestSuspensionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		noon := time.Now().Add(time.Hour)
+		for value, want := range map[string][2]bool{
+			"forever": {true, true}, noon.Format(time.RFC3339): {true, false}, "yes": {false, false},
+		} {
+			body, reader := annotated(map[string]any{prefix + "/request-suspend": value}), requests.NewReader(prefix)
+			before, after := reader.Suspension(body, noon.Add(-time.Second)), reader.Suspension(body, noon)
+			if before.Active != want[0] || after.Active != want[1] || (before.Err != nil) != (value == "yes") {
+				t.Errorf("%s: got %+v, %+v", value, before, after)
+			}
+		}
+	})
+}

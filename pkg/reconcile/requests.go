@@ -1,0 +1,134 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/request"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+)
+
+// readRequests reads the requests of the object, and returns the handlers to call again. An
+// object to which nothing has happened is resumed for them: with old and new values that are
+// equal.
+func (d detector) readRequests(c *cycle, body *object.Body) (reruns []string) {
+	if !c.inScope || c.Reason == cause.Free {
+		return nil
+	}
+	c.requests = d.engine.requests.Read(body)
+	reruns = c.requests.Reruns(c.record.Progress)
+	if c.Reason == cause.NoOp && slices.ContainsFunc(reruns, func(id string) bool { return d.rerunnable(c, id) != nil }) {
+		c.Reason, c.record.Reason = cause.Resume, cause.Resume
+	}
+	return reruns
+}
+
+// withReruns adds the handlers that are called again on request.
+func (d detector) withReruns(c *cycle, selected registry.Handlers, ids []string) registry.Handlers {
+	if c.Reason == cause.Delete {
+		return selected
+	}
+	for _, id := range ids {
+		again := d.rerunnable(c, id)
+		if again != nil && !slices.ContainsFunc(selected, func(h *handler.Declaration) bool { return h.ID == id }) {
+			selected = append(slices.Clip(selected), again)
+		}
+	}
+	return selected
+}
+
+// rerunnable returns the declaration for calling a handler again, or nil if there is none, or
+// if it does not match the object.
+func (d detector) rerunnable(c *cycle, id string) *handler.Declaration {
+	i := slices.IndexFunc(d.resource.changing, func(h *handler.Declaration) bool {
+		return h.ID == id && h.Kind != handler.OnDelete && h.InScope(&c.Cause)
+	})
+	if i < 0 {
+		return nil
+	}
+	return d.resource.changing[i]
+}
+
+// honored returns the annotation that records the new requests, if any.
+func (c *cycle) honored() map[string]string {
+	key, value := c.requests.Record()
+	if key == "" {
+		return nil
+	}
+	return map[string]string{key: value}
+}
+
+// reportRequests reports, once, what came of the requests.
+func (t *target) reportRequests(c *cycle, body *object.Body) {
+	if c.requests == nil {
+		return
+	}
+	for _, note := range c.requests.Notes {
+		if !t.object.reported.First("request " + note.Value + note.Message) {
+			continue
+		}
+		t.report.Log.Info(note.Message, "request", note.Value)
+		if note.Refused {
+			t.report.Event(body, report.Warning, "RequestRefused", note.Message)
+		} else {
+			t.report.Event(body, report.Normal, "RequestHonored", note.Message)
+		}
+	}
+}
+
+// bySuspension marks suspended objects.
+var bySuspension = heldobjects.Finding{Reason: metrics.Suspended}
+
+// suspension returns whether the object is suspended, and reports a request that cannot be
+// read.
+func (t *target) suspension(body *object.Body) requests.Suspension {
+	s := t.engine.requests.Suspension(body, time.Now())
+	if !s.Active {
+		t.engine.objects.held.Replace(t.key, bySuspension, nil)
+	}
+	if s.Err != nil && t.object.reported.First("suspend "+s.Err.Error()) {
+		message := fmt.Sprintf("The request to suspend the object is refused: %s.", s.Err)
+		t.report.Log.Info(message)
+		t.report.Event(body, report.Warning, "RequestRefused", message)
+	}
+	return s
+}
+
+// leaveSuspended ends a pass over an object for which no handlers are called now. It writes
+// only what handlers have left before.
+func (p *pass) leaveSuspended(ctx context.Context, s requests.Suspension) (wake time.Duration, err error) {
+	until := request.Forever
+	if !s.Until.IsZero() {
+		until, wake = s.Until.UTC().Format(time.RFC3339), max(time.Until(s.Until), time.Nanosecond)
+	}
+	fresh := p.engine.objects.held.Replace(p.key, bySuspension, map[string]string{"": until})
+	if len(fresh) > 0 && !(p.firstLook && p.object.initial.Load()) {
+		message := fmt.Sprintf("The object is suspended by a request: no handlers are called, and its deletion is held. End: %s.", until)
+		p.report.Log.Info(message)
+		p.report.Event(p.session.Body(), report.Normal, "ObjectSuspended", message)
+	}
+	p.object.seen = true
+	if !p.object.writes.HasEdits() {
+		return wake, nil
+	}
+	_, err = p.session.Write(ctx, write.Update{})
+	return wake, err
+}
+
+// kubectlRequest returns the command that requests something about a handler of the object.
+func (t *target) kubectlRequest(verb request.Verb, id string, abandon bool) string {
+	if abandon {
+		id += " " + request.Abandon
+	}
+	return fmt.Sprintf(`kubectl annotate %s --overwrite %s="$(date +%%s) %s"`, t.kubectlName(), t.engine.requests.Annotation(verb), id)
+}
