@@ -111,3 +111,19 @@ func TestObjectsOfATerminatingNamespaceAreHandled(t *testing.T) {
 		})
 	}
 }
+
+// The namespace controller deletes such an object soon.
+func TestObjectThatIsFirstSeenInATerminatingNamespaceIsHandled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
+	b.OnDelete(examples, b.noted("delete", succeed), kopf.ID("delete"))
+	obj := b.create("one", nil)
+	end := b.terminate()
+	b.start()
+	b.expectHandled(obj)
+	b.remove(obj)
+	b.expectGone(obj)
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create 0", "delete 0"}))
+	end()
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,11 +41,17 @@ func TestSelectorsThatStillMatchNothingAreReportedOnce(t *testing.T) {
 		watchable := kex.Resource
 		watchable.Verbs = []string{"list", "watch"}
 		present := discovery.Snapshot{Resources: []selector.Resource{watchable}}
+		var mu sync.Mutex
 		var lines []string
+		logger := funcr.New(func(_, line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, line)
+		}, funcr.Options{})
 		s := settings.Settings{}.WithDefaults()
 		s.Scanning.Disabled = true
 		w := New(Config{
-			Settings: s, Logger: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}), Consumer: &recorder{},
+			Settings: s, Logger: logger, Consumer: &recorder{},
 			Source:    discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return present, nil }),
 			Selectors: []selector.Selector{selector.New("kopfexmaples"), selector.New("widgets")}, Handlers: 2,
 		})

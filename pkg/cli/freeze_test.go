@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/peering"
+)
+
+func TestFreezeSaysWhatItMeansForTheOperators(t *testing.T) {
+	tests := map[string]struct {
+		frozen peering.Frozen
+		want   string
+	}{
+		"no operators":      {peering.Frozen{}, "No operator has joined the peering yet."},
+		"all operators":     {peering.Frozen{Paused: []string{"a", "b"}}, "It pauses a, b."},
+		"some operators":    {peering.Frozen{Paused: []string{"a"}, Active: []string{"b"}}, "It pauses a. The priority 100 is too low for b: set --priority."},
+		"no operator of it": {peering.Frozen{Active: []string{"b"}}, "It pauses no operator. The priority 100 is too low for b: set --priority."},
+		"an API group is forbidden": {
+			peering.Frozen{Paused: []string{"a"}, Forbidden: []string{"zalando.org"}},
+			"It pauses a. Operators that meet only in the API group zalando.org do not pause: the peering object there may not be changed (verb patch).",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := describeFrozen(test.frozen, 100); got != test.want {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
