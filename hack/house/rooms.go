@@ -18,6 +18,7 @@ var rooms = map[string]string{
 	"engine":     "doc engine health measure resource",
 	"workers":    "work workers pause",
 	"queue":      "internal/queue queue key line",
+	"capacity":   "internal/capacity",
 	"indexing":   "index listen consumer",
 	"watching":   "internal/watch orchestrate follow leave depart served stream warn watch gate",
 	"failover":   "catchup failover",

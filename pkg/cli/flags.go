@@ -52,7 +52,7 @@ func (f *flags) defineServing(set *pflag.FlagSet) {
 
 func (f *flags) defineWork(set *pflag.FlagSet) {
 	e := &f.settings.Execution
-	set.IntVar(&e.Workers, "workers", e.Workers, "the maximum number of objects handled at the same time")
+	set.IntVar(&e.Workers, "workers", e.Workers, "the maximum number of objects that the operator itself works on at the same time; running handlers do not count")
 	set.DurationVar(&e.GracePeriod, "grace-period", e.GracePeriod, "how long running handlers may continue when the operator stops")
 }
 

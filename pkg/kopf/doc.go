@@ -88,6 +88,8 @@
 //	ValueBefore, ValueAfter                  OnUpdate, OnField, sub-handlers
 //	Errors, Retries, Timeout, Backoff,
 //	ExponentialBackoff                       all but OnEvent, OnValidate, OnMutate
+//	Limit                                    OnCreate, OnUpdate, OnField, OnDelete,
+//	                                         OnResume, sub-handlers
 //	Optional, HoldOnFailure                  OnDelete
 //	Deleted                                  OnResume
 //	InitialDelay, InitialDelayFunc           Daemon, Timer
@@ -109,7 +111,7 @@
 //	CreateOption, UpdateOption, DeleteOption, ResumeOption, EventOption, DaemonOption,
 //	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption
 //	                                         options of one kind of handler
-//	HandlerOption, ObjectOption, FieldOption, TransitionOption, RetryOption,
+//	HandlerOption, ObjectOption, FieldOption, TransitionOption, RetryOption, LimitOption,
 //	DeletionOption, ResumingOption, BackgroundOption, StoppingOption, ScheduleOption,
 //	ReviewOption                             options of several kinds of handlers
 //

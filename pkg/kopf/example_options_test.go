@@ -115,3 +115,14 @@ func ExampleHandlerRetriesError() {
 	fmt.Println(errors.Is(err, last), err)
 	// Output: true handler createClaim has used up its 3 attempts: the network is down
 }
+
+// At most five databases are created at the same time. The others wait for their turn.
+func ExampleLimit() {
+	createDatabase := func(ctx context.Context, c *kopf.Change) error {
+		_ = ctx // for the requests to an API with a quota
+		c.Logger().Info("created")
+		return nil
+	}
+	registry := kopf.NewRegistry()
+	registry.OnCreate(kopf.Resource("databases"), createDatabase, kopf.ID("create"), kopf.Limit(5))
+}

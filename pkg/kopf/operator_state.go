@@ -38,7 +38,7 @@ type QueueState struct {
 	Depth int
 	// Oldest is how long the first of them has been waiting.
 	Oldest time.Duration
-	// Busy is the number of Workers that are handling an object.
+	// Busy is the number of Workers that have an object. Running handlers need none.
 	Busy, Workers int
 }
 

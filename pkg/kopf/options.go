@@ -51,6 +51,8 @@ type (
 	TransitionOption = handler.TransitionOption
 	// RetryOption is an option of the handlers that are retried.
 	RetryOption = handler.RetryOption
+	// LimitOption is an option of the handlers that are called for changes.
+	LimitOption = handler.LimitOption
 	// DeletionOption is an option of OnDelete.
 	DeletionOption = handler.DeletionOption
 	// ResumingOption is an option of OnResume.
@@ -154,6 +156,14 @@ func ExponentialBackoff(first, longest time.Duration) RetryOption {
 // Errors sets how to treat regular errors, which are neither temporary nor permanent. The
 // default is ErrorsTemporary; for indices, ErrorsIgnored.
 func Errors(mode ErrorsMode) RetryOption { return handler.Errors(mode) }
+
+// Limit limits how many calls of the handler run at the same time, for all objects together,
+// in this process. An object whose handler must wait keeps its turn, without a write and
+// without holding up its other handlers; the time of Timeout begins with the first call.
+// Declarations with the same id share the calls. By default, only
+// Settings.Execution.MaxCalls limits the calls. A limit below 1 is a mistake in the
+// declaration.
+func Limit(calls int) LimitOption { return handler.Limit(calls) }
 
 // Optional makes a deletion handler that does not keep objects from being deleted: no
 // finalizer is added for it, so it can miss deletions.

@@ -39,7 +39,8 @@ func everything(m *metrics.Metrics) {
 	m.Restart("kex", metrics.Interrupted)
 	m.Observe(func() metrics.State {
 		return metrics.State{
-			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5},
+			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5, Awaited: 6},
+			Calls:      metrics.Calls{Running: 8, Waiting: 9, Longest: 2500 * time.Millisecond},
 			Watches:    []metrics.Watches{{Resource: "kex", Alive: 2, Failing: 1}},
 			Background: []metrics.Background{{Kind: "daemon", Waiting: 1, Running: 4}, {Kind: "timer", Waiting: 7}},
 			Held:       []metrics.Held{{Resource: "kex", Reason: metrics.Misfit, Objects: 2}},
@@ -89,6 +90,9 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_background_handlers{kind=timer,state=abandoned} 0",
 		"kopf_background_handlers{kind=timer,state=running} 0",
 		"kopf_background_handlers{kind=timer,state=waiting} 7",
+		"kopf_calls_longest_seconds{} 2.5",
+		"kopf_calls_running{} 8",
+		"kopf_calls_waiting{} 9",
 		"kopf_handler_attempts_total{handler=fn,kind=create,outcome=succeeded,resource=kex} 1",
 		"kopf_handler_duration_seconds{handler=fn,kind=create,resource=kex} 1",
 		"kopf_leading{} 1",
@@ -103,6 +107,7 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_watches{resource=kex,state=alive} 2",
 		"kopf_watches{resource=kex,state=failing} 1",
 		"kopf_watches{resource=kex,state=listing} 0",
+		"kopf_workers_awaited{} 6",
 		"kopf_workers_busy{} 1",
 		"kopf_workers{} 5",
 	}

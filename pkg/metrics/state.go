@@ -14,6 +14,7 @@ type State struct {
 	Paused  bool // another operator handles the objects
 
 	Queue      Queue
+	Calls      Calls
 	Watches    []Watches
 	Background []Background
 	Held       []Held
@@ -25,6 +26,15 @@ type Queue struct {
 	Oldest time.Duration // waiting time of the first of them
 	// Busy is the number of active workers, Workers that of all.
 	Busy, Workers int
+	// Awaited is the number of passes that wait to do the work of the operator.
+	Awaited int
+}
+
+// Calls is the state of the calls of handlers, except daemons and timers.
+type Calls struct {
+	Running int           // calls
+	Waiting int           // handlers that wait for a slot
+	Longest time.Duration // of the running calls
 }
 
 // Watches counts the watches of one resource: one, or one per namespace.
@@ -56,6 +66,8 @@ type stateCollector struct {
 
 	ready, leading, paused       *prometheus.Desc
 	depth, oldest, workers, busy *prometheus.Desc
+	awaited                      *prometheus.Desc
+	running, waiting, longest    *prometheus.Desc
 	watches, background, held    *prometheus.Desc
 }
 
@@ -70,8 +82,12 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		paused:     gauge("kopf_paused", "1 when handling is paused because another operator handles the objects."),
 		depth:      gauge("kopf_queue_depth", "Objects waiting for a worker."),
 		oldest:     gauge("kopf_queue_oldest_seconds", "Seconds that the oldest object in the queue has been waiting for a worker."),
-		workers:    gauge("kopf_workers", "Maximum number of objects handled at the same time."),
-		busy:       gauge("kopf_workers_busy", "Objects being handled."),
+		workers:    gauge("kopf_workers", "Maximum number of objects for which the operator itself works at the same time."),
+		busy:       gauge("kopf_workers_busy", "Workers that have an object."),
+		awaited:    gauge("kopf_workers_awaited", "Passes waiting until the operator can do its own work on their object."),
+		running:    gauge("kopf_calls_running", "Calls of handlers that are running, except those of daemons and timers."),
+		waiting:    gauge("kopf_calls_waiting", "Handlers waiting for a slot of a limit."),
+		longest:    gauge("kopf_calls_longest_seconds", "Seconds that the longest of the running calls has been running."),
 		watches:    gauge("kopf_watches", "Watches, by state: listing, alive or failing.", "resource", "state"),
 		background: gauge("kopf_background_handlers", "Daemons and timers of all objects, by state: waiting, running or abandoned.", "kind", "state"),
 		held:       gauge("kopf_objects_held", "Objects with handlers that cannot be called until a person acts, by reason.", "resource", "reason"),
@@ -80,7 +96,10 @@ func newStateCollector(operator string, from *source) *stateCollector {
 
 // Describe lists the metrics.
 func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.watches, c.background, c.held} {
+	for _, desc := range []*prometheus.Desc{
+		c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.awaited,
+		c.running, c.waiting, c.longest, c.watches, c.background, c.held,
+	} {
 		into <- desc
 	}
 }
@@ -102,6 +121,10 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 	show(c.oldest, state.Queue.Oldest.Seconds())
 	show(c.workers, float64(state.Queue.Workers))
 	show(c.busy, float64(state.Queue.Busy))
+	show(c.awaited, float64(state.Queue.Awaited))
+	show(c.running, float64(state.Calls.Running))
+	show(c.waiting, float64(state.Calls.Waiting))
+	show(c.longest, state.Calls.Longest.Seconds())
 	for _, w := range state.Watches {
 		show(c.watches, float64(w.Listing), w.Resource, "listing")
 		show(c.watches, float64(w.Alive), w.Resource, "alive")

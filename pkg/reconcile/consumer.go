@@ -72,6 +72,10 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 	if event.Type == apiwatch.Deleted {
 		c.forgetIfIdle(key)
 	}
+	if q := e.currentQueue(); q != nil && event.Type == "" {
+		q.AddInitial(key)
+		return
+	}
 	e.enqueue(key)
 }
 

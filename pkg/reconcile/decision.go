@@ -15,7 +15,7 @@ import (
 // for each version of the object that it is written to.
 func (p *pass) update(c *cycle) write.Update {
 	return write.Update{
-		Cycle: c.record, Stopping: p.isStopping(), Decision: p.decide(c, c),
+		Cycle: c.record, Stopping: p.workers.isStopping(), Decision: p.decide(c, c),
 		Decide: func(ctx context.Context, body *object.Body) (write.Decision, error) {
 			now, err := detector{p.target}.detect(ctx, body)
 			if err != nil {
@@ -61,7 +61,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 		return false, 0, err
 	}
 	p.finishCycle(outcome)
-	if outcome.Gone || p.isStopping() {
+	if outcome.Gone || p.workers.isStopping() {
 		return false, 0, nil
 	}
 	if !outcome.Ended {
@@ -107,21 +107,21 @@ func (p *pass) finishCycle(written write.Outcome) {
 // earlier process began the cycle, it may have called them, but the results in its memory
 // are lost. They are then called in a separate cycle, except for those that this process
 // has called.
-func (p *pass) isResumed(ended cause.Reason) bool {
-	startedByPredecessor := p.object.startedByPredecessor
-	p.object.startedByPredecessor = false
+func (t *target) isResumed(ended cause.Reason) bool {
+	startedByPredecessor := t.object.startedByPredecessor
+	t.object.startedByPredecessor = false
 	return !startedByPredecessor || ended == cause.Delete
 }
 
 // addFinalizer adds the finalizer to the object, and continues the pass.
-func (p *pass) addFinalizer(ctx context.Context) (again bool, wake time.Duration, err error) {
+func (p *pass) addFinalizer(ctx context.Context) (again bool, err error) {
 	outcome, err := p.session.Write(ctx, write.Update{Decision: write.Decision{AddFinalizer: true}})
-	return err == nil && !outcome.Gone, 0, err
+	return err == nil && !outcome.Gone, err
 }
 
 // leaveAlone ends a pass that has nothing to do. It removes an unneeded finalizer, and the
 // records of a cycle that no longer exists.
-func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
+func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error) {
 	update := write.Update{Decision: c.decideNothingToDo()}
 	update.Decide = func(ctx context.Context, body *object.Body) (write.Decision, error) {
 		now, err := detector{p.target}.detect(ctx, body)
@@ -134,14 +134,14 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, wake time.
 	outcome, err := p.session.Write(ctx, update)
 	switch {
 	case err != nil:
-		return false, 0, err
+		return false, err
 	case outcome.Gone:
-		return false, 0, nil
+		return false, nil
 	case (edited || outcome.ChangedByOthers) && outcome.Changed:
-		return true, 0, nil
+		return true, nil
 	}
 	p.noteReconciled()
-	return false, 0, nil
+	return false, nil
 }
 
 // decideNothingToDo returns what to remove from an object that has nothing to do.

@@ -9,6 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 )
@@ -20,6 +21,7 @@ type cycle struct {
 	// no change handlers.
 	record     *record.Cycle
 	handlers   registry.Handlers  // to be called for this change
+	runner     *execution.Runner  // calls them
 	background registry.Handlers  // the daemons and timers that the object should have now
 	misfits    []misfit           // handlers whose Go type the object does not fit
 	requests   *requests.Requests // of people, in annotations
@@ -33,6 +35,9 @@ type cycle struct {
 // nothingToDo reports whether there is nothing to handle: no handler applies to the object,
 // or nothing has happened to it.
 func (c *cycle) nothingToDo() bool { return !c.inScope || !c.Reason.Handled() }
+
+// isOpen reports whether a handler takes part in the cycle and has not finished.
+func (c *cycle) isOpen(id string) bool { return !c.nothingToDo() && c.record.Progress.IsOpen(id) }
 
 // mustAddFinalizer reports whether the finalizer must be added first.
 func (c *cycle) mustAddFinalizer() bool { return c.needsFinalizer && !c.hasFinalizer && !c.deleting }

@@ -20,6 +20,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
@@ -84,6 +85,8 @@ type Engine struct {
 	records   record.Keeper
 	requests  *requests.Reader // nil: requests are ignored
 	writer    *write.Writer
+	permits   *capacity.Permits
+	slots     *capacity.Slots
 	// supervisor runs the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	// eventLogger turns log lines of handlers into events. Nil disables that.
@@ -124,6 +127,7 @@ func New(config Config) *Engine {
 		e.requests = requests.NewReader(storage.RequestPrefix(s.Persistence.Progress))
 	}
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
+	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
 	e.writer = write.New(write.Config{
 		Records: e.records, Metrics: config.Metrics,

@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 )
 
 // eventHandlers calls the event handlers of an object.
@@ -20,13 +21,34 @@ type eventHandlers struct {
 	current *object.Snapshot // the latest version of the watch; nil if the object is gone
 }
 
+// eventHandlers returns the event handlers of the object.
+func (t *target) eventHandlers() eventHandlers {
+	return eventHandlers{*t, t.resource.Cached(t.key.NamespacedName)}
+}
+
+// arePending reports whether event handlers must be called before anything else.
+func (e eventHandlers) arePending() bool {
+	return len(e.resource.events) > 0 && e.engine.backlog.Has(e.key)
+}
+
+// takeSlot takes the slot for the handlers of all pending events, which run one after
+// another. It returns nil if they must wait.
+func (e eventHandlers) takeSlot() *capacity.Running {
+	return e.engine.slots.Take(capacity.Call{Key: e.key})
+}
+
+// handleWith is handle with a slot, without a permit.
+func (e eventHandlers) handleWith(ctx context.Context, slot *capacity.Running) (err error) {
+	defer recovered(&err)
+	defer e.engine.slots.Return(slot)
+	e.handle(ctx)
+	return nil
+}
+
 // handle calls the handlers for all pending events in order. The next write to this object
 // writes their edits.
 func (e eventHandlers) handle(ctx context.Context) {
 	current := e.current
-	if len(e.resource.events) == 0 {
-		return
-	}
 	for _, event := range e.engine.backlog.Take(e.key) {
 		e.note(event)
 		edits := e.call(ctx, event)

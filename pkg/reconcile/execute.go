@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 )
 
 // errInterrupted stops the handlers when the operator stops, or when the object turns out
@@ -14,30 +15,36 @@ import (
 // pass over the changed object, calls the other handlers.
 var errInterrupted = errors.New("the operator is stopping, or the object was changed")
 
-// execute calls the handlers that are due. It leaves their outcomes in the cycle's
-// progress, and their edits with the writer.
-func (p *pass) execute(ctx context.Context, c *cycle) error {
+// prepare adds the selected handlers to the cycle, and makes the runner that calls them.
+func (p *pass) prepare(c *cycle) {
 	p.announce(c)
 	c.include()
-	p.began = time.Now()
 	s := p.engine.Settings.Execution
-	runner := &execution.Runner{
-		Cause: &c.Cause, Progress: c.record.Progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff,
+	c.runner = &execution.Runner{
+		Cause: &c.Cause, Progress: c.record.Progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p},
 		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 			return p.prepareCall(ctx, d, p.session.Body())
 		},
 		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterAttempt(c, d, o) },
 	}
-	runner.BeforeAttempt = func(ctx context.Context) error {
-		if p.isStopping() {
+}
+
+// execute calls the handlers that are due. It leaves their outcomes in the cycle's
+// progress, and their edits with the writer.
+func (p *pass) execute(ctx context.Context, c *cycle) error {
+	p.began = time.Now()
+	runner := c.runner
+	runner.BeforeAttempt = func(context.Context) error {
+		if p.workers.isStopping() {
 			return errInterrupted
 		}
 		return p.checkpoint(ctx, c, runner)
 	}
-	err := runner.Run(ctx, c.handlers)
+	err := runner.Run(p.workers.calls, c.handlers)
 	c.record.Called = c.record.Called || runner.Attempts > 0
 	p.object.writes.Add(runner.Edits...)
 	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCanceled) {
+		c.record.Progress.WithdrawUnstarted()
 		return nil // finished outcomes must be persisted
 	}
 	return err
@@ -76,11 +83,54 @@ func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o execution.Outcom
 }
 
 // isStopping reports whether the operator was asked to stop or to pause.
-func (p *pass) isStopping() bool {
+func (w *workers) isStopping() bool {
 	select {
-	case <-p.stopping:
+	case <-w.stopping:
 		return true
 	default:
 		return false
 	}
 }
+
+// gate limits the calls of a pass, and gives its permit back while the code of a handler
+// runs.
+type gate struct{ pass *pass }
+
+var _ execution.Gate = gate{}
+
+func (g gate) call(d *handler.Declaration) capacity.Call {
+	c := capacity.Call{Key: g.pass.key, ID: d.ID, Limit: d.Limit, Nested: d.Kind == handler.Subhandler}
+	if d.Limit > 0 {
+		c.Pool = handler.LimitGroup(d)
+	}
+	return c
+}
+
+// isWithin reports whether the call is a part of another one: it has the slot of its parent.
+func isWithin(c capacity.Call) bool { return c.Nested && c.Limit == 0 }
+
+func (g gate) CanCall(d *handler.Declaration) bool {
+	c := g.call(d)
+	return isWithin(c) || g.pass.engine.slots.CanTake(c)
+}
+
+func (g gate) Begin(d *handler.Declaration) (end func(), ok bool) {
+	c := g.call(d)
+	if isWithin(c) {
+		return func() {}, true
+	}
+	slots := g.pass.engine.slots
+	slot := slots.Take(c)
+	if slot == nil {
+		return nil, false
+	}
+	return func() { slots.Return(slot) }, true
+}
+
+func (g gate) Waits(id string) bool { return g.pass.engine.slots.Waits(g.pass.key, id) }
+
+func (g gate) CanGo(id string) bool { return g.pass.engine.slots.HasReserved(g.pass.key, id) }
+
+func (g gate) Leave() { g.pass.engine.permits.Release() }
+
+func (g gate) Enter() { g.pass.engine.permits.Continue(g.pass.key.Resource) }

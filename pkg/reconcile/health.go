@@ -31,7 +31,7 @@ func (e *Engine) State() metrics.State {
 	leading := e.leading.Load() // a standby replica is not paused
 	state := metrics.State{
 		Ready: e.isReady(), Leading: leading, Paused: leading && e.pause.isPaused(),
-		Queue: e.queueState(), Watches: countWatches(e.WatchStatuses()),
+		Queue: e.queueState(), Calls: metrics.Calls(e.slots.State()), Watches: countWatches(e.WatchStatuses()),
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
@@ -43,7 +43,7 @@ func (e *Engine) State() metrics.State {
 // queueState returns the state of the queue.
 func (e *Engine) queueState() metrics.Queue {
 	state := e.currentQueue().State()
-	state.Workers = e.Settings.Execution.Workers
+	state.Workers, state.Awaited = e.Settings.Execution.Workers, e.permits.Waiting()
 	return state
 }
 

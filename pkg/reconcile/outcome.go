@@ -11,19 +11,20 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
 
 // announce logs the start of a cycle, and the earlier cycle that it supersedes.
-func (p *pass) announce(c *cycle) {
+func (t *target) announce(c *cycle) {
 	progress := c.record.Progress
 	if c.record.Called || progress.HasOpen(c.Reason) {
 		return
 	}
 	for reason, count := range progress.Superseded(c.Reason) {
-		p.report.Log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
+		t.report.Log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
 	}
-	switch log := p.report.Log.V(1); {
+	switch log := t.report.Log.V(1); {
 	case !log.Enabled():
 	case len(c.handlers) == 0:
 		log.Info(fmt.Sprintf("No handler matches this %s; it is only recorded.", c.Reason.Noun()), "changes", len(c.Diff))
@@ -92,4 +93,40 @@ func outcomeOf(o execution.Outcome) metrics.Outcome {
 	default:
 		return metrics.Retried
 	}
+}
+
+// lastingFailures is the number of consecutive errors after which an event reports them
+// once.
+const lastingFailures = 2
+
+// recordFailure returns the delay of an object after an error that does not come from its
+// handlers.
+func (p *pass) recordFailure(err error) time.Duration {
+	delays := p.engine.Settings.Queueing.ErrorDelays
+	delay := time.Nanosecond
+	if len(delays) > 0 {
+		delay = max(delays[min(int(p.object.failures), len(delays)-1)], kube.RetryAfter(err))
+	}
+	p.object.failures++
+	p.engine.Metrics.Error(p.key.Resource)
+	p.object.notBefore = time.Now().Add(delay)
+	p.report.Log.Error(err, "The object cannot be handled now; it will be retried.", "failures", p.object.failures, "delay", delay.String())
+	if p.object.failures == lastingFailures {
+		p.reportRetry(err)
+	}
+	return delay
+}
+
+// reportRetry posts an event about a lasting error. It uses only what is known about the
+// object without reading it.
+func (p *pass) reportRetry(err error) {
+	body := p.session.Body()
+	if body == nil {
+		cached := p.resource.Cached(p.key.NamespacedName)
+		if cached == nil {
+			return
+		}
+		body = cached.Body()
+	}
+	p.report.Event(body, report.Warning, "ReconcileError", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
 }

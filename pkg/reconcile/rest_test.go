@@ -45,7 +45,7 @@ func atRest(t testing.TB, objects int, more ...func(r *registry.Registry)) resti
 		t.Fatal(err)
 	}
 	r.Add(stream)
-	resting := restingEngine{workers: &workers{engine: e, calls: t.Context(), stopping: make(chan struct{})}, cache: informer.GetStore()}
+	resting := restingEngine{workers: &workers{engine: e, calls: t.Context(), writes: t.Context(), stopping: make(chan struct{})}, cache: informer.GetStore()}
 	for i := range objects {
 		snapshot := handledObject(t, i)
 		if err := resting.cache.Add(snapshot); err != nil {
@@ -92,6 +92,15 @@ func makePass(t testing.TB, w restingEngine, key object.Key) {
 	if err != nil || result.RequeueAfter != 0 || w.engine.objects.of(key).reconciledVersion == "" {
 		t.Fatalf("%s: %v, %v", key, result, err)
 	}
+}
+
+// makeWholePass makes a pass, and waits for the part of it that has left the worker.
+func makeWholePass(t testing.TB, w restingEngine, key object.Key) {
+	t.Helper()
+	if result, err := w.Reconcile(t.Context(), key); err != nil || result.RequeueAfter != 0 {
+		t.Fatalf("%s: %v, %v", key, result, err)
+	}
+	w.detached.Wait()
 }
 
 func TestPassesOverObjectsAtRestAreCheap(t *testing.T) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -29,9 +31,9 @@ func (e *Engine) Work(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	graceful, end := e.graceful(ctx)
+	calls, _, end := e.graceful(ctx)
 	defer end()
-	defer e.supervisor.Stop(graceful) // stops the rest, which no pause has stopped
+	defer e.supervisor.Stop(calls) // stops the rest, which no pause has stopped
 	for {
 		active, end, others := e.pause.wait(ctx)
 		if active == nil {
@@ -53,7 +55,7 @@ func (e *Engine) workUntilPause(ctx, active context.Context, standby bool) error
 	}
 	w := &workers{engine: e, stopping: active.Done()}
 	var end func()
-	w.calls, end = e.graceful(active)
+	w.calls, w.writes, end = e.graceful(active)
 	defer end()
 	c, err := w.controller()
 	if err != nil {
@@ -63,19 +65,40 @@ func (e *Engine) workUntilPause(ctx, active context.Context, standby bool) error
 	return w.run(ctx, active, c)
 }
 
-// graceful returns a context that ends a grace period after the given one, or immediately
-// when the operator is aborted.
-func (e *Engine) graceful(ctx context.Context) (graceful context.Context, end func()) {
-	graceful, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+// graceful returns the contexts of handlers, and of the writes of their outcomes. They end
+// when the operator is aborted. The second one ends a grace period after the given context,
+// the first one as much earlier as the writes may need.
+func (e *Engine) graceful(ctx context.Context) (calls, writes context.Context, end func()) {
+	calls, cancelCalls := context.WithCancelCause(context.WithoutCancel(ctx))
+	writes, cancelWrites := context.WithCancelCause(context.WithoutCancel(ctx))
+	cancelBoth := func(reason error) {
+		cancelCalls(reason)
+		cancelWrites(reason)
+	}
 	stopGrace := context.AfterFunc(ctx, func() {
-		time.AfterFunc(e.Settings.Execution.GracePeriod, func() { cancel(errors.New("the operator is stopping")) })
+		period, reason := e.Settings.Execution.GracePeriod, errors.New("the operator is stopping")
+		time.AfterFunc(period-e.writingTime(), func() { cancelCalls(reason) })
+		time.AfterFunc(period, func() { cancelBoth(reason) })
 	})
-	stopAbort := context.AfterFunc(e.abortContext, func() { cancel(context.Cause(e.abortContext)) })
-	return graceful, func() {
+	stopAbort := context.AfterFunc(e.abortContext, func() { cancelBoth(context.Cause(e.abortContext)) })
+	return calls, writes, func() {
 		stopGrace()
 		stopAbort()
-		cancel(nil)
+		cancelBoth(nil)
 	}
+}
+
+// minWritingTime is the minimum time for the last writes at the end of the grace period.
+const minWritingTime = 2 * time.Second
+
+// writingTime returns the part of the grace period that is kept for the writes of the
+// handlers that are running: at most half of it.
+func (e *Engine) writingTime() time.Duration {
+	needed := minWritingTime
+	if qps := e.Settings.Networking.QPS; qps > 0 {
+		needed = max(needed, time.Duration(float64(e.slots.State().Running)/float64(qps)*float64(time.Second)))
+	}
+	return min(needed, e.Settings.Execution.GracePeriod/2)
 }
 
 // Abort cancels all handlers, daemons, and timers immediately, without a grace period,
@@ -89,9 +112,12 @@ func (e *Engine) IsAborted() bool { return e.abortContext.Err() != nil }
 // workers make passes until the next pause or until the operator stops.
 type workers struct {
 	engine *Engine
-	// calls is the context of all handlers, which continues during the grace period.
-	calls    context.Context
-	stopping <-chan struct{}
+	// calls and writes are the contexts of all handlers, and of the framework's requests.
+	// They continue during the grace period.
+	calls, writes context.Context
+	stopping      <-chan struct{}
+	// detached are the passes that have returned their worker.
+	detached sync.WaitGroup
 }
 
 // controller returns the controller of the workers, which is not running yet.
@@ -137,11 +163,29 @@ func (w *workers) run(ctx, active context.Context, c controller.TypedController[
 		e.supervisor.Pause()
 		e.supervisor.Wait(w.calls)
 	}()
+	go w.warnOverdue(running)
 	err := c.Start(running)
 	halt()
 	<-stopped
+	w.detached.Wait() // the queue of the next controller does not know which objects are locked
 	w.shut()
 	return err
+}
+
+// A call that takes longer than overdueCall may never end. It is reported once.
+const (
+	overdueCall     = 10 * time.Minute
+	overdueInterval = time.Minute
+)
+
+// warnOverdue warns about calls of handlers that take long, until the context is done.
+func (w *workers) warnOverdue(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, overdueInterval, false, func(context.Context) (bool, error) {
+		for _, call := range w.engine.slots.Overdue(overdueCall) {
+			w.engine.objectLogger(call.Call.Key).Info("The handler has been running for more than 10 minutes.", "handler", call.Call.ID, "began", call.Began)
+		}
+		return false, nil
+	})
 }
 
 // open starts to fill the queue: with all existing objects, and then with those that
@@ -163,9 +207,7 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 			s.initial.Store(true)
 			s.reconciledVersion = "" // starts its daemons and timers
 		}
-		for _, key := range e.objects.in(object.StreamKey{Resource: r.Name}) { // including objects that are gone
-			e.queue.Add(key)
-		}
+		e.queue.AddInitial(e.objects.in(object.StreamKey{Resource: r.Name})...) // including objects that are gone
 	}
 	return nil
 }
@@ -173,6 +215,7 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 // shut ends the work of open after the workers have ended.
 func (w *workers) shut() {
 	w.engine.backlog.Shut()
+	w.engine.slots.Clear()
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
 	w.engine.queue = nil

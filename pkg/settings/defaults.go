@@ -18,6 +18,7 @@ const (
 	DefaultBackoff            = 60 * time.Second
 	DefaultCheckpointInterval = time.Second
 	DefaultWorkers            = 100
+	DefaultMaxCalls           = 5000
 	DefaultGracePeriod        = 20 * time.Second
 	DefaultShutdownTimeout    = 10 * time.Minute
 	DefaultEventBacklog       = 100
@@ -36,6 +37,7 @@ func (s Settings) WithDefaults() Settings {
 	fill(&s.Execution.Backoff, backoff.Constant(DefaultBackoff))
 	fill(&s.Execution.CheckpointInterval, DefaultCheckpointInterval)
 	fill(&s.Execution.Workers, DefaultWorkers)
+	fill(&s.Execution.MaxCalls, DefaultMaxCalls)
 	fill(&s.Execution.GracePeriod, DefaultGracePeriod)
 	fill(&s.Execution.ShutdownTimeout, DefaultShutdownTimeout)
 	fill(&s.Background.CancellationPolling, DefaultCancellationPolling)

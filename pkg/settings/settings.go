@@ -61,12 +61,18 @@ type Execution struct {
 	CheckpointInterval time.Duration
 	// Lifecycle chooses the handlers that run in one pass. Default: lifecycles.AllAtOnce.
 	Lifecycle lifecycles.Lifecycle
-	// Workers is the number of objects that are handled at the same time. A slow handler
-	// blocks one worker. Default: DefaultWorkers.
+	// Workers is the number of objects for which the operator itself works at the same time:
+	// it detects changes, and writes to the objects. A running handler needs no worker.
+	// Default: DefaultWorkers.
 	Workers int
-	// GracePeriod is how long running handlers can continue when the operator stops.
-	// Default: DefaultGracePeriod, which is less than the 30 seconds that Kubernetes gives
-	// to a pod.
+	// MaxCalls is the number of calls of handlers that run at the same time, for all objects:
+	// each of them keeps its object in memory. One resource can have 80 % of them, so that
+	// others need not wait. Daemons and timers do not count. Default: DefaultMaxCalls.
+	MaxCalls int
+	// GracePeriod is how long the operator waits for running handlers, and writes their
+	// outcomes, when it stops. It cancels the handlers 2 seconds before the end, or earlier
+	// if there are many objects to write, but not in the first half. Default:
+	// DefaultGracePeriod, which is less than the 30 seconds that Kubernetes gives to a pod.
 	GracePeriod time.Duration
 	// ShutdownTimeout is how long the operator can take to stop in all, including cleanup
 	// handlers. After that, it abandons what has not stopped, and returns an error.

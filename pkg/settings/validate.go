@@ -21,6 +21,7 @@ func (s Settings) Validate() error {
 		s.Execution.validateBackoff(),
 		notNegative("Execution.CheckpointInterval", s.Execution.CheckpointInterval),
 		notNegative("Execution.Workers", s.Execution.Workers),
+		notNegative("Execution.MaxCalls", s.Execution.MaxCalls),
 		notNegative("Execution.GracePeriod", s.Execution.GracePeriod),
 		notNegative("Execution.ShutdownTimeout", s.Execution.ShutdownTimeout),
 		notNegative("Background.CancellationPolling", s.Background.CancellationPolling),

@@ -43,6 +43,8 @@ type Declaration struct {
 	Backoff backoff.Backoff // after a regular error; zero for the setting
 	Param   any
 
+	Limit int // of calls at the same time; 0 for none
+
 	Optional bool       // the deletion handler does not hold the object
 	Hold     bool       // a permanent failure of the deletion handler holds the object
 	OnMisfit MisfitMode // what happens if the deletion handler does not fit a handled object
@@ -189,6 +191,15 @@ func (d *Declaration) Under(parent *Declaration) *Declaration {
 	child.ID = parent.ID + "/" + d.ID
 	child.parent = parent
 	return &child
+}
+
+// LimitGroup identifies the declarations that share a Limit. The ids of sub-handlers differ
+// from object to object, so their place in the source identifies them.
+func LimitGroup(d *Declaration) string {
+	if d.parent == nil {
+		return d.ID
+	}
+	return d.Top().ID + "/ " + d.DeclaredAt
 }
 
 // Top returns the topmost declaration: for a sub-handler, that of the declared handler

@@ -152,6 +152,21 @@ func ExponentialBackoff(first, longest time.Duration) RetryOption {
 	return func(d *Declaration) { d.Backoff = backoff.Exponential(first, longest) }
 }
 
+// Limit limits how many calls of the handler run at the same time in one operator, for all
+// objects together. An object whose handler must wait keeps its turn: the oldest one is next.
+// Other handlers of the object do not wait for it, nothing is written meanwhile, and the time
+// of Timeout begins with the first call. Declarations with the same id share the calls, and
+// so do the sub-handlers that one line of code declares. By default, only the setting
+// Execution.MaxCalls limits the calls. A limit below 1 is a mistake in the declaration.
+func Limit(calls int) LimitOption {
+	return func(d *Declaration) {
+		d.Limit = calls
+		if calls < 1 {
+			d.addProblem(fmt.Errorf("kopf.Limit(%d) allows no call: it must be at least 1", calls))
+		}
+	}
+}
+
 // Optional makes a deletion handler optional: it needs no finalizer, does not hold the
 // object, and may miss the deletion.
 //

@@ -18,6 +18,8 @@ type State struct {
 	active      bool            // the handler takes part in the cycle
 	carriedOver bool            // the record was made for another purpose
 	aside       error           // why the handler is due, but cannot be called; nil if it can
+	unstarted   bool            // this pass has made the record, and the handler was not called yet
+	waiting     bool            // the handler waits for a slot: another pass calls it
 }
 
 // Stored returns the record as the storage holds it, or nil if it holds none.
@@ -74,7 +76,7 @@ func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 	switch {
 	case state.Started.IsZero() || (!same && !keep):
 		state.Record = storage.Record{Started: now(), Purpose: purpose}
-		state.dirty = true
+		state.dirty, state.unstarted = true, true
 	case state.Purpose != purpose:
 		state.Purpose = purpose
 		state.dirty, state.carriedOver = true, true
@@ -155,8 +157,12 @@ func (p *Progress) hasStored(test func(*storage.Record) bool) bool {
 
 // Done reports whether all handlers of the cycle have finished.
 func (p *Progress) Done() bool {
-	_, waiting := p.NextDelay()
-	return !waiting && !p.HasAside()
+	for _, state := range p.states {
+		if (state.active || state.aside != nil) && !state.Finished() {
+			return false
+		}
+	}
+	return true
 }
 
 // HasAside reports whether a handler was set aside.
@@ -170,21 +176,21 @@ func (p *Progress) HasAside() bool {
 }
 
 // NextDelay returns the time until the next handler of the cycle is due. It reports
-// false if all handlers have finished.
+// false if no time is known: all handlers have finished, or wait for a slot.
 func (p *Progress) NextDelay() (time.Duration, bool) { return p.nextDelayOf(maps.Keys(p.states)) }
 
 // nextDelayOf is NextDelay for some of the handlers.
-func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, waiting bool) {
+func (p *Progress) nextDelayOf(ids iter.Seq[string]) (delay time.Duration, known bool) {
 	for id := range ids {
 		state := p.states[id]
-		if !state.active || state.Finished() || state.aside != nil {
+		if !state.active || state.Finished() || state.waiting || state.aside != nil {
 			continue
 		}
-		if remaining := state.RemainingDelay(now()); !waiting || remaining < delay {
-			delay, waiting = remaining, true
+		if remaining := state.RemainingDelay(now()); !known || remaining < delay {
+			delay, known = remaining, true
 		}
 	}
-	return delay, waiting
+	return delay, known
 }
 
 // Counts returns the numbers of succeeded and failed handlers of the cycle.

@@ -53,6 +53,9 @@ type Runner struct {
 	// AfterAttempt is called with the outcome of every attempt.
 	AfterAttempt func(ctx context.Context, d *handler.Declaration, o Outcome)
 
+	// Gate limits the calls. Nil does not.
+	Gate Gate
+
 	// Edits are the edits of the handlers, in the order of the calls.
 	Edits []Edit
 	// Attempts is the number of attempts.
@@ -82,6 +85,9 @@ func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
 	return nil
 }
 
+// HasDue reports whether a handler can be called now.
+func (r *Runner) HasDue(handlers registry.Handlers) bool { return len(r.due(handlers)) > 0 }
+
 // selectDue returns the due handlers that the lifecycle wants to be called now.
 func (r *Runner) selectDue(handlers registry.Handlers) []lifecycles.Due {
 	due := r.due(handlers)
@@ -95,32 +101,63 @@ func (r *Runner) selectDue(handlers registry.Handlers) []lifecycles.Due {
 func (r *Runner) due(handlers registry.Handlers) []lifecycles.Due {
 	var due []lifecycles.Due
 	for _, d := range handlers {
-		state := r.Progress.Load(d.ID)
-		if !state.Finished() && state.aside == nil && state.RemainingDelay(now()) == 0 {
-			due = append(due, lifecycles.Due{Declaration: d, Retries: state.Retries, Cause: r.Cause})
+		if r.isDue(d) {
+			due = append(due, lifecycles.Due{Declaration: d, Retries: r.Progress.Load(d.ID).Retries, Cause: r.Cause})
 		}
 	}
 	return due
 }
 
-// runHandler makes one attempt of a handler, with its sub-handlers. The error is not
-// the handler's: it ends the run.
-func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) error {
-	state := r.Progress.Load(d.ID)
-	callCtx, call := r.Prepare(ctx, d)
-	call.Patch = &patch.Patch{}
-	subs := &subhandlers{runner: r, parent: d, ancestors: ancestors}
-	attempt := handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
-	change := handler.NewChange(call, d.Param, attempt, d.Transition(r.Cause), subs)
+// running is one attempt of a handler. It holds what is needed while the handler runs:
+// thousands of them can wait, and their stacks must stay shallow.
+type running struct {
+	runner  *Runner
+	state   *State
+	isFirst bool // no attempt was made before
+	ctx     context.Context
+	change  *handler.Change
+	patch   *patch.Patch
+	attempt handler.Attempt
+	limits  limits
+	subs    subhandlers
+}
 
-	limits := limitsOf(d, r.Backoff)
-	outcome := limits.call(callCtx, attempt, func(ctx context.Context) (any, error) {
-		return subs.callParent(ctx, change)
-	})
+// runHandler makes one attempt of a handler, with its sub-handlers, unless it must wait. The
+// error is not the handler's: it ends the run.
+func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) error {
+	end, ok := r.gate().Begin(d)
+	if !ok {
+		r.postpone(r.Progress.Load(d.ID))
+		return nil
+	}
+	defer end()
+	a := r.begin(ctx, d, ancestors)
+	return a.finish(a.limits.call(a.ctx, a.attempt, a.call))
+}
+
+// begin prepares an attempt.
+func (r *Runner) begin(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) *running {
+	a := &running{runner: r, state: r.Progress.Load(d.ID), patch: &patch.Patch{}, limits: limitsOf(d, r.Backoff)}
+	a.subs = subhandlers{runner: r, parent: d, ancestors: ancestors}
+	a.isFirst = a.state.start()
+	var call handler.CallContext
+	a.ctx, call = r.Prepare(ctx, d)
+	call.Patch = a.patch
+	a.attempt = handler.Attempt{Retry: a.state.Retries, Started: a.state.Started, Now: now()}
+	a.change = handler.NewChange(call, d.Param, a.attempt, d.Transition(r.Cause), &a.subs)
+	return a
+}
+
+func (a *running) call(ctx context.Context) (any, error) { return a.subs.callParent(ctx, a.change) }
+
+// finish records the outcome of the attempt.
+func (a *running) finish(outcome Outcome) error {
+	r, d := a.runner, a.subs.parent
 	switch {
-	case subs.interrupted != nil:
-		return subs.interrupted
+	case a.subs.interrupted != nil:
+		return a.subs.interrupted
 	case r.ctx.Err() != nil && outcome.Err != nil:
+		a.state.unstarted = a.isFirst
 		return ErrCanceled
 	}
 	if misfit := handler.AsMisfit(outcome.Err); misfit != nil {
@@ -128,17 +165,18 @@ func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancesto
 		return nil
 	}
 	r.Attempts++
-	state.apply(outcome)
-	if state.Finished() {
-		r.Progress.abandon(state.Subrefs)
+	a.state.apply(outcome)
+	a.state.waiting = !a.state.Finished() && r.isBlocked(a.state)
+	if a.state.Finished() {
+		r.Progress.abandon(a.state.Subrefs)
 	}
-	if outcome.HasEdit = outcome.Result != nil || !call.Patch.Empty(); outcome.HasEdit {
+	if outcome.HasEdit = outcome.Result != nil || !a.patch.Empty(); outcome.HasEdit {
 		r.Edits = append(r.Edits, Edit{
-			ID: d.ID, Result: outcome.Result, Patch: call.Patch,
-			Revise: func(err error) Outcome { return limits.evaluate(callCtx, attempt, nil, err) },
+			ID: d.ID, Result: outcome.Result, Patch: a.patch,
+			Revise: func(err error) Outcome { return a.limits.evaluate(a.ctx, a.attempt, nil, err) },
 		})
 	}
-	r.AfterAttempt(callCtx, d, outcome)
+	r.AfterAttempt(a.ctx, d, outcome)
 	return nil
 }
 

@@ -26,11 +26,11 @@ var _ handler.Subhandlers = (*subhandlers)(nil)
 
 // callParent calls the handler, and then the sub-handlers that it did not execute.
 func (s *subhandlers) callParent(ctx context.Context, change *handler.Change) (any, error) {
-	if err := s.parent.Call(ctx, change); err != nil {
+	if err := s.runner.outside(ctx, s.parent, change); err != nil {
 		return nil, err
 	}
 	// Filters of sub-handlers can panic, too.
-	if err := handler.WithRecover(func() error { return s.Execute(ctx) }); err != nil {
+	if err := handler.WithRecover(func() error { return s.execute(ctx) }); err != nil {
 		return nil, err
 	}
 	return NormalizeResult(change.Result())
@@ -50,9 +50,17 @@ func (s *subhandlers) Register(d *handler.Declaration, err error) {
 	s.handlers = append(s.handlers, sub)
 }
 
-// Execute runs the sub-handlers that are due. It returns nil when all of them are
-// done, and a SubhandlersError while some are not.
+// Execute is execute for the code of the handler.
 func (s *subhandlers) Execute(ctx context.Context) error {
+	gate := s.runner.gate()
+	gate.Enter()
+	defer gate.Leave()
+	return s.execute(ctx)
+}
+
+// execute runs the sub-handlers that are due. It returns nil when all of them are
+// done, and a SubhandlersError while some are not.
+func (s *subhandlers) execute(ctx context.Context) error {
 	switch {
 	case s.interrupted != nil:
 		return &handler.SubhandlersError{}
@@ -66,7 +74,7 @@ func (s *subhandlers) Execute(ctx context.Context) error {
 			return err
 		}
 	}
-	if delay, waiting := s.runner.Progress.nextDelayOf(slices.Values(ids)); waiting {
+	if delay, known := s.runner.Progress.nextDelayOf(slices.Values(ids)); known || s.hasWaiting(ids) {
 		return &handler.SubhandlersError{Delay: delay}
 	}
 	for _, d := range selected {

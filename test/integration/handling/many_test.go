@@ -50,8 +50,9 @@ func (c *crowd) leave(name string) {
 
 func TestManyObjectsAreHandledInParallel(t *testing.T) {
 	t.Parallel()
-	const objects, workers = 500, 40
-	b, c := newBench(t), newCrowd(workers)
+	const objects, workers, calls = 500, 4, 50
+	const running = calls * 80 / 100 // of one resource
+	b, c := newBench(t), newCrowd(running)
 	crowded := func(id string) kopf.ChangeFunc {
 		return b.noted(id, func(_ context.Context, change *kopf.Change) error {
 			c.enter(change.Name())
@@ -63,7 +64,7 @@ func TestManyObjectsAreHandledInParallel(t *testing.T) {
 	b.OnCreate(examples, crowded("a"), kopf.ID("a"))
 	b.OnCreate(examples, crowded("b"), kopf.ID("b"))
 	b.OnUpdate(examples, crowded("c"), kopf.ID("c"))
-	b.start(func(o *kopf.Options) { o.Settings.Execution.Workers = workers })
+	b.start(func(o *kopf.Options) { o.Settings.Execution.Workers, o.Settings.Execution.MaxCalls = workers, calls })
 
 	var clients sync.WaitGroup
 	for client := range 20 {
@@ -78,6 +79,6 @@ func TestManyObjectsAreHandledInParallel(t *testing.T) {
 	b.expectRest()
 	b.Expect(b.calls.Of("a")).To(gomega.HaveLen(objects))
 	b.Expect(b.calls.Of("b")).To(gomega.HaveLen(objects))
-	b.Expect(c.highest).To(gomega.Equal(workers))
+	b.Expect(c.highest).To(gomega.Equal(running))
 	b.Expect(c.overlaps).To(gomega.BeEmpty())
 }

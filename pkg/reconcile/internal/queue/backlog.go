@@ -67,6 +67,13 @@ func (b *Backlog) Take(key object.Key) []object.WatchEvent {
 	return events
 }
 
+// Has reports whether there are events of an object.
+func (b *Backlog) Has(key object.Key) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting[key]) > 0
+}
+
 // Drop removes the events of a stream.
 func (b *Backlog) Drop(stream object.StreamKey) {
 	b.mu.Lock()

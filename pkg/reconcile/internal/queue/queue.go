@@ -14,18 +14,22 @@ import (
 )
 
 // Queue is the priority queue of controller-runtime. It also tracks how long its objects have
-// been waiting. Objects outside the queue cost nothing.
+// been waiting, and lets an object be handled apart from the workers (Detach). Objects outside
+// the queue cost nothing.
 type Queue struct {
 	priorityqueue.PriorityQueue[object.Key]
+	limiter workqueue.TypedRateLimiter[object.Key]
 
 	mu sync.Mutex
 	// since contains the time from which each object waits for a worker, possibly in the
 	// future. most is their maximum number, because maps do not shrink.
 	since map[object.Key]time.Time
 	most  int
-	// busy contains the objects that are being handled. If they are also in the queue,
-	// they wait for that, not for a worker.
-	busy map[object.Key]struct{}
+	// busy contains the objects that are being handled.
+	busy map[object.Key]*handling
+	// workers is the number of objects in busy that a worker has.
+	workers int
+	initial initial
 }
 
 var _ priorityqueue.PriorityQueue[object.Key] = (*Queue)(nil)
@@ -36,14 +40,15 @@ func New(name string, limiter workqueue.TypedRateLimiter[object.Key], logger log
 		PriorityQueue: priorityqueue.New(name, func(o *priorityqueue.Opts[object.Key]) {
 			o.Log, o.RateLimiter = logger, limiter
 		}),
-		since: map[object.Key]time.Time{}, busy: map[object.Key]struct{}{},
+		limiter: limiter, since: map[object.Key]time.Time{}, busy: map[object.Key]*handling{},
 	}
 }
 
-// AddWithOpts adds objects.
+// AddWithOpts adds objects. An object that is being handled is added when that ends.
 func (q *Queue) AddWithOpts(options priorityqueue.AddOpts, keys ...object.Key) {
-	q.noteAdded(time.Now().Add(options.After), keys)
-	q.PriorityQueue.AddWithOpts(options, keys...)
+	if idle := q.noteAdded(options, keys); len(idle) > 0 {
+		q.PriorityQueue.AddWithOpts(options, idle...)
+	}
 }
 
 // Add adds an object.
@@ -74,34 +79,31 @@ func (q *Queue) GetWithPriority() (key object.Key, priority int, shutdown bool) 
 	return key, priority, shutdown
 }
 
-// Done marks an object as no longer being handled. If it was added meanwhile, it now waits
-// for a worker.
-func (q *Queue) Done(key object.Key) {
-	q.mu.Lock()
-	delete(q.busy, key)
-	if now := time.Now(); q.since[key].Before(now) && !q.since[key].IsZero() {
-		q.since[key] = now
-	}
-	q.mu.Unlock()
-	q.PriorityQueue.Done(key)
-}
-
-func (q *Queue) noteAdded(from time.Time, keys []object.Key) {
+// noteAdded keeps the additions of objects that are being handled, and returns the others.
+func (q *Queue) noteAdded(options priorityqueue.AddOpts, keys []object.Key) (idle []object.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	from := time.Now().Add(options.After)
 	for _, key := range keys {
+		if h := q.busy[key]; h != nil {
+			h.keep(q.additionOf(options, key))
+			continue
+		}
 		if known, waits := q.since[key]; !waits || from.Before(known) {
 			q.since[key] = from
 		}
+		idle = append(idle, key)
 	}
 	q.most = max(q.most, len(q.since))
+	return idle
 }
 
 func (q *Queue) noteTaken(key object.Key) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.since, key)
-	q.busy[key] = struct{}{}
+	q.busy[key] = &handling{worker: true}
+	q.workers++
 	if q.most > 64 && len(q.since) < q.most/8 {
 		q.since, q.most = maps.Collect(maps.All(q.since)), len(q.since)
 	}
@@ -115,9 +117,9 @@ func (q *Queue) State() (state metrics.Queue) {
 	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	state.Busy = len(q.busy)
-	for key, since := range q.since {
-		if _, busy := q.busy[key]; busy || since.After(now) {
+	state.Busy = q.workers
+	for _, since := range q.since {
+		if since.After(now) {
 			continue
 		}
 		state.Depth++

@@ -17,10 +17,14 @@ import (
 func inQueue(t *testing.T, test func(t *testing.T, q *Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		q := New("", workqueue.DefaultTypedControllerRateLimiter[object.Key](), logr.Discard())
+		q := newQueue()
 		defer q.ShutDown()
 		test(t, q)
 	})
+}
+
+func newQueue() *Queue {
+	return New("", workqueue.DefaultTypedControllerRateLimiter[object.Key](), logr.Discard())
 }
 
 func expectQueue(t *testing.T, q *Queue, want metrics.Queue) {

@@ -90,7 +90,8 @@ func TestUnreadableStateIsReportedOnceAndCountsAsAbsent(t *testing.T) {
 			f := newFixture(t)
 			broken := m{test.annotation: "{broken"}
 			if test.annotation == "" { // it is there under the name that the storage gives to it
-				broken = annotations(f.store(f.cycle(cause.Create)))
+				broken = annotations(f.store(f.cycle(cause.Create, "fn")))
+				delete(broken, "kopf.zalando.org/fn")
 				for key := range broken {
 					broken[key] = "{broken"
 				}

@@ -12,11 +12,10 @@ import (
 // from the start of the cycle. It leaves out records that another operator has advanced
 // according to overtaken, and then also the essence.
 func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, overtaken func(id string) (bool, error)) error {
-	dirty := c.Progress.Dirty()
-	if len(dirty) == 0 && c.Progress.HasAside() && !c.Progress.HasOpen(c.Reason) {
-		return nil // no handler could be called yet, so the cycle has not begun
+	stands, dirty := false, c.Progress.Dirty()
+	if len(dirty) == 0 && !c.Progress.HasOpen(c.Reason) {
+		return nil // no handler was called yet, so the cycle has not begun
 	}
-	stands := false
 	for _, id := range dirty {
 		theirs, err := overtaken(id)
 		stands = stands || theirs
