@@ -48,6 +48,11 @@ func TestSelectorsThatStillMatchNothingAreReportedOnce(t *testing.T) {
 			defer mu.Unlock()
 			lines = append(lines, line)
 		}, funcr.Options{})
+		logged := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(lines)
+		}
 		s := settings.Settings{}.WithDefaults()
 		s.Scanning.Disabled = true
 		w := New(Config{
@@ -60,10 +65,10 @@ func TestSelectorsThatStillMatchNothingAreReportedOnce(t *testing.T) {
 		go func() { stopped <- w.Run(ctx) }()
 		time.Sleep(missingTimeout - time.Second)
 		synctest.Wait()
-		before := len(lines)
+		before := len(logged())
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		found := lines[before:]
+		found := logged()[before:]
 		cancel()
 		if err := <-stopped; err != nil {
 			t.Fatal(err)
@@ -74,8 +79,8 @@ func TestSelectorsThatStillMatchNothingAreReportedOnce(t *testing.T) {
 		}
 		w.problems.reportWarnings(nil)
 		w.problems.reportMissing()
-		if len(lines) > before+3 { // the third one says that the operator is stopping
-			t.Errorf("got %q", lines[before:])
+		if len(logged()) > before+3 { // the third one says that the operator is stopping
+			t.Errorf("got %q", logged()[before:])
 		}
 	})
 }
