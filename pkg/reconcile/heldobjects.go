@@ -166,7 +166,11 @@ func (m misfit) remedies(p *pass, c *cycle) string {
 
 // kubectlName returns the arguments of kubectl that name the object.
 func (t *target) kubectlName() string {
-	name := t.key.Resource + " " + t.key.Name
+	name := t.resource.Plural
+	if t.resource.Group != "" {
+		name += "." + t.resource.Group
+	}
+	name += " " + t.key.Name
 	if t.key.Namespace != "" {
 		name += " -n " + t.key.Namespace
 	}

@@ -5,7 +5,27 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
+
+func TestMessagesNameObjectsAsKubectlDoes(t *testing.T) {
+	core := discovery.SelectedResource{Resource: selector.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}}
+	for want, target := range map[string]target{
+		"kopfexamples.kopf.dev a -n ns": {resource: newResource(watch.NewResource(kex, &kube.Client{}), nil), key: keyOf("a")},
+		"nodes a":                       {resource: newResource(watch.NewResource(core, &kube.Client{}), nil), key: object.Key{NamespacedName: types.NamespacedName{Name: "a"}}},
+	} {
+		if got := target.kubectlName(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
 
 func TestSetConditionAddsOrReplacesCondition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

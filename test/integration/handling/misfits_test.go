@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -35,11 +36,11 @@ func (s *sized) DeepCopyObject() runtime.Object {
 }
 
 // startTyped runs an operator that knows the type.
-func (b *bench) startTyped(adjust ...func(*kopf.Options)) interface{ Stop() } {
+func (b *bench) startTyped() *operators.Operator {
 	b.t.Helper()
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}, &sized{})
-	return b.start(append(adjust, func(o *kopf.Options) { o.Scheme = scheme })...)
+	return b.start(func(o *kopf.Options) { o.Scheme = scheme })
 }
 
 type sizedChange = *kopf.ChangeOf[*sized]

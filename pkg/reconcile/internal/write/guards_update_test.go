@@ -194,6 +194,7 @@ func TestGuard18TheFinalizerStaysForDaemonsAndFailures(t *testing.T) {
 			c.FailHandler("a", errDown)
 		}, true},
 		"a handler has not finished": {func(c *record.Cycle, _ *Decision) { c.Progress.Include("b", cause.Delete, false) }, true},
+		"a handler cannot be called": {func(c *record.Cycle, _ *Decision) { c.Progress.SetAside("b", errDown) }, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -240,6 +241,33 @@ func TestGuard19DecisionsAreMadeAgainInALaterPass(t *testing.T) {
 	f.expect("ended", f.flush().Ended, false)
 	f.expect("finalizers", f.field("metadata", "finalizers"), []any{ours})
 	f.expect("record is kept", f.storedRecord("a").Success, true)
+}
+
+// A cycle whose handlers cannot be called yet has not begun.
+func TestNothingIsWrittenForHandlersThatCannotBeCalled(t *testing.T) {
+	f := newFixture(t, m{})
+	c := f.cycle(cause.Create)
+	c.Progress.SetAside("a", errDown)
+	outcome := f.write(Update{Cycle: c})
+	f.expectSent("")
+	f.expect("ended", outcome.Ended, false)
+}
+
+func TestAnnotationsAreSetByTheSameWrite(t *testing.T) {
+	honored := Decision{Annotations: map[string]string{"example.com/honored": "1"}}
+	f := newFixture(t, m{})
+	c := f.finished(cause.Create, "a")
+	f.write(Update{Cycle: c, Decision: honored})
+	f.expectSent("PATCH")
+	f.expect("annotation", f.field("metadata", "annotations", "example.com/honored"), "1")
+	f.expect("base is stored", f.storedBase() != nil, true)
+	f.write(Update{Decision: honored})
+	f.expectSent("") // not again
+
+	f = newFixture(t, deleting(ours))
+	honored.RemoveFinalizer = true
+	f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: honored})
+	f.expect("gone", f.state.Gone(), true)
 }
 
 // Records of a cycle that no longer exists would stay on the object forever.
