@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -27,8 +26,8 @@ func groups() []string { return []string{group, oldGroup} }
 
 // finder finds peering objects in a cluster.
 type finder struct {
-	discovery discovery.DiscoveryInterfaceWithContext
-	dynamic   dynamic.Interface
+	lists   resourceLists
+	dynamic dynamic.Interface
 }
 
 func newFinder(config *rest.Config, client *http.Client) (*finder, error) {
@@ -46,7 +45,7 @@ func newFinder(config *rest.Config, client *http.Client) (*finder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a client for the peering: %w", err)
 	}
-	return &finder{discoveryClient, dynamicClient}, nil
+	return &finder{lists: resourceLists{fetch: discoveryClient.ServerResourcesForGroupVersionWithContext}, dynamic: dynamicClient}, nil
 }
 
 // Target names a peering object.
@@ -82,15 +81,12 @@ type findFunc func(ctx context.Context, target Target, group string) (peeringAPI
 // find is a findFunc.
 func (f *finder) find(ctx context.Context, target Target, group string) (peeringAPI, error) {
 	gv := schema.GroupVersion{Group: group, Version: version}
-	list, err := f.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, target.notFound(group, true)
-	case err != nil:
+	resources, err := f.lists.of(ctx, gv.String())
+	if err != nil {
 		return nil, fmt.Errorf("cannot find out whether the cluster has the resource of %s in %s: %w", target.kind(), group, err)
 	}
 	has := func(name string) bool {
-		return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return slices.ContainsFunc(resources, func(r metav1.APIResource) bool {
 			return r.Name == name && r.Namespaced == (target.Namespace != "")
 		})
 	}

@@ -1,0 +1,49 @@
+package peering
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// listValidity is how long the list of resources counts as current: the members of many
+// namespaces ask for it at the same time.
+const listValidity = time.Second
+
+// resourceLists returns the resources of API groups. It is safe for concurrent use.
+type resourceLists struct {
+	fetch func(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+
+	mu    sync.Mutex
+	known map[string]resourceList // by group version
+}
+
+type resourceList struct {
+	resources []metav1.APIResource
+	at        time.Time
+}
+
+// of returns the resources of a group version, none if the cluster does not have it.
+func (l *resourceLists) of(ctx context.Context, groupVersion string) ([]metav1.APIResource, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.known[groupVersion]; ok && time.Since(known.at) < listValidity {
+		return known.resources, nil
+	}
+	list, err := l.fetch(ctx, groupVersion)
+	found := resourceList{at: time.Now()}
+	switch {
+	case err == nil:
+		found.resources = list.APIResources
+	case !apierrors.IsNotFound(err):
+		return nil, err
+	}
+	if l.known == nil {
+		l.known = map[string]resourceList{}
+	}
+	l.known[groupVersion] = found
+	return found.resources, nil
+}
