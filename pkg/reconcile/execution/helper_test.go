@@ -32,6 +32,7 @@ type world struct {
 	backoff   backoff.Backoff
 	stored    map[string]*storage.Record
 	began     time.Time
+	body      map[string]any
 	// log lists what has happened, with the seconds since the start.
 	log []string
 }
@@ -65,7 +66,7 @@ func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution
 		progress.Include(d.ID, w.reason, false)
 	}
 	runner := &execution.Runner{
-		Cause: &handler.Cause{Reason: w.reason}, Progress: progress,
+		Cause: &handler.Cause{Reason: w.reason, CallContext: handler.CallContext{Body: object.NewBody(w.body)}}, Progress: progress,
 		Lifecycle: w.lifecycle, Backoff: w.backoff,
 		BeforeAttempt: func(ctx context.Context) error {
 			if w.before != nil {
@@ -74,7 +75,7 @@ func (w *world) begin(handlers registry.Handlers) (*execution.Runner, *execution
 			return nil
 		},
 		Prepare: func(ctx context.Context, _ *handler.Declaration) (context.Context, handler.CallContext) {
-			return ctx, handler.CallContext{Body: object.NewBody(nil)}
+			return ctx, handler.CallContext{Body: object.NewBody(w.body)}
 		},
 		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) {
 			w.note("%s: %s", d.ID, describe(o))

@@ -91,10 +91,13 @@ func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 func (p *Progress) SetAside(id string, why error) {
 	state := p.Load(id)
 	state.aside = why
-	if state.stored == nil && state.Retries == 0 && len(state.Subrefs) == 0 {
+	if state.stored == nil && state.Retries == 0 && !slices.ContainsFunc(state.Subrefs, func(child string) bool { return p.Load(child).hasRecord() }) {
 		state.dirty = false
 	}
 }
+
+// hasRecord reports whether a record of the handler is stored, or will be.
+func (s *State) hasRecord() bool { return s.stored != nil || s.dirty }
 
 // WhyAside returns why a handler was set aside, or nil if it was not.
 func (p *Progress) WhyAside(id string) error {
