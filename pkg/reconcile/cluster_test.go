@@ -26,6 +26,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
@@ -69,8 +70,11 @@ func inCluster(t *testing.T, declare func(r *registry.Registry), test func(t *te
 			c.serve(d.Selector, handlers)
 		}
 		c.start()
-		defer c.shutDown()
 		test(t, c)
+		c.shutDown()
+		if got := c.engine.slots.State(); got != (capacity.State{}) || c.engine.permits.Waiting() != 0 {
+			t.Errorf("%+v is left, and %d passes wait", got, c.engine.permits.Waiting())
+		}
 	})
 }
 

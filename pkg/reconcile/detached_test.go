@@ -82,7 +82,8 @@ func TestShutdownLosesNothing(t *testing.T) {
 func TestPanicOfADetachedPassIsRetried(t *testing.T) {
 	var j journal
 	inCluster(t, func(r *registry.Registry) {
-		r.Add(handler.Create(selector.New("as"), j.waiting(time.Second), handler.ID("fn")))
+		// A slot that a panic leaves behind would block all others.
+		r.Add(handler.Create(selector.New("as"), j.waiting(time.Second), handler.ID("fn"), handler.Limit(1)))
 	}, func(t *testing.T, c *cluster) {
 		c.create("as", "one")
 		settle(time.Minute)

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -40,7 +41,7 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 		}
 		return p.checkpoint(ctx, c, runner)
 	}
-	err := runner.Run(p.workers.calls, c.handlers)
+	err := makeCalls(p.workers.calls, c)
 	c.record.Called = c.record.Called || runner.Attempts > 0
 	p.object.writes.Add(runner.Edits...)
 	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCanceled) {
@@ -48,6 +49,21 @@ func (p *pass) execute(ctx context.Context, c *cycle) error {
 		return nil // finished outcomes must be persisted
 	}
 	return err
+}
+
+// makeCalls calls the handlers that are due. It keeps the stack shallow while they wait.
+func makeCalls(ctx context.Context, c *cycle) error {
+	c.runner.Start(ctx, c.handlers)
+	for {
+		call, err := c.runner.Next()
+		if call == nil {
+			return err
+		}
+		call.Make()
+		if err := call.End(); err != nil {
+			return err
+		}
+	}
 }
 
 // checkpoint persists the outcomes so far if the pass takes long.
@@ -119,12 +135,18 @@ func (g gate) Begin(d *handler.Declaration) (end func(), ok bool) {
 	if isWithin(c) {
 		return func() {}, true
 	}
-	slots := g.pass.engine.slots
-	slot := slots.Take(c)
+	slot := g.pass.engine.slots.Take(c)
 	if slot == nil {
 		return nil, false
 	}
-	return func() { slots.Return(slot) }, true
+	g.pass.slots = append(g.pass.slots, slot)
+	return func() { g.end(slot) }, true
+}
+
+// end returns a slot.
+func (g gate) end(slot *capacity.Running) {
+	g.pass.slots = slices.DeleteFunc(g.pass.slots, func(other *capacity.Running) bool { return other == slot })
+	g.pass.engine.slots.Return(slot)
 }
 
 func (g gate) Waits(id string) bool { return g.pass.engine.slots.Waits(g.pass.key, id) }

@@ -33,6 +33,8 @@ type pass struct {
 	// isOpen reports whether a handler will be called in this pass or in a later one, as far
 	// as the pass knows.
 	isOpen func(id string) bool
+	// slots are those of the running handlers: more than one with sub-handlers.
+	slots []*capacity.Running
 	// began is the start of the first handler whose outcome is not persisted.
 	began time.Time
 	// firstLook is set if no earlier pass of this process has looked at the object.
@@ -228,9 +230,13 @@ func (w *workers) end(p *pass, wake time.Duration, err error) ctrl.Result {
 	return w.settle(p, wake)
 }
 
-// settle passes on the slots that the pass has not used, and returns the request for the
-// next one. It is urgent, even if this one was not.
+// settle returns the slots that the pass still has after a panic, passes on those that it
+// has not used, and returns the request for the next pass. That is urgent, even if this one
+// was not.
 func (w *workers) settle(p *pass, wake time.Duration) ctrl.Result {
+	for _, slot := range p.slots {
+		w.engine.slots.Return(slot)
+	}
 	w.engine.slots.Settle(p.key, p.isOpen)
 	return ctrl.Result{RequeueAfter: wake, Priority: new(0)}
 }

@@ -29,17 +29,22 @@ func (a backgroundOperator) run(ctx context.Context, env environment) error {
 
 // tally counts the calls of background handlers. The handlers do nothing else, so that
 // the figures are those of the framework.
-type tally struct{ present, daemons, calls atomic.Int64 }
+type tally struct {
+	present, daemons, calls atomic.Int64
+	waiting                 atomic.Int64 // handlers
+	wait                    atomic.Int64 // how long they wait
+}
 
 // tallied is a snapshot of a tally.
 type tallied struct {
 	Present int64 // objects known to event handlers
 	Daemons int64 // running
 	Calls   int64 // of timers, in total
+	Waiting int64 // handlers
 }
 
 func (t *tally) snapshot() tallied {
-	return tallied{t.present.Load(), t.daemons.Load(), t.calls.Load()}
+	return tallied{t.present.Load(), t.daemons.Load(), t.calls.Load(), t.waiting.Load()}
 }
 
 func (t *tally) event(_ context.Context, e *kopf.WatchEvent) error {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 const theirFinalizer = "bench.kopf.dev/finalizer"
@@ -49,7 +50,7 @@ func (h handwritten) run(ctx context.Context, env environment) error {
 	if h.events {
 		r.recorder = mgr.GetEventRecorder("example")
 	}
-	if err := r.setup(mgr, env.workers); err != nil {
+	if err := setUp(mgr, r, env.workers); err != nil {
 		return err
 	}
 	go func() {
@@ -65,7 +66,7 @@ type reconciler struct {
 	recorder events.EventRecorder
 }
 
-func (r *reconciler) setup(mgr ctrl.Manager, workers int) error {
+func setUp(mgr ctrl.Manager, r reconcile.Reconciler, workers int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&Example{}).
 		WithEventFilter(predicate.GenerationChangedPredicate{}).

@@ -43,6 +43,8 @@ type options struct {
 	profiles string
 	// background measures only background handlers, unless there are subjects.
 	background bool
+	waiting    bool // measure only waiting handlers
+	wait       time.Duration
 	admission  bool // measure only admission
 	calls      int
 	subjects   string
@@ -60,10 +62,12 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.window, "window", 10*time.Second, "how long to measure the operators at rest")
 	flags.DurationVar(&o.interval, "interval", 5*time.Second, "interval of the timers")
 	flags.BoolVar(&o.background, "background", false, "measure only daemons and timers: the subjects "+strings.Join(backgroundSubjects, ", "))
+	flags.BoolVar(&o.waiting, "waiting", false, "measure only handlers that wait: the subjects "+strings.Join(waitingSubjects, ", "))
+	flags.DurationVar(&o.wait, "wait", 10*time.Second, "how long handlers wait")
 	flags.BoolVar(&o.admission, "admission", false, "measure only admission webhooks")
 	flags.IntVar(&o.calls, "calls", 20_000, "number of calls of each admission webhook")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")
-	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+")")
+	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+" and those of -waiting)")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
 	return o, flags.Parse(arguments)
 }
@@ -75,6 +79,8 @@ func (o options) chosen() []string {
 		return nil
 	case o.subjects != "":
 		return strings.Split(o.subjects, ",")
+	case o.waiting:
+		return waitingSubjects
 	case o.background:
 		return backgroundSubjects
 	default:
@@ -99,7 +105,7 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if options.admission || options.subjects == "" && !options.background {
+	if options.admission || options.subjects == "" && !options.background && !options.waiting {
 		_, _ = fmt.Fprintf(log, "admission: %d calls\n", options.calls)
 		if report.Admission, err = measureAdmission(ctx, options); err != nil {
 			return fmt.Errorf("admission: %w", err)

@@ -34,6 +34,9 @@ type measurement struct {
 	operator          *process
 	figures           figures
 	backgroundFigures backgroundFigures
+	waitingFigures    waitingFigures
+	clients           kubernetes.Interface
+	probe             *probe
 }
 
 // step is one step of a measurement.
@@ -56,6 +59,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	m = &measurement{options: o, log: log, subject: subjects[subject]}
 	m.figures = figures{Subject: subject, Description: m.subject.description}
+	m.waitingFigures = waitingFigures{Subject: subject, Description: m.subject.description}
 	m.backgroundFigures = backgroundFigures{Subject: subject, Description: m.subject.description}
 	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval}
 	if err := os.WriteFile(m.role.KubeConfig, plane.KubeConfig(), 0o600); err != nil {
@@ -80,12 +84,11 @@ func (m *measurement) prepare(ctx context.Context, config *rest.Config) error {
 	if _, err := envtest.InstallCRDs(config, crds); err != nil {
 		return err
 	}
-	clients, err := kubernetes.NewForConfig(config)
-	if err != nil {
+	if m.clients, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
 	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
-	if _, err := clients.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
+	if _, err := m.clients.CoreV1().Namespaces().Create(ctx, space, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	if m.observer, err = observe(ctx, config, m.subject.handled); err != nil {

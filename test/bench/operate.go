@@ -40,6 +40,7 @@ const (
 	commandRest    = "rest"    // collect garbage, return memory, and take a sample
 	commandProfile = "profile" // start a CPU profile; the argument is its path
 	commandEnd     = "end"     // end the profile, and write a heap profile next to it
+	commandWait    = "wait"    // let handlers wait; the argument is the duration
 )
 
 // answer is a line of the child.
@@ -128,6 +129,10 @@ func (o *operator) do(command, argument string) (err error) {
 		if o.profile, err = os.Create(filepath.Clean(argument)); err == nil {
 			err = pprof.StartCPUProfile(o.profile)
 		}
+	case commandWait:
+		var wait time.Duration
+		wait, err = time.ParseDuration(argument)
+		o.tally.wait.Store(int64(wait))
 	case commandEnd:
 		pprof.StopCPUProfile()
 		err = errors.Join(o.profile.Close(), writeHeap(o.profile.Name()))

@@ -19,6 +19,7 @@ type report struct {
 
 	Interval   time.Duration       `json:"intervalNanoseconds"` // of timers
 	Background []backgroundFigures `json:"background,omitempty"`
+	Waiting    []waitingFigures    `json:"waiting,omitempty"`
 
 	Admission *admission `json:"admission,omitempty"`
 }
@@ -29,6 +30,8 @@ func (r *report) add(ctx context.Context, subject string, o options, log io.Writ
 	switch {
 	case err != nil:
 		return err
+	case slices.Contains(waitingSubjects, subject):
+		r.Waiting = append(r.Waiting, m.waitingFigures)
 	case slices.Contains(backgroundSubjects, subject):
 		r.Background = append(r.Background, m.backgroundFigures)
 	default:
@@ -49,6 +52,7 @@ func (r report) print(out io.Writer) error {
 	if r.Admission != nil {
 		defer r.Admission.print(out)
 	}
+	r.printWaiting(out)
 	if len(r.Background) > 0 {
 		defer r.printBackground(out)
 	}

@@ -47,6 +47,10 @@ const (
 	timers        = "timers"
 	daemons       = "daemons"
 	timersDaemons = "timers+daemons"
+
+	waitingHandlers   = "waiting"
+	waitingReconciles = "waiting+handwritten"
+
 	handledByUs   = "kopf.zalando.org/last-handled-configuration"
 	handledByThem = "bench.kopf.dev/last-handled"
 )
@@ -54,6 +58,7 @@ const (
 var (
 	defaultSubjects    = []string{ours, theirs, oursEvents, theirsEvents}
 	backgroundSubjects = []string{without, timers, daemons, timersDaemons}
+	waitingSubjects    = []string{waitingHandlers, waitingReconciles}
 )
 
 var subjects = map[string]subject{
@@ -62,6 +67,9 @@ var subjects = map[string]subject{
 	oursTyped:    {"this project with typed handlers, without Kubernetes events", handledByUs, kopfOperator{typed: true}.run, changeSteps, backgroundOperator{}},
 	theirs:       {"hand-written on controller-runtime, without Kubernetes events", handledByThem, handwritten{}.run, changeSteps, backgroundOperator{}},
 	theirsEvents: {"hand-written on controller-runtime, with one event per handled change", handledByThem, handwritten{events: true}.run, changeSteps, backgroundOperator{}},
+
+	waitingHandlers:   {"this project, with handlers that wait", handledByUs, waitingOperator{}.run, waitingSteps, backgroundOperator{}},
+	waitingReconciles: {"hand-written on controller-runtime, with a reconciler that waits", handledByThem, waitingHandwritten{}.run, waitingWaveSteps, backgroundOperator{}},
 
 	without:       {"this project, without timers and daemons", "", backgroundOperator{}.run, backgroundSteps, backgroundOperator{}},
 	timers:        {"the same, with a timer for every object", "", backgroundOperator{timer: true}.run, backgroundSteps, backgroundOperator{timer: true}},

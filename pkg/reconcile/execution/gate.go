@@ -1,7 +1,6 @@
 package execution
 
 import (
-	"context"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -39,14 +38,6 @@ func (r *Runner) gate() Gate {
 		return openGate{}
 	}
 	return r.Gate
-}
-
-// outside calls the code of a handler.
-func (r *Runner) outside(ctx context.Context, d *handler.Declaration, change *handler.Change) error {
-	gate := r.gate()
-	gate.Leave()
-	defer gate.Enter()
-	return d.Call(ctx, change)
 }
 
 // isDue reports whether a handler can be called now. A handler that waits only for the slots

@@ -51,17 +51,6 @@ func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
 	return nil
 }
 
-// call calls the handler once, unless a limit is exceeded already.
-func (l limits) call(ctx context.Context, a handler.Attempt, call func(ctx context.Context) (any, error)) Outcome {
-	ctx, cancel, err := l.withTimeout(ctx, a)
-	if err != nil {
-		return Outcome{Final: true, Err: err}
-	}
-	defer cancel()
-	result, err := call(ctx)
-	return l.evaluate(ctx, a, result, err)
-}
-
 // withTimeout returns the context of one call, or an error if a limit is exceeded.
 func (l limits) withTimeout(ctx context.Context, a handler.Attempt) (context.Context, context.CancelFunc, error) {
 	runtime := a.Now.Sub(a.Started)

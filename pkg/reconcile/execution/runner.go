@@ -63,7 +63,8 @@ type Runner struct {
 
 	// ctx is the context of the run. Handlers may execute their sub-handlers with
 	// another one; its cancellation does not end the run.
-	ctx context.Context
+	ctx   context.Context
+	queue []lifecycles.Due // the rest of the run
 }
 
 // ErrCanceled ends a run whose context is canceled while a handler is running.
@@ -73,16 +74,39 @@ var ErrCanceled = errors.New("the handler was canceled because the operator is s
 // Run calls the handlers that are due, in the order of the lifecycle. All of them
 // must be included in the progress.
 func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
-	r.ctx = ctx
-	for _, due := range r.selectDue(handlers) {
-		if err := r.BeforeAttempt(r.ctx); err != nil {
+	r.Start(ctx, handlers)
+	for {
+		call, err := r.Next()
+		if call == nil {
 			return err
 		}
-		if err := r.runHandler(ctx, due.Declaration, nil); err != nil {
+		call.Make()
+		if err := call.End(); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// Start begins a run. Thousands of handlers can wait, and a run within their stacks takes as
+// much memory as all the rest, so the engine makes the calls of Next itself; see Run.
+func (r *Runner) Start(ctx context.Context, handlers registry.Handlers) {
+	r.ctx, r.queue = ctx, r.selectDue(handlers)
+}
+
+// Next returns the next call of the run, or nil at its end. The error is not a handler's: it
+// ends the run.
+func (r *Runner) Next() (*Call, error) {
+	for len(r.queue) > 0 {
+		due := r.queue[0]
+		r.queue = r.queue[1:]
+		if err := r.BeforeAttempt(r.ctx); err != nil {
+			return nil, err
+		}
+		if call := r.begin(r.ctx, due.Declaration, nil); call != nil {
+			return call, nil
+		}
+	}
+	return nil, nil
 }
 
 // HasDue reports whether a handler can be called now.
@@ -108,9 +132,9 @@ func (r *Runner) due(handlers registry.Handlers) []lifecycles.Due {
 	return due
 }
 
-// running is one attempt of a handler. It holds what is needed while the handler runs:
-// thousands of them can wait, and their stacks must stay shallow.
-type running struct {
+// Call is one attempt of a handler. It holds what is needed while the handler runs, so that
+// the stack stays shallow.
+type Call struct {
 	runner  *Runner
 	state   *State
 	isFirst bool // no attempt was made before
@@ -120,39 +144,53 @@ type running struct {
 	attempt handler.Attempt
 	limits  limits
 	subs    subhandlers
+
+	limitErr error  // the exceeded limit; nil if the handler can be called
+	cancel   func() // ends the handler's timeout
+	release  func() // returns what the gate has given
+
+	result any
+	err    error
 }
 
-// runHandler makes one attempt of a handler, with its sub-handlers, unless it must wait. The
-// error is not the handler's: it ends the run.
-func (r *Runner) runHandler(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) error {
-	end, ok := r.gate().Begin(d)
+// begin prepares an attempt. It returns nil if the handler must wait.
+func (r *Runner) begin(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) *Call {
+	state := r.Progress.Load(d.ID)
+	release, ok := r.gate().Begin(d)
 	if !ok {
-		r.postpone(r.Progress.Load(d.ID))
+		r.postpone(state)
 		return nil
 	}
-	defer end()
-	a := r.begin(ctx, d, ancestors)
-	return a.finish(a.limits.call(a.ctx, a.attempt, a.call))
-}
-
-// begin prepares an attempt.
-func (r *Runner) begin(ctx context.Context, d *handler.Declaration, ancestors []*subhandlers) *running {
-	a := &running{runner: r, state: r.Progress.Load(d.ID), patch: &patch.Patch{}, limits: limitsOf(d, r.Backoff)}
+	a := &Call{runner: r, state: state, isFirst: state.start(), patch: &patch.Patch{}, limits: limitsOf(d, r.Backoff), release: release}
 	a.subs = subhandlers{runner: r, parent: d, ancestors: ancestors}
-	a.isFirst = a.state.start()
-	var call handler.CallContext
-	a.ctx, call = r.Prepare(ctx, d)
+	callCtx, call := r.Prepare(ctx, d)
 	call.Patch = a.patch
-	a.attempt = handler.Attempt{Retry: a.state.Retries, Started: a.state.Started, Now: now()}
+	a.attempt = handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
 	a.change = handler.NewChange(call, d.Param, a.attempt, d.Transition(r.Cause), &a.subs)
+	a.ctx, a.cancel, a.limitErr = a.limits.withTimeout(callCtx, a.attempt)
 	return a
 }
 
-func (a *running) call(ctx context.Context) (any, error) { return a.subs.callParent(ctx, a.change) }
+// Make calls the handler, unless one of its limits is exceeded.
+func (a *Call) Make() {
+	if a.limitErr == nil {
+		a.result, a.err = a.subs.callParent(a.ctx, a.change)
+	}
+}
 
-// finish records the outcome of the attempt.
-func (a *running) finish(outcome Outcome) error {
-	r, d := a.runner, a.subs.parent
+// outcome returns what follows from the call.
+func (a *Call) outcome() Outcome {
+	if a.limitErr != nil {
+		return Outcome{Final: true, Err: a.limitErr}
+	}
+	defer a.cancel()
+	return a.limits.evaluate(a.ctx, a.attempt, a.result, a.err)
+}
+
+// End records the outcome of the attempt. The error is not the handler's: it ends the run.
+func (a *Call) End() error {
+	defer a.release()
+	r, d, outcome := a.runner, a.subs.parent, a.outcome()
 	switch {
 	case a.subs.interrupted != nil:
 		return a.subs.interrupted

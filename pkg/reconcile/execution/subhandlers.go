@@ -26,7 +26,10 @@ var _ handler.Subhandlers = (*subhandlers)(nil)
 
 // callParent calls the handler, and then the sub-handlers that it did not execute.
 func (s *subhandlers) callParent(ctx context.Context, change *handler.Change) (any, error) {
-	if err := s.runner.outside(ctx, s.parent, change); err != nil {
+	s.runner.gate().Leave()
+	err := s.parent.Call(ctx, change) // recovers panics
+	s.runner.gate().Enter()
+	if err != nil {
 		return nil, err
 	}
 	// Filters of sub-handlers can panic, too.
@@ -122,14 +125,23 @@ func (s *subhandlers) runOne(ctx context.Context, d *handler.Declaration) error 
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the parent has run out of time
 	}
-	err := s.runner.BeforeAttempt(s.runner.ctx)
-	if err == nil {
-		err = s.runner.runHandler(ctx, d, append(slices.Clone(s.ancestors), s))
-	}
-	if err != nil {
+	if err := s.makeAttempt(ctx, d); err != nil {
 		s.interrupted = err
 		// The parent gets an error and returns; its attempt does not count.
 		return &handler.SubhandlersError{}
 	}
 	return nil
+}
+
+// makeAttempt makes one attempt of a sub-handler. The error ends the run.
+func (s *subhandlers) makeAttempt(ctx context.Context, d *handler.Declaration) error {
+	if err := s.runner.BeforeAttempt(s.runner.ctx); err != nil {
+		return err
+	}
+	call := s.runner.begin(ctx, d, append(slices.Clone(s.ancestors), s))
+	if call == nil {
+		return nil
+	}
+	call.Make()
+	return call.End()
 }
