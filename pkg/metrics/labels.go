@@ -53,6 +53,7 @@ type HeldReason string
 const (
 	Misfit    HeldReason = "misfit"    // the object does not fit the Go type of a handler
 	Suspended HeldReason = "suspended" // a person asked for it with an annotation
+	Failure   HeldReason = "failure"   // a deletion handler has failed, and holds the object
 )
 
 // RestartReason is why a watch is restarted.

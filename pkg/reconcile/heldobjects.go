@@ -177,6 +177,9 @@ func (t *target) kubectlName() string {
 	return name
 }
 
+// byFailure marks deletions that are held by a failed handler.
+var byFailure = heldobjects.Finding{Reason: metrics.Failure}
+
 // deletionHeld is the type of the condition that reports a held deletion.
 const deletionHeld = "DeletionHeld"
 
@@ -184,11 +187,16 @@ const deletionHeld = "DeletionHeld"
 // as an event, and as a condition if the status has conditions. It does so once, in the
 // pass in which the handler has failed.
 func (p *pass) reportHeldDeletion(c *cycle) {
-	if c.Reason != cause.Delete || !c.record.Called {
+	if c.Reason != cause.Delete {
 		return
 	}
 	id := c.record.HeldByFailure()
-	if id == "" || !p.object.reported.First(deletionHeld) {
+	var held map[string]string
+	if id != "" {
+		held = map[string]string{id: ""}
+	}
+	p.engine.objects.held.Replace(p.key, byFailure, held)
+	if id == "" || !c.record.Called || !p.object.reported.First(deletionHeld) {
 		return
 	}
 	message := fmt.Sprintf("The deletion is held because handler %s failed permanently: %s. Clean up manually and remove the finalizer %s, "+

@@ -1,19 +1,56 @@
 package reconcile
 
 import (
+	"context"
 	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
+
+// unfit is a Go type that no object fits.
+type unfit struct {
+	corev1.Pod
+	Spec string `json:"spec"`
+}
+
+func (u *unfit) DeepCopyObject() runtime.Object { return u }
+
+func TestHeldObjectsAreCountedByTheLeader(t *testing.T) {
+	e := atRest(t, 2, func(r *registry.Registry) {
+		r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{
+			Timer: func(context.Context, *handler.Tick) error { return nil },
+		}, handler.ID("timer"), handler.WhenDecoded(&unfit{}, func(handler.Arguments) (bool, error) { return true, nil })))
+	})
+	for _, key := range e.keys {
+		makePass(t, e, key)
+	}
+	if held := e.engine.State().Held; len(held) > 0 {
+		t.Errorf("a replica on standby counts %v", held)
+	}
+	e.engine.leading.Store(true)
+	want := []metrics.Held{{Resource: kex.String(), Reason: metrics.Misfit, Objects: 2}}
+	if held := e.engine.State().Held; !reflect.DeepEqual(held, want) {
+		t.Errorf("got %v, want %v", held, want)
+	}
+	e.engine.objects.remove(e.keys[0], handler.StopDeleted)
+	if held := e.engine.State().Held; len(held) != 1 || held[0].Objects != 1 {
+		t.Errorf("got %v after a deletion", held)
+	}
+}
 
 func TestMessagesNameObjectsAsKubectlDoes(t *testing.T) {
 	core := discovery.SelectedResource{Resource: selector.Resource{Version: "v1", Plural: "nodes", Kind: "Node"}}

@@ -46,11 +46,13 @@ func NewChange(s CallContext, param any, a Attempt, t Transition, children Subha
 // for several reasons.
 func (c *Change) Reason() cause.Reason { return c.transition.Reason }
 
+func (c *Change) callsUntyped() bool { return c.misfit != nil }
+
 // Misfit returns why the object does not fit the Go type of the handler, or nil if it fits.
 // It is not nil only for deletion handlers with the option OnMisfit(CallUntyped), which are
 // called nevertheless, without the Go object.
 func (c *Change) Misfit() error {
-	if c.misfit == nil {
+	if !c.callsUntyped() {
 		return nil
 	}
 	return c.misfit

@@ -221,7 +221,7 @@ func guarded[A Arguments, F ~func(context.Context, A) error](p decodingPredicate
 // decodeError returns why the object cannot be decoded, or nil if it can, or if the handler
 // is called nevertheless.
 func (p decodingPredicates) decodeError(a Arguments) error {
-	if c, ok := a.(*Change); ok && c.misfit != nil {
+	if c, ok := a.(*Change); ok && c.callsUntyped() {
 		return nil
 	}
 	for _, when := range p {

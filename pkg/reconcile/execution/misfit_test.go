@@ -43,7 +43,7 @@ func TestMisfitsHaveNoAttempt(t *testing.T) {
 
 func TestMisfitsKeepTheirEarlierAttempts(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		var answer error = handler.Temporary(errNetwork, time.Second)
+		answer := handler.Temporary(errNetwork, time.Second)
 		d := w.handler("a", func(context.Context, *handler.Change) error { return answer })
 		if _, _, err := w.pass(t.Context(), d); err != nil {
 			t.Fatal(err)
@@ -64,10 +64,14 @@ func TestHandlersWaitWithTheirSubhandlers(t *testing.T) {
 		log     []string
 		stored  []string
 	}{
-		"one returns the error": {parent(subs{"x": func(context.Context, *handler.Change) error { return errMisfit }}), nil, nil},
+		"one returns the error": {
+			parent(subs{"x": func(context.Context, *handler.Change) error { return errMisfit }}),
+			nil, nil,
+		},
 		"another has ended": {
 			parent(subs{"x": func(context.Context, *handler.Change) error { return errMisfit }, "y": failing(0, nil)}),
-			[]string{"0s a/y: succeeded"}, []string{"a", "a/y"},
+			[]string{"0s a/y: succeeded"},
+			[]string{"a", "a/y"},
 		},
 		"a filter of one returns the error": {func(_ context.Context, c *handler.Change) error {
 			c.Subhandler("x", failing(0, nil), never)

@@ -3,6 +3,7 @@ package handling
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -271,4 +272,25 @@ func TestPolicyRestrictsRequests(t *testing.T) {
 	b.request(obj, "retry", "2 a")
 	b.Expect(change(`"note":"2"`)()).To(gomega.Succeed())
 	b.Expect(change(`"kopf.zalando.org/request-retry":"3 a"`)()).NotTo(gomega.Succeed())
+}
+
+// The handler has run, but its operator does not learn that the outcome was stored.
+func TestRequestIsHonoredOnceAlthoughTheAnswerIsLost(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	faults := testenv.Strike(b.config)
+	b.OnCreate(examples, b.noted("create", failing(2, long)), kopf.ID("create"))
+	operator := b.start()
+	obj := b.create("one", nil)
+	b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(prefix+"create", gomega.ContainSubstring("not yet")))
+	b.expectRest()
+	faults.Begin(testenv.Lose, func(r testenv.Request) bool { return r.Method == http.MethodPatch && r.Resource == "kopfexamples" })
+	b.request(obj, "retry", "1 create")
+	b.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(prefix+"requests-handled", `{"retry":"1 create"}`))
+	faults.Heal()
+	b.expectRest()
+	operator.Stop()
+	b.start()
+	b.expectRest()
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("create", 2)))
 }
