@@ -8,15 +8,15 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// The keys of the two essences; the keys of the handlers' records are others.
+// The keys of the two values; the keys of the handlers' records are others.
 const (
 	baseKey  = "base"
-	firstKey = "first"
+	cycleKey = "cycle"
 )
 
-// fileDiffBase keeps two essences of every object: the last handled one, and the one
-// with which an unfinished cycle began. A change made meanwhile, also while no
-// operator is running, then leads to the next cycle.
+// fileDiffBase keeps two values of every object: the last handled essence, and the states
+// of an unfinished cycle. A change made meanwhile, also while no operator is running, then
+// leads to the next cycle.
 //
 // It does not use the patches, so the objects themselves hold no state.
 type fileDiffBase struct{ file }
@@ -31,42 +31,42 @@ func (s fileDiffBase) Build(body *kopf.Body, extra []object.Path) object.Essence
 }
 
 func (s fileDiffBase) Fetch(ctx context.Context, body *kopf.Body) (object.Essence, error) {
-	return s.fetch(ctx, body, baseKey)
+	return fetch(ctx, s.file, body, baseKey, storage.DecodeBase)
 }
 
 func (s fileDiffBase) Store(ctx context.Context, body *kopf.Body, _ storage.Patch, essence object.Essence) error {
-	return s.store(ctx, body, baseKey, essence)
-}
-
-func (s fileDiffBase) FetchCycle(ctx context.Context, body *kopf.Body) (object.Essence, error) {
-	return s.fetch(ctx, body, firstKey)
-}
-
-func (s fileDiffBase) StoreCycle(ctx context.Context, body *kopf.Body, _ storage.Patch, essence object.Essence) error {
-	return s.store(ctx, body, firstKey, essence)
-}
-
-func (s fileDiffBase) PurgeCycle(ctx context.Context, body *kopf.Body, _ storage.Patch) error {
-	return s.remove(ctx, body.UID(), firstKey)
-}
-
-func (s fileDiffBase) fetch(ctx context.Context, body *kopf.Body, key string) (object.Essence, error) {
-	text, err := s.get(ctx, body.UID(), key)
-	if text == nil || err != nil {
-		return nil, err
-	}
-	essence, err := storage.DecodeBase(body, string(text))
-	if err != nil {
-		return nil, &storage.BrokenError{What: key + " state", Where: s.location(body.UID(), key), Err: err}
-	}
-	return essence, nil
-}
-
-func (s fileDiffBase) store(ctx context.Context, body *kopf.Body, key string, essence object.Essence) error {
 	// The text has only hashes of the data of Secrets.
 	text, _, err := storage.EncodeBase(body, essence, 0)
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, body.UID(), key, []byte(text))
+	return s.put(ctx, body.UID(), baseKey, []byte(text))
+}
+
+func (s fileDiffBase) FetchCycle(ctx context.Context, body *kopf.Body) (*storage.Cycle, error) {
+	return fetch(ctx, s.file, body, cycleKey, storage.DecodeCycle)
+}
+
+func (s fileDiffBase) StoreCycle(ctx context.Context, body *kopf.Body, _ storage.Patch, c *storage.Cycle) error {
+	text, err := storage.EncodeCycle(body, c, 0)
+	if err != nil {
+		return err
+	}
+	return s.put(ctx, body.UID(), cycleKey, []byte(text))
+}
+
+func (s fileDiffBase) PurgeCycle(ctx context.Context, body *kopf.Body, _ storage.Patch) error {
+	return s.remove(ctx, body.UID(), cycleKey)
+}
+
+// fetch decodes a value of the object. It returns nothing if there is none.
+func fetch[T any](ctx context.Context, from file, body *kopf.Body, key string, decode func(*kopf.Body, string) (T, error)) (value T, err error) {
+	text, err := from.get(ctx, body.UID(), key)
+	if text == nil || err != nil {
+		return value, err
+	}
+	if value, err = decode(body, string(text)); err != nil {
+		return value, &storage.BrokenError{What: key, Where: from.location(body.UID(), key), Err: err}
+	}
+	return value, nil
 }

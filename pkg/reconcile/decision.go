@@ -73,7 +73,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 	}
 	// Changes since the start of the cycle, including those by the handlers, are
 	// handled as the next change.
-	if edited || outcome.ChangedByOthers || !object.Equal(c.record.First, c.New) {
+	if edited || outcome.ChangedByOthers || !c.record.Settled {
 		return outcome.Changed, 0, nil
 	}
 	p.noteReconciled()
@@ -147,7 +147,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 // decideNothingToDo returns what to remove from an object that has nothing to do.
 func (c *cycle) decideNothingToDo() write.Decision {
 	d := write.Decision{RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer, Annotations: c.honored()}
-	if c.inScope && c.Reason == cause.NoOp && c.record.Progress.HasLeftovers() {
+	if c.inScope && c.Reason == cause.NoOp && c.record.Progress.Stored().HasLeftovers() {
 		d.Leftovers = c.record
 	}
 	return d

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -61,6 +62,8 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 			selected := d.withReruns(c, d.selectHandlers(c), reruns)
 			c.requests.Apply(c.record.Progress, selected, c.Reason)
 			c.handlers = d.setMisfitsAside(c, selected)
+			c.inScope = c.inScope || len(c.handlers) > 0
+			c.record.IsDue = func(id string, before, after object.Essence) bool { return d.isDue(c, id, before, after) }
 			c.record.HoldOnFailure = idsOf(c.handlers.Where(func(h *handler.Declaration) bool { return h.Hold }))
 		} else {
 			c.requests.Apply(c.record.Progress, nil, c.Reason) // there is nothing to request
@@ -72,7 +75,7 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 
 // compare determines what has happened to the object.
 func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) error {
-	records, r := d.engine.records, &record.Cycle{}
+	records, r := d.engine.records, &record.Cycle{Declared: d.resource.ids}
 	var err error
 	if r.Base, r.Old, err = records.Base(ctx, body, d.report); err != nil {
 		return err
@@ -80,28 +83,36 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 	if r.Progress, err = records.Progress(ctx, body, d.resource.ids, d.report); err != nil {
 		return err
 	}
-	c.record, c.Old, c.New = r, r.Old, records.Essence(body, d.resource.fields)
+	r.New = records.Essence(body, d.resource.fields)
+	c.record, c.Old, c.New = r, r.Old, r.New
 	c.Diff = diff.Compute(toAny(c.Old), toAny(c.New), diff.Full)
-	change := cause.Never
-	if c.Old != nil {
-		change = cause.Same
-		if len(c.Diff) > 0 {
-			change = cause.Changed
-		}
-	}
-	if err := d.reopen(ctx, c, body, &change); err != nil {
-		return err
-	}
 	initial := d.object.initial.Load() && !d.object.handled
 	if !d.object.seen {
-		d.object.seen, d.object.startedByPredecessor = true, initial && len(r.Progress.Stored()) > 0
+		d.object.seen, d.object.startedByPredecessor = true, initial && len(r.Progress.Stored().IDs()) > 0
 		d.engine.undeclared.Note(d.resource.Name, records.Unknown(body, r.Progress))
 	}
 	c.Reason, c.Initial = cause.Detect(cause.Observation{
-		Deleting: c.deleting, Held: c.hasFinalizer, Change: change, Initial: initial,
+		Deleting: c.deleting, Held: c.hasFinalizer, Change: c.change(), Initial: initial,
 	})
 	r.Reason = c.Reason
+	if r.Progress.Stored().HasOpen(c.Reason) {
+		return records.Reopen(ctx, r, body, d.report)
+	}
 	return nil
+}
+
+// change compares the essence with the one that was last handled. An open cycle counts as a
+// change although it was taken back: the handlers that have seen it must also see its
+// reversal.
+func (c *cycle) change() cause.Change {
+	switch {
+	case c.Old == nil:
+		return cause.Never
+	case len(c.Diff) > 0 || c.record.Progress.Stored().HasOpen(cause.Update):
+		return cause.Changed
+	default:
+		return cause.Same
+	}
 }
 
 // toAny converts a nil essence to a nil interface.
@@ -112,46 +123,48 @@ func toAny(e object.Essence) any {
 	return e
 }
 
-// reopen loads the essence from the start of an unfinished cycle.
-func (d detector) reopen(ctx context.Context, c *cycle, body *object.Body, change *cause.Change) error {
-	r, purpose := c.record, cause.Create
-	r.First = c.New
-	if c.Old != nil {
-		purpose = cause.Update
-	}
-	if !r.Progress.HasOpen(purpose) {
-		return nil // the stored essence belongs to a cycle that has ended
-	}
-	first, err := d.engine.records.First(ctx, body, r.Progress, d.report)
-	if err != nil || first == nil {
-		return err
-	}
-	r.First, r.Resumed = first, true
-	if *change == cause.Same {
-		// The change was reverted while it was being handled. The handlers that have
-		// seen it must also see its reversal: the cycle ends as it began, and the
-		// reversal is the next change.
-		*change = cause.Changed
-	}
-	return nil
-}
-
-// selectHandlers returns the handlers for this change. If the object has changed since the
-// cycle began, it returns only handlers that apply to both states: the next cycle handles
-// what is new, and handlers that no longer apply are not called.
+// selectHandlers returns the handlers for this change: those that are due for the difference
+// between the base and the current state, and those that were called for a change that was
+// taken back before they succeeded.
 func (d detector) selectHandlers(c *cycle) registry.Handlers {
-	selected := d.resource.changing.Selected(&c.Cause)
+	candidates := d.resource.changing
+	if c.Reason == cause.Update && len(c.Diff) == 0 {
+		candidates = candidates.OfKind(handler.OnResume)
+	}
+	selected := candidates.Selected(&c.Cause)
 	if !d.object.startedByPredecessor && len(d.object.reported) > 0 {
 		selected = selected.Where(func(h *handler.Declaration) bool { return h.Kind != handler.OnResume || !d.object.wasFinished(h.ID) })
 	}
-	r := c.record
-	if !r.Resumed || c.Reason != cause.Update || object.Equal(r.First, c.New) {
-		return selected
-	}
-	began := c.Cause
-	began.New, began.Diff = r.First, diff.Compute(toAny(c.Old), toAny(r.First), diff.Full)
-	return selected.Where(func(h *handler.Declaration) bool { return h.Selects(&began) })
+	return append(selected, d.resource.changing.TakenBack(&c.Cause, selected, c.record.Progress.IsRetrying)...)
 }
+
+// isDue reports whether a handler is for the change between two states.
+func (d detector) isDue(c *cycle, id string, before, after object.Essence) bool {
+	between := c.Cause
+	between.Reason, between.Initial = cause.Update, false
+	if before == nil {
+		between.Reason = cause.Create
+	}
+	between.Old, between.New, between.Diff = before, after, diff.Compute(toAny(before), toAny(after), diff.Full)
+	between.CallContext = d.callArguments(bodyAt(c.CallContext.Body, after))
+	return len(between.Diff) > 0 && slices.ContainsFunc(d.resource.changing, func(h *handler.Declaration) bool { return h.ID == id && h.Selects(&between) })
+}
+
+// bodyAt returns the object with the fields of a former state, for filters of values. Filters of
+// labels and annotations apply to the current ones.
+func bodyAt(current *object.Body, state object.Essence) *object.Body {
+	raw := maps.Clone(current.Raw())
+	maps.DeleteFunc(raw, func(key string, _ any) bool { return !slices.Contains(notInEssence, key) })
+	for key, value := range state {
+		if key != "metadata" {
+			raw[key] = value
+		}
+	}
+	return object.NewBody(raw)
+}
+
+// notInEssence contains the fields of objects that an essence does not have entirely.
+var notInEssence = []string{"apiVersion", "kind", "metadata", "status"}
 
 // include adds the selected handlers to the cycle, except those that cannot be called.
 func (c *cycle) include() {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -36,9 +38,8 @@ func (e restingEngine) detect(t *testing.T, body *object.Body) *cycle {
 	return c
 }
 
-// A handler whose field changes while another change is still handled is called in the next
-// cycle: in this one, it would see the change together with what others have handled already.
-func TestHandlersOfALaterChangeDoNotJoinAnOpenCycle(t *testing.T) {
+// A handler whose field changes while others are retried does not wait for them.
+func TestHandlersOfALaterChangeJoinAnOpenCycle(t *testing.T) {
 	e := atRest(t, 1, func(r *registry.Registry) {
 		for _, field := range []string{"replicas", "image"} {
 			r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID(field), handler.Field("spec", field)))
@@ -50,14 +51,19 @@ func TestHandlersOfALaterChangeDoNotJoinAnOpenCycle(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	c.include()
+	c.record.Progress.Fail("replicas/spec.replicas", errors.New("never"))
 	into := storage.Patch{}
-	if err := e.engine.records.Store(t.Context(), c.record, body, into, func(string) (bool, error) { return false, nil }); err != nil {
+	isOvertaken := func(string) (bool, error) { return false, nil }
+	if err := e.engine.records.Store(t.Context(), c.record, body, into, report.Reporter{}, isOvertaken); err != nil {
 		t.Fatal(err)
 	}
 	into.Set(object.Path{"spec", "image"}, "another")
 	later := e.detect(t, object.NewBody(patch.ApplyMerge(body.Raw(), into)))
-	if got := idsOf(later.handlers); !slices.Equal(got, []string{"replicas/spec.replicas", "apply"}) {
+	if got := idsOf(later.handlers); !slices.Equal(got, []string{"replicas/spec.replicas", "image/spec.image", "apply"}) {
 		t.Errorf("got %q", got)
+	}
+	if !later.record.Progress.Load("replicas/spec.replicas").Finished() || later.record.Progress.Load("image/spec.image").Finished() {
+		t.Error("the handler that has ended must wait for the next cycle, and the other must not")
 	}
 }
 

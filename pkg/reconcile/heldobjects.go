@@ -56,7 +56,7 @@ func (c *cycle) mustWaitFor(d *handler.Declaration) bool {
 // wasHandled reports whether a handler may have worked on the object before its deletion.
 func (c *cycle) wasHandled() bool {
 	progress := c.record.Progress
-	return c.record.Base != nil || slices.ContainsFunc(progress.Stored(), func(id string) bool {
+	return c.record.Base != nil || slices.ContainsFunc(progress.Stored().IDs(), func(id string) bool {
 		stored := progress.Load(id).Stored()
 		return stored.Purpose != cause.Delete && (stored.Retries > 0 || stored.Finished())
 	})

@@ -18,10 +18,10 @@ import (
 // announce logs the start of a cycle, and the earlier cycle that it supersedes.
 func (t *target) announce(c *cycle) {
 	progress := c.record.Progress
-	if c.record.Called || progress.HasOpen(c.Reason) {
+	if c.record.Called || progress.Stored().HasOpen(c.Reason) {
 		return
 	}
-	for reason, count := range progress.Superseded(c.Reason) {
+	for reason, count := range progress.Stored().Superseded(c.Reason) {
 		t.report.Log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
 	}
 	switch log := t.report.Log.V(1); {
@@ -36,10 +36,10 @@ func (t *target) announce(c *cycle) {
 // reportDropped reports the handlers that were retried for this cause, and whose filters do not
 // match anymore: they are not called again, and the cycle ends without them.
 func (t *target) reportDropped(c *cycle, body *object.Body) {
-	if c.record == nil || !c.record.Progress.HasLeftovers() {
+	if c.record == nil || !c.record.Progress.Stored().HasLeftovers() {
 		return // nearly always
 	}
-	for _, id := range c.record.Progress.Stored() {
+	for _, id := range c.record.Progress.Stored().IDs() {
 		for _, d := range t.resource.changing {
 			if d.ID != id {
 				continue

@@ -66,11 +66,7 @@ func (s AnnotationsDiffBase) clean(body *object.Body, _ []object.Path, essence o
 // Fetch returns the base without the ignored fields, so that ignoring another field
 // does not count as a change of all objects.
 func (s AnnotationsDiffBase) Fetch(_ context.Context, body *object.Body) (object.Essence, error) {
-	return s.fetch(body, s.keys(body), "last handled state")
-}
-
-func (s AnnotationsDiffBase) fetch(body *object.Body, keys []string, what string) (object.Essence, error) {
-	found, err := fetchAnnotation(body, keys, what, func(text string) (*object.Essence, error) {
+	found, err := fetchAnnotation(body, s.keys(body), "last handled state", func(text string) (*object.Essence, error) {
 		essence, err := DecodeBase(body, text)
 		if essence == nil {
 			return nil, err
@@ -86,19 +82,19 @@ func (s AnnotationsDiffBase) fetch(body *object.Body, keys []string, what string
 // Store writes the base. It fails if the object's other annotations leave too little
 // room.
 func (s AnnotationsDiffBase) Store(_ context.Context, body *object.Body, into Patch, essence object.Essence) error {
-	return s.store(body, into, s.keys(body), essence)
-}
-
-func (s AnnotationsDiffBase) store(body *object.Body, into Patch, keys []string, essence object.Essence) error {
-	text, _, err := encodeLine(body, into, keys, essence)
+	text, _, err := encodeLine(body, into, s.keys(body), essence)
 	if err != nil {
 		return err
 	}
+	s.put(body, into, s.keys(body), text)
+	return nil
+}
+
+func (s AnnotationsDiffBase) put(body *object.Body, into Patch, keys []string, text string) {
 	for _, key := range keys {
 		into.put(annotation.Path(key), body, text)
 	}
 	ensureMarker(s.prefix(), body, into)
-	return nil
 }
 
 // Hashes returns why Store hashes the essence.
@@ -109,8 +105,12 @@ func (s AnnotationsDiffBase) Hashes(body *object.Body, into Patch, essence objec
 
 // encodeLine appends a line break, as kubectl does, for readable output.
 func encodeLine(body *object.Body, into Patch, keys []string, essence object.Essence) (string, HashReason, error) {
-	text, reason, err := EncodeBase(body, essence, max(1, annotation.Room(body, into, keys)-len("\n")))
+	text, reason, err := EncodeBase(body, essence, roomForLine(body, into, keys))
 	return text + "\n", reason, err
+}
+
+func roomForLine(body *object.Body, into Patch, keys []string) int {
+	return max(1, annotation.Room(body, into, keys)-len("\n"))
 }
 
 // Validate checks the prefix and the key.
@@ -118,10 +118,13 @@ func (s AnnotationsDiffBase) Validate() error {
 	return errors.Join(validatePrefix(s.Prefix), validateKey(s.Key))
 }
 
-// cycleSuffix is appended to the name of the base to store an open cycle's essence.
+// cycleSuffix is appended to the name of the base to store an open cycle.
 const cycleSuffix = "-started"
 
-// cycleKey returns the annotation that holds the essence of an open cycle. It uses a
+// whatCycle describes the content for errors.
+const whatCycle = "state of the handling cycle"
+
+// cycleKey returns the annotation that holds an open cycle. It uses a
 // prefix that all operators ignore. Prefixes that begin with "kopf." are not marked,
 // and Kopf would see a change of the object, so their annotation is stored under the
 // default prefix, which Kopf always ignores.
@@ -135,17 +138,25 @@ func (s AnnotationsDiffBase) cycleKey(body *object.Body) string {
 	return annotation.Key(prefix, name, body)
 }
 
-// FetchCycle reads the essence of the open cycle.
-func (s AnnotationsDiffBase) FetchCycle(_ context.Context, body *object.Body) (object.Essence, error) {
-	return s.fetch(body, []string{s.cycleKey(body)}, "state at the start of the handling cycle")
+// FetchCycle reads the open cycle, without the ignored fields.
+func (s AnnotationsDiffBase) FetchCycle(_ context.Context, body *object.Body) (*Cycle, error) {
+	found, err := fetchAnnotation(body, []string{s.cycleKey(body)}, whatCycle, func(text string) (*Cycle, error) { return DecodeCycle(body, text) })
+	return found.without(s.IgnoredFields), err
 }
 
-// StoreCycle writes the essence of the open cycle.
-func (s AnnotationsDiffBase) StoreCycle(_ context.Context, body *object.Body, into Patch, essence object.Essence) error {
-	return s.store(body, into, []string{s.cycleKey(body)}, essence)
+// StoreCycle writes the open cycle. It fails if the object's other annotations leave too
+// little room.
+func (s AnnotationsDiffBase) StoreCycle(_ context.Context, body *object.Body, into Patch, c *Cycle) error {
+	keys := []string{s.cycleKey(body)}
+	text, err := EncodeCycle(body, c, roomForLine(body, into, keys))
+	if err != nil {
+		return err
+	}
+	s.put(body, into, keys, text+"\n")
+	return nil
 }
 
-// PurgeCycle removes the essence of the open cycle.
+// PurgeCycle removes the open cycle.
 func (s AnnotationsDiffBase) PurgeCycle(_ context.Context, body *object.Body, into Patch) error {
 	into.remove(annotation.Path(s.cycleKey(body)), body)
 	return nil

@@ -13,8 +13,16 @@ import (
 // the object. It returns nil for null, and fails if the text is not a JSON object.
 func DecodeBase(body *object.Body, text string) (object.Essence, error) {
 	decoded, err := wire.ParseMapping(text)
-	if err != nil || !isEnvelope(decoded) {
-		return decoded, err
+	if err != nil {
+		return nil, err
+	}
+	return decodeMapping(body, decoded)
+}
+
+// decodeMapping restores the hashes in a decoded essence.
+func decodeMapping(body *object.Body, decoded map[string]any) (object.Essence, error) {
+	if !isEnvelope(decoded) {
+		return decoded, nil
 	}
 	return openEnvelope(newHasher(body.UID()), decoded)
 }
@@ -83,4 +91,27 @@ func newHashed(hasher hasher, path object.Path, digest string) (*Hashed, error) 
 		return nil, fmt.Errorf("the hash of %s must have %d characters", path, digestLength)
 	}
 	return &Hashed{hasher: hasher, path: path, digest: digest}, nil
+}
+
+// BrokenError reports a stored value that cannot be read, because it was edited or
+// something else uses the same place. The message never quotes the value, which may be
+// as long and as secret as the object itself.
+type BrokenError struct {
+	What  string // the expected content: `progress of handler "create_fn"`
+	Where string // its location: `annotation "kopf.zalando.org/create_fn"`
+	Err   error  // the reason
+}
+
+// Error describes the value, its location, the reason, and the remedy.
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("the %s in the %s cannot be read; repair or remove it: %v", e.What, e.Where, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+// IsBroken reports whether the error is about an unreadable stored value.
+func IsBroken(err error) bool {
+	var broken *BrokenError
+	return errors.As(err, &broken)
 }

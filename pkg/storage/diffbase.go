@@ -36,21 +36,23 @@ type DiffBase interface {
 	Store(ctx context.Context, body *object.Body, into Patch, essence object.Essence) error
 }
 
-// CycleBase is a DiffBase that also stores the essence from the start of an open
-// handling cycle. This essence becomes the base when the cycle ends, so that changes
-// made during the cycle are not lost. With a DiffBase that is not a CycleBase, a cycle
-// that outlives its process ends with the essence of its last pass.
+// CycleBase is a DiffBase that also stores the states at which the handlers of an open
+// cycle have ended. From them, the engine determines the next base and the next changes:
+// changes made during the cycle are not lost, and no handler sees a change twice. With a
+// DiffBase that is not a CycleBase, a cycle in which the object changes or that outlives
+// its process ends with the essence of its last pass.
 //
-// The rules of DiffBase apply. In one patch, PurgeCycle is called before Store, so
-// that Store can use the room that it frees.
+// You can use EncodeCycle and DecodeCycle to convert a cycle to and from text. The rules
+// of DiffBase apply. In one patch, a former cycle is purged or replaced after Store, so
+// that the base takes precedence if there is little room.
 type CycleBase interface {
-	// FetchCycle returns the essence of the open cycle, or nil if none is stored.
-	FetchCycle(ctx context.Context, body *object.Body) (object.Essence, error)
+	// FetchCycle returns the open cycle, or nil if none is stored.
+	FetchCycle(ctx context.Context, body *object.Body) (*Cycle, error)
 
-	// StoreCycle stores the essence of a cycle that stays open after its first pass.
-	StoreCycle(ctx context.Context, body *object.Body, into Patch, essence object.Essence) error
+	// StoreCycle stores the open cycle, when a handler of it has ended.
+	StoreCycle(ctx context.Context, body *object.Body, into Patch, c *Cycle) error
 
-	// PurgeCycle removes the essence. It writes nothing if there is none.
+	// PurgeCycle removes the cycle. It writes nothing if there is none.
 	PurgeCycle(ctx context.Context, body *object.Body, into Patch) error
 }
 

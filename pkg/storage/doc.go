@@ -6,8 +6,8 @@
 // The essence is the part of an object that change detection compares. BuildEssence
 // builds it. A DiffBase stores it when all handlers have finished, and a later essence
 // that differs starts a new handling cycle. Each handler of a cycle has a Record, from
-// its first attempt until the cycle ends. A CycleBase stores the essence from the start
-// of a cycle that takes several passes.
+// its first attempt until the cycle ends. A CycleBase stores the
+// states at which handlers have ended in a cycle that takes several passes.
 //
 // The stored data is compatible with the operators of Kopf: given the same handler
 // ids, an operator of either project can take over from the other. The formats,

@@ -65,7 +65,7 @@ func (m MultiDiffBase) Store(ctx context.Context, body *object.Body, into Patch,
 	return errors.Join(errs...)
 }
 
-// cycles returns the storages that can store the essence of an open cycle.
+// cycles returns the storages that can store an open cycle.
 func (m MultiDiffBase) cycles() []CycleBase {
 	var able []CycleBase
 	for _, each := range m {
@@ -76,26 +76,25 @@ func (m MultiDiffBase) cycles() []CycleBase {
 	return able
 }
 
-// FetchCycle returns the essence of the open cycle from the first storage that has it:
-// the cycle may have started when only the old storage was used.
-func (m MultiDiffBase) FetchCycle(ctx context.Context, body *object.Body) (object.Essence, error) {
-	return firstFound(m.cycles(), func(each CycleBase) (object.Essence, bool, error) {
-		essence, err := each.FetchCycle(ctx, body)
-		return essence, essence != nil, err
+// FetchCycle returns the open cycle from the first storage that has it: the cycle may have
+// started when only the old storage was used.
+func (m MultiDiffBase) FetchCycle(ctx context.Context, body *object.Body) (*Cycle, error) {
+	return firstFound(m.cycles(), func(each CycleBase) (*Cycle, bool, error) {
+		c, err := each.FetchCycle(ctx, body)
+		return c, c != nil, err
 	})
 }
 
-// StoreCycle writes the essence of the open cycle to the first storage that supports
-// it: one is enough, because the essence is needed only until the cycle ends. It does
-// nothing if no storage supports it.
-func (m MultiDiffBase) StoreCycle(ctx context.Context, body *object.Body, into Patch, essence object.Essence) error {
+// StoreCycle writes the open cycle to the first storage that supports it: one is enough,
+// because it is needed only until the cycle ends. It does nothing if no storage supports it.
+func (m MultiDiffBase) StoreCycle(ctx context.Context, body *object.Body, into Patch, c *Cycle) error {
 	if able := m.cycles(); len(able) > 0 {
-		return able[0].StoreCycle(ctx, body, into, essence)
+		return able[0].StoreCycle(ctx, body, into, c)
 	}
 	return nil
 }
 
-// PurgeCycle removes the essence of the open cycle from all storages.
+// PurgeCycle removes the open cycle from all storages.
 func (m MultiDiffBase) PurgeCycle(ctx context.Context, body *object.Body, into Patch) error {
 	var errs []error
 	for _, each := range m.cycles() {

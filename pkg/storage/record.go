@@ -29,6 +29,7 @@ type Record struct {
 	Failure bool         // finally failed: not called again in this cycle
 	Message string       // the last error; truncated to MaxMessage when stored
 	Subrefs []string     // ids of the sub-handlers of all levels
+	Cycle   string       // token of the Cycle in which the handler ended; empty: unknown
 
 	// absent marks the fields that the stored record did not have. They stay absent as
 	// long as they are zero, so that a record is stored as it was read. New records
@@ -70,6 +71,7 @@ type wireRecord struct {
 	Failure *bool    `json:"failure,omitempty"`
 	Message *string  `json:"message,omitempty"`
 	Subrefs []string `json:"subrefs,omitempty"`
+	Cycle   *string  `json:"cycle,omitempty"`
 }
 
 // verboseRecord is a wireRecord that includes nulls.
@@ -83,6 +85,7 @@ type verboseRecord struct {
 	Failure *bool    `json:"failure"`
 	Message *string  `json:"message"`
 	Subrefs []string `json:"subrefs"`
+	Cycle   *string  `json:"cycle,omitempty"`
 }
 
 // MarshalJSON encodes the record without absent fields.
@@ -126,6 +129,7 @@ func (r *Record) wire() wireRecord {
 		Failure: unlessAbsent(r.Failure, r.absent.failure),
 		Message: unlessZero(truncate(r.Message, MaxMessage)),
 		Subrefs: r.Subrefs,
+		Cycle:   unlessZero(r.Cycle),
 	}
 }
 
@@ -147,6 +151,7 @@ func (w wireRecord) record() (Record, error) {
 		Failure: value(w.Failure),
 		Message: value(w.Message),
 		Subrefs: w.Subrefs,
+		Cycle:   value(w.Cycle),
 		absent:  absentFields{w.Retries == nil, w.Success == nil, w.Failure == nil},
 	}, errors.Join(startedErr, stoppedErr, delayedErr)
 }

@@ -34,7 +34,7 @@ func (s StatusDiffBase) field() object.Path {
 	return s.Field
 }
 
-// cycleField returns the field next to the base that holds the essence of an open cycle.
+// cycleField returns the field next to the base that holds an open cycle.
 func (s StatusDiffBase) cycleField() object.Path {
 	field := s.field()
 	last := len(field) - 1
@@ -52,50 +52,53 @@ func (s StatusDiffBase) clean(_ *object.Body, _ []object.Path, essence object.Es
 
 // Fetch returns the base without the ignored fields.
 func (s StatusDiffBase) Fetch(_ context.Context, body *object.Body) (object.Essence, error) {
-	return s.fetch(body, s.field(), "last handled state")
+	essence, err := fetchField(body, s.field(), "last handled state", DecodeBase)
+	return Without(essence, s.IgnoredFields...), err
 }
 
-// FetchCycle returns the essence of the open cycle.
-func (s StatusDiffBase) FetchCycle(_ context.Context, body *object.Body) (object.Essence, error) {
-	return s.fetch(body, s.cycleField(), "state at the start of the handling cycle")
+// FetchCycle returns the open cycle, without the ignored fields.
+func (s StatusDiffBase) FetchCycle(_ context.Context, body *object.Body) (*Cycle, error) {
+	c, err := fetchField(body, s.cycleField(), whatCycle, DecodeCycle)
+	return c.without(s.IgnoredFields), err
 }
 
-func (s StatusDiffBase) fetch(body *object.Body, field object.Path, what string) (object.Essence, error) {
+// fetchField decodes the text in a field. It returns nothing if there is none.
+func fetchField[T any](body *object.Body, field object.Path, what string, decode func(*object.Body, string) (T, error)) (found T, err error) {
 	value, ok := body.Lookup(field)
 	if !ok {
-		return nil, nil
+		return found, nil
 	}
 	text, isText := value.(string)
-	err := errors.New("it is not a string")
-	var essence object.Essence
+	err = errors.New("it is not a string")
 	if isText {
-		essence, err = DecodeBase(body, text)
+		found, err = decode(body, text)
 	}
 	if err != nil {
-		return nil, &BrokenError{What: what, Where: fmt.Sprintf("field %q", field), Err: err}
+		var none T
+		return none, &BrokenError{What: what, Where: fmt.Sprintf("field %q", field), Err: err}
 	}
-	return Without(essence, s.IgnoredFields...), nil
+	return found, nil
 }
 
 // Store writes the base.
 func (s StatusDiffBase) Store(_ context.Context, body *object.Body, into Patch, essence object.Essence) error {
-	return s.store(body, into, s.field(), essence)
-}
-
-// StoreCycle writes the essence of the open cycle.
-func (s StatusDiffBase) StoreCycle(_ context.Context, body *object.Body, into Patch, essence object.Essence) error {
-	return s.store(body, into, s.cycleField(), essence)
-}
-
-func (s StatusDiffBase) store(body *object.Body, into Patch, field object.Path, essence object.Essence) error {
 	text, _, err := EncodeBase(body, essence, 0)
 	if err == nil {
-		into.put(field, body, text)
+		into.put(s.field(), body, text)
 	}
 	return err
 }
 
-// PurgeCycle removes the essence of the open cycle.
+// StoreCycle writes the open cycle.
+func (s StatusDiffBase) StoreCycle(_ context.Context, body *object.Body, into Patch, c *Cycle) error {
+	text, err := EncodeCycle(body, c, 0)
+	if err == nil {
+		into.put(s.cycleField(), body, text)
+	}
+	return err
+}
+
+// PurgeCycle removes the open cycle.
 func (s StatusDiffBase) PurgeCycle(_ context.Context, body *object.Body, into Patch) error {
 	into.remove(s.cycleField(), body)
 	return nil

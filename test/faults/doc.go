@@ -72,7 +72,7 @@
 //	a standby compares versions before it works           retries/k=4/crash-standby
 //	the status is written before the record               results/k=2/crash-after
 //	a rejection is traced to its handler                  refusal
-//	the base is the essence of the first pass             life/k=2/edit-spec
+//	the base is a state that a pass has seen              life/k=2/edit-spec
 //	… which is stored on the object                       retries/k=3/edit-spec
 //	the finalizer is added first                          life
 //	… even before a daemon starts                         background

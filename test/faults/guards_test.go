@@ -135,14 +135,14 @@ var guards = map[string]guard{
 		code:    "case isRejected(err):",
 		instead: "case false:",
 	},
-	"a change in a cycle: the base is the essence of the first pass": {
+	"a change in a cycle: the base is a state that a pass has seen": {
 		file: "internal/record/store.go", plan: "life/k=2/edit-spec",
-		code:    "return k.storeBase(ctx, body, into, c.First, r)",
-		instead: "return k.storeBase(ctx, body, into, k.Essence(body, nil), r)",
+		code:    "k.storeBase(ctx, body, into, e.base, r)",
+		instead: "k.storeBase(ctx, body, into, k.Essence(body, nil), r)",
 	},
-	"a change in a cycle: the essence of the first pass is stored on the object": {
-		file: "internal/record/cyclebase.go", plan: "retries/k=3/edit-spec",
-		code:    "return storages.StoreCycle(ctx, body, into, first)",
+	"a change in a cycle: the state of the first end is stored on the object": {
+		file: "internal/record/store.go", plan: "retries/k=3/edit-spec",
+		code:    "return storages.StoreCycle(ctx, body, into, open)",
 		instead: "_ = storages\nreturn nil",
 	},
 	"a daemon: the finalizer exists before it starts": {

@@ -70,15 +70,28 @@ type matching struct {
 
 // scope returns the first filter of the object that does not match.
 func (m *matching) scope() Mismatch {
+	if mismatch := m.labels(); !mismatch.Matches() {
+		return mismatch
+	}
+	if !m.value() {
+		return m.ofField(FilterValue)
+	}
+	return m.callbacks()
+}
+
+// labels returns the first filter of labels or annotations that does not match.
+func (m *matching) labels() Mismatch {
 	if key, ok := m.metadata(m.d.Labels, "labels"); !ok {
 		return Mismatch{Filter: FilterLabel, Key: key}
 	}
 	if key, ok := m.metadata(m.d.Annotations, "annotations"); !ok {
 		return Mismatch{Filter: FilterAnnotation, Key: key}
 	}
-	if !m.value() {
-		return m.ofField(FilterValue)
-	}
+	return Mismatch{}
+}
+
+// callbacks returns the first predicate that does not match.
+func (m *matching) callbacks() Mismatch {
 	for _, when := range m.d.Predicates {
 		if !when(m.arguments()) {
 			return Mismatch{Filter: FilterWhen, Key: function.Place(when)}
@@ -194,6 +207,17 @@ func (m Mismatch) String() string {
 	default:
 		return fmt.Sprintf("the %s %s", m.Filter, m.Key)
 	}
+}
+
+// IsTakenBack reports whether the cause is a change that does not concern a handler anymore
+// because its part of the object is as before. All other filters must match.
+func (o *Cause) IsTakenBack(d *Declaration) bool {
+	isChange := o.Reason == cause.Create || o.Reason == cause.Update
+	if !isChange || d.Kind == OnResume || !d.Kind.reactsTo(o.Reason, false) || len(d.Transition(o).Diff) > 0 {
+		return false
+	}
+	m := &matching{d: d, o: o}
+	return m.labels().Matches() && m.callbacks().Matches()
 }
 
 // Transition returns the change from the handler's point of view, relative to its field.

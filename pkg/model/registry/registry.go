@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -189,6 +190,20 @@ func (h Handlers) Selected(cause *handler.Cause) Handlers {
 		}
 	}
 	return selected
+}
+
+// TakenBack returns the handlers that are retried for a change that was taken back, without
+// those that are selected anyway. They are called once more, with equal old and new states,
+// because the failed attempts may have had effects.
+func (h Handlers) TakenBack(observed *handler.Cause, selected Handlers, isRetrying func(id string, reason cause.Reason) bool) Handlers {
+	var found Handlers
+	for _, d := range h {
+		isKnown := slices.ContainsFunc(selected, d.IsSame) || slices.ContainsFunc(found, d.IsSame)
+		if !isKnown && isRetrying(d.ID, observed.Reason) && observed.IsTakenBack(d) {
+			found = append(found, d)
+		}
+	}
+	return found
 }
 
 // InScope reports whether any of these handlers handles the object.

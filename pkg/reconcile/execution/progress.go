@@ -20,6 +20,8 @@ type State struct {
 	aside       error           // why the handler is due, but cannot be called; nil if it can
 	unstarted   bool            // this pass has made the record, and the handler was not called yet
 	waiting     bool            // the handler waits for a slot: another pass calls it
+	ahead       bool            // the handler is ahead of the cycle, without a stored record
+	registered  bool            // the handler is a sub-handler that its parent has registered in this pass
 }
 
 // Stored returns the record as the storage holds it, or nil if it holds none.
@@ -117,47 +119,6 @@ func (p *Progress) abandon(ids []string) {
 	}
 }
 
-// Superseded returns the purposes of stored records that were made for another
-// purpose than this one, each with its number of handlers.
-func (p *Progress) Superseded(purpose cause.Reason) map[cause.Reason]int {
-	others := map[cause.Reason]int{}
-	for _, state := range p.states {
-		if state.stored != nil && state.stored.Purpose != "" && state.stored.Purpose != purpose {
-			others[state.stored.Purpose]++
-		}
-	}
-	return others
-}
-
-// HasOpen reports whether the storage holds a record of the purpose, that is, an
-// earlier pass left the cycle unfinished.
-func (p *Progress) HasOpen(purpose cause.Reason) bool {
-	return p.hasStored(func(r *storage.Record) bool { return r.Purpose == purpose })
-}
-
-// HasStartedBy reports whether the storage holds a record that was started at the
-// given time or before.
-func (p *Progress) HasStartedBy(then time.Time) bool {
-	return p.hasStored(func(r *storage.Record) bool { return !r.Started.After(then) })
-}
-
-// HasLeftovers reports whether the storage holds a record that belongs to no change
-// anymore. Records of resuming handlers do not count: their owner, such as another
-// operator that has just started, is about to finish them.
-func (p *Progress) HasLeftovers() bool {
-	return p.hasStored(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
-}
-
-// hasStored reports whether a stored record passes the test.
-func (p *Progress) hasStored(test func(*storage.Record) bool) bool {
-	for _, state := range p.states {
-		if state.stored != nil && test(state.stored) {
-			return true
-		}
-	}
-	return false
-}
-
 // Done reports whether all handlers of the cycle have finished.
 func (p *Progress) Done() bool {
 	for _, state := range p.states {
@@ -214,10 +175,41 @@ func (p *Progress) Dirty() []string {
 	return p.idsWhere(func(s *State) bool { return s.dirty && s.active })
 }
 
-// Stored returns the sorted ids of the handlers whose records the storage holds.
-func (p *Progress) Stored() []string {
-	return p.idsWhere(func(s *State) bool { return s.stored != nil })
+// Ended returns the sorted ids of the handlers that have ended since the storage was read, in
+// a cycle of this purpose.
+func (p *Progress) Ended(purpose cause.Reason) []string {
+	return p.idsWhere(func(s *State) bool {
+		return s.active && !s.ahead && s.Finished() && s.Purpose == purpose && !(s.stored != nil && s.stored.Finished() && s.stored.Purpose == purpose)
+	})
 }
+
+// Register notes that a parent has registered a sub-handler in this pass, whether or not its
+// filters match.
+func (p *Progress) Register(id string) { p.Load(id).registered = true }
+
+// IsRegistered reports whether a sub-handler was registered by its parent in this pass.
+func (p *Progress) IsRegistered(id string) bool { return p.states[id] != nil && p.states[id].registered }
+
+// IsRetrying reports whether the handler or one of its sub-handlers was called in the cycle of
+// this purpose, and must be called again.
+func (p *Progress) IsRetrying(id string, purpose cause.Reason) bool {
+	isRetrying := func(id string) bool {
+		state := p.Load(id)
+		return state.Purpose == purpose && state.Retries > 0 && !state.Finished()
+	}
+	return isRetrying(id) || !p.Load(id).Finished() && slices.ContainsFunc(p.Load(id).Subrefs, isRetrying)
+}
+
+// Settle notes that a handler without a stored record is ahead of the cycle: it is not called
+// in it.
+func (p *Progress) Settle(id string, purpose cause.Reason) {
+	if state := p.Load(id); state.stored == nil {
+		state.Record, state.ahead = storage.Record{Started: now(), Purpose: purpose, Success: true}, true
+	}
+}
+
+// Stored returns the records that the storage holds.
+func (p *Progress) Stored() Stored { return Stored{p} }
 
 // IDs returns the sorted ids of all handlers in the progress: the declared ones, and
 // the sub-handlers that have a record.

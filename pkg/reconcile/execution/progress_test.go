@@ -66,24 +66,24 @@ func TestStoredRecordsShowOpenCycles(t *testing.T) {
 		"b":   {Started: then.Add(time.Minute), Purpose: cause.Update},
 		"c":   {Started: then.Add(time.Minute)},
 	})
-	if progress.HasLeftovers() || progress.Has("a/x") {
+	if progress.Stored().HasLeftovers() || progress.Has("a/x") {
 		t.Error("records were loaded before they were needed")
 	}
 	for _, id := range []string{"a", "b", "c", "d"} {
 		progress.Load(id)
 	}
 	tests := map[string]struct{ got, want any }{
-		"stored ids":                        {progress.Stored(), []string{"a", "a/x", "b", "c"}},
+		"stored ids":                        {progress.Stored().IDs(), []string{"a", "a/x", "b", "c"}},
 		"all ids":                           {progress.IDs(), []string{"a", "a/x", "a/y", "b", "c", "d"}},
 		"a sub-handler is known":            {progress.Has("a/y"), true},
 		"another id is unknown":             {progress.Has("e"), false},
-		"there are leftovers":               {progress.HasLeftovers(), true},
-		"a creation is open":                {progress.HasOpen(cause.Create), true},
-		"no deletion is open":               {progress.HasOpen(cause.Delete), false},
-		"a record was started by then":      {progress.HasStartedBy(then), true},
-		"no record was started before":      {progress.HasStartedBy(then.Add(-1)), false},
-		"an update supersedes the creation": {progress.Superseded(cause.Update), map[cause.Reason]int{cause.Create: 2}},
-		"a creation supersedes the update":  {progress.Superseded(cause.Create), map[cause.Reason]int{cause.Update: 1}},
+		"there are leftovers":               {progress.Stored().HasLeftovers(), true},
+		"a creation is open":                {progress.Stored().HasOpen(cause.Create), true},
+		"no deletion is open":               {progress.Stored().HasOpen(cause.Delete), false},
+		"a record was started by then":      {progress.Stored().HasStartedBy(then), true},
+		"no record was started before":      {progress.Stored().HasStartedBy(then.Add(-1)), false},
+		"an update supersedes the creation": {progress.Stored().Superseded(cause.Update), map[cause.Reason]int{cause.Create: 2}},
+		"a creation supersedes the update":  {progress.Stored().Superseded(cause.Create), map[cause.Reason]int{cause.Update: 1}},
 		"no handler is included yet":        {progress.Dirty(), []string{}},
 		"so no handler is waited for":       {progress.Done(), true},
 		"the stored record":                 {progress.Load("a").Stored().Purpose, cause.Create},

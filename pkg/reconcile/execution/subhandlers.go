@@ -70,7 +70,11 @@ func (s *subhandlers) execute(ctx context.Context) error {
 	case len(s.problems) > 0:
 		return handler.Permanent(errors.Join(s.problems...))
 	}
+	for _, d := range s.handlers {
+		s.runner.Progress.Register(d.ID)
+	}
 	selected := s.handlers.Selected(s.runner.Cause)
+	selected = append(selected, s.handlers.TakenBack(s.runner.Cause, selected, s.runner.Progress.IsRetrying)...)
 	ids := s.include(s.setMisfitsAside(selected))
 	for _, due := range s.runner.selectDue(selected) {
 		if err := s.runOne(ctx, due.Declaration); err != nil {

@@ -15,12 +15,13 @@ type Cycle struct {
 	// Base is the stored essence that was last handled; Old is the same without the
 	// operator's own records. Nil means that the object was never handled.
 	Base, Old object.Essence
-	// First is the essence of the cycle's first pass. It becomes the base when the
-	// cycle ends: changes during the cycle count as the next change.
-	First object.Essence
-	// Resumed is set if an earlier pass began the cycle.
-	Resumed  bool
+	// New is the essence of this pass, which the handlers see.
+	New      object.Essence
 	Progress *execution.Progress
+	// Declared contains the ids of all declared handlers.
+	Declared []string
+	// IsDue reports whether a declared handler is for the change between two states.
+	IsDue func(id string, before, after object.Essence) bool
 	// HoldOnFailure contains the ids of the deletion handlers whose failure holds the
 	// object.
 	HoldOnFailure []string
@@ -29,6 +30,9 @@ type Cycle struct {
 	Called bool
 	// Unreported contains the handlers that succeed if their edits can be written.
 	Unreported []string
+	// Settled is set if the cycle has ended, and nothing that this pass has seen is left to
+	// handle.
+	Settled bool
 }
 
 // HeldByFailure returns the id of a failed deletion handler that holds the object, or "" if
@@ -65,8 +69,6 @@ func (c *Cycle) ReviseHandler(id string, o execution.Outcome) bool {
 	return true
 }
 
-// hasNewBase reports whether the end of the cycle changes the base. Unchanged objects and
-// objects that are being deleted need no new base.
-func (c *Cycle) hasNewBase() bool {
-	return c.Reason != cause.Delete && (c.Old == nil || !object.Equal(c.Old, c.First))
-}
+// isChange reports whether the cycle is about a change of the essence: only these cycles
+// lead to another base.
+func (c *Cycle) isChange() bool { return c.Reason == cause.Create || c.Reason == cause.Update }

@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"testing"
 	"time"
 
@@ -28,16 +29,17 @@ type fixture struct {
 	body        *object.Body
 	report      report.Reporter
 	log, events []string
+	version     int
 }
 
 func newFixture(t *testing.T) *fixture {
 	defaults := settings.Settings{}.WithDefaults()
-	f := &fixture{Keeper: Keeper{defaults.Persistence}, t: t}
+	f := &fixture{Keeper: Keeper{defaults.Persistence}, t: t, version: 1}
 	logger := funcr.New(func(_, args string) { f.log = append(f.log, args) }, funcr.Options{})
 	f.report = report.Reporter{Log: logger, Poster: f, Posting: defaults.Posting, Object: &reportonce.Set{}, Shared: &reportonce.SharedSet{}}
 	f.body = object.NewBody(m{
 		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
-		"metadata": m{"name": "one", "namespace": "ns", "uid": "u-1"}, "spec": m{"size": int64(1)},
+		"metadata": m{"name": "one", "namespace": "ns", "uid": "u-1", "resourceVersion": "1"}, "spec": m{"size": int64(1)},
 	})
 	return f
 }
@@ -74,12 +76,15 @@ func (f *fixture) progress(ids ...string) *execution.Progress {
 	return progress
 }
 
-// cycle returns a cycle on the current version, with handlers that have not finished.
+// cycle returns a cycle on the current version, with handlers that have not finished. Each
+// handler is due if the size has changed.
 func (f *fixture) cycle(reason cause.Reason, ids ...string) *Cycle {
 	f.t.Helper()
 	base, old, err := f.Base(f.t.Context(), f.body, f.report)
 	f.must(err)
-	c := &Cycle{Reason: reason, Base: base, Old: old, First: f.Essence(f.body, nil), Progress: f.progress(ids...)}
+	c := &Cycle{Reason: reason, Base: base, Old: old, New: f.Essence(f.body, nil), Progress: f.progress(ids...), Declared: ids}
+	c.IsDue = func(_ string, before, after object.Essence) bool { return size(before) != size(after) }
+	f.must(f.Reopen(f.t.Context(), c, f.body, f.report))
 	for _, id := range ids {
 		c.Progress.Include(id, reason, false)
 	}
@@ -89,7 +94,9 @@ func (f *fixture) cycle(reason cause.Reason, ids ...string) *Cycle {
 // store stores the progress of a cycle that no other operator has moved on.
 func (f *fixture) store(c *Cycle) storage.Patch {
 	f.t.Helper()
-	return f.apply(func(into storage.Patch) error { return f.Store(f.t.Context(), c, f.body, into, overtakenAre()) })
+	return f.apply(func(into storage.Patch) error {
+		return f.Store(f.t.Context(), c, f.body, into, f.report, overtakenAre())
+	})
 }
 
 // end ends a cycle.
@@ -98,12 +105,18 @@ func (f *fixture) end(c *Cycle) storage.Patch {
 	return f.apply(func(into storage.Patch) error { return f.End(f.t.Context(), c, f.body, into, f.report) })
 }
 
-// first reads the essence of the open cycle.
-func (f *fixture) first(progress *execution.Progress) object.Essence {
+// kept reads the open cycle.
+func (f *fixture) kept(c *Cycle) *storage.Cycle {
 	f.t.Helper()
-	first, err := f.First(f.t.Context(), f.body, progress, f.report)
+	kept, err := f.keptOn(f.t.Context(), f.body, c, f.report)
 	f.must(err)
-	return first
+	return kept
+}
+
+// resize changes the object.
+func (f *fixture) resize(to int64) {
+	f.version++
+	f.change(m{"spec": m{"size": to}, "metadata": m{"resourceVersion": strconv.Itoa(f.version)}})
 }
 
 // overtakenAre returns a function by which another operator has moved on these records.

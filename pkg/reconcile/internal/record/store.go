@@ -2,43 +2,129 @@ package record
 
 import (
 	"context"
+	"slices"
 
+	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// Store adds the progress of an open cycle to the patch: changed records, and the essence
-// from the start of the cycle. It leaves out records that another operator has advanced
-// according to overtaken, and then also the essence.
-func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, overtaken func(id string) (bool, error)) error {
-	stands, dirty := false, c.Progress.Dirty()
-	if len(dirty) == 0 && !c.Progress.HasOpen(c.Reason) {
-		return nil // no handler was called yet, so the cycle has not begun
+// Reopen adds what earlier passes have stored about an open cycle: the handlers that are
+// ahead of it.
+func (k Keeper) Reopen(ctx context.Context, c *Cycle, body *object.Body, r report.Reporter) error {
+	if !c.isChange() {
+		return nil
 	}
+	kept, err := k.kept(ctx, body, r, func() (*execution.Progress, error) { return c.Progress, nil })
+	if err != nil || kept == nil {
+		return err
+	}
+	for id := range kept.At {
+		c.Progress.Settle(id, c.Reason)
+	}
+	return nil
+}
+
+// kept returns the open cycle as it is stored on the object. It returns nil if none is
+// stored, or if it belongs to a cycle that has ended: an operator of Kopf does not know it, and
+// leaves it behind.
+func (k Keeper) kept(ctx context.Context, body *object.Body, r report.Reporter, progressOf func() (*execution.Progress, error)) (*storage.Cycle, error) {
+	storages, ok := k.Storages.DiffBase.(storage.CycleBase)
+	if !ok {
+		return nil, nil
+	}
+	kept, err := storages.FetchCycle(ctx, body)
+	if err := ignoreUnreadable(body, err, r); err != nil || kept == nil {
+		return nil, err
+	}
+	progress, err := progressOf()
+	if err != nil {
+		return nil, err
+	}
+	if kept.Token == "" && !progress.Stored().HasStartedBy(kept.Since) || kept.Token != "" && !progress.Stored().HasToken(kept.Token) {
+		return nil, nil
+	}
+	kept.First = k.clear(kept.First)
+	for i, state := range kept.States {
+		kept.States[i] = k.clear(state)
+	}
+	return kept, nil
+}
+
+// keptOn returns the open cycle on a version that others may have written.
+func (k Keeper) keptOn(ctx context.Context, body *object.Body, c *Cycle, r report.Reporter) (*storage.Cycle, error) {
+	if !c.isChange() {
+		return nil, nil
+	}
+	return k.kept(ctx, body, r, func() (*execution.Progress, error) { return k.Progress(ctx, body, c.Progress.IDs(), r) })
+}
+
+// Store adds the progress of an open cycle to the patch: changed records, and the states at
+// which handlers have ended. It leaves out the handlers whose records another operator has
+// advanced according to isOvertaken.
+func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, r report.Reporter, isOvertaken func(id string) (bool, error)) error {
+	kept, err := k.keptOn(ctx, body, c, r)
+	if err != nil {
+		return err
+	}
+	dirty, overtaken := c.Progress.Dirty(), []string(nil)
 	for _, id := range dirty {
-		theirs, err := overtaken(id)
-		stands = stands || theirs
-		if err == nil && !theirs {
-			err = k.Storages.Progress.Store(ctx, body, into, id, &c.Progress.Load(id).Record)
-		}
+		theirs, err := isOvertaken(id)
 		if err != nil {
 			return err
 		}
+		if theirs {
+			overtaken = append(overtaken, id)
+		}
 	}
-	if stands {
+	var open *storage.Cycle
+	if c.isChange() {
+		open = c.withEnds(kept, body.ResourceVersion(), overtaken)
+	}
+	for _, id := range dirty {
+		if slices.Contains(overtaken, id) {
+			continue
+		}
+		if err := k.Storages.Progress.Store(ctx, body, into, id, &c.Progress.Load(id).Record); err != nil {
+			return err
+		}
+	}
+	return k.storeCycle(ctx, open, body, into)
+}
+
+// storeCycle adds the open cycle to the patch, if there is one.
+func (k Keeper) storeCycle(ctx context.Context, open *storage.Cycle, body *object.Body, into storage.Patch) error {
+	storages, ok := k.Storages.DiffBase.(storage.CycleBase)
+	if !ok || open == nil {
 		return nil
 	}
-	return k.storeFirst(ctx, c, body, into)
+	return storages.StoreCycle(ctx, body, into, open)
 }
 
 // Purge adds the removal of all records of the cycle to the patch.
 func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch) error {
+	if err := k.purgeRecords(ctx, c, body, into, nil); err != nil {
+		return err
+	}
+	return k.purgeCycle(ctx, body, into)
+}
+
+// purgeRecords adds the removal of all records except those to keep.
+func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep map[string]*storage.Record) error {
 	for _, id := range c.Progress.IDs() {
+		if keep[id] != nil {
+			continue
+		}
 		if err := k.Storages.Progress.Purge(ctx, body, into, id); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+func (k Keeper) purgeCycle(ctx context.Context, body *object.Body, into storage.Patch) error {
 	if storages, ok := k.Storages.DiffBase.(storage.CycleBase); ok {
 		return storages.PurgeCycle(ctx, body, into)
 	}
@@ -52,13 +138,39 @@ func (k Keeper) PurgeTouch(body *object.Body, into storage.Patch) {
 	}
 }
 
-// End adds the end of the cycle to the patch: its records are removed, and the essence of its
-// first pass becomes the base.
+// End adds the end of the cycle to the patch: the new base, and the removal of the records. If
+// handlers are ahead of the new base, it adds the next cycle.
 func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, r report.Reporter) error {
-	if err := k.Purge(ctx, c, body, into); err != nil || !c.hasNewBase() {
+	kept, err := k.keptOn(ctx, body, c, r)
+	if err != nil {
 		return err
 	}
-	return k.storeBase(ctx, body, into, c.First, r)
+	e := c.end(kept, body.ResourceVersion())
+	c.Settled = e.next == nil && object.Equal(e.base, c.New)
+	if err := k.purgeRecords(ctx, c, body, into, e.records); err != nil {
+		return err
+	}
+	if e.next == nil {
+		if err := k.purgeCycle(ctx, body, into); err != nil {
+			return err
+		}
+	}
+	if c.Reason != cause.Delete && (c.Old == nil || !object.Equal(c.Old, e.base)) {
+		if err := k.storeBase(ctx, body, into, e.base, r); err != nil {
+			return err
+		}
+	}
+	return k.storeNext(ctx, e, body, into)
+}
+
+// storeNext adds the next cycle to the patch.
+func (k Keeper) storeNext(ctx context.Context, e ending, body *object.Body, into storage.Patch) error {
+	for id, r := range e.records {
+		if err := k.Storages.Progress.Store(ctx, body, into, id, r); err != nil {
+			return err
+		}
+	}
+	return k.storeCycle(ctx, e.next, body, into)
 }
 
 // storeBase stores the handled essence, and reports once per object if only hashes of it can

@@ -10,76 +10,78 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-func TestStoreKeepsTheEssenceThatTheCycleBeganWith(t *testing.T) {
+func TestFirstStateIsThatOfTheFirstEnd(t *testing.T) {
 	f := newFixture(t)
-	f.store(f.cycle(cause.Create, "a"))
-	f.change(m{"spec": m{"size": int64(2)}})
-	if first := f.first(f.progress("a")); size(first) != int64(1) || first[sinceKey] != nil {
-		t.Errorf("got %v", first)
+	f.store(f.cycle(cause.Create, "a", "b"))
+	if kept := f.kept(f.cycle(cause.Create, "a", "b")); kept != nil {
+		t.Errorf("nothing has ended: got %+v", kept)
 	}
-	resumed := f.cycle(cause.Create, "a")
-	resumed.Resumed = true
-	resumed.Progress.Fail("a", errDown)
-	f.store(resumed)
-	if first := f.first(f.progress("a")); size(first) != int64(1) {
-		t.Errorf("a later pass has changed it: %v", first)
+	f.resize(2)
+	c := f.cycle(cause.Create, "a", "b")
+	c.Progress.Fail("a", errDown)
+	f.store(c)
+	f.resize(3)
+	c = f.cycle(cause.Create, "a", "b")
+	kept := f.kept(c)
+	if size(kept.First) != int64(2) || len(kept.States) > 0 || kept.Token != "2" || c.Progress.Load("a").Cycle != "2" {
+		t.Errorf("got %+v", kept)
+	}
+	c.Progress.Fail("b", errDown)
+	f.store(c)
+	if kept = f.kept(c); size(kept.First) != int64(2) || size(kept.States[0]) != int64(3) || kept.At["b"] != 0 || kept.Token != "2" {
+		t.Errorf("got %+v", kept)
 	}
 }
 
-func TestStoreKeepsTheEssenceOfChangesOnly(t *testing.T) {
+func TestOnlyChangesHaveStates(t *testing.T) {
 	for reason, want := range map[cause.Reason]bool{cause.Create: true, cause.Update: true, cause.Resume: false, cause.Delete: false} {
 		f := newFixture(t)
-		f.store(f.cycle(reason, "a"))
-		if got := f.first(f.progress("a")) != nil; got != want {
+		c := f.cycle(reason, "a", "b")
+		c.Progress.Fail("a", errDown)
+		f.store(c)
+		_, got := annotations(f.body.Raw())[startedKey]
+		if got != want {
 			t.Errorf("%s: got %v", reason, got)
 		}
 	}
 }
 
-// An operator of Kopf finishes a cycle and leaves the essence behind, which it does not
-// know. It must not become that of a later cycle.
-func TestFirstIgnoresTheEssenceOfAnOlderCycle(t *testing.T) {
+const startedKey = "kopf.zalando.org/last-handled-configuration-started"
+
+// An operator of Kopf finishes a cycle and leaves the states behind, which it does not
+// know. They must not become those of a later cycle.
+func TestStatesOfAFinishedCycleDoNotCount(t *testing.T) {
 	tests := map[string]struct {
-		started time.Time
-		want    bool
+		left string // by an earlier cycle
+		r    storage.Record
+		want bool
 	}{
-		"the record is older than the essence":   {hoursAgo(1), true},
-		"the record is younger than the essence": {hoursAgo(-1), false},
+		"the record has the token":      {`{"cycle":"7","first":{}}`, storage.Record{Cycle: "7"}, true},
+		"the record has another token":  {`{"cycle":"7","first":{}}`, storage.Record{Cycle: "8"}, false},
+		"the record has no token":       {`{"cycle":"7","first":{}}`, storage.Record{}, false},
+		"the record began before":       {`{"kopf-cycle-since":"2024-01-02T00:00:00Z"}`, storage.Record{Started: date(1)}, true},
+		"the record began later":        {`{"kopf-cycle-since":"2024-01-02T00:00:00Z"}`, storage.Record{Started: date(3)}, false},
+		"the former format has no time": {`{}`, storage.Record{Started: date(1)}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
-			f.store(f.cycle(cause.Create, "a"))
-			f.put("a", storage.Record{Started: test.started, Purpose: cause.Update})
-			if first := f.first(f.progress("a")); (first != nil) != test.want {
-				t.Errorf("got %v", first)
+			test.r.Purpose = cause.Update
+			f.put("a", test.r)
+			f.change(m{"metadata": m{"annotations": m{startedKey: test.left}}})
+			if kept := f.kept(f.cycle(cause.Update, "a")); (kept != nil) != test.want {
+				t.Errorf("got %+v", kept)
 			}
 		})
 	}
-	t.Run("there is no record", func(t *testing.T) {
-		f := newFixture(t)
-		f.store(f.cycle(cause.Create))
-		if first := f.first(f.progress("a")); first != nil {
-			t.Errorf("got %v", first)
-		}
-	})
-	t.Run("the essence has no time", func(t *testing.T) {
-		f := newFixture(t)
-		f.put("a", storage.Record{Started: hoursAgo(1), Purpose: cause.Update})
-		f.apply(func(into storage.Patch) error {
-			return f.Storages.DiffBase.(storage.CycleBase).StoreCycle(t.Context(), f.body, into, f.Essence(f.body, nil))
-		})
-		if first := f.first(f.progress("a")); first != nil {
-			t.Errorf("got %v", first)
-		}
-	})
 }
+
+func date(day int) time.Time { return time.Date(2024, 1, day, 0, 0, 0, 0, time.UTC) }
 
 func TestStoreWritesWhatHasChangedOnly(t *testing.T) {
 	f := newFixture(t)
 	f.put("old", storage.Record{Started: hoursAgo(1), Purpose: cause.Create})
 	c := f.cycle(cause.Create, "old", "new")
-	c.Resumed = true
 	if got := annotations(f.store(c)); len(got) != 1 || got["kopf.zalando.org/new"] == nil {
 		t.Errorf("got %v", got)
 	}
@@ -89,48 +91,50 @@ func TestStoreWritesWhatHasChangedOnly(t *testing.T) {
 	}
 }
 
-func TestStoreLeavesAnOvertakenRecordAndTheirEssence(t *testing.T) {
+func TestStoreLeavesAnOvertakenRecordAndItsPosition(t *testing.T) {
 	f := newFixture(t)
-	c := f.cycle(cause.Create, "a", "b")
-	into := f.apply(func(into storage.Patch) error { return f.Store(t.Context(), c, f.body, into, overtakenAre("a")) })
-	if got := annotations(into); len(got) != 1 || got["kopf.zalando.org/b"] == nil {
+	theirs := f.cycle(cause.Create, "a", "b", "c")
+	theirs.Progress.Fail("a", errDown)
+	f.store(theirs)
+	f.resize(2)
+	c := f.cycle(cause.Create, "a", "b", "c")
+	c.Progress.Load("a").Record = storage.Record{Purpose: cause.Create}
+	for _, id := range []string{"a", "b"} {
+		c.Progress.Fail(id, errDown)
+	}
+	into := f.apply(func(into storage.Patch) error {
+		return f.Store(t.Context(), c, f.body, into, f.report, overtakenAre("a"))
+	})
+	if got := annotations(into); got["kopf.zalando.org/a"] != nil || got["kopf.zalando.org/b"] == nil {
 		t.Errorf("got %v", got)
 	}
+	if kept := f.kept(c); size(kept.First) != int64(1) || len(kept.At) != 1 || kept.At["b"] != 0 {
+		t.Errorf("got %+v", kept)
+	}
 	unknown := func(string) (bool, error) { return false, errDown }
-	if err := f.Store(t.Context(), c, f.body, storage.Patch{}, unknown); !errors.Is(err, errDown) {
+	if err := f.Store(t.Context(), c, f.body, storage.Patch{}, f.report, unknown); !errors.Is(err, errDown) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestPurgeRemovesTheRecordsAndTheEssenceOfTheCycle(t *testing.T) {
 	f := newFixture(t)
-	f.store(f.cycle(cause.Create, "a", "b"))
+	ended := f.cycle(cause.Create, "a", "b")
+	ended.Progress.Fail("a", errDown)
+	f.store(ended)
 	f.put("unknown", storage.Record{Started: hoursAgo(1), Purpose: cause.Create})
 	c := f.cycle(cause.Create, "a", "b", "never stored")
 	f.apply(func(into storage.Patch) error { return f.Purge(t.Context(), c, f.body, into) })
-	left := f.progress("a", "b", "unknown").Stored()
+	left := f.progress("a", "b", "unknown").Stored().IDs()
 	if len(left) != 1 || left[0] != "unknown" {
 		t.Errorf("got %q", left)
 	}
-	if first := f.first(f.progress("unknown")); first != nil {
-		t.Errorf("got %v", first)
+	if _, left := annotations(f.body.Raw())[startedKey]; left {
+		t.Error("the states are left")
 	}
 	again := f.cycle(cause.Create, "a", "b")
 	if into := f.apply(func(into storage.Patch) error { return f.Purge(t.Context(), again, f.body, into) }); len(into) != 0 {
 		t.Errorf("there is nothing to remove: got %v", into)
-	}
-}
-
-func TestEndMakesTheFirstEssenceTheBase(t *testing.T) {
-	f := newFixture(t)
-	c := f.cycle(cause.Create, "a")
-	f.store(c)
-	f.change(m{"spec": m{"size": int64(2)}}) // this is the next change
-	f.end(c)
-	base, _, err := f.Base(t.Context(), f.body, f.report)
-	f.must(err)
-	if size(base) != int64(1) || len(f.progress("a").Stored()) > 0 {
-		t.Errorf("got %v, %q", base, f.progress("a").Stored())
 	}
 }
 
@@ -166,7 +170,7 @@ func TestEndReportsHashesOnce(t *testing.T) {
 	f.change(m{"apiVersion": "v1", "kind": "Secret", "data": m{"password": "c2VjcmV0"}, "spec": nil})
 	for range 2 {
 		c := f.cycle(cause.Create)
-		c.Old, c.First = nil, object.Essence{"data": m{"password": "c2VjcmV0"}}
+		c.Old, c.New = nil, object.Essence{"data": m{"password": "c2VjcmV0"}}
 		f.end(c)
 	}
 	if len(f.log) != 1 {

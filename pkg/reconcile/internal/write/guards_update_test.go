@@ -42,7 +42,7 @@ func TestGuard11AFinishedCycleStands(t *testing.T) {
 	}{
 		"another operator has stored the base": {m{}, cause.Create, func(f *fixture) {
 			f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
-				return records.End(f.t.Context(), &record.Cycle{Reason: cause.Create, First: records.Essence(body, nil), Progress: f.cycle(cause.Create).Progress}, body, into, f.report)
+				return records.End(f.t.Context(), &record.Cycle{Reason: cause.Create, New: records.Essence(body, nil), Progress: f.cycle(cause.Create).Progress}, body, into, f.report)
 			})
 		}},
 		"another operator has removed the finalizer": {deleting(ours, theirs), cause.Delete, func(f *fixture) {

@@ -132,7 +132,7 @@ func (f *fixture) cycle(reason cause.Reason, ids ...string) *record.Cycle {
 	for _, id := range ids {
 		progress.Include(id, reason, false)
 	}
-	return &record.Cycle{Reason: reason, Base: base, Old: old, First: records.Essence(f.body, nil), Progress: progress}
+	return &record.Cycle{Reason: reason, Base: base, Old: old, New: records.Essence(f.body, nil), Progress: progress}
 }
 
 // finished returns a cycle whose handlers have succeeded.

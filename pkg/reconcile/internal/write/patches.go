@@ -84,7 +84,7 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 	case u.endsCycle() && !u.isHeldByFailure():
 		return into, records.End(ctx, u.Cycle, s.body, into, s.report)
 	default:
-		return into, records.Store(ctx, u.Cycle, s.body, into, func(id string) (bool, error) { return s.isOvertaken(ctx, u, id) })
+		return into, records.Store(ctx, u.Cycle, s.body, into, s.report, func(id string) (bool, error) { return s.isOvertaken(ctx, u, id) })
 	}
 }
 

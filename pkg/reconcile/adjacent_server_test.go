@@ -1,0 +1,143 @@
+package reconcile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-go/kopf/pkg/model/patch"
+)
+
+// oneObject is an API server with one object, in memory. It follows the rules of the wire that
+// the write protocol depends on: each write has a new version, and a patch that is bound to
+// another version is a conflict.
+type oneObject struct {
+	object  m
+	version int
+	// before and after are called around the next write, and removed.
+	before, after func() error
+	// committed is called after each write.
+	committed func()
+	// down fails all requests.
+	down bool
+}
+
+var errConnection = errors.New("the connection is lost")
+
+// change applies a change of a user.
+func (s *oneObject) change(merge m) {
+	changed := patch.ApplyMerge(s.object, merge)
+	if fmt.Sprint(changed) != fmt.Sprint(s.object) {
+		s.version++
+		s.object = patch.ApplyMerge(changed, m{"metadata": m{"resourceVersion": strconv.Itoa(s.version)}})
+	}
+}
+
+// RoundTrip answers a request. It is not safe for concurrent use.
+func (s *oneObject) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.down {
+		return nil, errConnection
+	}
+	switch r.Method {
+	case http.MethodGet:
+		return answer(http.StatusOK, s.object), nil
+	case http.MethodPatch:
+		return s.patch(r)
+	default:
+		return nil, fmt.Errorf("unexpected request: %s %s", r.Method, r.URL)
+	}
+}
+
+func (s *oneObject) patch(r *http.Request) (*http.Response, error) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	var merge m
+	if err := json.Unmarshal(text, &merge); err != nil {
+		return nil, err
+	}
+	before, after := s.before, s.after
+	s.before, s.after = nil, nil
+	if before != nil {
+		if err := before(); err != nil {
+			return nil, err
+		}
+	}
+	version, _ := merge["metadata"].(m)["resourceVersion"].(string)
+	if version != strconv.Itoa(s.version) {
+		return answer(http.StatusConflict, metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+			Status:   metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Code: http.StatusConflict,
+		}), nil
+	}
+	delete(merge["metadata"].(m), "resourceVersion")
+	s.change(merge)
+	s.committed()
+	if after != nil {
+		if err := after(); err != nil {
+			return nil, err
+		}
+	}
+	return answer(http.StatusOK, s.object), nil
+}
+
+func answer(code int, content any) *http.Response {
+	text, _ := json.Marshal(content)
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": []string{"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(text)),
+	}
+}
+
+// annotations returns those of the object.
+func (s *oneObject) annotations() m {
+	found, _ := s.object["metadata"].(m)["annotations"].(m)
+	return found
+}
+
+// essence returns the part of the object that its users change, as text.
+func (s *oneObject) essence() m {
+	labels, _ := s.object["metadata"].(m)["labels"].(m)
+	return m{"spec": s.object["spec"], "labels": labels}
+}
+
+// records returns the annotations with the records of handlers.
+func (s *oneObject) records() map[string]m {
+	found := map[string]m{}
+	for key, text := range s.annotations() {
+		name := strings.TrimPrefix(key, kopfPrefix)
+		var r m
+		if strings.HasPrefix(name, "last-handled-configuration") || json.Unmarshal([]byte(text.(string)), &r) != nil {
+			continue
+		}
+		found[name] = maps.Clone(r)
+	}
+	return found
+}
+
+// stored describes the annotations of operators.
+func (s *oneObject) stored() string {
+	var text []string
+	for name, r := range s.records() {
+		text = append(text, fmt.Sprintf("%s(%v success=%v failure=%v retries=%v cycle=%v)", name, r["purpose"], r["success"], r["failure"], r["retries"], r["cycle"]))
+	}
+	for key, value := range s.annotations() {
+		if name, isBase := strings.CutPrefix(key, kopfPrefix+"last-handled-configuration"); isBase {
+			text = append(text, "base"+name+"="+strings.TrimSpace(value.(string)))
+		}
+	}
+	slices.Sort(text)
+	return strings.Join(text, " ")
+}
+
+const kopfPrefix = "kopf.zalando.org/"

@@ -1,0 +1,342 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
+	"github.com/kopf-go/kopf/pkg/reconcile/tilingtest"
+)
+
+// TestChangesLieEndToEnd plays random lives of an object: it changes at any moment, handlers
+// fail, writes are lost or conflict, operators die, and operators of Kopf take over. The same
+// seed always gives the same life.
+func TestChangesLieEndToEnd(t *testing.T) {
+	lives := 2000
+	if testing.Short() {
+		lives = 300
+	}
+	for seed := range lives {
+		life := &life{seed: uint64(seed)}
+		synctest.Test(t, func(t *testing.T) { life.play(t) })
+		if problems := life.ledger.Problems(); len(problems) > 0 || life.broken != "" {
+			t.Errorf("seed %d: %s\n%s\nthe object: %s\nthe life:\n%s", seed, life.broken, strings.Join(problems, "\n"),
+				jsonOf(life.server.object), strings.Join(life.log, "\n"))
+			return
+		}
+	}
+}
+
+// life is the life of one object with its operators.
+type life struct {
+	seed   uint64
+	rand   *rand.Rand
+	server *oneObject
+	ledger *tilingtest.Ledger
+	log    []string
+	broken string
+
+	t       *testing.T
+	workers *workers
+	cache   cache.Store
+	dead    bool
+	rested  bool // the last pass has found nothing left to do
+	// settling is set at the end: nothing changes or fails anymore.
+	settling bool
+	kopf     bool // an operator of Kopf has handled the object
+	changes  int
+}
+
+func jsonOf(value any) string {
+	text, _ := json.Marshal(value)
+	return string(text)
+}
+
+func (l *life) note(format string, args ...any) {
+	l.log = append(l.log, fmt.Sprintf("%6s  ", time.Since(born).Truncate(time.Millisecond))+fmt.Sprintf(format, args...))
+}
+
+// born is the time at which bubbles begin.
+var born = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func (l *life) play(t *testing.T) {
+	l.t, l.rand = t, rand.New(rand.NewPCG(l.seed, 0))
+	l.ledger = tilingtest.New("field_a/spec.a", "field_b/spec.b", "all", "parent/x", "parent/y")
+	l.server = &oneObject{object: m{
+		"apiVersion": "kopf.dev/v1", "kind": "KopfExample",
+		"metadata": m{"name": "a", "namespace": "ns", "uid": "u-1", "resourceVersion": "1", "labels": m{"on": "yes"}},
+		"spec":     m{"a": 0, "b": 0},
+	}, version: 1}
+	l.server.committed = func() {
+		l.note("written: %s", l.server.stored())
+		l.ledger.Record()
+	}
+	l.start(false)
+	for range 4 + l.rand.IntN(14) {
+		l.step()
+	}
+	l.settle()
+}
+
+// step makes one random thing happen.
+func (l *life) step() {
+	switch l.rand.IntN(12) {
+	case 0, 1, 2:
+		l.change()
+	case 3, 4, 5, 6, 7:
+		l.pass()
+	case 8, 9:
+		l.breakNextWrite()
+		l.pass()
+		l.server.before, l.server.after = nil, nil
+	case 10:
+		l.note("the operator restarts")
+		l.ledger.Forget()
+		l.start(true)
+	case 11:
+		if l.rand.IntN(3) == 0 {
+			l.kopfPass()
+			l.start(true)
+		}
+	}
+}
+
+// change changes the object as a user does.
+func (l *life) change() {
+	if l.settling || l.changes >= 8 { // no more states are stored
+		return
+	}
+	l.changes++
+	switch l.rand.IntN(8) {
+	case 0:
+		l.server.change(m{"metadata": m{"labels": m{"on": []string{"yes", "no"}[l.rand.IntN(2)]}}})
+		l.ledger.Loosen("labeled")
+	case 1, 2:
+		l.server.change(m{"spec": m{"b": l.rand.IntN(3)}})
+	case 3:
+		l.server.change(m{"spec": m{"a": nil}})
+	default:
+		l.server.change(m{"spec": m{"a": l.rand.IntN(3)}})
+	}
+	l.note("changed: %s", jsonOf(l.server.essence()))
+}
+
+// breakNextWrite decides how the next write of the operator fails.
+func (l *life) breakNextWrite() {
+	lost := func() error { return errConnection }
+	die := func() error {
+		l.note("the operator dies")
+		l.dead, l.server.down = true, true
+		l.ledger.Forget()
+		return errConnection
+	}
+	conflict := func() error { l.change(); return nil }
+	switch l.rand.IntN(5) {
+	case 0:
+		l.server.before = conflict
+	case 1:
+		l.server.before = lost
+	case 2:
+		l.server.after = lost
+	case 3:
+		l.server.before = die
+	case 4:
+		l.server.after = die
+	}
+}
+
+// start starts an operator.
+func (l *life) start(again bool) {
+	handlers := handlersOf(l.t, l.declare)
+	e := New(Config{Handlers: handlers, Logger: logr.Discard(), Context: withCall})
+	api, err := kube.New(&rest.Config{Host: "http://localhost", QPS: -1}, &http.Client{Transport: l.server}, kex.Resource, e.Settings)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r := newResource(watch.NewResource(kex, api), handlers)
+	e.resources.put(r)
+	informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
+	stream, err := watch.NewStream("", informer, watch.Listener(l.t.Context(), r.Resource, consumer{e}))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r.Add(stream)
+	l.cache = informer.GetStore()
+	l.workers = &workers{engine: e, calls: l.t.Context(), writes: l.t.Context(), stopping: make(chan struct{})}
+	e.objects.of(keyOf("a")).initial.Store(again)
+	l.dead, l.server.down = false, false
+}
+
+// pass makes one pass, and waits for the next one, or not.
+func (l *life) pass() {
+	if !l.settling && l.rand.IntN(8) == 0 && len(l.cache.ListKeys()) > 0 {
+		l.note("a pass over a stale version")
+	} else {
+		snapshot, err := object.ParseSnapshot([]byte(jsonOf(l.server.object)))
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if err := l.cache.Add(snapshot.Packed()); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	e := l.workers.engine
+	wake, err := l.run(l.workers.newPass(e.resources.get(kex.String()), keyOf("a")))
+	l.rested = wake == 0 && err == nil && l.workers.engine.objects.of(keyOf("a")).reconciledVersion == strconv.Itoa(l.server.version)
+	if l.note("the pass ends: again in %s, %v", wake, err); l.dead {
+		l.start(true)
+		return
+	}
+	if l.settling || l.rand.IntN(2) == 0 {
+		time.Sleep(wake)
+	}
+}
+
+// run is an entire pass, in one goroutine.
+func (l *life) run(p *pass) (wake time.Duration, err error) {
+	p.engine.permits.Begin(p.key.Resource)
+	defer p.engine.permits.Release()
+	due, wake, err := p.begin(l.t.Context())
+	if due != nil {
+		return p.finish(l.t.Context(), due)
+	}
+	return wake, err
+}
+
+// settle makes passes without any failures until nothing is left to do, and checks the result.
+func (l *life) settle() {
+	l.settling = true
+	l.note("settling")
+	for range 40 {
+		if l.pass(); l.rested {
+			l.finish()
+			return
+		}
+		time.Sleep(time.Minute)
+	}
+	l.broken = "the object does not come to rest"
+}
+
+func (l *life) finish() {
+	spec, all := l.server.object["spec"].(m), jsonOf(l.server.essence())
+	a := stateOf(object.NewValue(spec["a"]))
+	last := map[string]string{
+		"field_a/spec.a": a, "field_b/spec.b": jsonOf(spec["b"]),
+		"all": all, "updated": all, "resumed": all, "parent/x": all, "parent/y": all, "parent/field": a,
+	}
+	if labels, _ := l.server.object["metadata"].(m)["labels"].(m); labels["on"] == "yes" {
+		last["labeled"] = all
+	}
+	l.ledger.Finish(last)
+	for key := range l.server.annotations() {
+		left := strings.HasSuffix(key, "-started") && l.kopf
+		if key != kopfPrefix+"last-handled-configuration" && !left {
+			l.broken = "the annotation is left: " + key
+		}
+	}
+}
+
+// declare declares the handlers: of fields, of everything, of resuming objects, with a filter,
+// and with sub-handlers; some share their function.
+func (l *life) declare(r *registry.Registry) {
+	kex := selector.New("kopfexamples")
+	fn := func(id string) handler.Function { return handler.Function{Change: l.handle(id)} }
+	r.Add(handler.ForField(kex, []string{"spec", "a"}, fn("field_a/spec.a"), handler.ID("field_a")))
+	r.Add(handler.ForField(kex, []string{"spec", "b"}, fn("field_b/spec.b"), handler.ID("field_b")))
+	for _, id := range []string{"all", "labeled", "parent"} {
+		declared := fn(id)
+		if id == "parent" {
+			declared.Change = l.parent
+		}
+		var create []handler.CreateOption
+		var update []handler.UpdateOption
+		if id == "labeled" {
+			on := handler.Labels(map[string]handler.Matcher{"on": handler.Equal("yes")})
+			create, update = append(create, on), append(update, on)
+		}
+		r.Add(handler.Create(kex, declared, append(create, handler.ID(id))...))
+		r.Add(handler.Update(kex, declared, append(update, handler.ID(id))...))
+	}
+	resumed := fn("resumed")
+	r.Add(handler.Resume(kex, resumed, handler.ID("resumed")))
+	r.Add(handler.Update(kex, resumed, handler.ID("resumed")))
+	r.Add(handler.Update(kex, fn("updated"), handler.ID("updated")))
+}
+
+func (l *life) parent(_ context.Context, c *handler.Change) error {
+	l.note("parent is called")
+	for _, id := range []string{"x", "y"} {
+		c.Subhandler(id, l.handle("parent/"+id))
+	}
+	c.Subhandler("field", l.handle("parent/field"), handler.Field("spec", "a"))
+	return nil
+}
+
+// handle returns a handler that succeeds, is retried, or fails.
+func (l *life) handle(id string) handler.ChangeFunc {
+	return func(_ context.Context, c *handler.Change) error {
+		before, after := stateOf(c.Old()), stateOf(c.New())
+		ledger := l.ledger
+		switch {
+		case c.Reason() == cause.Resume: // it sees no change
+			ledger = tilingtest.New()
+		case id == "resumed" || strings.HasPrefix(id, "parent/"):
+			ledger.Repeat(id, before, after)
+		default:
+			ledger.Call(id, before, after)
+		}
+		outcome := l.rand.IntN(10)
+		if l.settling {
+			outcome = 9
+		}
+		if l.rand.IntN(8) == 0 {
+			time.Sleep(time.Duration(l.rand.IntN(800)) * time.Millisecond)
+		}
+		l.note("%s: %s → %s, outcome %d", id, before, after, outcome)
+		if l.rand.IntN(10) == 0 {
+			l.change()
+		}
+		switch {
+		case outcome < 3:
+			return handler.Temporary(errors.New("not yet"), time.Duration(l.rand.IntN(20))*time.Second)
+		case outcome == 3:
+			ledger.End(id, after)
+			return handler.Permanent(errors.New("never"))
+		default:
+			ledger.End(id, after)
+			return nil
+		}
+	}
+}
+
+// stateOf returns what a handler sees as text: the essence, or its field.
+func stateOf(v object.Value) string {
+	value := v.Any()
+	if value == nil {
+		return ""
+	}
+	if essence, isMapping := value.(m); isMapping {
+		labels, _ := object.Lookup(essence, object.Path{"metadata", "labels"})
+		return jsonOf(m{"spec": essence["spec"], "labels": labels})
+	}
+	return jsonOf(value)
+}

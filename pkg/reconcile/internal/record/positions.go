@@ -1,0 +1,223 @@
+package record
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// Each handler has a position: the state of the object up to which it has handled all
+// changes. In a cycle in which the object changes, the positions differ:
+//
+//	base ──────── first ──────── states[0] ──────── now
+//	 │              │                │
+//	 │              │                └ B was retried, and ended here
+//	 │              └ A ended here
+//	 └ C has not ended yet
+//
+// All handlers that have not ended are at the base. When all have ended, the base moves to
+// the first state, and further as long as no handler misses a change. If handlers are ahead of
+// the new base, the next cycle begins with the same write, and they count as ended in it.
+// Thus, no handler sees a change twice, and none misses one.
+
+// maxStates is the maximum number of states that are stored after the first one. Handlers
+// that end at later states count as ended at the last one, and see some changes twice.
+const maxStates = 8
+
+// first is the index of a cycle's first state, in front of its States.
+const first = -1
+
+// withEnds returns the open cycle with the handlers that have ended in this pass, or nil if
+// none has ended in any pass. It leaves out the handlers whose records another operator has
+// advanced. The token is for a cycle that begins now.
+func (c *Cycle) withEnds(kept *storage.Cycle, token string, overtaken []string) *storage.Cycle {
+	ended := slices.DeleteFunc(c.Progress.Ended(c.Reason), func(id string) bool { return slices.Contains(overtaken, id) })
+	if len(ended) == 0 {
+		return kept
+	}
+	open := &storage.Cycle{Token: token, First: c.New}
+	if kept != nil {
+		open = &storage.Cycle{Token: cmp.Or(kept.Token, token), First: kept.First, States: slices.Clip(kept.States), At: maps.Clone(kept.At)}
+	}
+	own := addState(open, c.New)
+	for _, id := range ended {
+		setPosition(open, id, min(own, c.oldestOfSubhandlers(open, id, ended)))
+		c.Progress.Load(id).Cycle = open.Token
+	}
+	return open
+}
+
+// addState adds a state to the cycle unless it has it, and returns its index.
+func addState(c *storage.Cycle, state object.Essence) int {
+	if object.Equal(state, c.First) {
+		return first
+	}
+	if i := slices.IndexFunc(c.States, func(known object.Essence) bool { return object.Equal(known, state) }); i >= 0 {
+		return i
+	}
+	if len(c.States) < maxStates {
+		c.States = append(c.States, state)
+	}
+	return len(c.States) - 1
+}
+
+// oldestOfSubhandlers returns the oldest position of the sub-handlers that have ended in
+// earlier passes: they are called through their parent, which must not be ahead of them.
+func (c *Cycle) oldestOfSubhandlers(kept *storage.Cycle, id string, ended []string) int {
+	oldest := len(kept.States)
+	for _, sub := range c.Progress.Load(id).Subrefs {
+		if c.Progress.IsRegistered(sub) && c.Progress.Load(sub).Finished() && !slices.Contains(ended, sub) {
+			oldest = min(oldest, position(kept, sub))
+		}
+	}
+	return oldest
+}
+
+// position returns the position of a handler that has ended.
+func position(c *storage.Cycle, id string) int {
+	if i, isLater := c.At[id]; isLater {
+		return i
+	}
+	return first
+}
+
+func setPosition(c *storage.Cycle, id string, i int) {
+	if i == first {
+		delete(c.At, id)
+		return
+	}
+	if c.At == nil {
+		c.At = map[string]int{}
+	}
+	c.At[id] = i
+}
+
+// ending is what the end of a cycle leaves on the object.
+type ending struct {
+	base object.Essence
+	// next is the next cycle if handlers are ahead of the base, and records are its records.
+	next    *storage.Cycle
+	records map[string]*storage.Record
+}
+
+// end returns the ending of a cycle in which no handler is due anymore. The token is for the
+// next cycle.
+func (c *Cycle) end(kept *storage.Cycle, token string) ending {
+	if !c.isChange() {
+		return ending{base: c.New}
+	}
+	open := c.withEnds(kept, token, nil)
+	if open == nil {
+		return ending{base: c.New}
+	}
+	now := addState(open, c.New)
+	e := ending{base: open.First}
+	if len(open.States) == 0 {
+		return e
+	}
+	positions := c.positions(open, now)
+	begin := 0
+	for begin < len(open.States) && !c.isAnyDue(positions, begin, e.base, open.States[begin]) {
+		e.base = open.States[begin]
+		begin++
+	}
+	c.openNext(&e, open.States, begin, positions, token)
+	return e
+}
+
+// positions returns the positions of all handlers and sub-handlers. Some have not ended,
+// because they are not due for the current state: a handler whose change was taken back before
+// it was called is at this state, but not ahead of its sub-handlers; any other was not due for
+// the first state either.
+func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
+	positions := map[string]int{}
+	var others []string
+	for _, id := range c.Progress.IDs() {
+		if state := c.Progress.Load(id); state.Finished() && state.Purpose == c.Reason {
+			positions[id] = position(open, id)
+		} else {
+			others = append(others, id)
+		}
+	}
+	slices.SortFunc(others, func(a, b string) int { return len(b) - len(a) }) // sub-handlers first
+	for _, id := range others {
+		parent := c.parentOf(id)
+		if parent == "" || !c.IsDue(parent, c.Old, open.First) {
+			positions[id] = first
+			continue
+		}
+		positions[id] = now
+		for sub, index := range positions {
+			if strings.HasPrefix(sub, id+"/") && c.parentOf(sub) == parent {
+				positions[id] = min(positions[id], index)
+			}
+		}
+	}
+	return positions
+}
+
+// isAnyDue reports whether a handler that has not reached the state must see the change to
+// it.
+func (c *Cycle) isAnyDue(positions map[string]int, index int, before, after object.Essence) bool {
+	return slices.ContainsFunc(c.Declared, func(id string) bool {
+		return positions[id] < index && c.IsDue(id, before, after)
+	})
+}
+
+// openNext adds the next cycle to the ending if handlers are ahead of the base: its first
+// state is the next one at which some are.
+func (c *Cycle) openNext(e *ending, states []object.Essence, begin int, positions map[string]int, token string) {
+	for i := begin; i < len(states); i++ {
+		for id, at := range positions {
+			parent := c.parentOf(id)
+			if at != i || parent == "" || !c.IsDue(parent, e.base, states[i]) {
+				continue
+			}
+			if e.next == nil {
+				e.next = &storage.Cycle{Token: token, First: states[i]}
+				e.records = map[string]*storage.Record{}
+			}
+			c.carryOver(e, id, parent, addState(e.next, states[i]))
+		}
+	}
+}
+
+// carryOver adds a handler that has ended at a state ahead to the next cycle. To an operator
+// that does not know about positions, only those at the first state have ended, and the others
+// are called once more.
+func (c *Cycle) carryOver(e *ending, id, parent string, index int) {
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	recordOf := func(id string) *storage.Record {
+		if e.records[id] == nil {
+			e.records[id] = &storage.Record{Started: now, Purpose: cause.Update, Cycle: e.next.Token}
+		}
+		return e.records[id]
+	}
+	if setPosition(e.next, id, index); index == first {
+		r := recordOf(id)
+		r.Stopped, r.Success = now, true
+	}
+	if id != parent { // its record is found through its parent's
+		r := recordOf(parent)
+		r.Subrefs = append(append(r.Subrefs, id), c.Progress.Load(parent).Subrefs...)
+		slices.Sort(r.Subrefs)
+		r.Subrefs = slices.Compact(r.Subrefs)
+	}
+}
+
+// parentOf returns the declared handler that a sub-handler belongs to, or a declared handler
+// itself. It returns "" if the handler is not declared anymore.
+func (c *Cycle) parentOf(id string) (parent string) {
+	for _, declared := range c.Declared {
+		if (id == declared || strings.HasPrefix(id, declared+"/")) && len(declared) > len(parent) {
+			parent = declared
+		}
+	}
+	return parent
+}

@@ -1,0 +1,212 @@
+package record
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// line plays a cycle on an object whose size changes. All handlers are due for changes of the
+// size, except those whose names begin with "not".
+type line struct {
+	*fixture
+	ids []string
+}
+
+// pass makes one pass over the object at a size. The handlers with these ids end in it.
+func (l *line) pass(size int64, ends ...string) {
+	l.t.Helper()
+	l.resize(size)
+	base, _, err := l.Base(l.t.Context(), l.body, l.report)
+	l.must(err)
+	reason := cause.Update
+	if base == nil {
+		reason = cause.Create
+	}
+	c := l.open(reason)
+	for _, id := range ends {
+		if parent, _, isSub := strings.Cut(id, "/"); isSub {
+			parents := c.Progress.Load(parent)
+			if !slices.Contains(parents.Subrefs, id) {
+				parents.Subrefs = append(parents.Subrefs, id)
+			}
+			c.Progress.Include(id, reason, false)
+		}
+		c.Progress.Revise(id, succeeded)
+	}
+	if c.Progress.Done() {
+		l.end(c)
+		return
+	}
+	l.store(c)
+}
+
+var succeeded = execution.Outcome{Final: true}
+
+// open returns the cycle as a pass does, with the handlers that are due.
+func (l *line) open(reason cause.Reason) *Cycle {
+	base, old, err := l.Base(l.t.Context(), l.body, l.report)
+	l.must(err)
+	c := &Cycle{Reason: reason, Base: base, Old: old, New: l.Essence(l.body, nil), Progress: l.progress(l.ids...), Declared: l.ids}
+	c.IsDue = func(id string, before, after object.Essence) bool {
+		return !strings.HasPrefix(id, "not") && size(before) != size(after)
+	}
+	l.must(l.Reopen(l.t.Context(), c, l.body, l.report))
+	for _, id := range l.ids {
+		if c.IsDue(id, c.Old, c.New) {
+			c.Progress.Include(id, reason, false)
+			for _, sub := range c.Progress.Load(id).Subrefs {
+				c.Progress.Register(sub)
+				c.Progress.Include(sub, reason, false)
+			}
+		}
+	}
+	return c
+}
+
+// String describes what is stored: the base, the open cycle, and the ended handlers.
+func (l *line) String() string {
+	base, _, err := l.Base(l.t.Context(), l.body, l.report)
+	l.must(err)
+	c := &Cycle{Reason: cause.Update, Progress: l.progress(l.ids...)}
+	text := fmt.Sprintf("base %v", size(base))
+	var ended []string
+	for _, id := range c.Progress.Stored().IDs() {
+		if c.Progress.Load(id).Finished() {
+			ended = append(ended, id)
+		}
+	}
+	kept := l.kept(c)
+	if kept == nil {
+		return text
+	}
+	text += fmt.Sprintf(", open %v %q", size(kept.First), ended)
+	for _, id := range slices.Sorted(maps.Keys(kept.At)) {
+		text += fmt.Sprintf(" %s@%v", id, size(kept.States[kept.At[id]]))
+	}
+	return text
+}
+
+func TestPositions(t *testing.T) {
+	tests := map[string]struct {
+		ids  []string
+		play func(l *line)
+		want string
+	}{
+		"all end at one state": {[]string{"a", "b"}, func(l *line) {
+			l.pass(1, "a", "b")
+		}, "base 1"},
+		"a corrected spec of a handler that fails alone": {[]string{"a"}, func(l *line) {
+			l.pass(1)
+			l.pass(2, "a")
+		}, "base 2"},
+		"one ends, the others are retried": {[]string{"a", "b"}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2)
+		}, `base <nil>, open 1 ["a"]`},
+		"a later end": {[]string{"a", "b", "c"}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+		}, `base <nil>, open 1 ["a" "b"] b@2`},
+		"the next cycle begins with those that are ahead": {[]string{"a", "b"}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+		}, `base 1, open 2 ["b"]`},
+		"and ends with the others": {[]string{"a", "b"}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+			l.pass(2, "a")
+		}, "base 2"},
+		"handlers at three states": {[]string{"a", "b", "c"}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+			l.pass(3, "c")
+		}, `base 1, open 2 ["b"] c@3`},
+		"handlers at three states, later": {[]string{"a", "b", "c"}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+			l.pass(3, "c")
+			l.pass(3, "a")
+		}, `base 2, open 3 ["a" "c"]`},
+		"a change after the last end": {[]string{"a", "b", "c"}, func(l *line) {
+			l.pass(1, "a")
+			l.pass(2, "b")
+			l.pass(2, "c")
+			l.pass(3, "a")
+		}, `base 2, open 3 ["a"]`},
+		"no handler misses the change": {[]string{"not a", "b"}, func(l *line) {
+			l.pass(1)
+			l.pass(2, "b")
+		}, "base 2"},
+		"a change that is taken back": {[]string{"a", "b"}, func(l *line) {
+			l.pass(1, "a", "b")
+			l.pass(2, "a")
+			l.pass(1, "b")
+		}, `base 2, open 1 ["b"]`},
+		"a change that is taken back, before a call": {[]string{"a", "b"}, func(l *line) {
+			l.pass(1, "a", "b")
+			l.pass(2, "a")
+			l.pass(1)
+		}, `base 2, open 1 ["b"]`},
+		"a parent is not ahead of its sub-handlers": {[]string{"p"}, func(l *line) {
+			l.pass(1, "p/x")
+			l.pass(2, "p/y", "p")
+		}, `base 1, open 2 ["p/y"]`},
+		"and ends when they are at the same state": {[]string{"p"}, func(l *line) {
+			l.pass(1, "p/x")
+			l.pass(2, "p/y", "p")
+			l.pass(2, "p/x", "p")
+		}, "base 2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := &line{newFixture(t), test.ids}
+			test.play(l)
+			if got := l.String(); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAtMostEightLaterStatesAreStored(t *testing.T) {
+	l := &line{newFixture(t), []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "z"}}
+	for i, id := range l.ids[:len(l.ids)-1] {
+		l.pass(int64(i), id)
+	}
+	want := `base <nil>, open 0 ["a" "b" "c" "d" "e" "f" "g" "h" "i" "j" "k"] b@1 c@2 d@3 e@4 f@5 g@6 h@7 i@8 j@8 k@8`
+	if got := l.String(); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestHandlersThatAreNotDeclaredAnymoreHoldNothingBack(t *testing.T) {
+	l := &line{newFixture(t), []string{"a", "b", "c"}}
+	l.pass(1, "a")
+	l.pass(2, "b")
+	l.ids = []string{"b", "c"}
+	l.pass(2, "c")
+	if got := l.String(); got != "base 2" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestHandlersAheadAreNotCalledByAnotherOperatorUnlessTheyAreFurther(t *testing.T) {
+	l := &line{newFixture(t), []string{"a", "b", "c"}}
+	l.pass(1, "a")
+	l.pass(2, "b")
+	l.pass(3, "c")
+	stored := l.progress(l.ids...)
+	if got := stored.Stored().IDs(); !slices.Equal(got, []string{"b"}) || !stored.Load("b").Success || stored.Load("b").Purpose != cause.Update {
+		t.Errorf("got %q, %+v", got, stored.Load("b").Record)
+	}
+	if c := l.open(cause.Update); c.Progress.Load("a").Finished() || !c.Progress.Load("c").Finished() {
+		t.Error("handler c is ahead, and handler a is not")
+	}
+}

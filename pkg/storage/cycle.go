@@ -1,0 +1,184 @@
+package storage
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage/internal/wire"
+)
+
+// Cycle contains the states of an object at which the handlers of its open cycle have
+// ended. An object can change while some handlers are retried, so that they end at
+// different states; each handler is called next for the changes since its own.
+type Cycle struct {
+	// Token identifies the cycle. The Records of its ended handlers have the same one. If
+	// none has, the cycle was finished by an operator that does not know this format.
+	Token string
+	// First is the state at which the first handler ended.
+	First object.Essence
+	// States are the later states at which handlers ended, the oldest first.
+	States []object.Essence
+	// At contains the ids of the handlers that ended at one of the States, with its index.
+	// All others ended at First.
+	At map[string]int
+	// Since is the time of the first pass in a cycle of the former format, which has no
+	// token. Records that were started later do not belong to it.
+	Since time.Time
+}
+
+// sinceKey is the key of the time within the essence, in the former format.
+const sinceKey = "kopf-cycle-since"
+
+// wireCycle is the stored form of a cycle.
+type wireCycle struct {
+	Token  string            `json:"cycle"`
+	First  json.RawMessage   `json:"first"`
+	States []json.RawMessage `json:"states,omitempty"`
+	At     map[string]int    `json:"at,omitempty"`
+}
+
+// emptyState is the smallest stored state.
+var emptyState = json.RawMessage("{}")
+
+// EncodeCycle returns the text that stores a cycle: JSON on one line. If the limit is above
+// zero, it is the maximum size in bytes. What does not fit is hashed as in EncodeBase, or left
+// out: the latest states first, so that their handlers count as ended at an earlier state. It
+// fails only if the limit leaves no room even for the hashes of the first state.
+func EncodeCycle(body *object.Body, c *Cycle, limit int) (string, error) {
+	for n := len(c.States); ; n-- {
+		text, err := c.upTo(n).encode(body, limit)
+		if err == nil || n == 0 {
+			return text, err
+		}
+	}
+}
+
+// upTo returns the cycle with its first n states only.
+func (c *Cycle) upTo(n int) *Cycle {
+	if n >= len(c.States) {
+		return c
+	}
+	at := maps.Clone(c.At)
+	for id, index := range at {
+		if at[id] = min(index, n-1); n == 0 {
+			delete(at, id)
+		}
+	}
+	return &Cycle{Token: c.Token, First: c.First, States: c.States[:n], At: at}
+}
+
+func (c *Cycle) encode(body *object.Body, limit int) (string, error) {
+	text, err := c.encodeStates(body, 0)
+	if err != nil || limit <= 0 || len(text) <= limit {
+		return text, err
+	}
+	empty, err := wire.Compact(wireCycle{
+		Token: c.Token, First: emptyState, At: c.At, States: slices.Repeat([]json.RawMessage{emptyState}, len(c.States)),
+	})
+	if err != nil {
+		return "", err
+	}
+	count := 1 + len(c.States)
+	text, err = c.encodeStates(body, max(1, (limit-len(empty))/count+len(emptyState)))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("the state of the handling cycle takes %d bytes, but there is room for only %d: shorten or remove other annotations of the object", len(text), limit)
+	}
+	return text, err
+}
+
+// encodeStates encodes the cycle with the same limit for each state.
+func (c *Cycle) encodeStates(body *object.Body, limit int) (string, error) {
+	stored := wireCycle{Token: c.Token, At: c.At}
+	text, _, err := EncodeBase(body, c.First, limit)
+	if err != nil {
+		return "", err
+	}
+	stored.First = json.RawMessage(text)
+	for _, state := range c.States {
+		text, _, err := EncodeBase(body, state, limit)
+		if err != nil {
+			return "", err
+		}
+		stored.States = append(stored.States, json.RawMessage(text))
+	}
+	return wire.Compact(stored)
+}
+
+// DecodeCycle decodes the text that EncodeCycle has stored for the object. It returns nil for
+// null, and fails if the text is no cycle.
+func DecodeCycle(body *object.Body, text string) (*Cycle, error) {
+	decoded, err := wire.ParseMapping(text)
+	if err != nil || decoded == nil {
+		return nil, err
+	}
+	token, isToken := decoded["cycle"].(string)
+	if _, isFormer := decoded[sinceKey]; isFormer || isEnvelope(decoded) || !isToken {
+		return decodeFormerCycle(body, decoded)
+	}
+	c := &Cycle{Token: token}
+	if c.First, err = decodeState(body, decoded["first"]); err != nil {
+		return nil, err
+	}
+	states, _ := decoded["states"].([]any)
+	for _, state := range states {
+		essence, err := decodeState(body, state)
+		if err != nil {
+			return nil, err
+		}
+		c.States = append(c.States, essence)
+	}
+	return c, c.decodeAt(decoded["at"])
+}
+
+func (c *Cycle) decodeAt(value any) error {
+	at, _ := value.(map[string]any)
+	for id, index := range at {
+		i, isInteger := index.(int64)
+		if !isInteger || i < 0 || i >= int64(len(c.States)) {
+			return fmt.Errorf("the state of the handler %q is not one of the %d states", id, len(c.States))
+		}
+		if c.At == nil {
+			c.At = make(map[string]int, len(at))
+		}
+		c.At[id] = int(i)
+	}
+	return nil
+}
+
+func decodeState(body *object.Body, value any) (object.Essence, error) {
+	mapping, isMapping := value.(map[string]any)
+	if !isMapping {
+		return nil, errors.New("a state is not a JSON object")
+	}
+	return decodeMapping(body, mapping)
+}
+
+// decodeFormerCycle decodes the former format: an essence with the time of the first pass.
+func decodeFormerCycle(body *object.Body, decoded map[string]any) (*Cycle, error) {
+	first, err := decodeMapping(body, decoded)
+	if err != nil {
+		return nil, err
+	}
+	text, _ := first[sinceKey].(string)
+	// Without a time, it comes from elsewhere: the zero time is older than all records.
+	since, _ := time.Parse(time.RFC3339Nano, text)
+	delete(first, sinceKey)
+	return &Cycle{First: first, Since: since}, nil
+}
+
+// without returns the cycle without the fields in all its states.
+func (c *Cycle) without(fields []object.Path) *Cycle {
+	if c == nil || len(fields) == 0 {
+		return c
+	}
+	c.First = Without(c.First, fields...)
+	for i, state := range c.States {
+		c.States[i] = Without(state, fields...)
+	}
+	return c
+}
