@@ -77,8 +77,7 @@ func TestNoMorePassesWorkThanThereArePermits(t *testing.T) {
 			t.Errorf("%d passes wait", got)
 		}
 		time.Sleep(time.Minute)
-		mu.Lock()
-		defer mu.Unlock()
+		synctest.Wait()
 		if most != permits || p.free != permits || p.Waiting() != 0 {
 			t.Errorf("%d passes worked at the same time; then %d permits were free", most, p.free)
 		}
