@@ -7,6 +7,7 @@ PACKAGES  ?= ./...
 TIMEOUT   ?= 15m
 FUZZTIME  ?= 10s
 SMOKETIME ?= 3s
+DURATION  ?= 1h
 BASE      ?=
 ARGS      ?=
 TESTFLAGS ?=
@@ -47,6 +48,10 @@ endif
 .PHONY: test-race
 test-race: override TESTFLAGS += -race
 test-race: test ## Run all tests under the race detector, which needs a C compiler
+
+.PHONY: storm
+storm: envtest-assets ## Break operators at random for DURATION, and print the seeds of failures
+	@$(WITH_ASSETS) go test -v -timeout 0 ./test/faults -run TestStorm -storm $(DURATION) $(TESTFLAGS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target in PACKAGES, for FUZZTIME each

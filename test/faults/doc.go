@@ -46,6 +46,30 @@
 //
 // With -short, only some of the faults are tried.
 //
+// # Storms
+//
+// A storm (storm_test.go) makes random lives of several objects at the same time, with handlers of
+// all kinds, random outcomes, and many faults: those above, and 404 and 403 of a proxy, cut
+// responses, failed reads, and restarts, under lifecycles that change with each operator. It needs
+// no run to compare with: after it, everything must come to rest, and what the handlers have seen
+// must lie end to end (tilingtest.Ledger). Requests that change an object go one at a time, so the
+// order of what others and the operator have written is known exactly.
+//
+//	the base is the last state, and no other data of the operator is left over
+//	every handler has handled the last state
+//	no change was seen twice, and none was left out
+//	no call after a recorded success, of a recorded attempt, or without the finalizer
+//	a success is recorded only after exactly its result
+//	what others have written is the same after every write
+//	the finalizer goes only after all deletion handlers
+//	the writes are bounded
+//
+// A seed determines the outcome of each call, the fault of each write, and the changes of others,
+// but not their order in time. To repeat a storm, or to make new ones for an hour:
+//
+//	go test ./test/faults -run TestStorm -seed 7
+//	make storm DURATION=1h
+//
 // # Guards
 //
 // Every guard of the write protocol has an experiment that fails without it. The list is in

@@ -1,0 +1,238 @@
+package faults
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// These flags choose the storms: go test ./test/faults -run TestStorm -seed 7.
+var (
+	oneSeed  = flag.Uint64("seed", 0, "the seed of the only storm")
+	stormFor = flag.Duration("storm", 0, "make storms with new seeds for as long")
+)
+
+const (
+	// seeds is the number of storms without a flag, from seed 1.
+	seeds = 20
+	// fleet is the number of storms at the same time if they go on for long.
+	fleet = 8
+	// lull is how long nothing happens when no work is left in a storm.
+	lull = 500 * time.Millisecond
+)
+
+// TestStorm plays random lives of several objects, each with many faults.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	switch {
+	case *chosen != "":
+		t.Log("a plan of the sweep is chosen; no storm is made")
+	case *oneSeed != 0:
+		newStorm(t, *oneSeed).play()
+	case *stormFor > 0:
+		stormOn(t, time.Now().Add(*stormFor))
+	default:
+		stormFrom(t, 1, seeds)
+	}
+}
+
+// stormOn makes storms with new seeds until the end.
+func stormOn(t *testing.T, end time.Time) {
+	for first := uint64(time.Now().Unix()) * 1000; time.Now().Before(end); first += fleet {
+		t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) { stormFrom(t, first, fleet) })
+	}
+}
+
+func stormFrom(t *testing.T, first uint64, n int) {
+	for seed := range uint64(n) {
+		t.Run(fmt.Sprintf("seed=%d", first+seed), func(t *testing.T) {
+			t.Parallel()
+			newStorm(t, first+seed).play()
+		})
+	}
+}
+
+// storm is a number of objects, one operator after the other, and the faults between them.
+type storm struct {
+	t         *testing.T
+	seed      uint64
+	namespace string
+	subjects  []*subject
+	operator  *stormOperator // the current one
+	lives     int
+	// crashed contains operators that must be replaced.
+	crashed chan *stormOperator
+	// calm is set when nothing fails anymore, and no handler does.
+	calm atomic.Bool
+
+	mu       sync.Mutex
+	began    time.Time
+	changed  time.Time // when something has happened last
+	lines    []string
+	breaches []string
+}
+
+func newStorm(t *testing.T, seed uint64) *storm {
+	s := &storm{t: t, seed: seed, crashed: make(chan *stormOperator, 100), began: time.Now(), namespace: cluster.Namespace(t)}
+	for _, name := range []string{"one", "two", "three"} {
+		s.subjects = append(s.subjects, newSubject(s, name))
+	}
+	t.Cleanup(s.report)
+	return s
+}
+
+// dice returns random numbers for one decision. They depend only on the seed and on what is
+// decided, not on the order of events, which no seed can repeat.
+func (s *storm) dice(decision ...any) *rand.Rand {
+	hash := fnv.New64a()
+	_, _ = fmt.Fprint(hash, decision...)
+	return rand.New(rand.NewPCG(s.seed, hash.Sum64()))
+}
+
+// play makes the objects live in the storm, and then die in it.
+func (s *storm) play() {
+	s.start()
+	s.rage((*subject).live)
+	s.settle("life", (*subject).rested)
+	for _, subject := range s.subjects {
+		subject.judgeRest()
+	}
+	s.rage((*subject).remove)
+	s.settle("deletion", (*subject).gone)
+	for _, subject := range s.subjects {
+		subject.judgeEnd()
+	}
+}
+
+// rage lets faults happen while others act on all objects.
+func (s *storm) rage(act func(*subject)) {
+	s.calm.Store(false)
+	var others sync.WaitGroup
+	for _, subject := range s.subjects {
+		others.Go(func() { act(subject) })
+	}
+	over := make(chan struct{})
+	go func() { others.Wait(); close(over) }()
+	dice := s.dice("operators", s.lives)
+	for {
+		select {
+		case o := <-s.crashed:
+			s.replace(o)
+		case <-time.After(upTo(dice, 600*time.Millisecond)):
+			s.strike(dice)
+		case <-over:
+			s.calm.Store(true)
+			s.note("the storm is over")
+			s.operator.watches.open()
+			return
+		}
+	}
+}
+
+// strike makes something happen to the operator at any moment.
+func (s *storm) strike(dice *rand.Rand) {
+	switch dice.IntN(5) {
+	case 0:
+		s.operator.stall(dice, (*gate).shut)
+	case 1:
+		s.operator.stall(dice, (*gate).cut)
+	case 2:
+		s.operator.die()
+	case 3:
+		s.note("%s stops", s.operator.name)
+		s.operator.process.Stop()
+		s.operator.die()
+	}
+}
+
+// settle waits until all objects have reached a state, and nothing happens anymore.
+func (s *storm) settle(stage string, reached func(*subject) error) {
+	s.t.Helper()
+	began := time.Now()
+	for {
+		select {
+		case o := <-s.crashed:
+			s.replace(o)
+		case <-time.After(25 * time.Millisecond):
+		}
+		if s.quiet() < lull {
+			if time.Since(began) > patience {
+				s.t.Fatalf("seed %d: %s: it never becomes quiet", s.seed, stage)
+			}
+			continue
+		}
+		failed := slices.IndexFunc(s.subjects, func(o *subject) bool { return reached(o) != nil })
+		if failed < 0 {
+			return
+		}
+		if time.Since(began) > patience {
+			at := s.subjects[failed]
+			s.t.Fatalf("seed %d: %s: %s: %v", s.seed, stage, at.name, reached(at))
+		}
+	}
+}
+
+// replace starts another operator after one has died.
+func (s *storm) replace(o *stormOperator) {
+	if o == s.operator {
+		go o.process.Stop()
+		s.start()
+	}
+}
+
+func (s *storm) quiet() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.changed)
+}
+
+func (s *storm) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = time.Now()
+	since := s.changed.Sub(s.began).Round(time.Millisecond)
+	s.lines = append(s.lines, fmt.Sprintf("%8s  %s", since, fmt.Sprintf(format, args...)))
+}
+
+func (s *storm) breach(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.note("BREACH: %s", text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.breaches = append(s.breaches, text)
+}
+
+// report prints what was wrong, and everything that has happened.
+func (s *storm) report() {
+	for _, breach := range s.breaches {
+		s.t.Errorf("seed %d: %s", s.seed, breach)
+	}
+	if s.t.Failed() || os.Getenv("KOPF_FAULT_HISTORY") != "" {
+		s.t.Logf("replay: go test ./test/faults -run TestStorm -seed %d\n%s", s.seed, strings.Join(s.lines, "\n"))
+	}
+}
+
+// try fails the test if others cannot do what they want.
+func (s *storm) try(err error) {
+	if client.IgnoreNotFound(err) != nil {
+		s.t.Errorf("seed %d: %v", s.seed, err)
+	}
+}
+
+// upTo returns a random duration.
+func upTo(dice *rand.Rand, longest time.Duration) time.Duration {
+	return time.Duration(dice.Int64N(int64(longest)))
+}
+
+// oneOf returns a random item.
+func oneOf[T any](dice *rand.Rand, items ...T) T { return items[dice.IntN(len(items))] }
