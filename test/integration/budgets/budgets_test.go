@@ -127,6 +127,30 @@ func TestEachRetryCostsOneWrite(t *testing.T) {
 	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(6), "%s", requests)
 }
 
+// The object changes while one of its handlers is retried: one write for the first attempts, one
+// for the end of the retried handler, and one for the change that the other sees next.
+func TestEachStateAtWhichHandlersEndCostsOneWrite(t *testing.T) {
+	g := gomega.NewWithT(t)
+	registry := kopf.NewRegistry()
+	registry.OnField(examples, "spec.field", succeed, kopf.ID("quick"))
+	registry.OnField(examples, "spec.field", func(_ context.Context, c *kopf.Change) error {
+		if c.Retry() == 0 && c.New().String() == "old" {
+			return kopf.Temporary(errors.New("not yet"), 2*time.Second)
+		}
+		return nil
+	}, kopf.ID("retried"))
+	config := cluster.Config()
+	requests := testenv.Count(config)
+	obj := testenv.NewObject("KopfExample", cluster.Namespace(t), "one", map[string]any{"field": "old"})
+	operators.Start(t, config, obj.GetNamespace(), registry)
+	g.Expect(cluster.Client().Create(t.Context(), obj)).To(gomega.Succeed())
+	g.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handledAnnotation+"-started", gomega.ContainSubstring("old")))
+	g.Expect(cluster.Client().Patch(t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"field":"new"}}`)))).To(gomega.Succeed())
+	g.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handledAnnotation, gomega.ContainSubstring("new")))
+	rest(g, requests)
+	g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(3), "%s", requests)
+}
+
 func TestNothingIsWrittenAtRest(t *testing.T) {
 	g := gomega.NewWithT(t)
 	registry := kopf.NewRegistry()
