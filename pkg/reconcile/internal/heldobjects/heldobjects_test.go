@@ -2,6 +2,8 @@ package heldobjects
 
 import (
 	"reflect"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,8 +66,18 @@ func TestSetCountsObjectsOnce(t *testing.T) {
 
 func TestSummaryHasALineForEachGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var lines []Line
-		s := Summary{Report: func(line Line) { lines = append(lines, line) }}
+		s := Summary{Report: func(line Line) {
+			mu.Lock()
+			defer mu.Unlock()
+			lines = append(lines, line)
+		}}
+		logged := func() []Line {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(lines)
+		}
 		size, name := Group{"kex", "*v1.Kex", "spec.size"}, Group{"kex", "*v1.Kex", "spec.name"}
 		for _, object := range []string{"e", "d", "c", "b", "a", "a"} {
 			s.Add(size, keyOf(object), "create")
@@ -73,8 +85,8 @@ func TestSummaryHasALineForEachGroup(t *testing.T) {
 		}
 		s.Add(name, keyOf("a"), "update")
 		s.Add(name, keyOf("a"), "create")
-		if len(lines) > 0 {
-			t.Errorf("too early: %v", lines)
+		if early := logged(); len(early) > 0 {
+			t.Errorf("too early: %v", early)
 		}
 		time.Sleep(quietPeriod)
 		synctest.Wait()
@@ -82,15 +94,15 @@ func TestSummaryHasALineForEachGroup(t *testing.T) {
 			{name, 1, []string{"create", "update"}, []string{"ns/a"}},
 			{size, 5, []string{"create"}, []string{"ns/a", "ns/b", "ns/c"}},
 		}
-		if !reflect.DeepEqual(lines, want) {
-			t.Errorf("got %+v", lines)
+		if got := logged(); !reflect.DeepEqual(got, want) {
+			t.Errorf("got %+v", got)
 		}
 		s.Add(size, keyOf("f"), "create")
 		s.Stop()
 		time.Sleep(quietPeriod)
 		synctest.Wait()
-		if len(lines) != len(want) {
-			t.Errorf("after the end: %v", lines)
+		if got := logged(); len(got) != len(want) {
+			t.Errorf("after the end: %v", got)
 		}
 	})
 }
