@@ -96,14 +96,16 @@ func TestAbandonedDaemonIsNotStartedTwice(t *testing.T) {
 
 func TestPanickedDaemonIsStartedAgain(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b, g := newBench(t), newGate()
+	defer g.open()
 	bad, good := b.troubled(func(_ context.Context, task *kopf.Task) error {
-		if task.Retry() < 2 && task.Wait(brief) == false {
+		if g.pass(); task.Retry() < 2 {
 			panic("oops")
 		}
 		<-task.Stopped()
 		panic("at the end")
 	}, kopf.Backoff(brief))
+	g.open() // the first start was seen
 	b.expectRunning("trouble bad", 1, 3)
 	b.Eventually(cluster.Events(bad)).Should(gomega.ContainElement("Warning HandlerRetrying: Handler trouble failed and will be retried: panic: oops"))
 	b.Expect(b.logs.With("panic: oops", "will be retried", "hung_test.go", `"handler"="trouble"`)).To(gomega.HaveLen(2))
