@@ -132,7 +132,10 @@ func DecodeCycle(body *object.Body, text string) (*Cycle, error) {
 		}
 		c.States = append(c.States, essence)
 	}
-	return c, c.decodeAt(decoded["at"])
+	if err := c.decodeAt(decoded["at"]); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *Cycle) decodeAt(value any) error {

@@ -188,7 +188,9 @@ func (p *Progress) Ended(purpose cause.Reason) []string {
 func (p *Progress) Register(id string) { p.Load(id).registered = true }
 
 // IsRegistered reports whether a sub-handler was registered by its parent in this pass.
-func (p *Progress) IsRegistered(id string) bool { return p.states[id] != nil && p.states[id].registered }
+func (p *Progress) IsRegistered(id string) bool {
+	return p.states[id] != nil && p.states[id].registered
+}
 
 // IsRetrying reports whether the handler or one of its sub-handlers was called in the cycle of
 // this purpose, and must be called again.

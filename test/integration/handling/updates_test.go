@@ -96,7 +96,7 @@ func TestRetriesSeeUpdates(t *testing.T) {
 		meanwhile string
 		calls     []string
 	}{
-		"each handler continues where it has ended":           {"3", []string{"a 1->2", "b 1->2", "a 1->3", "b 2->3"}},
+		"each handler continues where it has ended":            {"3", []string{"a 1->2", "b 1->2", "a 1->3", "b 2->3"}},
 		"a reverted change is seen by those that have seen it": {"1", []string{"a 1->2", "b 1->2", "a no change", "b 2->1"}},
 	}
 	for name, test := range tests {

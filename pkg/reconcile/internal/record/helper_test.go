@@ -150,4 +150,4 @@ func size(essence object.Essence) any {
 	return value
 }
 
-func hoursAgo(hours int) time.Time { return time.Now().Add(-time.Duration(hours) * time.Hour) }
+func hourAgo() time.Time { return time.Now().Add(-time.Hour) }

@@ -46,8 +46,8 @@ func TestRecordsAreNoPartOfTheEssence(t *testing.T) {
 
 func TestProgressFindsSubhandlersThroughTheirParents(t *testing.T) {
 	f := newFixture(t)
-	f.put("parent", storage.Record{Started: hoursAgo(1), Purpose: cause.Create, Subrefs: []string{"parent/child"}})
-	f.put("parent/child", storage.Record{Started: hoursAgo(1), Purpose: cause.Create, Success: true})
+	f.put("parent", storage.Record{Started: hourAgo(), Purpose: cause.Create, Subrefs: []string{"parent/child"}})
+	f.put("parent/child", storage.Record{Started: hourAgo(), Purpose: cause.Create, Success: true})
 	progress := f.progress("parent")
 	if !progress.Has("parent/child") || !progress.Load("parent/child").Success {
 		t.Errorf("got %q", progress.IDs())

@@ -80,7 +80,7 @@ func date(day int) time.Time { return time.Date(2024, 1, day, 0, 0, 0, 0, time.U
 
 func TestStoreWritesWhatHasChangedOnly(t *testing.T) {
 	f := newFixture(t)
-	f.put("old", storage.Record{Started: hoursAgo(1), Purpose: cause.Create})
+	f.put("old", storage.Record{Started: hourAgo(), Purpose: cause.Create})
 	c := f.cycle(cause.Create, "old", "new")
 	if got := annotations(f.store(c)); len(got) != 1 || got["kopf.zalando.org/new"] == nil {
 		t.Errorf("got %v", got)
@@ -122,7 +122,7 @@ func TestPurgeRemovesTheRecordsAndTheEssenceOfTheCycle(t *testing.T) {
 	ended := f.cycle(cause.Create, "a", "b")
 	ended.Progress.Fail("a", errDown)
 	f.store(ended)
-	f.put("unknown", storage.Record{Started: hoursAgo(1), Purpose: cause.Create})
+	f.put("unknown", storage.Record{Started: hourAgo(), Purpose: cause.Create})
 	c := f.cycle(cause.Create, "a", "b", "never stored")
 	f.apply(func(into storage.Patch) error { return f.Purge(t.Context(), c, f.body, into) })
 	left := f.progress("a", "b", "unknown").Stored().IDs()
