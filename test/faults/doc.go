@@ -59,7 +59,7 @@
 //	every handler has handled the last state
 //	no change was seen twice, and none was left out
 //	no call after a recorded success, of a recorded attempt, or without the finalizer
-//	a success is recorded only after exactly its result
+//	a success is recorded only after exactly its result, and no replaced object has left one
 //	what others have written is the same after every write
 //	the finalizer goes only after all deletion handlers
 //	the writes are bounded

@@ -29,6 +29,8 @@ type subject struct {
 	mu        sync.Mutex
 	ledger    *tilingtest.Ledger
 	committed state
+	// uid is of the current object of the name.
+	uid string
 	// others is what other clients have written.
 	others  string
 	changes int
@@ -68,7 +70,7 @@ func (s *subject) breach(format string, args ...any) {
 	s.storm.breach("%s: %s", s.name, fmt.Sprintf(format, args...))
 }
 
-// called notes the call of a handler, and returns how many there were before. It returns false
+// called notes the call of a handler, and returns how many there were. It returns false
 // if the operator is dead.
 func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool) {
 	s.mu.Lock()
@@ -78,6 +80,10 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	}
 	before, after := stateOf(c.Old()), stateOf(c.New())
 	s.note("%s calls %s for %s, retry %d, on version %s: %s → %s", o.name, id, c.Reason(), c.Retry(), c.Body().ResourceVersion(), before, after)
+	s.calls[id]++
+	if string(c.UID()) != s.uid {
+		return s.calls[id], true // an earlier object of the name
+	}
 	s.judgeCall(id, c)
 	switch {
 	case id == "parent" || !s.tiles(c):
@@ -86,8 +92,7 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	default:
 		s.ledger.Call(id, before, after)
 	}
-	s.calls[id]++
-	return s.calls[id] - 1, true
+	return s.calls[id], true
 }
 
 // ended notes that a handler has ended, with a result or not.
@@ -95,7 +100,7 @@ func (s *subject) ended(o *stormOperator, id string, c *kopf.Change, result stri
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case o.dead.Load():
+	case o.dead.Load() || string(c.UID()) != s.uid:
 		return
 	case c.Reason() == kopf.ReasonDelete:
 		s.said[id] = false
@@ -134,6 +139,9 @@ func (s *subject) answered(w *write, code int, content []byte) {
 	if now := foreign(after.body); now != s.others {
 		s.breach("#%d has changed what others have written: %s instead of %s", w.number, now, s.others)
 	}
+	if err := after.inherited(); err != nil {
+		s.breach("#%d: %v", w.number, err)
+	}
 	if after.released() && !s.released {
 		s.released = true
 		s.judgeRelease()
@@ -149,7 +157,8 @@ func (s *subject) recorded(after state) {
 		s.ledger.Record()
 	}
 	for id, result := range s.results {
-		if stored, _ := after.body.Status().String(id); result != "" && !s.deleting && stored != result {
+		stored := after.result(id)
+		if result != "" && !s.deleting && stored != result {
 			s.breach("the success of %s is recorded, and its result is %q instead of %q", id, stored, result)
 		}
 	}
@@ -193,4 +202,11 @@ func (s *subject) now() (state, error) {
 		return state{}, err
 	}
 	return stateFrom(obj)
+}
+
+// result returns the result of a handler in a storm.
+func (s state) result(id string) string {
+	result, _ := statusOf(s.body.Raw())[id].(map[string]any)
+	text, _ := result["text"].(string)
+	return text
 }

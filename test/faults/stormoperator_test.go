@@ -128,7 +128,7 @@ func (o *stormOperator) handle(id string, register func(*kopf.Change)) kopf.Chan
 			return kopf.Permanent(err)
 		}
 		result := fmt.Sprintf("%d: %s", n, stateOf(c.New()))
-		c.SetResult(result)
+		c.SetResult(map[string]any{"text": result, "uid": string(c.UID())})
 		s.ended(o, id, c, result)
 		return nil
 	}

@@ -84,6 +84,13 @@ func (s *subject) gone() error {
 	return err
 }
 
+// judgeLedger checks that the changes that the handlers have seen lie end to end.
+func (s *subject) judgeLedger() {
+	for _, problem := range s.ledger.Problems() {
+		s.breach("%s", problem)
+	}
+}
+
 // judgeEnd checks the whole life of the object after its end.
 func (s *subject) judgeEnd() {
 	s.mu.Lock()
@@ -91,9 +98,7 @@ func (s *subject) judgeEnd() {
 	if s.mourned && !s.released {
 		s.breach("the object was held, and the operator has not released it")
 	}
-	for _, problem := range s.ledger.Problems() {
-		s.breach("%s", problem)
-	}
+	s.judgeLedger()
 	calls := 0
 	for _, n := range s.calls {
 		calls += n

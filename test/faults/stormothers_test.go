@@ -7,18 +7,27 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/reconcile/tilingtest"
 )
 
 // mostChanges is the number of changes to the essence of an object in a storm: of more states in
 // one cycle, the operator forgets the oldest ones.
 const mostChanges = 8
 
-// live creates the object and changes it, as other clients do, and sometimes deletes it.
+// live creates the object and changes it, as other clients do, and sometimes replaces or deletes it.
 func (s *subject) live() {
 	dice := s.storm.dice(s.name, "others")
 	<-time.After(upTo(dice, 100*time.Millisecond))
+	s.mu.Lock()
 	s.create(dice)
+	s.mu.Unlock()
 	for range dice.IntN(mostChanges) {
+		<-time.After(upTo(dice, 250*time.Millisecond))
+		s.edit(dice)
+	}
+	if dice.IntN(4) == 0 {
+		s.replace(dice)
 		<-time.After(upTo(dice, 250*time.Millisecond))
 		s.edit(dice)
 	}
@@ -27,9 +36,22 @@ func (s *subject) live() {
 	}
 }
 
-func (s *subject) create(dice *rand.Rand) {
+// replace deletes the object by force, and creates another one of the same name.
+func (s *subject) replace(dice *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.storm.try(cluster.Client().Patch(context.Background(), s.object.DeepCopy(), merge(`{"metadata":{"finalizers":null}}`)))
+	s.storm.try(cluster.Client().Delete(context.Background(), s.object.DeepCopy()))
+	s.note("another client has deleted the object by force")
+	s.judgeLedger()
+	s.ledger, s.released = tilingtest.New(tiled...), false
+	clear(s.results)
+	clear(s.said)
+	s.create(dice)
+}
+
+// create creates the object. The subject is locked.
+func (s *subject) create(dice *rand.Rand) {
 	obj := s.object.DeepCopy()
 	obj.SetLabels(map[string]string{"on": oneOf(dice, "yes", "no")})
 	err := cluster.Client().Create(context.Background(), obj)
@@ -91,7 +113,7 @@ func (s *subject) changed(how string, obj *unstructured.Unstructured, err error)
 		s.storm.try(err)
 		return
 	}
-	s.committed, s.others = after, foreign(after.body)
+	s.committed, s.uid, s.others = after, string(after.body.UID()), foreign(after.body)
 	s.note("another client has %s the object, version %s: %s", how, after.body.ResourceVersion(), s.others)
 }
 
