@@ -1,7 +1,6 @@
 package health
 
 import (
-	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -65,10 +64,11 @@ func TestReadinessReportsAStalledQueueUntilItMoves(t *testing.T) {
 	t.Parallel()
 	g, release := gomega.NewWithT(t), make(chan struct{})
 	registry, address, namespace := kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
-	registry.OnCreate(examples, func(context.Context, *kopf.Change) error {
+	// A handler would give back its worker; a filter does not.
+	registry.OnCreate(examples, succeed, kopf.ID("create_fn"), kopf.When(func(kopf.Arguments) bool {
 		<-release
-		return nil
-	}, kopf.ID("slow"))
+		return true
+	}))
 	operators.Start(t, cluster.Config(), namespace, registry, func(options *kopf.Options) {
 		options.Settings.Health.Address, options.Settings.Health.MaxQueueAge = address, 100*time.Millisecond
 		options.Settings.Name = t.Name()
