@@ -140,14 +140,18 @@ func (d detector) selectHandlers(c *cycle) registry.Handlers {
 
 // isDue reports whether a handler is for the change between two states.
 func (d detector) isDue(c *cycle, id string, before, after object.Essence) bool {
-	between := c.Cause
-	between.Reason, between.Initial = cause.Update, false
+	change := diff.Compute(toAny(before), toAny(after), diff.Full)
+	if len(change) == 0 {
+		return false
+	}
+	between := handler.Cause{
+		CallContext: d.callArguments(bodyAt(c.CallContext.Body, after)),
+		Reason:      cause.Update, Old: before, New: after, Diff: change,
+	}
 	if before == nil {
 		between.Reason = cause.Create
 	}
-	between.Old, between.New, between.Diff = before, after, diff.Compute(toAny(before), toAny(after), diff.Full)
-	between.CallContext = d.callArguments(bodyAt(c.CallContext.Body, after))
-	return len(between.Diff) > 0 && slices.ContainsFunc(d.resource.changing, func(h *handler.Declaration) bool { return h.ID == id && h.Selects(&between) })
+	return slices.ContainsFunc(d.resource.changing, func(h *handler.Declaration) bool { return h.ID == id && h.Selects(&between) })
 }
 
 // bodyAt returns the object with the fields of a former state, for filters of values. Filters of

@@ -21,6 +21,25 @@ import (
 
 const theirFinalizer = "bench.kopf.dev/finalizer"
 
+// newManager returns the manager of a hand-written operator.
+func (env environment) newManager() (ctrl.Manager, error) {
+	log.SetLogger(env.logger)
+	scheme := runtime.NewScheme()
+	if err := addToScheme(scheme); err != nil {
+		return nil, err
+	}
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	env.config.QPS = -1
+	return ctrl.NewManager(env.config, ctrl.Options{
+		Scheme: scheme, Logger: env.logger,
+		Metrics:                metrics.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
+	})
+}
+
 // handwritten is the same operator as a good engineer writes it with kubebuilder: typed
 // objects; a cache without managedFields; no reconciliation after its own writes, by
 // the generation; a finalizer; the handled spec in an annotation, to distinguish
@@ -28,21 +47,7 @@ const theirFinalizer = "bench.kopf.dev/finalizer"
 type handwritten struct{ events bool }
 
 func (h handwritten) run(ctx context.Context, env environment) error {
-	log.SetLogger(env.logger)
-	scheme := runtime.NewScheme()
-	if err := addToScheme(scheme); err != nil {
-		return err
-	}
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return err
-	}
-	env.config.QPS = -1
-	mgr, err := ctrl.NewManager(env.config, ctrl.Options{
-		Scheme: scheme, Logger: env.logger,
-		Metrics:                metrics.Options{BindAddress: "0"},
-		HealthProbeBindAddress: "0",
-		Cache:                  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-	})
+	mgr, err := env.newManager()
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,8 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
@@ -68,19 +63,7 @@ func (r *waitingReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 type waitingHandwritten struct{}
 
 func (waitingHandwritten) run(ctx context.Context, env environment) error {
-	log.SetLogger(env.logger)
-	scheme := runtime.NewScheme()
-	if err := addToScheme(scheme); err != nil {
-		return err
-	}
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return err
-	}
-	env.config.QPS = -1
-	mgr, err := ctrl.NewManager(env.config, ctrl.Options{
-		Scheme: scheme, Logger: env.logger, Metrics: metrics.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-	})
+	mgr, err := env.newManager()
 	if err != nil {
 		return err
 	}

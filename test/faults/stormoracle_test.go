@@ -40,7 +40,7 @@ func (s *subject) judgeRelease() {
 	}
 }
 
-// rested returns an error unless the object needs no more work, or is to be deleted.
+// rested returns an error unless the object needs no more work or must be deleted.
 func (s *subject) rested() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *subject) rested() error {
 	switch {
 	case err != nil || s.deleting:
 	case now.body == nil:
-		err = fmt.Errorf("the object is gone, and nobody has deleted it")
+		err = fmt.Errorf("the object is gone, and no client has deleted it")
 	case !now.handled():
 		err = fmt.Errorf("the base is not the last state, or something is left over: %v\n%s", now.leftovers(), now.text())
 	}

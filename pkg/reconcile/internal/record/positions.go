@@ -34,9 +34,12 @@ const maxStates = 8
 const first = -1
 
 // withEnds returns the open cycle with the handlers that have ended in this pass, or nil if
-// none has ended in any pass. It leaves out the handlers whose records another operator has
-// advanced. The token is for a cycle that begins now.
+// none has ended in any pass, or if the cycle is not about a change. It leaves out the handlers
+// whose records another operator has advanced. The token is for a cycle that begins now.
 func (c *Cycle) withEnds(kept *storage.Cycle, token string, overtaken []string) *storage.Cycle {
+	if !c.isChange() {
+		return nil
+	}
 	ended := slices.DeleteFunc(c.Progress.Ended(c.Reason), func(id string) bool { return slices.Contains(overtaken, id) })
 	if len(ended) == 0 {
 		return kept
@@ -109,9 +112,6 @@ type ending struct {
 // end returns the ending of a cycle in which no handler is due anymore. The token is for the
 // next cycle.
 func (c *Cycle) end(kept *storage.Cycle, token string) ending {
-	if !c.isChange() {
-		return ending{base: c.New}
-	}
 	open := c.withEnds(kept, token, nil)
 	if open == nil {
 		return ending{base: c.New}

@@ -79,10 +79,7 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 			overtaken = append(overtaken, id)
 		}
 	}
-	var open *storage.Cycle
-	if c.isChange() {
-		open = c.withEnds(kept, body.ResourceVersion(), overtaken)
-	}
+	open := c.withEnds(kept, body.ResourceVersion(), overtaken)
 	for _, id := range dirty {
 		if slices.Contains(overtaken, id) {
 			continue
