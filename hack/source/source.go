@@ -70,6 +70,16 @@ func Load(ctx context.Context, dir string, patterns ...string) (*Tree, error) {
 	return tree, nil
 }
 
+// NewImporter returns an importer of the packages that match the patterns in the
+// checkout in dir, and of what they import, all from export data.
+func NewImporter(ctx context.Context, dir string, fset *token.FileSet, patterns ...string) (types.Importer, error) {
+	listed, err := list(ctx, dir, patterns)
+	if err != nil {
+		return nil, err
+	}
+	return newImporter(fset, listed), nil
+}
+
 // absolute returns the path of a directory as the go command prints it.
 func absolute(dir string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(dir)

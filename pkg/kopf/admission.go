@@ -28,6 +28,10 @@ type AdmissionError = handler.AdmissionError
 // Specification: Admission control, "Admission errors".
 func Reject(message string, code int) error { return handler.Reject(message, code) }
 
+// HasAdmission reports whether admission handlers are declared. An operator with such
+// handlers needs a server for the reviews of the API server: Settings.Admission.Server.
+func (r *Registry) HasAdmission() bool { return r.declared().HasAdmission() }
+
 // OnValidate declares a handler that checks objects before the API server stores them. An
 // error rejects the request, see Reject. The operator needs a server for its API servers to
 // call: Settings.Admission.Server.
@@ -61,6 +65,13 @@ func OnMutate(sel Selector, fn AdmissionFunc, options ...AdmissionOption) {
 type AdmissionOf[T client.Object] struct {
 	*Admission
 	object T
+}
+
+// Bind sets the arguments, and decodes the object. See ChangeOf.Bind.
+func (a *AdmissionOf[T]) Bind(to *Admission) (err error) {
+	a.Admission = to
+	a.object, err = reviewed[T](to, to.Body())
+	return err
 }
 
 // Object returns the object that the API server will store, or, for a deletion, the object
@@ -100,9 +111,8 @@ func admitting[T client.Object](fn func(context.Context, *AdmissionOf[T]) error)
 		return handler.Function{Object: newOf[T]()}
 	}
 	call := func(ctx context.Context, a *Admission) error {
-		typed := &AdmissionOf[T]{Admission: a}
-		var err error
-		if typed.object, err = reviewed[T](a, a.Body()); err != nil {
+		typed := &AdmissionOf[T]{}
+		if err := typed.Bind(a); err != nil {
 			return err
 		}
 		return fn(ctx, typed)

@@ -18,8 +18,8 @@ type (
 	// Change has the arguments of a ChangeFunc: the object (Body, Spec, Status, Meta, Name,
 	// Namespace, UID, Labels, Annotations, Resource), what happened (Reason, Old, New, Diff,
 	// OldEssence), the attempt (Retry, Started, Runtime), what the handler writes (Patch,
-	// SetResult, Result), its parts (Subhandler, Execute), and its means (Client, Logger,
-	// Memo, Param). The methods are those of [handler.Change]:
+	// SetResult, Result), its parts (Subhandler, Execute), its means (Client, Logger, Memo,
+	// Param), and why the object does not fit the Go type (Misfit). The methods are those of [handler.Change]:
 	//
 	//	go doc github.com/kopf-go/kopf/pkg/model/handler.Change
 	Change = handler.Change
@@ -139,14 +139,15 @@ const (
 // The reasons why a daemon must stop, as Task.StopReason returns them, and the stages of
 // its termination.
 const (
-	StopDeleted   = handler.StopDeleted
-	StopMismatch  = handler.StopMismatch
-	StopPaused    = handler.StopPaused
-	StopExiting   = handler.StopExiting
-	StopSignaled  = handler.StopSignaled
-	StopCanceled  = handler.StopCanceled
-	StopAbandoned = handler.StopAbandoned
-	StopMisfit    = handler.StopMisfit
+	StopDeleted        = handler.StopDeleted
+	StopMismatch       = handler.StopMismatch
+	StopPaused         = handler.StopPaused
+	StopExiting        = handler.StopExiting
+	StopSignaled       = handler.StopSignaled
+	StopCanceled       = handler.StopCanceled
+	StopAbandoned      = handler.StopAbandoned
+	StopMisfit         = handler.StopMisfit
+	StopLeadershipLost = handler.StopLeadershipLost
 )
 
 // MisfitMode is what happens when a mandatory deletion handler does not fit an object that

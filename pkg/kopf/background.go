@@ -44,6 +44,13 @@ type TaskOf[T client.Object] struct {
 	object T
 }
 
+// Bind sets the arguments, and decodes the object. See ChangeOf.Bind.
+func (t *TaskOf[T]) Bind(to *Task) (err error) {
+	t.Task = to
+	t.object, err = decode[T](to.Body().Raw())
+	return err
+}
+
 // Object returns the object as it was when this call of the daemon began. Changing it has
 // no effect: use Update, or the Patch. While the object does not fit the type, the daemon does
 // not run: it is not started, or is stopped with StopMisfit.
@@ -62,6 +69,13 @@ func (t *TaskOf[T]) Update(change func(T) error) { update(t.Patch(), change) }
 type TickOf[T client.Object] struct {
 	*Tick
 	object T
+}
+
+// Bind sets the arguments, and decodes the object. See ChangeOf.Bind.
+func (t *TickOf[T]) Bind(to *Tick) (err error) {
+	t.Tick = to
+	t.object, err = decode[T](to.Body().Raw())
+	return err
 }
 
 // Object returns the object as it was when this call of the timer began. Changing it has
@@ -83,11 +97,11 @@ func (t Typed[T]) Daemon(fn func(context.Context, *TaskOf[T]) error, options ...
 	if fn != nil {
 		function.Origin = fn
 		function.Daemon = func(ctx context.Context, task *Task) error {
-			object, err := decode[T](task.Body().Raw())
-			if err != nil {
+			typed := &TaskOf[T]{}
+			if err := typed.Bind(task); err != nil {
 				return err
 			}
-			return fn(ctx, &TaskOf[T]{task, object})
+			return fn(ctx, typed)
 		}
 	}
 	t.registry.declared().Add(handler.Daemon(Selector{}, function, options...))
@@ -99,11 +113,11 @@ func (t Typed[T]) Timer(fn func(context.Context, *TickOf[T]) error, options ...T
 	if fn != nil {
 		function.Origin = fn
 		function.Timer = func(ctx context.Context, tick *Tick) error {
-			object, err := decode[T](tick.Body().Raw())
-			if err != nil {
+			typed := &TickOf[T]{}
+			if err := typed.Bind(tick); err != nil {
 				return err
 			}
-			return fn(ctx, &TickOf[T]{tick, object})
+			return fn(ctx, typed)
 		}
 	}
 	t.registry.declared().Add(handler.Timer(Selector{}, function, options...))

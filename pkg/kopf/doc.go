@@ -60,7 +60,7 @@
 //	Timer, TimerFunc, Tick                   called for the object on a schedule
 //	StopReason, StopDeleted, StopMismatch, StopPaused, StopExiting,
 //	StopSignaled, StopCanceled, StopAbandoned,
-//	StopMisfit                               why a daemon must stop
+//	StopMisfit, StopLeadershipLost           why a daemon must stop
 //
 // # Admission
 //
@@ -89,7 +89,7 @@
 //	Errors, Retries, Timeout, Backoff,
 //	ExponentialBackoff                       all but OnEvent, OnValidate, OnMutate
 //	Limit                                    OnCreate, OnUpdate, OnField, OnDelete,
-//	                                         OnResume, sub-handlers
+//	                                         OnResume, sub-handlers, Daemon, Timer
 //	Optional, HoldOnFailure                  OnDelete
 //	Deleted                                  OnResume
 //	InitialDelay, InitialDelayFunc           Daemon, Timer

@@ -75,6 +75,13 @@ type IndexedOf[T client.Object] struct {
 	object T
 }
 
+// Bind sets the arguments, and decodes the object. See ChangeOf.Bind.
+func (i *IndexedOf[T]) Bind(to *Indexed) (err error) {
+	i.Indexed = to
+	i.object, err = decode[T](to.Body().Raw())
+	return err
+}
+
 // Object returns the object as it is now. If the object does not fit the type, the function
 // is not called, and the index has no values of the object.
 func (i *IndexedOf[T]) Object() T { return i.object }
@@ -106,11 +113,11 @@ func indexingOf[T client.Object, K comparable, V any](
 	function := handler.Function{Table: table, Object: newOf[T]()}
 	if fn != nil {
 		function = indexing(table, func(ctx context.Context, i *Indexed) (map[K]V, error) {
-			object, err := decode[T](i.Body().Raw())
-			if err != nil {
+			typed := &IndexedOf[T]{}
+			if err := typed.Bind(i); err != nil {
 				return nil, err
 			}
-			return fn(ctx, &IndexedOf[T]{i, object})
+			return fn(ctx, typed)
 		})
 		function.Origin, function.Object = fn, newOf[T]()
 	}

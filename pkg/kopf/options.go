@@ -51,7 +51,8 @@ type (
 	TransitionOption = handler.TransitionOption
 	// RetryOption is an option of the handlers that are retried.
 	RetryOption = handler.RetryOption
-	// LimitOption is an option of the handlers that are called for changes.
+	// LimitOption is an option of the handlers that are called for changes, of daemons, and of
+	// timers.
 	LimitOption = handler.LimitOption
 	// DeletionOption is an option of OnDelete.
 	DeletionOption = handler.DeletionOption
@@ -160,9 +161,10 @@ func Errors(mode ErrorsMode) RetryOption { return handler.Errors(mode) }
 // Limit limits how many calls of the handler run at the same time, for all objects together,
 // in this process. An object whose handler must wait keeps its turn, without a write and
 // without holding up its other handlers; the time of Timeout begins with the first call.
-// Declarations with the same id share the calls. By default, only
-// Settings.Execution.MaxCalls limits the calls. A limit below 1 is a mistake in the
-// declaration.
+// Declarations with the same id share the calls, but daemons and timers share them only with
+// their own kind. A daemon has its place as long as it runs: with more objects than places,
+// the others wait until a daemon ends. By default, only Settings.Execution.MaxCalls limits the
+// calls, except those of daemons and timers. A limit below 1 is a mistake in the declaration.
 func Limit(calls int) LimitOption { return handler.Limit(calls) }
 
 // Optional makes a deletion handler that does not keep objects from being deleted: no

@@ -39,6 +39,17 @@ type ChangeOf[T client.Object] struct {
 	object T
 }
 
+// Bind sets the arguments, and decodes the object. Operators do that before they call a
+// handler; tests do it to call one by hand. If the object does not fit the type, it returns a
+// MisfitError.
+func (c *ChangeOf[T]) Bind(to *Change) (err error) {
+	c.Change = to
+	if to.Misfit() == nil {
+		c.object, err = decode[T](to.Body().Raw())
+	}
+	return err
+}
+
 // Object returns the object as it is now. Changing it has no effect: use Update, or the
 // Patch. If the object does not fit the type, the handler is not called, except with
 // OnMisfit(CallUntyped): then it returns nil.
@@ -107,6 +118,13 @@ type EventOf[T client.Object] struct {
 	object T
 }
 
+// Bind sets the arguments, and decodes the object. See ChangeOf.Bind.
+func (e *EventOf[T]) Bind(to *WatchEvent) (err error) {
+	e.WatchEvent = to
+	e.object, err = decode[T](to.Body().Raw())
+	return err
+}
+
 // Object returns the object of the event. Changing it has no effect. If the object does not
 // fit the type, the handler is not called.
 func (e *EventOf[T]) Object() T { return e.object }
@@ -147,9 +165,8 @@ func watching[T client.Object](fn func(context.Context, *EventOf[T]) error) hand
 		return handler.Function{Object: newOf[T]()}
 	}
 	call := func(ctx context.Context, e *WatchEvent) error {
-		typed := &EventOf[T]{WatchEvent: e}
-		var err error
-		if typed.object, err = decode[T](e.Body().Raw()); err != nil {
+		typed := &EventOf[T]{}
+		if err := typed.Bind(e); err != nil {
 			return err
 		}
 		return fn(ctx, typed)
@@ -163,12 +180,8 @@ func changing[T client.Object](fn func(context.Context, *ChangeOf[T]) error) han
 		return handler.Function{Object: newOf[T]()}
 	}
 	call := func(ctx context.Context, c *Change) error {
-		typed := &ChangeOf[T]{Change: c}
-		var err error
-		if c.Misfit() != nil {
-			return fn(ctx, typed)
-		}
-		if typed.object, err = decode[T](c.Body().Raw()); err != nil {
+		typed := &ChangeOf[T]{}
+		if err := typed.Bind(c); err != nil {
 			return err
 		}
 		return fn(ctx, typed)

@@ -31,6 +31,13 @@ func (c *callContext) add(ctx context.Context, call reconcile.CallContext) conte
 	return context.WithValue(ctx, callContextKey{}, c)
 }
 
+// WithCall returns the context of one call, as handlers get it, for tests that call them by
+// hand.
+func WithCall(ctx context.Context, handlers client.Client, posted events.Poster, call reconcile.CallContext) context.Context {
+	ctx = (&callContext{client: handlers}).add(ctx, call)
+	return events.WithRecorder(ctx, posted)
+}
+
 // ClientFrom returns the operator's client from the context of a handler. It returns
 // nil for any other context.
 func ClientFrom(ctx context.Context) client.Client {

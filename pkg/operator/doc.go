@@ -20,8 +20,7 @@
 //   - Shutdown is ordered: the handlers of objects, the daemons, the configurations of
 //     the admission handlers, the cleanup handlers, the entry in the peering, the lease.
 //     After the last two, other operators can start to work.
-//   - A lost lease cancels all handlers at once. In the manager of another program, it is
-//     like a stop, and handlers keep their grace period.
+//   - A lost lease cancels all handlers at once.
 //   - When Run returns, nothing of the operator is running, except for code that ignores
 //     its context. Run returns an error in that case.
 //

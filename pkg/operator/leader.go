@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,14 +13,13 @@ import (
 // handlers, the cleanup handlers, the entry in the peering, and the lease, which belongs to
 // the manager.
 //
-// If the lease is lost, the manager cancels the context and returns an error without waiting,
-// and waitStopped aborts the engine: handlers get no grace period.
+// If the lease is lost, handlers get no grace period.
 func (r *replica) runLeader(ctx context.Context) (err error) {
 	if r.settings.Replicas.LeaderElection {
 		r.logger.Info("This replica is the leader and handles the objects.")
 	}
-	isLost := func() bool { return r.engine.IsAborted() || isLeaseLost(ctx, r.requested) }
-	leading, resign := r.leadership.begin(ctx)
+	isLost := func() bool { return r.waitLost(ctx) }
+	leading, resign := r.leadership.begin(r.abortIfLost(ctx))
 	defer func() { resign(err) }()
 	return r.peering.during(leading, func(ctx context.Context) error {
 		defer r.activities.cleanUp(ctx)
@@ -27,10 +27,43 @@ func (r *replica) runLeader(ctx context.Context) (err error) {
 	})
 }
 
-// isLeaseLost reports whether the manager has ended the leadership although the operator was
-// not asked to stop. That is not known in the manager of another program.
-func isLeaseLost(manager, requested context.Context) bool {
-	return manager.Err() != nil && requested != nil && requested.Err() == nil
+// errLeadershipLost is the cause of the contexts of handlers after the lease was lost.
+var errLeadershipLost = errors.New("leader election lost")
+
+// abortIfLost returns a context that ends with the manager's. If the lease is lost, it aborts
+// the engine before: no handler must take that for a stop, and continue.
+func (r *replica) abortIfLost(manager context.Context) context.Context {
+	leading, cancel := context.WithCancel(context.WithoutCancel(manager))
+	context.AfterFunc(manager, func() {
+		defer cancel()
+		if isLeaseLost(manager, r.requested, r.stopped.Load()) {
+			r.logger.Info("The leadership is lost: all handlers are canceled, and the next leader continues their work.")
+			r.engine.Abort(errLeadershipLost)
+		}
+	})
+	return leading
+}
+
+// isLeaseLost reports whether the manager has ended the leadership without a request to
+// stop. The manager of another program does not say whether there was one; but when it stops, it waits for run before it ends the leadership. It does not wait if the lease is lost,
+// or if its patience is over, so that it gives the lease up.
+func isLeaseLost(manager, requested context.Context, stopped bool) bool {
+	return manager.Err() != nil && !stopped && (requested == nil || requested.Err() == nil)
+}
+
+// lossDelay is how much later than run a manager that has lost its lease ends the leadership,
+// at most.
+const lossDelay = 100 * time.Millisecond
+
+// waitLost reports whether the leadership is lost. The end of run can be the first sign.
+func (r *replica) waitLost(manager context.Context) bool {
+	if r.requested == nil || r.requested.Err() == nil {
+		select {
+		case <-manager.Done():
+		case <-time.After(lossDelay):
+		}
+	}
+	return r.engine.IsAborted() || isLeaseLost(manager, r.requested, r.stopped.Load())
 }
 
 // work handles the objects. It abandons handlers that do not return after they are canceled:

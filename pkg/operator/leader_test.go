@@ -52,16 +52,19 @@ func TestALeaseIsLostIfTheManagerEndsUnasked(t *testing.T) {
 	cancel()
 	tests := map[string]struct {
 		manager, requested context.Context
+		stopped            bool
 		want               bool
 	}{
-		"the manager has ended the leadership": {ended, running, true},
-		"the operator was asked to stop":       {ended, ended, false},
-		"the work has ended by itself":         {running, running, false},
-		"in the manager of another program":    {ended, nil, false},
+		"the manager has ended the leadership":         {ended, running, false, true},
+		"the operator was asked to stop":               {ended, ended, false, false},
+		"the work has ended by itself":                 {running, running, false, false},
+		"another manager has ended the leadership":     {ended, nil, false, true},
+		"another manager has stopped the replica, too": {ended, nil, true, false},
+		"another manager runs":                         {running, nil, false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := isLeaseLost(test.manager, test.requested); got != test.want {
+			if got := isLeaseLost(test.manager, test.requested, test.stopped); got != test.want {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -15,8 +15,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// newManager returns a manager that runs only the operator.
-func (c *connection) newManager() (manager.Manager, error) {
+// newManager returns a manager that runs only the operator. The values of the context reach
+// the handlers; the manager decides when their contexts end.
+func (c *connection) newManager(ctx context.Context) (manager.Manager, error) {
 	config, err := c.config()
 	if err != nil {
 		return nil, err
@@ -30,6 +31,7 @@ func (c *connection) newManager() (manager.Manager, error) {
 		GracefulShutdownTimeout: new(s.Execution.ShutdownTimeout),
 		Controller:              crconfig.Controller{SkipNameValidation: new(true)},
 		NewClient:               liveClient(logger.WithName("client")),
+		BaseContext:             func() context.Context { return context.WithoutCancel(ctx) },
 	}
 	setElection(&options, s.Replicas)
 	mgr, err := ctrl.NewManager(config, options)

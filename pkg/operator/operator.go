@@ -138,7 +138,7 @@ func (o *Operator) start(ctx context.Context, c *connection, activities *activit
 	if err := errors.Join(o.startUp(ctx, activities), unsupportedOutsideManager(o.settings)); err != nil {
 		return nil, nil, err
 	}
-	mgr, err := c.newManager()
+	mgr, err := c.newManager(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -215,11 +215,11 @@ func (l *life) pass() {
 func (l *life) run(p *pass) (wake time.Duration, err error) {
 	p.engine.permits.Begin(p.key.Resource)
 	defer p.engine.permits.Release()
-	due, wake, err := p.begin(l.t.Context())
-	if due != nil {
-		return p.finish(l.t.Context(), due)
+	p.due, p.wake, p.err = p.begin(l.t.Context())
+	for call := p.next(nil); call != nil; call = p.next(call) {
+		call.Make()
 	}
-	return wake, err
+	return p.wake, p.err
 }
 
 // settle makes passes without any failures until nothing is left to do, and checks the result.

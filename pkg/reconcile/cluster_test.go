@@ -153,7 +153,6 @@ func (c *cluster) put(plural string, raw map[string]any) []byte {
 	c.version++
 	raw = patch.ApplyMerge(raw, map[string]any{"metadata": map[string]any{"resourceVersion": fmt.Sprint(c.version)}})
 	id := plural + "/" + fmt.Sprint(raw["metadata"].(map[string]any)["name"])
-	_, exists := c.objects[id]
 	c.objects[id] = raw
 	text, err := json.Marshal(raw)
 	if err != nil {
@@ -163,11 +162,15 @@ func (c *cluster) put(plural string, raw map[string]any) []byte {
 	if err != nil {
 		panic(err)
 	}
+	former, exists, err := c.stores[plural].Get(snapshot)
+	if err != nil {
+		panic(err)
+	}
 	if err := c.stores[plural].Update(snapshot); err != nil {
 		panic(err)
 	}
 	if exists {
-		c.listener[plural].OnUpdate(snapshot, snapshot)
+		c.listener[plural].OnUpdate(former, snapshot)
 	} else {
 		c.listener[plural].OnAdd(snapshot, false)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
@@ -80,6 +82,25 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 	return false, 0, nil
 }
 
+// writeUnwatched writes what an earlier pass could not write, if the object is no longer
+// watched, mostly because its resource is redefined: the handlers must not be called again
+// under the new definition. The watch of that begins afterwards.
+func writeUnwatched(ctx context.Context, p *pass) error {
+	if p.resource.IsWatched(p.key.Namespace) || !p.object.writes.HasPending() {
+		return nil
+	}
+	var written write.Outcome
+	freshness, err := p.session.ReadLive(ctx)
+	if err == nil && freshness.Fresh {
+		written, err = p.session.Flush(ctx)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil // this version of the resource is not served anymore
+	}
+	p.finishCycle(written)
+	return err
+}
+
 // finishCycle reports what was written and, if the cycle has ended, its end.
 func (p *pass) finishCycle(written write.Outcome) {
 	c := written.Cycle
@@ -94,7 +115,7 @@ func (p *pass) finishCycle(written write.Outcome) {
 		return
 	}
 	p.object.handled = p.isResumed(c.Reason)
-	if !c.Called {
+	if !c.Called && !c.Skipped {
 		return
 	}
 	succeeded, failed := c.Progress.Counts()

@@ -23,6 +23,7 @@ type cycle struct {
 	record     *record.Cycle
 	handlers   registry.Handlers  // to be called for this change
 	runner     *execution.Runner  // calls them
+	packed     *record.Packed     // the essences, while the code of handlers runs
 	background registry.Handlers  // the daemons and timers that the object should have now
 	misfits    []misfit           // handlers whose Go type the object does not fit
 	requests   *requests.Requests // of people, in annotations
@@ -56,18 +57,19 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 			return nil, err
 		}
 		c.inScope = d.resource.changing.InScope(&c.Cause)
-		c.needsFinalizer = d.resource.changing.HoldDeletion(&c.Cause) && d.canHoldDeletion(c)
 		reruns := d.readRequests(c, body)
 		if c.Reason.Handled() {
 			selected := d.withReruns(c, d.selectHandlers(c), reruns)
-			c.requests.Apply(c.record.Progress, selected, c.Reason)
+			c.requests.Apply(c.record.Progress, requests.Handlers{Due: selected, Declared: d.resource.declared}, c.Reason)
+			c.record.Skipped = c.requests.HasSkipped()
 			c.handlers = d.setMisfitsAside(c, selected)
 			c.inScope = c.inScope || len(c.handlers) > 0
 			c.record.IsDue = func(id string, before, after object.Essence) bool { return d.isDue(c, id, before, after) }
 			c.record.HoldOnFailure = idsOf(c.handlers.Where(func(h *handler.Declaration) bool { return h.Hold }))
 		} else {
-			c.requests.Apply(c.record.Progress, nil, c.Reason) // there is nothing to request
+			c.requests.Apply(c.record.Progress, requests.Handlers{Declared: d.resource.declared}, c.Reason)
 		}
+		c.needsFinalizer = d.resource.changing.HoldDeletion(&c.Cause) && d.canHoldDeletion(c)
 	}
 	d.selectBackground(c, body)
 	return c, nil
@@ -84,12 +86,12 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 		return err
 	}
 	r.New = records.Essence(body, d.resource.fields)
-	c.record, c.Old, c.New = r, r.Old, r.New
-	c.Diff = diff.Compute(toAny(c.Old), toAny(c.New), diff.Full)
+	c.record = r
+	c.Old, c.New, c.Diff = differenceIn(r)
 	initial := d.object.initial.Load() && !d.object.handled
 	if !d.object.seen {
 		d.object.seen, d.object.startedByPredecessor = true, initial && len(r.Progress.Stored().IDs()) > 0
-		d.engine.undeclared.Note(d.resource.Name, records.Unknown(body, r.Progress))
+		d.engine.undeclared.Note(d.resource.Name, records.Unknown(body, r.Progress), d.resource.ids)
 	}
 	c.Reason, c.Initial = cause.Detect(cause.Observation{
 		Deleting: c.deleting, Held: c.hasFinalizer, Change: c.change(), Initial: initial,
@@ -99,6 +101,11 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 		return records.Reopen(ctx, r, body, d.report)
 	}
 	return nil
+}
+
+// differenceIn returns the essences that a cycle is about, and their difference.
+func differenceIn(c *record.Cycle) (before, after object.Essence, difference diff.Diff) {
+	return c.Old, c.New, diff.Compute(toAny(c.Old), toAny(c.New), diff.Full)
 }
 
 // change compares the essence with the one that was last handled. An open cycle counts as a

@@ -21,14 +21,9 @@ type eventHandlers struct {
 	current *object.Snapshot // the latest version of the watch; nil if the object is gone
 }
 
-// eventHandlers returns the event handlers of the object.
-func (t *target) eventHandlers() eventHandlers {
-	return eventHandlers{*t, t.resource.Cached(t.key.NamespacedName)}
-}
-
-// arePending reports whether event handlers must be called before anything else.
-func (e eventHandlers) arePending() bool {
-	return len(e.resource.events) > 0 && e.engine.backlog.Has(e.key)
+// areEventsPending reports whether event handlers must be called before anything else.
+func (t *target) areEventsPending() bool {
+	return len(t.resource.events) > 0 && t.engine.backlog.Has(t.key)
 }
 
 // takeSlot takes the slot for the handlers of all pending events, which run one after

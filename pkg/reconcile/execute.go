@@ -9,6 +9,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 )
 
 // errInterrupted stops the handlers when the operator stops, or when the object turns out
@@ -20,9 +22,10 @@ var errInterrupted = errors.New("the operator is stopping, or the object was cha
 func (p *pass) prepare(c *cycle) {
 	p.announce(c)
 	c.include()
+	p.leaveOutMisfits(c)
 	s := p.engine.Settings.Execution
 	c.runner = &execution.Runner{
-		Cause: &c.Cause, Progress: c.record.Progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p},
+		Cause: &c.Cause, Progress: c.record.Progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p, c},
 		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 			return p.prepareCall(ctx, d, p.session.Body())
 		},
@@ -30,40 +33,63 @@ func (p *pass) prepare(c *cycle) {
 	}
 }
 
-// execute calls the handlers that are due. It leaves their outcomes in the cycle's
-// progress, and their edits with the writer.
-func (p *pass) execute(ctx context.Context, c *cycle) error {
+// startCalls starts the calls of the handlers that are due; see continueCalls.
+func startCalls(p *pass, c *cycle) {
 	p.began = time.Now()
+	c.packed = p.engine.records.Pack(c.record, c.CallContext.Body, p.resource.fields)
 	runner := c.runner
+	runner.Essences = essencesOf(c.packed)
 	runner.BeforeAttempt = func(context.Context) error {
 		if p.workers.isStopping() {
 			return errInterrupted
 		}
-		return p.checkpoint(ctx, c, runner)
+		return p.checkpoint(p.workers.writes, c, runner)
 	}
-	err := makeCalls(p.workers.calls, c)
-	c.record.Called = c.record.Called || runner.Attempts > 0
-	p.object.writes.Add(runner.Edits...)
+	runner.Start(p.workers.calls, c.handlers)
+}
+
+// continueCalls ends a call, unless it is nil, and returns the next one, or nil at the end.
+func continueCalls(r *execution.Runner, last *execution.Call) (*execution.Call, error) {
+	if last != nil {
+		if err := last.End(); err != nil {
+			return nil, err
+		}
+	}
+	return r.Next()
+}
+
+// detach continues a pass in its own goroutine, from its first call. The object stays locked.
+// After the shutdown of the queue, the goroutine still writes what its handlers have done; the
+// request for another pass has no effect then.
+//
+// Thousands of handlers can wait, so nothing of the engine is on their stacks.
+func (w *workers) detach(p *pass, first func() *execution.Call) {
+	q := w.engine.currentQueue()
+	q.Detach(p.key)
+	w.detached.Go(func() {
+		for call := first(); call != nil; call = p.next(call) {
+			call.Make()
+		}
+		w.attach(q, p)
+	})
+}
+
+// attach ends a pass that was detached, with its permit: the queue hands out the object again.
+func (w *workers) attach(q *queue.Queue, p *pass) {
+	w.engine.permits.Release()
+	q.Release(p.key, w.end(p).RequeueAfter)
+}
+
+// endCalls leaves the outcomes of the calls in the progress of the cycle, and their edits with
+// the writer. The error is that of continueCalls.
+func endCalls(p *pass, c *cycle, err error) error {
+	c.record.Called = c.record.Called || c.runner.Attempts > 0
+	p.object.writes.Add(c.runner.Edits...)
 	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCanceled) {
 		c.record.Progress.WithdrawUnstarted()
 		return nil // finished outcomes must be persisted
 	}
 	return err
-}
-
-// makeCalls calls the handlers that are due. It keeps the stack shallow while they wait.
-func makeCalls(ctx context.Context, c *cycle) error {
-	c.runner.Start(ctx, c.handlers)
-	for {
-		call, err := c.runner.Next()
-		if call == nil {
-			return err
-		}
-		call.Make()
-		if err := call.End(); err != nil {
-			return err
-		}
-	}
 }
 
 // checkpoint persists the outcomes so far if the pass takes long.
@@ -108,9 +134,35 @@ func (w *workers) isStopping() bool {
 	}
 }
 
-// gate limits the calls of a pass, and gives its permit back while the code of a handler
-// runs.
-type gate struct{ pass *pass }
+// releaseEssences frees the memory of the essences while the code of a handler runs.
+func (c *cycle) releaseEssences() {
+	c.Old, c.New, c.Diff = nil, nil, nil
+	c.record.Release()
+}
+
+func (c *cycle) restoreEssences() {
+	c.packed.Restore(c.record)
+	c.Old, c.New, c.Diff = differenceIn(c.record)
+}
+
+// essencesOf returns a function that returns the essences of a cycle at any time, so that
+// handlers may keep their arguments.
+func essencesOf(packed *record.Packed) func() *handler.Cause {
+	return func() *handler.Cause {
+		var c handler.Cause
+		var r record.Cycle
+		packed.Restore(&r)
+		c.Old, c.New, c.Diff = differenceIn(&r)
+		return &c
+	}
+}
+
+// gate limits the calls of a pass. While the code of a handler runs, it gives back the permit
+// of the pass, and the memory of the essences.
+type gate struct {
+	pass  *pass
+	cycle *cycle
+}
 
 var _ execution.Gate = gate{}
 
@@ -153,6 +205,12 @@ func (g gate) Waits(id string) bool { return g.pass.engine.slots.Waits(g.pass.ke
 
 func (g gate) CanGo(id string) bool { return g.pass.engine.slots.HasReserved(g.pass.key, id) }
 
-func (g gate) Leave() { g.pass.engine.permits.Release() }
+func (g gate) Leave() {
+	g.cycle.releaseEssences()
+	g.pass.engine.permits.Release()
+}
 
-func (g gate) Enter() { g.pass.engine.permits.Continue(g.pass.key.Resource) }
+func (g gate) Enter() {
+	g.pass.engine.permits.Continue(g.pass.key.Resource)
+	g.cycle.restoreEssences()
+}

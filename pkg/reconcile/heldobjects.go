@@ -62,12 +62,20 @@ func (c *cycle) wasHandled() bool {
 	})
 }
 
-// canHoldDeletion reports whether a deletion handler could be called, so that the object needs
-// the finalizer for it. It asks only about objects that do not have the finalizer.
+// canHoldDeletion reports whether the deletion would wait for a handler, so that the object
+// needs the finalizer. A handler that does not fit is waited for if other handlers have worked
+// on the object, or are about to. It asks only about objects that do not have the finalizer.
 func (d detector) canHoldDeletion(c *cycle) bool {
 	return c.hasFinalizer || slices.ContainsFunc(d.resource.changing, func(h *handler.Declaration) bool {
-		return h.HoldsDeletion() && h.InScope(&c.Cause) && (h.OnMisfit == handler.CallUntyped || h.Misfit(&c.Cause) == nil)
+		return h.HoldsDeletion() && h.InScope(&c.Cause) && (h.OnMisfit == handler.CallUntyped ||
+			h.Misfit(&c.Cause) == nil || h.OnMisfit == handler.Hold && (c.wasHandled() || !c.waitsForMisfitsOnly()))
 	})
+}
+
+// waitsForMisfitsOnly reports whether no handler of the cycle can be called, so that the cycle
+// stays open, and nothing is stored. It is for cycles without background handlers yet.
+func (c *cycle) waitsForMisfitsOnly() bool {
+	return len(c.misfits) > 0 && len(c.misfits) == len(c.handlers)
 }
 
 // withoutMisfits returns the daemons and timers that can run.
@@ -107,7 +115,11 @@ func (p *pass) reportMisfits(c *cycle) {
 		}
 		problems[m.handler.ID] = fmt.Sprint(c.deleting, m.err)
 	}
-	fresh := p.engine.objects.held.Replace(p.key, byPasses, problems)
+	since := time.Now()
+	if p.firstLook {
+		since = time.Time{} // an earlier process knew it
+	}
+	fresh := p.engine.objects.held.ReplaceSince(p.key, byPasses, problems, since)
 	for _, m := range misfits {
 		if !slices.Contains(fresh, m.handler.ID) {
 			continue
@@ -136,6 +148,18 @@ func (c *cycle) allMisfits() []misfit {
 		}
 	}
 	return all
+}
+
+// leaveOutMisfits leaves the time in which handlers could not be called out of their timeouts.
+// It is known since the attempt that was due then. The correction itself may have happened
+// while no operator was running.
+func (t *target) leaveOutMisfits(c *cycle) {
+	for _, d := range c.handlers {
+		since, wasHeld := t.engine.objects.held.Since(t.key, byPasses, d.ID)
+		if wasHeld && c.record.Progress.WhyAside(d.ID) == nil {
+			c.record.Progress.Load(d.ID).LeaveOut(since)
+		}
+	}
 }
 
 // message says why the handler is not called, and what a person can do.

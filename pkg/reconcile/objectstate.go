@@ -69,6 +69,14 @@ func (s *objectState) markGone() {
 	s.lifetime = lifetime{writes: s.writes, deleteEventHandled: s.deleteEventHandled}
 }
 
+// isReconciledAt reports whether a pass would find nothing to do at a version of the object,
+// also for its daemons and timers.
+func (s *objectState) isReconciledAt(version string) bool {
+	s.background.refresh()
+	s.writes.Add(s.background.takeEdits()...)
+	return s.writes.IsReconciled(version, s.reconciledVersion) && !s.background.isRequeueRequested()
+}
+
 // finishedHere is the prefix of entries about finished handlers in the reported set.
 const finishedHere = "\x00finished "
 

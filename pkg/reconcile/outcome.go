@@ -41,11 +41,11 @@ func (t *target) reportDropped(c *cycle, body *object.Body) {
 	}
 	for _, id := range c.record.Progress.Stored().IDs() {
 		for _, d := range t.resource.changing {
-			if d.ID != id {
+			if d.ID != id || c.hasHandler(id) {
 				continue
 			}
 			v := t.verdict(c, d)
-			if v.State != verdict.Dropped || c.hasHandler(id) || !t.object.reported.First("dropped "+id+" "+v.Filter.String()) {
+			if v.State != verdict.Dropped || !t.object.reported.First("dropped "+id+" "+v.Filter.String()) {
 				continue
 			}
 			message := fmt.Sprintf("Handler %s %s.", id, v)
@@ -69,6 +69,7 @@ func (t *target) verdict(c *cycle, d *handler.Declaration) verdict.Verdict {
 	s.Misfit = c.record.Progress.WhyAside(d.ID)
 	suspension := t.engine.requests.Suspension(c.CallContext.Body, s.Now)
 	s.Suspended, s.SuspendedUntil = suspension.Active, suspension.Until
+	s.Running, s.Limit = t.engine.slots.Lookup(t.key, d.ID)
 	return verdict.Of(s)
 }
 

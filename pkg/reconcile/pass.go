@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
@@ -28,6 +29,11 @@ type pass struct {
 	target
 	session *write.Session
 	workers *workers
+	// due is the cycle whose handlers are being called. The next pass is due after wake, or
+	// after a delay because of err.
+	due  *cycle
+	wake time.Duration
+	err  error
 	// rounds counts how often the pass has detected what there is to do.
 	rounds int
 	// isOpen reports whether a handler will be called in this pass or in a later one, as far
@@ -59,51 +65,52 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 	if r == nil || !w.engine.watcher.WaitForIndices(w.stopping) {
 		return ctrl.Result{}, nil
 	}
-	p := w.newPass(r, key)
-	if delay := max(time.Until(p.object.notBefore), p.contentionDelay()); delay > 0 {
-		return w.settle(p, delay), nil
+	t := target{engine: w.engine, resource: r, key: key, object: w.engine.objects.of(key)}
+	cached := r.Cached(key.NamespacedName)
+	if delay := max(time.Until(t.object.notBefore), t.contentionDelay(cached)); delay > 0 {
+		return w.settle(key, always, delay), nil
 	}
-	if events := p.eventHandlers(); events.arePending() {
-		if slot := events.takeSlot(); slot != nil {
-			w.detach(p, func() (time.Duration, error) { return w.runAfterEvents(p, events, slot) })
-		}
+	if t.areEventsPending() {
+		w.beginWithEvents(w.newPass(r, key), cached)
 		return ctrl.Result{}, nil
 	}
-	w.engine.permits.Begin(key.Resource)
-	due, wake, err := p.begin(w.writes)
-	if due != nil {
-		w.detach(p, func() (time.Duration, error) { return p.finish(w.writes, due) })
-		return ctrl.Result{}, nil
+	if t.isAtRest(cached) { // nearly always
+		t.object.failures = 0
+		return w.settle(key, never, 0), nil
+	}
+	return w.beginPass(w.newPass(r, key)), nil
+}
+
+// beginPass makes the part of a pass that calls no handlers, and detaches the rest.
+func (w *workers) beginPass(p *pass) ctrl.Result {
+	w.engine.permits.Begin(p.key.Resource)
+	p.due, p.wake, p.err = p.begin(w.writes)
+	if p.due != nil {
+		w.detach(p, func() *execution.Call { return p.next(nil) })
+		return ctrl.Result{}
 	}
 	w.engine.permits.Release()
-	return w.end(p, wake, err), nil
+	return w.end(p)
 }
 
-// runAfterEvents is the entire pass over an object with watch events for event handlers.
-func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *capacity.Running) (wake time.Duration, err error) {
-	err = events.handleWith(w.calls, slot)
-	p.engine.permits.Continue(p.key.Resource)
-	if err != nil {
-		return 0, err
+// beginWithEvents detaches the entire pass over an object with watch events for event
+// handlers, unless it must wait for a slot.
+func (w *workers) beginWithEvents(p *pass, cached *object.Snapshot) {
+	events := eventHandlers{p.target, cached}
+	if slot := events.takeSlot(); slot != nil {
+		w.detach(p, func() *execution.Call { return w.runAfterEvents(p, events, slot) })
 	}
-	due, wake, err := p.begin(w.writes)
-	if due == nil {
-		return wake, err
-	}
-	return p.finish(w.writes, due)
 }
 
-// detach continues a pass in its own goroutine, which ends with a permit. The object stays
-// locked. After the shutdown of the queue, the goroutine still writes what its handlers have
-// done; the request for another pass has no effect then.
-func (w *workers) detach(p *pass, rest func() (wake time.Duration, err error)) {
-	q := w.engine.currentQueue()
-	q.Detach(p.key)
-	w.detached.Go(func() {
-		wake, err := rest()
-		w.engine.permits.Release()
-		q.Release(p.key, w.end(p, wake, err).RequeueAfter)
-	})
+// runAfterEvents calls the event handlers, and begins the pass. It returns the first call.
+func (w *workers) runAfterEvents(p *pass, events eventHandlers, slot *capacity.Running) *execution.Call {
+	p.err = events.handleWith(w.calls, slot)
+	w.engine.permits.Continue(p.key.Resource)
+	if p.err != nil {
+		return nil
+	}
+	p.due, p.wake, p.err = p.begin(w.writes)
+	return p.next(nil)
 }
 
 // begin is the part of a pass that calls no handlers: observe, and detect. It returns the
@@ -122,35 +129,39 @@ func (p *pass) begin(ctx context.Context) (due *cycle, wake time.Duration, err e
 	if p.finishCycle(flushed); flushed.Gone {
 		return nil, 0, nil
 	}
-	if suspension := p.suspension(p.session.Body()); suspension.Active {
-		p.isOpen = never
-		p.object.background.suspend()
-		wake, err = p.leaveSuspended(ctx, suspension)
-		return nil, wake, err
-	}
 	return p.advance(ctx)
 }
 
-// finish is the rest of a pass: execute, and record; and again, as long as the writes change
-// what there is to do.
-func (p *pass) finish(ctx context.Context, due *cycle) (wake time.Duration, err error) {
-	defer recovered(&err)
+// next continues a pass after the call of a handler, or before the first one: execute, and
+// record; and again, as long as the writes change what there is to do. It returns the next
+// call, which the pass makes without a permit.
+func (p *pass) next(last *execution.Call) (call *execution.Call) {
+	defer recovered(&p.err)
 	defer p.endIfGone()
-	for due != nil {
-		if err := p.execute(ctx, due); err != nil || p.object.writes.Gone() {
-			return 0, err
+	for p.due != nil {
+		call, err := continueCalls(p.due.runner, last)
+		if call != nil {
+			return call
 		}
-		p.reportMisfits(due)
-		again, wake, err := p.record(ctx, due)
-		if err != nil || !again {
-			return wake, err
-		}
-		p.rounds++
-		if due, wake, err = p.advance(ctx); due == nil {
-			return wake, err
-		}
+		last = nil
+		p.due, p.wake, p.err = p.proceed(p.workers.writes, p.due, err)
 	}
-	return 0, nil
+	return nil
+}
+
+// proceed records what the handlers have done, and detects what there is to do then. The
+// error is that of the calls.
+func (p *pass) proceed(ctx context.Context, c *cycle, err error) (due *cycle, wake time.Duration, _ error) {
+	if err := endCalls(p, c, err); err != nil || p.object.writes.Gone() {
+		return nil, 0, err
+	}
+	p.reportMisfits(c)
+	again, wake, err := p.record(ctx, c)
+	if err != nil || !again {
+		return nil, wake, err
+	}
+	p.rounds++
+	return p.advance(ctx)
 }
 
 // observe gets the latest known version of the object. It returns false if there is nothing
@@ -158,18 +169,18 @@ func (p *pass) finish(ctx context.Context, due *cycle) (wake time.Duration, err 
 func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err error) {
 	cached := p.resource.Cached(p.key.NamespacedName)
 	if cached == nil {
-		if !p.eventHandlers().isDeletePending() {
+		if err := writeUnwatched(ctx, p); err != nil {
+			return false, 0, err
+		}
+		if !(eventHandlers{target: p.target}).isDeletePending() {
 			p.cleanUp()
 		}
 		p.isOpen = never
 		return false, 0, nil
 	}
-	p.resetFor(cached.GetUID())
-	p.object.background.refresh()
-	p.object.writes.Add(p.object.background.takeEdits()...)
-	if p.object.writes.IsReconciled(cached.GetResourceVersion(), p.object.reconciledVersion) && !p.object.background.isRequeueRequested() {
+	if p.isAtRest(cached) {
 		p.isOpen = never
-		return false, 0, nil // reconciled and unchanged
+		return false, 0, nil
 	}
 	freshness, err := p.session.Refresh(ctx, cached)
 	return freshness.Fresh, freshness.WaitFor, err
@@ -191,6 +202,12 @@ func (p *pass) advance(ctx context.Context) (due *cycle, wake time.Duration, err
 // do.
 func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Duration, err error) {
 	p.session.StartDetection()
+	if suspension := p.suspension(p.session.Body()); suspension.Active {
+		p.isOpen = never
+		p.object.background.suspend()
+		wake, err = p.leaveSuspended(ctx, suspension)
+		return nil, false, wake, err
+	}
 	p.stopBackgroundOfDeleted()
 	c, err := detector{p.target}.detect(ctx, p.session.Body())
 	if err != nil {
@@ -213,6 +230,7 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 		return nil, again, 0, err
 	}
 	if p.prepare(c); c.runner.HasDue(c.handlers) {
+		startCalls(p, c)
 		return c, false, 0, nil
 	}
 	p.reportMisfits(c)
@@ -221,24 +239,26 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 }
 
 // end ends a pass, and returns when the next one is due.
-func (w *workers) end(p *pass, wake time.Duration, err error) ctrl.Result {
-	if err != nil {
-		p.isOpen = always
-		return w.settle(p, p.recordFailure(err))
+func (w *workers) end(p *pass) ctrl.Result {
+	if p.err != nil {
+		p.isOpen, p.wake = always, p.recordFailure(p.err)
+	} else {
+		p.object.failures = 0
 	}
-	p.object.failures = 0
-	return w.settle(p, wake)
-}
-
-// settle returns the slots that the pass still has after a panic, passes on those that it
-// has not used, and returns the request for the next pass. That is urgent, even if this one
-// was not.
-func (w *workers) settle(p *pass, wake time.Duration) ctrl.Result {
-	for _, slot := range p.slots {
+	for _, slot := range p.slots { // after a panic
 		w.engine.slots.Return(slot)
 	}
-	w.engine.slots.Settle(p.key, p.isOpen)
-	return ctrl.Result{RequeueAfter: wake, Priority: new(0)}
+	return w.settle(p.key, p.isOpen, p.wake)
+}
+
+// urgent is the priority of the next pass, even if the last one was not urgent.
+var urgent = new(0)
+
+// settle passes on the slots that the pass has not used, and returns the request for the next
+// pass.
+func (w *workers) settle(key object.Key, isOpen func(id string) bool, wake time.Duration) ctrl.Result {
+	w.engine.slots.Settle(key, isOpen)
+	return ctrl.Result{RequeueAfter: wake, Priority: urgent}
 }
 
 func always(string) bool { return true }

@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -126,8 +127,32 @@ func TestProgressOfUndeclaredHandlersIsReported(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if len(w.log) != 1 || !strings.HasSuffix(w.log[0], `"resource"="kopfexamples.v1.kopf.dev" "handler"="renamed" "objects"=2`) {
+		if len(w.log) != 1 || !strings.HasSuffix(w.log[0], `"resource"="kopfexamples.v1.kopf.dev" "record"="renamed" "objects"=2`) {
 			t.Errorf("got %q", w.log)
 		}
 	})
+}
+
+// A verdict says whether the handler is running, or waits for a limit.
+func TestVerdictKnowsTheSlots(t *testing.T) {
+	p, _ := witnessed(t)
+	body := p.resource.Cached(p.key.NamespacedName).Body()
+	c := &cycle{Cause: handler.Cause{Reason: cause.Create, CallContext: handler.CallContext{Body: body}}, record: &record.Cycle{}}
+	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
+	d := p.resource.changing[0]
+	expect := func(want string) {
+		t.Helper()
+		if got := p.verdict(c, d).String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	expect("is due")
+	slot := p.engine.slots.Take(capacity.Call{Key: p.key, ID: d.ID})
+	expect("is running")
+	p.engine.slots.Return(slot)
+	other := p.engine.slots.Take(capacity.Call{Key: p.key, ID: "other", Pool: "pool", Limit: 1})
+	p.engine.slots.CanTake(capacity.Call{Key: p.key, ID: d.ID, Pool: "pool", Limit: 1})
+	expect("waits for a slot of the limit kopf.Limit(1)")
+	p.engine.slots.Return(other)
+	expect("is due")
 }

@@ -94,6 +94,9 @@ var bySuspension = heldobjects.Finding{Reason: metrics.Suspended}
 func (t *target) suspension(body *object.Body) requests.Suspension {
 	s := t.engine.requests.Suspension(body, time.Now())
 	if !s.Active {
+		if _, wasSuspended := t.engine.objects.held.Since(t.key, bySuspension, ""); wasSuspended {
+			t.report.Log.Info("The object is no longer suspended: its handlers are called again.")
+		}
 		t.engine.objects.held.Replace(t.key, bySuspension, nil)
 	}
 	if s.Err != nil && t.object.reported.First("suspend "+s.Err.Error()) {

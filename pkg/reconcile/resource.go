@@ -18,6 +18,7 @@ import (
 type resource struct {
 	*watch.Resource
 
+	declared registry.Handlers // all
 	changing registry.Handlers
 	ids      []string // of the change handlers
 	events   registry.Handlers
@@ -34,7 +35,7 @@ type resource struct {
 }
 
 func newResource(watched *watch.Resource, handlers registry.Handlers) *resource {
-	r := &resource{Resource: watched}
+	r := &resource{Resource: watched, declared: handlers}
 	r.changing = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsChange() })
 	r.ids = idsOf(r.changing)
 	r.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })

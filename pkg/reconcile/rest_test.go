@@ -110,8 +110,8 @@ func TestPassesOverObjectsAtRestAreCheap(t *testing.T) {
 		prepare func(m *objectState)
 		limit   float64 // of allocations
 	}{
-		"nothing has changed since the last pass": {func(*objectState) {}, 20},
-		"the first pass after a restart":          {func(m *objectState) { m.lifetime = lifetime{} }, 300},
+		"nothing has changed since the last pass": {func(*objectState) {}, 2},
+		"the first pass after a restart":          {func(m *objectState) { m.lifetime = lifetime{} }, 260},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

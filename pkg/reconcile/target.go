@@ -34,12 +34,21 @@ func (t *target) resetFor(uid types.UID) {
 
 // contentionDelay returns how long the object must be left alone because another writer
 // keeps undoing the operator's writes.
-func (t *target) contentionDelay() time.Duration {
-	cached := t.resource.Cached(t.key.NamespacedName)
+func (t *target) contentionDelay(cached *object.Snapshot) time.Duration {
 	if cached == nil {
 		return 0
 	}
 	return t.engine.writer.ContentionDelay(t.key, cached)
+}
+
+// isAtRest reports whether nothing has happened to the object since the last pass, which has
+// left nothing to do.
+func (t *target) isAtRest(cached *object.Snapshot) bool {
+	if cached == nil {
+		return false
+	}
+	t.resetFor(cached.GetUID())
+	return t.object.isReconciledAt(cached.GetResourceVersion())
 }
 
 // prepareCall returns the context and the arguments for one call of a handler.

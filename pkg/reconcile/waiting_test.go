@@ -45,6 +45,13 @@ func (j *journal) end(name string, err error) {
 	j.ended = append(j.ended, name)
 }
 
+// completed returns the number of calls that have ended, also while others end.
+func (j *journal) completed() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.ended)
+}
+
 // waiting returns a handler that waits.
 func (j *journal) waiting(duration time.Duration) handler.Function {
 	return handler.Function{Change: func(ctx context.Context, c *handler.Change) (err error) {
@@ -106,6 +113,28 @@ func TestWaitingHandlersHoldUpNothing(t *testing.T) {
 		if slow.most != 100 {
 			t.Errorf("%d handlers ran at the same time", slow.most)
 		}
+	}, fewWorkers)
+}
+
+// Two workers need a second for the writes of the first resource.
+func TestManyObjectsDoNotDelayOtherResources(t *testing.T) {
+	var many, one journal
+	inCluster(t, func(r *registry.Registry) {
+		r.Add(handler.Create(selector.New("as"), many.waiting(0), handler.ID("fn")))
+		r.Add(handler.Create(selector.New("bs"), one.waiting(0), handler.ID("fn")))
+	}, func(t *testing.T, c *cluster) {
+		for _, name := range names(2000) {
+			c.create("as", name)
+		}
+		settle(10 * time.Millisecond)
+		c.create("bs", "one")
+		settle(10 * time.Millisecond)
+		c.expectHandled("bs", "one")
+		if before := many.completed(); before > 1000 {
+			t.Errorf("%d objects were handled before", before)
+		}
+		settle(time.Minute)
+		c.expectHandled("as", names(2000)...)
 	}, fewWorkers)
 }
 

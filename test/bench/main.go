@@ -45,6 +45,7 @@ type options struct {
 	background bool
 	waiting    bool // measure only waiting handlers
 	wait       time.Duration
+	initial    int  // number of objects at the start of the operator, with waiting
 	admission  bool // measure only admission
 	calls      int
 	subjects   string
@@ -64,6 +65,7 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.background, "background", false, "measure only daemons and timers: the subjects "+strings.Join(backgroundSubjects, ", "))
 	flags.BoolVar(&o.waiting, "waiting", false, "measure only handlers that wait: the subjects "+strings.Join(waitingSubjects, ", "))
 	flags.DurationVar(&o.wait, "wait", 10*time.Second, "how long handlers wait")
+	flags.IntVar(&o.initial, "initial", 10_000, "with -waiting: number of objects that exist when the operator starts")
 	flags.BoolVar(&o.admission, "admission", false, "measure only admission webhooks")
 	flags.IntVar(&o.calls, "calls", 20_000, "number of calls of each admission webhook")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")

@@ -34,9 +34,14 @@ func newProbe(ctx context.Context, clients kubernetes.Interface) (*probe, error)
 	if _, err := p.maps.Create(ctx, object, metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	var err error
-	p.watch, err = p.maps.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + probeName})
+	err := p.open(ctx)
 	return p, err
+}
+
+// open watches the object, from now on.
+func (p *probe) open(ctx context.Context) (err error) {
+	p.watch, err = p.maps.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + probeName})
+	return err
 }
 
 // change changes the object, and returns the time until the operator has recorded that.

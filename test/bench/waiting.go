@@ -26,6 +26,8 @@ type waitingFigures struct {
 	Finishing Latency `json:"finishing"`
 	// Finished is how long it took from the end of the first handler until all was recorded.
 	Finished time.Duration `json:"finishedNanoseconds"`
+
+	Initial Initial `json:"initial"`
 }
 
 // Wave is the time to handle objects whose handlers wait.
@@ -46,7 +48,7 @@ const (
 // waitingSteps returns the steps for the operator of this project, waitingWaveSteps those for
 // the hand-written one.
 func waitingSteps(m *measurement) []step {
-	return append(waitingWaveSteps(m), step{"idle", m.probeIdle}, step{"crowd", m.crowd}, step{"finish", m.finishCrowd})
+	return append(waitingWaveSteps(m), step{"idle", m.probeIdle}, step{"crowd", m.crowd}, step{"finish", m.finishCrowd}, step{"initial", m.startWithObjects})
 }
 
 func waitingWaveSteps(m *measurement) []step {
@@ -133,16 +135,8 @@ func (m *measurement) finishCrowd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	began, all := time.Now(), m.observer.done
-	finishing := func() (bool, error) {
-		select {
-		case <-all:
-			return false, nil
-		default:
-			return true, nil
-		}
-	}
-	if m.waitingFigures.Finishing, err = m.probe.measure(ctx, 1, finishing); err != nil {
+	began := time.Now()
+	if m.waitingFigures.Finishing, err = m.probe.measure(ctx, 1, m.isHandling()); err != nil {
 		return err
 	}
 	m.waitingFigures.Finished = time.Since(began)
@@ -179,5 +173,6 @@ func (r report) printWaiting(out io.Writer) {
 			f.Handlers, f.BytesPerHandler.Resident, goalHandler, f.BytesPerHandler.Heap)
 		_, _ = fmt.Fprintf(out, "  a change of another resource is handled after:\n    idle: %s\n    while they wait: %s (goal: twice the p99)\n    while they finish, in %.1f s: %s\n",
 			f.Idle, f.Waiting, f.Finished.Seconds(), f.Finishing)
+		f.Initial.print(out)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestHandlersWaitAtTheSameTime(t *testing.T) {
 	var out bytes.Buffer
 	var log shared
-	err := run(t.Context(), []string{"-subjects", waitingHandlers, "-n", "20", "-workers", "2", "-wait", "1500ms", "-json"}, &out, &log)
+	err := run(t.Context(), []string{"-subjects", waitingHandlers, "-n", "20", "-workers", "2", "-wait", "1500ms", "-initial", "50", "-json"}, &out, &log)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &log)
 	}
@@ -21,7 +21,8 @@ func TestHandlersWaitAtTheSameTime(t *testing.T) {
 		t.Fatalf("%v\n%s", err, &out)
 	}
 	f := measured.Waiting[0]
-	if f.Handlers != 20 || f.Waiting.Changes < leastChanges || f.Finishing.Changes == 0 || f.Wave.AfterLast > 10*time.Second {
+	if f.Handlers != 20 || f.Waiting.Changes < leastChanges || f.Finishing.Changes == 0 || f.Wave.AfterLast > 10*time.Second ||
+		f.Initial.Objects != 50 || f.Initial.Live.Changes == 0 || f.Initial.Handled == 0 {
 		t.Errorf("got %+v", f)
 	}
 	measured.printWaiting(&out)

@@ -36,8 +36,6 @@ func (r Reason) Noun() string {
 	switch r {
 	case Create:
 		return "creation"
-	case Update:
-		return "update"
 	case Delete:
 		return "deletion"
 	case Resume:

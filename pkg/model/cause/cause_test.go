@@ -34,7 +34,9 @@ func TestDetect(t *testing.T) {
 		"it is being deleted, never handled, no finalizer": {observed{Deleting: true}, cause.Free, false},
 		"it has our finalizer but is not being deleted":    {observed{Held: true, Change: cause.Same}, cause.NoOp, false},
 		"it is gone": {observed{Gone: true}, cause.Gone, false},
-		"it is gone, although the state has our finalizer": {observed{Gone: true, Deleting: true, Held: true}, cause.Gone, false},
+		"it is gone, and was not seen by this process":                   {observed{Gone: true, Initial: true}, cause.Gone, true},
+		"it is being deleted, with other finalizers, for the first time": {observed{Deleting: true, Initial: true}, cause.Free, true},
+		"it is gone, although the state has our finalizer":               {observed{Gone: true, Deleting: true, Held: true}, cause.Gone, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -120,7 +120,7 @@ func TestSubhandlersAreRegistered(t *testing.T) {
 	if child.ID != "item-1" || child.Kind != handler.Subhandler || *child.Retries != 2 {
 		t.Errorf("got %+v", child)
 	}
-	refused(t, family.handlers[1], family.problems[1], `the subhandler handler "": its id is empty`, "handler/arguments_test.go")
+	refused(t, family.handlers[1], family.problems[1], `the sub-handler "": its id is empty`, "handler/arguments_test.go")
 	refused(t, family.handlers[2], family.problems[2], `under the id "item 2"`)
 	refused(t, family.handlers[3], family.problems[3], "the function is nil")
 	if err := c.Execute(t.Context()); err != io.EOF { //nolint:errorlint // the very same

@@ -124,21 +124,22 @@ func (t *Task) isStopping() bool {
 
 // StopReason is the set of reasons why a daemon or a timer must stop. Reasons can be combined and
 // added later.
-type StopReason uint8
+type StopReason uint16
 
 // The reasons, and the progress of the termination.
 const (
-	StopDeleted   StopReason = 1 << iota // the object is deleted, or marked for it
-	StopMismatch                         // the object no longer matches the filters
-	StopPaused                           // the operator is paused
-	StopExiting                          // the operator exits
-	StopSignaled                         // the handler was asked to stop
-	StopCanceled                         // its context was canceled
-	StopAbandoned                        // the operator no longer waits for it
-	StopMisfit                           // the object no longer fits the Go type of the handler
+	StopDeleted        StopReason = 1 << iota // the object is deleted, or marked for it
+	StopMismatch                              // the object no longer matches the filters
+	StopPaused                                // the operator is paused
+	StopExiting                               // the operator exits
+	StopSignaled                              // the handler was asked to stop
+	StopCanceled                              // its context was canceled
+	StopAbandoned                             // the operator no longer waits for it
+	StopMisfit                                // the object no longer fits the Go type of the handler
+	StopLeadershipLost                        // another replica may lead by now: nothing is written anymore
 )
 
-var stopNames = [...]string{"deleted", "mismatch", "paused", "exiting", "signaled", "canceled", "abandoned", "misfit"}
+var stopNames = [...]string{"deleted", "mismatch", "paused", "exiting", "signaled", "canceled", "abandoned", "misfit", "leadershipLost"}
 
 // Has reports whether the set contains all of the given reasons.
 func (r StopReason) Has(reason StopReason) bool { return r&reason == reason }

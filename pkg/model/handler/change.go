@@ -5,6 +5,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/model/internal/recomputed"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -23,7 +24,9 @@ type Change struct {
 	writable
 	attemptInfo
 	resultHolder
-	transition Transition
+	reason     cause.Reason
+	compute    func() Transition
+	transition recomputed.Value[Transition]
 	children   Subhandlers
 	misfit     *MisfitError // set if the handler is called nevertheless
 }
@@ -39,12 +42,27 @@ var _ Arguments = (*Change)(nil)
 
 // NewChange returns the arguments of one call.
 func NewChange(s CallContext, param any, a Attempt, t Transition, children Subhandlers) *Change {
-	return &Change{writable: newWritable(s, param), attemptInfo: attemptInfo{a}, transition: t, children: children}
+	return newChange(s, param, a, children, t.Reason, func() Transition { return t })
 }
+
+// NewChangeOf returns the arguments of one call of the handler. The function returns a cause
+// with Old, New, and Diff. It is called when they are used, so that they need not be kept
+// while the handler waits, and must always return the same. It must be safe for concurrent
+// use.
+func NewChangeOf(d *Declaration, s CallContext, a Attempt, children Subhandlers, reason cause.Reason, essences func() *Cause) *Change {
+	return newChange(s, d.Param, a, children, reason, func() Transition { return d.Transition(essences()) })
+}
+
+func newChange(s CallContext, param any, a Attempt, children Subhandlers, reason cause.Reason, compute func() Transition) *Change {
+	return &Change{writable: newWritable(s, param), attemptInfo: attemptInfo{a}, reason: reason, compute: compute, children: children}
+}
+
+// difference returns what has changed, as of the time of the call.
+func (c *Change) difference() *Transition { return c.transition.Get(c.compute) }
 
 // Reason returns what happened to the object. It is useful if one function is declared
 // for several reasons.
-func (c *Change) Reason() cause.Reason { return c.transition.Reason }
+func (c *Change) Reason() cause.Reason { return c.reason }
 
 func (c *Change) callsUntyped() bool { return c.misfit != nil }
 
@@ -59,14 +77,14 @@ func (c *Change) Misfit() error {
 }
 
 // Old returns the essence that was last handled, or the handler's field in it.
-func (c *Change) Old() object.Value { return c.transition.Old }
+func (c *Change) Old() object.Value { return c.difference().Old }
 
 // New returns the current essence, or the handler's field in it.
-func (c *Change) New() object.Value { return c.transition.New }
+func (c *Change) New() object.Value { return c.difference().New }
 
 // Diff returns the difference from Old to New, relative to the handler's field if it has
 // one.
-func (c *Change) Diff() diff.Diff { return c.transition.Diff }
+func (c *Change) Diff() diff.Diff { return c.difference().Diff }
 
 // Subhandler registers a part of this handler's work as a separate handler with the id
 // "<handler>/<id>" and its own progress, retries, and result. It runs after this handler
@@ -92,7 +110,7 @@ func (c *Change) Execute(ctx context.Context) error { return c.children.Execute(
 // handlers of fields. It returns nil if there is none or if it is unknown. Do not modify
 // it.
 func (c *Change) OldEssence() object.Essence {
-	if essence := c.transition.OldEssence; object.NewValue(essence).Known() {
+	if essence := c.difference().OldEssence; object.NewValue(essence).Known() {
 		return essence
 	}
 	return nil

@@ -74,7 +74,7 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 	validate(d)
 	if len(d.problems) > 0 {
 		for i, problem := range d.problems {
-			d.problems[i] = fmt.Errorf("%s: the %s handler %q: %w", d.DeclaredAt, kind, d.ID, problem)
+			d.problems[i] = fmt.Errorf("%s: the %s %q: %w", d.DeclaredAt, kind.noun(), d.ID, problem)
 		}
 		return nil, errors.Join(d.problems...)
 	}

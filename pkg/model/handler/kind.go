@@ -31,6 +31,14 @@ const (
 	Subhandler Kind = "subhandler"
 )
 
+// noun names a handler of the kind in messages.
+func (k Kind) noun() string {
+	if k == Subhandler {
+		return "sub-handler"
+	}
+	return string(k) + " handler"
+}
+
 // IsChange reports whether handlers of the kind are called for causes, with persisted
 // progress. Other kinds have no causes: events and indices are called for every watch
 // event, background handlers while the object exists, and admission handlers for

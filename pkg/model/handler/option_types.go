@@ -71,7 +71,8 @@ func (o RetryOption) timer(d *Declaration)      { o(d) }
 func (o RetryOption) index(d *Declaration)      { o(d) }
 func (o RetryOption) operator(d *Declaration)   { o(d) }
 
-// LimitOption is an option of the kinds whose handlers are called for a change.
+// LimitOption is an option of the kinds whose handlers are called for a change, and of daemons
+// and timers.
 type LimitOption func(*Declaration)
 
 func (o LimitOption) create(d *Declaration)     { o(d) }
@@ -79,6 +80,8 @@ func (o LimitOption) update(d *Declaration)     { o(d) }
 func (o LimitOption) delete(d *Declaration)     { o(d) }
 func (o LimitOption) resume(d *Declaration)     { o(d) }
 func (o LimitOption) subhandler(d *Declaration) { o(d) }
+func (o LimitOption) daemon(d *Declaration)     { o(d) }
+func (o LimitOption) timer(d *Declaration)      { o(d) }
 
 // FieldOption is an option of the kinds that can be restricted to a field.
 type FieldOption func(*Declaration)

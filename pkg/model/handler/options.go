@@ -156,8 +156,10 @@ func ExponentialBackoff(first, longest time.Duration) RetryOption {
 // objects together. An object whose handler must wait keeps its turn: the oldest one is next.
 // Other handlers of the object do not wait for it, nothing is written meanwhile, and the time
 // of Timeout begins with the first call. Declarations with the same id share the calls, and
-// so do the sub-handlers that one line of code declares. By default, only the setting
-// Execution.MaxCalls limits the calls. A limit below 1 is a mistake in the declaration.
+// so do the sub-handlers that one line of code declares, but not a daemon, a timer, and other
+// handlers among each other. A daemon has its place as long as it runs, and gives it up until
+// it is retried. By default, only the setting Execution.MaxCalls limits the calls, except
+// those of daemons and timers. A limit below 1 is a mistake in the declaration.
 func Limit(calls int) LimitOption {
 	return func(d *Declaration) {
 		d.Limit = calls

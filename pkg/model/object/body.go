@@ -2,10 +2,11 @@ package object
 
 import (
 	stdjson "encoding/json"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/model/internal/recomputed"
 )
 
 // Essence is the part of a body that change detection compares: the fields that users
@@ -14,22 +15,19 @@ import (
 type Essence = map[string]any
 
 // Body is one version of one object for reading. It is immutable, safe for concurrent
-// use, and decoded on first use.
+// use, and decoded when it is used. It does not keep what is decoded from being freed: that
+// takes several times as much memory as the text, and thousands of handlers can wait.
 //
 // Specification: Arguments, "Body parts".
 type Body struct {
-	snapshot *Snapshot
-	once     sync.Once
+	snapshot *Snapshot // nil: only raw is known
 	raw      map[string]any
+	decoded  recomputed.Value[map[string]any]
 }
 
 // NewBody returns a body for a decoded object. It takes ownership of the map: do not
 // modify it afterwards. Whole numbers must be int64, and other numbers float64.
-func NewBody(raw map[string]any) *Body {
-	b := &Body{raw: raw}
-	b.once.Do(func() {})
-	return b
-}
+func NewBody(raw map[string]any) *Body { return &Body{raw: raw} }
 
 // Snapshot returns the body's version in its compact form, or nil for a body that was
 // made from a mapping.
@@ -38,8 +36,10 @@ func (b *Body) Snapshot() *Snapshot { return b.snapshot }
 // Raw returns the decoded object, which is shared by all readers: do not modify it.
 // In handlers, use View and its siblings instead.
 func (b *Body) Raw() map[string]any {
-	b.once.Do(func() { b.raw = decode(b.snapshot.json()) })
-	return b.raw
+	if b.snapshot == nil {
+		return b.raw
+	}
+	return *b.decoded.Get(func() map[string]any { return decode(b.snapshot.json()) })
 }
 
 // Lookup returns the value of a field; see the function of the same name. The value is

@@ -46,6 +46,13 @@ func (r *Registry) Activities() Handlers {
 	return slices.Clone(r.activities)
 }
 
+// HasAdmission reports whether there are admission handlers.
+func (r *Registry) HasAdmission() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.declarations, func(d *handler.Declaration) bool { return d.Kind.IsAdmission() })
+}
+
 // Handlers returns the handlers of objects in their order, or all mistakes in the
 // declarations. The scheme provides the kinds of typed handlers, which are declared for a
 // Go type.
@@ -126,7 +133,7 @@ func (h Handlers) Conflicts() error {
 		id        string
 		admission handler.Kind // empty for all others, which share the keys
 	}
-	first := map[claim]*handler.Declaration{}
+	first, limited := map[claim]*handler.Declaration{}, map[claim]*handler.Declaration{}
 	var problems []error
 	for _, d := range h {
 		claimed := claim{id: d.ID}
@@ -137,6 +144,14 @@ func (h Handlers) Conflicts() error {
 			problems = append(problems, d.CheckConflict(other))
 		} else {
 			first[claimed] = d
+		}
+		if d.Limit == 0 {
+			continue
+		}
+		if other, taken := limited[claimed]; taken {
+			problems = append(problems, handler.CheckLimits(d, other))
+		} else {
+			limited[claimed] = d
 		}
 	}
 	return errors.Join(problems...)

@@ -129,6 +129,20 @@ func TestConflicts(t *testing.T) {
 			r.Add(handler.Create(kex, change(x.create)))
 			r.Add(handler.Create(kex, change(y.create)))
 		}, `by the same function with another receiver or other variables: set another kopf.ID for one of them, or store the function in a variable`},
+		"one limit for several declarations": {func(r *registry.Registry) {
+			r.Add(handler.Create(kex, change(one), handler.Limit(2)))
+			r.Add(handler.Resume(kex, change(one)))
+			r.Add(handler.Update(kex, change(one), handler.Limit(2)))
+		}, ""},
+		"one limit for each field": {func(r *registry.Registry) {
+			r.Add(handler.ForField(kex, []string{"spec"}, change(one), handler.Limit(2)))
+			r.Add(handler.ForField(kex, []string{"status"}, change(one), handler.Limit(3)))
+		}, ""},
+		"two limits for one handler": {func(r *registry.Registry) {
+			r.Add(handler.Resume(kex, change(one)))
+			r.Add(handler.Create(kex, change(one), handler.Limit(2)))
+			r.Add(handler.Update(kex, change(one), handler.Limit(3)))
+		}, `the handler "one" has kopf.Limit(3) here, and kopf.Limit(2) at registry/registry_test.go:`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

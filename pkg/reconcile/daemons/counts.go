@@ -29,8 +29,12 @@ func (s *Supervisor) countsOf(kind handler.Kind) *phaseCounts {
 	return &s.timers
 }
 
-// setPhase changes the phase of the worker, and the counts. The lock is held.
+// setPhase changes the phase of the worker, and the counts. A worker that does not run has no
+// slot. The lock is held.
 func (w *worker) setPhase(next phase) {
+	if next != running && next != abandoned {
+		w.returnSlot()
+	}
 	t := w.group.supervisor.countsOf(w.handler.Kind)
 	t[w.phase]--
 	t[next]++

@@ -112,6 +112,7 @@ func (g *Group) recordChange() {
 	g.changeCount++
 	for _, w := range g.workers {
 		if w.phase == waiting && w.handler.Idle > 0 {
+			w.returnSlot()
 			w.startTimer(latest(w.due, g.lastChange.Add(w.handler.Idle)))
 		}
 	}

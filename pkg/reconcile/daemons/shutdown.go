@@ -38,10 +38,27 @@ func (s *Supervisor) Stop(ctx context.Context) {
 	}
 }
 
+// Abort cancels all handlers at once, because another replica may already run them. The error
+// is the cause of their contexts. It does not wait; call Stop afterwards.
+func (s *Supervisor) Abort(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.workers() {
+		w.setStopReason(handler.StopLeadershipLost | handler.StopCanceled)
+	}
+	s.cancelHandlers(cause) // before the stages, which would cancel with another cause
+	s.close()
+}
+
 // beginShutdown lets nothing start anymore, and asks all workers to stop.
 func (s *Supervisor) beginShutdown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.close()
+}
+
+// close does the work of beginShutdown. The lock is held.
+func (s *Supervisor) close() {
 	if s.closed {
 		return
 	}

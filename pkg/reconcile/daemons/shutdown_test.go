@@ -2,8 +2,10 @@ package daemons_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -125,4 +127,39 @@ func TestThousandDaemonsStopWithinTheTimeout(t *testing.T) {
 			t.Errorf("%d returned after %s", len(returned), took)
 		}
 	})
+}
+
+// After a lost lease, no daemon gets its stages or the grace period, and each learns why.
+func TestAbort(t *testing.T) {
+	tests := map[string]struct {
+		stopBefore bool
+		want       string
+	}{
+		"of running handlers":    {false, "5.001s canceled by leader election lost: exiting|signaled|canceled|leadershipLost"},
+		"during the termination": {true, "5.001s canceled by leader election lost: exiting|signaled|canceled|leadershipLost"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				w.match(w.daemon("a", func(ctx context.Context, task *handler.Task) error {
+					<-ctx.Done()
+					time.Sleep(time.Millisecond) // the reasons are complete
+					w.note("canceled by %v: %s", context.Cause(ctx), task.StopReason())
+					return nil
+				}, handler.CancellationBackoff(100*time.Second)))
+				w.until(5)
+				if test.stopBefore {
+					ctx, cancel := context.WithCancel(t.Context())
+					go w.supervisor.Stop(ctx)
+					defer cancel()
+					synctest.Wait()
+				}
+				w.supervisor.Abort(errors.New("leader election lost"))
+				time.Sleep(time.Second)
+				w.match(w.daemon("b", func(context.Context, *handler.Task) error { w.note("started"); return nil }))
+				w.exit(0)
+				w.expect(test.want, "5.001s pass")
+			})
+		})
+	}
 }

@@ -26,6 +26,7 @@ type Supervisor struct {
 	mu       sync.Mutex
 	groups   map[*Group]struct{} // those with anything to stop
 	awaited  int                 // the number of workers that run and are not abandoned
+	limits   map[limitKey]*limitLine
 	daemons  phaseCounts
 	timers   phaseCounts
 	paused   bool
@@ -36,10 +37,17 @@ type Supervisor struct {
 
 // New returns a Supervisor.
 func New(options Options) *Supervisor {
-	s := &Supervisor{options: options.withDefaults(), started: time.Now(), groups: map[*Group]struct{}{}, done: make(chan struct{})}
-	s.handlerCtx, s.cancelHandlers = context.WithCancelCause(context.Background())
-	s.writeCtx, s.cancelWrites = context.WithCancel(context.Background())
+	s := &Supervisor{options: options.withDefaults(), started: time.Now(), groups: map[*Group]struct{}{}, limits: map[limitKey]*limitLine{}, done: make(chan struct{})}
+	s.Begin(context.Background())
 	return s
+}
+
+// Begin passes the values of the context on to the handlers, but not its end: Stop ends
+// them. It must be called before the first handler starts.
+func (s *Supervisor) Begin(ctx context.Context) {
+	values := context.WithoutCancel(ctx)
+	s.handlerCtx, s.cancelHandlers = context.WithCancelCause(values)
+	s.writeCtx, s.cancelWrites = context.WithCancel(values)
 }
 
 // NewGroup returns the group of one object. It costs next to nothing until a handler

@@ -40,6 +40,7 @@ type worker struct {
 
 	phase         phase
 	stage         stage
+	slot          slot
 	stopRequested bool // since the last call began
 	writing       bool // the last call has returned, and its edit is being written
 
@@ -84,6 +85,10 @@ func (w *worker) onTimer() {
 	}
 	switch w.phase {
 	case waiting:
+		if !w.takeSlot() {
+			w.group.supervisor.mu.Unlock()
+			return
+		}
 		run := w.beginRun()
 		w.group.supervisor.mu.Unlock()
 		// The runtime prefers goroutines that timers start: on one processor, a

@@ -98,6 +98,17 @@ func (p *Progress) SetAside(id string, why error) {
 	}
 }
 
+// LeaveOut leaves the time since the given one out of the time that counts against the timeout
+// of a handler that was called before. The time until its next attempt was due counts.
+func (s *State) LeaveOut(since time.Time) {
+	if since.Before(s.Delayed) {
+		since = s.Delayed
+	}
+	if left := now().Sub(since); !since.IsZero() && left > 0 && s.stored != nil && s.Retries > 0 && !s.Finished() {
+		s.Started, s.dirty = s.Started.Add(left), true
+	}
+}
+
 // hasRecord reports whether a record of the handler is stored, or will be.
 func (s *State) hasRecord() bool { return s.stored != nil || s.dirty }
 
@@ -179,7 +190,7 @@ func (p *Progress) Dirty() []string {
 // a cycle of this purpose.
 func (p *Progress) Ended(purpose cause.Reason) []string {
 	return p.idsWhere(func(s *State) bool {
-		return s.active && !s.ahead && s.Finished() && s.Purpose == purpose && !(s.stored != nil && s.stored.Finished() && s.stored.Purpose == purpose)
+		return !s.ahead && s.Finished() && s.Purpose == purpose && !(s.stored != nil && s.stored.Finished() && s.stored.Purpose == purpose)
 	})
 }
 

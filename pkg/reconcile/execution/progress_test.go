@@ -64,7 +64,7 @@ func TestStoredRecordsShowOpenCycles(t *testing.T) {
 		"a":   {Started: then, Purpose: cause.Create, Subrefs: []string{"a/x", "a/y"}},
 		"a/x": {Started: then.Add(time.Second), Purpose: cause.Create},
 		"b":   {Started: then.Add(time.Minute), Purpose: cause.Update},
-		"c":   {Started: then.Add(time.Minute)},
+		"c":   {Started: then.Add(time.Minute), Cycle: "7"},
 	})
 	if progress.Stored().HasLeftovers() || progress.Has("a/x") {
 		t.Error("records were loaded before they were needed")
@@ -82,6 +82,8 @@ func TestStoredRecordsShowOpenCycles(t *testing.T) {
 		"no deletion is open":               {progress.Stored().HasOpen(cause.Delete), false},
 		"a record was started by then":      {progress.Stored().HasStartedBy(then), true},
 		"no record was started before":      {progress.Stored().HasStartedBy(then.Add(-1)), false},
+		"a record has the token":            {progress.Stored().HasToken("7"), true},
+		"no record has another token":       {progress.Stored().HasToken("8"), false},
 		"an update supersedes the creation": {progress.Stored().Superseded(cause.Update), map[cause.Reason]int{cause.Create: 2}},
 		"a creation supersedes the update":  {progress.Stored().Superseded(cause.Create), map[cause.Reason]int{cause.Update: 1}},
 		"no handler is included yet":        {progress.Dirty(), []string{}},

@@ -40,7 +40,10 @@ func (e Edit) Finish() {
 
 // Runner calls the handlers of one object in one pass.
 type Runner struct {
-	Cause     *handler.Cause
+	Cause *handler.Cause
+	// Essences returns the essences of the cause at any time, also when the gate has taken
+	// them from the Cause. Nil: the gate takes nothing.
+	Essences  func() *handler.Cause
 	Progress  *Progress
 	Lifecycle lifecycles.Lifecycle
 	Backoff   backoff.Backoff // of handlers that declare none
@@ -166,15 +169,24 @@ func (r *Runner) begin(ctx context.Context, d *handler.Declaration, ancestors []
 	callCtx, call := r.Prepare(ctx, d)
 	call.Patch = a.patch
 	a.attempt = handler.Attempt{Retry: state.Retries, Started: state.Started, Now: now()}
-	a.change = handler.NewChange(call, d.Param, a.attempt, d.Transition(r.Cause), &a.subs)
+	a.change = handler.NewChangeOf(d, call, a.attempt, &a.subs, r.Cause.Reason, r.essences())
 	a.ctx, a.cancel, a.limitErr = a.limits.withTimeout(callCtx, a.attempt)
+	r.gate().Leave()
 	return a
+}
+
+// essences returns a function that returns the essences of the cause.
+func (r *Runner) essences() func() *handler.Cause {
+	if r.Essences == nil {
+		return func() *handler.Cause { return r.Cause }
+	}
+	return r.Essences
 }
 
 // Make calls the handler, unless one of its limits is exceeded.
 func (a *Call) Make() {
 	if a.limitErr == nil {
-		a.result, a.err = a.subs.callParent(a.ctx, a.change)
+		a.err = a.subs.parent.Call(a.ctx, a.change) // recovers panics
 	}
 }
 
@@ -184,11 +196,15 @@ func (a *Call) outcome() Outcome {
 		return Outcome{Final: true, Err: a.limitErr}
 	}
 	defer a.cancel()
+	if a.err == nil {
+		a.result, a.err = a.subs.afterParent(a.ctx, a.change)
+	}
 	return a.limits.evaluate(a.ctx, a.attempt, a.result, a.err)
 }
 
 // End records the outcome of the attempt. The error is not the handler's: it ends the run.
 func (a *Call) End() error {
+	a.runner.gate().Enter()
 	defer a.release()
 	r, d, outcome := a.runner, a.subs.parent, a.outcome()
 	switch {

@@ -24,14 +24,8 @@ type subhandlers struct {
 
 var _ handler.Subhandlers = (*subhandlers)(nil)
 
-// callParent calls the handler, and then the sub-handlers that it did not execute.
-func (s *subhandlers) callParent(ctx context.Context, change *handler.Change) (any, error) {
-	s.runner.gate().Leave()
-	err := s.parent.Call(ctx, change) // recovers panics
-	s.runner.gate().Enter()
-	if err != nil {
-		return nil, err
-	}
+// afterParent calls the sub-handlers that the handler did not execute, and returns its result.
+func (s *subhandlers) afterParent(ctx context.Context, change *handler.Change) (any, error) {
 	// Filters of sub-handlers can panic, too.
 	if err := handler.WithRecover(func() error { return s.execute(ctx) }); err != nil {
 		return nil, err

@@ -22,7 +22,10 @@ import (
 
 // Serve serves until the context is done. It logs to the logger of the context.
 func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
-	s = s.withDefaults()
+	s, err := s.withDefaults().withPort(ctx)
+	if err != nil {
+		return err
+	}
 	if s.Insecure {
 		return s.serveInsecure(ctx, endpoint)
 	}

@@ -1,9 +1,11 @@
 package servers
 
 import (
+	"context"
 	"crypto"
 	"crypto/tls"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"strconv"
 	"time"
@@ -30,7 +32,8 @@ type Server struct {
 	// Addr is the address or host name to listen on. Default: DefaultAddr, or all
 	// addresses with a Service and for clusters in containers or virtual machines.
 	Addr string
-	// Port is the port to listen on. Default: DefaultPort.
+	// Port is the port to listen on. Default: DefaultPort with a Service; otherwise any free
+	// port, which the published URL has.
 	Port int
 	// Path is put before the ids of the handlers in the URL.
 	Path string
@@ -89,7 +92,7 @@ func (s Server) withDefaults() Server {
 			s.Addr = allAddresses
 		}
 	}
-	if s.Port == 0 {
+	if s.Port == 0 && s.Service != nil {
 		s.Port = DefaultPort
 	}
 	if s.Timeout == 0 {
@@ -99,6 +102,21 @@ func (s Server) withDefaults() Server {
 		s.Host = s.Addr
 	}
 	return s
+}
+
+// withPort returns the server with a port that was free a moment ago, unless it has one.
+func (s Server) withPort(ctx context.Context) (Server, error) {
+	if s.Port != 0 {
+		return s, nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.address())
+	if err != nil {
+		return s, fmt.Errorf("looking for a free port for the admission server on %s: %w", s.Addr, err)
+	}
+	if address, isTCP := listener.Addr().(*net.TCPAddr); isTCP {
+		s.Port = address.Port
+	}
+	return s, listener.Close()
 }
 
 // address returns the address to listen on.

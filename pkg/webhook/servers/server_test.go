@@ -61,6 +61,17 @@ func TestServerBehindAService(t *testing.T) {
 	g.Expect(Server{Service: service}.withDefaults().address()).To(gomega.Equal("0.0.0.0:9443"))
 }
 
+// Two operators on one machine do not need two settings.
+func TestServersForDevelopmentFindFreePorts(t *testing.T) {
+	g := gomega.NewWithT(t)
+	first := start(t, Server{}, settings.AdmissionEndpoint{}).address(t)
+	second := start(t, Server{}, settings.AdmissionEndpoint{}).address(t)
+	g.Expect(*first.URL).NotTo(gomega.Equal(*second.URL))
+	for _, config := range []admissionregistrationv1.WebhookClientConfig{first, second} {
+		expectAnswer(g, caller(t, config.CABundle), *config.URL+"/a", "/a")
+	}
+}
+
 func TestPlainHTTP(t *testing.T) {
 	g := gomega.NewWithT(t)
 	server := start(t, Server{Port: freePort(t), Insecure: true}, settings.AdmissionEndpoint{})

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -20,36 +21,59 @@ type Finding struct {
 // Set contains the held objects. The zero value is empty. It is safe for concurrent use.
 type Set struct {
 	mu      sync.Mutex
-	objects map[object.Key]map[Finding]map[string]string
+	objects map[object.Key]map[Finding]map[string]problem
+}
+
+// problem is why a handler is not called, and since when.
+type problem struct {
+	text  string
+	since time.Time
 }
 
 // Replace replaces what is known about an object under one kind of finding: the ids of the
 // handlers that are not called, each with the problem. It returns the sorted ids that are new
 // or have another problem.
 func (s *Set) Replace(key object.Key, of Finding, problems map[string]string) (fresh []string) {
+	return s.ReplaceSince(key, of, problems, time.Now())
+}
+
+// ReplaceSince is Replace, with the time since when new ids are held.
+func (s *Set) ReplaceSince(key object.Key, of Finding, problems map[string]string, since time.Time) (fresh []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(problems) == 0 && s.objects[key] == nil {
 		return nil // nearly always
 	}
-	former := s.objects[key][of]
+	former, now := s.objects[key][of], make(map[string]problem, len(problems))
 	for _, id := range slices.Sorted(maps.Keys(problems)) {
-		if problem, known := former[id]; !known || problem != problems[id] {
+		before, known := former[id]
+		if !known || before.text != problems[id] {
 			fresh = append(fresh, id)
 		}
+		if now[id] = (problem{problems[id], since}); known {
+			now[id] = problem{problems[id], before.since}
+		}
 	}
-	s.put(key, of, problems)
+	s.put(key, of, now)
 	return fresh
 }
 
+// Since returns since when a handler is not called for an object. It reports false if it is.
+func (s *Set) Since(key object.Key, of Finding, id string) (since time.Time, isHeld bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held, isHeld := s.objects[key][of][id]
+	return held.since, isHeld
+}
+
 // put stores the problems. The lock is held.
-func (s *Set) put(key object.Key, of Finding, problems map[string]string) {
+func (s *Set) put(key object.Key, of Finding, problems map[string]problem) {
 	if len(problems) > 0 {
 		if s.objects == nil {
-			s.objects = map[object.Key]map[Finding]map[string]string{}
+			s.objects = map[object.Key]map[Finding]map[string]problem{}
 		}
 		if s.objects[key] == nil {
-			s.objects[key] = map[Finding]map[string]string{}
+			s.objects[key] = map[Finding]map[string]problem{}
 		}
 		s.objects[key][of] = problems
 		return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 )
@@ -99,7 +100,7 @@ func TestObjectIsLockedUntilBothHaveReturnedIt(t *testing.T) {
 }
 
 func TestAdditionsOfABusyObjectAreMerged(t *testing.T) {
-	urgent, lazy := 1, -1
+	lazy := handler.LowPriority
 	tests := map[string]struct {
 		add      func(q *Queue)
 		release  time.Duration
@@ -110,8 +111,8 @@ func TestAdditionsOfABusyObjectAreMerged(t *testing.T) {
 		"a delay of its own":          {func(*Queue) {}, time.Minute, time.Minute, 0},
 		"the earliest time counts":    {func(q *Queue) { q.AddAfter(keyOf("a"), time.Hour); q.AddAfter(keyOf("a"), time.Minute) }, 2 * time.Minute, time.Minute, 0},
 		"its own delay is the first":  {func(q *Queue) { q.AddAfter(keyOf("a"), time.Hour) }, time.Second, time.Second, 0},
-		"the highest priority counts": {func(q *Queue) { q.AddWithOpts(opts(time.Minute, &urgent), keyOf("a")); q.Add(keyOf("a")) }, 0, 1, 1},
-		"a low priority is kept":      {func(q *Queue) { q.AddWithOpts(opts(time.Minute, &lazy), keyOf("a")) }, 0, time.Minute, -1},
+		"the highest priority counts": {func(q *Queue) { q.AddWithOpts(opts(time.Minute, &lazy), keyOf("a")); q.Add(keyOf("a")) }, 0, 1, 0},
+		"a low priority is kept":      {func(q *Queue) { q.AddWithOpts(opts(time.Minute, &lazy), keyOf("a")) }, 0, time.Minute, lazy},
 		"a rate-limited one waits":    {func(q *Queue) { q.AddRateLimited(keyOf("a")) }, 0, 5 * time.Millisecond, 0},
 	}
 	for name, test := range tests {

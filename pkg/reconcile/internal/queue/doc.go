@@ -1,3 +1,3 @@
 // Package queue holds the work for the workers: the Queue contains the keys of objects, each
-// once, and the Backlog contains all of their watch events.
+// once, in turns of their resources, and the Backlog contains all of their watch events.
 package queue

@@ -13,9 +13,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Queue is the priority queue of controller-runtime. It also tracks how long its objects have
-// been waiting, and lets an object be handled apart from the workers (Detach). Objects outside
-// the queue cost nothing.
+// Queue is the priority queue of controller-runtime. It also lets resources take turns, tracks
+// how long its objects have been waiting, and lets an object be handled apart from the workers
+// (Detach). Objects outside the queue cost nothing.
 type Queue struct {
 	priorityqueue.PriorityQueue[object.Key]
 	limiter workqueue.TypedRateLimiter[object.Key]
@@ -30,6 +30,8 @@ type Queue struct {
 	// workers is the number of objects in busy that a worker has.
 	workers int
 	initial initial
+	// live and listed are the turns of changed and of initial objects.
+	live, listed turns
 }
 
 var _ priorityqueue.PriorityQueue[object.Key] = (*Queue)(nil)
@@ -46,9 +48,16 @@ func New(name string, limiter workqueue.TypedRateLimiter[object.Key], logger log
 
 // AddWithOpts adds objects. An object that is being handled is added when that ends.
 func (q *Queue) AddWithOpts(options priorityqueue.AddOpts, keys ...object.Key) {
-	if idle := q.noteAdded(options, keys); len(idle) > 0 {
-		q.PriorityQueue.AddWithOpts(options, idle...)
+	for _, p := range q.noteAdded(options, keys) {
+		options.Priority = &p.priority
+		q.PriorityQueue.AddWithOpts(options, p.key)
 	}
+}
+
+// place is the place of an object in the queue of controller-runtime.
+type place struct {
+	key      object.Key
+	priority int
 }
 
 // Add adds an object.
@@ -74,31 +83,34 @@ func (q *Queue) Get() (key object.Key, shutdown bool) {
 func (q *Queue) GetWithPriority() (key object.Key, priority int, shutdown bool) {
 	key, priority, shutdown = q.PriorityQueue.GetWithPriority()
 	if key.Resource != "" {
-		q.noteTaken(key)
+		priority = q.noteTaken(key, priority)
 	}
 	return key, priority, shutdown
 }
 
-// noteAdded keeps the additions of objects that are being handled, and returns the others.
-func (q *Queue) noteAdded(options priorityqueue.AddOpts, keys []object.Key) (idle []object.Key) {
+// noteAdded keeps the additions of objects that are being handled, and returns the places of
+// the others.
+func (q *Queue) noteAdded(options priorityqueue.AddOpts, keys []object.Key) (idle []place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	from := time.Now().Add(options.After)
+	isInitial, isDelayed := options.Priority != nil && *options.Priority < 0, options.After > 0 || options.RateLimited
 	for _, key := range keys {
 		if h := q.busy[key]; h != nil {
 			h.keep(q.additionOf(options, key))
 			continue
 		}
-		if known, waits := q.since[key]; !waits || from.Before(known) {
+		known, waits := q.since[key]
+		if !waits || from.Before(known) {
 			q.since[key] = from
 		}
-		idle = append(idle, key)
+		idle = append(idle, place{key, q.priorityOf(key, isInitial, !waits && !isDelayed)})
 	}
 	q.most = max(q.most, len(q.since))
 	return idle
 }
 
-func (q *Queue) noteTaken(key object.Key) {
+func (q *Queue) noteTaken(key object.Key, priority int) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.since, key)
@@ -107,6 +119,7 @@ func (q *Queue) noteTaken(key object.Key) {
 	if q.most > 64 && len(q.since) < q.most/8 {
 		q.since, q.most = maps.Collect(maps.All(q.since)), len(q.since)
 	}
+	return q.noteTurn(priority)
 }
 
 // State returns the state of the queue. A nil queue is empty.

@@ -28,6 +28,8 @@ type Cycle struct {
 
 	// Called is set if the pass called a handler.
 	Called bool
+	// Skipped is set if the pass has skipped a handler on request.
+	Skipped bool
 	// Unreported contains the handlers that succeed if their edits can be written.
 	Unreported []string
 	// Settled is set if the cycle has ended, and nothing that this pass has seen is left to

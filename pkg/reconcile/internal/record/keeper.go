@@ -82,7 +82,7 @@ func (k Keeper) IsRecord(annotation string) bool {
 // drops its error; it returns all other errors.
 func ignoreUnreadable(body *object.Body, err error, r report.Reporter) error {
 	var broken *storage.BrokenError
-	if err == nil || !errors.As(err, &broken) {
+	if !errors.As(err, &broken) {
 		return err
 	}
 	if r.Object.First(broken.Error()) {

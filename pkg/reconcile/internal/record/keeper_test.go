@@ -93,9 +93,9 @@ func TestUnreadableStateIsReportedOnceAndCountsAsAbsent(t *testing.T) {
 				if absent, err := test.read(f); !absent || err != nil {
 					t.Errorf("got %v, %v", absent, err)
 				}
-			}
-			if len(f.log) != 1 || len(f.events) != 1 || !strings.HasPrefix(f.events[0], "Warning UnreadableState: ") {
-				t.Errorf("got %q, %q", f.log, f.events)
+				if len(f.log) != 1 || len(f.events) != 1 || !strings.HasPrefix(f.events[0], "Warning UnreadableState: ") {
+					t.Errorf("got %q, %q", f.log, f.events)
+				}
 			}
 		})
 	}

@@ -145,7 +145,6 @@ func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 			others = append(others, id)
 		}
 	}
-	slices.SortFunc(others, func(a, b string) int { return len(b) - len(a) }) // sub-handlers first
 	for _, id := range others {
 		parent := c.parentOf(id)
 		if parent == "" || !c.IsDue(parent, c.Old, open.First) {
@@ -173,17 +172,17 @@ func (c *Cycle) isAnyDue(positions map[string]int, index int, before, after obje
 // openNext adds the next cycle to the ending if handlers are ahead of the base: its first
 // state is the next one at which some are.
 func (c *Cycle) openNext(e *ending, states []object.Essence, begin int, positions map[string]int, token string) {
-	for i := begin; i < len(states); i++ {
+	for i, state := range states[begin:] {
 		for id, at := range positions {
 			parent := c.parentOf(id)
-			if at != i || parent == "" || !c.IsDue(parent, e.base, states[i]) {
+			if at != begin+i || parent == "" || !c.IsDue(parent, e.base, state) {
 				continue
 			}
 			if e.next == nil {
-				e.next = &storage.Cycle{Token: token, First: states[i]}
+				e.next = &storage.Cycle{Token: token, First: state}
 				e.records = map[string]*storage.Record{}
 			}
-			c.carryOver(e, id, parent, addState(e.next, states[i]))
+			c.carryOver(e, id, parent, addState(e.next, state))
 		}
 	}
 }

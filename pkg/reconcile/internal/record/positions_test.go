@@ -13,13 +13,15 @@ import (
 )
 
 // line plays a cycle on an object whose size changes. All handlers are due for changes of the
-// size, except those whose names begin with "not".
+// size, except those whose names begin with "not", and those with a filter.
 type line struct {
 	*fixture
-	ids []string
+	ids     []string
+	filters map[string]func(before, after any) bool
 }
 
-// pass makes one pass over the object at a size. The handlers with these ids end in it.
+// pass makes one pass over the object at a size. The handlers with these ids end in it, except
+// those with a question mark, which are retried.
 func (l *line) pass(size int64, ends ...string) {
 	l.t.Helper()
 	l.resize(size)
@@ -31,14 +33,18 @@ func (l *line) pass(size int64, ends ...string) {
 	}
 	c := l.open(reason)
 	for _, id := range ends {
+		id, isRetried := strings.CutSuffix(id, "?")
 		if parent, _, isSub := strings.Cut(id, "/"); isSub {
 			parents := c.Progress.Load(parent)
 			if !slices.Contains(parents.Subrefs, id) {
 				parents.Subrefs = append(parents.Subrefs, id)
 			}
+			c.Progress.Register(id)
 			c.Progress.Include(id, reason, false)
 		}
-		c.Progress.Revise(id, succeeded)
+		if !isRetried {
+			c.Progress.Revise(id, succeeded)
+		}
 	}
 	if c.Progress.Done() {
 		l.end(c)
@@ -55,6 +61,12 @@ func (l *line) open(reason cause.Reason) *Cycle {
 	l.must(err)
 	c := &Cycle{Reason: reason, Base: base, Old: old, New: l.Essence(l.body, nil), Progress: l.progress(l.ids...), Declared: l.ids}
 	c.IsDue = func(id string, before, after object.Essence) bool {
+		if !slices.Contains(l.ids, id) {
+			l.t.Errorf("the handler %q is not declared", id)
+		}
+		if filter := l.filters[id]; filter != nil {
+			return filter(size(before), size(after))
+		}
 		return !strings.HasPrefix(id, "not") && size(before) != size(after)
 	}
 	l.must(l.Reopen(l.t.Context(), c, l.body, l.report))
@@ -166,7 +178,7 @@ func TestPositions(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l := &line{newFixture(t), test.ids}
+			l := &line{fixture: newFixture(t), ids: test.ids}
 			test.play(l)
 			if got := l.String(); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
@@ -176,7 +188,7 @@ func TestPositions(t *testing.T) {
 }
 
 func TestAtMostEightLaterStatesAreStored(t *testing.T) {
-	l := &line{newFixture(t), []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "z"}}
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "z"}}
 	for i, id := range l.ids[:len(l.ids)-1] {
 		l.pass(int64(i), id)
 	}
@@ -187,7 +199,7 @@ func TestAtMostEightLaterStatesAreStored(t *testing.T) {
 }
 
 func TestHandlersThatAreNotDeclaredAnymoreHoldNothingBack(t *testing.T) {
-	l := &line{newFixture(t), []string{"a", "b", "c"}}
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c"}}
 	l.pass(1, "a")
 	l.pass(2, "b")
 	l.ids = []string{"b", "c"}
@@ -198,7 +210,7 @@ func TestHandlersThatAreNotDeclaredAnymoreHoldNothingBack(t *testing.T) {
 }
 
 func TestHandlersAheadAreNotCalledByAnotherOperatorUnlessTheyAreFurther(t *testing.T) {
-	l := &line{newFixture(t), []string{"a", "b", "c"}}
+	l := &line{fixture: newFixture(t), ids: []string{"a", "b", "c"}}
 	l.pass(1, "a")
 	l.pass(2, "b")
 	l.pass(3, "c")

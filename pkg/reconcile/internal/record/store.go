@@ -152,7 +152,7 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 			return err
 		}
 	}
-	if c.Reason != cause.Delete && (c.Old == nil || !object.Equal(c.Old, e.base)) {
+	if c.Reason != cause.Delete && !object.Equal(c.Old, e.base) {
 		if err := k.storeBase(ctx, body, into, e.base, r); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -56,12 +57,13 @@ func TestStatesOfAFinishedCycleDoNotCount(t *testing.T) {
 		r    storage.Record
 		want bool
 	}{
-		"the record has the token":      {`{"cycle":"7","first":{}}`, storage.Record{Cycle: "7"}, true},
-		"the record has another token":  {`{"cycle":"7","first":{}}`, storage.Record{Cycle: "8"}, false},
-		"the record has no token":       {`{"cycle":"7","first":{}}`, storage.Record{}, false},
-		"the record began before":       {`{"kopf-cycle-since":"2024-01-02T00:00:00Z"}`, storage.Record{Started: date(1)}, true},
-		"the record began later":        {`{"kopf-cycle-since":"2024-01-02T00:00:00Z"}`, storage.Record{Started: date(3)}, false},
-		"the former format has no time": {`{}`, storage.Record{Started: date(1)}, false},
+		"the record has the token":                 {`{"cycle":"7","first":{}}`, storage.Record{Cycle: "7"}, true},
+		"the record has another token":             {`{"cycle":"7","first":{}}`, storage.Record{Cycle: "8"}, false},
+		"the record has no token":                  {`{"cycle":"7","first":{}}`, storage.Record{}, false},
+		"the record began before":                  {`{"kopf-cycle-since":"2024-01-02T00:00:00Z"}`, storage.Record{Started: date(1)}, true},
+		"the record began before, and has a token": {`{"kopf-cycle-since":"2024-01-02T00:00:00Z"}`, storage.Record{Started: date(1), Cycle: "7"}, true},
+		"the record began later":                   {`{"kopf-cycle-since":"2024-01-02T00:00:00Z"}`, storage.Record{Started: date(3)}, false},
+		"the former format has no time":            {`{}`, storage.Record{Started: date(1)}, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -165,6 +167,27 @@ func TestEndLeavesTheBaseOfWhatHasNotChanged(t *testing.T) {
 	}
 }
 
+// A database needs no write of a value that it has.
+func TestEndDoesNotStoreTheSameBaseAgain(t *testing.T) {
+	f := newFixture(t)
+	f.end(f.cycle(cause.Create))
+	c := f.cycle(cause.Resume)
+	f.Storages.DiffBase = fullBase{f.Storages.DiffBase}
+	f.end(c)
+	f.resize(2)
+	c = f.cycle(cause.Update)
+	if err := f.End(t.Context(), c, f.body, storage.Patch{}, f.report); !errors.Is(err, errDown) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// fullBase is a storage that stores nothing anymore.
+type fullBase struct{ storage.DiffBase }
+
+func (fullBase) Store(context.Context, *object.Body, storage.Patch, object.Essence) error {
+	return errDown
+}
+
 func TestEndReportsHashesOnce(t *testing.T) {
 	f := newFixture(t)
 	f.change(m{"apiVersion": "v1", "kind": "Secret", "data": m{"password": "c2VjcmV0"}, "spec": nil})
@@ -172,8 +195,16 @@ func TestEndReportsHashesOnce(t *testing.T) {
 		c := f.cycle(cause.Create)
 		c.Old, c.New = nil, object.Essence{"data": m{"password": "c2VjcmV0"}}
 		f.end(c)
+		if len(f.log) != 1 {
+			t.Errorf("got %q", f.log)
+		}
 	}
-	if len(f.log) != 1 {
+}
+
+func TestEndReportsNoHashesOfAnotherObject(t *testing.T) {
+	f := newFixture(t)
+	f.end(f.cycle(cause.Create))
+	if len(f.log) != 0 {
 		t.Errorf("got %q", f.log)
 	}
 }

@@ -6,10 +6,10 @@ package requests
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/request"
@@ -61,6 +61,7 @@ func (r *Reader) Suspension(body *object.Body, now time.Time) Suspension {
 // Requests are the requests of one version of an object.
 type Requests struct {
 	fresh   []request.Request
+	skipped bool
 	rerun   []string // handlers of the last honored request to rerun
 	handled map[request.Verb]string
 	path    string
@@ -164,31 +165,50 @@ func isResuming(progress *execution.Progress, id string) bool {
 	return stored != nil && !stored.Finished() && stored.Purpose == cause.Resume
 }
 
+// Handlers are those that a request can be about.
+type Handlers struct {
+	// Due are the handlers for what has happened to the object, if anything has.
+	Due registry.Handlers
+	// Declared are all handlers of the resource.
+	Declared registry.Handlers
+}
+
 // Apply applies the new requests to the handlers of a cycle.
-func (r *Requests) Apply(progress *execution.Progress, handlers registry.Handlers, reason cause.Reason) {
+func (r *Requests) Apply(progress *execution.Progress, handlers Handlers, reason cause.Reason) {
 	if r == nil {
 		return
 	}
 	for _, fresh := range r.fresh {
 		for _, id := range fresh.Handlers {
-			if problem := apply(fresh, id, progress, handlers, reason); problem != "" {
-				r.note(fresh, true, "The request to %s the handler %s is refused: %s.", fresh.Verb, id, problem)
+			problem := handlers.whyNot(fresh.Verb, id, progress, reason)
+			if problem == "" {
+				problem = apply(fresh, id, progress, reason)
+			}
+			if problem != "" {
+				r.note(fresh, true, "The request to %s the handler %s is refused: %s", fresh.Verb, id, sentence(problem))
 				continue
 			}
+			r.skipped = r.skipped || fresh.Verb == request.Skip
 			r.note(fresh, false, "The handler %s is %s as requested.", id, outcomes[fresh.Verb])
 		}
 	}
 }
 
+// HasSkipped reports whether a handler was skipped.
+func (r *Requests) HasSkipped() bool { return r != nil && r.skipped }
+
+// sentence ends a text with a full stop, unless it is a question.
+func sentence(text string) string {
+	if strings.HasSuffix(text, "?") {
+		return text
+	}
+	return text + "."
+}
+
 var outcomes = map[request.Verb]string{request.Retry: "called now", request.Rerun: "called again", request.Skip: "skipped"}
 
 // apply applies one request to one handler. It returns why it cannot, or "".
-func apply(r request.Request, id string, progress *execution.Progress, handlers registry.Handlers, reason cause.Reason) string {
-	if !slices.ContainsFunc(handlers, func(d *handler.Declaration) bool {
-		return d.ID == id || slices.Contains(progress.Load(d.ID).Subrefs, id)
-	}) {
-		return "it is not a handler of what has happened to the object"
-	}
+func apply(r request.Request, id string, progress *execution.Progress, reason cause.Reason) string {
 	ended := progress.Load(id).HasEnded(reason)
 	switch {
 	case r.Verb == request.Retry && (ended || progress.Load(id).RemainingDelay(time.Now()) == 0):

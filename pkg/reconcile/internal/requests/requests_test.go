@@ -60,8 +60,8 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 		"a succeeded handler is not skipped":       {"skip", "1 fn", &succeeded, cause.Create, "it has succeeded already", true, true},
 		"a deletion handler needs another word":    {"skip", "1 fn", new(deleting(waiting)), cause.Delete, "add the word abandon", false, false},
 		"a deletion handler is abandoned":          {"skip", "1 fn abandon", new(deleting(failed)), cause.Delete, "The handler fn is skipped", true, true},
-		"a handler of another cause is left alone": {"skip", "1 other", &waiting, cause.Create, "it is not a handler of what has happened to the object", false, false},
-		"a record of the operator is left alone":   {"rerun", "1 last-handled-configuration", &waiting, cause.Create, "it is not a handler of what has happened to the object", false, false},
+		"a handler of another cause is left alone": {"skip", "1 other", &waiting, cause.Create, "no handler of this resource has the id other", false, false},
+		"a record of the operator is left alone":   {"rerun", "1 last-handled-configuration", &waiting, cause.Create, "no handler of this resource has the id last-handled-configuration", false, false},
 		"an unreadable request changes nothing":    {"retry", "fn", &waiting, cause.Create, "names no handler", false, false},
 	}
 	for name, test := range tests {
@@ -77,7 +77,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 			annotations := map[string]any{prefix + "/request-" + test.verb: test.value}
 			read := reader.Read(annotated(annotations))
 			read.Reruns(progress)
-			read.Apply(progress, handlersOf(t, "fn"), test.reason)
+			read.Apply(progress, requests.Handlers{Due: handlersOf(t, "fn")}, test.reason)
 			state := progress.Load("fn")
 			if due := state.RemainingDelay(time.Now()) == 0; due != test.due || state.Finished() != test.ended {
 				t.Errorf("due: %t, got %+v", due, state.Record)
@@ -93,7 +93,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 			// The same value is honored once.
 			annotations[key] = value
 			again := reader.Read(annotated(annotations))
-			again.Apply(progress, handlersOf(t, "fn"), test.reason)
+			again.Apply(progress, requests.Handlers{Due: handlersOf(t, "fn")}, test.reason)
 			if key, _ := again.Record(); key != "" || len(again.Notes) > 0 {
 				t.Errorf("it was honored again: %+v", again.Notes)
 			}
@@ -136,7 +136,7 @@ func TestObjectsWithoutRequestsAreLeftAlone(t *testing.T) {
 		if key, _ := read.Record(); read != nil || key != "" || test.reader.Suspension(test.body, time.Now()).Active {
 			t.Errorf("%s: got %+v", name, read)
 		}
-		read.Apply(nil, nil, cause.Create)
+		read.Apply(nil, requests.Handlers{}, cause.Create)
 		if ids := read.Reruns(nil); ids != nil {
 			t.Errorf("%s: got %q", name, ids)
 		}

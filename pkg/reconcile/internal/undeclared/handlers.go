@@ -6,6 +6,7 @@
 package undeclared
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,9 +16,9 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// reportDelay is the time from the first object to the report. After a start, it is enough to
-// look at most objects.
-const reportDelay = time.Minute
+// reportDelay is the time from the first object to the report, so that it counts the objects
+// of a start.
+const reportDelay = 5 * time.Second
 
 // Handlers counts the objects of each handler that is not declared. It logs each handler once.
 // It is safe for concurrent use.
@@ -26,6 +27,8 @@ type Handlers struct {
 
 	mu      sync.Mutex
 	objects map[handler]int // seen so far
+	// renamed contains what may have happened to a handler.
+	renamed map[handler]string
 	// reported is set for handlers that were logged. Later objects add nothing.
 	reported map[handler]bool
 	timer    *time.Timer // runs before a report
@@ -34,19 +37,21 @@ type Handlers struct {
 // handler is a handler of a resource.
 type handler struct{ resource, name string }
 
-// Note adds an object of a resource, with the names of its unknown records.
-func (h *Handlers) Note(resource string, names []string) {
+// Note adds an object of a resource, with the names of its unknown records, and the ids of the
+// handlers that are declared for it.
+func (h *Handlers) Note(resource string, names, declared []string) {
 	if len(names) == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.objects == nil {
-		h.objects, h.reported = map[handler]int{}, map[handler]bool{}
+		h.objects, h.reported, h.renamed = map[handler]int{}, map[handler]bool{}, map[handler]string{}
 	}
 	for _, name := range names {
 		if one := (handler{resource, name}); !h.reported[one] {
 			h.objects[one]++
+			h.renamed[one] = renamed(name, declared)
 		}
 	}
 	if h.timer == nil && len(h.objects) > 0 {
@@ -60,11 +65,25 @@ func (h *Handlers) report() {
 	defer h.mu.Unlock()
 	h.timer = nil
 	for _, one := range slices.SortedFunc(maps.Keys(h.objects), compare) {
-		h.Logger.Info("Objects have the progress of a handler that is not declared: it was renamed or removed while it was handling them, or another operator uses the same storage. "+
-			"If it was renamed, declare it with its former id, so that it continues.", "resource", one.resource, "handler", one.name, "objects", h.objects[one])
+		h.Logger.Error(nil, "Objects have the progress of a handler that is not declared: it was renamed or removed while it was handling them, or another operator uses the same storage. "+
+			"If it was renamed, declare it with its former id, so that it continues. "+h.renamed[one], "resource", one.resource, "record", one.name, "objects", h.objects[one])
 		h.reported[one] = true
 	}
 	clear(h.objects)
+	clear(h.renamed)
+}
+
+// renamed asks whether a declared handler of the same field had another id before. An
+// annotation has dots instead of slashes.
+func renamed(name string, declared []string) string {
+	for _, id := range declared {
+		_, field, hasField := strings.Cut(id, "/")
+		former, isSame := strings.CutSuffix(strings.ReplaceAll(name, "/", "."), "."+strings.ReplaceAll(field, "/", "."))
+		if hasField && isSame && former != "" {
+			return fmt.Sprintf("Was %s called %s before? Declare it with kopf.ID(%q).", id, former, former)
+		}
+	}
+	return "If it was removed, its annotation can be removed, too."
 }
 
 func compare(a, b handler) int {

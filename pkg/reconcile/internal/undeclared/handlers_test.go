@@ -31,25 +31,25 @@ func newHandlers() (*Handlers, func() []string) {
 func TestEachHandlerIsReportedOnceWithItsObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, lines := newHandlers()
-		h.Note("pods.v1", nil)
-		h.Note("pods.v1", []string{"b", "a"})
+		h.Note("pods.v1", nil, nil)
+		h.Note("pods.v1", []string{"b", "a"}, nil)
 		time.Sleep(reportDelay - time.Second)
-		h.Note("pods.v1", []string{"b"})
-		h.Note("nodes.v1", []string{"b"})
+		h.Note("pods.v1", []string{"b"}, nil)
+		h.Note("nodes.v1", []string{"b"}, nil)
 		if got := lines(); len(got) > 0 {
 			t.Errorf("too early: %q", got)
 		}
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		want := []string{`"nodes.v1" "handler"="b" "objects"=1`, `"pods.v1" "handler"="a" "objects"=1`, `"pods.v1" "handler"="b" "objects"=2`}
+		want := []string{`"nodes.v1" "record"="b" "objects"=1`, `"pods.v1" "record"="a" "objects"=1`, `"pods.v1" "record"="b" "objects"=2`}
 		if got := lines(); !slices.Equal(got, want) {
 			t.Errorf("got %q", got)
 		}
-		h.Note("pods.v1", []string{"a"}) // known
-		h.Note("pods.v1", []string{"c"})
+		h.Note("pods.v1", []string{"a"}, nil) // known
+		h.Note("pods.v1", []string{"c"}, nil)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if got := lines()[len(want):]; !slices.Equal(got, []string{`"pods.v1" "handler"="c" "objects"=1`}) {
+		if got := lines()[len(want):]; !slices.Equal(got, []string{`"pods.v1" "record"="c" "objects"=1`}) {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -59,12 +59,39 @@ func TestThereIsNoReportAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, lines := newHandlers()
 		h.Stop()
-		h.Note("pods.v1", []string{"a"})
+		h.Note("pods.v1", []string{"a"}, nil)
 		h.Stop()
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if got := lines(); len(got) > 0 {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestFormerIDIsSuggested(t *testing.T) {
+	declared := []string{"create", "bill/spec.plan"}
+	for name, want := range map[string]string{
+		"charge.spec.plan": `Was bill/spec.plan called charge before? Declare it with kopf.ID("charge").`,
+		"charge/spec.plan": `Was bill/spec.plan called charge before? Declare it with kopf.ID("charge").`,
+		".spec.plan":       "If it was removed, its annotation can be removed, too.",
+		"charge":           "If it was removed, its annotation can be removed, too.",
+	} {
+		if got := renamed(name, declared); got != want {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
+
+func TestReportIsAnErrorWithTheFormerID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		h := &Handlers{Logger: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})}
+		h.Note("pods.v1", []string{"charge.spec.plan"}, []string{"bill/spec.plan"})
+		time.Sleep(reportDelay)
+		synctest.Wait()
+		if len(lines) != 1 || !strings.Contains(lines[0], "kopf.ID") || !strings.Contains(lines[0], `"error"=null`) {
+			t.Errorf("got %q", lines)
 		}
 	})
 }

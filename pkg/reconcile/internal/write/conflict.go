@@ -10,7 +10,6 @@ import (
 // reread reads the object after a conflict (409) or a write without a response, and determines
 // which parts of the update it contains nevertheless.
 func (s *Session) reread(ctx context.Context, u *Update) error {
-	s.state.uncertain = true
 	body, err := s.get(ctx)
 	if err != nil {
 		return err

@@ -30,6 +30,8 @@ type server struct {
 	faults []fault
 	// readErr is the answer to all reads.
 	readErr error
+	// managers answers the questions for other writers.
+	managers []metav1.ManagedFieldsEntry
 	// rejects judges an object that is about to be stored; nil: everything is valid.
 	rejects func(object m) error
 	// late commits a write that the client has given up.
@@ -101,7 +103,8 @@ func (s *server) Find(context.Context, types.NamespacedName) (types.UID, string,
 }
 
 func (s *server) ManagedFields(context.Context, types.NamespacedName) ([]metav1.ManagedFieldsEntry, error) {
-	return nil, nil
+	s.requests = append(s.requests, request{name: "GET managedFields"})
+	return s.managers, nil
 }
 
 // note remembers a request, and returns its patch.

@@ -34,7 +34,7 @@ func TestGuard01EveryPatchIsBoundToAVersion(t *testing.T) {
 		f.expect(r.name+": version", version, r.version)
 	}
 	// The rejected write comes after that of the status, and is found by dry runs.
-	f.expectSent("PATCH status, PATCH, DRYRUN, DRYRUN, DRYRUN, DRYRUN, PATCH, PATCH status")
+	f.expectSent("PATCH status, PATCH, DRYRUN, DRYRUN status, DRYRUN, DRYRUN, DRYRUN, PATCH, PATCH status")
 }
 
 func TestGuard01AWriteDoesNotUndoTheWriteOfAnother(t *testing.T) {

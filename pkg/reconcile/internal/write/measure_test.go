@@ -3,10 +3,13 @@ package write
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -62,4 +65,32 @@ func TestAnswersOfTheServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEveryWriteIsCounted(t *testing.T) {
+	f := newFixture(t, m{})
+	registry := prometheus.NewRegistry()
+	counted, err := metrics.New(registry, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := counted.Open(); err != nil {
+		t.Fatal(err)
+	}
+	f.writer.Metrics = counted
+	f.rejects = rejecting(http.StatusUnprocessableEntity, "spec", "bad")
+	f.edit("a", set("x", "spec", "bad"))
+	f.write(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expectSent("PATCH, DRYRUN, DRYRUN, PATCH")
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0.0
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			total += metric.GetCounter().GetValue()
+		}
+	}
+	f.expect("count", total, 4)
 }

@@ -105,6 +105,7 @@ func TestNothingIsWrittenToAReleasedObject(t *testing.T) {
 			f.edit("a", set("x", "spec", "a"))
 			outcome := test(f)
 			f.expect("gone, ended", []bool{outcome.Gone, outcome.Ended}, []bool{false, false})
+			f.expect("changed by others, in this pass", outcome.ChangedByOthers, name == "meanwhile")
 			f.expect("edit", f.field("spec", "a"), nil)
 			f.expect("base", f.storedBase() == nil, true)
 			f.expect("finished", f.done["a"], 1)

@@ -19,16 +19,14 @@ func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
 		return nil
 	}
 	var err error
-	if u.finished, err = s.isFinished(ctx, u); err != nil {
-		return err
-	}
+	u.finished, err = s.isFinished(ctx, u)
 	s.state.dropEdits(func(edit execution.Edit) bool {
 		if err != nil || !u.Cycle.Progress.Has(edit.ID) {
 			return false // an event handler has no record
 		}
 		var overtaken bool
 		overtaken, err = s.isOvertaken(ctx, u, edit.ID)
-		return overtaken && err == nil || u.finished
+		return overtaken || u.finished
 	})
 	return err
 }

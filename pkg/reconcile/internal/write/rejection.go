@@ -63,13 +63,17 @@ func (s *Session) dryRun(ctx context.Context, u *Update) error {
 	if err != nil {
 		return err
 	}
+	var aside map[string]any
 	if s.target.StatusSubresource {
-		records, _ = patch.SplitStatus(records)
+		records, aside = patch.SplitStatus(records)
 	}
 	if err := s.dryRunPatch(ctx, "status", status); err != nil {
 		return err
 	}
-	return s.dryRunPatch(ctx, "", patch.Minimal(s.body.Raw(), main, records))
+	if err := s.dryRunPatch(ctx, "", patch.Minimal(s.body.Raw(), main, records)); err != nil || len(s.state.edits) > 0 {
+		return err
+	}
+	return s.dryRunPatch(ctx, "status", patch.Minimal(s.body.Raw(), aside))
 }
 
 // dryRunPatch asks about one patch.
@@ -136,16 +140,16 @@ func isRejected(err error) bool {
 		(apierrors.IsForbidden(err) && !lacksPermission(err)) || apierrors.IsRequestEntityTooLargeError(err) || isTooLarge(err)
 }
 
-// lacksPermission reports whether the operator lacks a permission, in contrast to a policy
+// lacksPermission reports whether the operator was forbidden to write for the lack of a permission, in contrast to a policy
 // that rejects the content: an administrator can grant it, and then the same write succeeds.
 // Only the text of the server's response distinguishes the two.
 func lacksPermission(err error) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot patch resource")
+	return strings.Contains(err.Error(), "cannot patch resource")
 }
 
 // isTooLarge reports whether etcd rejects an object for its size. The API server returns a
 // separate error with the text of etcd.
 func isTooLarge(err error) bool {
 	passedOn := apierrors.IsInternalError(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown
-	return err != nil && passedOn && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "message larger than max"))
+	return passedOn && (strings.Contains(err.Error(), "request is too large") || strings.Contains(err.Error(), "message larger than max"))
 }

@@ -17,9 +17,15 @@ func TestMissingFields(t *testing.T) {
 		merge, after m
 		want         []string
 	}{
-		"everything is there":                  {m{"spec": m{"a": "b"}}, m{"spec": m{"a": "b", "c": "d"}}, nil},
-		"a field is not":                       {m{"status": m{"x": m{"a": int64(1)}}}, m{"status": m{"x": m{}}}, []string{"status.x.a"}},
-		"several are not":                      {m{"status": m{"b": "x", "a": "y"}}, m{"status": m{"c": "z"}}, []string{"status.a", "status.b"}},
+		"everything is there": {m{"spec": m{"a": "b"}}, m{"spec": m{"a": "b", "c": "d"}}, nil},
+		"a field is not":      {m{"status": m{"x": m{"a": int64(1)}}}, m{"status": m{"x": m{}}}, []string{"status.x.a"}},
+		"several are not":     {m{"status": m{"b": "x", "a": "y"}}, m{"status": m{"c": "z"}}, []string{"status.a", "status.b"}},
+		"many are not": {
+			m{"status": m{"h": "x", "g": "x", "f": "x", "e": "x", "d": "x", "c": "x", "b": "x", "a": "x"}},
+			m{},
+			[]string{"status.a", "status.b", "status.c", "status.d", "status.e", "status.f", "status.g", "status.h"},
+		},
+		"a part that is a text is not":         {m{"text": "x"}, m{}, []string{"text"}},
 		"a part of the object is not":          {m{"status": m{"a": m{"b": "x"}}}, m{}, []string{"status.a"}},
 		"a list is not":                        {m{"spec": m{"l": []any{"a"}}}, m{"spec": m{}}, []string{"spec.l"}},
 		"it has another value, but it has one": {m{"spec": m{"a": "b"}}, m{"spec": m{"a": "c"}}, nil},

@@ -31,9 +31,6 @@ func (s *Session) Body() *object.Body { return s.body }
 // StartDetection marks the session's version as the one that change detection uses.
 func (s *Session) StartDetection() { s.changedByOthers = false }
 
-// ChangedByOthers reports whether others have written to the object since then.
-func (s *Session) ChangedByOthers() bool { return s.changedByOthers }
-
 // Freshness is the result of Refresh.
 type Freshness struct {
 	// Fresh is set if the session's version is not older than the last write.
@@ -47,30 +44,31 @@ type Freshness struct {
 // committed.
 func (s *Session) Refresh(ctx context.Context, cached *object.Snapshot) (Freshness, error) {
 	version := cached.GetResourceVersion()
-	switch {
-	case s.state.gone && !s.state.isBack(version):
-		return Freshness{}, nil
-	case s.state.gone:
+	if s.state.gone {
+		if !s.state.isBack(version) {
+			return Freshness{}, nil
+		}
 		s.report.Log.Info("The object counted as deleted, but the watch shows that it exists; it is handled again.", "seen", version)
 		s.state.gone = false
 	}
 	switch {
 	case s.state.uncertain:
-		return s.readLive(ctx)
+		return s.ReadLive(ctx)
 	case s.state.isStale(version):
 		if left := time.Until(s.state.minVersionAt.Add(s.writer.ConsistencyTimeout)); left > 0 {
 			return Freshness{WaitFor: left}, nil // the watch will show the last write
 		}
 		s.report.Log.V(1).Info("The watch is late; the object is read directly.", "expected", s.state.minVersion, "seen", version)
-		return s.readLive(ctx)
+		return s.ReadLive(ctx)
 	}
 	s.body = cached.Body()
 	return Freshness{Fresh: true}, nil
 }
 
-func (s *Session) readLive(ctx context.Context) (Freshness, error) {
+// ReadLive reads the object directly.
+func (s *Session) ReadLive(ctx context.Context) (Freshness, error) {
 	body, err := s.get(ctx)
-	if err != nil || body == nil {
+	if body == nil {
 		return Freshness{}, err
 	}
 	s.body = body

@@ -85,6 +85,9 @@ func (s *State) Add(edits ...execution.Edit) {
 	s.edits = append(s.edits, edits...)
 }
 
+// HasPending reports whether an earlier pass could not write its update.
+func (s *State) HasPending() bool { return s.pending != nil }
+
 // HasEdits reports whether an edit waits to be written.
 func (s *State) HasEdits() bool { return len(s.edits) > 0 }
 
@@ -100,7 +103,7 @@ func (s *State) SeenGone(gone bool) { s.gone = gone }
 // IsReconciled reports whether a pass would find nothing to do at this version: it is the
 // version at the end of the last pass, or older than a write of that pass.
 func (s *State) IsReconciled(version, reconciled string) bool {
-	if reconciled == "" || s.pending != nil || len(s.edits) > 0 || s.uncertain {
+	if s.pending != nil || len(s.edits) > 0 || s.uncertain {
 		return false
 	}
 	if s.isStale(version) {

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -46,4 +47,21 @@ func TestRejectionOfTheRecordsInTheStatusBlamesNoHandler(t *testing.T) {
 	f.expect("failed, finished", []int{failed, f.done["a"]}, []int{0, 1})
 	f.expect("edit", f.field("spec", "a"), "x")
 	f.expect("events", len(f.events), 0)
+}
+
+// A policy that denies everything denies the records, too: wherever they are, no handler fails.
+func TestDenialOfEverythingBlamesNoHandler(t *testing.T) {
+	f := newFixture(t, deleting(ours))
+	f.writer.Records.Storages.Progress = storage.StatusProgress{}
+	f.rejects = func(m) error { return answer(http.StatusUnprocessableEntity) }
+	f.edit("a", set("x", "spec", "a"))
+	c := f.cycle(cause.Delete, "a", "b")
+	succeed(c, "a")
+	_ = f.writeFails(Update{Cycle: c})
+	f.expectSent("PATCH, DRYRUN status")
+	f.rejects = nil
+	f.flush()
+	_, failed := c.Progress.Counts()
+	f.expect("failed, finished", []int{failed, f.done["a"]}, []int{0, 1})
+	f.expect("edit", f.field("spec", "a"), "x")
 }

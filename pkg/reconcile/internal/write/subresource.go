@@ -42,7 +42,7 @@ func redefine(s *Session, subresource bool) {
 func writeDroppedStatus(ctx context.Context, s *Session, u *Update, merge, edits map[string]any) error {
 	_, status := patch.SplitStatus(merge)
 	dropped := patch.Minimal(s.body.Raw(), status)
-	if s.target.StatusSubresource || len(dropped) == 0 {
+	if len(dropped) == 0 {
 		return nil
 	}
 	unserved := "unserved status " + s.target.Key.Resource + " " + strings.Join(missing(dropped, nil, nil), ", ")
@@ -79,9 +79,6 @@ func isListed(ctx context.Context, s *Session) bool {
 // stored. It belongs to no handler: the records are stored, too, so that it must not yield to
 // them.
 func statusOf(edits []execution.Edit, status map[string]any) []execution.Edit {
-	if len(edits) == 0 {
-		return nil
-	}
 	rest := execution.Edit{Patch: &patch.Patch{}, Done: func() {
 		for _, edit := range edits {
 			edit.Finish()

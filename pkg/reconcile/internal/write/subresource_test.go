@@ -39,6 +39,19 @@ func TestResultIsStoredWhenTheStatusIsNoLongerASubresource(t *testing.T) {
 	f.expect("ended, done, told", []any{outcome.Ended, f.done["a"], *told}, []any{true, 1, []bool{false}})
 }
 
+// The response 404 of a status does not show that there is none, unless the object is listed.
+func TestAMissingStatusIsConfirmed(t *testing.T) {
+	f, told := redefined(t, false)
+	f.readErr = errDown
+	f.edit("a", set("x", "status", "phase"))
+	_ = f.writeFails(Update{})
+	f.expectSent("PATCH status, LIST")
+	f.expect("told, subresource", []any{*told, f.target.StatusSubresource}, []any{[]bool{}, true})
+	f.readErr, f.target.Redefined = nil, nil
+	f.flush()
+	f.expect("phase", f.field("status", "phase"), "x")
+}
+
 // The rest of the edits is stored before their status: nothing of it may be repeated.
 func TestDroppedStatusIsWrittenAfterFailures(t *testing.T) {
 	other := func(f *fixture) { f.change(m{"metadata": m{"labels": m{"a": "b"}}}) }

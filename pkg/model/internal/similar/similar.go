@@ -1,0 +1,50 @@
+// Package similar finds what a person may have meant by a word that is not known.
+package similar
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Limit returns how much a known word can differ from the given one: typing mistakes, but not
+// other words.
+func Limit(word string) int { return min(max(1, len(word)/3), 3) }
+
+// Distance returns how many bytes must be inserted, removed, or replaced to turn one word
+// into the other. It ignores the case.
+func Distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	row := make([]int, len(b)+1) // the distances of the beginnings of b to a beginning of a
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0]++
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal, row[j+1] = row[j+1], min(replaced, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// maxWords limits the number of suggestions.
+const maxWords = 3
+
+// Words returns the known words that are similar to the given one, the most similar ones
+// first.
+func Words(word string, known []string) []string {
+	var found []string
+	for _, each := range known {
+		if Distance(word, each) <= Limit(word) && !slices.Contains(found, each) {
+			found = append(found, each)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return cmp.Compare(Distance(word, a), Distance(word, b)) })
+	return found[:min(len(found), maxWords)]
+}

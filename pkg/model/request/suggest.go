@@ -1,0 +1,32 @@
+package request
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/model/internal/similar"
+)
+
+// maxSuggestions limits the number of ids in a message.
+const maxSuggestions = 3
+
+// Suggest returns the known ids of handlers that may have been meant by an unknown one: it is
+// written as in an annotation, with dots instead of slashes, or it has no field, or it has a
+// typing mistake.
+func Suggest(id string, known []string) []string {
+	var written, ofField []string
+	for _, each := range known {
+		switch {
+		case strings.ReplaceAll(each, "/", ".") == strings.ReplaceAll(id, "/", ".") && !slices.Contains(written, each):
+			written = append(written, each)
+		case strings.HasPrefix(each, id+"/") && !slices.Contains(ofField, each):
+			ofField = append(ofField, each)
+		}
+	}
+	for _, found := range [][]string{written, ofField} {
+		if len(found) > 0 {
+			return found[:min(len(found), maxSuggestions)]
+		}
+	}
+	return similar.Words(id, known)
+}

@@ -1,0 +1,23 @@
+package request_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/request"
+)
+
+func TestIDsAreSuggested(t *testing.T) {
+	known := []string{"charge/spec.plan", "charge/spec.plans", "bill", "pay/a", "pay/b", "pay/b", "pay/c", "pay/d"}
+	for id, want := range map[string][]string{
+		"charge.spec.plan": {"charge/spec.plan"},
+		"charge":           {"charge/spec.plan", "charge/spec.plans"},
+		"bil":              {"bill"},
+		"pay":              {"pay/a", "pay/b", "pay/c"},
+		"other":            nil,
+	} {
+		if got := request.Suggest(id, known); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", id, got, want)
+		}
+	}
+}

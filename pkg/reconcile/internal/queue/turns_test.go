@@ -1,0 +1,83 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// keysIn returns the keys of objects of a resource.
+func keysIn(resource string, number int) (keys []object.Key) {
+	for i := range number {
+		keys = append(keys, object.Key{Resource: resource, NamespacedName: types.NamespacedName{Name: fmt.Sprintf("%s-%04d", resource, i)}})
+	}
+	return keys
+}
+
+// takeAll takes the next objects one after another, and returns their names.
+func takeAll(q *Queue, number int) (names []string) {
+	for range number {
+		key, _ := q.Get()
+		names = append(names, key.Name)
+		q.Done(key)
+	}
+	return names
+}
+
+func TestResourcesTakeTurns(t *testing.T) {
+	adds := map[string]func(q *Queue, keys ...object.Key){
+		"of changed objects": func(q *Queue, keys ...object.Key) {
+			for _, key := range keys {
+				q.Add(key)
+				q.Add(key) // another change costs no turn
+			}
+		},
+		"of initial objects": (*Queue).AddInitial,
+	}
+	for name, add := range adds {
+		t.Run(name, func(t *testing.T) {
+			inQueue(t, func(t *testing.T, q *Queue) {
+				add(q, keysIn("as", 1000)...)
+				add(q, keysIn("bs", 2)...)
+				want := []string{"as-0000", "bs-0000", "as-0001", "bs-0001", "as-0002", "as-0003"}
+				if got := takeAll(q, len(want)); !slices.Equal(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+				add(q, keysIn("cs", 2)...) // neither late nor with the turns of the past
+				want = []string{"as-0004", "cs-0000", "as-0005", "cs-0001", "as-0006"}
+				if got := takeAll(q, len(want)); !slices.Equal(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A resource that always has something to do does not starve one with a long line.
+func TestBusyResourceLeavesOthersTheirTurns(t *testing.T) {
+	inQueue(t, func(t *testing.T, q *Queue) {
+		for _, key := range keysIn("as", 100) {
+			q.Add(key)
+		}
+		busy := keysIn("bs", 5)
+		for _, key := range busy {
+			q.Add(key)
+		}
+		taken := map[string]int{}
+		for range 100 {
+			key, _ := q.Get()
+			taken[key.Resource]++
+			q.Done(key)
+			if key.Resource == "bs" {
+				q.Add(key)
+			}
+		}
+		if taken["as"] < 45 || taken["bs"] < 45 {
+			t.Errorf("got %v", taken)
+		}
+	})
+}

@@ -1,0 +1,127 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+var errStorage = errors.New("the storage does not work")
+
+// failingProgress and failingBase fail in some calls.
+type failingProgress struct {
+	storage.Progress
+
+	fetch, store, purge error
+}
+
+func (p failingProgress) Fetch(ctx context.Context, body *object.Body, id string) (*storage.Record, error) {
+	if p.fetch != nil {
+		return nil, p.fetch
+	}
+	return p.Progress.Fetch(ctx, body, id)
+}
+
+func (p failingProgress) Store(ctx context.Context, body *object.Body, into storage.Patch, id string, r *storage.Record) error {
+	return errors.Join(p.store, p.Progress.Store(ctx, body, into, id, r))
+}
+
+func (p failingProgress) Purge(ctx context.Context, body *object.Body, into storage.Patch, id string) error {
+	return errors.Join(p.purge, p.Progress.Purge(ctx, body, into, id))
+}
+
+type failingBase struct {
+	storage.DiffBase
+
+	fetch, store error
+}
+
+func (b failingBase) Fetch(ctx context.Context, body *object.Body) (object.Essence, error) {
+	if b.fetch != nil {
+		return nil, b.fetch
+	}
+	return b.DiffBase.Fetch(ctx, body)
+}
+
+func (b failingBase) Store(ctx context.Context, body *object.Body, into storage.Patch, essence object.Essence) error {
+	return errors.Join(b.store, b.DiffBase.Store(ctx, body, into, essence))
+}
+
+// Storages of users can fail. A later pass then writes the update. As after every failure, the
+// object is read.
+func TestAFailingStorageLosesNothing(t *testing.T) {
+	conflict := func(f *fixture) { f.faults = []fault{{before: func() { f.change(m{"spec": m{"size": int64(2)}}) }}} }
+	none := func(*fixture) {}
+	tests := map[string]struct {
+		progress failingProgress
+		base     failingBase
+		begin    func(f *fixture)
+		finished bool
+		sent     string
+	}{
+		"the base cannot be read after a conflict":     {base: failingBase{fetch: errStorage}, begin: conflict, finished: true, sent: "PATCH, GET, GET"},
+		"the records cannot be read after a conflict":  {progress: failingProgress{fetch: errStorage}, begin: conflict, sent: "PATCH, GET, GET"},
+		"the records of an open cycle cannot be added": {progress: failingProgress{store: errStorage}, begin: none, sent: "GET"},
+		"the base cannot be added":                     {base: failingBase{store: errStorage}, begin: none, finished: true, sent: "GET"},
+		"the records cannot be removed":                {progress: failingProgress{purge: errStorage}, begin: none, finished: true, sent: "GET"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			working := f.writer.Records.Storages
+			c := f.cycle(cause.Create, "a", "b", "c")
+			succeed(c, "a", "b")
+			if test.finished {
+				succeed(c, "c")
+			}
+			f.edit("a", set("x", "spec", "a"))
+			f.edit("b", set("x", "spec", "b"))
+			test.begin(f)
+			test.progress.Progress, test.base.DiffBase = working.Progress, working.DiffBase
+			f.writer.Records.Storages.Progress, f.writer.Records.Storages.DiffBase = test.progress, test.base
+			if err := f.writeFails(Update{Cycle: c}); !errors.Is(err, errStorage) {
+				t.Errorf("got %v", err)
+			}
+			f.expectSent(test.sent)
+			f.expect("finished", len(f.done), 0)
+
+			f.writer.Records.Storages = working
+			f.expect("ended", f.flush().Ended, test.finished)
+			f.expect("edits", []any{f.field("spec", "a"), f.field("spec", "b")}, []any{"x", "x"})
+			f.expect("finished", f.done, map[string]int{"a": 1, "b": 1})
+		})
+	}
+}
+
+func TestFailingStorageOfLeftoversIsReported(t *testing.T) {
+	f := newFixture(t, m{})
+	leftovers := f.cycle(cause.NoOp, "a")
+	f.writer.Records.Storages.Progress = failingProgress{Progress: settings.Settings{}.WithDefaults().Persistence.Progress, purge: errStorage}
+	if err := f.writeFails(Update{Decision: Decision{Leftovers: leftovers}}); !errors.Is(err, errStorage) {
+		t.Errorf("got %v", err)
+	}
+	f.expectSent("GET")
+}
+
+func TestADecisionThatFailsIsMadeAgainInALaterPass(t *testing.T) {
+	f := newFixture(t, m{})
+	failure := errStorage
+	u := Update{Cycle: f.finished(cause.Create, "a"), Decide: func(context.Context, *object.Body) (Decision, error) { return Decision{}, failure }}
+	f.faults = []fault{{before: func() { f.change(m{"spec": m{"size": int64(2)}}) }}}
+	if err := f.writeFails(u); !errors.Is(err, errStorage) {
+		t.Errorf("got %v", err)
+	}
+	f.expectSent("PATCH, GET")
+	f.refresh(f.cached())
+	if _, err := f.Flush(t.Context()); !errors.Is(err, errStorage) {
+		t.Errorf("got %v", err)
+	}
+	f.expectSent("")
+	failure = nil
+	f.expect("ended", f.flush().Ended, true)
+}

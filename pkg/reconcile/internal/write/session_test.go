@@ -1,0 +1,73 @@
+package write
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAReadThatFindsNothingEndsThePass(t *testing.T) {
+	f := newFixture(t, m{})
+	cached := f.cached()
+	f.faults, f.readErr = []fault{{err: errDown}}, errDown
+	f.edit("a", set("x", "spec", "a"))
+	_ = f.writeFails(Update{})
+	f.readErr, f.object = nil, nil
+	f.sent()
+	f.nextPass()
+	fresh, err := f.Refresh(t.Context(), cached)
+	f.expect("fresh, error, gone", []any{fresh, err, f.state.Gone()}, []any{Freshness{}, nil, true})
+	f.expectSent("GET, LIST")
+	f.expect("finished", f.done["a"], 1)
+}
+
+// A state knows the uid of its object from the first pass on.
+func TestAnObjectWithoutAKnownUIDIsRead(t *testing.T) {
+	for name, exists := range map[string]bool{"it exists": true, "it does not": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			cached := f.cached()
+			*f.state = State{uncertain: true}
+			if !exists {
+				f.object = nil
+			}
+			f.nextPass()
+			fresh, err := f.Refresh(t.Context(), cached)
+			f.expect("fresh, error, gone", []any{fresh.Fresh, err, f.state.Gone()}, []any{exists, nil, !exists})
+		})
+	}
+}
+
+func TestAnObjectWithoutAKnownUIDIsNotGoneIfItIsListed(t *testing.T) {
+	f := newFixture(t, m{})
+	f.state.Reset("")
+	err := f.confirmGone(t.Context(), answer(http.StatusNotFound))
+	f.expect("error, gone", []any{err != nil && strings.Contains(err.Error(), "but lists it"), f.state.Gone()}, []any{true, false})
+}
+
+func TestA404WithoutDetailsNamesNoObject(t *testing.T) {
+	if namesObject(&apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusNotFound}}, "one") {
+		t.Error("it counts as a response about the object")
+	}
+}
+
+func TestAnObjectThatWasSeenGoneIsNotBackWithoutALaterVersion(t *testing.T) {
+	f := newFixture(t, m{})
+	*f.state = State{}
+	f.state.SeenGone(true)
+	f.nextPass()
+	fresh, err := f.Refresh(t.Context(), f.cached())
+	f.expect("fresh, error, gone", []any{fresh, err, f.state.Gone()}, []any{Freshness{}, nil, true})
+	f.state.SeenGone(false)
+	f.expect("gone", f.state.Gone(), false)
+}
+
+func TestHasEdits(t *testing.T) {
+	f := newFixture(t, m{})
+	f.expect("none", f.state.HasEdits(), false)
+	f.edit("a", set("x", "spec", "a"))
+	f.expect("one", f.state.HasEdits(), true)
+}

@@ -1,0 +1,92 @@
+package write
+
+import (
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+func TestAnUnneededFinalizerIsRemovedWithoutACycle(t *testing.T) {
+	tests := map[string]struct {
+		metadata m
+		left     any
+		sent     string
+	}{
+		"ours alone":               {m{"finalizers": []any{ours}}, []any{}, "PATCH"},
+		"ours and another":         {m{"finalizers": []any{theirs, ours}}, []any{theirs}, "PATCH"},
+		"another":                  {m{"finalizers": []any{theirs}}, []any{theirs}, ""},
+		"none":                     {m{}, nil, ""},
+		"another, and it is going": {deleting(theirs), []any{theirs}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, test.metadata)
+			outcome := f.write(Update{Decision: Decision{RemoveFinalizer: true}})
+			f.expectSent(test.sent)
+			f.expect("gone", outcome.Gone || f.state.Gone(), false)
+			f.expect("finalizers", f.field("metadata", "finalizers"), test.left)
+		})
+	}
+}
+
+// The API server rejects new finalizers on an object that is marked for deletion.
+func TestAFinalizerIsNotAddedDuringADeletion(t *testing.T) {
+	f := newFixture(t, m{})
+	f.faults = []fault{{before: func() { f.change(m{"metadata": deleting(theirs)}) }}}
+	f.write(Update{Decision: Decision{AddFinalizer: true}})
+	f.expectSent("PATCH, GET")
+	f.expect("finalizers", f.field("metadata", "finalizers"), []any{theirs})
+}
+
+func TestOnlyADeletionIsHeldByAFailure(t *testing.T) {
+	f := newFixture(t, m{"finalizers": []any{ours}})
+	c := f.finished(cause.Update, "a")
+	c.HoldOnFailure = []string{"a"}
+	c.FailHandler("a", errDown)
+	f.write(Update{Cycle: c, Decision: Decision{RemoveFinalizer: true}})
+	f.expect("finalizers", f.field("metadata", "finalizers"), []any{})
+}
+
+// The object is marked for deletion, but waits for this operator.
+func TestAChangeIsWrittenToAnObjectThatWaitsForTheOperator(t *testing.T) {
+	f := newFixture(t, m{"finalizers": []any{ours}})
+	f.faults = []fault{{before: func() { f.change(m{"metadata": deleting(ours)}) }}}
+	f.edit("a", set("x", "spec", "a"))
+	f.expect("ended", f.write(Update{Cycle: f.finished(cause.Create, "a")}).Ended, true)
+	f.expect("edit", f.field("spec", "a"), "x")
+}
+
+func TestTheWriteThatDeletesAnObjectContainsOnlyItsFinalizer(t *testing.T) {
+	f := newFixture(t, deleting(ours))
+	f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+		return records.Storages.Progress.Store(t.Context(), body, into, "a", &storage.Record{Started: time.Now(), Purpose: cause.Delete})
+	})
+	f.refresh(f.cached())
+	f.edit("a", set("x", "spec", "a"))
+	f.write(Update{
+		Cycle:    f.finished(cause.Delete, "a"),
+		Decision: Decision{RemoveFinalizer: true, Annotations: map[string]string{"example.com/honored": "1"}},
+	})
+	f.expect("patch", f.requests[0].patch, m{"metadata": m{"finalizers": []any{}, "resourceVersion": "8"}})
+}
+
+func TestAResultIsStoredInTheStatusByTheNameOfItsHandler(t *testing.T) {
+	f := newFixture(t, m{})
+	f.state.Add(execution.Edit{ID: "a", Patch: &patch.Patch{}, Result: "x"})
+	f.write(Update{})
+	f.expect("result", f.field("status", "a"), "x")
+}
+
+func TestAResultDoesNotChangeThePatchOfItsHandler(t *testing.T) {
+	merge := m{"status": m{"phase": "x"}}
+	with := withResult(merge, "a", "y")
+	if !object.Equal(with, m{"status": m{"phase": "x", "a": "y"}}) || !object.Equal(merge, m{"status": m{"phase": "x"}}) {
+		t.Errorf("got %v, and the patch is %v", with, merge)
+	}
+}
