@@ -49,20 +49,28 @@
 // # Storms
 //
 // A storm (storm_test.go) makes random lives of several objects at the same time, with handlers of
-// all kinds, random outcomes, and many faults: those above, and 404 and 403 of a proxy, cut
-// responses, failed reads, and restarts, under lifecycles that change with each operator. It needs
-// no run to compare with: after it, everything must come to rest, and what the handlers have seen
-// must lie end to end (tilingtest.Ledger). Requests that change an object go one at a time, so the
-// order of what others and the operator have written is known exactly.
+// all kinds, random outcomes, and many faults (stormwrites_test.go), under lifecycles that change
+// with each operator. The weather of a storm (stormweather_test.go) decides what else happens:
+// operators overlap, Kopf takes over between two of ours or while ours is paused, people send
+// requests, or make records unreadable, lists are outdated, records are in the status, background
+// handlers run. It needs no run
+// to compare with: after it, everything must come to rest, and what the handlers have seen must lie
+// end to end (tilingtest.Ledger). Requests that change an object go one at a time, so the order of
+// what others and the operator have written is known exactly.
 //
 //	the base is the last state, and no other data of the operator is left over
-//	every handler has handled the last state
+//	every handler has handled the last state; timers, event handlers, and indices have seen it
 //	no change was seen twice, and none was left out
-//	no call after a recorded success, of a recorded attempt, or without the finalizer
-//	a success is recorded only after exactly its result, and no replaced object has left one
-//	what others have written is the same after every write
-//	the finalizer goes only after all deletion handlers
-//	the writes are bounded
+//	no call after a recorded success or the release, of a recorded attempt, too early, while
+//	the object is suspended or the operator paused, or without the finalizer
+//	no call after its timeout
+//	no two calls at once, and one daemon for each object, which ends before the object
+//	an outcome is recorded with exactly its edit: no transformation is lost or repeated
+//	what others have written is the same after every write, and no replaced object has left a result
+//	the finalizer goes only after all deletion handlers that match then, and is there only if needed
+//	every write is bound to a version that is not outdated, has an effect, and follows a read
+//	if the outcome of the one before is unknown
+//	the writes are bounded, and nothing is written when objects at rest are listed again
 //
 // A seed determines the outcome of each call, the fault of each write, and the changes of others,
 // but not their order in time. To repeat a storm, or to make new ones for an hour:
@@ -105,4 +113,11 @@
 // To remove all of them one after another:
 //
 //	go test ./test/faults -run Guards -without-guards
+//
+// Storms know nothing about the guards, and must notice most of them by chance: stormguards_test.go
+// makes storms without each of them, and without those in stormguardlist_test.go. One program has
+// all the guards and their absence (stormbinary_test.go). Storms that notice nothing take about half a
+// minute each:
+//
+//	go test ./test/faults -run StormNoticesGuards -without-guards -timeout 0 -v
 package faults

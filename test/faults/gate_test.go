@@ -17,6 +17,7 @@ type gate struct {
 	blocked chan struct{} // closed when the gate opens; nil if it is open
 	slow    bool
 	expired bool // the next watch fails because its version is too old
+	ending  bool // the next event of a watch is that error
 	streams map[*stream]struct{}
 }
 
@@ -44,6 +45,21 @@ func (g *gate) cut() {
 	for s := range g.streams {
 		_ = s.body.Close()
 	}
+}
+
+// end makes the next event of a watch an error: the version to continue from is too old.
+func (g *gate) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ending = true
+}
+
+// ends reports whether the next event must be an error.
+func (g *gate) ends() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer func() { g.ending = false }()
+	return g.ending
 }
 
 // open opens the gate, and reports whether it was shut.
@@ -132,6 +148,9 @@ func (s *stream) Read(into []byte) (int, error) {
 		}
 		if !s.gate.pass(s.closed) {
 			return 0, io.ErrClosedPipe
+		}
+		if s.gate.ends() {
+			line = []byte(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}` + "\n")
 		}
 		s.rest = line
 	}

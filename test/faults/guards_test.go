@@ -92,7 +92,7 @@ var guards = map[string]guard{
 	},
 	"another operator: one outcome of an attempt counts, as a whole": {
 		file: "internal/write/overtaken.go", plan: "patches/k=2/takeover-alive",
-		code:    "return overtaken && err == nil || u.finished",
+		code:    "return overtaken || u.finished",
 		instead: "return overtaken && false",
 	},
 	"another operator: all writes of a pass respect it": {
@@ -107,7 +107,7 @@ var guards = map[string]guard{
 	},
 	"a stalled watch: the object is read when the watch is late": {
 		file: "internal/write/session.go", plan: "retries/k=3/stall",
-		code:    "\"seen\", version)\n\t\treturn s.readLive(ctx)",
+		code:    "\"seen\", version)\n\t\treturn s.ReadLive(ctx)",
 		instead: "\"seen\", version)\n\t\ts.body = cached.Body()\n\t\treturn Freshness{Fresh: true}, nil",
 	},
 	"a removed finalizer: the object is released, its version is the same as before": {

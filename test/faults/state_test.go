@@ -35,6 +35,9 @@ func newState(content []byte) (state, error) {
 	return state{snapshot.Body()}, nil
 }
 
+// Body returns the object.
+func (s state) Body() *object.Body { return s.body }
+
 // base returns the essence that was last handled.
 func (s state) base() object.Essence {
 	if s.body == nil {
@@ -63,11 +66,11 @@ func (s state) handled() bool {
 	return equal(s.base(), storage.AnnotationsDiffBase{}.Build(s.body, nil)) && len(s.leftovers()) == 0
 }
 
-// leftovers returns our annotations, except for the base.
+// leftovers returns our annotations, except for the base and requests.
 func (s state) leftovers() []string {
 	var keys []string
 	for key := range s.body.Annotations() {
-		if strings.HasPrefix(key, ourPrefix) && key != baseKey {
+		if strings.HasPrefix(key, ourPrefix) && key != baseKey && !strings.HasPrefix(key, requestPrefix) {
 			keys = append(keys, key)
 		}
 	}

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"flag"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -13,54 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// These flags choose the storms: go test ./test/faults -run TestStorm -seed 7.
-var (
-	oneSeed  = flag.Uint64("seed", 0, "the seed of the only storm")
-	stormFor = flag.Duration("storm", 0, "make storms with new seeds for as long")
-)
+// lull is how long nothing happens when no work is left in a storm.
+const lull = 500 * time.Millisecond
 
-const (
-	// seeds is the number of storms without a flag, from seed 1.
-	seeds = 20
-	// fleet is the number of storms at the same time if they go on for long.
-	fleet = 8
-	// lull is how long nothing happens when no work is left in a storm.
-	lull = 500 * time.Millisecond
-)
-
-// TestStorm plays random lives of several objects, each with many faults.
-func TestStorm(t *testing.T) {
-	t.Parallel()
-	switch {
-	case *chosen != "":
-		t.Log("a plan of the sweep is chosen; no storm is made")
-	case *oneSeed != 0:
-		newStorm(t, *oneSeed).play()
-	case *stormFor > 0:
-		stormOn(t, time.Now().Add(*stormFor))
-	default:
-		stormFrom(t, 1, seeds)
-	}
-}
-
-// stormOn makes storms with new seeds until the end.
-func stormOn(t *testing.T, end time.Time) {
-	for first := uint64(time.Now().Unix()) * 1000; time.Now().Before(end); first += fleet {
-		t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) { stormFrom(t, first, fleet) })
-	}
-}
-
-func stormFrom(t *testing.T, first uint64, n int) {
-	for seed := range uint64(n) {
-		t.Run(fmt.Sprintf("seed=%d", first+seed), func(t *testing.T) {
-			t.Parallel()
-			newStorm(t, first+seed).play()
-		})
-	}
-}
+// stuck is how long nothing happens although work is left: a long time for a busy machine.
+const stuck = 10 * time.Second
 
 // storm is a number of objects, one operator after the other, and the faults between them.
 type storm struct {
@@ -72,6 +32,12 @@ type storm struct {
 	lives     int
 	// crashed contains operators that must be replaced.
 	crashed chan *stormOperator
+	// challenged contains operators that get a rival, and challenges counts the rivals.
+	challenged chan *stormOperator
+	challenges int
+	weather
+	peering  *unstructured.Unstructured
+	outdated atomic.Pointer[[]byte] // a list
 	// calm is set when nothing fails anymore, and no handler does.
 	calm atomic.Bool
 
@@ -83,7 +49,8 @@ type storm struct {
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
-	s := &storm{t: t, seed: seed, crashed: make(chan *stormOperator, 100), began: time.Now(), namespace: cluster.Namespace(t)}
+	s := &storm{t: t, seed: seed, crashed: make(chan *stormOperator, 100), challenged: make(chan *stormOperator, 1000), began: time.Now(), namespace: cluster.Namespace(t)}
+	s.forecast()
 	for _, name := range []string{"one", "two", "three"} {
 		s.subjects = append(s.subjects, newSubject(s, name))
 	}
@@ -107,6 +74,7 @@ func (s *storm) play() {
 	for _, subject := range s.subjects {
 		subject.judgeRest()
 	}
+	s.rest()
 	s.rage((*subject).remove)
 	s.settle("deletion", (*subject).gone)
 	for _, subject := range s.subjects {
@@ -117,23 +85,37 @@ func (s *storm) play() {
 // rage lets faults happen while others act on all objects.
 func (s *storm) rage(act func(*subject)) {
 	s.calm.Store(false)
+	s.challenges = 0
 	var others sync.WaitGroup
 	for _, subject := range s.subjects {
 		others.Go(func() { act(subject) })
 	}
 	over := make(chan struct{})
-	go func() { others.Wait(); close(over) }()
+	go func() {
+		others.Wait()
+		for _, subject := range s.subjects {
+			subject.awaitRead()
+		}
+		close(over)
+	}()
 	dice := s.dice("operators", s.lives)
 	for {
 		select {
 		case o := <-s.crashed:
 			s.replace(o)
+		case o := <-s.challenged:
+			s.challenge(o)
 		case <-time.After(upTo(dice, 600*time.Millisecond)):
 			s.strike(dice)
+		case <-hasFailed:
+			s.t.SkipNow()
 		case <-over:
 			s.calm.Store(true)
 			s.note("the storm is over")
 			s.operator.watches.open()
+			for _, subject := range s.subjects {
+				subject.reappear()
+			}
 			return
 		}
 	}
@@ -141,7 +123,7 @@ func (s *storm) rage(act func(*subject)) {
 
 // strike makes something happen to the operator at any moment.
 func (s *storm) strike(dice *rand.Rand) {
-	switch dice.IntN(5) {
+	switch dice.IntN(6) {
 	case 0:
 		s.operator.stall(dice, (*gate).shut)
 	case 1:
@@ -149,9 +131,11 @@ func (s *storm) strike(dice *rand.Rand) {
 	case 2:
 		s.operator.die()
 	case 3:
-		s.note("%s stops", s.operator.name)
-		s.operator.process.Stop()
-		s.operator.die()
+		s.operator.stop()
+	case 4:
+		if s.pauses {
+			s.pause(dice)
+		}
 	}
 }
 
@@ -164,9 +148,11 @@ func (s *storm) settle(stage string, reached func(*subject) error) {
 		case o := <-s.crashed:
 			s.replace(o)
 		case <-time.After(25 * time.Millisecond):
+		case <-hasFailed:
+			s.t.SkipNow()
 		}
 		if s.quiet() < lull {
-			if time.Since(began) > patience {
+			if time.Since(began) > 3*patience {
 				s.t.Fatalf("seed %d: %s: it never becomes quiet", s.seed, stage)
 			}
 			continue
@@ -175,7 +161,7 @@ func (s *storm) settle(stage string, reached func(*subject) error) {
 		if failed < 0 {
 			return
 		}
-		if time.Since(began) > patience {
+		if s.quiet() > stuck {
 			at := s.subjects[failed]
 			s.t.Fatalf("seed %d: %s: %s: %v", s.seed, stage, at.name, reached(at))
 		}
@@ -184,10 +170,16 @@ func (s *storm) settle(stage string, reached func(*subject) error) {
 
 // replace starts another operator after one has died.
 func (s *storm) replace(o *stormOperator) {
-	if o == s.operator {
-		go o.process.Stop()
-		s.start()
+	go o.process.Stop()
+	if o != s.operator {
+		return
 	}
+	for _, subject := range s.subjects {
+		if s.kopf && !s.calm.Load() {
+			subject.takeOver(s.dice("Kopf", s.lives, subject.name))
+		}
+	}
+	s.start()
 }
 
 func (s *storm) quiet() time.Duration {
@@ -210,6 +202,7 @@ func (s *storm) breach(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.breaches = append(s.breaches, text)
+	endOthers()
 }
 
 // report prints what was wrong, and everything that has happened.

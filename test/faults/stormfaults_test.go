@@ -13,13 +13,20 @@ func (o *stormOperator) route(sent *http.Request, next http.RoundTripper) (*http
 	path := sent.URL.Path
 	_, object, named := strings.Cut(path, "/kopfexamples/")
 	name, _, _ := strings.Cut(object, "/")
+	subject := o.storm.named(sent)
 	switch {
+	case subject != nil && sent.Method == http.MethodGet && sent.URL.Query().Get("watch") == "":
+		return o.find(subject, sent, next)
 	case named && sent.Method == http.MethodPatch:
 		return o.write(o.storm.subject(name), &write{next: next, request: sent})
 	case named && sent.Method == http.MethodGet:
 		return o.read(o.storm.subject(name), sent, next)
+	case strings.HasSuffix(path, "/kopfexamples") && o.refuses(sent):
+		return failure(sent, http.StatusUnprocessableEntity, "Invalid"), nil
 	case strings.HasSuffix(path, "/kopfexamples") && sent.URL.Query().Get("watch") == "true":
 		return o.watches.watch(sent, next)
+	case strings.HasSuffix(path, "/kopfexamples"):
+		return o.list(sent, next)
 	}
 	return next.RoundTrip(sent)
 }
@@ -30,64 +37,9 @@ type stormWrite struct {
 	*write
 	subject *subject
 	dice    *rand.Rand
-}
-
-// stormFault is a fault of one write in a storm, which is in place of the write.
-type stormFault struct {
-	name string
-	at   func(w stormWrite) (*http.Response, error)
-}
-
-var stormFaults = []stormFault{
-	{"the operator dies before it", func(w stormWrite) (*http.Response, error) {
-		w.die()
-		return nil, errDead
-	}},
-	{"the operator dies after it", func(w stormWrite) (*http.Response, error) {
-		_, _ = w.commit()
-		w.die()
-		return nil, errDead
-	}},
-	{"the answer is lost", func(w stormWrite) (*http.Response, error) {
-		_, _ = w.commit()
-		return nil, errLost
-	}},
-	{"500 after the commit", func(w stormWrite) (*http.Response, error) {
-		_, _ = w.commit()
-		return failure(w.request, http.StatusInternalServerError, "InternalError"), nil
-	}},
-	{"503 without the commit", func(w stormWrite) (*http.Response, error) {
-		return failure(w.request, http.StatusServiceUnavailable, "ServiceUnavailable"), nil
-	}},
-	{"404 of a proxy", func(w stormWrite) (*http.Response, error) {
-		return page(w.request, http.StatusNotFound), nil
-	}},
-	{"403 of a proxy", func(w stormWrite) (*http.Response, error) {
-		return page(w.request, http.StatusForbidden), nil
-	}},
-	{"the answer is cut off", func(w stormWrite) (*http.Response, error) {
-		return cutOff(w.commit())
-	}},
-	{"it is on its way still", func(w stormWrite) (*http.Response, error) {
-		w.postpone()
-		return nil, errLost
-	}},
-	{"the watches stall", func(w stormWrite) (*http.Response, error) {
-		w.stall(w.dice, (*gate).shut)
-		return w.commit()
-	}},
-	{"the watches break", func(w stormWrite) (*http.Response, error) {
-		w.stall(w.dice, (*gate).cut)
-		return w.commit()
-	}},
-	{"another client is faster", func(w stormWrite) (*http.Response, error) {
-		w.subject.edit(w.dice)
-		return w.commit()
-	}},
-	{"another client is next", func(w stormWrite) (*http.Response, error) {
-		defer w.subject.edit(w.dice)
-		return w.commit()
-	}},
+	cut     bool   // only a part of the response reaches the operator
+	after   uint64 // the version that the write has created
+	uid     string // of the written object
 }
 
 const (
@@ -95,38 +47,43 @@ const (
 	faultless = 2
 	// stormyRequests is the number of writes and of reads of an object that can fail, so
 	// that a storm ends.
-	stormyRequests = 60
+	stormyRequests = 80
 )
 
 // write sends a write through the storm.
 func (o *stormOperator) write(s *subject, sent *write) (*http.Response, error) {
-	w := stormWrite{stormOperator: o, write: sent, subject: s}
-	at := s.attempted(&w)
-	if at == nil {
-		return w.commit()
-	}
-	return at(w)
+	w := &stormWrite{stormOperator: o, write: sent, subject: s}
+	at := s.attempted(w)
+	answer, err := at(w)
+	s.returned(w, answer, err)
+	return answer, err
 }
 
-// attempted notes a write that an operator is about to send, and returns its fault.
-func (s *subject) attempted(w *stormWrite) func(stormWrite) (*http.Response, error) {
+// attempted notes a write that an operator is about to send, and returns how it is sent.
+func (s *subject) attempted(w *stormWrite) func(*stormWrite) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writes++
 	w.number = s.writes
 	w.dice = s.storm.dice(s.name, "write", w.number)
-	s.note("%s writes #%d %s: %s", w.name, w.number, w.target(), bytes.TrimSpace(w.body()))
-	n := w.dice.IntN(len(stormFaults) * (1 + faultless))
-	if s.storm.calm.Load() || s.writes > stormyRequests || n >= len(stormFaults) {
-		return nil
+	s.note("%s writes #%d %s: %.600s", w.name, w.number, w.target(), bytes.TrimSpace(w.body()))
+	if !w.dead.Load() {
+		s.judgeRequest(w)
+		s.noteRead(w.stormOperator)
 	}
-	s.faults++
-	s.note("#%d: %s", w.number, stormFaults[n].name)
-	return stormFaults[n].at
+	if s.storm.calm.Load() || s.writes > stormyRequests {
+		return (*stormWrite).commit
+	}
+	fault := w.pick()
+	if fault.name != "" {
+		s.faults++
+		s.note("#%d: %s", w.number, fault.name)
+	}
+	return fault.at
 }
 
 // commit sends the write to the API server, after the one that was on its way still.
-func (w stormWrite) commit() (*http.Response, error) {
+func (w *stormWrite) commit() (*http.Response, error) {
 	w.subject.mu.Lock()
 	defer w.subject.mu.Unlock()
 	if w.dead.Load() {
@@ -136,15 +93,20 @@ func (w stormWrite) commit() (*http.Response, error) {
 		w.subject.late = nil
 		_, _ = w.subject.send(late)
 	}
-	return w.subject.send(w.write)
+	if w.subject.isDenied(w) {
+		return denial(w.request), nil
+	}
+	return w.subject.send(w)
 }
 
 // postpone commits the write later, before the next one.
-func (w stormWrite) postpone() {
+func (w *stormWrite) postpone() {
 	w.subject.mu.Lock()
 	defer w.subject.mu.Unlock()
 	if !w.dead.Load() {
-		w.subject.late = w.later()
+		late := *w
+		late.write = w.later()
+		w.subject.late = &late
 	}
 }
 
@@ -163,10 +125,23 @@ func (o *stormOperator) read(s *subject, sent *http.Request, next http.RoundTrip
 		return page(sent, http.StatusForbidden), nil
 	case "503":
 		return failure(sent, http.StatusServiceUnavailable, "ServiceUnavailable"), nil
+	case "404 of a lagging API server":
+		return missing(sent, s.name), nil
 	case "the answer is cut off":
 		return cutOff(next.RoundTrip(sent))
 	}
-	return next.RoundTrip(sent)
+	answer, err := next.RoundTrip(sent)
+	if err != nil || strings.Contains(sent.Header.Get("Accept"), "PartialObjectMetadata") {
+		return answer, err
+	}
+	content, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	answer.Body = io.NopCloser(bytes.NewReader(content))
+	s.hasRead(o, answer.StatusCode, content)
+	return answer, nil
 }
 
 // readFault returns the fault of the next read, or an empty text.
@@ -178,7 +153,7 @@ func (s *subject) readFault() string {
 	if s.storm.calm.Load() || s.reads > stormyRequests || dice.IntN(4) > 0 {
 		return ""
 	}
-	return oneOf(dice, "no answer", "404 of a proxy", "403 of a proxy", "503", "the answer is cut off")
+	return oneOf(dice, "no answer", "404 of a proxy", "403 of a proxy", "404 of a lagging API server", "503", "the answer is cut off")
 }
 
 // page returns the error page of a proxy, which is not a response of the API server.
@@ -186,6 +161,14 @@ func page(sent *http.Request, code int) *http.Response {
 	answer := failure(sent, code, "")
 	answer.Header.Set("Content-Type", "text/html")
 	answer.Body = io.NopCloser(strings.NewReader("<html><body>There is no such site.</body></html>"))
+	return answer
+}
+
+// missing returns the response of an API server that does not know an object.
+func missing(sent *http.Request, name string) *http.Response {
+	answer := failure(sent, http.StatusNotFound, "NotFound")
+	answer.Body = io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,` +
+		`"message":"kopfexamples.kopf.dev \"` + name + `\" not found","details":{"name":"` + name + `","group":"kopf.dev","kind":"kopfexamples"}}`))
 	return answer
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/reconcile/tilingtest"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -26,35 +27,88 @@ type subject struct {
 
 	// mu is also locked during every request that changes the object, so that their order
 	// is known.
-	mu        sync.Mutex
-	ledger    *tilingtest.Ledger
-	committed state
-	// uid is of the current object of the name.
-	uid string
+	mu sync.Mutex
+	life
 	// others is what other clients have written.
-	others  string
-	changes int
-	late    *write // to be committed before the next one
-	// writes, reads, calls, and faults count what has happened.
-	writes, reads, faults int
-	calls                 map[string]int
-	// results contains results of handlers that are not recorded yet.
-	results map[string]string
-	// said contains the handlers of the deletion that have ended: true if it is recorded.
-	said map[string]bool
+	others string
+	late   *stormWrite // to be committed before the next one
+	policy policy
+	// unread is closed when the operator unreadBy reads the object.
+	unread   chan struct{}
+	unreadBy *stormOperator
+	// hiddenFrom is the operator whose next list does not have the object.
+	hiddenFrom *stormOperator
+	// absent is set while another client has not created the object again.
+	absent bool
+	// buried is the uid of the object that was deleted by force last.
+	buried string
+	// writer is the operator that has written last.
+	writer *stormOperator
+	views  map[*stormOperator]*view
+	// company counts running daemons, and inside has the running calls of other handlers.
+	company map[companion]int
+	inside  map[*stormOperator]string
+
+	// writes, reads, calls, changes, faults, and replacements count what has happened.
+	writes, reads, changes, faults, replacements int
+	calls                                        map[string]int
+}
+
+// life is what is known about the current object of the name.
+type life struct {
+	uid       string
+	born      uint64 // the version of its creation
+	committed state
+	ledger    *tilingtest.Ledger
+	// ended contains the calls that have ended, and that are not recorded yet.
+	ended map[string]ending
+	// rejects contains the entries of edits that the API server rejects.
+	rejects map[string]bool
+	// asked are the requests of people, and loose the handlers that they are about.
+	asked map[request.Verb]string
+	loose map[string]bool
+	// said contains the handlers of the deletion that have ended: true if it is recorded. failed
+	// contains those that have failed.
+	said, failed map[string]bool
+	// resumed contains the operators that have resumed the object.
+	resumed map[*stormOperator]bool
 	// deleting is set when others have deleted the object; mourned if it had our finalizer
 	// then; released when that was removed.
 	deleting, mourned, released bool
+	// abandoned is set if others have requested to release the object despite a failure.
+	abandoned bool
+	// damaged is set if others have made a record unreadable.
+	damaged bool
+}
+
+// ending is the end of a call.
+type ending struct {
+	reason kopf.Reason
+	result string // "" without one
+	entry  string // in the journals; "" without one
 }
 
 // tiled are the handlers that must see every change since the creation.
 var tiled = []string{"field_a/spec.a", "field_b/spec.b", "all", "parent/x", "parent/y", "parent/field/spec.a"}
 
 func newSubject(s *storm, name string) *subject {
-	return &subject{
-		storm: s, name: name, ledger: tilingtest.New(tiled...),
+	o := &subject{
+		storm: s, name: name, calls: map[string]int{}, views: map[*stormOperator]*view{},
+		company: map[companion]int{}, inside: map[*stormOperator]string{},
 		object: testenv.NewObject("KopfExample", s.namespace, name, map[string]any{"a": int64(0), "b": int64(0)}),
-		calls:  map[string]int{}, results: map[string]string{}, said: map[string]bool{},
+	}
+	o.begin()
+	return o
+}
+
+// begin forgets everything about earlier objects of the name.
+func (s *subject) begin() {
+	if s.ledger != nil {
+		s.judgeLedger()
+	}
+	s.life = life{
+		ledger: tilingtest.New(tiled...), ended: map[string]ending{}, rejects: map[string]bool{},
+		asked: map[request.Verb]string{}, loose: map[string]bool{}, said: map[string]bool{}, failed: map[string]bool{}, resumed: map[*stormOperator]bool{},
 	}
 }
 
@@ -81,12 +135,19 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	before, after := stateOf(c.Old()), stateOf(c.New())
 	s.note("%s calls %s for %s, retry %d, on version %s: %s → %s", o.name, id, c.Reason(), c.Retry(), c.Body().ResourceVersion(), before, after)
 	s.calls[id]++
+	s.noteRead(o)
+	if string(c.UID()) == s.view(o).gone {
+		s.breach("%s calls %s for an object that it knows to be gone", o.name, id)
+	}
 	if string(c.UID()) != s.uid {
 		return s.calls[id], true // an earlier object of the name
 	}
-	s.judgeCall(id, c)
+	if o.paused.Load() {
+		s.breach("%s was called by %s, which is paused", id, o.name)
+	}
+	s.judgeCall(o, id, c)
 	switch {
-	case id == "parent" || !s.tiles(c):
+	case id == "parent" || s.loose[id] || !s.tiles(c):
 	case id == "resumed" || strings.HasPrefix(id, "parent/"):
 		s.ledger.Repeat(id, before, after)
 	default:
@@ -95,27 +156,30 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	return s.calls[id], true
 }
 
-// ended notes that a handler has ended, with a result or not.
-func (s *subject) ended(o *stormOperator, id string, c *kopf.Change, result string) {
+// end notes that a handler has ended.
+func (s *subject) end(o *stormOperator, id string, c *kopf.Change, e ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case o.dead.Load() || string(c.UID()) != s.uid:
 		return
+	case c.Reason() == kopf.ReasonResume:
+		s.resumed[o] = true
 	case c.Reason() == kopf.ReasonDelete:
-		s.said[id] = false
+		s.said[id], s.failed[id], s.ended[id] = false, e.result == "", e
 	case s.tiles(c):
 		s.ledger.End(id, stateOf(c.New()))
-		s.results[id] = result
+		s.ended[id] = e
 	}
-	s.note("%s has ended: %s", id, result)
+	s.note("%s has ended: %s%s", id, e.result, e.entry)
 }
 
 // forget notes that the operator has died. The subject is locked.
 func (s *subject) forget() {
 	s.ledger.Forget()
 	s.late = nil
-	clear(s.results)
+	clear(s.ended)
+	clear(s.resumed)
 	for id, recorded := range s.said {
 		if !recorded {
 			delete(s.said, id)
@@ -124,7 +188,7 @@ func (s *subject) forget() {
 }
 
 // answered records the response to a write. The subject is locked.
-func (s *subject) answered(w *write, code int, content []byte) {
+func (s *subject) answered(w *stormWrite, code int, content []byte) {
 	if code >= 300 {
 		s.note("#%d is refused with %d: %.300s", w.number, code, content)
 		return
@@ -135,42 +199,49 @@ func (s *subject) answered(w *write, code int, content []byte) {
 		return
 	}
 	s.note("#%d is committed as version %s", w.number, after.body.ResourceVersion())
-	s.committed = after
-	if now := foreign(after.body); now != s.others {
-		s.breach("#%d has changed what others have written: %s instead of %s", w.number, now, s.others)
-	}
-	if err := after.inherited(); err != nil {
-		s.breach("#%d: %v", w.number, err)
-	}
+	before := s.committed
+	w.uid = string(after.body.UID())
+	w.after, s.committed, s.writer = number(after.body.ResourceVersion()), after, w.stormOperator
+	s.judgeWrite(w, before, after)
 	if after.released() && !s.released {
 		s.released = true
-		s.judgeRelease()
+		if s.mourned { // otherwise, it never had our finalizer
+			s.judgeRelease(w, after)
+		}
 	}
-	if w.target() == "main" && bytes.Contains(w.body(), []byte(ourPrefix)) {
-		s.recorded(after)
+	if s.storesRecords(w, before, after) {
+		s.recorded(w, after)
 	}
 }
 
-// recorded notes that the attempts of handlers are stored: only after their results.
-func (s *subject) recorded(after state) {
+// storesRecords reports whether a write stores the outcomes of handlers. With records in the
+// status, another write of the status stores them, but not the end of a cycle.
+func (s *subject) storesRecords(w *stormWrite, before, after state) bool {
+	if s.storm.statusRecords {
+		return bytes.Contains(w.body(), []byte(`"kopf":`)) || !equal(before.base(), after.base()) || after.released()
+	}
+	return w.target() == "main" && (bytes.Contains(w.body(), []byte(ourPrefix)) || after.released() && !before.released())
+}
+
+// recorded notes that the attempts of handlers are stored: only after their edits.
+func (s *subject) recorded(w *stormWrite, after state) {
 	if !s.deleting {
 		s.ledger.Record()
 	}
-	for id, result := range s.results {
-		stored := after.result(id)
-		if result != "" && !s.deleting && stored != result {
-			s.breach("the success of %s is recorded, and its result is %q instead of %q", id, stored, result)
+	for id, e := range s.ended {
+		if s.storm.strict() && !s.damaged {
+			s.judgeEdit(w, id, e, after)
 		}
 	}
-	clear(s.results)
+	clear(s.ended)
 	for id := range s.said {
 		s.said[id] = true
 	}
 }
 
 // send sends a write. The subject is locked.
-func (s *subject) send(w *write) (*http.Response, error) {
-	answer, content, err := w.send()
+func (s *subject) send(w *stormWrite) (*http.Response, error) {
+	answer, content, err := w.write.send()
 	if err == nil && !w.dry() {
 		s.answered(w, answer.StatusCode, content)
 	}

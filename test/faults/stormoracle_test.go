@@ -1,9 +1,14 @@
 package faults
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -16,26 +21,102 @@ func (s *subject) tiles(c *kopf.Change) bool {
 }
 
 // judgeCall checks the call of a handler against what is committed.
-func (s *subject) judgeCall(id string, c *kopf.Change) {
+func (s *subject) judgeCall(o *stormOperator, id string, c *kopf.Change) {
 	record := s.committed.record(id)
 	same := record != nil && record.Purpose == c.Reason()
 	switch {
-	case !contains(c.Body().Finalizers(), ourFinalizer):
+	case !contains(c.Body().Finalizers(), ourFinalizer) && s.needsFinalizer(c.Body()):
 		s.breach("%s was called without the finalizer", id)
-	case s.committed.released():
+	case id == "limited" && c.Retry() >= mostAttempts:
+		s.breach("%s was called %d times, but at most %d times are allowed", id, c.Retry()+1, mostAttempts)
+	case isSuspended(c.Body()):
+		s.breach("%s was called for a suspended object", id)
+	case !s.storm.strict() || s.loose[id] || s.damaged:
+		return // another operator may have written meanwhile, or people want another call
+	case s.released:
 		s.breach("%s was called for an object that was released", id)
+	case c.Reason() == kopf.ReasonResume && s.resumed[o] && !s.storm.requests:
+		s.breach("%s resumes the object again", o.name)
+	case c.Reason() == kopf.ReasonDelete && s.hasSaid(id):
+		s.breach("%s was called again for the deletion", id)
 	case same && record.Finished():
 		s.breach("%s was called after its success or failure was recorded", id)
 	case same && record.Retries > c.Retry():
 		s.breach("%s was called for an attempt that was recorded", id)
+	case same && !s.deleting && time.Until(record.Delayed) > time.Millisecond:
+		s.breach("%s was called %s too early", id, time.Until(record.Delayed))
 	}
 }
 
-// judgeRelease checks that all handlers of the deletion have ended before the finalizer goes.
-func (s *subject) judgeRelease() {
-	for _, id := range farewells {
-		if _, ended := s.said[id]; !ended {
-			s.breach("the object was released before %s has ended", id)
+// hasSaid reports whether a handler of the deletion has ended, and the operator knows it.
+func (s *subject) hasSaid(id string) bool {
+	_, said := s.said[id]
+	return said
+}
+
+// judgeWrite checks a write by what it has changed.
+func (s *subject) judgeWrite(w *stormWrite, before, after state) {
+	if now := foreign(after.body); now != s.others {
+		s.breach("#%d has changed what others have written: %s instead of %s", w.number, now, s.others)
+	}
+	if err := after.inherited(); err != nil {
+		s.breach("#%d: %v", w.number, err)
+	}
+	if before.body == nil || before.body.UID() != after.body.UID() {
+		return
+	}
+	s.judgeJournals(w.write, before, after)
+	switch {
+	case before.body.ResourceVersion() == after.body.ResourceVersion() && !after.released():
+		s.breach("#%d has changed nothing", w.number)
+	case before.released() && bytes.Contains(w.body(), []byte(ourPrefix)):
+		s.breach("#%d writes records to an object that was released", w.number)
+	case equal(before.base(), after.base()) && !s.storm.statusRecords:
+		s.judgeRecords(w, before, after)
+	}
+}
+
+// judgeRecords checks that the end of a handler stays as it is recorded.
+func (s *subject) judgeRecords(w *stormWrite, before, after state) {
+	for id := range s.calls {
+		was, is := before.record(id), after.record(id)
+		if !s.loose[id] && was != nil && is != nil && was.Finished() && was.Purpose == is.Purpose && !was.Equal(is) {
+			s.breach("#%d has changed the record of %s, which was final", w.number, id)
+		}
+	}
+}
+
+// judgeEdit checks that the edit of a handler is stored when its end is recorded.
+func (s *subject) judgeEdit(w *stormWrite, id string, e ending, after state) {
+	record, gone := after.record(id), after.released() && len(after.body.Finalizers()) == 0
+	switch stored := after.result(id); {
+	case gone: // together with its results
+	case s.rejects[e.entry]:
+		if record != nil && record.Success {
+			s.breach("#%d records the success of %s, but the edit of %s was rejected", w.number, id, e.entry)
+		}
+	case e.result != "" && record != nil && record.Failure && record.Purpose == e.reason:
+		s.breach("#%d records the failure of %s, which has succeeded", w.number, id)
+	case e.result != "" && stored != e.result:
+		s.breach("#%d records the success of %s, and its result is %q instead of %q", w.number, id, stored, e.result)
+	case e.entry != "" && (!slices.Contains(after.journal("spec"), e.entry) || !slices.Contains(after.journal("status"), e.entry)):
+		s.breach("#%d records the end of %s, and its edit %s is not there", w.number, id, e.entry)
+	}
+}
+
+// judgeRelease checks that everything has ended before the finalizer goes.
+func (s *subject) judgeRelease(w *stormWrite, after state) {
+	for _, id := range s.storm.farewells(after.body) {
+		if _, ended := s.said[id]; !ended && s.storm.strict() {
+			s.breach("#%d has released the object before %s has ended", w.number, id)
+		}
+		if id == "holder" && s.failed[id] && !s.abandoned && s.storm.strict() {
+			s.breach("#%d has released the object, but %s has failed", w.number, id)
+		}
+	}
+	for c, running := range s.company {
+		if running > 0 && c.uid == s.uid && !c.by.dead.Load() && s.storm.strict() {
+			s.breach("#%d has released the object while its daemon runs", w.number)
 		}
 	}
 }
@@ -49,10 +130,25 @@ func (s *subject) rested() error {
 	case err != nil || s.deleting:
 	case now.body == nil:
 		err = fmt.Errorf("the object is gone, and no client has deleted it")
-	case !now.handled():
-		err = fmt.Errorf("the base is not the last state, or something is left over: %v\n%s", now.leftovers(), now.text())
+	case !equal(now.base(), diffBase.Build(now.body, nil)):
+		err = fmt.Errorf("the base is not the last state:\n%s", now.text())
+	case len(now.leftovers()) > 0 || statusOf(now.body.Raw())["kopf"] != nil && !isEmpty(statusOf(now.body.Raw())["kopf"]):
+		err = fmt.Errorf("something is left over: %v\n%s", now.leftovers(), now.text())
+	case contains(now.body.Finalizers(), ourFinalizer) != s.needsFinalizer(now.body):
+		err = fmt.Errorf("the finalizer is not as it must be:\n%s", now.text())
+	default:
+		err = errors.Join(s.isAccompanied(now), s.isHonored(now))
 	}
 	return err
+}
+
+// isEmpty reports whether a mapping has only empty mappings.
+func isEmpty(value any) bool {
+	fields, ok := value.(map[string]any)
+	for _, field := range fields {
+		ok = ok && isEmpty(field)
+	}
+	return ok
 }
 
 // judgeRest checks an object that needs no more work: the handlers have handled its last state.
@@ -79,13 +175,19 @@ func (s *subject) gone() error {
 	defer s.mu.Unlock()
 	now, err := s.now()
 	if err == nil && now.body != nil {
+		s.abandon(now)
 		err = fmt.Errorf("the object is still there:\n%s", now.text())
+	} else if err == nil {
+		err = s.isAbandoned()
 	}
 	return err
 }
 
 // judgeLedger checks that the changes that the handlers have seen lie end to end.
 func (s *subject) judgeLedger() {
+	if !s.storm.strict() {
+		return // both operators call the handlers
+	}
 	for _, problem := range s.ledger.Problems() {
 		s.breach("%s", problem)
 	}
@@ -123,7 +225,7 @@ func foreign(body *object.Body) string {
 		}
 	}
 	return textOf(map[string]any{
-		"spec": body.Raw()["spec"], "labels": body.Labels(), "annotations": annotations, "finalizers": finalizers,
+		"spec": withoutJournal(body.Raw()["spec"]), "labels": body.Labels(), "annotations": annotations, "finalizers": finalizers,
 	})
 }
 
@@ -140,9 +242,17 @@ func stateOf(v object.Value) string {
 	return textOf(value)
 }
 
+// withoutJournal returns what others have written to the spec.
+func withoutJournal(spec any) map[string]any {
+	fields, _ := spec.(map[string]any)
+	fields = maps.Clone(fields)
+	delete(fields, journal)
+	return fields
+}
+
 // lastOf returns the state that each handler must have handled.
 func lastOf(body *object.Body) map[string]string {
-	spec, _ := body.Raw()["spec"].(map[string]any)
+	spec := withoutJournal(body.Raw()["spec"])
 	a, b := spec["a"], spec["b"]
 	all := stateOf(object.NewValue(map[string]any{"spec": spec, "metadata": body.Raw()["metadata"]}))
 	last := map[string]string{

@@ -2,18 +2,20 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kopf-go/kopf/pkg/reconcile/tilingtest"
 )
 
 // mostChanges is the number of changes to the essence of an object in a storm: of more states in
 // one cycle, the operator forgets the oldest ones.
 const mostChanges = 8
+
+// mourning is how long an object is being deleted in a storm.
+const mourning = 1500 * time.Millisecond
 
 // live creates the object and changes it, as other clients do, and sometimes replaces or deletes it.
 func (s *subject) live() {
@@ -24,10 +26,11 @@ func (s *subject) live() {
 	s.mu.Unlock()
 	for range dice.IntN(mostChanges) {
 		<-time.After(upTo(dice, 250*time.Millisecond))
+		s.reappear()
 		s.edit(dice)
 	}
 	if dice.IntN(4) == 0 {
-		s.replace(dice)
+		s.replaceOnce()
 		<-time.After(upTo(dice, 250*time.Millisecond))
 		s.edit(dice)
 	}
@@ -36,26 +39,13 @@ func (s *subject) live() {
 	}
 }
 
-// replace deletes the object by force, and creates another one of the same name.
-func (s *subject) replace(dice *rand.Rand) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.storm.try(cluster.Client().Patch(context.Background(), s.object.DeepCopy(), merge(`{"metadata":{"finalizers":null}}`)))
-	s.storm.try(cluster.Client().Delete(context.Background(), s.object.DeepCopy()))
-	s.note("another client has deleted the object by force")
-	s.judgeLedger()
-	s.ledger, s.released = tilingtest.New(tiled...), false
-	clear(s.results)
-	clear(s.said)
-	s.create(dice)
-}
-
 // create creates the object. The subject is locked.
 func (s *subject) create(dice *rand.Rand) {
 	obj := s.object.DeepCopy()
 	obj.SetLabels(map[string]string{"on": oneOf(dice, "yes", "no")})
 	err := cluster.Client().Create(context.Background(), obj)
 	s.changed("created", obj, err)
+	s.born = number(obj.GetResourceVersion())
 }
 
 // edit makes a random change of another client.
@@ -63,6 +53,9 @@ func (s *subject) edit(dice *rand.Rand) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	what := dice.IntN(8)
+	if dice.IntN(4) == 0 && s.storm.requests {
+		what = 8 + dice.IntN(2)
+	}
 	value := int64(dice.IntN(3))
 	if s.deleting || s.storm.calm.Load() || what < 7 && s.changes >= mostChanges {
 		return
@@ -73,6 +66,12 @@ func (s *subject) edit(dice *rand.Rand) {
 		return
 	}
 	switch what {
+	case 8:
+		s.ask(dice)
+		return
+	case 9:
+		s.suspend(dice)
+		return
 	case 0, 1, 2, 3:
 		_ = unstructured.SetNestedField(obj.Object, value, "spec", "a")
 	case 4, 5:
@@ -90,6 +89,51 @@ func (s *subject) edit(dice *rand.Rand) {
 	if what == 6 {
 		s.ledger.Loosen("labeled")
 	}
+}
+
+// flip changes the label that handlers are filtered by, even if the object is being deleted.
+func (s *subject) flip() {
+	s.relabel(func(labels map[string]string) {
+		if labels["on"] = map[string]string{"yes": "no", "no": "yes"}[labels["on"]]; labels["on"] == "" {
+			labels["on"] = "yes"
+		}
+	})
+}
+
+// touch changes the object for certain.
+func (s *subject) touch() {
+	s.relabel(func(labels map[string]string) { labels["example.com/touched"] = fmt.Sprint(s.changes) })
+}
+
+func (s *subject) relabel(change func(map[string]string)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	obj, err := cluster.Current(s.object)()
+	if err != nil {
+		s.storm.try(err)
+		return
+	}
+	s.changes++
+	labels := obj.GetLabels()
+	change(labels)
+	obj.SetLabels(labels)
+	err = cluster.Client().Update(context.Background(), obj)
+	s.changed("relabeled", obj, err)
+	s.ledger.Loosen("labeled")
+}
+
+// hold adds the finalizer of others.
+func (s *subject) hold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	obj, err := cluster.Current(s.object)()
+	if err != nil || s.deleting || contains(obj.GetFinalizers(), otherFinalizer) {
+		s.storm.try(err)
+		return
+	}
+	toggle(obj)
+	err = cluster.Client().Update(context.Background(), obj)
+	s.changed("held", obj, err)
 }
 
 // toggle adds or removes the finalizer of others.
@@ -120,7 +164,14 @@ func (s *subject) changed(how string, obj *unstructured.Unstructured, err error)
 // remove deletes the object, and removes the finalizer of others some time later.
 func (s *subject) remove() {
 	dice := s.storm.dice(s.name, "deletion")
+	s.reappear()
+	if dice.IntN(2) == 0 {
+		s.hold()
+	}
 	s.deleteObject()
+	if dice.IntN(2) == 0 {
+		s.awaitRelease()
+	}
 	<-time.After(upTo(dice, 300*time.Millisecond))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,6 +182,18 @@ func (s *subject) remove() {
 		s.changed("let go", obj, err)
 	}
 	s.storm.try(err)
+}
+
+// awaitRelease lets the storm rage on while the object is being released.
+func (s *subject) awaitRelease() {
+	isReleased := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.released
+	}
+	for until := time.Now().Add(mourning); time.Now().Before(until) && !isReleased(); {
+		<-time.After(10 * time.Millisecond)
+	}
 }
 
 func (s *subject) deleteObject() {

@@ -19,6 +19,8 @@ type Operator struct {
 	t      testing.TB
 	cancel context.CancelFunc
 	done   chan error
+	// State returns the state of the operator.
+	State func() kopf.OperatorState
 }
 
 // stopPatience is how long a test waits for an operator to stop.
@@ -40,7 +42,7 @@ func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.R
 		t.Fatalf("the operator cannot start: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &Operator{t: t, cancel: cancel, done: make(chan error, 1)}
+	o := &Operator{t: t, cancel: cancel, done: make(chan error, 1), State: running.State}
 	go func() { o.done <- running.Run(ctx) }()
 	t.Cleanup(o.Stop)
 	select {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -39,59 +40,95 @@ type Options struct {
 	Flags map[string]string
 }
 
+// Existing is the environment variable with the kubeconfig file of a control plane that
+// another test binary has started and prepared: a start takes five seconds.
+const Existing = "KOPF_TEST_KUBECONFIG"
+
 // Cluster is the control plane of a test binary. It is safe for concurrent use.
 type Cluster struct {
-	plane  *controlplane.ControlPlane
-	client client.WithWatch
+	plane      *controlplane.ControlPlane // nil if another process has opened it
+	kubeconfig []byte
+	config     *rest.Config
+	client     client.WithWatch
 }
 
 // Main implements TestMain: it runs the tests of a package with one control plane,
 // which is stored in *cluster before the first test starts.
 func Main(m *testing.M, cluster **Cluster, options Options) {
-	started, err := start(options)
+	started, err := Open(options)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starting the control plane of the tests:", err)
 		os.Exit(1)
 	}
 	*cluster = started
 	code := m.Run()
-	if err := started.plane.Stop(); err != nil {
+	if err := started.Close(); err != nil {
 		fmt.Fprintln(os.Stderr, "stopping the control plane:", err)
 		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
-// Start runs a control plane for one test, or for a whole ginkgo suite if you call it
-// in BeforeSuite with GinkgoTB(). Prefer Main in all other cases, because a start takes
-// five seconds.
+// Start runs a control plane for one test. Prefer Main, because a start takes five seconds.
 func Start(t testing.TB, options Options) *Cluster {
 	t.Helper()
-	cluster, err := start(options)
+	cluster, err := Open(options)
 	if err != nil {
 		t.Fatal("starting the control plane of the tests: ", err)
 	}
 	t.Cleanup(func() {
-		if err := cluster.plane.Stop(); err != nil {
+		if err := cluster.Close(); err != nil {
 			t.Error("stopping the control plane: ", err)
 		}
 	})
 	return cluster
 }
 
-func start(options Options) (*Cluster, error) {
-	gomega.SetDefaultEventuallyTimeout(Patience)
-	gomega.SetDefaultEventuallyPollingInterval(Polling)
-	gomega.SetDefaultConsistentlyPollingInterval(Polling)
+// Open starts a control plane for a suite, which must close it.
+func Open(options Options) (*Cluster, error) {
+	setPatience()
+	if path := os.Getenv(Existing); path != "" {
+		kubeconfig, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return Connect(kubeconfig)
+	}
 	plane, err := controlplane.Start(controlplane.Options{Flags: options.Flags})
 	if err != nil {
 		return nil, err
 	}
-	cluster := &Cluster{plane: plane}
+	cluster := &Cluster{plane: plane, kubeconfig: plane.KubeConfig(), config: plane.Config()}
 	if err := cluster.prepare(options.CRDs); err != nil {
 		return nil, errors.Join(err, plane.Stop())
 	}
 	return cluster, nil
+}
+
+// Connect uses a control plane that another process has opened.
+func Connect(kubeconfig []byte) (*Cluster, error) {
+	setPatience()
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	cluster := &Cluster{kubeconfig: kubeconfig, config: config}
+	cluster.client, err = client.NewWithWatch(cluster.Config(), client.Options{})
+	return cluster, err
+}
+
+func setPatience() {
+	gomega.SetDefaultEventuallyTimeout(Patience)
+	gomega.SetDefaultEventuallyPollingInterval(Polling)
+	gomega.SetDefaultConsistentlyPollingInterval(Polling)
+}
+
+// Close stops the control plane, unless another process has opened it.
+func (c *Cluster) Close() error {
+	if c.plane == nil {
+		return nil
+	}
+	return c.plane.Stop()
 }
 
 func (c *Cluster) prepare(crds []string) error {
@@ -106,7 +143,7 @@ func (c *Cluster) prepare(crds []string) error {
 	for _, dir := range crds {
 		install.Paths = append(install.Paths, filepath.Join(root, dir))
 	}
-	if _, err := envtest.InstallCRDs(c.plane.Config(), install); err != nil {
+	if _, err := envtest.InstallCRDs(c.Config(), install); err != nil {
 		return fmt.Errorf("installing the definitions in %v: %w", crds, err)
 	}
 	c.client, err = client.NewWithWatch(c.Config(), client.Options{})
@@ -116,7 +153,7 @@ func (c *Cluster) prepare(crds []string) error {
 // Config returns a copy of the configuration of an administrator, without a rate
 // limit.
 func (c *Cluster) Config() *rest.Config {
-	config := c.plane.Config()
+	config := rest.CopyConfig(c.config)
 	config.QPS, config.Burst = -1, 0
 	return config
 }
@@ -125,5 +162,6 @@ func (c *Cluster) Config() *rest.Config {
 // CountingTransport counts its requests.
 func (c *Cluster) Client() client.WithWatch { return c.client }
 
-// KubeConfig returns the content of a kubeconfig file, for child processes.
-func (c *Cluster) KubeConfig() []byte { return c.plane.KubeConfig() }
+// KubeConfig returns the content of a kubeconfig file, for child processes of the test binary
+// that has started the control plane.
+func (c *Cluster) KubeConfig() []byte { return c.kubeconfig }

@@ -178,6 +178,46 @@ func TestOtherHandlersEndWithoutTheMisfit(t *testing.T) {
 	b.Expect(b.calls.Of("typed")).To(gomega.Equal([]string{"typed 1Gi"}))
 }
 
+// An object that never fitted is held for its typed deletion handler as soon as another
+// handler works on it: there is something to clean up.
+func TestDeletionOfAnObjectThatNeverFittedButWasHandled(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Registry.OnCreate(kopf.Resource("kopfexamples"), func(context.Context, *kopf.Change) error {
+		b.calls.Note("create")
+		return nil
+	}, kopf.ID("create"))
+	examples := kopf.For[*sized](b.Registry)
+	examples.OnCreate(b.sizes("typed"), kopf.ID("typed"))
+	examples.OnDelete(b.sizes("delete"), kopf.ID("delete"))
+	b.startTyped()
+	obj := b.create("one", size("abc"))
+	b.Eventually(b.misfitEvents(obj)).ShouldNot(gomega.BeEmpty())
+	b.expectRest()
+	b.Expect(b.current(obj)).To(testenv.HaveFinalizer(finalizer))
+
+	b.remove(obj)
+	b.Eventually(b.misfitEvents(obj)).Should(gomega.ContainElement(gomega.ContainSubstring("The deletion is held for handler delete")))
+	b.resize(obj, "2Gi")
+	b.expectGone(obj)
+	b.Expect(b.calls.All()).To(gomega.Equal([]string{"create", "delete 2Gi"}))
+}
+
+func TestDeletionOfAnUntouchedMisfitIsNotHeld(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	examples := kopf.For[*sized](b.Registry)
+	examples.OnCreate(b.sizes("create"), kopf.ID("create"))
+	examples.OnDelete(b.sizes("delete"), kopf.ID("delete"))
+	b.startTyped()
+	obj := b.create("one", size("abc"))
+	b.Eventually(b.misfitEvents(obj)).Should(gomega.HaveLen(1))
+	b.remove(obj)
+	b.expectGone(obj)
+	b.Expect(b.calls.All()).To(gomega.BeEmpty())
+	b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), b.requests.String)
+}
+
 func TestDeletionOfAMisfit(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -186,7 +226,7 @@ func TestDeletionOfAMisfit(t *testing.T) {
 		held    bool
 		calls   []string
 	}{
-		"never handled":  {nil, false, false, nil},
+		"only handled":   {nil, false, true, []string{"delete 2Gi"}},
 		"held":           {nil, true, true, []string{"delete 2Gi"}},
 		"optional":       {[]kopf.DeleteOption{kopf.Optional()}, true, false, nil},
 		"released":       {[]kopf.DeleteOption{kopf.OnMisfit(kopf.Release)}, true, false, nil},

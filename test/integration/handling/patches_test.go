@@ -118,6 +118,32 @@ func TestInvalidPatchFailsItsHandler(t *testing.T) {
 	}
 }
 
+// As in docs/patching.md.
+func TestConditionalUpdateKeepsWhatAnotherHandlerHasWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	phase := func(phase string) kopf.ChangeFunc {
+		return func(_ context.Context, c *kopf.Change) error {
+			c.Patch().Set(phase, "status", "phase")
+			return nil
+		}
+	}
+	b.OnCreate(examples, phase("BackingUp"), kopf.ID("begin"))
+	b.OnCreate(examples, phase("Failed"), kopf.ID("fail"))
+	b.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+		c.Patch().Apply(func(obj *unstructured.Unstructured) error {
+			if phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase"); phase != "BackingUp" {
+				return nil
+			}
+			return unstructured.SetNestedField(obj.Object, "Ready", "status", "phase")
+		})
+		return nil
+	}, kopf.ID("end"))
+	b.start()
+	obj := b.create("one", nil)
+	b.Expect(b.expectHandled(obj)).To(testenv.HavePath("status.phase", "Failed"))
+}
+
 // The error of a transformation counts as if the handler had returned it.
 func TestErrorsOfTransformations(t *testing.T) {
 	t.Parallel()

@@ -119,6 +119,7 @@ func TestSkipGivesAHandlerUp(t *testing.T) {
 	b.Eventually(b.calls.Of).WithArguments("create").Should(gomega.HaveLen(1))
 	b.request(obj, "skip", "1 create")
 	b.expectHandledRequest(obj, "1 create")
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Normal CycleFinished: The creation is processed: 1 succeeded; 0 failed.")))
 
 	b.remove(obj)
 	b.Eventually(b.calls.Of).WithArguments("delete").Should(gomega.HaveLen(1))
@@ -206,6 +207,7 @@ func TestSuspendedObjectIsLeftAlone(t *testing.T) {
 	b.request(obj, "suspend", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
 	b.Eventually(b.calls.Of).WithArguments("update").Should(gomega.Equal([]string{"update 1->3"}))
 	b.Eventually(b.calls.Of).WithArguments("daemon").Should(gomega.HaveLen(2))
+	b.Expect(b.logged("The object is no longer suspended: its handlers are called again.")()).To(gomega.HaveLen(1))
 
 	b.request(obj, "suspend", time.Now().Add(2*time.Second).UTC().Format(time.RFC3339))
 	b.remove(obj)

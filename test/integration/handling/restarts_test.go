@@ -123,9 +123,13 @@ func TestProgressInTheStatusIsContinuedAndRemoved(t *testing.T) {
 	b.start()
 	b.expectHandled(obj)
 	b.Expect(b.calls.All()).To(gomega.Equal([]string{"waiting 4"}))
-	status, _ := b.current(obj).Object["status"].(map[string]any)
-	b.Expect(status).To(gomega.HaveKeyWithValue("kept", int64(1)))
-	b.Expect(fmt.Sprint(status["kopf"])).NotTo(gomega.ContainSubstring("waiting"))
+	status := func() map[string]any {
+		status, _ := b.current(obj).Object["status"].(map[string]any)
+		return status
+	}
+	// Records in the status are written last, after what makes the object handled.
+	b.Eventually(func() string { return fmt.Sprint(status()["kopf"]) }).ShouldNot(gomega.ContainSubstring("waiting"))
+	b.Expect(status()).To(gomega.HaveKeyWithValue("kept", int64(1)))
 }
 
 func TestRestartContinuesAnOpenCycle(t *testing.T) {

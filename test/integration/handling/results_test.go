@@ -81,6 +81,25 @@ func TestLaterResultIsMergedIntoTheEarlierOne(t *testing.T) {
 	b.Expect(b.current(obj)).To(testenv.HavePath("status.fn", map[string]any{"key1": "1", "key2": "2", "list": []any{"2"}}))
 }
 
+// As in docs/results.md.
+func TestHandlerThatNeedsAResultWaitsForIt(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.OnCreate(examples, returning(map[string]any{"volume": "vol-1"}), kopf.ID("createVolume"))
+	b.OnCreate(examples, b.noted("fill", func(_ context.Context, c *kopf.Change) error {
+		volume, ok := c.Status().String("createVolume", "volume")
+		if !ok {
+			return kopf.Temporary(errors.New("the volume is not created yet"), 0)
+		}
+		c.SetResult("filled " + volume)
+		return nil
+	}), kopf.ID("fillVolume"))
+	b.start()
+	obj := b.create("one", nil)
+	b.Expect(b.expectHandled(obj)).To(testenv.HavePath("status.fillVolume", "filled vol-1"))
+	b.Expect(b.calls.All()).To(gomega.Equal(attempts("fill", 2)))
+}
+
 // The API server silently drops fields that the schema does not have.
 func TestPrunedResultIsReportedOnce(t *testing.T) {
 	t.Parallel()

@@ -3,13 +3,18 @@ package replicas
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
@@ -121,4 +126,73 @@ func TestLeaseNeedsANamespace(t *testing.T) {
 	s.Replicas.LeaseNamespace = ""
 	err := kopf.Run(t.Context(), kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
 	g.Expect(err).To(gomega.MatchError(gomega.ContainSubstring("settings.Replicas.LeaseNamespace")))
+}
+
+// In the manager of another program, a lost lease is no stop either: the handlers do not get
+// the grace period, and learn why.
+func TestLostLeaseOfAManagerCancelsTheHandlersAtOnce(t *testing.T) {
+	t.Parallel()
+	g, j, namespace := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t)
+	between, config, log := &partition{}, cluster.Config(), &operators.Journal{}
+	config.Wrap(between.wrap)
+	registry, write := j.endless("a"), journalOf(j.path, "a")
+	registry.Daemon(examples, func(ctx context.Context, task *kopf.Task) error {
+		write("begin daemon " + task.Name())
+		<-ctx.Done()
+		write(fmt.Sprintf("end daemon %s: %v, %t", task.Name(), context.Cause(ctx), task.StopReason().Has(kopf.StopLeadershipLost)))
+		return nil
+	}, kopf.ID("daemon"))
+	_, lost := j.manager(namespace, config, kopf.Options{Registry: registry, Logger: log.Logger()})
+	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())
+	g.Eventually(j.lines).Should(gomega.ContainElements("a: begin create one", "a: begin daemon one"))
+	between.up.Store(true)
+	g.Eventually(lost, testenv.Patience).Should(gomega.Receive(gomega.MatchError(gomega.ContainSubstring("leader election lost"))))
+	g.Eventually(j.lines, time.Second).Should(gomega.ContainElements(
+		"a: end create one: leader election lost", "a: end daemon one: leader election lost, true"))
+	g.Expect(log.String()).To(gomega.ContainSubstring("The leadership is lost"))
+}
+
+// A manager that is stopped waits for the handlers: that is not a loss.
+func TestStoppedManagerLeavesTheGracePeriod(t *testing.T) {
+	t.Parallel()
+	g, j, namespace, log := gomega.NewWithT(t), newJournal(t), cluster.Namespace(t), &operators.Journal{}
+	registry, write := kopf.NewRegistry(), journalOf(j.path, "a")
+	registry.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+		write("begin create " + c.Name())
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+		write(fmt.Sprintf("end create %s: %v", c.Name(), ctx.Err()))
+		return nil
+	}, kopf.ID("create"))
+	stop, done := j.manager(namespace, cluster.Config(), kopf.Options{Registry: registry, Logger: log.Logger()})
+	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "one", nil))).To(gomega.Succeed())
+	g.Eventually(j.lines).Should(gomega.ContainElement("a: begin create one"))
+	stop()
+	g.Eventually(done).Should(gomega.Receive(gomega.BeNil()))
+	g.Expect(j.lines()).To(gomega.ContainElement("a: end create one: <nil>"))
+	g.Expect(log.String()).NotTo(gomega.ContainSubstring("leadership"))
+}
+
+// manager runs a manager with leader election and an operator in it.
+func (j *journal) manager(namespace string, config *rest.Config, options kopf.Options) (stop func(), done chan error) {
+	s := elected(namespace)
+	mgr, err := ctrl.NewManager(config, manager.Options{
+		Metrics: metrics.Options{BindAddress: "0"}, Logger: operators.Logger(), LeaderElection: true,
+		LeaderElectionID: s.Replicas.LeaseName, LeaderElectionNamespace: namespace,
+		LeaseDuration: &s.Replicas.LeaseDuration, RenewDeadline: &s.Replicas.RenewDeadline, RetryPeriod: &s.Replicas.RetryPeriod,
+	})
+	if err == nil {
+		options.Settings.Scope.Namespaces = []string{namespace}
+		_, err = kopf.Add(mgr, options)
+	}
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done = make(chan error, 1)
+	go func() { done <- mgr.Start(ctx) }()
+	j.t.Cleanup(cancel)
+	return cancel, done
 }

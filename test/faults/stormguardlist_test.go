@@ -1,0 +1,90 @@
+package faults
+
+// stormGuards are guards of all parts that decide what is handled, in addition to those with
+// experiments and unit tests.
+var stormGuards = map[string]guard{
+	"a cycle: it is a change although it was taken back": {
+		file: "detect.go", code: "case len(c.Diff) > 0 || c.record.Progress.Stored().HasOpen(cause.Update):", instead: "case len(c.Diff) > 0:",
+	},
+	"a cycle: handlers of a change that was taken back are called again": {
+		file: "detect.go", code: "return append(selected, d.resource.changing.TakenBack(&c.Cause, selected, c.record.Progress.IsRetrying)...)", instead: "return selected",
+	},
+	"a cycle: changes during it are handled after it": {
+		file: "decision.go", code: "if edited || outcome.ChangedByOthers || !c.record.Settled {", instead: "if edited && outcome.ChangedByOthers {",
+	},
+	"a cycle: its records are removed when it does not exist anymore": {
+		file: "decision.go", code: "c.record.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
+	},
+	"a cycle: a pass ends when others have changed the object": {
+		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers {", instead: "if outcome.Gone {",
+	},
+	"a finalizer: it is removed when no handler needs it": {
+		file: "decision.go", code: "RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer,", instead: "RemoveFinalizer: false,",
+	},
+	"a position: handlers end at the states of their calls": {
+		file: "internal/record/positions.go", code: "own := addState(open, c.New)", instead: "own := first",
+	},
+	"a position: a handler is not ahead of its sub-handlers": {
+		file: "internal/record/positions.go", code: "min(own, c.oldestOfSubhandlers(open, id, ended))", instead: "own",
+	},
+	"a position: the base does not pass handlers that are due": {
+		file: "internal/record/positions.go", code: "begin < len(open.States) && !c.isAnyDue(positions, begin, e.base, open.States[begin])", instead: "begin < len(open.States)",
+	},
+	"a position: handlers that are ahead are not called again": {
+		file: "internal/record/positions.go", code: "\tc.openNext(&e, open.States, begin, positions, token)\n", instead: "",
+	},
+	"a position: it is stored with the cycle": {
+		file: "internal/record/store.go", code: "\t\tc.Progress.Settle(id, c.Reason)\n", instead: "\t\t_ = id\n",
+	},
+	"a retry: it waits for its delay": {
+		file: "execution/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",
+	},
+	"a limit: attempts are counted": {
+		file: "execution/limits.go", code: "case l.retries != nil && retries >= *l.retries:", instead: "case l.retries != nil && retries > *l.retries+1:",
+	},
+	"another object of the name: the memory is not its own": {
+		file: "target.go", code: "\tt.resetFor(cached.GetUID())\n", instead: "",
+	},
+	"another object of the name: it does not get the edits of earlier event handlers": {
+		file: "eventhandler.go", code: "event.Type != apiwatch.Deleted && event.Snapshot.GetUID() == current.GetUID() {", instead: "event.Type != apiwatch.Deleted {",
+	},
+	"another object of the name: the daemons of the earlier one stop": {
+		file: "objectstate.go", code: "\ts.background.stop(handler.StopDeleted)\n\ts.writes.Reset(uid)\n", instead: "\ts.writes.Reset(uid)\n",
+	},
+	"a deletion: daemons are asked to stop": {
+		file: "background.go", code: "\t\tb.group.Stop(handler.StopDeleted)\n\t}\n}", instead: "\t\t_ = handler.StopDeleted\n\t}\n}",
+	},
+	"a pass: it is the only one for its object": {
+		file: "execute.go", code: "\tq.Detach(p.key)\n", instead: "\tq.Done(p.key)\n",
+	},
+	"a checkpoint: edits are written with the records": {
+		file: "execute.go", code: "\tp.object.writes.Add(runner.Edits...)\n\trunner.Edits = nil\n", instead: "",
+	},
+	"a limit: time is counted": {
+		file: "execution/limits.go", code: "case l.timeout > 0 && runtime >= l.timeout:", instead: "case l.timeout < 0:",
+	},
+	"a limit: all calls have one deadline": {
+		file: "execution/limits.go", code: "context.WithTimeoutCause(ctx, l.timeout-runtime,", instead: "context.WithTimeoutCause(ctx, l.timeout,",
+	},
+	"a resumption: handlers that were called in the first cycle are not called again": {
+		file: "decision.go", code: "p.object.handled = p.isResumed(c.Reason)", instead: "p.object.handled = false",
+	},
+	"a background handler: its edit is taken by a pass": {
+		file: "objectstate.go", code: "\ts.writes.Add(s.background.takeEdits()...)\n", instead: "\t_ = s.background.takeEdits()\n",
+	},
+	"an unreadable record: it counts as absent": {
+		file: "internal/record/keeper.go", code: "if !errors.As(err, &broken) {", instead: "if errors.As(err, &broken) || err != nil {",
+	},
+	"Kopf: what it leaves of a cycle that it has finished does not count": {
+		file: "internal/record/store.go", code: "if kept.Token == \"\" && !progress.Stored().HasStartedBy(kept.Since) || kept.Token != \"\" && !progress.Stored().HasToken(kept.Token) {", instead: "if _ = progress; false {",
+	},
+	"a request: it is honored once": {
+		file: "decision.go", code: "DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored()}", instead: "DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning()}",
+	},
+	"a suspension: no handler is called": {
+		file: "pass.go", code: "suspension.Active {\n\t\tp.isOpen", instead: "suspension.Active && false {\n\t\tp.isOpen",
+	},
+	"a pause: no handler is called": {
+		file: "pause.go", code: "\t\tif p.suspend != nil {\n\t\t\tp.suspend()\n\t\t}\n", instead: "",
+	},
+}

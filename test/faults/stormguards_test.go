@@ -1,0 +1,115 @@
+package faults
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// noticed is the share of the guards that storms must notice: they know nothing about the
+// guards. The others are listed in unnoticed.
+const noticed = 0.8
+
+// unnoticed are guards that storms do not notice, with the reason.
+var unnoticed = map[string]string{
+	"04 the object is read after an unanswered write":                                  "the next pass reads it before it writes",
+	"17 a stopping operator does not end a cycle that others have changed":             "the next operator handles the changes in any case",
+	"the status follows its definition: it is a subresource now":                       definitions,
+	"the status follows its definition: it is no longer a subresource":                 definitions,
+	"the status follows its definition: the other parts of the edits are not repeated": definitions,
+}
+
+const definitions = "all storms share the definition of the resource, which does not change"
+
+// allGuards returns all guards without duplicates.
+func allGuards() map[string]guard {
+	all := maps.Clone(stormGuards)
+	known := map[guard]bool{}
+	add := func(name string, g guard) {
+		g.plan = ""
+		if !known[g] {
+			known[g], all[name] = true, g
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(guards)) {
+		add(name, guards[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(unitGuards)) {
+		add(name, unitGuards[name].guard())
+	}
+	return all
+}
+
+// TestStormGuardsAreWhereTheyAreExpected fails when the code of a guard has changed.
+func TestStormGuardsAreWhereTheyAreExpected(t *testing.T) {
+	for name, g := range stormGuards {
+		if count := strings.Count(g.source(t), g.code); count != 1 {
+			t.Errorf("%s: the code of the guard appears %d times in %s:\n%s", name, count, g.file, g.code)
+		}
+	}
+	all := allGuards()
+	for name := range unnoticed {
+		if _, known := all[name]; !known {
+			t.Errorf("there is no guard %q", name)
+		}
+	}
+}
+
+// TestStormNoticesGuards makes storms without each guard, which takes half a minute if they do not
+// notice it. It prints which guards they notice, and by which seed:
+//
+//	go test ./test/faults -run StormNoticesGuards -without-guards -timeout 0 -v
+func TestStormNoticesGuards(t *testing.T) {
+	if !*withoutGuards {
+		t.Log("this takes more than a quarter of an hour: -without-guards")
+		return
+	}
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, cluster.KubeConfig(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := allGuards()
+	binary, numbers := stormBinary(t, all)
+	missed := 0
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			storms := exec.Command(binary)
+			if numbers[name] == 0 {
+				storms = exec.Command(build(t, all[name].overlay(t)))
+			}
+			storms.Env = append(os.Environ(), testenv.Existing+"="+kubeconfig, fmt.Sprintf("%s=%d", missingGuard, numbers[name]))
+			if breach := firstBreach(t, storms); breach != "" {
+				t.Logf("noticed: %s", breach)
+			} else {
+				missed++
+				t.Logf("NOT noticed: %s", unnoticed[name])
+			}
+		})
+	}
+	if share := 1 - float64(missed)/float64(len(all)); share < noticed {
+		t.Errorf("storms notice %d of %d guards", len(all)-missed, len(all))
+	}
+}
+
+// failedSeed matches a violation in a storm.
+var failedSeed = regexp.MustCompile(`seed \d+: .*`)
+
+// firstBreach makes storms, and returns the first violation, or "".
+func firstBreach(t *testing.T, storms *exec.Cmd) string {
+	storms.Args = append(storms.Args, "-test.run", "^TestStorm$", "-test.timeout", "5m", "-seeds", fmt.Sprint(2**seeds), "-until-failure")
+	storms.Dir = filepath.Join(root(t), "test", "faults")
+	output, err := storms.CombinedOutput()
+	breach := failedSeed.Find(output)
+	if err != nil && breach == nil {
+		t.Errorf("the storms fail for another reason:\n%s", output)
+	}
+	return string(breach)
+}

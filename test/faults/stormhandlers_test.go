@@ -1,0 +1,183 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/object"
+)
+
+// mostAttempts is the limit of a handler.
+const mostAttempts = 2
+
+// declare declares handlers of every kind: of fields, of everything, of resuming objects, with a
+// filter, with limits, with sub-handlers, and of the deletion; some share their function.
+func (o *stormOperator) declare(r *kopf.Registry, kex kopf.Selector) {
+	r.OnField(kex, "spec.a", o.handle("field_a/spec.a", nil), kopf.ID("field_a"))
+	r.OnField(kex, "spec.b", o.handle("field_b/spec.b", nil), kopf.ID("field_b"))
+	all, parent, labeled := o.handle("all", nil), o.handle("parent", o.parent), o.handle("labeled", nil)
+	r.OnCreate(kex, all, kopf.ID("all"))
+	r.OnUpdate(kex, all, kopf.ID("all"))
+	r.OnCreate(kex, parent, kopf.ID("parent"))
+	r.OnUpdate(kex, parent, kopf.ID("parent"))
+	on := kopf.Labels(kopf.Filters{"on": kopf.Equal("yes")})
+	r.OnCreate(kex, labeled, on, kopf.ID("labeled"))
+	r.OnUpdate(kex, labeled, on, kopf.ID("labeled"))
+	resumed := o.handle("resumed", nil)
+	r.OnResume(kex, resumed, kopf.ID("resumed"))
+	r.OnUpdate(kex, resumed, kopf.ID("resumed"))
+	r.OnUpdate(kex, o.handle("updated", nil), kopf.ID("updated"))
+	r.OnUpdate(kex, o.handle("limited", nil), kopf.ID("limited"), kopf.Retries(mostAttempts))
+	r.OnUpdate(kex, o.handle("timed", nil), kopf.ID("timed"), kopf.Timeout(longest))
+	if !o.storm.free {
+		r.OnDelete(kex, o.handle("release", nil), kopf.ID("release"))
+		r.OnDelete(kex, o.handle("farewell", nil), kopf.ID("farewell"))
+	}
+	r.OnDelete(kex, o.handle("mourner", nil), on, kopf.ID("mourner"))
+	r.OnDelete(kex, o.handle("holder", nil), on, kopf.ID("holder"), kopf.HoldOnFailure())
+	if o.storm.background {
+		o.accompany(r, kex)
+	}
+}
+
+// farewells returns the handlers that must end before an object is released.
+func (s *storm) farewells(body *object.Body) []string {
+	var ids []string
+	if !s.free {
+		ids = append(ids, "release", "farewell")
+	}
+	if body.Labels()["on"] == "yes" {
+		ids = append(ids, "mourner", "holder")
+	}
+	return ids
+}
+
+// needsFinalizer reports whether an object must have the finalizer before a handler is called.
+func (s *subject) needsFinalizer(body *object.Body) bool {
+	return s.storm.background || len(s.storm.farewells(body)) > 0
+}
+
+func (o *stormOperator) parent(c *kopf.Change) {
+	for _, id := range []string{"x", "y"} {
+		c.Subhandler(id, o.handle("parent/"+id, nil))
+	}
+	c.Subhandler("field", o.handle("parent/field/spec.a", nil), kopf.Field("spec", "a"))
+}
+
+// handle returns a handler that succeeds, is retried, or fails, by chance. If it has sub-handlers,
+// it registers them, and they have the outcomes.
+func (o *stormOperator) handle(id string, register func(*kopf.Change)) kopf.ChangeFunc {
+	return func(ctx context.Context, c *kopf.Change) error {
+		s := o.storm.subject(c.Name())
+		n, alive := s.called(o, id, c)
+		if !alive {
+			return errDead
+		}
+		s.judgeTime(ctx, id, c)
+		if register != nil {
+			register(c)
+			return nil
+		}
+		defer s.inCall(o, id)()
+		dice := o.storm.dice(s.name, id, n)
+		s.interfere(o, dice)
+		again, err := o.fail(ctx, dice)
+		if again {
+			return err
+		}
+		if id == "holder" && dice.IntN(2) == 0 {
+			err = errors.New("never")
+		}
+		e := ending{reason: c.Reason()}
+		if err != nil {
+			s.end(o, id, c, e)
+			return kopf.Permanent(err)
+		}
+		e.result = fmt.Sprintf("%d: %s", n, stateOf(c.New()))
+		c.SetResult(map[string]any{"text": e.result, "uid": string(c.UID())})
+		if dice.IntN(3) == 0 && !strings.HasPrefix(id, "parent/") {
+			s.enter(c, &e, entry(id, n), dice)
+		}
+		s.end(o, id, c, e)
+		return nil
+	}
+}
+
+// inCall notes that a handler runs, until the returned function is called: never two at once in
+// one process.
+func (s *subject) inCall(o *stormOperator, id string) (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.inside[o]; other != "" {
+		s.breach("%s calls %s while %s runs", o.name, id, other)
+	}
+	s.inside[o] = id
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.inside, o)
+	}
+}
+
+// fail returns an error by chance, sometimes after a while: to try again, or for ever.
+func (o *stormOperator) fail(ctx context.Context, dice *rand.Rand) (again bool, err error) {
+	outcome := dice.IntN(10)
+	if o.storm.gentle {
+		outcome = dice.IntN(40)
+	}
+	if o.storm.calm.Load() {
+		return false, nil
+	}
+	if dice.IntN(3) == 0 {
+		select {
+		case <-time.After(upTo(dice, 40*time.Millisecond)):
+		case <-ctx.Done():
+			return true, ctx.Err()
+		}
+	}
+	switch outcome {
+	case 0, 1:
+		return true, kopf.Temporary(errors.New("not yet"), upTo(dice, 60*time.Millisecond))
+	case 2:
+		return true, errors.New("not now")
+	case 3:
+		return false, errors.New("never")
+	}
+	return false, nil
+}
+
+// interfere makes something happen during a call, by chance.
+func (s *subject) interfere(o *stormOperator, dice *rand.Rand) {
+	if s.storm.calm.Load() {
+		return
+	}
+	switch dice.IntN(40) {
+	case 0:
+		o.stop()
+		<-time.After(10 * time.Millisecond)
+		s.edit(dice)
+	case 1, 2:
+		s.edit(dice)
+	}
+}
+
+// enter adds an edit to the result of a call: a transformation, and sometimes a label that the API
+// server rejects.
+func (s *subject) enter(c *kopf.Change, e *ending, entry string, dice *rand.Rand) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.tiles(c) {
+		return
+	}
+	e.entry = entry
+	enter(c, entry)
+	if dice.IntN(3) == 0 {
+		s.rejects[entry] = true
+		c.Patch().Merge(map[string]any{"metadata": map[string]any{"labels": map[string]any{"example.com/bad": "not valid!"}}})
+	}
+}

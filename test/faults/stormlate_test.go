@@ -1,0 +1,48 @@
+package faults
+
+import (
+	"time"
+)
+
+// progressPatience is how long an operator may take to read an object whose watch is late: a
+// long time for a busy machine.
+const progressPatience = 5 * time.Second
+
+// stallUntilRead holds back the watches until the operator reads the object, which it must do
+// because it has something to do, unless it goes on in the same pass.
+func (w *stormWrite) stallUntilRead() {
+	w.watches.shut()
+	s := w.subject
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unread, s.unreadBy = make(chan struct{}), w.stormOperator
+}
+
+// noteRead notes that the operator has read the object, or goes on without. The subject is locked.
+func (s *subject) noteRead(o *stormOperator) {
+	if s.unreadBy == o && o != nil {
+		close(s.unread)
+		s.unreadBy = nil
+		o.watches.open()
+	}
+}
+
+// awaitRead waits until the object is read whose watch is late.
+func (s *subject) awaitRead() {
+	s.mu.Lock()
+	o, unread := s.unreadBy, s.unread
+	s.mu.Unlock()
+	if o == nil {
+		return
+	}
+	select {
+	case <-unread:
+	case <-hasFailed:
+	case <-time.After(progressPatience):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if shut := o.watches.open(); shut && s.unreadBy == o {
+			s.breach("the watch of %s was late for %s, and the object was not read", o.name, progressPatience)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package faults
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// rest checks that nothing is written when all objects are listed again, because they need no
+// more work.
+func (s *storm) rest() {
+	before := s.written()
+	s.operator.watches.cut()
+	<-time.After(10 * time.Millisecond)
+	s.operator.watches.open()
+	<-time.After(lull)
+	if writes := s.written() - before; writes > 0 {
+		s.breach("%d writes at rest", writes)
+	}
+}
+
+// written counts all requests to write.
+func (s *storm) written() (writes int) {
+	for _, subject := range s.subjects {
+		subject.mu.Lock()
+		writes += subject.writes
+		subject.mu.Unlock()
+	}
+	return writes
+}
+
+// longest is the timeout of a handler, and dawdling how late a call may be on a busy machine.
+const (
+	longest  = 200 * time.Millisecond
+	dawdling = 500 * time.Millisecond
+)
+
+// judgeTime checks the deadline of a call: the timeout is for all attempts, except for the time of
+// suspensions.
+func (s *subject) judgeTime(ctx context.Context, id string, c *kopf.Change) {
+	if id != "timed" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deadline, limited := ctx.Deadline()
+	record := s.committed.record(id)
+	switch {
+	case !limited:
+		s.breach("%s was called without a deadline", id)
+	case time.Since(deadline) > dawdling:
+		s.breach("%s was called %s after its deadline", id, time.Since(deadline))
+	case !s.storm.strict() || s.damaged || s.storm.requests || s.storm.kopf || s.storm.pauses || record == nil || c.Retry() == 0 || record.Retries != c.Retry() || record.Purpose != c.Reason():
+	case deadline.After(record.Started.Add(longest + time.Millisecond)):
+		s.breach("%s may take %s since its first attempt", id, deadline.Sub(record.Started))
+	}
+}

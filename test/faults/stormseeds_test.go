@@ -1,0 +1,64 @@
+package faults
+
+import (
+	"flag"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// These flags choose the storms: go test ./test/faults -run TestStorm -seed 7.
+var (
+	oneSeed  = flag.Uint64("seed", 0, "the seed of the only storm")
+	stormFor = flag.Duration("storm", 0, "make storms with new seeds for as long")
+	seeds    = flag.Uint64("seeds", 20, "the number of storms without another flag, from seed 1")
+	hasty    = flag.Bool("until-failure", false, "end all storms when one of them fails")
+)
+
+// fleet is the number of storms at the same time if they go on for long.
+const fleet = 8
+
+// TestStorm plays random lives of several objects, each with many faults.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	switch {
+	case *chosen != "":
+		t.Log("a plan of the sweep is chosen; no storm is made")
+	case *oneSeed != 0:
+		newStorm(t, *oneSeed).play()
+	case *stormFor > 0:
+		stormOn(t, time.Now().Add(*stormFor))
+	default:
+		stormFrom(t, 1, *seeds)
+	}
+}
+
+// stormOn makes storms with new seeds until the end.
+func stormOn(t *testing.T, end time.Time) {
+	for first := uint64(time.Now().Unix()) * 1000; time.Now().Before(end); first += fleet {
+		t.Run(fmt.Sprintf("from %d", first), func(t *testing.T) { stormFrom(t, first, fleet) })
+	}
+}
+
+func stormFrom(t *testing.T, first, n uint64) {
+	for seed := range n {
+		t.Run(fmt.Sprintf("seed=%d", first+seed), func(t *testing.T) {
+			t.Parallel()
+			newStorm(t, first+seed).play()
+		})
+	}
+}
+
+// hasFailed is closed when a storm has failed, if all others must end then.
+var (
+	hasFailed = make(chan struct{})
+	failOnce  sync.Once
+)
+
+// endOthers ends all storms after the first failure, if a flag says so.
+func endOthers() {
+	if *hasty {
+		failOnce.Do(func() { close(hasFailed) })
+	}
+}

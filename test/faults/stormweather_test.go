@@ -1,0 +1,56 @@
+package faults
+
+// weather decides what can happen in a storm, besides the faults that always can: the more there
+// is at once, the less can be checked.
+type weather struct {
+	// rivals are operators that overlap.
+	rivals bool
+	// gentle storms have few handlers that fail: most cycles take one pass.
+	gentle bool
+	// background are daemons, timers, event handlers, and indices.
+	background bool
+	// free objects need a finalizer only if they have a label.
+	free bool
+	// statusRecords are records in the status.
+	statusRecords bool
+	// kopf is an operator of Kopf that works between two of ours.
+	kopf bool
+	// pauses are phases in which it works while ours is paused.
+	pauses bool
+	// lists are outdated for some requests.
+	lists bool
+	// requests are annotations of people that ask for something.
+	requests bool
+	// damage is unreadable data of the operator.
+	damage bool
+}
+
+func (s *storm) forecast() {
+	dice := s.dice("weather")
+	s.weather = weather{
+		rivals:        dice.IntN(3) == 0,
+		gentle:        dice.IntN(3) == 0,
+		background:    dice.IntN(2) == 0,
+		free:          dice.IntN(3) == 0,
+		statusRecords: dice.IntN(6) == 0,
+		kopf:          dice.IntN(2) == 0,
+		pauses:        dice.IntN(4) == 0,
+		lists:         dice.IntN(3) == 0,
+		requests:      dice.IntN(3) == 0,
+		damage:        dice.IntN(3) == 0,
+	}
+	if s.rivals || s.statusRecords {
+		s.kopf, s.pauses = false, false // Kopf stores its records in annotations, and never works at the same time
+	}
+	if s.rivals {
+		s.gentle = dice.IntN(3) > 0 // either has the time to finish a cycle
+	}
+	if s.pauses {
+		s.meet()
+	}
+	s.note("%+v", s.weather)
+}
+
+// strict reports whether the outcome of every call is known: no other operator works at the same
+// time.
+func (s *storm) strict() bool { return !s.rivals }

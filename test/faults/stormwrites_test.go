@@ -1,0 +1,169 @@
+package faults
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+)
+
+// stormFault is a fault of one write in a storm, which is in place of the write.
+type stormFault struct {
+	name string
+	// weight is how often the fault happens, compared with others: 1 if it is 0.
+	weight int
+	// suits reports whether the fault fits the write. Nil means that it always does.
+	suits func(w *stormWrite) bool
+	at    func(w *stormWrite) (*http.Response, error)
+}
+
+var noFault = stormFault{at: (*stormWrite).commit}
+
+var stormFaults = []stormFault{
+	{name: "the operator dies before it", at: func(w *stormWrite) (*http.Response, error) {
+		w.die()
+		return nil, errDead
+	}},
+	{name: "the operator dies after it", at: func(w *stormWrite) (*http.Response, error) {
+		_, _ = w.commit()
+		w.die()
+		return nil, errDead
+	}},
+	{name: "the operator dies after it, and the API server lags behind", weight: 3, suits: (*stormWrite).hasLists, at: func(w *stormWrite) (*http.Response, error) {
+		w.keepList()
+		_, _ = w.commit()
+		w.die()
+		return nil, errDead
+	}},
+	{name: "a watch ends with 410", at: func(w *stormWrite) (*http.Response, error) {
+		w.watches.end()
+		return w.commit()
+	}},
+	{name: "the answer is lost", at: func(w *stormWrite) (*http.Response, error) {
+		_, _ = w.commit()
+		return nil, errLost
+	}},
+	{name: "500 after the commit", at: func(w *stormWrite) (*http.Response, error) {
+		_, _ = w.commit()
+		return failure(w.request, http.StatusInternalServerError, "InternalError"), nil
+	}},
+	{name: "a timeout after the commit, to be repeated", weight: 2, at: func(w *stormWrite) (*http.Response, error) {
+		_, _ = w.commit()
+		answer := failure(w.request, http.StatusGatewayTimeout, "Timeout")
+		answer.Header.Set("Retry-After", "0")
+		return answer, nil
+	}},
+	{name: "503 without the commit", at: func(w *stormWrite) (*http.Response, error) {
+		return failure(w.request, http.StatusServiceUnavailable, "ServiceUnavailable"), nil
+	}},
+	{name: "404 of a proxy", at: func(w *stormWrite) (*http.Response, error) {
+		return page(w.request, http.StatusNotFound), nil
+	}},
+	{name: "403 of a proxy", at: func(w *stormWrite) (*http.Response, error) {
+		return page(w.request, http.StatusForbidden), nil
+	}},
+	{name: "404 of a lagging API server", suits: (*stormWrite).isMain, at: func(w *stormWrite) (*http.Response, error) {
+		return missing(w.request, w.subject.name), nil
+	}},
+	{name: "the answer is cut off", at: func(w *stormWrite) (*http.Response, error) {
+		w.cut = true
+		return cutOff(w.commit())
+	}},
+	{name: "it is on its way still", weight: 2, at: func(w *stormWrite) (*http.Response, error) {
+		w.postpone()
+		return nil, errLost
+	}},
+	{name: "the watches stall", at: func(w *stormWrite) (*http.Response, error) {
+		w.stall(w.dice, (*gate).shut)
+		return w.commit()
+	}},
+	{name: "the watches stall at the release", weight: 8, suits: (*stormWrite).releases, at: func(w *stormWrite) (*http.Response, error) {
+		w.stall(w.dice, (*gate).shut)
+		return w.commit()
+	}},
+	{name: "the watches stall until the object is read", weight: 4, suits: (*stormWrite).retries, at: func(w *stormWrite) (*http.Response, error) {
+		w.stallUntilRead()
+		return w.commit()
+	}},
+	{name: "the watches break", at: func(w *stormWrite) (*http.Response, error) {
+		w.stall(w.dice, (*gate).cut)
+		return w.commit()
+	}},
+	{name: "another client is faster", weight: 2, at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.edit(w.dice)
+		return w.commit()
+	}},
+	{name: "another client is next", at: func(w *stormWrite) (*http.Response, error) {
+		defer w.subject.edit(w.dice)
+		return w.commit()
+	}},
+	{name: "another client flips the labels at the release", weight: 10, suits: (*stormWrite).releases, at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.flip()
+		return w.commit()
+	}},
+	{name: "another client damages a record", weight: 3, suits: (*stormWrite).hasDamage, at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.damage(w.dice)
+		return w.commit()
+	}},
+	{name: "another client replaces the object", at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.replaceOnce()
+		return w.commit()
+	}},
+	{name: "a policy denies it, and everything else for a while", weight: 5, at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.deny(1 + w.dice.IntN(3))
+		return w.commit()
+	}},
+	{name: "another client deletes the object by force, and the watches are late", at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.vanish(w)
+		return w.commit()
+	}},
+	{name: "404, and lists do not have the object", suits: (*stormWrite).isMain, at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.hide(w.stormOperator)
+		return missing(w.request, w.subject.name), nil
+	}},
+	{name: "another operator is faster", weight: 6, suits: (*stormWrite).mayHaveRival, at: func(w *stormWrite) (*http.Response, error) {
+		w.awaitRival()
+		return w.commit()
+	}},
+}
+
+// pick returns a fault of the write, or none: one of three writes fails, and more if the write
+// is of a rare kind.
+func (w *stormWrite) pick() stormFault {
+	var all []stormFault
+	rare := false
+	for _, fault := range stormFaults {
+		if fault.suits != nil && !fault.suits(w) {
+			continue
+		}
+		rare = rare || fault.weight > 3
+		for range max(fault.weight, 1) {
+			all = append(all, fault)
+		}
+	}
+	chances := 1 + faultless
+	if rare {
+		chances = 2
+	}
+	if n := w.dice.IntN(len(all) * chances); n < len(all) {
+		return all[n]
+	}
+	return noFault
+}
+
+// isMain reports whether the write is not to the status: for that, 404 also means that there is no
+// such subresource.
+func (w *stormWrite) isMain() bool { return !strings.HasSuffix(w.request.URL.Path, "/status") }
+
+func (w *stormWrite) hasLists() bool { return w.storm.lists }
+
+// releases reports whether the write removes our finalizer from an object that is deleted.
+func (w *stormWrite) releases() bool {
+	s := w.subject
+	return s.deleting && s.committed.body != nil && contains(s.committed.body.Finalizers(), ourFinalizer) &&
+		bytes.Contains(w.body(), []byte(`"finalizers":[`)) && !bytes.Contains(w.body(), []byte(ourFinalizer))
+}
+
+// retries reports whether the write records that a handler will be retried.
+func (w *stormWrite) retries() bool {
+	return !w.dry() && w.isMain() && bytes.Contains(w.body(), []byte(`\"delayed\":`))
+}
