@@ -23,6 +23,7 @@ var layers = []layer{
 	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
 	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/cli/..."}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
+	{name: "API server of the test kit", folders: []string{"pkg/kopftest/internal/..."}, only: []string{"pkg/kopftest/internal/..."}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
 	{name: "operator", folders: []string{"pkg/operator/..."}},
 	{name: "command line", folders: []string{"pkg/cli/..."}},
@@ -46,8 +47,8 @@ var layers = []layer{
 	{name: "hierarchy and memo", folders: []string{"pkg/hierarchy", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
-	{name: "function names", folders: []string{"pkg/model/internal/function"}},
-	{name: "backoff, sleep, and report once", folders: []string{"pkg/backoff", "pkg/internal/sleep", "pkg/internal/reportonce"}},
+	{name: "function names, and recomputed values", folders: []string{"pkg/model/internal/function", "pkg/model/internal/recomputed"}},
+	{name: "backoff, sleep, report once, and similar words", folders: []string{"pkg/backoff", "pkg/internal/sleep", "pkg/internal/reportonce", "pkg/model/internal/similar"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.

@@ -1,0 +1,54 @@
+package kopftest
+
+import (
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/inprocess"
+)
+
+// APIServer is an API server of Kubernetes in memory. New starts one for an operator in
+// virtual time; NewAPIServer starts one alone, which also works in real time, and thereby
+// with frameworks that have no *testing.T.
+//
+// It has the semantics of the real one for everything that operators depend on: versions,
+// watches, all kinds of patches, finalizers, field owners, custom resource definitions with
+// their schemas, discovery, and admission webhooks. It has no controllers, no garbage
+// collection, no conversion webhooks, no authentication, and neither defaults nor
+// validation for built-in resources. It listens on no port: use its Config.
+//
+// It is safe for concurrent use.
+type APIServer struct {
+	server *apiserver.Server
+}
+
+// NewAPIServer returns a new, empty API server.
+func NewAPIServer(t testing.TB) *APIServer {
+	t.Helper()
+	server, err := apiserver.New(apiserver.Options{WatchesEnd: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &APIServer{server: server}
+}
+
+// Config connects clients with the server.
+func (s *APIServer) Config() *rest.Config {
+	return &rest.Config{
+		Host: "http://kopftest", Transport: inprocess.Transport{Handler: s.server}, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	}
+}
+
+// Compact forgets old versions, as etcd does after some minutes: watches and lists that
+// need them are answered with 410.
+func (s *APIServer) Compact() { s.server.Compact() }
+
+// EndWatches ends all watches, as a server does that shuts down.
+func (s *APIServer) EndWatches() { s.server.EndWatches() }
+
+// SendBookmarks sends a bookmark to all watches that accept bookmarks. The real server does
+// that every minute.
+func (s *APIServer) SendBookmarks() { s.server.SendBookmarks() }

@@ -1,0 +1,129 @@
+package kopftest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopftest"
+)
+
+func config(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: "u"}, Data: map[string]string{"key": value}}
+}
+
+func TestCallOfAChangeHandler(t *testing.T) {
+	resize := func(ctx context.Context, c *kopf.Change) error {
+		child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "child"}}
+		if err := kopf.Adopt(ctx, child); err != nil {
+			return err
+		}
+		if err := c.Client().Create(ctx, child); err != nil {
+			return err
+		}
+		c.Patch().SetLabel("seen", c.Name())
+		c.SetResult(fmt.Sprintf("%s %s attempt %d of %v", c.Reason(), c.Diff(), c.Retry()+1, c.Param()))
+		kopf.Info(ctx, "Resized", "It fits.")
+		c.Subhandler("part", func(_ context.Context, c *kopf.Change) error {
+			c.Patch().SetLabel("part", "yes")
+			return nil
+		})
+		return nil
+	}
+	before, after := example("one"), example("one")
+	after.SetUID("u")
+	_ = unstructured.SetNestedField(after.Object, int64(2), "spec", "size")
+	fakes := fake.NewClientBuilder().Build()
+	got := kopftest.Call(t, resize, after, kopftest.Old(before), kopftest.Attempt(2), kopftest.Param("p"), kopftest.Client(fakes))
+	if got.Err != nil || fmt.Sprint(got.Object.GetLabels()) != "map[part:yes seen:one]" || fmt.Sprint(got.Patch) != "map[metadata:map[labels:map[part:yes seen:one]]]" {
+		t.Errorf("got %v, %v of %v", got.Err, got.Patch, got.Object)
+	}
+	if text := fmt.Sprint(got.Result); !strings.HasPrefix(text, "update ") || !strings.HasSuffix(text, " attempt 2 of p") || !strings.Contains(text, "spec.size") {
+		t.Errorf("got %s", text)
+	}
+	if len(got.Events) != 1 || got.Events[0].Reason != "Resized" || got.Events[0].Object.Name != "one" {
+		t.Errorf("got %v", got.Events)
+	}
+	child := &corev1.ConfigMap{}
+	if err := fakes.Get(t.Context(), client.ObjectKey{Namespace: "ns", Name: "child"}, child); err != nil || len(child.OwnerReferences) != 1 {
+		t.Errorf("got %v, %v", child, err)
+	}
+	if after.GetLabels() != nil {
+		t.Error("the object of the test has changed")
+	}
+}
+
+func TestCallOfOtherKinds(t *testing.T) {
+	failure := errors.New("failed")
+	results := map[string]kopftest.Outcome{
+		"event": kopftest.Call(t, func(context.Context, *kopf.WatchEvent) error { return failure }, example("one")),
+		"daemon": kopftest.Call(t, func(_ context.Context, task *kopf.Task) error {
+			return errors.Join(failure, fmt.Errorf("%v", task.StopReason()))
+		}, example("one")),
+		"timer": kopftest.Call(t, func(context.Context, *kopf.Tick) error { return failure }, example("one")),
+		"admission": kopftest.Call(t, func(_ context.Context, a *kopf.Admission) error {
+			a.Warn(string(a.Operation()))
+			return failure
+		}, example("one"), kopftest.Old(example("one"))),
+	}
+	for kind, got := range results {
+		if !errors.Is(got.Err, failure) {
+			t.Errorf("%s: got %v", kind, got.Err)
+		}
+	}
+	if got := results["admission"].Warnings; fmt.Sprint(got) != "[UPDATE]" {
+		t.Errorf("got %v", got)
+	}
+	panicking := kopftest.Call(t, func(context.Context, *kopf.Change) error { panic("of the handler") }, example("one"))
+	if panicking.Err == nil || !strings.Contains(panicking.Err.Error(), "of the handler") {
+		t.Errorf("got %v", panicking.Err)
+	}
+	wrong := kopftest.Call(t, func(context.Context, string) error { return nil }, example("one"))
+	if wrong.Err == nil || !strings.Contains(wrong.Err.Error(), "string is not an argument of a handler") {
+		t.Errorf("got %v", wrong.Err)
+	}
+}
+
+func TestCallOfTypedHandlers(t *testing.T) {
+	remember := func(ctx context.Context, c *kopf.ChangeOf[*corev1.ConfigMap]) error {
+		old, err := c.OldObject()
+		if err != nil {
+			return err
+		}
+		if err := c.Client().Create(ctx, config("created", "x")); err != nil {
+			return err // the API server of the default client is empty
+		}
+		c.Update(func(m *corev1.ConfigMap) error {
+			m.Data["was"] = old.Data["key"]
+			return nil
+		})
+		return nil
+	}
+	got := kopftest.Call(t, remember, config("one", "b"), kopftest.Old(config("one", "a")))
+	if got.Err != nil || fmt.Sprint(got.Object.Object["data"]) != "map[key:b was:a]" {
+		t.Errorf("got %v, %v", got.Err, got.Object)
+	}
+	index, err := kopftest.CallIndex(t, func(_ context.Context, i *kopf.IndexedOf[*corev1.ConfigMap]) (map[string]string, error) {
+		return map[string]string{i.Object().Data["key"]: i.Name()}, nil
+	}, config("one", "a"))
+	if err != nil || fmt.Sprint(index) != "map[a:one]" {
+		t.Errorf("got %v, %v", index, err)
+	}
+	if c := kopftest.Arguments[*kopf.TickOf[*corev1.ConfigMap]](t, config("one", "a")); c.Object().Name != "one" {
+		t.Errorf("got %v", c.Object())
+	}
+	misfit := example("one")
+	misfit.Object["data"] = map[string]any{"key": int64(1)}
+	if got := kopftest.Call(t, remember, misfit); got.Err == nil {
+		t.Error("an object that does not fit is decoded")
+	}
+}

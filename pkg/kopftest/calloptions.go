@@ -1,0 +1,121 @@
+package kopftest
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+)
+
+// CallOption configures Call, CallIndex, and Arguments.
+type CallOption interface{ applyToCall(*callSettings) }
+
+type callSettings struct {
+	old       client.Object
+	reason    kopf.Reason
+	attempt   int
+	param     any
+	client    client.Client
+	scheme    *runtime.Scheme
+	operation admissionv1.Operation
+}
+
+type callOptionFunc func(*callSettings)
+
+func (f callOptionFunc) applyToCall(s *callSettings) { f(s) }
+
+// Old is the object as it was handled last; for admission handlers, as it is stored.
+func Old(before client.Object) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.old, s.operation = before, admissionv1.Update })
+}
+
+// Reason is why the handler is called.
+func Reason(reason kopf.Reason) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.reason = reason })
+}
+
+// Attempt is the number of the attempt: 2 for the first retry. Default: 1.
+func Attempt(number int) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.attempt = number })
+}
+
+// Param is the value of the option kopf.Param.
+func Param(value any) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.param = value })
+}
+
+// Client is the client of the handler, such as a fake client of controller-runtime. Default:
+// the client of an empty API server in memory.
+func Client(c client.Client) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.client, s.scheme = c, c.Scheme() })
+}
+
+// Operation is what an admission handler reviews. Default: an update with Old, otherwise a
+// creation.
+func Operation(operation admissionv1.Operation) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.operation = operation })
+}
+
+func (s schemeOption) applyToCall(c *callSettings) { c.scheme = s.scheme }
+
+// pluralOf guesses the plural of a kind in the same way as Kubernetes.
+func pluralOf(kind schema.GroupVersionKind) string {
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return strings.ToLower(plural.Resource)
+}
+
+// Register remembers a sub-handler. Handlers call it by Change.Subhandler.
+func (c *callOf) Register(d *handler.Declaration, err error) {
+	if err != nil {
+		c.problems = append(c.problems, err)
+		return
+	}
+	c.children = append(c.children, d)
+}
+
+// Execute calls the sub-handlers.
+func (c *callOf) Execute(ctx context.Context) error {
+	children := c.children
+	c.children = nil
+	failures := c.problems
+	for _, child := range children {
+		if err := child.Call(ctx, c.change()); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// Post records an event.
+func (c *callOf) Post(ref corev1.ObjectReference, eventType, reason, message string) {
+	c.events = append(c.events, PostedEvent{Object: ref, Type: eventType, Reason: reason, Message: message})
+}
+
+// outcome returns what the handler has done.
+func (c *callOf) outcome(arguments any, err error) Outcome {
+	c.t.Helper()
+	made := Outcome{Err: err, Warnings: c.warnings, Events: c.events}
+	if holder, ok := arguments.(interface{ Result() any }); ok && err == nil {
+		made.Result = holder.Result()
+	}
+	var failure error
+	if made.Patch, failure = c.call.Patch.Resolve(c.body.Raw()); failure != nil {
+		made.Err = errors.Join(made.Err, failure)
+	}
+	after, failure := c.call.Patch.Applied(c.body.Raw())
+	if failure != nil {
+		after = c.body.Raw()
+	}
+	made.Object = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(after)}
+	return made
+}

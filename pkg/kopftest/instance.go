@@ -1,0 +1,130 @@
+package kopftest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/inprocess"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+// instance is one run of the operator.
+type instance struct {
+	operator *kopf.Operator
+	link     *link
+	stop     context.CancelFunc
+	done     chan struct{} // closed when Run has returned
+	err      error         // of Run
+
+	mu      sync.Mutex
+	reviews http.Handler // answers admission reviews; nil without a server
+}
+
+// newInstance starts an operator.
+func (h *Harness) newInstance() *instance {
+	h.t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	one := &instance{stop: stop, done: make(chan struct{}), link: newLink(inprocess.Transport{Handler: h.server}, h.recording)}
+	config := (&APIServer{server: h.server}).Config()
+	config.Transport = one.link
+	registry := h.declare()
+	if registry == nil {
+		registry = kopf.DefaultRegistry
+	}
+	operator, err := kopf.NewOperator(kopf.Options{
+		Registry: registry, Settings: h.settingsFor(one, registry), Config: config, Scheme: h.options.scheme, Logger: h.recording.logger(one.link),
+	})
+	if err != nil {
+		stop()
+		h.t.Fatalf("the operator cannot be created: %v", err)
+	}
+	one.operator = operator
+	h.webhooks.latest.Store(one)
+	ctx = handler.WithObserver(ctx, h.recording.observer(one.link))
+	go func() {
+		defer close(one.done)
+		one.err = operator.Run(ctx)
+	}()
+	return one
+}
+
+// settingsFor returns the settings of the operator, without everything that needs a network
+// or wakes up for nothing.
+func (h *Harness) settingsFor(one *instance, registry *kopf.Registry) kopf.Settings {
+	s := settings.Default()
+	s.Networking.QPS = -1
+	s.Watching.InactivityTimeout = -1
+	s.Peering.Standalone, s.Peering.Identity = true, "kopftest" // the default identity asks the name service
+	if registry.HasAdmission() {
+		s.Admission.Server, s.Admission.Managed = settings.AdmissionServerFunc(one.serveAdmission), "kopftest"
+	}
+	for _, change := range h.options.settings {
+		change(&s)
+	}
+	return s
+}
+
+// serveAdmission makes the reviews of the operator reachable for the API server.
+func (i *instance) serveAdmission(ctx context.Context, endpoint settings.AdmissionEndpoint) error {
+	i.setReviews(endpoint.Handler)
+	defer i.setReviews(nil)
+	if err := endpoint.Publish(ctx, admissionregistrationv1.WebhookClientConfig{URL: new(webhookURL)}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// The API server reaches the operator here.
+const (
+	webhookHost = "operator.kopftest"
+	webhookURL  = "https://" + webhookHost
+)
+
+func (i *instance) setReviews(handler http.Handler) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.reviews = handler
+}
+
+// kill cuts the operator off, and stops what is left of it.
+func (i *instance) kill() {
+	i.setReviews(nil)
+	i.link.cut()
+	i.stop()
+}
+
+// wait waits until the operator has stopped.
+func (i *instance) wait(t *testing.T) {
+	t.Helper()
+	select {
+	case <-i.done:
+	case <-time.After(startTimeout):
+		t.Fatal("the operator has not stopped after an hour of virtual time")
+	}
+	if i.err != nil && !i.link.isCut() {
+		t.Errorf("the operator has ended with an error: %v", i.err)
+	}
+}
+
+// webhooks connects the API server with the latest run of the operator.
+type webhooks struct{ latest atomic.Pointer[instance] }
+
+// RoundTrip sends a review to the operator.
+func (w *webhooks) RoundTrip(request *http.Request) (*http.Response, error) {
+	one := w.latest.Load()
+	if one == nil || request.URL.Host != webhookHost {
+		return nil, errors.New("connection refused: " + request.URL.Host)
+	}
+	observer := one.link.recording.observer(one.link)
+	return one.review(request.WithContext(handler.WithObserver(request.Context(), observer)))
+}

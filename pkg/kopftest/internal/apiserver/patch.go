@@ -1,0 +1,182 @@
+package apiserver
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+// patchType returns the format of a patch.
+func (r *request) patchType() types.PatchType {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return ""
+	}
+	return types.PatchType(media)
+}
+
+// isApply reports whether the request is a server-side apply.
+func (r *request) isApply() bool {
+	return r.Method == http.MethodPatch && r.patchType() == types.ApplyYAMLPatchType
+}
+
+// patch changes an object.
+func (s *Server) patch(w http.ResponseWriter, r *request) error {
+	data, err := r.body()
+	if err != nil {
+		return err
+	}
+	if r.isApply() {
+		return s.apply(w, r, data)
+	}
+	format := r.patchType()
+	isStrategic := format == types.StrategicMergePatchType && r.of.StrategicType() != nil
+	if format != types.JSONPatchType && format != types.MergePatchType && !isStrategic {
+		return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, r.Method, r.of.GroupResource(), r.key.Name,
+			"the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", 0, true)
+	}
+	stored, err := s.writer.write(w, r, func(current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return r.patched(current, format, data)
+	})
+	if err != nil {
+		return err
+	}
+	return r.respondObject(w, http.StatusOK, stored)
+}
+
+// patched returns the object with a patch applied.
+func (r *request) patched(current *unstructured.Unstructured, format types.PatchType, data []byte) (*unstructured.Unstructured, error) {
+	before, err := stdjson.Marshal(current.Object)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	var after []byte
+	switch format {
+	case types.JSONPatchType:
+		after, err = applyJSONPatch(before, data)
+	case types.StrategicMergePatchType:
+		after, err = strategicpatch.StrategicMergePatch(before, data, r.of.StrategicType())
+	default:
+		after, err = jsonpatch.MergePatch(before, data)
+	}
+	if err != nil {
+		return nil, patchError(r, format, err)
+	}
+	updated := &unstructured.Unstructured{}
+	if err := json.Unmarshal(after, &updated.Object); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return updated, r.checkPatched(current, updated)
+}
+
+// errFormat says that a patch cannot be read.
+var errFormat = errors.New("the patch cannot be read")
+
+func applyJSONPatch(before, data []byte) ([]byte, error) {
+	patch, err := jsonpatch.DecodePatch(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errFormat, err)
+	}
+	return patch.Apply(before)
+}
+
+// patchError returns the answer to a patch that cannot be applied.
+func patchError(r *request, format types.PatchType, err error) error {
+	if format != types.JSONPatchType || errors.Is(err, errFormat) {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, r.key.Name, err.Error(), 0, false)
+}
+
+// checkPatched returns an error if a patch has changed the identity of an object.
+func (r *request) checkPatched(current, updated *unstructured.Unstructured) error {
+	if _, ok := updated.Object["metadata"].(map[string]any); !ok {
+		return apierrors.NewBadRequest("the patch removes the metadata")
+	}
+	if updated.GroupVersionKind() != current.GroupVersionKind() {
+		return apierrors.NewBadRequest(fmt.Sprintf("the patch changes the kind to %s", updated.GroupVersionKind()))
+	}
+	if updated.GetName() != current.GetName() {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", updated.GetName(), current.GetName()))
+	}
+	return nil
+}
+
+// apply merges the fields of one owner, and creates the object if it does not exist.
+func (s *Server) apply(w http.ResponseWriter, r *request, data []byte) error {
+	applied := &unstructured.Unstructured{}
+	text, err := yaml.YAMLToJSON(data)
+	if err == nil {
+		err = json.Unmarshal(text, &applied.Object)
+	}
+	if err != nil || applied.Object == nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	if r.query.Get("fieldManager") == "" {
+		return apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "PatchOptions"}, "", field.ErrorList{
+			field.Required(field.NewPath("fieldManager"), "is required for apply patch"),
+		})
+	}
+	if err := r.checkKind(applied); err != nil {
+		return err
+	}
+	if applied.GetNamespace() == "" && r.key.Namespace != "" {
+		applied.SetNamespace(r.key.Namespace)
+	}
+	stored, err := s.writer.write(w, r, func(current *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return r.merged(current, applied)
+	})
+	code := http.StatusOK
+	if apierrors.IsNotFound(err) && r.subresource == "" {
+		stored, err = s.insertApplied(w, r, applied)
+		code = http.StatusCreated
+	}
+	if err != nil {
+		return err
+	}
+	return r.respondObject(w, code, stored)
+}
+
+// merged returns the current object with the applied fields.
+func (r *request) merged(current, applied *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	result, err := r.of.FieldManager(r.subresource).Apply(current, applied.DeepCopy(), r.query.Get("fieldManager"), isTrue(r.query.Get("force")))
+	if err != nil {
+		var known apierrors.APIStatus
+		if errors.As(err, &known) {
+			return nil, err
+		}
+		return nil, apierrors.NewInternalError(err)
+	}
+	updated, ok := result.(*unstructured.Unstructured)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("%T is not unstructured", result))
+	}
+	if version := applied.GetResourceVersion(); version != "" {
+		updated.SetResourceVersion(version)
+	}
+	return updated, nil
+}
+
+// insertApplied creates an object by a server-side apply.
+func (s *Server) insertApplied(w http.ResponseWriter, r *request, applied *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if applied.GetUID() != "" || applied.GetResourceVersion() != "" {
+		return nil, r.conflict()
+	}
+	object, err := r.merged(r.empty(), applied)
+	if err != nil {
+		return nil, err
+	}
+	return s.writer.insert(r.Context(), w, r, object)
+}

@@ -1,0 +1,58 @@
+package apiserver
+
+import (
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// selection is what a list or a watch is restricted to.
+type selection struct {
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+// selection returns the restrictions of a request.
+func (r *request) selection() (selection, error) {
+	byLabel, err := labels.Parse(r.query.Get("labelSelector"))
+	if err != nil {
+		return selection{}, apierrors.NewBadRequest("unable to parse the label selector: " + err.Error())
+	}
+	byField, err := fields.ParseSelector(r.query.Get("fieldSelector"))
+	if err != nil {
+		return selection{}, apierrors.NewBadRequest("unable to parse the field selector: " + err.Error())
+	}
+	for _, one := range byField.Requirements() {
+		if r.of.NeedsVersion() && one.Field != "metadata.name" && one.Field != "metadata.namespace" {
+			return selection{}, apierrors.NewBadRequest("field label not supported: " + one.Field)
+		}
+	}
+	return selection{namespace: r.key.Namespace, labels: byLabel, fields: byField}, nil
+}
+
+// matches reports whether an object is selected.
+func (s selection) matches(object *unstructured.Unstructured) bool {
+	if s.namespace != "" && object.GetNamespace() != s.namespace || !s.labels.Matches(labels.Set(object.GetLabels())) {
+		return false
+	}
+	found := fields.Set{}
+	for _, one := range s.fields.Requirements() {
+		found[one.Field] = lookup(object, fieldPath(one.Field))
+	}
+	return s.fields.Matches(found)
+}
+
+// fieldPath returns the path of a field that selectors name in another way.
+func fieldPath(name string) string {
+	if rest, ok := strings.CutPrefix(name, "regarding."); ok {
+		return "involvedObject." + rest
+	}
+	return name
+}
+
+// isEmpty reports whether all objects of the namespaces are selected.
+func (s selection) isEmpty() bool { return s.labels.Empty() && s.fields.Empty() }

@@ -1,0 +1,170 @@
+package kopftest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Object returns an object from YAML or JSON. It panics if the text is not an object, because
+// it is written in the test.
+func Object(text string) *unstructured.Unstructured {
+	objects, err := objectsIn([]byte(text))
+	if err != nil || len(objects) != 1 {
+		//nolint:forbidigo // in a test, and as regexp.MustCompile
+		panic(fmt.Sprintf("kopftest.Object: expected one object in YAML (%v):\n%s", err, text))
+	}
+	return objects[0]
+}
+
+// objectsIn returns the objects in the documents of a file.
+func objectsIn(text []byte) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	documents := yaml.NewYAMLToJSONDecoder(bytes.NewReader(text))
+	for {
+		var document any
+		if err := documents.Decode(&document); errors.Is(err, io.EOF) {
+			return found, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if document == nil {
+			continue
+		}
+		data, err := json.Marshal(document)
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := json.Unmarshal(data, &object.Object); err != nil {
+			return nil, err
+		}
+		found = append(found, object)
+	}
+}
+
+// definitionsIn returns the custom resource definitions in files and directories.
+func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
+	var found []*unstructured.Unstructured
+	for _, root := range paths {
+		before := len(found)
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+				return err
+			}
+			text, err := os.ReadFile(path) //nolint:gosec // named by the test
+			if err != nil {
+				return err
+			}
+			objects, err := objectsIn(text)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			for _, object := range objects {
+				if object.GetKind() == "CustomResourceDefinition" {
+					found = append(found, object)
+				}
+			}
+			return nil
+		})
+		if err == nil && len(found) == before {
+			err = fmt.Errorf("%s: there are no custom resource definitions", root)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// install creates what exists before the operator.
+func (h *Harness) install() {
+	h.t.Helper()
+	definitions, err := definitionsIn(h.options.definitions)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, definition := range definitions {
+		h.Create(definition)
+	}
+	for _, object := range h.options.objects {
+		h.Create(object.DeepCopyObject().(client.Object)) //nolint:errcheck // a copy has the same type
+	}
+}
+
+// Client returns a client for the test, for everything that has no method here. Handlers
+// have a client of their own.
+func (h *Harness) Client() client.WithWatch { return h.client }
+
+// Create creates an object, and its namespace if that is missing. Afterwards, the object is
+// what the server has stored.
+func (h *Harness) Create(object client.Object) {
+	h.t.Helper()
+	if namespace := object.GetNamespace(); namespace != "" {
+		err := h.client.Create(h.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			h.t.Fatal(err)
+		}
+	}
+	require(h.t, "create", object, h.client.Create(h.t.Context(), object))
+}
+
+// Update replaces an object, which must be of the latest version.
+func (h *Harness) Update(object client.Object) {
+	h.t.Helper()
+	require(h.t, "update", object, h.client.Update(h.t.Context(), object))
+}
+
+// Patch applies a merge patch in JSON to an object: `{"spec":{"size":2}}`. Afterwards, the
+// object is what the server has stored. For other patches, use the Client.
+func (h *Harness) Patch(object client.Object, merge string) {
+	h.t.Helper()
+	require(h.t, "patch", object, h.client.Patch(h.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(merge))))
+}
+
+// Delete deletes an object. It remains as long as it has finalizers.
+func (h *Harness) Delete(object client.Object) {
+	h.t.Helper()
+	require(h.t, "delete", object, h.client.Delete(h.t.Context(), object))
+}
+
+// Get reads the latest version of an object, which must exist, and returns it, too.
+func (h *Harness) Get(object client.Object) client.Object {
+	h.t.Helper()
+	require(h.t, "get", object, h.client.Get(h.t.Context(), client.ObjectKeyFromObject(object), object))
+	return object
+}
+
+// Exists reports whether an object exists.
+func (h *Harness) Exists(object client.Object) bool {
+	h.t.Helper()
+	found := object.DeepCopyObject().(client.Object) //nolint:errcheck // a copy has the same type
+	err := h.client.Get(h.t.Context(), client.ObjectKeyFromObject(object), found)
+	if !apierrors.IsNotFound(err) {
+		require(h.t, "get", object, err)
+	}
+	return err == nil
+}
+
+// Events returns the Kubernetes events of all namespaces.
+func (h *Harness) Events() []corev1.Event {
+	h.t.Helper()
+	list := &corev1.EventList{}
+	if err := h.client.List(h.t.Context(), list); err != nil {
+		h.t.Fatal(err)
+	}
+	return list.Items
+}

@@ -1,0 +1,195 @@
+package kopftest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+)
+
+// recording contains what the operator has done, over all its runs.
+type recording struct {
+	mu     sync.Mutex
+	calls  []*HandlerCall
+	writes []Write
+	logs   []Log
+}
+
+func (r *recording) add(change func(*recording)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(r)
+}
+
+// HandlerCall is one call of a handler.
+type HandlerCall struct {
+	// Handler is the id of the handler: "createFn".
+	Handler string
+	// Kind is the kind of the handler: "create", "update", "daemon", ...
+	Kind string
+	// Object is the name of the object, with its namespace: "default/one". It is empty for
+	// activities.
+	Object string
+	// Resource is the plural name of the resource.
+	Resource string
+	// Attempt is 1 for the first attempt.
+	Attempt int
+	// At is when the call began.
+	At time.Time
+	// Running reports whether the handler has not returned yet. Took and Err are zero.
+	Running bool
+	// Took is how long the call took.
+	Took time.Duration
+	// Err is the error that the handler returned.
+	Err error
+}
+
+// String describes the call in a line.
+func (c HandlerCall) String() string {
+	outcome := "succeeded"
+	switch {
+	case c.Running:
+		outcome = "is running"
+	case c.Err != nil:
+		outcome = "failed: " + c.Err.Error()
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s of %s, attempt %d, %s", c.Handler, c.Object, c.Attempt, outcome))
+}
+
+// observer records the calls of one run.
+func (r *recording) observer(from *link) handler.Observer {
+	return func(d *handler.Declaration, arguments any) func(error) {
+		if from.isCut() {
+			return func(error) {}
+		}
+		call := newCall(d, arguments)
+		r.add(func(r *recording) { r.calls = append(r.calls, call) })
+		return func(err error) {
+			r.add(func(*recording) {
+				call.Running, call.Took, call.Err = false, time.Since(call.At), err
+			})
+		}
+	}
+}
+
+func newCall(d *handler.Declaration, arguments any) *HandlerCall {
+	call := &HandlerCall{Handler: d.ID, Kind: string(d.Kind), At: time.Now(), Running: true, Attempt: 1}
+	if about, ok := arguments.(kopf.Arguments); ok {
+		call.Object, call.Resource = about.Name(), about.Resource().Plural
+		if namespace := about.Namespace(); namespace != "" {
+			call.Object = namespace + "/" + call.Object
+		}
+	}
+	if repeated, ok := arguments.(interface{ Retry() int }); ok {
+		call.Attempt = repeated.Retry() + 1
+	}
+	return call
+}
+
+// Log is a line of the operator's log.
+type Log struct {
+	At      time.Time
+	Level   int // 0 for information, 1 and more for details, -1 for errors
+	Message string
+	Err     error
+	Values  map[string]any
+}
+
+// String returns the line.
+func (l Log) String() string {
+	var values []string
+	for name, value := range l.Values {
+		values = append(values, fmt.Sprintf("%s=%v", name, value))
+	}
+	slices.Sort(values)
+	text := fmt.Sprintf("%s %s %s", l.At.Format(time.TimeOnly), l.Message, strings.Join(values, " "))
+	if l.Err != nil {
+		text += ": " + l.Err.Error()
+	}
+	return strings.TrimSpace(text)
+}
+
+// sink records the log of one run.
+type sink struct {
+	recording *recording
+	from      *link
+	values    []any
+}
+
+func (r *recording) logger(from *link) logr.Logger {
+	return logr.New(sink{recording: r, from: from})
+}
+
+var _ logr.LogSink = sink{}
+
+// Init does nothing.
+func (sink) Init(logr.RuntimeInfo) {}
+
+// Enabled leaves out the details of details.
+func (sink) Enabled(level int) bool { return level <= 1 }
+
+// Info records a line.
+func (s sink) Info(level int, message string, values ...any) {
+	s.record(Log{Level: level, Message: message}, values)
+}
+
+// Error records an error.
+func (s sink) Error(err error, message string, values ...any) {
+	s.record(Log{Level: -1, Message: message, Err: err}, values)
+}
+
+func (s sink) record(line Log, values []any) {
+	if s.from.isCut() {
+		return
+	}
+	line.At, line.Values = time.Now(), map[string]any{}
+	all := append(slices.Clone(s.values), values...)
+	for i := 0; i+1 < len(all); i += 2 {
+		line.Values[fmt.Sprint(all[i])] = all[i+1]
+	}
+	s.recording.add(func(r *recording) { r.logs = append(r.logs, line) })
+}
+
+// WithValues adds values to all lines.
+func (s sink) WithValues(values ...any) logr.LogSink {
+	s.values = append(slices.Clone(s.values), values...)
+	return s
+}
+
+// WithName changes nothing.
+func (s sink) WithName(string) logr.LogSink { return s }
+
+// Calls returns the calls of handlers until now, in the order of their beginning. With ids,
+// it returns only the calls of these handlers.
+func (h *Harness) Calls(handlers ...string) []HandlerCall {
+	h.recording.mu.Lock()
+	defer h.recording.mu.Unlock()
+	var found []HandlerCall
+	for _, call := range h.recording.calls {
+		if len(handlers) == 0 || slices.Contains(handlers, call.Handler) {
+			found = append(found, *call)
+		}
+	}
+	return found
+}
+
+// Writes returns the writes of the operator and of the client of its handlers until now.
+// Events, leases, reviews, and dry runs do not count.
+func (h *Harness) Writes() []Write {
+	h.recording.mu.Lock()
+	defer h.recording.mu.Unlock()
+	return slices.Clone(h.recording.writes)
+}
+
+// Logs returns the log of the operator until now. A failed test prints it.
+func (h *Harness) Logs() []Log {
+	h.recording.mu.Lock()
+	defer h.recording.mu.Unlock()
+	return slices.Clone(h.recording.logs)
+}

@@ -1,0 +1,150 @@
+package fidelity
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/kopftest"
+)
+
+// answer makes a request that succeeds.
+func (s *server) answer(request *http.Request) *object {
+	s.t.Helper()
+	s.client.Transport = overriding{s.client.Transport, request.Header.Get("Accept")}
+	defer func() { s.client.Transport = s.client.Transport.(overriding).RoundTripper }()
+	return s.must(request.Method, request.URL.Path, "", 200)
+}
+
+// overriding sends another header.
+type overriding struct {
+	http.RoundTripper
+	accept string
+}
+
+// RoundTrip sends the request.
+func (o overriding) RoundTrip(request *http.Request) (*http.Response, error) {
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept", o.accept)
+	return o.RoundTripper.RoundTrip(request)
+}
+
+func TestNamespaces(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.must(http.MethodPost, "/api/v1/namespaces/none/configmaps", `{"metadata":{"name":"a"}}`, 404)
+		got := s.must(http.MethodGet, "/api/v1/namespaces/"+s.namespace, "", 200)
+		if got.GetLabels()["kubernetes.io/metadata.name"] != s.namespace || field(got, "status", "phase") != "Active" {
+			t.Errorf("got %v", got.Object)
+		}
+		deleting := s.must(http.MethodDelete, "/api/v1/namespaces/"+s.namespace, "", 200)
+		if field(deleting, "status", "phase") != "Terminating" {
+			t.Errorf("got %v", deleting.Object)
+		}
+		refusal := s.must(http.MethodPost, s.core("configmaps"), `{"metadata":{"name":"a"}}`, 403)
+		if causes := fmt.Sprint(field(refusal, "details", "causes")); causes !=
+			"[map[field:metadata.namespace message:namespace "+s.namespace+" is being terminated reason:NamespaceTerminating]]" {
+			t.Errorf("got %s", causes)
+		}
+	})
+}
+
+func TestBuiltInObjects(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		secret := s.must(http.MethodPost, s.core("secrets"), `{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"},"stringData":{"k":"v"},"unknown":1}`, 201)
+		if got := fmt.Sprintf("%v %v %v %v", field(secret, "data"), field(secret, "type"), field(secret, "stringData"), field(secret, "unknown")); got != "map[k:dg==] Opaque <nil> <nil>" {
+			t.Errorf("got %s", got)
+		}
+		s.must(http.MethodPost, s.core("configmaps"), `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"generateName":"a-"}}`, 201)
+		s.must(http.MethodPost, s.core("configmaps"), `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"k":1}}`, 400)
+		made := s.must(http.MethodPost, s.core("configmaps"), `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"k":"v"}}`, 201)
+		if made.GetGeneration() != 0 {
+			t.Errorf("got %v", made.Object)
+		}
+		s.must(http.MethodPut, s.core("configmaps/a"), `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"k":"w"}}`, 200)
+		s.must(http.MethodPut, s.core("configmaps/a"), text(s, made), 409)
+		s.merge(s.core("configmaps/a"), `{"metadata":{"uid":"other"}}`, 422)
+	})
+}
+
+func TestEvents(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.must(http.MethodPost, s.core("events"), `{"metadata":{"name":"a"},"involvedObject":{"kind":"Thing","name":"one","namespace":"`+s.namespace+`"},
+			"reason":"Why","message":"text","type":"Normal","count":2,"source":{"component":"c"},"firstTimestamp":"2026-01-01T00:00:00Z","lastTimestamp":"2026-01-01T00:00:00Z"}`, 201)
+		got := s.must(http.MethodGet, "/apis/events.k8s.io/v1/namespaces/"+s.namespace+"/events/a", "", 200)
+		if summary := fmt.Sprintf("%v %v %v %v %v %v", got.GetAPIVersion(), field(got, "note"), field(got, "regarding", "name"), field(got, "deprecatedCount"), field(got, "reason"), field(got, "deprecatedSource")); summary != "events.k8s.io/v1 text one 2 Why map[component:c]" {
+			t.Errorf("got %s", summary)
+		}
+		if found := s.must(http.MethodGet, s.core("events")+"?fieldSelector=involvedObject.name%3Done", "", 200); names(found) != "[a]" {
+			t.Errorf("got %s", names(found))
+		}
+	})
+}
+
+func TestReviews(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		got := s.must(http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+			`{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","spec":{"resourceAttributes":{"verb":"list","resource":"pods"}}}`, 201)
+		if field(got, "status", "allowed") != true {
+			t.Errorf("got %v", got.Object)
+		}
+	})
+}
+
+func TestDefinitions(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+		definition := path + "things." + s.group
+		s.create(s.things(), "a", "")
+		s.merge(definition, `{"metadata":{"annotations":{"a":"b"}}}`, 200)
+		got := s.must(http.MethodGet, definition, "", 200)
+		if summary := fmt.Sprintf("%v %v %v %v", field(got, "spec", "names"), field(got, "status", "storedVersions"), field(got, "spec", "conversion"), got.GetGeneration()); summary !=
+			"map[kind:Thing listKind:ThingList plural:things shortNames:[th"+s.group[:2]+"] singular:thing] [v1] map[strategy:None] 1" {
+			t.Errorf("got %s", summary)
+		}
+		s.must(http.MethodDelete, definition, "", 200)
+		s.eventually(func() bool {
+			code, _ := s.do(http.MethodGet, definition, "", "")
+			gone, _ := s.do(http.MethodGet, s.things("a"), "", "")
+			return code == 404 && gone == 404
+		})
+		s.must(http.MethodPost, path[:len(path)-1], `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.`+s.group+`"},"spec":{"group":"`+s.group+`"}}`, 422)
+	})
+}
+
+// The lists of resources agree, in both forms of discovery, except for what the server in
+// memory does not have.
+func TestDiscovery(t *testing.T) {
+	collect := func(config *rest.Config, aggregated bool) map[string]string {
+		client, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client.UseLegacyDiscovery = !aggregated
+		_, lists, err := client.ServerGroupsAndResources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[string]string{}
+		for _, list := range lists {
+			for _, one := range list.APIResources {
+				one.StorageVersionHash, one.Version, one.Group = "", "", ""
+				found[list.GroupVersion+" "+one.Name] = one.String()
+			}
+		}
+		return found
+	}
+	for _, aggregated := range []bool{true, false} {
+		memory, actual := collect(kopftest.NewAPIServer(t).Config(), aggregated), collect(cluster.Config(), aggregated)
+		for name, description := range memory {
+			if actual[name] != description {
+				t.Errorf("%s: got\n%s, want\n%s", name, description, actual[name])
+			}
+		}
+		if len(memory) < 80 {
+			t.Errorf("there are only %d resources", len(memory))
+		}
+	}
+}
