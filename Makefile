@@ -3,16 +3,19 @@
 # apply as usual.
 
 EXAMPLE   ?= 01-minimal
+CLUSTER   ?= temporary
 PACKAGES  ?= ./...
 TIMEOUT   ?= 15m
 FUZZTIME  ?= 10s
 SMOKETIME ?= 3s
 DURATION  ?= 1h
+PROCS     ?= 4
 BASE      ?=
 ARGS      ?=
 TESTFLAGS ?=
 
 LINTER := go tool -modfile=hack/tools/go.mod golangci-lint
+GINKGO := go tool -modfile=hack/tools/go.mod ginkgo
 # Used in recipes as $(WITH_ASSETS) command.
 WITH_ASSETS = assets=$$(go run ./hack/envtest --print) && KUBEBUILDER_ASSETS="$$assets"
 
@@ -23,17 +26,17 @@ WITH_ASSETS = assets=$$(go run ./hack/envtest --print) && KUBEBUILDER_ASSETS="$$
 help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##/ { printf "\n%s\n", substr($$0, 4) } \
-		/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables, with their values: EXAMPLE=%s PACKAGES=%s TIMEOUT=%s FUZZTIME=%s,\nARGS and TESTFLAGS, which are added to the command line, and BASE for make apidiff.\n' \
-		'$(EXAMPLE)' '$(PACKAGES)' '$(TIMEOUT)' '$(FUZZTIME)'
+		/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@printf '\nVariables, with their values: EXAMPLE=%s CLUSTER=%s PACKAGES=%s TIMEOUT=%s FUZZTIME=%s,\nARGS and TESTFLAGS, which are added to the command line, and BASE for make apidiff.\n' \
+		'$(EXAMPLE)' '$(CLUSTER)' '$(PACKAGES)' '$(TIMEOUT)' '$(FUZZTIME)'
 
 ## Try it
 
 # The program replaces the shell, so that Ctrl-C and SIGTERM reach it directly.
 .PHONY: run
-run: ## Run EXAMPLE on the cluster of your kubeconfig, or on a temporary control plane; ARGS are arguments of the operator
+run: ## Run EXAMPLE on a temporary control plane, or with CLUSTER=current on the cluster of your kubeconfig (ARGS of the operator)
 	@go build -o bin/dev ./hack/dev
-	@exec bin/dev $(EXAMPLE) $(ARGS)
+	@exec bin/dev -cluster=$(CLUSTER) $(EXAMPLE) $(ARGS)
 
 ## Test it
 
@@ -43,15 +46,33 @@ ifeq ($(PACKAGES),./...)
 	@hack/fuzz.sh $(SMOKETIME) ./pkg/webhook # a few seconds of fuzzing for input from the network; make fuzz runs longer
 endif
 	@echo "go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)"
-	@$(WITH_ASSETS) go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)
+	@$(WITH_ASSETS) go test -timeout $(TIMEOUT) $(TESTFLAGS) $(if $(filter ./...,$(PACKAGES)),$$(go list ./... | grep -v /test/e2e$$),$(PACKAGES))
+ifeq ($(PACKAGES),./...)
+	@$(MAKE) --no-print-directory e2e TESTFLAGS='$(filter -race,$(TESTFLAGS))'
+	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # a separate module
+endif
+
+.PHONY: e2e
+e2e: envtest-assets ## Run every example as a program, in PROCS parallel processes, with a JUnit report in bin/ (TESTFLAGS of ginkgo)
+	@$(WITH_ASSETS) $(GINKGO) run --procs=$(PROCS) --timeout=$(TIMEOUT) --output-dir=bin --junit-report=e2e.xml $(TESTFLAGS) ./test/e2e
 
 .PHONY: test-race
 test-race: override TESTFLAGS += -race
 test-race: test ## Run all tests under the race detector, which needs a C compiler
 
+.PHONY: test-oldest
+test-oldest: ## Run the tests that need a cluster on the oldest Kubernetes that is supported (TESTFLAGS)
+	@assets=$$(go run ./hack/envtest --oldest --print) && export KUBEBUILDER_ASSETS="$$assets" && \
+		go test -timeout $(TIMEOUT) $(TESTFLAGS) ./test/conformance ./test/integration/... && \
+		$(MAKE) --no-print-directory e2e
+
 .PHONY: storm
 storm: envtest-assets ## Break operators at random for DURATION, and print the seeds of failures
 	@$(WITH_ASSETS) go test -v -timeout 0 ./test/faults -run TestStorm -storm $(DURATION) $(TESTFLAGS)
+
+.PHONY: mutate
+mutate: ## Break the write protocol in every small way, and list what no test notices (ARGS: files, -thorough, -storm)
+	@nice -n 10 go run ./hack/mutate $(ARGS)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target in PACKAGES, for FUZZTIME each
@@ -79,10 +100,15 @@ lint: ## Run the linters
 .PHONY: manifests
 manifests: ## Regenerate the files that are generated from the sources
 	go generate ./...
+	@$(MAKE) --no-print-directory -C examples/kubebuilder generate manifests
 
 .PHONY: verify
 verify: ## Run all checks that are not tests: vet, linters, modules, manifests, generated files, API record
 	@hack/verify.sh
+
+.PHONY: govulncheck
+govulncheck: ## Look for known vulnerabilities in the dependencies, in a database on the internet
+	go tool -modfile=hack/tools/go.mod govulncheck ./...
 
 .PHONY: api
 api: ## Record the API of the packages that users rely on, in api/

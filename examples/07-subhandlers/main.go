@@ -3,6 +3,9 @@
 //
 // A handler is called again until all its sub-handlers have finished, and registers the
 // same sub-handlers each time. So it should do nothing else before that.
+//
+// The names of the items become ids: letters, digits, and -_./ between them. A name that is no
+// valid id, or that occurs twice, fails the handler permanently.
 package main
 
 import (

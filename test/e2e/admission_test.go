@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testAdmission(t *testing.T, e *example) {
+func testAdmission(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	operator.says("The operator is running.")
@@ -47,7 +47,7 @@ func testAdmission(t *testing.T, e *example) {
 
 // isAsked waits until the API server calls the operator, which takes a moment after the
 // configuration has changed.
-func (e *example) isAsked(t *testing.T) {
+func (e *example) isAsked(t testing.TB) {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	number := 0
@@ -63,7 +63,7 @@ func (e *example) isAsked(t *testing.T) {
 	}).Should(gomega.Equal("true map[numbers:[1 2 3]]"))
 }
 
-func tryMerge(t *testing.T, object client.Object, patch string) error {
+func tryMerge(t testing.TB, object client.Object, patch string) error {
 	t.Helper()
 	return cluster.Client().Patch(t.Context(), object.DeepCopyObject().(client.Object), client.RawPatch(client.Merge.Type(), []byte(patch)))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testChildren(t *testing.T, e *example) {
+func testChildren(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)

@@ -7,13 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onsi/ginkgo/v2"
+
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 )
+
+var _ = ginkgo.Describe("The documentation", ginkgo.Label("documentation"), func() {
+	ginkgo.It("shows code of the examples in the tutorial", func() { tutorialShowsTestedCode(ginkgo.GinkgoTB()) })
+	ginkgo.It("lists all examples", func() { indexListsAllExamples(ginkgo.GinkgoTB()) })
+})
 
 // listing is a piece of Go or YAML in a document.
 var listing = regexp.MustCompile("(?s)```(?:go|yaml)\n(.*?)```")
 
-func TestTutorialShowsTestedCode(t *testing.T) {
+func tutorialShowsTestedCode(t testing.TB) {
+	t.Helper()
 	executed := contents(t, "examples/01-minimal/*.go", "examples/tutorial/*.go", "examples/tutorial/*.yaml", "examples/crd/*.yaml")
 	listings := listing.FindAllStringSubmatch(contents(t, "docs/tutorial.md"), -1)
 	if len(listings) == 0 {
@@ -28,7 +36,8 @@ func TestTutorialShowsTestedCode(t *testing.T) {
 	}
 }
 
-func TestIndexListsAllExamples(t *testing.T) {
+func indexListsAllExamples(t testing.TB) {
+	t.Helper()
 	index := contents(t, "examples/README.md")
 	for _, path := range files(t, "examples/*/main.go") {
 		if name := filepath.Base(filepath.Dir(path)); !strings.Contains(index, "["+name+"]("+name+"/main.go)") {
@@ -38,7 +47,7 @@ func TestIndexListsAllExamples(t *testing.T) {
 }
 
 // contents returns the contents of all files that match the patterns.
-func contents(t *testing.T, patterns ...string) string {
+func contents(t testing.TB, patterns ...string) string {
 	t.Helper()
 	var all strings.Builder
 	for _, path := range files(t, patterns...) {
@@ -53,7 +62,7 @@ func contents(t *testing.T, patterns ...string) string {
 
 // files returns the files that match the patterns, which are relative to the root of the
 // repository. Each pattern must match.
-func files(t *testing.T, patterns ...string) []string {
+func files(t testing.TB, patterns ...string) []string {
 	t.Helper()
 	root, err := assets.Root()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testEmbedded(t *testing.T, e *example) {
+func testEmbedded(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	object := e.create(t)
 	application := e.start(t)

@@ -20,7 +20,7 @@ type example struct {
 }
 
 // build compiles an example, with the race detector if the test uses it.
-func build(t *testing.T, dir string) *example {
+func build(t testing.TB, dir string) *example {
 	t.Helper()
 	e := &example{dir: dir, work: t.TempDir(), namespace: cluster.Namespace(t)}
 	arguments := append([]string{"build", "-o", e.binary()}, raceFlags...)
@@ -39,7 +39,7 @@ func (e *example) binary() string     { return filepath.Join(e.work, "operator")
 func (e *example) kubeconfig() string { return filepath.Join(e.work, "kubeconfig") }
 
 // sample returns the object of obj.yaml in the namespace of the test.
-func (e *example) sample(t *testing.T) *unstructured.Unstructured {
+func (e *example) sample(t testing.TB) *unstructured.Unstructured {
 	t.Helper()
 	sample := e.read(t, "obj.yaml")
 	sample.SetNamespace(e.namespace)
@@ -47,7 +47,7 @@ func (e *example) sample(t *testing.T) *unstructured.Unstructured {
 }
 
 // read returns the object of a file next to the sources.
-func (e *example) read(t *testing.T, file string) *unstructured.Unstructured {
+func (e *example) read(t testing.TB, file string) *unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(e.dir, file))
 	if err != nil {
@@ -61,12 +61,12 @@ func (e *example) read(t *testing.T, file string) *unstructured.Unstructured {
 }
 
 // create creates the sample in the cluster.
-func (e *example) create(t *testing.T) *unstructured.Unstructured {
+func (e *example) create(t testing.TB) *unstructured.Unstructured {
 	t.Helper()
 	return created(t, e.sample(t))
 }
 
-func created(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
+func created(t testing.TB, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	if err := cluster.Client().Create(t.Context(), object); err != nil {
 		t.Fatalf("creating %s: %v", object.GetName(), err)
@@ -75,7 +75,7 @@ func created(t *testing.T, object *unstructured.Unstructured) *unstructured.Unst
 }
 
 // merge changes an object like `kubectl patch --type merge`.
-func merge(t *testing.T, object client.Object, patch string) {
+func merge(t testing.TB, object client.Object, patch string) {
 	t.Helper()
 	if err := cluster.Client().Patch(t.Context(), object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
 		t.Fatalf("patching %s with %s: %v", object.GetName(), patch, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/onsi/gomega"
 )
 
-func testExceptions(t *testing.T, e *example) {
+func testExceptions(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,7 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/patch"
 )
 
-func testFiltering(t *testing.T, e *example) {
+func testFiltering(t testing.TB, e *example) {
 	e.start(t)
 	// This object matches nothing yet, and is older than all others.
 	stranger := e.variant(t, `{"metadata":{"name":"system-1","labels":null},"spec":{"field":null}}`)
@@ -56,26 +57,24 @@ func testFiltering(t *testing.T, e *example) {
 			then:   nil,
 		},
 	}
+	g := gomega.NewWithT(t)
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			g := gomega.NewWithT(t)
-			object := e.variant(t, test.object)
-			g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), haveCalled(test.called...)))
-			merge(t, object, test.change)
-			called := append(slices.Clone(test.called), test.then...)
-			g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), haveCalled(called...)))
-		})
+		ginkgo.By(name)
+		object := e.variant(t, test.object)
+		g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), haveCalled(test.called...)))
+		merge(t, object, test.change)
+		called := append(slices.Clone(test.called), test.then...)
+		g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), haveCalled(called...)))
 	}
 
 	// An object that matches no handler has no traces. Once it matches, it is new.
-	g := gomega.NewWithT(t)
 	g.Expect(cluster.Current(stranger)()).To(gomega.SatisfyAll(haveNoTraces(), haveCalled()))
 	merge(t, stranger, `{"metadata":{"labels":{"somelabel":"somevalue"}}}`)
 	g.Eventually(cluster.Current(stranger)).Should(gomega.SatisfyAll(beHandled(), haveCalled("equal", "present", "match")))
 }
 
 // variant creates the sample with some differences.
-func (e *example) variant(t *testing.T, difference string) *unstructured.Unstructured {
+func (e *example) variant(t testing.TB, difference string) *unstructured.Unstructured {
 	t.Helper()
 	var decoded map[string]any
 	if err := json.Unmarshal([]byte(difference), &decoded); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testHooks(t *testing.T, e *example) {
+func testHooks(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	const own = "example.com/in-the-database"
 	object := e.create(t)
@@ -39,7 +39,7 @@ func testHooks(t *testing.T, e *example) {
 }
 
 // freeAddress returns an address on which no program listens.
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -50,7 +50,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // fetched returns the content at an address.
-func fetched(t *testing.T, address string) string {
+func fetched(t testing.TB, address string) string {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)

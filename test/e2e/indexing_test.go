@@ -11,7 +11,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testIndexing(t *testing.T, e *example) {
+func testIndexing(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	// All of this exists before the operator starts. The object is created first.
 	object := e.create(t)
@@ -35,7 +35,7 @@ func testIndexing(t *testing.T, e *example) {
 }
 
 // pod creates a pod like the one in pod.yaml.
-func (e *example) pod(t *testing.T, name, tier, image string) *unstructured.Unstructured {
+func (e *example) pod(t testing.TB, name, tier, image string) *unstructured.Unstructured {
 	t.Helper()
 	pod := e.read(t, "pod.yaml")
 	pod.SetNamespace(e.namespace)

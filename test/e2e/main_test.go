@@ -2,60 +2,100 @@
 // The expectations about the cluster and the program's output come from the comments of the
 // example and from docs/tutorial.md.
 //
+// It is a Ginkgo suite. Its processes share one control plane, which the first one starts:
+//
+//	make e2e
+//	make e2e TESTFLAGS='--label-filter=admission'
+//
 // There is no controller manager: pods do not run, volumes are not bound, and owned objects are
 // not collected, so the tests check the owner references.
 package e2e
 
 import (
-	"flag"
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
+// specTimeout is many times what a spec takes on a busy machine: it ends a spec that hangs.
+const specTimeout = 5 * time.Minute
+
 var cluster *testenv.Cluster
 
-func TestMain(m *testing.M) {
-	// The tests wait more than they compute. A flag on the command line takes precedence.
-	_ = flag.Set("test.parallel", "4")
-	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{testenv.ExampleCRDs, "config/crd/kopf.dev"}})
+// scenarios has a test for each example.
+var scenarios = map[string]struct {
+	test   func(testing.TB, *example)
+	labels ginkgo.Labels
+}{
+	"01-minimal":     {testMinimal, nil},
+	"02-children":    {testChildren, nil},
+	"03-exceptions":  {testExceptions, nil},
+	"04-events":      {testEvents, nil},
+	"05-handlers":    {testHandlers, nil},
+	"06-peering":     {testPeering, ginkgo.Label("peering")},
+	"07-subhandlers": {testSubhandlers, nil},
+	"08-events":      {testWatchEvents, nil},
+	"10-builtins":    {testBuiltins, nil},
+	"11-filtering":   {testFiltering, nil},
+	"12-embedded":    {testEmbedded, ginkgo.Label("embedding")},
+	"13-hooks":       {testHooks, nil},
+	"14-daemons":     {testDaemons, ginkgo.Label("background")},
+	"15-timers":      {testTimers, ginkgo.Label("background")},
+	"16-indexing":    {testIndexing, nil},
+	"17-admission":   {testAdmission, ginkgo.Label("admission")},
+	"99-all-at-once": {testAllAtOnce, ginkgo.Label("admission")},
+	"storage":        {testStorage, nil},
+	"tutorial":       {testTutorial, nil},
+	"typed":          {testTyped, ginkgo.Label("embedding")},
 }
 
-// TestExamples fails for an example without a test, because each one must be executed.
 func TestExamples(t *testing.T) {
-	tests := map[string]func(*testing.T, *example){
-		"01-minimal":     testMinimal,
-		"02-children":    testChildren,
-		"03-exceptions":  testExceptions,
-		"04-events":      testEvents,
-		"05-handlers":    testHandlers,
-		"06-peering":     testPeering,
-		"07-subhandlers": testSubhandlers,
-		"11-filtering":   testFiltering,
-		"12-embedded":    testEmbedded,
-		"13-hooks":       testHooks,
-		"14-daemons":     testDaemons,
-		"15-timers":      testTimers,
-		"16-indexing":    testIndexing,
-		"17-admission":   testAdmission,
-		"storage":        testStorage,
-		"tutorial":       testTutorial,
-		"typed":          testTyped,
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	ginkgo.RunSpecs(t, "Examples")
+}
+
+var _ = ginkgo.SynchronizedBeforeSuite(func() []byte {
+	started, err := testenv.Open(testenv.Options{CRDs: []string{testenv.ExampleCRDs, "config/crd/kopf.dev"}})
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	cluster = started
+	return started.KubeConfig()
+}, func(kubeconfig []byte) {
+	if cluster != nil {
+		return // this process has started it
 	}
-	sources := files(t, "examples/*/main.go")
-	if len(sources) != len(tests) {
-		t.Errorf("there are %d examples and %d tests", len(sources), len(tests))
+	connected, err := testenv.Connect(kubeconfig)
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	cluster = connected
+})
+
+var _ = ginkgo.SynchronizedAfterSuite(func() {}, func() {
+	if cluster != nil {
+		gomega.Expect(cluster.Close()).To(gomega.Succeed())
 	}
-	for _, source := range sources {
-		name := filepath.Base(filepath.Dir(source))
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test, known := tests[name]
-			if !known {
-				t.Fatal("this example has no test: add one to the table")
-			}
-			test(t, build(t, filepath.Dir(source)))
+})
+
+var _ = ginkgo.Describe("The example", func() {
+	for _, name := range slices.Sorted(maps.Keys(scenarios)) {
+		scenario := scenarios[name]
+		ginkgo.It(name, scenario.labels, ginkgo.SpecTimeout(specTimeout), func(ginkgo.SpecContext) {
+			t := ginkgo.GinkgoTB()
+			scenario.test(t, build(t, filepath.Dir(files(t, "examples/"+name+"/main.go")[0])))
 		})
 	}
-}
+})
+
+// An example without a test is not executed.
+var _ = ginkgo.It("has a test for every example", func() {
+	var names []string
+	for _, source := range files(ginkgo.GinkgoTB(), "examples/*/main.go") {
+		names = append(names, filepath.Base(filepath.Dir(source)))
+	}
+	gomega.Expect(slices.Collect(maps.Keys(scenarios))).To(gomega.ConsistOf(names))
+})

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testMinimal(t *testing.T, e *example) {
+func testMinimal(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)

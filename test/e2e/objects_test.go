@@ -64,7 +64,7 @@ func ownedBy(owner *unstructured.Unstructured) types.GomegaMatcher {
 func get[T any, P interface {
 	*T
 	client.Object
-}](t *testing.T, namespace, name string) func() (P, error) {
+}](t testing.TB, namespace, name string) func() (P, error) {
 	return func() (P, error) {
 		var object P = new(T)
 		err := cluster.Client().Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, object)

@@ -14,20 +14,20 @@ import (
 
 // operator is a running example.
 type operator struct {
-	t       *testing.T
+	t       testing.TB
 	session *gexec.Session
 	stopped bool
 }
 
 // start runs the example for its namespace, with additional environment variables. The end of
 // the test stops it.
-func (e *example) start(t *testing.T, environment ...string) *operator {
+func (e *example) start(t testing.TB, environment ...string) *operator {
 	t.Helper()
 	return e.startWith(t, nil, environment...)
 }
 
 // startWith is like start, with additional arguments.
-func (e *example) startWith(t *testing.T, arguments []string, environment ...string) *operator {
+func (e *example) startWith(t testing.TB, arguments []string, environment ...string) *operator {
 	t.Helper()
 	watch, err := guard.New() // otherwise, the operator would survive a killed test
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testPeering(t *testing.T, e *example) {
+func testPeering(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	const handled, active = "This operator handles the object.", "This operator is active."
 	deployed := e.start(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testStorage(t *testing.T, e *example) {
+func testStorage(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	state := "STATE_FILE=" + filepath.Join(t.TempDir(), "state.db")
 	first := e.start(t, state)

@@ -6,7 +6,7 @@ import (
 	"github.com/onsi/gomega"
 )
 
-func testSubhandlers(t *testing.T, e *example) {
+func testSubhandlers(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	object := e.create(t)

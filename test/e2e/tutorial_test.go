@@ -11,7 +11,7 @@ import (
 )
 
 // The chapters of docs/tutorial.md in order.
-func testTutorial(t *testing.T, e *example) {
+func testTutorial(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	current := get[corev1.PersistentVolumeClaim](t, e.namespace, "my-claim")
@@ -56,7 +56,7 @@ func testTutorial(t *testing.T, e *example) {
 }
 
 // Diffs: the child's labels follow the object's labels, but labels of others are kept.
-func testLabels(t *testing.T, claim, pvc client.Object) {
+func testLabels(t testing.TB, claim, pvc client.Object) {
 	g := gomega.NewWithT(t)
 	current := get[corev1.PersistentVolumeClaim](t, pvc.GetNamespace(), pvc.GetName())
 	merge(t, pvc, `{"metadata":{"labels":{"foreign":"kept"}}}`)

@@ -10,7 +10,7 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-func testTyped(t *testing.T, e *example) {
+func testTyped(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	operator := e.start(t)
 	claim := e.variant(t, `{"spec":{"unknown":"kept"}}`)

@@ -10,7 +10,7 @@ import (
 )
 
 // bind binds a PVC like a provisioner in a real cluster, so that it can grow.
-func (e *example) bind(t *testing.T, pvc *corev1.PersistentVolumeClaim) {
+func (e *example) bind(t testing.TB, pvc *corev1.PersistentVolumeClaim) {
 	t.Helper()
 	g := gomega.NewWithT(t)
 	class := e.read(t, "../tutorial/storageclass.yaml") // shared by all namespaces

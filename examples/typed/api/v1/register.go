@@ -1,7 +1,11 @@
-// Package v1 has the Go types of the resources of kopf.dev/v1, laid out as
-// kubebuilder does it. There, controller-gen would write deepcopy.go, and the
-// resource definition, out of markers at the types.
+// Package v1 has the Go types of the resources of kopf.dev/v1, laid out as kubebuilder does
+// it. controller-gen writes the functions that copy the types.
+//
+// +kubebuilder:object:generate=true
+// +groupName=kopf.dev
 package v1
+
+//go:generate go tool -modfile=../../../../hack/tools/controller-gen/go.mod controller-gen object paths=.
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

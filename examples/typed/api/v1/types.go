@@ -17,6 +17,8 @@ type EphemeralVolumeClaimStatus struct {
 	PVCName string `json:"pvcName,omitempty"`
 }
 
+// +kubebuilder:object:root=true
+
 // EphemeralVolumeClaim is the resource of the tutorial: a claim for a volume that is deleted
 // with the claim.
 type EphemeralVolumeClaim struct {
@@ -26,6 +28,8 @@ type EphemeralVolumeClaim struct {
 	Spec   EphemeralVolumeClaimSpec   `json:"spec,omitempty"`
 	Status EphemeralVolumeClaimStatus `json:"status,omitempty"`
 }
+
+// +kubebuilder:object:root=true
 
 // EphemeralVolumeClaimList is a list of claims.
 type EphemeralVolumeClaimList struct {
