@@ -1,19 +1,18 @@
 package arch
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/hack/source"
 )
 
 var (
-	// listing matches a code block, which contains no links or headings.
-	listing = regexp.MustCompile("(?s)```.*?```")
+	// listing matches a code block or a comment, which contain no links or headings.
+	listing = regexp.MustCompile("(?s)```.*?```|<!--.*?-->")
 	// code matches code within a line.
 	code = regexp.MustCompile("`[^`]*`")
 	// link matches a link or an image; the group is the target.
@@ -27,25 +26,8 @@ var (
 // documents returns all Markdown files, by their paths below the root.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
-	root, err := assets.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]string{}
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch hidden := path != root && strings.HasPrefix(entry.Name(), "."); {
-		case err != nil:
-			return err
-		case hidden && entry.IsDir():
-			return filepath.SkipDir
-		case filepath.Ext(path) != ".md":
-			return nil
-		}
-		content, err := os.ReadFile(path)
-		name, _ := filepath.Rel(root, path)
-		found[filepath.ToSlash(name)] = string(content)
-		return err
-	})
+	root := root(t)
+	found, err := source.Documents(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,10 +35,7 @@ func documents(t *testing.T) map[string]string {
 }
 
 func TestLinksHaveTargets(t *testing.T) {
-	root, err := assets.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := root(t)
 	all := documents(t)
 	exists := func(path string) bool {
 		_, err := os.Stat(filepath.Join(root, path))

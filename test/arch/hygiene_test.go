@@ -5,6 +5,8 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,6 +36,22 @@ func TestSourcesHaveNoForbiddenParts(t *testing.T) {
 		}
 		if !described {
 			t.Errorf("%s has no package comment: describe its purpose in doc.go", pkg.ImportPath)
+		}
+	}
+}
+
+// largest is the size of the largest file that may be committed: measured data for tests. A
+// larger one is a compiled program.
+const largest = 1 << 20
+
+func TestNoLargeFileIsCommitted(t *testing.T) {
+	listed, err := exec.Command("git", "-C", root(t), "ls-files", "-z").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
+		if info, err := os.Stat(filepath.Join(root(t), path)); err == nil && info.Size() > largest {
+			t.Errorf("%s has %d bytes: is it a program?", path, info.Size())
 		}
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/kopf-go/kopf/hack/envtest/assets"
 )
 
 // oldNames lists names that this repository replaced with words that engineers search
@@ -109,10 +107,7 @@ func (n oldName) in(folder string) bool {
 }
 
 func TestOldNamesAreGone(t *testing.T) {
-	root, err := assets.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := root(t)
 	kept := parseNames(keptNames)
 	guide := documents(t)["CONTRIBUTING.md"]
 	_, reasons, _ := strings.Cut(guide, keptHeading)
