@@ -39,15 +39,18 @@ built() {
 }
 
 step "vet" go vet ./...
-step "vet" go -C examples/storage vet ./... # a separate module
+for module in examples/storage examples/kubebuilder; do # separate modules
+	step "vet" go -C "$module" vet ./...
+done
 step "linters and format" make --no-print-directory lint
 for module in $(git ls-files --cached --others --exclude-standard '*go.mod'); do
 	step "tidy modules" go -C "$(dirname "$module")" mod tidy -diff
 done
-for kustomization in $(git ls-files --cached --others --exclude-standard 'config/*kustomization.yaml'); do
+for kustomization in $(git ls-files --cached --others --exclude-standard '*kustomization.yaml'); do
 	step "manifests" built "$kustomization"
 done
 step "generated files" regenerated
+step "workflows" go tool -modfile=hack/tools/actionlint/go.mod actionlint
 step "record of the API" go run ./hack/api -check
 
 if [ -n "$failed" ]; then

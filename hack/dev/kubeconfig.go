@@ -14,8 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// reachTimeout is long enough for a remote cluster, and short enough to wait for
-// before a control plane starts.
+// reachTimeout is long enough for a remote cluster.
 const reachTimeout = 5 * time.Second
 
 // found describes a cluster that answers.
@@ -24,15 +23,14 @@ type found struct {
 	context, namespace, version string
 }
 
-// unreachableError says why there is no cluster behind a kubeconfig.
-type unreachableError struct{ reason error }
-
-func (e *unreachableError) Error() string { return e.reason.Error() }
-func (e *unreachableError) Unwrap() error { return e.reason }
+// unreachable says what to do about a kubeconfig without a cluster that answers.
+func unreachable(reason error) error {
+	return fmt.Errorf("your kubeconfig reaches no cluster: %w; "+
+		"correct KUBECONFIG, or leave CLUSTER=current out for a temporary control plane", reason)
+}
 
 // reach asks the cluster of a kubeconfig file, or of the default rules, for its
-// version. A cluster that refuses to answer is an error of another type, because the
-// user wants to use that cluster.
+// version.
 func reach(path string) (found, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
@@ -41,13 +39,13 @@ func reach(path string) (found, error) {
 		return found{}, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	if len(raw.Clusters) == 0 {
-		return found{}, &unreachableError{errors.New("it contains no cluster")}
+		return found{}, unreachable(errors.New("it contains no cluster"))
 	}
 	// The deferred loader would fall back to the cluster that this pod runs in.
 	loader := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{})
 	config, err := loader.ClientConfig()
 	if err != nil {
-		return found{}, &unreachableError{err}
+		return found{}, unreachable(err)
 	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
@@ -62,7 +60,7 @@ func askVersion(config *rest.Config) (string, error) {
 	short.Timeout = reachTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(short)
 	if err != nil {
-		return "", &unreachableError{err}
+		return "", unreachable(err)
 	}
 	version, err := client.ServerVersion()
 	switch {
@@ -70,9 +68,9 @@ func askVersion(config *rest.Config) (string, error) {
 		return version.GitVersion, nil
 	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
 		return "", fmt.Errorf("the cluster of your kubeconfig, %s, denies access: %w; "+
-			"log in, or set KUBECONFIG=/dev/null to use a temporary control plane", config.Host, err)
+			"log in, or leave CLUSTER=current out for a temporary control plane", config.Host, err)
 	default:
-		return "", &unreachableError{err}
+		return "", unreachable(err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -43,27 +42,49 @@ func TestReach(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	tests := map[string]struct {
-		path               string
-		version            string
-		unreachable, fatal bool
+		path, version, problem string
 	}{
 		"a cluster that answers":     {path: kubeconfigFor(t, serve(t, 200)), version: "v1.2.3"},
-		"a server that is down":      {path: kubeconfigFor(t, closed.URL), unreachable: true},
-		"a server that fails":        {path: kubeconfigFor(t, serve(t, 500)), unreachable: true},
-		"an empty file":              {path: os.DevNull, unreachable: true},
-		"a cluster that refuses":     {path: kubeconfigFor(t, serve(t, 401)), fatal: true},
-		"a file that does not exist": {path: filepath.Join(t.TempDir(), "none"), fatal: true},
+		"a server that is down":      {path: kubeconfigFor(t, closed.URL), problem: "reaches no cluster"},
+		"a server that fails":        {path: kubeconfigFor(t, serve(t, 500)), problem: "reaches no cluster"},
+		"an empty file":              {path: os.DevNull, problem: "contains no cluster"},
+		"a cluster that refuses":     {path: kubeconfigFor(t, serve(t, 401)), problem: "denies access"},
+		"a file that does not exist": {path: filepath.Join(t.TempDir(), "none"), problem: "reading the kubeconfig"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			found, err := reach(test.path)
-			var nowhere *unreachableError
-			unreachable := errors.As(err, &nowhere)
-			if unreachable != test.unreachable || (err != nil && !unreachable) != test.fatal || found.version != test.version {
-				t.Errorf("got %q, %v", found.version, err)
+			if test.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), test.problem) {
+					t.Errorf("got %v, want: %s", err, test.problem)
+				}
+				return
 			}
-			if err == nil && (found.context != "here" || found.namespace != "ns") {
-				t.Errorf("got context %q and namespace %q", found.context, found.namespace)
+			if err != nil || found.version != test.version || found.context != "here" || found.namespace != "ns" {
+				t.Errorf("got %+v, %v", found, err)
+			}
+		})
+	}
+}
+
+// Whoever tries an example must not get its definitions in a cluster by accident.
+func TestTheClusterOfTheKubeconfigMustBeAskedFor(t *testing.T) {
+	tests := map[string]struct {
+		args    []string
+		want    string
+		problem bool
+	}{
+		"nothing said":   {[]string{"01-minimal"}, temporary, false},
+		"no value":       {[]string{"-cluster=", "01-minimal"}, "", true},
+		"another word":   {[]string{"-cluster=prod", "01-minimal"}, "", true},
+		"asked for":      {[]string{"-cluster=current", "01-minimal"}, current, false},
+		"the other word": {[]string{"-cluster=temporary", "01-minimal"}, temporary, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			opts, err := parse(test.args)
+			if opts.cluster != test.want || (err != nil) != test.problem {
+				t.Errorf("got %q, %v", opts.cluster, err)
 			}
 		})
 	}

@@ -31,7 +31,7 @@ func run(ctx context.Context, opts options, out *console) (err error) {
 	if err != nil {
 		return ignoreCanceled(ctx, err)
 	}
-	target, err := findCluster(ctx, opts.kubeconfig, example.name, out)
+	target, err := findCluster(ctx, opts, example.name, out)
 	if err != nil {
 		return ignoreCanceled(ctx, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -45,7 +44,7 @@ func isolate(t *testing.T) string {
 	t.Setenv(assets.Variable, binaries)
 	t.Setenv("GOCACHE", strings.TrimSpace(string(compiled)))
 	t.Setenv("XDG_CACHE_HOME", home)
-	t.Setenv("KUBECONFIG", os.DevNull)
+	t.Setenv("KUBECONFIG", kubeconfigFor(t, serve(t, 500))) // a cluster that must not be used
 	return filepath.Join(home, "kopf-go", "dev", "*")
 }
 
@@ -55,14 +54,13 @@ func TestOnceEndsWhenTheSampleIsHandled(t *testing.T) {
 	defer cancel()
 	files := isolate(t)
 	var terminal bytes.Buffer
-	err := run(ctx, options{example: stub, once: true, timeout: patience}, newConsole(&terminal))
+	err := run(ctx, options{cluster: temporary, example: stub, once: true, timeout: patience}, newConsole(&terminal))
 	g.Expect(err).NotTo(gomega.HaveOccurred(), terminal.String())
 	for _, line := range []string{
-		"[dev] Your kubeconfig reaches no cluster",
+		"[dev] Starting etcd and kube-apiserver",
 		"kubectl get kopfexample stub -o yaml",
 		"kopfexample/stub: exists",
-		"kopfexample/stub: event Normal Logging: Handler createFn succeeded.",
-		"handler createFn (create): succeeded",
+		"record createFn (create): succeeded",
 		`status.createFn = {"message":"hello"}`,
 		"kopfexample/stub: IS HANDLED",
 		"stopped in order",
@@ -90,7 +88,9 @@ func TestASignalStopsEverything(t *testing.T) {
 			command.Stdout, command.Stderr = terminal, terminal
 			command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			g.Expect(command.Start()).To(gomega.Succeed())
-			g.Eventually(terminal.String, patience).Should(gomega.ContainSubstring("IS HANDLED"))
+			g.Eventually(terminal.String, patience).Should(gomega.SatisfyAll(
+				gomega.ContainSubstring("IS HANDLED"),
+				gomega.ContainSubstring("kopfexample/stub: event Normal Logging: Handler createFn succeeded.")))
 
 			g.Expect(send(command.Process.Pid)).To(gomega.Succeed())
 			err := command.Wait()

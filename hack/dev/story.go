@@ -100,7 +100,7 @@ func progressFact(handler, record string) fact {
 	if err := json.Unmarshal([]byte(record), &p); err != nil {
 		return fact{record, "annotation " + prefix + handler + " = " + record, ""}
 	}
-	said := fmt.Sprintf("handler %s (%s): ", handler, p.Purpose)
+	said := fmt.Sprintf("record %s (%s): ", handler, p.Purpose)
 	switch {
 	case p.Success:
 		said += "succeeded"
@@ -111,7 +111,7 @@ func progressFact(handler, record string) fact {
 	default:
 		said += "is running"
 	}
-	return fact{record, said, "handler " + handler + ": the cycle is finished, and its record is removed"}
+	return fact{record, said, "record " + handler + ": the cycle is finished, and its record is removed"}
 }
 
 // isHandled reports whether an operator has handled the object at least once.

@@ -36,18 +36,18 @@ func TestStory(t *testing.T) {
 		},
 		"a handler fails temporarily": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/fn: '{"purpose":"update","retries":2,"message":"oops","delayed":"soon"}'}}`},
-			[]string{"handler fn (update): attempt 2 failed: oops; the next attempt is due at soon"},
+			[]string{"record fn (update): attempt 2 failed: oops; the next attempt is due at soon"},
 		},
 		"a handler fails permanently": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/fn: '{"purpose":"create","retries":1,"failure":true,"message":"oops"}'}}`},
-			[]string{"handler fn (create): failed permanently: oops"},
+			[]string{"record fn (create): failed permanently: oops"},
 		},
 		"a cycle stays open": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/last-handled-configuration-started: "{}"}}`}, nil,
 		},
 		"a handler begins": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/fn: '{"purpose":"create"}'}}`},
-			[]string{"handler fn (create): is running"},
+			[]string{"record fn (create): is running"},
 		},
 		"an annotation that is not a record": {
 			[]string{plain, `metadata: {annotations: {kopf.zalando.org/kopf-managed: "yes"}}`},
@@ -60,7 +60,7 @@ func TestStory(t *testing.T) {
 			},
 			[]string{
 				"IS HANDLED: the operator stored this state in the annotation kopf.zalando.org/last-handled-configuration",
-				"handler fn: the cycle is finished, and its record is removed",
+				"record fn: the cycle is finished, and its record is removed",
 			},
 		},
 		"results change and are removed": {

@@ -12,7 +12,13 @@ import (
 	"github.com/kopf-go/kopf/hack/envtest/controlplane"
 )
 
-// target is the cluster to run against: the user's, or a temporary one.
+// The values of -cluster.
+const (
+	temporary = "temporary"
+	current   = "current"
+)
+
+// target is the cluster to run against: a temporary one, or the user's.
 type target struct {
 	config     *rest.Config
 	kubeconfig string // for the operator; empty: the default rules apply
@@ -20,22 +26,18 @@ type target struct {
 	own        *controlplane.ControlPlane
 }
 
-// findCluster returns the cluster of the kubeconfig, or starts a control plane if
-// there is no cluster.
-func findCluster(ctx context.Context, kubeconfig, example string, out *console) (*target, error) {
-	found, err := reach(kubeconfig)
-	var nowhere *unreachableError
-	switch {
-	case err == nil:
-		out.say("USING THE CLUSTER of your kubeconfig: context %q, server %s (%s).", found.context, found.config.Host, found.version)
-		out.say("If that is not what you want, press Ctrl-C and set KUBECONFIG=/dev/null to use a temporary control plane.")
-		return &target{config: found.config, kubeconfig: kubeconfig, namespace: found.namespace}, nil
-	case errors.As(err, &nowhere):
-		out.say("Your kubeconfig reaches no cluster (%v). Starting a temporary control plane.", nowhere)
+// findCluster starts a control plane, or with -cluster=current uses the cluster of the
+// kubeconfig. It never changes a cluster that the user did not ask for.
+func findCluster(ctx context.Context, opts options, example string, out *console) (*target, error) {
+	if opts.cluster == temporary {
 		return startCluster(ctx, example, out)
-	default:
+	}
+	found, err := reach(opts.kubeconfig)
+	if err != nil {
 		return nil, err
 	}
+	out.say("USING THE CLUSTER of your kubeconfig: context %q, server %s (%s).", found.context, found.config.Host, found.version)
+	return &target{config: found.config, kubeconfig: opts.kubeconfig, namespace: found.namespace}, nil
 }
 
 func startCluster(ctx context.Context, example string, out *console) (*target, error) {

@@ -1,5 +1,6 @@
 // Command envtest provides kube-apiserver and etcd for the tests and for `make run`,
-// and prints the directory that contains them.
+// and prints the directory that contains them: those of the newest Kubernetes that this
+// project supports, or with --oldest those of the oldest.
 //
 // Progress goes to standard error, so that you can use the output directly:
 //
@@ -10,6 +11,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -19,17 +21,24 @@ import (
 
 func main() {
 	quiet := flag.Bool("print", false, "print only the directory")
+	oldest := flag.Bool("oldest", false, "provide the oldest supported release instead of the newest")
 	flag.Parse()
-	if err := run(*quiet); err != nil {
+	if err := run(*quiet, *oldest); err != nil {
 		fmt.Fprintln(os.Stderr, "envtest-assets:", err)
 		os.Exit(1)
 	}
 }
 
-func run(quiet bool) error {
+func run(quiet, oldest bool) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	dir, err := assets.Ensure(ctx, os.Stderr)
+	ensure := assets.Ensure
+	if oldest {
+		ensure = func(ctx context.Context, progress io.Writer) (string, error) {
+			return assets.EnsureRelease(ctx, assets.Oldest, progress)
+		}
+	}
+	dir, err := ensure(ctx, os.Stderr)
 	if err != nil {
 		return err
 	}

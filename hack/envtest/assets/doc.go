@@ -3,8 +3,9 @@
 //
 // Prebuilt binaries cannot be downloaded everywhere, but Go modules can. Therefore the
 // package looks for the binaries in KUBEBUILDER_ASSETS and in a cache directory of the
-// user, and otherwise builds them into that cache from the module hack/tools/envtest,
-// whose go.mod alone determines their versions.
+// user, and otherwise builds them into that cache from the module of the release, whose
+// go.mod alone determines their versions: hack/tools/envtest for the newest supported
+// Kubernetes, and its subfolder for the oldest.
 //
 // Invariants: a file with its final name in the cache is complete, because it is
 // renamed after the build; concurrent runs build once, because they take a lock. On

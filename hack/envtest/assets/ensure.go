@@ -13,19 +13,25 @@ import (
 // tick is the interval of progress reports.
 const tick = 5 * time.Second
 
-// Ensure returns the directory that contains both binaries, and builds missing ones
-// first. As this takes minutes on a new machine, it writes a line to progress every
-// few seconds. Canceling the context stops the build and leaves no incomplete files.
+// Ensure returns the directory that Find returns, and builds missing binaries first. As
+// this takes minutes on a new machine, it writes a line to progress every few seconds.
+// Canceling the context stops the build and leaves no incomplete files.
 func Ensure(ctx context.Context, progress io.Writer) (string, error) {
 	dir, err := Find()
 	if !errors.Is(err, ErrMissing) {
 		return dir, err
 	}
-	dir, pinned, err := cache()
-	if err != nil {
-		return "", err
+	return EnsureRelease(ctx, Newest, progress)
+}
+
+// EnsureRelease is like Ensure, but for the given release, whatever KUBEBUILDER_ASSETS
+// names.
+func EnsureRelease(ctx context.Context, release Release, progress io.Writer) (string, error) {
+	dir, pinned, err := cache(release)
+	if err != nil || complete(dir) {
+		return dir, err
 	}
-	if named := os.Getenv(Variable); named != "" {
+	if named := os.Getenv(Variable); named != "" && release == Newest {
 		say(progress, "%s=%s does not contain kube-apiserver and etcd, using %s", Variable, named, dir)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -36,12 +42,12 @@ func Ensure(ctx context.Context, progress io.Writer) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	return dir, buildMissing(ctx, dir, binaries(pinned), progress)
+	return dir, buildMissing(ctx, release, dir, binaries(pinned), progress)
 }
 
 // buildMissing builds the binaries that are not in dir. After waiting for the lock,
 // there may be nothing left to build.
-func buildMissing(ctx context.Context, dir string, wanted []binary, progress io.Writer) error {
+func buildMissing(ctx context.Context, release Release, dir string, wanted []binary, progress io.Writer) error {
 	root, err := Root()
 	if err != nil {
 		return err
@@ -56,7 +62,7 @@ func buildMissing(ctx context.Context, dir string, wanted []binary, progress io.
 		if isExecutable(filepath.Join(dir, b.name)) {
 			continue
 		}
-		if err := b.build(ctx, filepath.Join(root, toolsDir), scratch, progress); err != nil {
+		if err := b.build(ctx, release.module(root), scratch, progress); err != nil {
 			return err
 		}
 		if err := os.Rename(filepath.Join(scratch, b.name), filepath.Join(dir, b.name)); err != nil {

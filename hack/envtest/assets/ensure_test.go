@@ -64,9 +64,25 @@ func TestConcurrentRunsBuildOnce(t *testing.T) {
 	}
 }
 
+// Who asks for a release must not get another one that the environment names.
+func TestTheOldestReleaseIsBuiltWhateverTheEnvironmentNames(t *testing.T) {
+	calls := sandbox(t, fakeGo)
+	named := t.TempDir()
+	place(t, named, Etcd, APIServer)
+	t.Setenv(Variable, named)
+	dir, err := EnsureRelease(context.Background(), Oldest, &bytes.Buffer{})
+	newest, _, _ := cache(Newest)
+	if err != nil || !complete(dir) || dir == named || dir == newest {
+		t.Errorf("EnsureRelease: %q, %v", dir, err)
+	}
+	if made, _ := os.ReadFile(calls); bytes.Count(made, []byte("\n")) != 2 {
+		t.Errorf("both binaries must be built:\n%s", made)
+	}
+}
+
 func TestEnsureBuildsOnlyMissingBinaries(t *testing.T) {
 	calls := sandbox(t, fakeGo)
-	dir, _, err := cache()
+	dir, _, err := cache(Newest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +101,7 @@ func TestFailedBuildReportsTheReasonAndLeavesNoFiles(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("the error must contain the output of the go command: %v", err)
 	}
-	dir, _, _ := cache()
+	dir, _, _ := cache(Newest)
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), ".build-*"))
 	if complete(dir) || len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -105,7 +121,7 @@ func TestFind(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			sandbox(t, brokenGo)
-			cached, _, err := cache()
+			cached, _, err := cache(Newest)
 			if err != nil {
 				t.Fatal(err)
 			}

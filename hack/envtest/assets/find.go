@@ -21,13 +21,14 @@ const Variable = "KUBEBUILDER_ASSETS"
 // cache.
 var ErrMissing = errors.New("kube-apiserver and etcd are not built yet: run `make envtest-assets`")
 
-// Find returns the directory that contains both binaries, without building them. It
-// returns ErrMissing if there is none.
+// Find returns the directory that contains both binaries of the newest release, or those
+// that KUBEBUILDER_ASSETS names, without building them. It returns ErrMissing if there is
+// none.
 func Find() (string, error) {
 	if dir := os.Getenv(Variable); dir != "" && complete(dir) {
 		return dir, nil
 	}
-	dir, _, err := cache()
+	dir, _, err := cache(Newest)
 	if err != nil {
 		return "", err
 	}
@@ -37,13 +38,13 @@ func Find() (string, error) {
 	return dir, nil
 }
 
-// cache returns the directory for the pinned releases, which may not exist.
-func cache() (string, versions, error) {
+// cache returns the directory for the binaries of a release, which may not exist.
+func cache(release Release) (string, versions, error) {
 	root, err := Root()
 	if err != nil {
 		return "", versions{}, err
 	}
-	pinned, err := readVersions(filepath.Join(root, toolsDir, "go.mod"))
+	pinned, err := readVersions(filepath.Join(release.module(root), "go.mod"))
 	if err != nil {
 		return "", versions{}, err
 	}

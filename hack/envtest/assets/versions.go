@@ -14,11 +14,22 @@ const (
 	etcdModule       = "go.etcd.io/etcd/server/v3"
 )
 
-// toolsDir holds the module that pins the binaries, relative to the root of the
-// repository.
-var toolsDir = filepath.Join("hack", "tools", "envtest")
+// Release is a release of Kubernetes that the tests run on. Its value is the directory
+// of the module that pins its binaries, relative to the root of the repository.
+type Release string
 
-// versions are the pinned releases, as written in the go.mod of toolsDir.
+// The newest supported release, which most tests run on, and the oldest one.
+const (
+	Newest Release = "hack/tools/envtest"
+	Oldest Release = "hack/tools/envtest/oldest"
+)
+
+// module returns the directory of the module in the repository at root.
+func (r Release) module(root string) string {
+	return filepath.Join(root, filepath.FromSlash(string(r)))
+}
+
+// versions are the pinned versions of a release, as written in its go.mod.
 type versions struct {
 	kubernetes, etcd string
 }
@@ -26,7 +37,7 @@ type versions struct {
 // dir returns the name of the cache folder for this pair of releases.
 func (v versions) dir() string { return v.kubernetes + "-etcd-" + v.etcd }
 
-// readVersions reads the pinned releases from a go.mod file.
+// readVersions reads the pinned versions from a go.mod file.
 func readVersions(goMod string) (versions, error) {
 	content, err := os.ReadFile(goMod)
 	if err != nil {
@@ -62,11 +73,11 @@ func Root() (string, error) {
 		return "", err
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		if isFile(filepath.Join(dir, toolsDir, "go.mod")) {
+		if isFile(filepath.Join(Newest.module(dir), "go.mod")) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("not inside the repository: no " + toolsDir + " at or above " + start)
+			return "", errors.New("not inside the repository: no " + string(Newest) + " at or above " + start)
 		}
 	}
 }

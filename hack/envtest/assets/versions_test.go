@@ -25,17 +25,19 @@ func TestRequiredVersion(t *testing.T) {
 	}
 }
 
-func TestRepositoryPinsBothReleases(t *testing.T) {
+func TestRepositoryPinsTheReleases(t *testing.T) {
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	pinned, err := readVersions(filepath.Join(root, toolsDir, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(pinned.dir(), "v1.") || !strings.Contains(pinned.dir(), "-etcd-v3.") {
-		t.Errorf("unexpected cache directory %q", pinned.dir())
+	for _, release := range []Release{Newest, Oldest} {
+		pinned, err := readVersions(filepath.Join(release.module(root), "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(pinned.dir(), "v1.") || !strings.Contains(pinned.dir(), "-etcd-v3.") {
+			t.Errorf("unexpected cache directory %q", pinned.dir())
+		}
 	}
 }
 
