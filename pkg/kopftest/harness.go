@@ -26,6 +26,7 @@ type Harness struct {
 	running   *instance
 	former    []*instance // killed ones, which may still end
 	webhooks  webhooks
+	latest    kopf.Settings // of the last start
 }
 
 // New starts an operator. Call it in a bubble of virtual time:
@@ -50,6 +51,9 @@ func New(t *testing.T, declare func() *kopf.Registry, with ...Option) *Harness {
 	h := &Harness{t: t, declare: declare, recording: &recording{}}
 	for _, option := range with {
 		option.apply(&h.options)
+	}
+	if h.options.trial != nil {
+		h.options.trial.join(h)
 	}
 	server, err := apiserver.New(apiserver.Options{Webhooks: &h.webhooks})
 	if err != nil {
@@ -98,14 +102,37 @@ func (h *Harness) close() {
 // all handlers have returned, sleep, or wait for their context. Time does not pass.
 func (h *Harness) Settle() {
 	h.t.Helper()
+	h.wait(0)
+	if h.options.trial != nil {
+		h.options.trial.settled()
+	}
+}
+
+// wait lets time pass, and waits until nothing runs. An operator that a sweep has killed is
+// started again at once.
+func (h *Harness) wait(d time.Duration) {
+	h.t.Helper()
+	passed := time.After(d)
+	for waiting := d > 0; waiting; {
+		select {
+		case <-passed:
+			waiting = false
+		case <-h.crashed():
+			h.replaceCrashed()
+		}
+	}
 	synctest.Wait()
+	for h.isCrashed() {
+		h.replaceCrashed()
+		synctest.Wait()
+	}
 	h.checkRunning()
 }
 
 // Advance lets time pass, and waits as Settle does.
 func (h *Harness) Advance(d time.Duration) {
 	h.t.Helper()
-	<-time.After(d)
+	h.wait(d)
 	h.Settle()
 }
 
@@ -130,15 +157,43 @@ func (h *Harness) Start() {
 	if h.running != nil {
 		h.t.Fatal("the operator is running already")
 	}
+	h.begin()
+	h.Settle()
+}
+
+// begin starts the operator, again if a sweep kills it meanwhile.
+func (h *Harness) begin() {
+	h.t.Helper()
 	h.running = h.newInstance()
 	select {
 	case <-h.running.operator.Ready():
+	case <-h.crashed():
 	case <-h.running.done:
-		h.checkRunning()
 	case <-time.After(startTimeout):
 		h.t.Fatal("the operator is not ready after an hour of virtual time")
 	}
-	h.Settle()
+	if h.isCrashed() {
+		h.replaceCrashed()
+		return
+	}
+	h.checkRunning()
+}
+
+// crashed returns a channel that is closed when the running operator is killed.
+func (h *Harness) crashed() <-chan struct{} {
+	if h.running == nil {
+		return nil
+	}
+	return h.running.link.alive.Done()
+}
+
+func (h *Harness) isCrashed() bool { return h.running != nil && h.running.link.isCut() }
+
+// replaceCrashed starts the operator after it was killed.
+func (h *Harness) replaceCrashed() {
+	h.t.Helper()
+	h.former = append(h.former, h.running)
+	h.begin()
 }
 
 // startTimeout is in virtual time, so that it costs nothing.
@@ -173,9 +228,8 @@ func (h *Harness) Crash() {
 		h.t.Fatal("the operator is not running")
 	}
 	h.running.kill()
-	h.former = append(h.former, h.running)
-	h.running = nil
-	h.Start()
+	h.replaceCrashed()
+	h.Settle()
 }
 
 // Operator returns the running operator.

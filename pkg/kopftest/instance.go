@@ -13,7 +13,6 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/inprocess"
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -34,14 +33,18 @@ func (h *Harness) newInstance() *instance {
 	h.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	one := &instance{stop: stop, done: make(chan struct{}), link: newLink(inprocess.Transport{Handler: h.server}, h.recording)}
+	if h.options.trial != nil {
+		one.link.strike = h.options.trial.striker(one) //nolint:bodyclose // the caller gets the response
+	}
 	config := (&APIServer{server: h.server}).Config()
 	config.Transport = one.link
 	registry := h.declare()
 	if registry == nil {
 		registry = kopf.DefaultRegistry
 	}
+	h.latest = h.settingsFor(one, registry)
 	operator, err := kopf.NewOperator(kopf.Options{
-		Registry: registry, Settings: h.settingsFor(one, registry), Config: config, Scheme: h.options.scheme, Logger: h.recording.logger(one.link),
+		Registry: registry, Settings: h.latest, Config: config, Scheme: h.options.scheme, Logger: h.recording.logger(one.link),
 	})
 	if err != nil {
 		stop()
@@ -49,10 +52,13 @@ func (h *Harness) newInstance() *instance {
 	}
 	one.operator = operator
 	h.webhooks.latest.Store(one)
-	ctx = handler.WithObserver(ctx, h.recording.observer(one.link))
+	ctx = one.link.observe(ctx)
 	go func() {
 		defer close(one.done)
 		one.err = operator.Run(ctx)
+		if one.link.isCut() {
+			one.link.endStreams()
+		}
 	}()
 	return one
 }
@@ -66,6 +72,9 @@ func (h *Harness) settingsFor(one *instance, registry *kopf.Registry) kopf.Setti
 	s.Peering.Standalone, s.Peering.Identity = true, "kopftest" // the default identity asks the name service
 	if registry.HasAdmission() {
 		s.Admission.Server, s.Admission.Managed = settings.AdmissionServerFunc(one.serveAdmission), "kopftest"
+	}
+	if h.options.trial != nil {
+		s.Posting.Disabled = true // events are not compared
 	}
 	for _, change := range h.options.settings {
 		change(&s)
@@ -125,6 +134,5 @@ func (w *webhooks) RoundTrip(request *http.Request) (*http.Response, error) {
 	if one == nil || request.URL.Host != webhookHost {
 		return nil, errors.New("connection refused: " + request.URL.Host)
 	}
-	observer := one.link.recording.observer(one.link)
-	return one.review(request.WithContext(handler.WithObserver(request.Context(), observer)))
+	return one.review(request.WithContext(one.link.observe(request.Context())))
 }

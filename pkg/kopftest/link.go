@@ -1,15 +1,13 @@
 package kopftest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"strings"
-	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/inprocess"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // errCut is the error of requests after a crash.
@@ -19,16 +17,30 @@ var errCut = errors.New("the operator has crashed")
 type link struct {
 	next      http.RoundTripper
 	recording *recording
-	alive     context.Context
-	cut       context.CancelFunc
+	// alive ends when the connection is cut, and streams end when the operator has noticed
+	// its end: before, clients would log broken streams.
+	alive, streams  context.Context
+	cut, endStreams context.CancelFunc
+	// strike sends a write under a fault. It returns false if this write has none.
+	strike func(Write, *http.Request) (*http.Response, error, bool)
 }
 
 func newLink(next http.RoundTripper, to *recording) *link {
-	alive, cut := context.WithCancel(context.Background())
-	return &link{next: next, recording: to, alive: alive, cut: cut}
+	l := &link{next: next, recording: to}
+	l.alive, l.cut = context.WithCancel(context.Background())
+	l.streams, l.endStreams = context.WithCancel(context.Background())
+	return l
 }
 
 func (l *link) isCut() bool { return l.alive.Err() != nil }
+
+// observe returns a context whose handlers are recorded as those of this run.
+func (l *link) observe(ctx context.Context) context.Context {
+	ctx = context.WithValue(ctx, linkKey{}, l)
+	return handler.WithObserver(ctx, l.recording.observer(l))
+}
+
+type linkKey struct{}
 
 // RoundTrip sends a request while the operator lives.
 func (l *link) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -36,20 +48,42 @@ func (l *link) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, errCut
 	}
 	ctx, cancel := context.WithCancelCause(request.Context())
-	forget := context.AfterFunc(l.alive, func() { cancel(errCut) })
+	forget := context.AfterFunc(l.streams, func() { cancel(errCut) })
 	write, request := newWrite(request.WithContext(ctx))
-	response, err := l.next.RoundTrip(request)
+	response, err := l.send(write, request)
+	if err == nil && l.isCut() {
+		_ = response.Body.Close()
+		err = errCut
+	}
 	if err != nil {
 		forget()
 		cancel(nil)
 		return nil, err
 	}
-	if write != nil {
-		write.Code = response.StatusCode
-		l.recording.add(func(r *recording) { r.writes = append(r.writes, *write) })
-	}
 	response.Body = closing{response.Body, func() { forget(); cancel(nil) }}
 	return response, nil
+}
+
+// send sends a request. A write is counted and recorded, and may have a fault.
+func (l *link) send(write *Write, request *http.Request) (*http.Response, error) {
+	if write == nil {
+		return l.next.RoundTrip(request)
+	}
+	write.Number = l.recording.count(write.Object)
+	if l.strike != nil {
+		if response, err, struck := l.strike(*write, request); struck {
+			return response, err
+		}
+	}
+	response, err := l.next.RoundTrip(request)
+	if err == nil {
+		write.Code = response.StatusCode
+		l.recording.add(func(r *recording) {
+			r.writes = append(r.writes, *write)
+			r.tell("write: ", write)
+		})
+	}
+	return response, err
 }
 
 // closing calls a function after the body is closed.
@@ -71,44 +105,6 @@ func (c closing) Read(data []byte) (int, error) {
 func (c closing) Close() error {
 	defer c.then()
 	return c.ReadCloser.Close()
-}
-
-// Write is a request of the operator, or of its handlers, that changes objects.
-type Write struct {
-	At time.Time
-	// Method is POST, PUT, PATCH, or DELETE.
-	Method string
-	// Path is the path of the request, without the part for the version of the API:
-	// "namespaces/default/pods/one/status".
-	Path string
-	Body string
-	Code int // of the response
-}
-
-// newWrite returns what is recorded of a request, and the request to send. It returns nil
-// for reads, and for what does not change objects: reviews, events, leases, and dry runs.
-func newWrite(request *http.Request) (*Write, *http.Request) {
-	path := objectPath(request.URL.Path)
-	isHidden := strings.Contains(path, "events") && !strings.Contains(path, "/events/") || strings.Contains(path, "leases") || strings.HasSuffix(path, "reviews")
-	if request.Method == http.MethodGet || isHidden || request.URL.Query().Get("dryRun") != "" {
-		return nil, request
-	}
-	var body []byte
-	if request.Body != nil {
-		body, _ = io.ReadAll(request.Body) // clients send from memory
-		request.Body = io.NopCloser(bytes.NewReader(body))
-	}
-	return &Write{At: time.Now(), Method: request.Method, Path: path, Body: string(body)}, request
-}
-
-// objectPath returns a path without the group and the version.
-func objectPath(path string) string {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	skip := 2 // api, v1
-	if parts[0] == "apis" {
-		skip = 3
-	}
-	return strings.Join(parts[min(skip, len(parts)):], "/")
 }
 
 // review sends a review to the operator.

@@ -15,6 +15,7 @@ type options struct {
 	objects     []client.Object
 	scheme      *runtime.Scheme
 	settings    []func(*kopf.Settings)
+	trial       *trial // of a sweep
 }
 
 type optionFunc func(*options)

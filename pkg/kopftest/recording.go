@@ -15,16 +15,31 @@ import (
 
 // recording contains what the operator has done, over all its runs.
 type recording struct {
-	mu     sync.Mutex
-	calls  []*HandlerCall
-	writes []Write
-	logs   []Log
+	mu      sync.Mutex
+	calls   []*HandlerCall
+	writes  []Write
+	logs    []Log
+	effects []effect
+	story   []moment       // all of these in their order, and the fault of a sweep
+	counts  map[string]int // of the writes to each object
 }
 
 func (r *recording) add(change func(*recording)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(r)
+}
+
+// count returns the number of the next write to an object.
+func (r *recording) count(object string) (number int) {
+	r.add(func(r *recording) {
+		if r.counts == nil {
+			r.counts = map[string]int{}
+		}
+		r.counts[object]++
+		number = r.counts[object]
+	})
+	return number
 }
 
 // HandlerCall is one call of a handler.
@@ -69,7 +84,10 @@ func (r *recording) observer(from *link) handler.Observer {
 			return func(error) {}
 		}
 		call := newCall(d, arguments)
-		r.add(func(r *recording) { r.calls = append(r.calls, call) })
+		r.add(func(r *recording) {
+			r.calls = append(r.calls, call)
+			r.tell("call:  ", call)
+		})
 		return func(err error) {
 			r.add(func(*recording) {
 				call.Running, call.Took, call.Err = false, time.Since(call.At), err

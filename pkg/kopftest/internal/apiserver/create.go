@@ -101,8 +101,10 @@ func (p *writer) insert(ctx context.Context, w http.ResponseWriter, r *request, 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.coerce(w, object); err != nil {
-		return nil, err
+	if object != review.Object {
+		if err := r.coerce(w, object); err != nil {
+			return nil, err
+		}
 	}
 	if faults := r.of.Validate(ctx, object, nil, ""); len(faults) > 0 {
 		return nil, apierrors.NewInvalid(r.of.GroupVersionKind().GroupKind(), r.key.Name, faults)

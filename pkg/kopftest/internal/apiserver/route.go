@@ -65,25 +65,35 @@ func split(parts []string) (version schema.GroupVersion, rest []string) {
 
 func (s *Server) serveObjects(w http.ResponseWriter, r *http.Request, version schema.GroupVersion, rest []string) error {
 	made := &request{Request: r, query: r.URL.Query()}
-	if scoped := len(rest) > 2 && rest[0] == "namespaces"; scoped && (version.Group != "" || !slices.Contains([]string{resource.Status, "finalize"}, rest[2])) {
-		made.key.Namespace, rest = rest[1], rest[2:]
-	}
-	if len(rest) > 3 {
+	plural, ok := made.locate(version, rest)
+	if !ok {
 		return errNoRoute
 	}
-	rest = append(rest, "", "")
-	made.key.Name, made.subresource = rest[1], rest[2]
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if review, ok := reviews[version.WithResource(rest[0])]; ok && r.Method == http.MethodPost {
+	if review, ok := reviews[version.WithResource(plural)]; ok && r.Method == http.MethodPost {
 		return s.review(w, made, review)
 	}
-	if made.of = s.catalog.find(version.WithResource(rest[0])); made.of == nil {
+	if made.of = s.catalog.find(version.WithResource(plural)); made.of == nil {
 		return errNoRoute
 	}
 	if made.subresource != "" && !slices.Contains(made.of.Subresources, made.subresource) {
 		return errNoRoute
 	}
 	return s.dispatch(w, made)
+}
+
+// locate finds the object of a request, and returns the plural of its resource. It returns
+// false if the path is too long.
+func (r *request) locate(version schema.GroupVersion, rest []string) (plural string, ok bool) {
+	if scoped := len(rest) > 2 && rest[0] == "namespaces"; scoped && (version.Group != "" || !slices.Contains([]string{resource.Status, "finalize"}, rest[2])) {
+		r.key.Namespace, rest = rest[1], rest[2:]
+	}
+	if len(rest) > 3 {
+		return "", false
+	}
+	rest = append(rest, "", "")
+	r.key.Name, r.subresource = rest[1], rest[2]
+	return rest[0], true
 }
 
 // dispatch calls the verb of a request.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -104,10 +105,12 @@ func (p *writer) replace(ctx context.Context, w http.ResponseWriter, r *request,
 	if err != nil {
 		return nil, err
 	}
-	if err := r.coerce(w, updated); err != nil {
-		return nil, err
+	if updated != review.Object {
+		if err := r.coerce(w, updated); err != nil {
+			return nil, err
+		}
+		r.of.PrepareUpdate(updated, current, r.subresource)
 	}
-	r.of.PrepareUpdate(updated, current, r.subresource)
 	if faults := r.of.Validate(ctx, updated, current, r.subresource); len(faults) > 0 {
 		return nil, apierrors.NewInvalid(r.of.GroupVersionKind().GroupKind(), r.key.Name, faults)
 	}
@@ -133,15 +136,27 @@ func (p *writer) replace(ctx context.Context, w http.ResponseWriter, r *request,
 
 // isUnchanged reports whether a write would change nothing but the times of field owners.
 func isUnchanged(before, after *unstructured.Unstructured) bool {
-	a, b := before.DeepCopy(), after.DeepCopy()
-	for _, object := range []*unstructured.Unstructured{a, b} {
-		entries := object.GetManagedFields()
-		for i := range entries {
-			entries[i].Time = nil
-		}
-		object.SetManagedFields(entries)
+	return equality.Semantic.DeepEqual(withoutOwners(before), withoutOwners(after)) &&
+		equality.Semantic.DeepEqual(ownersWithoutTimes(before), ownersWithoutTimes(after))
+}
+
+// withoutOwners returns an object without its field owners. It shares everything else.
+func withoutOwners(object *unstructured.Unstructured) map[string]any {
+	content := maps.Clone(object.Object)
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		content["metadata"] = metadata
 	}
-	return equality.Semantic.DeepEqual(a.Object, b.Object)
+	return content
+}
+
+func ownersWithoutTimes(object *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	entries := object.GetManagedFields()
+	for i := range entries {
+		entries[i].Time = nil
+	}
+	return entries
 }
 
 // isFinished reports whether nothing prevents a deleted object from going.

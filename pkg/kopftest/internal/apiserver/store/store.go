@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,6 +127,19 @@ func (s *Store) List(of schema.GroupResource, at uint64) ([]*unstructured.Unstru
 	found := s.shelf(of).at(at)
 	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int { return strings.Compare(Position(a), Position(b)) })
 	return found, at, nil
+}
+
+// All returns the objects of some resources, in any order. The caller must not modify them.
+func (s *Store) All(isWanted func(schema.GroupResource) bool) []*unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*unstructured.Unstructured
+	for of, on := range s.shelves {
+		if isWanted(of) {
+			found = slices.AppendSeq(found, maps.Values(on.objects))
+		}
+	}
+	return found
 }
 
 // Position returns the place of an object in lists.

@@ -1,0 +1,257 @@
+package kopftest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopftest"
+)
+
+// bucketStore is the fake of an external system. It survives the crash of an operator.
+type bucketStore struct{ buckets map[string]bool }
+
+// make creates a bucket, unless there is one of the name.
+func (s *bucketStore) make(ctx context.Context, name string) {
+	if !s.buckets[name] {
+		s.buckets[name] = true
+		kopftest.Effect(ctx, "bucket created")
+	}
+}
+
+func (s *bucketStore) remove(ctx context.Context, name string) {
+	if s.buckets[name] {
+		delete(s.buckets, name)
+		kopftest.Effect(ctx, "bucket removed")
+	}
+}
+
+// ensureChild creates a child of the handled object, unless it exists.
+func ensureChild(ctx context.Context, c *kopf.Change, name string) error {
+	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-" + name, Namespace: c.Namespace()}}
+	if err := kopf.Adopt(ctx, child); err != nil {
+		return err
+	}
+	return client.IgnoreAlreadyExists(c.Client().Create(ctx, child))
+}
+
+// updateChild copies the size to a child, by reading and replacing it.
+func updateChild(ctx context.Context, c *kopf.Change, name string) error {
+	child := &corev1.ConfigMap{}
+	if err := c.Client().Get(ctx, client.ObjectKey{Namespace: c.Namespace(), Name: c.Name() + "-" + name}, child); err != nil {
+		return err
+	}
+	size, _ := c.Spec().Int64("size")
+	child.Data = map[string]string{"size": fmt.Sprint(size)}
+	return c.Client().Update(ctx, child)
+}
+
+// declareBuckets declares the handlers of an operator for buckets, which is correct.
+func declareBuckets(r *kopf.Registry, store *bucketStore) {
+	r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+		store.make(ctx, c.Name())
+		c.SetResult("made")
+		return nil
+	}, kopf.ID("bucket"))
+	r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+		for _, name := range []string{"a", "b", "c"} {
+			c.Subhandler(name, func(ctx context.Context, c *kopf.Change) error { return ensureChild(ctx, c, name) })
+		}
+		return nil
+	}, kopf.ID("children"))
+	r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+		if c.Retry() == 0 {
+			return kopf.Temporary(errors.New("not yet"), time.Minute)
+		}
+		c.Patch().Set(true, "status", "ready")
+		return nil
+	}, kopf.ID("ready"))
+	r.OnField(examples, "spec.size", func(ctx context.Context, c *kopf.Change) error {
+		if c.Reason() == kopf.ReasonCreate {
+			return nil
+		}
+		return errors.Join(updateChild(ctx, c, "a"), updateChild(ctx, c, "b"), updateChild(ctx, c, "c"))
+	}, kopf.ID("resize"))
+	r.OnDelete(examples, func(ctx context.Context, c *kopf.Change) error {
+		store.remove(ctx, c.Name())
+		return nil
+	}, kopf.ID("remove"))
+}
+
+// lifeOfBuckets returns a scenario: objects are created, resized some times, and deleted.
+func lifeOfBuckets(objects, updates int) func(*testing.T, kopftest.Option) {
+	return func(t *testing.T, fault kopftest.Option) {
+		store := &bucketStore{buckets: map[string]bool{}}
+		h := kopftest.New(t, declaring(func(r *kopf.Registry) { declareBuckets(r, store) }), fault, kopftest.CRDs(crds))
+		all := make([]*unstructured.Unstructured, objects)
+		for i := range all {
+			all[i] = example(fmt.Sprintf("object-%d", i))
+			h.Create(all[i])
+		}
+		h.Advance(2 * time.Minute)
+		for size := range updates {
+			for _, one := range all {
+				h.Patch(one, fmt.Sprintf(`{"spec":{"size":%d}}`, size+2))
+			}
+			h.Settle()
+		}
+		for _, one := range all {
+			h.Delete(one)
+		}
+		h.Settle()
+		if len(store.buckets) != 0 {
+			t.Errorf("left: %v", store.buckets)
+		}
+	}
+}
+
+// A correct operator survives all faults at all writes.
+func TestSweepOfACorrectOperator(t *testing.T) { kopftest.Sweep(t, lifeOfBuckets(2, 1)) }
+
+// BenchmarkSweep takes more than 500 cases.
+func BenchmarkSweep(b *testing.B) {
+	for b.Loop() {
+		passed, output := runAlone(b, func(t *testing.T) { kopftest.Sweep(t, lifeOfBuckets(3, 6)) })
+		if !passed {
+			b.Fatal(output)
+		}
+	}
+}
+
+// With Go types, the writes of the handlers are swept as well.
+func TestSweepOfTypedHandlers(t *testing.T) {
+	kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
+		h := kopftest.New(t, declaring(func(r *kopf.Registry) {
+			kopf.For[*corev1.ConfigMap](r).OnCreate(func(ctx context.Context, c *kopf.ChangeOf[*corev1.ConfigMap]) error {
+				secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Name(), Namespace: c.Namespace()}}
+				if err := c.Client().Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
+					return err
+				}
+				c.Update(func(m *corev1.ConfigMap) error {
+					m.Data = map[string]string{"secret": secret.Name}
+					return nil
+				})
+				return nil
+			}, kopf.ID("secret"))
+		}), fault)
+		h.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "one"}})
+		h.Settle()
+	})
+}
+
+// runAlone runs a test that can fail, and returns its output.
+func runAlone(t testing.TB, test func(*testing.T)) (passed bool, output string) {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := os.Stdout
+	os.Stdout = file
+	passed = testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "TestBuckets", F: test}})
+	os.Stdout = stdout
+	text, err := os.ReadFile(file.Name())
+	if err != nil || file.Close() != nil {
+		t.Fatal(err)
+	}
+	return passed, string(text)
+}
+
+// A handler that creates a bucket whenever it is called is found, and the message says how.
+func TestSweepFindsWhatIsDoneTwice(t *testing.T) {
+	passed, output := runAlone(t, func(t *testing.T) {
+		kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
+			h := kopftest.New(t, declaring(func(r *kopf.Registry) {
+				r.OnCreate(examples, func(ctx context.Context, _ *kopf.Change) error {
+					kopftest.Effect(ctx, "bucket created")
+					return nil
+				}, kopf.ID("create"))
+			}), fault, kopftest.CRDs(crds))
+			h.Create(example("one"))
+			h.Settle()
+			if h.Effects("bucket created") == 0 {
+				t.Error("the handler is not called")
+			}
+		})
+	})
+	wanted := []string{
+		"--- FAIL: TestBuckets/crash_before_write_1_of_kopfexamples_ns.one",
+		`Done too often: "bucket created" for KopfExample "ns/one", 2 instead of 1 times`,
+		"The operator crashed before it sent write 1 of kopfexamples ns/one: PATCH namespaces/ns/kopfexamples/one",
+		"go test -run '^TestBuckets$/^crash_before_write_1_of_kopfexamples_ns\\.one$' .",
+		"package variables", "call:   create of ns/one, attempt 1, succeeded\n",
+		"FAULT:  crash before write 1 of kopfexamples ns/one",
+	}
+	for _, text := range wanted {
+		if !strings.Contains(output, text) {
+			t.Errorf("there is no %q", text)
+		}
+	}
+	if passed || t.Failed() {
+		t.Errorf("the output is:\n%s", output)
+	}
+}
+
+// What is different in the end is named, with what is expected.
+func TestSweepFindsADifferentEnd(t *testing.T) {
+	passed, output := runAlone(t, func(t *testing.T) {
+		kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
+			attempts := 0
+			h := kopftest.New(t, declaring(func(r *kopf.Registry) {
+				r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+					attempts++
+					c.SetResult(attempts)
+					return nil
+				}, kopf.ID("create"))
+			}), fault, kopftest.CRDs(crds))
+			h.Create(example("one"))
+			h.Settle()
+		}, kopftest.OnlyCrashes(), kopftest.Recovery(time.Minute))
+	})
+	if want := "KopfExample ns/one.status.create is 2 instead of 1"; passed || !strings.Contains(output, want) {
+		t.Errorf("there is no %q in:\n%s", want, output)
+	}
+}
+
+// The influence of faults cannot be seen if the end depends on chance.
+func TestSweepNeedsTheSameEnd(t *testing.T) {
+	runs := 0
+	scenario := func(t *testing.T, fault kopftest.Option) {
+		runs++
+		h := kopftest.New(t, declaring(func(r *kopf.Registry) {
+			r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+				c.SetResult(runs)
+				return nil
+			}, kopf.ID("create"))
+		}), fault, kopftest.CRDs(crds))
+		h.Create(example("one"))
+		h.Settle()
+	}
+	passed, output := runAlone(t, func(t *testing.T) { kopftest.Sweep(t, scenario) })
+	if passed || !strings.Contains(output, "IgnoreField") || strings.Contains(output, "TestBuckets/") {
+		t.Errorf("got %s", output)
+	}
+	kopftest.Sweep(t, scenario, kopftest.IgnoreField("status.create"))
+}
+
+// The option must reach the operator.
+func TestSweepNeedsItsOption(t *testing.T) {
+	passed, output := runAlone(t, func(t *testing.T) {
+		kopftest.Sweep(t, func(t *testing.T, _ kopftest.Option) { kopftest.New(t, declaring(func(*kopf.Registry) {})) })
+	})
+	if passed || !strings.Contains(output, "with the option that it is given") {
+		t.Errorf("got %s", output)
+	}
+}
