@@ -18,15 +18,9 @@ import (
 // Use it in the goroutine of the test.
 type Harness struct {
 	t         *testing.T
-	options   options
-	declare   func() *kopf.Registry
-	server    *apiserver.Server
 	client    client.WithWatch
 	recording *recording
-	running   *instance
-	former    []*instance // killed ones, which may still end
-	webhooks  webhooks
-	latest    kopf.Settings // of the last start
+	runs      *runs
 }
 
 // New starts an operator. Call it in a bubble of virtual time:
@@ -48,20 +42,21 @@ type Harness struct {
 func New(t *testing.T, declare func() *kopf.Registry, with ...Option) *Harness {
 	t.Helper()
 	requireBubble(t)
-	h := &Harness{t: t, declare: declare, recording: &recording{}}
+	h := &Harness{t: t, recording: &recording{}}
+	h.runs = &runs{t: t, declare: declare, recording: h.recording}
 	for _, option := range with {
-		option.apply(&h.options)
+		option.apply(&h.runs.options)
 	}
-	if h.options.trial != nil {
-		h.options.trial.join(h)
+	if h.runs.options.trial != nil {
+		h.runs.options.trial.join(h)
 	}
-	server, err := apiserver.New(apiserver.Options{Webhooks: &h.webhooks})
+	server, err := apiserver.New(apiserver.Options{Webhooks: &h.runs.webhooks})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.server = server
+	h.runs.server = server
 	config := (&APIServer{server: server}).Config()
-	if h.client, err = client.NewWithWatch(config, client.Options{Scheme: h.options.scheme}); err != nil {
+	if h.client, err = client.NewWithWatch(config, client.Options{Scheme: h.runs.options.scheme}); err != nil {
 		t.Fatal(err)
 	}
 	h.install()
@@ -84,12 +79,7 @@ func requireBubble(t *testing.T) {
 
 // close stops everything at the end of the test.
 func (h *Harness) close() {
-	if h.running != nil {
-		h.Stop()
-	}
-	for _, one := range h.former {
-		one.wait(h.t)
-	}
+	h.runs.end()
 	if h.t.Failed() {
 		for _, line := range h.Logs() {
 			h.t.Log(line)
@@ -102,114 +92,35 @@ func (h *Harness) close() {
 // all handlers have returned, sleep, or wait for their context. Time does not pass.
 func (h *Harness) Settle() {
 	h.t.Helper()
-	h.wait(0)
-	if h.options.trial != nil {
-		h.options.trial.settled()
+	h.runs.wait(0)
+	if h.runs.options.trial != nil {
+		h.runs.options.trial.settled()
 	}
-}
-
-// wait lets time pass, and waits until nothing runs. An operator that a sweep has killed is
-// started again at once.
-func (h *Harness) wait(d time.Duration) {
-	h.t.Helper()
-	passed := time.After(d)
-	for waiting := d > 0; waiting; {
-		select {
-		case <-passed:
-			waiting = false
-		case <-h.crashed():
-			h.replaceCrashed()
-		}
-	}
-	synctest.Wait()
-	for h.isCrashed() {
-		h.replaceCrashed()
-		synctest.Wait()
-	}
-	h.checkRunning()
 }
 
 // Advance lets time pass, and waits as Settle does.
 func (h *Harness) Advance(d time.Duration) {
 	h.t.Helper()
-	h.wait(d)
+	h.runs.wait(d)
 	h.Settle()
-}
-
-// checkRunning ends the test if the operator has ended by itself.
-func (h *Harness) checkRunning() {
-	h.t.Helper()
-	if h.running == nil {
-		return
-	}
-	select {
-	case <-h.running.done:
-		err := h.running.err
-		h.running = nil
-		h.t.Fatalf("the operator has ended: %v", err)
-	default:
-	}
 }
 
 // Start starts the operator after Stop. It returns when the operator knows all objects.
 func (h *Harness) Start() {
 	h.t.Helper()
-	if h.running != nil {
+	if h.runs.current != nil {
 		h.t.Fatal("the operator is running already")
 	}
-	h.begin()
+	h.runs.begin()
 	h.Settle()
 }
-
-// begin starts the operator, again if a sweep kills it meanwhile.
-func (h *Harness) begin() {
-	h.t.Helper()
-	h.running = h.newInstance()
-	select {
-	case <-h.running.operator.Ready():
-	case <-h.crashed():
-	case <-h.running.done:
-	case <-time.After(startTimeout):
-		h.t.Fatal("the operator is not ready after an hour of virtual time")
-	}
-	if h.isCrashed() {
-		h.replaceCrashed()
-		return
-	}
-	h.checkRunning()
-}
-
-// crashed returns a channel that is closed when the running operator is killed.
-func (h *Harness) crashed() <-chan struct{} {
-	if h.running == nil {
-		return nil
-	}
-	return h.running.link.alive.Done()
-}
-
-func (h *Harness) isCrashed() bool { return h.running != nil && h.running.link.isCut() }
-
-// replaceCrashed starts the operator after it was killed.
-func (h *Harness) replaceCrashed() {
-	h.t.Helper()
-	h.former = append(h.former, h.running)
-	h.begin()
-}
-
-// startTimeout is in virtual time, so that it costs nothing.
-const startTimeout = time.Hour
 
 // Stop stops the operator as Kubernetes does: handlers can finish, cleanup handlers are
 // called, and outcomes are stored. It takes as much virtual time as that.
 func (h *Harness) Stop() {
 	h.t.Helper()
-	if h.running == nil {
-		h.t.Fatal("the operator is not running")
-	}
-	stopped := h.running
-	h.running = nil
-	stopped.stop()
-	stopped.wait(h.t)
+	h.requireRunning()
+	h.runs.stop()
 }
 
 // Restart stops the operator and starts it again.
@@ -224,19 +135,24 @@ func (h *Harness) Restart() {
 // contexts of the handlers are canceled; their code runs on if it ignores that.
 func (h *Harness) Crash() {
 	h.t.Helper()
-	if h.running == nil {
-		h.t.Fatal("the operator is not running")
-	}
-	h.running.kill()
-	h.replaceCrashed()
+	h.requireRunning()
+	h.runs.current.kill()
+	h.runs.replaceCrashed()
 	h.Settle()
 }
 
+func (h *Harness) requireRunning() {
+	h.t.Helper()
+	if h.runs.current == nil {
+		h.t.Fatal("the operator is not running")
+	}
+}
+
 // Operator returns the running operator.
-func (h *Harness) Operator() *kopf.Operator { return h.running.operator }
+func (h *Harness) Operator() *kopf.Operator { return h.runs.current.operator }
 
 // APIServer returns the server, to break watches, and to connect clients.
-func (h *Harness) APIServer() *APIServer { return &APIServer{server: h.server} }
+func (h *Harness) APIServer() *APIServer { return &APIServer{server: h.runs.server} }
 
 // require ends the test with what was impossible.
 func require(t *testing.T, action string, object client.Object, err error) {

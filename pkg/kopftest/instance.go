@@ -29,29 +29,29 @@ type instance struct {
 }
 
 // newInstance starts an operator.
-func (h *Harness) newInstance() *instance {
-	h.t.Helper()
+func (r *runs) newInstance() *instance {
+	r.t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	one := &instance{stop: stop, done: make(chan struct{}), link: newLink(inprocess.Transport{Handler: h.server}, h.recording)}
-	if h.options.trial != nil {
-		one.link.strike = h.options.trial.striker(one) //nolint:bodyclose // the caller gets the response
+	one := &instance{stop: stop, done: make(chan struct{}), link: newLink(inprocess.Transport{Handler: r.server}, r.recording)}
+	if r.options.trial != nil {
+		one.link.strike = r.options.trial.striker(one) //nolint:bodyclose // the caller gets the response
 	}
-	config := (&APIServer{server: h.server}).Config()
+	config := (&APIServer{server: r.server}).Config()
 	config.Transport = one.link
-	registry := h.declare()
+	registry := r.declare()
 	if registry == nil {
 		registry = kopf.DefaultRegistry
 	}
-	h.latest = h.settingsFor(one, registry)
+	r.latest = r.settingsFor(one, registry)
 	operator, err := kopf.NewOperator(kopf.Options{
-		Registry: registry, Settings: h.latest, Config: config, Scheme: h.options.scheme, Logger: h.recording.logger(one.link),
+		Registry: registry, Settings: r.latest, Config: config, Scheme: r.options.scheme, Logger: r.recording.logger(one.link),
 	})
 	if err != nil {
 		stop()
-		h.t.Fatalf("the operator cannot be created: %v", err)
+		r.t.Fatalf("the operator cannot be created: %v", err)
 	}
 	one.operator = operator
-	h.webhooks.latest.Store(one)
+	r.webhooks.latest.Store(one)
 	ctx = one.link.observe(ctx)
 	go func() {
 		defer close(one.done)
@@ -65,7 +65,7 @@ func (h *Harness) newInstance() *instance {
 
 // settingsFor returns the settings of the operator, without everything that needs a network
 // or wakes up for nothing.
-func (h *Harness) settingsFor(one *instance, registry *kopf.Registry) kopf.Settings {
+func (r *runs) settingsFor(one *instance, registry *kopf.Registry) kopf.Settings {
 	s := settings.Default()
 	s.Networking.QPS = -1
 	s.Watching.InactivityTimeout = -1
@@ -73,10 +73,10 @@ func (h *Harness) settingsFor(one *instance, registry *kopf.Registry) kopf.Setti
 	if registry.HasAdmission() {
 		s.Admission.Server, s.Admission.Managed = settings.AdmissionServerFunc(one.serveAdmission), "kopftest"
 	}
-	if h.options.trial != nil {
+	if r.options.trial != nil {
 		s.Posting.Disabled = true // events are not compared
 	}
-	for _, change := range h.options.settings {
+	for _, change := range r.options.settings {
 		change(&s)
 	}
 	return s

@@ -93,14 +93,14 @@ func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
 // install creates what exists before the operator.
 func (h *Harness) install() {
 	h.t.Helper()
-	definitions, err := definitionsIn(h.options.definitions)
+	definitions, err := definitionsIn(h.runs.options.definitions)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for _, definition := range definitions {
 		h.Create(definition)
 	}
-	for _, object := range h.options.objects {
+	for _, object := range h.runs.options.objects {
 		h.Create(object.DeepCopyObject().(client.Object)) //nolint:errcheck // a copy has the same type
 	}
 }

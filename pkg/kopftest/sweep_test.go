@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,10 +22,15 @@ import (
 )
 
 // bucketStore is the fake of an external system. It survives the crash of an operator.
-type bucketStore struct{ buckets map[string]bool }
+type bucketStore struct {
+	mu      sync.Mutex
+	buckets map[string]bool
+}
 
 // make creates a bucket, unless there is one of the name.
 func (s *bucketStore) make(ctx context.Context, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.buckets[name] {
 		s.buckets[name] = true
 		kopftest.Effect(ctx, "bucket created")
@@ -32,6 +38,8 @@ func (s *bucketStore) make(ctx context.Context, name string) {
 }
 
 func (s *bucketStore) remove(ctx context.Context, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.buckets[name] {
 		delete(s.buckets, name)
 		kopftest.Effect(ctx, "bucket removed")

@@ -58,7 +58,7 @@ func (tr *trial) striker(one *instance) func(Write, *http.Request) (*http.Respon
 		if w.Object != wanted.Object || w.Number != wanted.Number || tr.struck.Swap(true) {
 			return nil, nil, false
 		}
-		world := sweep.World{Send: one.link.next, Kill: one.kill, Touch: tr.harness.server.Touch}
+		world := sweep.World{Send: one.link.next, Kill: one.kill, Touch: tr.harness.runs.server.Touch}
 		tr.harness.recording.add(func(r *recording) { r.tell("FAULT: ", tr.place) })
 		response, err := tr.place.fault.Strike(world, request)
 		return response, err, true
@@ -90,7 +90,7 @@ func (tr *trial) recover(wanted sweep.State) bool {
 			return true
 		}
 		step = min(2*step, recoveryStep)
-		tr.harness.wait(step)
+		tr.harness.runs.wait(step)
 	}
 	return tr.state().Equals(wanted)
 }
@@ -113,13 +113,13 @@ func (tr *trial) finish(t *testing.T) {
 
 // state returns what is on the API server now.
 func (tr *trial) state() sweep.State {
-	view := sweep.View{Strip: tr.harness.strip, Progress: tr.harness.progressOf, Ignored: tr.rules.ignored}
-	return view.Take(tr.harness.server.Objects())
+	view := sweep.View{Strip: tr.harness.runs.strip, Progress: tr.harness.runs.progressOf, Ignored: tr.rules.ignored}
+	return view.Take(tr.harness.runs.server.Objects())
 }
 
 // strip returns an object without what the operator keeps in its annotations and its status.
-func (h *Harness) strip(raw map[string]any) map[string]any {
-	stores := h.latest.Persistence
+func (r *runs) strip(raw map[string]any) map[string]any {
+	stores := r.latest.Persistence
 	extra := []object.Path{{"metadata", "annotations"}, {"status"}}
 	essence := stores.Progress.Clear(stores.DiffBase.Build(object.NewBody(raw), extra))
 	stripped := maps.Clone(raw)
@@ -142,14 +142,14 @@ func replaceIn(into map[string]any, key string, value any) {
 // progressOf returns how far the operator is with an object: what it has handled last, and
 // the names of what it keeps in the annotations and the status for handlers that have not
 // ended.
-func (h *Harness) progressOf(raw map[string]any) any {
+func (r *runs) progressOf(raw map[string]any) any {
 	body := object.NewBody(raw)
-	base, err := h.latest.Persistence.DiffBase.Fetch(context.Background(), body)
+	base, err := r.latest.Persistence.DiffBase.Fetch(context.Background(), body)
 	if err != nil {
 		return err.Error()
 	}
 	annotations, _ := nested(raw, "metadata", "annotations")
-	kept, _ := nested(h.strip(raw), "metadata", "annotations")
+	kept, _ := nested(r.strip(raw), "metadata", "annotations")
 	names := map[string]any{}
 	for name := range annotations {
 		if _, isKept := kept[name]; !isKept {
