@@ -11,6 +11,8 @@ SMOKETIME ?= 3s
 DURATION  ?= 1h
 PROCS     ?= 4
 BASE      ?=
+VERSION   ?= main
+ADDRESS   ?= 127.0.0.1:1313
 ARGS      ?=
 TESTFLAGS ?=
 
@@ -44,6 +46,9 @@ run: ## Run EXAMPLE on a temporary control plane, or with CLUSTER=current on the
 test: envtest-assets ## Run all tests, including those on a real API server (PACKAGES, TESTFLAGS)
 ifeq ($(PACKAGES),./...)
 	@hack/fuzz.sh $(SMOKETIME) ./pkg/webhook # a few seconds of fuzzing for input from the network; make fuzz runs longer
+endif
+ifeq ($(PACKAGES),./...)
+	@$(HUGO) version # the tests of the site need it; its first build takes minutes
 endif
 	@echo "go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)"
 	@$(WITH_ASSETS) go test -timeout $(TIMEOUT) $(TESTFLAGS) $(if $(filter ./...,$(PACKAGES)),$$(go list ./... | grep -v /test/e2e$$),$(PACKAGES))
@@ -86,6 +91,26 @@ bench: envtest-assets ## Run the benchmarks, and compare with a hand-written rec
 .PHONY: envtest-assets
 envtest-assets: ## Build kube-apiserver and etcd, unless they are in KUBEBUILDER_ASSETS or in your cache
 	@go run ./hack/envtest
+
+## Read it
+
+HUGO := go tool -modfile=hack/tools/hugo/go.mod hugo
+
+.PHONY: docs
+docs: ## Build the documentation site in bin/site: VERSION=main (the work tree), a tag, or all
+	@go run ./hack/site -versions='$(VERSION)'
+
+.PHONY: docs-serve
+docs-serve: ## Build the site, and serve it on ADDRESS
+	@go run ./hack/site -versions='$(VERSION)' -serve='$(ADDRESS)'
+
+.PHONY: docs-check
+docs-check: docs ## Build the site, and look at it with headless Chromium, which must be in your PATH (ARGS: -screenshots DIR)
+	@go -C test/site/browser test -count=1 . -args -site='$(CURDIR)/bin/site' $(ARGS)
+
+.PHONY: diagrams
+diagrams: ## Draw the diagrams of the documents again, which needs npm and Chromium
+	@go run ./hack/site -diagrams
 
 ## Change it
 
