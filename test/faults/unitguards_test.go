@@ -57,6 +57,9 @@ var unitGuards = map[string]unitGuard{
 	"09 the last finalizer means gone: it is the last one": {
 		"update.go", "&& len(finalizers) == 1 &&", "&&", "TestGuard09Another",
 	},
+	"09 the last finalizer means gone: for good": {
+		"commit.go", "s.state.deleted = isDeleted(s.body)", "_ = isDeleted", "TestGuard09NoLater",
+	},
 	"10 an overtaken record stands": {
 		"patches.go", "func(id string) (bool, error) { return s.isOvertaken(ctx, u, id) }", "func(string) (bool, error) { return false, nil }", "TestGuard10",
 	},
@@ -115,7 +118,7 @@ var unitGuards = map[string]unitGuard{
 		"notfound.go", `case uid != "" && (s.state.uid == "" || uid == s.state.uid):`, `case uid == "-":`, "TestAnObjectIsGone",
 	},
 	"an object is gone until a later version shows up": {
-		"state.go", `return s.minVersion != "" && version != s.minVersion && !s.isStale(version)`, "return false", "TestALaterVersion",
+		"state.go", `return !s.deleted && s.minVersion != "" && version != s.minVersion && !s.isStale(version)`, "return false", "TestALaterVersion",
 	},
 	"an object is gone for versions from before its end": {
 		"state.go", "\ts.MarkGone()\n\ts.NotOlderThan(version)\n", "\ts.MarkGone()\n", "TestALaterVersion",

@@ -137,6 +137,7 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 		return err
 	}
 	if deletes { // the response has the same version as before, so nothing else reveals the deletion
+		s.state.deleted = isDeleted(s.body)
 		s.state.MarkGone()
 		return nil
 	}

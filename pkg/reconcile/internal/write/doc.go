@@ -23,7 +23,7 @@
 //   - The records of another operator are kept; an attempt has one outcome.
 //   - A rejected edit fails its own handler, and the others are written.
 //   - An object counts as gone only if the watch, its own response to the last write, or a
-//     list says so. A later version brings it back.
+//     list says so. A later version brings it back, except after that response.
 //   - An update that changes nothing sends nothing.
 //   - The status is stored even if it has become a subresource since discovery, or is one no
 //     longer: the responses show that.

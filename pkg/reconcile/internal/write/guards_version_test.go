@@ -9,6 +9,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -176,6 +177,34 @@ func TestGuard09TheLastFinalizerMeansGone(t *testing.T) {
 	f.expect("next pass", fresh == Freshness{} && err == nil, true)
 	f.edit("b", set("x", "spec", "b"))
 	f.expect("finished later", f.done["b"], 1)
+}
+
+// The API server deletes an object without comparing versions again, so a write of another
+// operator can come between the removal of the last finalizer and the deletion.
+func TestGuard09NoLaterVersionBringsADeletedObjectBack(t *testing.T) {
+	tests := map[string]struct {
+		metadata m
+		later    m // changes the object that the watch shows
+		back     bool
+	}{
+		"a crossing write":            {deleting(ours), m{}, false},
+		"a grace period of 0":         {patch.ApplyMerge(deleting(ours), m{"deletionGracePeriodSeconds": int64(0)}), m{}, false},
+		"a grace period":              {patch.ApplyMerge(deleting(ours), m{"deletionGracePeriodSeconds": int64(30)}), m{}, true},
+		"another object of this name": {deleting(ours), m{"uid": "u-2"}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, test.metadata)
+			shown := patch.ApplyMerge(f.object, m{"metadata": test.later})
+			f.write(Update{Cycle: f.finished(cause.Delete, "a"), Decision: Decision{RemoveFinalizer: true}})
+			f.state.MarkGone() // as the engine does at the end of the pass
+			f.store(shown)
+			f.state.Reset(f.cached().GetUID())
+			f.nextPass()
+			fresh, err := f.Refresh(t.Context(), f.cached())
+			f.expect("fresh, error, gone", []any{fresh.Fresh, err, f.state.Gone()}, []any{test.back, nil, !test.back})
+		})
+	}
 }
 
 func TestGuard09AnotherFinalizerKeepsTheObject(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // errListed means that an object exists although a response said that it does not.
@@ -29,6 +31,16 @@ func (s *Session) confirmGone(ctx context.Context, notFound error) error {
 	}
 	s.state.markGoneAt(listed)
 	return nil
+}
+
+// isDeleted reports whether the API server has deleted an object, according to the response to
+// the removal of its last finalizer, and not only released it for the end of its grace period.
+// Versions of it that are later than this response can still
+// follow: the API server does not compare versions again when it deletes the object, so writes
+// of others can come in between.
+func isDeleted(body *object.Body) bool {
+	grace, _ := object.Lookup(body.Raw(), object.Path{"metadata", "deletionGracePeriodSeconds"})
+	return grace == nil || object.Equal(grace, int64(0))
 }
 
 // namesObject reports whether an error is a Status of the API server about this object.

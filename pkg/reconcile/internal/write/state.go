@@ -26,6 +26,8 @@ type State struct {
 	uncertain bool
 	// gone is set if the object no longer exists, or is released for deletion.
 	gone bool
+	// deleted is set if the object is gone for good: not even a later version brings it back.
+	deleted bool
 }
 
 // UID returns the uid of the object, or "" if it is unknown.
@@ -56,13 +58,13 @@ func (s *State) markGoneAt(version string) {
 // isBack reports whether the watch shows a version of an object that counts as gone, although
 // it is later than the end of that object. The object exists after all.
 func (s *State) isBack(version string) bool {
-	return s.minVersion != "" && version != s.minVersion && !s.isStale(version)
+	return !s.deleted && s.minVersion != "" && version != s.minVersion && !s.isStale(version)
 }
 
 // MarkGone ends all writes to this object.
 func (s *State) MarkGone() {
 	s.Drop()
-	*s = State{uid: s.uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt, gone: true}
+	*s = State{uid: s.uid, minVersion: s.minVersion, minVersionAt: s.minVersionAt, gone: true, deleted: s.deleted}
 }
 
 // Drop discards the pending update and edits, and notifies the authors of the edits.
