@@ -34,6 +34,29 @@ func TestPauseWaitsForRunningHandlers(t *testing.T) {
 	})
 }
 
+func TestPauseDuringACheckpointCallsNoOtherHandler(t *testing.T) {
+	var j journal
+	inCluster(t, func(r *registry.Registry) {
+		r.Add(handler.Create(selector.New("as"), j.waiting(2*time.Second), handler.ID("a")))
+		r.Add(handler.Create(selector.New("as"), j.waiting(2*time.Second), handler.ID("b")))
+	}, func(t *testing.T, c *cluster) {
+		c.latency = 10 * time.Second
+		c.create("as", "one")
+		settle(5 * time.Second) // the outcome of the first handler is being written
+		c.engine.SetPaused(true)
+		settle(time.Minute)
+		if len(j.began) != 1 || len(c.writes) != 1 {
+			t.Errorf("called %d handlers, and %d writes", len(j.began), len(c.writes))
+		}
+		c.engine.SetPaused(false)
+		settle(time.Minute)
+		c.expectHandled("as", "one")
+		if len(j.ended) != 2 || j.interrupted != 0 {
+			t.Errorf("called %v, interrupted %d", j.ended, j.interrupted)
+		}
+	})
+}
+
 func TestLostLeaseCancelsRunningHandlers(t *testing.T) {
 	var j journal
 	inCluster(t, func(r *registry.Registry) {

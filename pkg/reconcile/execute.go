@@ -105,7 +105,7 @@ func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runne
 	}
 	p.finishCycle(outcome)
 	p.began = time.Now()
-	if outcome.Gone || outcome.ChangedByOthers {
+	if outcome.Gone || outcome.ChangedByOthers || p.workers.isStopping() { // the write takes time
 		return errInterrupted
 	}
 	return nil

@@ -22,6 +22,22 @@ import (
 // missingGuard is the environment variable with the number of the guard that is missing.
 const missingGuard = "KOPF_MISSING_GUARD"
 
+// reached is what the program prints when it first calls a function without its guard.
+const reached = "called without the guard"
+
+// missingGuardSource is a file that every package with guards has in addition.
+const missingGuardSource = `package %s
+
+import (
+	"os"
+	"sync"
+)
+
+var missingGuard = os.Getenv(%q)
+
+var reachWithoutGuard = sync.OnceFunc(func() { println(%q) })
+`
+
 // stormBinary builds the storms with all guards, and returns the program and the numbers of the guards that it can
 // be run without. The others are not in functions.
 func stormBinary(t *testing.T, all map[string]guard) (binary string, numbers map[string]int) {
@@ -36,7 +52,7 @@ func stormBinary(t *testing.T, all map[string]guard) (binary string, numbers map
 		if text, ok := withCopy(t, files[path], g, i+1); ok {
 			files[path], numbers[name] = text, i+1
 			addition := filepath.Join(filepath.Dir(path), "zz_missing_guard.go")
-			files[addition] = "package " + packageOf(text) + "\n\nimport \"os\"\n\nvar missingGuard = os.Getenv(\"" + missingGuard + "\")\n"
+			files[addition] = fmt.Sprintf(missingGuardSource, packageOf(text), missingGuard, reached)
 		}
 	}
 	return build(t, overlayOf(t, dir, files)), numbers
@@ -105,7 +121,7 @@ func withCopy(t *testing.T, source string, g guard, number int) (string, bool) {
 		body := offset(f.Body.Lbrace) + 1
 		rest := source[named+len(f.Name.Name) : end]
 		duplicate := source[begin:named] + name + strings.Replace(rest, g.code, g.instead, 1)
-		choice := fmt.Sprintf("if missingGuard == \"%d\" { %s }\n", number, call)
+		choice := fmt.Sprintf("if missingGuard == \"%d\" { reachWithoutGuard(); %s }\n", number, call)
 		return source[:body] + choice + source[body:] + "\n" + duplicate + "\n", true
 	}
 	return "", false

@@ -16,7 +16,7 @@ var stormGuards = map[string]guard{
 		file: "decision.go", code: "c.record.Progress.Stored().HasLeftovers() {\n\t\td.Leftovers", instead: "false {\n\t\td.Leftovers",
 	},
 	"a cycle: a pass ends when others have changed the object": {
-		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers {", instead: "if outcome.Gone {",
+		file: "execute.go", code: "if outcome.Gone || outcome.ChangedByOthers || p.workers.isStopping() {", instead: "if outcome.Gone || p.workers.isStopping() {",
 	},
 	"a finalizer: it is removed when no handler needs it": {
 		file: "decision.go", code: "RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer,", instead: "RemoveFinalizer: false,",
