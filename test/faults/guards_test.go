@@ -33,12 +33,12 @@ var guards = map[string]guard{
 	"other clients' changes: the main write is bound to a version": {
 		file: "internal/write/commit.go", plan: "life/k=1/edit-finalizers",
 		code:    "text, err := s.bind(merge)",
-		instead: "text, err := json.Marshal(merge); if subresource != \"\" { text, err = s.bind(merge) }",
+		instead: "text, err := json.Marshal(merge); if part != \"\" { text, err = s.bind(merge) }",
 	},
 	"a replaced object: the write of the status is bound to a version": {
 		file: "internal/write/commit.go", plan: "results/k=4/replaced",
 		code:    "text, err := s.bind(merge)",
-		instead: "text, err := s.bind(merge); if subresource != \"\" { text, err = json.Marshal(merge) }",
+		instead: "text, err := s.bind(merge); if part != \"\" { text, err = json.Marshal(merge) }",
 	},
 	"a replaced object: its uid is compared when it is read": {
 		file: "internal/write/session.go", plan: "life/k=2/replaced",

@@ -52,6 +52,7 @@ const (
 
 // write sends a write through the storm.
 func (o *stormOperator) write(s *subject, sent *write) (*http.Response, error) {
+	defer o.works()()
 	w := &stormWrite{stormOperator: o, write: sent, subject: s}
 	at := s.attempted(w)
 	answer, err := at(w)
@@ -112,6 +113,7 @@ func (w *stormWrite) postpone() {
 
 // read sends a read of an object through the storm.
 func (o *stormOperator) read(s *subject, sent *http.Request, next http.RoundTripper) (*http.Response, error) {
+	defer o.works()()
 	fault := s.readFault()
 	if fault != "" {
 		s.note("a read of %s: %s", o.name, fault)

@@ -73,6 +73,7 @@ func (o *stormOperator) parent(c *kopf.Change) {
 // it registers them, and they have the outcomes.
 func (o *stormOperator) handle(id string, register func(*kopf.Change)) kopf.ChangeFunc {
 	return func(ctx context.Context, c *kopf.Change) error {
+		defer o.works()()
 		s := o.storm.subject(c.Name())
 		n, alive := s.called(o, id, c)
 		if !alive {

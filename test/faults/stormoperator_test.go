@@ -21,6 +21,7 @@ type stormOperator struct {
 	process *operators.Operator
 	index   *kopf.Index[string, string] // nil without background handlers
 	paused  atomic.Bool                 // by an operator of Kopf
+	busy    atomic.Int32                // counts requests and calls that have not ended
 }
 
 // start runs the next operator.

@@ -34,11 +34,10 @@ func (s *storm) pause(dice *rand.Rand) {
 	for !o.process.State().Paused && time.Now().Before(until) {
 		<-time.After(5 * time.Millisecond)
 	}
-	if !o.process.State().Paused || o.dead.Load() {
+	if !o.process.State().Paused || !o.becomesIdle() || o.dead.Load() {
 		s.freeze(nil)
 		return
 	}
-	<-time.After(100 * time.Millisecond) // handlers finish
 	s.note("%s is paused", o.name)
 	o.paused.Store(true)
 	o.watches.shut()
@@ -52,6 +51,30 @@ func (s *storm) pause(dice *rand.Rand) {
 	s.freeze(nil)
 	<-time.After(upTo(dice, 300*time.Millisecond))
 	o.watches.open()
+}
+
+// idleness is how long a paused operator does nothing when all its work has ended.
+const idleness = 100 * time.Millisecond
+
+// becomesIdle waits until the operator neither writes nor calls handlers: what has begun before
+// the pause may end. It returns false if that takes too long.
+func (o *stormOperator) becomesIdle() bool {
+	began := time.Now()
+	for idle := began; time.Since(idle) < idleness; <-time.After(5 * time.Millisecond) {
+		switch {
+		case time.Since(began) > stuck || o.dead.Load():
+			return false
+		case o.busy.Load() > 0:
+			idle = time.Now()
+		}
+	}
+	return true
+}
+
+// works notes that a request or a call is on its way, until the returned function is called.
+func (o *stormOperator) works() (end func()) {
+	o.busy.Add(1)
+	return func() { o.busy.Add(-1) }
 }
 
 // freeze sets the entry of the other operator.

@@ -61,7 +61,7 @@ var stormFaults = []stormFault{
 	{name: "403 of a proxy", at: func(w *stormWrite) (*http.Response, error) {
 		return page(w.request, http.StatusForbidden), nil
 	}},
-	{name: "404 of a lagging API server", suits: (*stormWrite).isMain, at: func(w *stormWrite) (*http.Response, error) {
+	{name: "404 of a lagging API server", at: func(w *stormWrite) (*http.Response, error) {
 		return missing(w.request, w.subject.name), nil
 	}},
 	{name: "the answer is cut off", at: func(w *stormWrite) (*http.Response, error) {
@@ -116,7 +116,7 @@ var stormFaults = []stormFault{
 		w.subject.vanish(w)
 		return w.commit()
 	}},
-	{name: "404, and lists do not have the object", suits: (*stormWrite).isMain, at: func(w *stormWrite) (*http.Response, error) {
+	{name: "404, and lists do not have the object", at: func(w *stormWrite) (*http.Response, error) {
 		w.subject.hide(w.stormOperator)
 		return missing(w.request, w.subject.name), nil
 	}},
@@ -150,8 +150,7 @@ func (w *stormWrite) pick() stormFault {
 	return noFault
 }
 
-// isMain reports whether the write is not to the status: for that, 404 also means that there is no
-// such subresource.
+// isMain reports whether the write is not to the status.
 func (w *stormWrite) isMain() bool { return !strings.HasSuffix(w.request.URL.Path, "/status") }
 
 func (w *stormWrite) hasLists() bool { return w.storm.lists }

@@ -17,10 +17,10 @@ var unitGuards = map[string]unitGuard{
 		"commit.go", "return json.Marshal(patch.ApplyMerge(merge, version))", "_ = version\nreturn json.Marshal(merge)", "TestGuard01",
 	},
 	"01 every patch is bound to a version: that of the status": {
-		"commit.go", "text, err := s.bind(merge)", "text, err := s.bind(merge); if subresource != \"\" { text, err = json.Marshal(merge) }", "TestGuard01EveryPatch",
+		"commit.go", "text, err := s.bind(merge)", "text, err := s.bind(merge); if part != \"\" { text, err = json.Marshal(merge) }", "TestGuard01EveryPatch",
 	},
 	"01 every patch is bound to a version: the main one": {
-		"commit.go", "text, err := s.bind(merge)", "text, err := json.Marshal(merge); if subresource != \"\" { text, err = s.bind(merge) }", "TestGuard01",
+		"commit.go", "text, err := s.bind(merge)", "text, err := json.Marshal(merge); if part != \"\" { text, err = s.bind(merge) }", "TestGuard01",
 	},
 	"02 the status is written before the records": {
 		"commit.go", "if err := s.send(ctx, u, \"status\", status, status); err != nil {\n\t\treturn err\n\t}",
@@ -138,8 +138,11 @@ var unitGuards = map[string]unitGuard{
 	"the status follows its definition: the other parts of the edits are not repeated": {
 		"subresource.go", "s.state.edits = statusOf(complete, patch.Minimal(s.body.Raw(), theirs))", "_ = theirs", "TestDroppedStatus",
 	},
+	"the status follows its definition: it is a subresource although it was not found": {
+		"subresource.go", "if object.Equal(patch.Minimal(s.body.Raw(), merge), merge) {", "if _ = object.Equal; false {", "TestSuccessIsNotRecorded",
+	},
 	"an edit is written completely: its status, when a deletion is put off": {
-		"commit.go", "if s.target.StatusSubresource && !deletes {", "if s.target.StatusSubresource {", "TestStatusIsWritten",
+		"commit.go", "if separate && !deletes {", "if separate {", "TestStatusIsWritten",
 	},
 }
 

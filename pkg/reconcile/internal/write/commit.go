@@ -69,7 +69,7 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 
 // commitWithRetries tries an update until it is written. The response determines what follows:
 //
-//	404                    confirmGone (notfound.go), or redefine (subresource.go)
+//	404                    confirmGone (notfound.go), or statusNotFound (subresource.go)
 //	a rejection            isolateRejected (rejection.go)
 //	409, a conflict        reread and rebase (conflict.go), and the next try
 //	any other, or none     reread, and the next pass
@@ -87,7 +87,7 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 			if !isStatusUnserved(err, confirmed) {
 				return confirmed
 			}
-			redefine(s, false)
+			s.statusNotFound = true
 		case isRejected(err):
 			if err := s.isolateRejected(ctx, u, err); err != nil {
 				return err
@@ -115,10 +115,11 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	}
 	deletes := u.deletesObject(s.body, s.writer.finalizer())
 	main, status := s.editsPatch(u)
+	separate := s.target.StatusSubresource
 	if err := s.send(ctx, u, "status", status, status); err != nil {
 		return err
 	}
-	if s.target.StatusSubresource && !deletes {
+	if separate && !deletes {
 		s.state.markStatusWritten()
 	}
 	records, err := s.recordsPatch(ctx, u, main)
@@ -149,9 +150,9 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), aside), nil)
 }
 
-// send writes one merge patch unless it is empty. It remembers the handlers' part until there
-// is a response.
-func (s *Session) send(ctx context.Context, u *Update, subresource string, merge, theirs map[string]any) error {
+// send writes one merge patch unless it is empty, to the main part or to the status. It
+// remembers the handlers' part until there is a response.
+func (s *Session) send(ctx context.Context, u *Update, part string, merge, theirs map[string]any) error {
 	if len(merge) == 0 {
 		return nil
 	}
@@ -163,15 +164,15 @@ func (s *Session) send(ctx context.Context, u *Update, subresource string, merge
 	s.state.uncertain = true
 	before := u.inFlight
 	if theirs != nil {
-		u.inFlight = slices.Concat(before, []inFlight{newInFlight(s.state.edits, theirs, subresource, s.body)})
+		u.inFlight = slices.Concat(before, []inFlight{newInFlight(s.state.edits, theirs, part, s.body)})
 	}
-	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, subresource, text)
-	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(subresource), answerOf(err))
+	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, s.subresourceOf(part), text)
+	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(part), answerOf(err))
 	if err != nil {
 		if isRejected(err) || apierrors.IsConflict(err) { // nothing was written
 			u.inFlight, s.state.uncertain = before, !isRejected(err)
 		}
-		if subresource != "" && apierrors.IsNotFound(err) {
+		if s.subresourceOf(part) != "" && apierrors.IsNotFound(err) {
 			return &statusNotFoundError{err}
 		}
 		return err
@@ -180,6 +181,9 @@ func (s *Session) send(ctx context.Context, u *Update, subresource string, merge
 	s.state.confirm(s.body)
 	u.inFlight = nil // earlier writes are bound to an outdated version
 	c.noteWritten(s, merge)
+	if part != s.subresourceOf(part) {
+		return checkStatusStored(s, merge)
+	}
 	if !s.target.StatusSubresource {
 		merge, _ = patch.SplitStatus(merge) // writeDroppedStatus cares for the status
 	}

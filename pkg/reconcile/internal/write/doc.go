@@ -26,7 +26,8 @@
 //     list says so. A later version brings it back, except after that response.
 //   - An update that changes nothing sends nothing.
 //   - The status is stored even if it has become a subresource since discovery, or is one no
-//     longer: the responses show that.
+//     longer: the responses show that. If a response says that there is no such subresource,
+//     the next write of the status, alone, shows whether that is true.
 //   - Edit.Done is called exactly once: when the edit is written, rejected or
 //     overtaken, or when the object is gone.
 //

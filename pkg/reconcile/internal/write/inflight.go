@@ -12,14 +12,14 @@ import (
 // repeated, because a transformation may do harm if applied twice.
 type inFlight struct {
 	merge   map[string]any
-	status  bool           // to the status as a subresource
+	status  bool           // of the status alone
 	version string         // the version of the object that it is bound to
 	patches []*patch.Patch // of the edits in it
 }
 
 // newInFlight describes a write of edits that is about to be sent.
-func newInFlight(edits []execution.Edit, merge map[string]any, subresource string, body *object.Body) inFlight {
-	f := inFlight{merge: merge, status: subresource != "", version: body.ResourceVersion()}
+func newInFlight(edits []execution.Edit, merge map[string]any, part string, body *object.Body) inFlight {
+	f := inFlight{merge: merge, status: part != "", version: body.ResourceVersion()}
 	for _, edit := range edits {
 		f.patches = append(f.patches, edit.Patch)
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 // reason returns the purpose of a write for the metrics.
-func (u *Update) reason(subresource string) metrics.Reason {
+func (u *Update) reason(part string) metrics.Reason {
 	switch {
-	case subresource != "":
+	case part != "":
 		return metrics.Status
 	case u.Decision.Leftovers != nil:
 		return metrics.Cleanup

@@ -76,8 +76,8 @@ func (s *Session) dryRun(ctx context.Context, u *Update) error {
 	return s.dryRunPatch(ctx, "status", patch.Minimal(s.body.Raw(), aside))
 }
 
-// dryRunPatch asks about one patch.
-func (s *Session) dryRunPatch(ctx context.Context, subresource string, merge map[string]any) error {
+// dryRunPatch asks about one patch of the main part or of the status.
+func (s *Session) dryRunPatch(ctx context.Context, part string, merge map[string]any) error {
 	if len(merge) == 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s *Session) dryRunPatch(ctx context.Context, subresource string, merge map
 	if err != nil {
 		return err
 	}
-	err = s.target.API.DryRun(ctx, s.target.Key.NamespacedName, subresource, text)
+	err = s.target.API.DryRun(ctx, s.target.Key.NamespacedName, s.subresourceOf(part), text)
 	s.writer.Metrics.Write(s.target.Key.Resource, metrics.Check, answerOf(err))
 	return err
 }

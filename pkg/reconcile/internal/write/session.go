@@ -23,6 +23,9 @@ type Session struct {
 	body *object.Body
 	// changedByOthers is set if others have written to the object since change detection.
 	changedByOthers bool
+	// statusNotFound is set if a response 404 says that the status is not a subresource. The
+	// next write of the status, alone, to the main resource shows whether that is true.
+	statusNotFound bool
 }
 
 // Body returns the latest known version of the object, or nil before Refresh.

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
@@ -25,6 +26,29 @@ func (e *statusNotFoundError) Unwrap() error { return e.error }
 func isStatusUnserved(notFound, confirmed error) bool {
 	var status *statusNotFoundError
 	return errors.As(notFound, &status) && errors.Is(confirmed, errListed)
+}
+
+// subresourceOf returns the subresource that a part of an object is written to, or "".
+func (s *Session) subresourceOf(part string) string {
+	if s.statusNotFound {
+		return ""
+	}
+	return part
+}
+
+// errStatusNotStored ends a pass without an outcome. Either the response 404 came from an API
+// server that lags behind, or discovery learns in a moment that the resource has no status.
+var errStatusNotStored = errors.New("the API server neither finds the status of the object nor stores it with the object")
+
+// checkStatusStored checks the response to a write of the status alone to the main resource:
+// if the status is a subresource nevertheless, or not in the schema, it was dropped.
+func checkStatusStored(s *Session, merge map[string]any) error {
+	s.statusNotFound = false
+	if object.Equal(patch.Minimal(s.body.Raw(), merge), merge) {
+		return errStatusNotStored
+	}
+	redefine(s, false)
+	return nil
 }
 
 // redefine changes how this session, and later ones, write the status.

@@ -2,6 +2,7 @@ package write
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -34,9 +35,59 @@ func TestResultIsStoredWhenTheStatusIsNoLongerASubresource(t *testing.T) {
 	f, told := redefined(t, false)
 	f.edit("a", set("x", "status", "phase"))
 	outcome := f.write(Update{Cycle: f.finished(cause.Create, "a")})
-	f.expectSent("PATCH status, LIST, PATCH")
+	f.expect("patch of the status", f.server.requests[2].patch["status"] != nil && len(f.server.requests[2].patch) == 2, true)
+	f.expectSent("PATCH status, LIST, PATCH, PATCH")
 	f.expect("phase", f.field("status", "phase"), "x")
 	f.expect("ended, done, told", []any{outcome.Ended, f.done["a"], *told}, []any{true, 1, []bool{false}})
+}
+
+// An API server that lags behind answers the same to the write of a status that it has.
+func TestSuccessIsNotRecordedBeforeAStatusThatIsNotFound(t *testing.T) {
+	f := newFixture(t, m{})
+	f.faults = []fault{{err: answer(http.StatusNotFound)}}
+	f.edit("a", func(p *patch.Patch) { set("x", "status", "phase")(p); appendTo("spec", "list")(p) })
+	err := f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expectSent("PATCH status, LIST, PATCH, GET")
+	f.expect("error", strings.Contains(err.Error(), "neither"), true)
+	f.expect("list, base", []any{f.field("spec", "list"), f.storedBase() == nil}, []any{nil, true})
+	f.expect("subresource, uncertain, events", []any{f.target.StatusSubresource, f.state.uncertain, len(f.events)}, []any{true, false, 0})
+
+	f.expect("ended later", f.flush().Ended, true)
+	f.expectSent("PATCH status, PATCH")
+	f.expect("phase, list", []any{f.field("status", "phase"), f.field("spec", "list")}, []any{"x", []any{"x"}})
+	f.expect("done", f.done["a"], 1)
+}
+
+func TestStatusThatIsNoLongerASubresourceIsWrittenOnce(t *testing.T) {
+	tests := map[string]struct {
+		fault func(f *fixture) fault
+		fails bool
+		sent  string
+	}{
+		"a conflict": {func(f *fixture) fault {
+			return fault{before: func() { f.change(m{"metadata": m{"labels": m{"a": "b"}}}) }}
+		}, false, "PATCH status, LIST, PATCH, GET, PATCH, PATCH"},
+		"a lost response": {func(*fixture) fault { return fault{lost: errDown} }, true, "PATCH status, LIST, PATCH, GET, PATCH"},
+		"a late write":    {func(*fixture) fault { return fault{late: errDown} }, true, "PATCH status, LIST, PATCH, GET, PATCH status, LIST, PATCH, PATCH"},
+		"a rejection":     {func(*fixture) fault { return fault{err: answer(http.StatusUnprocessableEntity)} }, true, "PATCH status, LIST, PATCH, DRYRUN, DRYRUN, DRYRUN, PATCH status, LIST, PATCH, PATCH"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, _ := redefined(t, false)
+			f.faults = []fault{{}, test.fault(f)}
+			f.edit("a", func(p *patch.Patch) { appendTo("status", "list")(p); appendTo("spec", "list")(p) })
+			u := Update{Cycle: f.finished(cause.Create, "a")}
+			if test.fails {
+				_ = f.writeFails(u)
+				f.flush()
+			} else {
+				f.write(u)
+			}
+			f.expectSent(test.sent)
+			f.expect("lists, done", []any{f.field("status", "list"), f.field("spec", "list"), f.done["a"]}, []any{[]any{"x"}, []any{"x"}, 1})
+			f.expect("success", f.storedBase() != nil, true)
+		})
+	}
 }
 
 // The response 404 of a status does not show that there is none, unless the object is listed.
