@@ -40,6 +40,8 @@ type storm struct {
 	outdated atomic.Pointer[[]byte] // a list
 	// calm is set when nothing fails anymore, and no handler does.
 	calm atomic.Bool
+	// over is set at the end, also if others are still acting.
+	over atomic.Bool
 
 	mu       sync.Mutex
 	began    time.Time
@@ -207,6 +209,9 @@ func (s *storm) breach(format string, args ...any) {
 
 // report prints what was wrong, and everything that has happened.
 func (s *storm) report() {
+	s.over.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, breach := range s.breaches {
 		s.t.Errorf("seed %d: %s", s.seed, breach)
 	}
@@ -217,7 +222,7 @@ func (s *storm) report() {
 
 // try fails the test if others cannot do what they want.
 func (s *storm) try(err error) {
-	if client.IgnoreNotFound(err) != nil {
+	if client.IgnoreNotFound(err) != nil && !s.over.Load() {
 		s.t.Errorf("seed %d: %v", s.seed, err)
 	}
 }
