@@ -16,7 +16,7 @@ import (
 // It has the semantics of the real one for everything that operators depend on: versions,
 // watches, all kinds of patches, finalizers, field owners, custom resource definitions with
 // their schemas, discovery, and admission webhooks. It has no controllers, no garbage
-// collection, no conversion webhooks, no authentication, and neither defaults nor
+// collection (except in Harness.CollectGarbage), no conversion webhooks, no authentication, and neither defaults nor
 // validation for built-in resources. It listens on no port: use its Config.
 //
 // It is safe for concurrent use.

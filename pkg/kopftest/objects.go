@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/garbage"
 )
 
 // Object returns an object from YAML or JSON. It panics if the text is not an object, because
@@ -157,6 +159,23 @@ func (h *Harness) Exists(object client.Object) bool {
 		require(h.t, "get", object, err)
 	}
 	return err == nil
+}
+
+// CollectGarbage deletes the objects whose owners are all gone, as the garbage collector of
+// Kubernetes does, with their dependents; and it finishes deletions in the foreground, and those
+// that make orphans. Nothing else in a test does that: a real cluster does it all the time. It
+// waits as Settle does.
+func (h *Harness) CollectGarbage() {
+	h.t.Helper()
+	for changed := true; changed; {
+		var err error
+		h.runs.wait(0)
+		collector := garbage.Collector{Client: h.client, Objects: h.runs.server.Objects()}
+		if changed, err = collector.Collect(h.t.Context()); err != nil {
+			h.t.Fatalf("garbage cannot be collected: %v", err)
+		}
+	}
+	h.Settle()
 }
 
 // Events returns the Kubernetes events of all namespaces.
