@@ -112,7 +112,8 @@ func TestAdditionsOfABusyObjectAreMerged(t *testing.T) {
 		"the earliest time counts":    {func(q *Queue) { q.AddAfter(keyOf("a"), time.Hour); q.AddAfter(keyOf("a"), time.Minute) }, 2 * time.Minute, time.Minute, 0},
 		"its own delay is the first":  {func(q *Queue) { q.AddAfter(keyOf("a"), time.Hour) }, time.Second, time.Second, 0},
 		"the highest priority counts": {func(q *Queue) { q.AddWithOpts(opts(time.Minute, &lazy), keyOf("a")); q.Add(keyOf("a")) }, 0, 1, 0},
-		"a low priority is kept":      {func(q *Queue) { q.AddWithOpts(opts(time.Minute, &lazy), keyOf("a")) }, 0, time.Minute, lazy},
+		"a low priority is kept":      {func(q *Queue) { q.AddWithOpts(opts(0, &lazy), keyOf("a")) }, 0, 1, lazy},
+		"a delay ends it":             {func(q *Queue) { q.AddWithOpts(opts(time.Minute, &lazy), keyOf("a")) }, 0, time.Minute, 0},
 		"a rate-limited one waits":    {func(q *Queue) { q.AddRateLimited(keyOf("a")) }, 0, 5 * time.Millisecond, 0},
 	}
 	for name, test := range tests {

@@ -43,9 +43,7 @@ func (q *Queue) promoteSome() {
 	if q.ShuttingDown() {
 		return
 	}
-	if keys := q.nextInitial(); len(keys) > 0 {
-		q.AddWithOpts(priorityqueue.AddOpts{}, keys...)
-	}
+	q.join(q.nextInitial()...)
 }
 
 // nextInitial removes the keys that become urgent now. It skips those that are no longer in

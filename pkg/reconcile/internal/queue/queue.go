@@ -79,13 +79,20 @@ func (q *Queue) Get() (key object.Key, shutdown bool) {
 	return key, shutdown
 }
 
-// GetWithPriority is Get, with the priority of the object.
+// GetWithPriority is Get, with the priority of the object. An object that had to wait for
+// something else gets its turn now.
 func (q *Queue) GetWithPriority() (key object.Key, priority int, shutdown bool) {
-	key, priority, shutdown = q.PriorityQueue.GetWithPriority()
-	if key.Resource != "" {
-		priority = q.noteTaken(key, priority)
+	for {
+		key, priority, shutdown = q.PriorityQueue.GetWithPriority()
+		if key.Resource == "" {
+			return key, priority, shutdown
+		}
+		if priority != delayedPriority {
+			return key, q.noteTaken(key, priority), shutdown
+		}
+		q.join(key)
+		q.PriorityQueue.Done(key)
 	}
-	return key, priority, shutdown
 }
 
 // noteAdded keeps the additions of objects that are being handled, and returns the places of
@@ -104,7 +111,7 @@ func (q *Queue) noteAdded(options priorityqueue.AddOpts, keys []object.Key) (idl
 		if !waits || from.Before(known) {
 			q.since[key] = from
 		}
-		idle = append(idle, place{key, q.priorityOf(key, isInitial, !waits && !isDelayed)})
+		idle = append(idle, place{key, q.priorityOf(key, isInitial, isDelayed, waits)})
 	}
 	q.most = max(q.most, len(q.since))
 	return idle

@@ -3,6 +3,7 @@ package queue
 import (
 	"math"
 
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -25,28 +26,47 @@ func (t *turns) join(resource string) (turn int) {
 	return t.last[resource]
 }
 
-// again returns the turn of an object that has one already, or must wait for something else
-// first.
+// again returns the turn of an object that has one already.
 func (t *turns) again(resource string) (turn int) { return max(t.now, t.last[resource]) }
 
 // take notes that an object was taken.
 func (t *turns) take(turn int) { t.now = max(t.now, turn) }
 
-// initialPriority is the priority of initial objects before their turn is subtracted. It is
-// lower than that of all others.
-const initialPriority = math.MinInt / 2
+const (
+	// initialPriority is the priority of initial objects before their turn is subtracted. It
+	// is lower than that of all others.
+	initialPriority = math.MinInt / 2
+	// delayedPriority is the priority of objects that must wait for something else first. It
+	// is higher than that of all others, so that they join them as soon as they are ready: a
+	// turn from the time of the addition would be over by then, and thousands of retries of
+	// one resource would delay all others.
+	delayedPriority = 1
+)
 
 // priorityOf returns the priority of an object in the queue of controller-runtime, which has
 // no turns. The lock is held.
-func (q *Queue) priorityOf(key object.Key, isInitial, joins bool) int {
+func (q *Queue) priorityOf(key object.Key, isInitial, isDelayed, waits bool) int {
 	t, lowest := &q.live, 0
-	if isInitial {
+	switch {
+	case isDelayed && !waits:
+		return delayedPriority
+	case isInitial && !isDelayed:
 		t, lowest = &q.listed, initialPriority
 	}
-	if joins {
-		return lowest - t.join(key.Resource)
+	if waits {
+		return lowest - t.again(key.Resource)
 	}
-	return lowest - t.again(key.Resource)
+	return lowest - t.join(key.Resource)
+}
+
+// join gives objects, which wait already, a turn among those that have changed.
+func (q *Queue) join(keys ...object.Key) {
+	for _, key := range keys {
+		q.mu.Lock()
+		priority := -q.live.join(key.Resource)
+		q.mu.Unlock()
+		q.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, key)
+	}
 }
 
 // noteTurn notes that an object was taken, and returns its priority for the controller. The

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -78,6 +80,62 @@ func TestBusyResourceLeavesOthersTheirTurns(t *testing.T) {
 		}
 		if taken["as"] < 45 || taken["bs"] < 45 {
 			t.Errorf("got %v", taken)
+		}
+	})
+}
+
+// crowds are the ways in which thousands of objects of one resource get ready at once.
+var crowds = map[string]func(q *Queue, keys ...object.Key){
+	"that waited": func(q *Queue, keys ...object.Key) {
+		for _, key := range keys {
+			q.AddAfter(key, time.Second)
+		}
+	},
+	"that are handled again": func(q *Queue, keys ...object.Key) {
+		for _, key := range keys {
+			q.Add(key)
+			_, _ = q.Get()
+			q.Detach(key)
+			q.Done(key)
+			q.Release(key, time.Second)
+		}
+	},
+	"that were listed long ago": (*Queue).AddInitial,
+}
+
+// Changes of another resource are served between the objects of the crowd, one each.
+func TestCrowdLeavesOthersTheirTurns(t *testing.T) {
+	for name, add := range crowds {
+		t.Run(name, func(t *testing.T) {
+			inQueue(t, func(t *testing.T, q *Queue) {
+				add(q, keysIn("as", 5000)...)
+				time.Sleep(initialWait)
+				synctest.Wait()
+				for range 10 {
+					takeAll(q, 20)
+					q.Add(keysIn("bs", 1)[0])
+					synctest.Wait()
+					if names := takeAll(q, 3); !slices.Contains(names, "bs-0000") {
+						t.Errorf("the other resource waits: %v", names)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An object that waits for something else does not lose the turn that it has.
+func TestDelayedAdditionKeepsTheTurn(t *testing.T) {
+	inQueue(t, func(t *testing.T, q *Queue) {
+		keys := keysIn("as", 3)
+		for _, key := range keys {
+			q.Add(key)
+		}
+		q.AddAfter(keys[0], time.Second)
+		synctest.Wait()
+		want := []string{"as-0000", "as-0001", "as-0002"}
+		if got := takeAll(q, 3); !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
 		}
 	})
 }
