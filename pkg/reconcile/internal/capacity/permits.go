@@ -6,8 +6,10 @@ import (
 )
 
 // Permits limit how many passes do the work of the framework at the same time: detection
-// and writes. Passes that finish go before those that begin, and resources take turns. It is
-// safe for concurrent use.
+// and writes. Resources take turns. Passes that finish go before those that begin, because
+// others wait for their outcomes; but one in beginShare begins: it occupies a worker until
+// then, and without workers no other resource would get its turn. It is safe for concurrent
+// use.
 type Permits struct {
 	mu      sync.Mutex
 	free    int
@@ -20,7 +22,12 @@ type Permits struct {
 type line struct {
 	resource             string
 	finishing, beginning []chan struct{}
+	// finished is the number of permits since a pass could begin.
+	finished int
 }
+
+// beginShare is the number of permits of a resource of which one goes to a pass that begins.
+const beginShare = 5
 
 // NewPermits returns this many permits.
 func NewPermits(number int) *Permits { return &Permits{free: number} }
@@ -79,8 +86,10 @@ func (p *Permits) Release() {
 // pop removes the pass that goes next.
 func (l *line) pop() (next chan struct{}) {
 	from := &l.finishing
-	if len(*from) == 0 {
+	l.finished++
+	if len(*from) == 0 || l.finished >= beginShare && len(l.beginning) > 0 {
 		from = &l.beginning
+		l.finished = 0
 	}
 	next, *from = (*from)[0], (*from)[1:]
 	return next

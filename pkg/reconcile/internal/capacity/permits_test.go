@@ -39,6 +39,7 @@ func TestPermitsAreHandedOutInTurns(t *testing.T) {
 	tests := map[string]struct{ arrivals, want []string }{
 		"in the order of arrival":            {[]string{"a", "a", "a!", "a!"}, []string{"a!", "a!", "a", "a"}},
 		"resources take turns":               {[]string{"a", "a", "a", "b", "c"}, []string{"a", "b", "c", "a", "a"}},
+		"the workers get some back":          {[]string{"a!", "a!", "a!", "a!", "a!", "a!", "a", "a"}, []string{"a!", "a!", "a!", "a!", "a", "a!", "a!", "a"}},
 		"also while one of them is finished": {[]string{"a!", "a!", "a!", "b", "b!"}, []string{"a!", "b!", "a!", "b", "a!"}},
 	}
 	for name, test := range tests {
