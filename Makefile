@@ -108,6 +108,10 @@ docs-serve: ## Build the site, and serve it on ADDRESS
 docs-check: docs ## Build the site, and look at it with headless Chromium, which must be in your PATH (ARGS: -screenshots DIR)
 	@go -C test/site/browser test -count=1 . -args -site='$(CURDIR)/bin/site' $(ARGS)
 
+.PHONY: picture
+picture: envtest-assets ## Run the first example, and renew the picture of it in README.md
+	@$(WITH_ASSETS) KOPF_UPDATE_GOLDEN=1 go test -count=1 -run TestThePicture ./hack/dev
+
 .PHONY: diagrams
 diagrams: ## Draw the diagrams of the documents again, which needs npm and Chromium
 	@go run ./hack/site -diagrams
