@@ -70,10 +70,14 @@ func (c *cycle) honored() map[string]string {
 
 // reportRequests reports, once, what came of the requests.
 func (t *target) reportRequests(c *cycle, body *object.Body) {
-	if c.requests == nil {
-		return
+	if !c.inScope {
+		return // another operator may honor them
 	}
-	for _, note := range c.requests.Notes {
+	notes := t.engine.requests.Mistyped(body)
+	if c.requests != nil {
+		notes = append(notes, c.requests.Notes...)
+	}
+	for _, note := range notes {
 		if !t.object.reported.First("request " + note.Value + note.Message) {
 			continue
 		}

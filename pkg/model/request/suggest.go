@@ -30,3 +30,14 @@ func Suggest(id string, known []string) []string {
 	}
 	return similar.Words(id, known)
 }
+
+// SuggestVerb returns the verb that may have been meant by an unknown one, or "" if it is known
+// or not similar to any.
+func SuggestVerb(verb string) Verb {
+	known := []string{string(Retry), string(Rerun), string(Skip), string(Suspend)}
+	found := similar.Words(verb, known)
+	if len(found) == 0 || slices.Contains(known, verb) {
+		return ""
+	}
+	return Verb(found[0])
+}

@@ -21,3 +21,14 @@ func TestIDsAreSuggested(t *testing.T) {
 		}
 	}
 }
+
+func TestVerbsAreSuggested(t *testing.T) {
+	for verb, want := range map[string]request.Verb{
+		"retri": request.Retry, "re-run": request.Rerun, "suspended": request.Suspend, "Skip": request.Skip,
+		"retry": "", "skip": "", "approval": "", "": "", "s-handled": "",
+	} {
+		if got := request.SuggestVerb(verb); got != want {
+			t.Errorf("%s: got %q, want %q", verb, got, want)
+		}
+	}
+}

@@ -171,6 +171,21 @@ func TestRefusedRequestIsNotHonoredLater(t *testing.T) {
 	b.Expect(b.calls.All()).To(gomega.Equal(attempts("update", 2)))
 }
 
+func TestMistypedRequestIsReportedWithoutAWrite(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
+	b.start()
+	obj := b.create("one", nil)
+	b.expectHandled(obj)
+	b.expectRest()
+	b.requests.Reset()
+	b.request(obj, "retri", "1 create")
+	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement("Warning RequestRefused: There is no request with the annotation " + prefix + "request-retri; did you mean request-retry?"))
+	b.expectRest()
+	b.Expect(b.requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(0), b.requests.String)
+}
+
 func TestSuspendedObjectIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -1,6 +1,7 @@
 package requests_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,5 +84,34 @@ func TestRefusalsSayWhatIsWrong(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestMistypedRequestsAreNoted(t *testing.T) {
+	reader := requests.NewReader(prefix)
+	notes := reader.Mistyped(annotated(map[string]any{
+		prefix + "/request-suspended": "forever", prefix + "/request-retri": "1 fn",
+		prefix + "/request-retry":    "1 fn",                         // is honored
+		prefix + "/requests-handled": "x",                            // belongs to the operator
+		prefix + "/request-approval": "1 fn",                         // is similar to nothing
+		prefix + "/request-reruns":   `{"purpose":"create"}`,         // is the record of a handler
+		"example.com/request-retri":  "1 fn", "request-retri": "now", // belong to others
+	}))
+	var messages []string
+	for _, note := range notes {
+		if !note.Refused {
+			t.Errorf("%+v is not refused", note)
+		}
+		messages = append(messages, note.Message)
+	}
+	want := []string{
+		"There is no request with the annotation " + prefix + "/request-retri; did you mean request-retry?",
+		"There is no request with the annotation " + prefix + "/request-suspended; did you mean request-suspend?",
+	}
+	if !slices.Equal(messages, want) {
+		t.Errorf("got %q", messages)
+	}
+	if notes := (*requests.Reader)(nil).Mistyped(annotated(map[string]any{prefix + "/request-retri": "1 fn"})); notes != nil {
+		t.Errorf("got %v although requests are disabled", notes)
 	}
 }

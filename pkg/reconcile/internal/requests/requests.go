@@ -20,6 +20,7 @@ import (
 // Reader finds the requests of objects.
 type Reader struct {
 	handled, suspend string // names of annotations
+	prefix           string // of the annotations of requests
 	verbs            map[request.Verb]string
 }
 
@@ -28,7 +29,7 @@ var verbs = []request.Verb{request.Retry, request.Rerun, request.Skip}
 
 // NewReader returns a Reader of annotations with the prefix.
 func NewReader(prefix string) *Reader {
-	r := &Reader{handled: prefix + "/" + request.Handled, suspend: prefix + "/" + request.Suspend.Name(), verbs: map[request.Verb]string{}}
+	r := &Reader{handled: prefix + "/" + request.Handled, suspend: prefix + "/" + request.Suspend.Name(), prefix: prefix + "/" + request.Verb("").Name(), verbs: map[request.Verb]string{}}
 	for _, verb := range verbs {
 		r.verbs[verb] = prefix + "/" + verb.Name()
 	}
