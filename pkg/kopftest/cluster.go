@@ -2,8 +2,6 @@ package kopftest
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,26 +9,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/discovery"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/binaries"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/leaks"
 )
 
-// assetsVariable names the directory with the binaries of a control plane.
-const assetsVariable = "KUBEBUILDER_ASSETS"
-
 // Cluster starts a real API server with its etcd for the test, and installs the custom
-// resource definitions in the directories. It uses the binaries in $KUBEBUILDER_ASSETS, as
-// envtest does, or those that this project has built into the cache of the user. There are no
-// controllers in this cluster.
+// resource definitions in the directories. It uses the programs in $KUBEBUILDER_ASSETS, as
+// envtest does, or those that this project or setup-envtest have left in the cache of the user:
+// of the version that this package knows, or else the newest. There are no controllers in this
+// cluster.
 //
 // A start takes about five seconds, so start one for many tests. It also works for
 // GinkgoTB().
 func Cluster(t testing.TB, crds ...string) *rest.Config {
 	t.Helper()
-	binaries, err := findBinaries()
+	known := discovery.Version()
+	programs, err := binaries.Find(known.Major + "." + known.Minor)
 	if err != nil {
 		t.Fatal(err)
 	}
 	environment := &envtest.Environment{
-		BinaryAssetsDirectory: binaries, CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
+		BinaryAssetsDirectory: programs, CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
 	}
 	config, err := environment.Start()
 	t.Cleanup(func() {
@@ -39,32 +39,17 @@ func Cluster(t testing.TB, crds ...string) *rest.Config {
 		}
 	})
 	if err != nil {
-		t.Fatalf("the API server cannot be started from %s: %v", binaries, err)
+		t.Fatalf("the API server cannot be started from %s: %v", programs, err)
 	}
 	return config
-}
-
-// findBinaries returns the directory with kube-apiserver and etcd.
-func findBinaries() (string, error) {
-	if named := os.Getenv(assetsVariable); named != "" {
-		return named, nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	found, err := filepath.Glob(filepath.Join(cache, "kopf-go", "envtest", "*", "kube-apiserver"))
-	if err != nil || len(found) == 0 {
-		return "", errNoBinaries
-	}
-	return filepath.Dir(found[len(found)-1]), nil
 }
 
 // readyTimeout is how long an operator may take to start in real time.
 const readyTimeout = time.Minute
 
 // Run starts an operator in real time, and returns when it is ready. It stops the operator at
-// the end of the test. The connection is that of Cluster, of NewAPIServer, or of any other
+// the end of the test, which fails if goroutines of the operator or of its handlers remain then.
+// The connection is that of Cluster, of NewAPIServer, or of any other
 // cluster for tests. The functions change the options, such as the scheme.
 //
 // Wait for conditions in such a test. New is the better choice for most tests: it needs no
@@ -81,7 +66,7 @@ func Run(t testing.TB, config *rest.Config, registry *kopf.Registry, configure .
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- operator.Run(ctx) }()
+	family := leaks.Go(func() { ended <- operator.Run(ctx) })
 	select {
 	case <-operator.Ready():
 	case err := <-ended:
@@ -96,6 +81,12 @@ func Run(t testing.TB, config *rest.Config, registry *kopf.Registry, configure .
 		if err := <-ended; err != nil {
 			t.Errorf("the operator has ended with an error: %v", err)
 		}
+		for _, stack := range family.Remaining(leakPatience) {
+			t.Errorf("a goroutine remains after the operator has stopped:\n%s", stack)
+		}
 	})
 	return operator
 }
+
+// leakPatience is how long goroutines may take to end after the operator.
+const leakPatience = 5 * time.Second

@@ -2,6 +2,7 @@ package kopftest_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,3 +45,30 @@ func clientFor(t *testing.T, config *rest.Config) client.Client {
 	}
 	return made
 }
+
+// A goroutine that a handler leaves behind fails the test, with its stack.
+func TestRunFindsLeaks(t *testing.T) {
+	release := make(chan struct{})
+	passed, output := runAlone(t, func(t *testing.T) {
+		called := make(chan struct{})
+		r := kopf.NewRegistry()
+		r.OnCreate(kopf.Resource("v1", "configmaps"), func(context.Context, *kopf.Change) error {
+			go leakedByTheHandler(release)
+			close(called)
+			return nil
+		}, kopf.ID("leak"))
+		config := kopftest.NewAPIServer(t).Config()
+		kopftest.Run(t, config, r)
+		object := kopftest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: default}}`)
+		if err := clientFor(t, config).Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+		<-called
+	})
+	close(release)
+	if passed || !strings.Contains(output, "leakedByTheHandler") {
+		t.Errorf("got %s", output)
+	}
+}
+
+func leakedByTheHandler(release <-chan struct{}) { <-release }

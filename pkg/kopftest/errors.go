@@ -2,6 +2,5 @@ package kopftest
 
 import "errors"
 
-// errNoBinaries says how to get an API server.
-var errNoBinaries = errors.New("there is no API server to start: set " + assetsVariable +
-	" to a directory with kube-apiserver and etcd, such as the output of `setup-envtest use -p path`")
+// errCut is the error of requests after a crash.
+var errCut = errors.New("the operator has crashed")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/inprocess"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/watchdog"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -115,6 +116,7 @@ func (i *instance) kill() {
 // wait waits until the operator has stopped.
 func (i *instance) wait(t *testing.T) {
 	t.Helper()
+	defer watchdog.Default.Begin()()
 	select {
 	case <-i.done:
 	case <-time.After(startTimeout):

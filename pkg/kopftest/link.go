@@ -10,9 +10,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
-// errCut is the error of requests after a crash.
-var errCut = errors.New("the operator has crashed")
-
 // link is the connection of one run of the operator. It records writes, and can be cut.
 type link struct {
 	next      http.RoundTripper

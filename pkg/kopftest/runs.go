@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/watchdog"
 )
 
 // runs are the runs of the operator of one test. At most one of them lives.
@@ -25,6 +26,7 @@ type runs struct {
 // begin starts the operator, again if a sweep kills it meanwhile.
 func (r *runs) begin() {
 	r.t.Helper()
+	defer watchdog.Default.Begin()()
 	r.current = r.newInstance()
 	select {
 	case <-r.current.operator.Ready():
@@ -47,6 +49,7 @@ const startTimeout = time.Hour
 // started again at once.
 func (r *runs) wait(d time.Duration) {
 	r.t.Helper()
+	defer watchdog.Default.Begin()()
 	passed := time.After(d)
 	for waiting := d > 0; waiting; {
 		select {
