@@ -52,7 +52,7 @@ func (s *objectState) catchUp(seen *object.Snapshot, now kube.Version) {
 	}
 	s.resetFor(seen.GetUID())
 	s.writes.SeenGone(now.UID != seen.GetUID()) // the watch will show its deletion
-	if now.UID != "" && now.ResourceVersion != seen.GetResourceVersion() {
+	if now.UID != "" {
 		s.writes.NotOlderThan(now.ResourceVersion)
 	}
 }
