@@ -127,14 +127,17 @@ func (b *binary) run(ctx context.Context, tests []string, timeout time.Duration,
 }
 
 // try runs the tests of the stage with a mutant, the slow ones last.
-func (b *binary) try(ctx context.Context, m *mutant, timeout time.Duration) (r result, output string) {
+func (b *binary) try(ctx context.Context, m *mutant, o options) (r result, output string) {
 	if b.reach == nil {
-		return b.tryWith(ctx, m, []string{b.stage.tests}, max(timeout, faultsTimeout))
+		return b.tryWith(ctx, m, []string{b.stage.tests}, max(o.timeout, faultsTimeout))
 	}
 	slow, quick := partition(b.reach[m.number], func(test string) bool { return b.slow[test] })
+	if o.quick {
+		slow = nil
+	}
 	for _, tests := range [][]string{quick, slow} {
 		if len(tests) > 0 && r.Killer == "" {
-			r, output = b.tryWith(ctx, m, tests, timeout)
+			r, output = b.tryWith(ctx, m, tests, o.timeout)
 		}
 	}
 	return r, output

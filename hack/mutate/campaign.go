@@ -90,7 +90,9 @@ func (c *campaign) note(m *mutant, s stage, r result, output string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(m, s, r)
-	c.store.put(c.keys[m], r)
+	if r.Killer != "" || !c.options.quick {
+		c.store.put(c.keys[m], r)
+	}
 	if c.options.at != "" {
 		_, _ = fmt.Fprintf(c.log, "\n%s\n%s", m, output)
 	}
@@ -125,7 +127,7 @@ func (c *campaign) tryAll(ctx context.Context, b *binary, mutants []*mutant) err
 	for range c.options.parallel {
 		workers.Go(func() {
 			for m := range next {
-				r, output := b.try(ctx, m, c.options.timeout)
+				r, output := b.try(ctx, m, c.options)
 				if ctx.Err() == nil { // otherwise, the result is not true
 					c.note(m, b.stage, r, output)
 				}

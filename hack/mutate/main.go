@@ -6,6 +6,7 @@
 //
 //	go run ./hack/mutate                    # the writer, the records, the detection of causes
 //	go run ./hack/mutate pkg/storage        # other files or folders
+//	go run ./hack/mutate -unit -quick FILE  # a first look, while tests are being written
 //	go run ./hack/mutate -at FILE:LINE[:COLUMN] # the mutants at one place, with the output of tests
 //	go run ./hack/mutate -thorough          # survivors also meet faults on a real API server
 //	go run ./hack/mutate -storm -n 20       # what random faults alone find in a sample
@@ -17,7 +18,8 @@
 //
 // All mutants of a package are built at once, as an overlay of its sources: the environment
 // of a test process selects one, and tests that do not come by a mutant need not run with it.
-// So a mutant takes milliseconds, and thousands of them minutes. The existing tools
+// So a mutant takes milliseconds, and thousands of them minutes. Results are kept, also those
+// of a run that is interrupted. The existing tools
 // (gremlins, go-mutesting, ooze) build once per mutant, from a copy of the module, have no
 // list of equivalent mutants, and neither make conditions constant nor remove statements.
 package main
@@ -32,6 +34,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/kopf-go/kopf/hack/source"
@@ -42,6 +45,7 @@ type options struct {
 	at       string
 	list     bool
 	unit     bool
+	quick    bool
 	thorough bool
 	storm    bool
 	anew     bool
@@ -61,6 +65,7 @@ func main() {
 	flag.StringVar(&o.at, "at", "", "try only the mutants at FILE:LINE or FILE:LINE:COLUMN, again, and print the output of the tests")
 	flag.BoolVar(&o.list, "list", false, "print the mutants, and try none")
 	flag.BoolVar(&o.unit, "unit", false, "run only the tests of the mutated packages")
+	flag.BoolVar(&o.quick, "quick", false, "leave out tests that take long; survivors are tried again without this flag")
 	flag.BoolVar(&o.thorough, "thorough", false, "try the survivors with the tests of faults, which need KUBEBUILDER_ASSETS")
 	flag.BoolVar(&o.storm, "storm", false, "try a sample of the mutants with random faults alone, which need KUBEBUILDER_ASSETS")
 	flag.BoolVar(&o.anew, "anew", false, "try all mutants again, also those with a stored result")
@@ -71,7 +76,7 @@ func main() {
 	flag.StringVar(&o.results, "results", defaultResults(), "the file that keeps the results of earlier runs")
 	flag.Parse()
 	o.files = flag.Args()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Stdout, ".", o)
 	stop()
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"time"
 )
 
 // result is what the tests of a stage say about a mutant.
@@ -49,7 +50,11 @@ type store struct {
 	path    string
 	mu      sync.Mutex
 	results map[string]result
+	saved   time.Time
 }
+
+// saveInterval is the longest time whose results an interruption can lose.
+const saveInterval = 10 * time.Second
 
 // defaultResults returns the file of the store in the user's cache.
 func defaultResults() string {
@@ -61,7 +66,7 @@ func defaultResults() string {
 }
 
 func openStore(path string) (*store, error) {
-	s := &store{path: path, results: map[string]result{}}
+	s := &store{path: path, results: map[string]result{}, saved: time.Now()}
 	text, err := os.ReadFile(s.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
@@ -82,16 +87,26 @@ func (s *store) get(key string) (result, bool) {
 	return r, known
 }
 
+// put adds a result, and saves all from time to time.
 func (s *store) put(key string, r result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.results[key] = r
+	if time.Since(s.saved) >= saveInterval {
+		_ = s.write() // at the end, save reports what keeps failing
+	}
 }
 
 // save writes the results to the file.
 func (s *store) save() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.write()
+}
+
+// write does the work of save. The caller must hold the lock.
+func (s *store) write() error {
+	s.saved = time.Now()
 	text, err := json.MarshalIndent(s.results, "", " ")
 	if err != nil {
 		return err
