@@ -1,0 +1,103 @@
+package reconcile
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+)
+
+// withDaemon returns an engine at rest with one object, whose daemon is running, and where the
+// daemon notes why it was stopped. It belongs in a bubble of virtual time.
+func withDaemon(t *testing.T) (e restingEngine, s *objectState, reason *handler.StopReason) {
+	t.Helper()
+	reason = new(handler.StopReason)
+	e = atRest(t, 1, func(r *registry.Registry) {
+		r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+			<-task.Stopped()
+			*reason = task.StopReason()
+			return nil
+		}}, handler.ID("daemon")))
+	})
+	t.Cleanup(func() { e.engine.supervisor.Stop(context.Background()) })
+	makePass(t, e, e.keys[0])
+	synctest.Wait()
+	s = e.engine.objects.of(e.keys[0])
+	if s.background == nil || !s.background.areDaemonsRunning() {
+		t.Fatal("the daemon is not running")
+	}
+	return e, s, reason
+}
+
+// The daemon must not take the next object for its own, and the author of an edit that nobody
+// writes must not wait forever.
+func TestDaemonsAndEditsEndWithTheirObject(t *testing.T) {
+	tests := map[string]struct {
+		end    func(e restingEngine, s *objectState)
+		reason handler.StopReason
+	}{
+		"another object has its name": {func(_ restingEngine, s *objectState) { s.resetFor("u-2") }, handler.StopDeleted},
+		"it is gone":                  {func(_ restingEngine, s *objectState) { s.markGone() }, handler.StopDeleted},
+		"it is no longer watched":     {func(e restingEngine, _ *objectState) { e.engine.objects.remove(e.keys[0], handler.StopMismatch) }, handler.StopMismatch},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, s, reason := withDaemon(t)
+				b, waiting, taken := s.background, false, false
+				b.addEdit(execution.Edit{Done: func() { waiting = true }})
+				s.writes.Add(execution.Edit{Done: func() { taken = true }})
+				test.end(e, s)
+				synctest.Wait()
+				if !reason.Has(test.reason) || b.areDaemonsRunning() {
+					t.Errorf("the daemon runs, or was stopped for another reason: %v", *reason)
+				}
+				if !waiting || !taken {
+					t.Errorf("edits still wait: in the background %t, for a write %t", !waiting, !taken)
+				}
+			})
+		})
+	}
+}
+
+// Whoever forgets the object of a resource waits until its daemons have ended.
+func TestForgottenObjectsReturnTheirDaemons(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := withDaemon(t)
+		if b := s.background; e.engine.objects.remove(e.keys[0], handler.StopMismatch) != b || e.engine.objects.has(e.keys[0]) {
+			t.Error("the daemons are lost, or the object is still known")
+		}
+		if b := e.engine.objects.remove(e.keys[0], handler.StopMismatch); b != nil {
+			t.Errorf("got %v for an object that is not known", b)
+		}
+	})
+}
+
+// The object has not changed, but its daemon or timer needs a pass.
+func TestBackgroundEndsTheRestOfAnObject(t *testing.T) {
+	tests := map[string]struct {
+		happens func(s *objectState)
+		want    bool
+	}{
+		"nothing happens":           {func(*objectState) {}, true},
+		"an edit is to be written":  {func(s *objectState) { s.background.addEdit(execution.Edit{}) }, false},
+		"a daemon asks for a pass":  {func(s *objectState) { s.background.Requeue() }, false},
+		"the last pass was earlier": {func(s *objectState) { s.reconciledVersion = "1" }, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, s, _ := withDaemon(t)
+				version := s.reconciledVersion
+				test.happens(s)
+				if got := s.isReconciledAt(version); got != test.want {
+					t.Errorf("at rest: %t", got)
+				}
+			})
+		})
+	}
+}
