@@ -24,14 +24,11 @@ func build(ctx context.Context, root, version, out string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(stage)) }()
-	sources := root
-	if version != development {
-		sources = filepath.Join(stage, "sources")
-		if err := errors.Join(os.Mkdir(sources, 0o755), checkOut(ctx, root, version, sources)); err != nil { //nolint:gosec // public
-			return err
-		}
+	files, err := filesOf(ctx, root, version)
+	if err != nil {
+		return err
 	}
-	if err := prepare(sources, version, stage); err != nil {
+	if err := prepare(files, version, stage); err != nil {
 		return err
 	}
 	for file, style := range map[string]string{"code.css": "github", "code-dark.css": "github-dark"} {
@@ -61,8 +58,8 @@ func hugo(ctx context.Context, root string, args ...string) *exec.Cmd {
 
 // prepare writes the sources of the site as Hugo expects them: configuration, pages with
 // front matter, navigation, and images.
-func prepare(sources, version, stage string) error {
-	pages, err := collect(os.DirFS(sources))
+func prepare(files fs.FS, version, stage string) error {
+	pages, err := collect(files)
 	if err != nil {
 		return err
 	}
@@ -81,7 +78,7 @@ func prepare(sources, version, stage string) error {
 		write(stage, "hugo.toml", config),
 		writeJSON(stage, "data/navigation.json", navigation(pages)),
 		writeJSON(stage, "data/addresses.json", addresses),
-		copyImages(filepath.Join(sources, "docs", "images"), filepath.Join(stage, "static", "docs", "images")),
+		copyImages(files, filepath.Join(stage, "static", "docs", "images")),
 	)
 }
 
@@ -138,9 +135,13 @@ func write(dir, name, text string) error {
 	return os.WriteFile(file, []byte(text), 0o644) //nolint:gosec // public
 }
 
-func copyImages(from, to string) error {
-	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+func copyImages(files fs.FS, to string) error {
+	images, err := fs.Sub(files, "docs/images")
+	if err != nil {
+		return err
+	}
+	if _, err := fs.Stat(images, "."); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return os.CopyFS(to, os.DirFS(from))
+	return os.CopyFS(to, images)
 }

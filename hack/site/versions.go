@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,13 +41,16 @@ func selectVersions(ctx context.Context, root, names string) ([]string, error) {
 	return selected, nil
 }
 
-// checkOut writes the files of a tag to a folder.
-func checkOut(ctx context.Context, root, tag, dir string) error {
-	archive := filepath.Join(dir, "archive.tar")
-	if _, err := git(ctx, root, "archive", "--format=tar", "--output="+archive, tag); err != nil {
-		return err
+// filesOf returns the files of a version: those of the work tree, or of a tag.
+func filesOf(ctx context.Context, root, name string) (fs.FS, error) {
+	if name == development {
+		return os.DirFS(root), nil
 	}
-	return command(ctx, dir, "tar", "-xf", archive).Run()
+	archive, err := git(ctx, root, "archive", "--format=zip", name)
+	if err != nil {
+		return nil, err
+	}
+	return zip.NewReader(strings.NewReader(archive), int64(len(archive)))
 }
 
 func git(ctx context.Context, root string, args ...string) (string, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,12 +36,14 @@ func TestVersionsComeFromTags(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	dir := t.TempDir()
-	if err := checkOut(t.Context(), root, "v1.2.3", dir); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := os.ReadFile(filepath.Join(dir, "README.md")); err != nil || string(text) != "# Released" {
-		t.Errorf("got %q, %v", text, err)
+	for name, want := range map[string]string{"v1.2.3": "# Released", "main": "# Changed"} {
+		files, err := filesOf(t.Context(), root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := fs.ReadFile(files, "README.md"); err != nil || string(text) != want {
+			t.Errorf("%s: got %q, %v", name, text, err)
+		}
 	}
 }
 
