@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/hack/dev/picture"
 	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/hack/source"
 )
 
 // The picture in README.md shows a run of the first example up to its last event. Its
@@ -31,6 +32,7 @@ func TestThePictureShowsARealRun(t *testing.T) {
 	g := gomega.NewWithT(t)
 	root, err := assets.Root()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(source.Inputs(filepath.Join(root, "pkg"), filepath.Join(root, "examples", "01-minimal"))).To(gomega.Succeed())
 	images := filepath.Join(root, "docs", "images")
 	textFile, drawingFile := filepath.Join(images, "run.txt"), filepath.Join(images, "run.svg")
 	update := os.Getenv(updateVariable) != ""

@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/hack/source"
 )
 
 // forge is the address of the repository.
@@ -29,6 +30,12 @@ const forge = "https://github.com/kopf-go/kopf/"
 func TestSite(t *testing.T) {
 	root, err := assets.Root()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.Documents(root); err != nil { // reads them, too
+		t.Fatal(err)
+	}
+	if err := source.Inputs(filepath.Join(root, "hack", "site"), filepath.Join(root, "hack", "tools", "hugo"), filepath.Join(root, "docs")); err != nil {
 		t.Fatal(err)
 	}
 	out := t.TempDir()
