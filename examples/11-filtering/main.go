@@ -1,5 +1,6 @@
 // This example filters the objects and the changes that handlers are called for. Each
-// handler that is called writes its id to the status.
+// handler that is called writes its id to the status, except for the daemon: it logs when it
+// starts and stops.
 //
 // The operator does not touch objects that match no handler. When such an object matches
 // later, it is handled as a new one.
@@ -31,6 +32,14 @@ func fieldIsInItems(a kopf.Arguments) bool {
 
 func isSystem(a kopf.Arguments) bool { return strings.HasPrefix(a.Name(), "system-") }
 
+// follow runs in the background of an object for as long as the filters of the daemon match.
+func follow(_ context.Context, t *kopf.Task) error {
+	t.Logger().Info("The daemon starts.")
+	<-t.Stopped()
+	t.Logger().Info("The daemon stops.", "reason", t.StopReason().String())
+	return nil
+}
+
 func main() {
 	kex := kopf.Resource("kopfexamples")
 	label := func(filter kopf.Matcher) kopf.CreateOption { return kopf.Labels(kopf.Filters{"somelabel": filter}) }
@@ -54,5 +63,7 @@ func main() {
 	kopf.OnUpdate(kex, called, kopf.ID("greeted"), field, kopf.ValueBefore(kopf.Equal("hello")), kopf.ValueAfter(kopf.Equal("world")))
 	kopf.OnUpdate(kex, called, kopf.ID("added"), field, kopf.ValueBefore(kopf.Absent()), kopf.ValueAfter(kopf.Present()))
 	kopf.OnUpdate(kex, called, kopf.ID("removed"), field, kopf.ValueBefore(kopf.Present()), kopf.ValueAfter(kopf.Absent()))
+	// While a field has a value. The filters of daemons are checked at every change of the object.
+	kopf.Daemon(kex, follow, field, kopf.Value(kopf.Equal("world")))
 	kopf.Main()
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 )
 
@@ -37,12 +39,18 @@ func (d *database) put(key, value string) error {
 }
 
 func (d *database) count() (int, error) {
+	values, err := d.values()
+	return len(values), err
+}
+
+// values returns the values of all rows, sorted.
+func (d *database) values() ([]string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.rows == nil {
-		return 0, errClosed
+		return nil, errClosed
 	}
-	return len(d.rows), nil
+	return slices.Sorted(maps.Values(d.rows)), nil
 }
 
 // close returns the last number of rows.

@@ -1,6 +1,6 @@
 // This example has handlers of the operator as a whole. It opens a database at startup,
-// shares it with all handlers, reports on it in its health endpoint, and closes it at
-// shutdown.
+// finds the credentials for the cluster, shares the database with all handlers, reports on it
+// in its health endpoint, and closes it at shutdown.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/login"
 )
 
 // store holds the database of the operator. It is a memo, because all operators of a program
@@ -46,10 +47,30 @@ func deleteFn(_ context.Context, c *kopf.Change) error {
 	return store.Of(c).put(string(c.UID()), "")
 }
 
-// The health endpoint shows the result under "rows"; an error makes the operator unhealthy.
-// The flag --liveness=127.0.0.1:8080 turns the endpoint on.
-func rows(_ context.Context, a *kopf.Activity) (any, error) {
-	return store.Operator(a).count()
+// A login handler replaces the default login. It is called when the operator first needs the
+// cluster, which is after the startup handlers, and again when the credentials are rejected or
+// expire. Its Connection can have any credentials of client-go. This one takes the service
+// account of the pod, or the context of the kubeconfig that the variable names: by default, the
+// current one.
+func connect(_ context.Context, a *kopf.Activity) (*kopf.Connection, error) {
+	if inCluster, err := login.ServiceAccount(); inCluster != nil || err != nil {
+		return inCluster, err
+	}
+	name := os.Getenv("LOGIN_CONTEXT")
+	a.Logger().Info("The operator logs in.", "context", name)
+	return login.Kubeconfig("", name)
+}
+
+// probes are declared from a collection. The health endpoint shows the result of each under its
+// id; an error makes the operator unhealthy. The flag --liveness=127.0.0.1:8080 turns the
+// endpoint on.
+var probes = map[string]func(*database) (any, error){
+	"rows":    func(d *database) (any, error) { return d.count() },
+	"objects": func(d *database) (any, error) { return d.values() },
+}
+
+func probe(look func(*database) (any, error)) func(context.Context, *kopf.Activity) (any, error) {
+	return func(_ context.Context, a *kopf.Activity) (any, error) { return look(store.Operator(a)) }
 }
 
 // No handlers are running now, and the next operator has not started yet.
@@ -62,7 +83,10 @@ func closeStore(_ context.Context, a *kopf.Activity) error {
 func main() {
 	kopf.OnStartup(configure)
 	kopf.OnStartup(open)
-	kopf.OnProbe(rows)
+	kopf.OnLogin(connect)
+	for id, look := range probes {
+		kopf.OnProbe(probe(look), kopf.ID(id))
+	}
 	kopf.OnCleanup(closeStore)
 	kex := kopf.Resource("kopfexamples")
 	kopf.OnCreate(kex, createFn)

@@ -63,9 +63,16 @@ func report(_ context.Context, t *kopf.Tick) error {
 	return nil
 }
 
+// imagesInUse is a probe. Handlers of the operator as a whole can use the indices, too. The flag
+// --liveness=127.0.0.1:8080 turns the health endpoint on, which shows the result.
+func imagesInUse(context.Context, *kopf.Activity) (any, error) {
+	return slices.Sorted(images.Keys()), nil
+}
+
 func main() {
 	kex := kopf.Resource("kopfexamples")
 	kopf.OnCreate(kex, createFn)
 	kopf.Timer(kex, report, kopf.Interval(time.Second)) // an unchanged result is not written again
+	kopf.OnProbe(imagesInUse)
 	kopf.Main()
 }

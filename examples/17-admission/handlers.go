@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
@@ -70,5 +71,34 @@ func checkPhase(_ context.Context, a *kopf.Admission) error {
 	if phase, known := a.Status().String("phase"); known && phase != "Ready" && phase != "Pending" {
 		return kopf.Reject(fmt.Sprintf("The phase %q does not exist.", phase), 422)
 	}
+	return nil
+}
+
+// A handler with side effects must declare them, and must not have any in a dry run, which
+// stores nothing. The log stands for a system that keeps a journal.
+func recordRequest(_ context.Context, a *kopf.Admission) error {
+	if a.DryRun() { // kubectl create --dry-run=server
+		a.Warn("This is a dry run: the request is not recorded.")
+		return nil
+	}
+	a.Logger().Info("The request is recorded.", "operation", a.Operation(), "user", a.UserInfo().Username)
+	return nil
+}
+
+// The headers and the certificate belong to the API server that calls the operator, or to
+// another client; UserInfo is the user who has sent the request to the API server. There is a
+// certificate only if the client has one, and if the server could verify it: see main.
+func identifyCaller(_ context.Context, a *kopf.Admission) error {
+	if peer := a.TLSPeer(); peer == nil {
+		a.Warn("The TLS peer is not identified.")
+	} else {
+		a.Warn(fmt.Sprintf("The TLS peer is %s.", peer.Subject.CommonName))
+	}
+	a.Warn(fmt.Sprintf("The user agent is %s.", a.Headers().Get("User-Agent")))
+	scheme, _, _ := strings.Cut(a.Headers().Get("Authorization"), " ") // the rest is secret
+	if scheme == "" {
+		scheme = "absent"
+	}
+	a.Warn(fmt.Sprintf("The authorization is %s.", scheme))
 	return nil
 }

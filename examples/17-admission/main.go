@@ -7,6 +7,8 @@
 package main
 
 import (
+	"os"
+
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
@@ -19,9 +21,12 @@ func main() {
 	kopf.OnValidate(kex, checkNumbers, changes)
 	kopf.OnValidate(kex, keepLocked, kopf.Operations("DELETE"), kopf.Labels(kopf.Filters{"locked": kopf.Present()}))
 	kopf.OnValidate(kex, checkPhase, kopf.Operations("UPDATE"), kopf.Subresource("status"))
+	kopf.OnValidate(kex, recordRequest, changes, kopf.SideEffects())
+	kopf.OnValidate(kex, identifyCaller, changes, kopf.Labels(kopf.Filters{"identified": kopf.Present()}))
 
 	kopf.Main(func(o *kopf.Options) {
-		o.Settings.Admission.Server = servers.Auto(servers.Server{}) // for a cluster on this machine
+		server := servers.Server{ClientCAFile: os.Getenv("CLIENT_CA")} // verifies the certificates of clients
+		o.Settings.Admission.Server = servers.Auto(server)             // for a cluster on this machine
 		o.Settings.Admission.Managed = "admission.kopf.dev"
 	})
 }

@@ -20,7 +20,7 @@ type layer struct {
 var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
-	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
+	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/login", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
 	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/cli/..."}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "API server of the test kit", folders: []string{"pkg/kopftest/internal/..."}, only: []string{"pkg/kopftest/internal/..."}},

@@ -13,9 +13,12 @@ import (
 
 func testAdmission(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
-	operator := e.start(t)
+	caller := newCaller(t, "Example Common Name")
+	operator := e.start(t, "CLIENT_CA="+caller.certificateFile)
 	operator.says("The operator is running.")
 	e.isAsked(t)
+	e.recordsNoDryRuns(t, operator)
+	e.identifiesCallers(t, caller)
 
 	without := e.variant(t, `{"spec":{"numbers":null},"metadata":{"name":"without-numbers"}}`)
 	g.Expect(cluster.Current(without)()).To(testenv.HavePath("spec.numbers", []any{int64(1), int64(2), int64(3)}))
@@ -61,6 +64,40 @@ func (e *example) isAsked(t testing.TB) {
 		err := cluster.Client().Create(t.Context(), probe, client.DryRunAll)
 		return fmt.Sprint(rejected != nil, probe.Object["spec"]), err
 	}).Should(gomega.Equal("true map[numbers:[1 2 3]]"))
+}
+
+// recordsNoDryRuns checks that the journal contains a creation, and none of the dry runs so far.
+func (e *example) recordsNoDryRuns(t testing.TB, operator *operator) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	e.variant(t, `{"metadata":{"name":"noted"}}`)
+	operator.says(`"operation": "CREATE"`)
+	g.Expect(operator.saidTimes("The request is recorded.", "noted")).To(gomega.Equal(1))
+	g.Expect(operator.saidTimes("The request is recorded.")).To(gomega.Equal(1), "a dry run was recorded")
+	c, warnings := newClientWithWarnings(t)
+	tried := e.sample(t)
+	tried.SetName("tried")
+	g.Expect(c.Create(t.Context(), tried, client.DryRunAll)).To(gomega.Succeed())
+	g.Expect(warnings()).To(gomega.ContainElement("This is a dry run: the request is not recorded."))
+
+	webhook := e.webhook(t, "recordrequest.admission.kopf.dev")
+	g.Expect(webhook.SideEffects).To(gomega.HaveValue(gomega.Equal(admissionregistrationv1.SideEffectClassNoneOnDryRun)))
+}
+
+// webhook returns a validating webhook of the example.
+func (e *example) webhook(t testing.TB, name string) admissionregistrationv1.ValidatingWebhook {
+	t.Helper()
+	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := cluster.Client().Get(t.Context(), client.ObjectKey{Name: "admission.kopf.dev"}, &configuration); err != nil {
+		t.Fatal(err)
+	}
+	for _, webhook := range configuration.Webhooks {
+		if webhook.Name == name {
+			return webhook
+		}
+	}
+	t.Fatalf("there is no webhook %s in %v", name, configuration.Webhooks)
+	return admissionregistrationv1.ValidatingWebhook{}
 }
 
 func tryMerge(t testing.TB, object client.Object, patch string) error {

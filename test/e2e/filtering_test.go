@@ -12,10 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 func testFiltering(t testing.TB, e *example) {
-	e.start(t)
+	operator := e.start(t)
 	// This object matches nothing yet, and is older than all others.
 	stranger := e.variant(t, `{"metadata":{"name":"system-1","labels":null},"spec":{"field":null}}`)
 
@@ -71,6 +72,30 @@ func testFiltering(t testing.TB, e *example) {
 	g.Expect(cluster.Current(stranger)()).To(gomega.SatisfyAll(haveNoTraces(), haveCalled()))
 	merge(t, stranger, `{"metadata":{"labels":{"somelabel":"somevalue"}}}`)
 	g.Eventually(cluster.Current(stranger)).Should(gomega.SatisfyAll(beHandled(), haveCalled("equal", "present", "match")))
+
+	testFilteredDaemon(t, e, operator)
+}
+
+// testFilteredDaemon expects a daemon for each of the times that the field has the value.
+func testFilteredDaemon(t testing.TB, e *example, operator *operator) {
+	t.Helper()
+	const starts, stops = "The daemon starts.", "The daemon stops."
+	g := gomega.NewWithT(t)
+	said := func(texts ...string) func() int { return func() int { return operator.saidTimes(texts...) } }
+	g.Eventually(said(starts, "kopf-example-1")).Should(gomega.Equal(1), "the field was changed to the value")
+	g.Expect(operator.saidTimes(starts)).To(gomega.Equal(1), "no other object has had the value")
+
+	object := e.variant(t, `{"metadata":{"name":"followed"},"spec":{"field":"world"}}`)
+	g.Eventually(said(starts, "followed")).Should(gomega.Equal(1))
+	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), testenv.HaveFinalizer(finalizer)))
+	merge(t, object, `{"spec":{"field":"hello"}}`)
+	g.Eventually(said(stops, "followed", `"reason": "mismatch|signaled"`)).Should(gomega.Equal(1))
+	g.Eventually(cluster.Current(object)).ShouldNot(testenv.HaveFinalizer(finalizer), "no daemon holds the object")
+	merge(t, object, `{"spec":{"field":"world"}}`)
+	g.Eventually(said(starts, "followed")).Should(gomega.Equal(2))
+	g.Expect(cluster.Client().Delete(t.Context(), object)).To(gomega.Succeed())
+	g.Eventually(said(stops, "followed", `"reason": "deleted|signaled"`)).Should(gomega.Equal(1))
+	g.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
 }
 
 // variant creates the sample with some differences.

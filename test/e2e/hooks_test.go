@@ -4,10 +4,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"testing"
 
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -17,10 +20,10 @@ func testHooks(t testing.TB, e *example) {
 	const own = "example.com/in-the-database"
 	object := e.create(t)
 	address := freeAddress(t)
-	operator := e.startWith(t, []string{"--liveness=" + address})
-	operator.says("the database is not there yet", "The creation is processed: 1 succeeded; 0 failed.")
+	operator := e.startWith(t, []string{"--liveness=" + address}, "KUBECONFIG="+strangers(t, e), "LOGIN_CONTEXT=operator")
+	operator.says("the database is not there yet", `The operator logs in.`, `"context": "operator"`, "The creation is processed: 1 succeeded; 0 failed.")
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), testenv.HaveFinalizer(own)))
-	g.Expect(fetched(t, "http://"+address+"/healthz")).To(gomega.MatchJSON(`{"rows":1}`))
+	g.Expect(fetched(t, "http://"+address+"/healthz")).To(gomega.MatchJSON(`{"rows":1,"objects":["kopf-example-1"]}`))
 	operator.stop()
 	g.Expect(operator.saidTimes("The database is closed.", `"rows": 1`)).To(gomega.Equal(1), "%s", operator.output())
 
@@ -36,6 +39,24 @@ func testHooks(t testing.TB, e *example) {
 	refusing.stopped = true
 	refusing.says("the database needs an owner: set DATABASE_OWNER")
 	g.Expect(refusing.saidTimes("The database is closed.")).To(gomega.BeZero(), "it was never opened")
+}
+
+// strangers returns a kubeconfig file whose context "operator" is not the current one. The
+// cluster does not know the user of that.
+func strangers(t testing.TB, e *example) (path string) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	config, err := clientcmd.LoadFromFile(e.kubeconfig())
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	known := config.Contexts[config.CurrentContext]
+	stranger := known.DeepCopy()
+	stranger.AuthInfo = "stranger"
+	config.AuthInfos[stranger.AuthInfo] = &api.AuthInfo{Token: "unknown"}
+	config.Contexts = map[string]*api.Context{"operator": known, "stranger": stranger}
+	config.CurrentContext = "stranger"
+	path = filepath.Join(t.TempDir(), "kubeconfig")
+	g.Expect(clientcmd.WriteToFile(*config, path)).To(gomega.Succeed())
+	return path
 }
 
 // freeAddress returns an address on which no program listens.

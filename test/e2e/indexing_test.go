@@ -18,10 +18,13 @@ func testIndexing(t testing.TB, e *example) {
 	first := e.pod(t, "web-1", "web", "busybox")
 	second := e.pod(t, "web-2", "web", "nginx")
 	database := e.pod(t, "db-1", "db", "postgres")
-	operator := e.start(t)
+	address := freeAddress(t)
+	operator := e.startWith(t, []string{"--liveness=" + address})
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(
 		testenv.HavePath("status.createFn.pods", int64(2)),
 		haveReport([]any{"web-1", "web-2"}, []any{"busybox", "nginx", "postgres"})))
+
+	g.Expect(fetched(t, "http://"+address+"/healthz")).To(gomega.MatchJSON(`{"imagesInUse":["busybox","nginx","postgres"]}`))
 
 	merge(t, database, `{"metadata":{"labels":{"tier":"web"}}}`)
 	g.Eventually(cluster.Current(object)).Should(haveReport([]any{"db-1", "web-1", "web-2"}, []any{"busybox", "nginx", "postgres"}))
