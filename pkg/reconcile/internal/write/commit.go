@@ -25,6 +25,10 @@ var errGone = errors.New("the object is gone")
 // any other work on the object.
 func (s *Session) Write(ctx context.Context, u Update) (Outcome, error) {
 	u.changedByOthers = s.changedByOthers
+	if u.isReleased(s.body, s.writer.finalizer()) { // an earlier write of this pass has shown that
+		s.state.Drop()
+		return Outcome{ChangedByOthers: true}, nil
+	}
 	s.state.pending = &u
 	return s.commit(ctx)
 }

@@ -91,6 +91,15 @@ func TestNothingIsWrittenToAReleasedObject(t *testing.T) {
 			f.faults = []fault{{before: func() { release(f) }}}
 			return f.write(Update{Cycle: f.finished(cause.Create, "a")})
 		},
+		"before the last write of a pass": func(f *fixture) Outcome {
+			c := f.finished(cause.Create, "a")
+			f.faults = []fault{{before: func() { release(f) }}}
+			f.write(Update{Cycle: c})
+			f.sent()
+			outcome := f.write(Update{Cycle: c})
+			f.expectSent("")
+			return outcome
+		},
 		"between two passes": func(f *fixture) Outcome {
 			f.faults, f.readErr = []fault{{err: errDown}}, errDown
 			_ = f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
@@ -105,7 +114,7 @@ func TestNothingIsWrittenToAReleasedObject(t *testing.T) {
 			f.edit("a", set("x", "spec", "a"))
 			outcome := test(f)
 			f.expect("gone, ended", []bool{outcome.Gone, outcome.Ended}, []bool{false, false})
-			f.expect("changed by others, in this pass", outcome.ChangedByOthers, name == "meanwhile")
+			f.expect("changed by others, in this pass", outcome.ChangedByOthers, name != "between two passes")
 			f.expect("edit", f.field("spec", "a"), nil)
 			f.expect("base", f.storedBase() == nil, true)
 			f.expect("finished", f.done["a"], 1)
