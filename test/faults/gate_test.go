@@ -15,6 +15,7 @@ import (
 type gate struct {
 	mu      sync.Mutex
 	blocked chan struct{} // closed when the gate opens; nil if it is open
+	held    bool          // it stays shut until it is released
 	slow    bool
 	expired bool // the next watch fails because its version is too old
 	ending  bool // the next event of a watch is that error
@@ -62,11 +63,27 @@ func (g *gate) ends() bool {
 	return g.ending
 }
 
+// hold shuts the gate until release is called.
+func (g *gate) hold() {
+	g.shut()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held = true
+}
+
+// release opens the gate although it was held, and reports whether it was shut.
+func (g *gate) release() bool {
+	g.mu.Lock()
+	g.held = false
+	g.mu.Unlock()
+	return g.open()
+}
+
 // open opens the gate, and reports whether it was shut.
 func (g *gate) open() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.blocked == nil {
+	if g.blocked == nil || g.held {
 		return false
 	}
 	close(g.blocked)

@@ -19,6 +19,9 @@ import (
 // lull is how long nothing happens when no work is left in a storm.
 const lull = 500 * time.Millisecond
 
+// lateness is when the operator of a steady storm starts.
+const lateness = 300 * time.Millisecond
+
 // stuck is how long nothing happens although work is left: a long time for a busy machine.
 const stuck = 10 * time.Second
 
@@ -40,14 +43,13 @@ type storm struct {
 	outdated atomic.Pointer[[]byte] // a list
 	// calm is set when nothing fails anymore, and no handler does.
 	calm atomic.Bool
-	// over is set at the end, also if others are still acting.
-	over atomic.Bool
 
 	mu       sync.Mutex
 	began    time.Time
 	changed  time.Time // when something has happened last
 	lines    []string
 	breaches []string
+	over     bool // at the end, also if others are still acting
 }
 
 func newStorm(t *testing.T, seed uint64) *storm {
@@ -70,7 +72,9 @@ func (s *storm) dice(decision ...any) *rand.Rand {
 
 // play makes the objects live in the storm, and then die in it.
 func (s *storm) play() {
-	s.start()
+	if !s.steady {
+		s.start()
+	}
 	s.rage((*subject).live)
 	s.settle("life", (*subject).rested)
 	for _, subject := range s.subjects {
@@ -101,8 +105,13 @@ func (s *storm) rage(act func(*subject)) {
 		close(over)
 	}()
 	dice := s.dice("operators", s.lives)
+	late := time.After(lateness)
 	for {
 		select {
+		case <-late:
+			if s.operator == nil {
+				s.start()
+			}
 		case o := <-s.crashed:
 			s.replace(o)
 		case o := <-s.challenged:
@@ -114,8 +123,14 @@ func (s *storm) rage(act func(*subject)) {
 		case <-over:
 			s.calm.Store(true)
 			s.note("the storm is over")
-			s.operator.watches.open()
+			defer func() { s.operator.watches.release() }()
+			if s.operator == nil {
+				s.start()
+			}
 			for _, subject := range s.subjects {
+				subject.mu.Lock()
+				subject.noteRead(s.operator)
+				subject.mu.Unlock()
 				subject.reappear()
 			}
 			return
@@ -125,19 +140,19 @@ func (s *storm) rage(act func(*subject)) {
 
 // strike makes something happen to the operator at any moment.
 func (s *storm) strike(dice *rand.Rand) {
-	switch dice.IntN(6) {
-	case 0:
+	switch what := dice.IntN(6); {
+	case s.operator == nil:
+	case what == 0:
 		s.operator.stall(dice, (*gate).shut)
-	case 1:
+	case what == 1 && s.operator.mayBreakWatches():
+		s.operator.breaks.Add(1)
 		s.operator.stall(dice, (*gate).cut)
-	case 2:
+	case what == 2 && !s.steady:
 		s.operator.die()
-	case 3:
+	case what == 3 && !s.steady:
 		s.operator.stop()
-	case 4:
-		if s.pauses {
-			s.pause(dice)
-		}
+	case what == 4 && s.pauses:
+		s.pause(dice)
 	}
 }
 
@@ -209,9 +224,9 @@ func (s *storm) breach(format string, args ...any) {
 
 // report prints what was wrong, and everything that has happened.
 func (s *storm) report() {
-	s.over.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.over = true
 	for _, breach := range s.breaches {
 		s.t.Errorf("seed %d: %s", s.seed, breach)
 	}
@@ -222,7 +237,9 @@ func (s *storm) report() {
 
 // try fails the test if others cannot do what they want.
 func (s *storm) try(err error) {
-	if client.IgnoreNotFound(err) != nil && !s.over.Load() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if client.IgnoreNotFound(err) != nil && !s.over {
 		s.t.Errorf("seed %d: %v", s.seed, err)
 	}
 }

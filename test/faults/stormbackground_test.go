@@ -24,7 +24,11 @@ type companion struct {
 
 // accompany declares a daemon, a timer, an event handler, and an index.
 func (o *stormOperator) accompany(r *kopf.Registry, kex kopf.Selector) {
-	r.Daemon(kex, o.daemon, kopf.ID("daemon"))
+	if on := kopf.Labels(kopf.Filters{"on": kopf.Equal("yes")}); o.storm.free {
+		r.Daemon(kex, o.daemon, on, kopf.ID("daemon"))
+	} else {
+		r.Daemon(kex, o.daemon, kopf.ID("daemon"))
+	}
 	r.Timer(kex, o.tick, kopf.ID("timer"), kopf.Interval(tickInterval))
 	r.OnEvent(kex, o.event, kopf.ID("event"))
 	o.index = kopf.NewIndex(r, kex, func(_ context.Context, c *kopf.Indexed) (map[string]string, error) {
@@ -97,8 +101,25 @@ func (o *stormOperator) event(_ context.Context, e *kopf.WatchEvent) error {
 	if o.dead.Load() {
 		return errDead
 	}
+	o.storm.subject(e.Name()).dawdle()
 	e.Patch().Merge(map[string]any{"status": map[string]any{"event": map[string]any{"text": seen(e), "uid": string(e.UID())}}})
 	return nil
+}
+
+// dawdle takes a while, by chance, in which other events can happen.
+func (s *subject) dawdle() {
+	s.mu.Lock()
+	s.events++
+	dice := s.storm.dice(s.name, "event", s.events)
+	s.mu.Unlock()
+	if dice.IntN(3) == 0 && !s.storm.calm.Load() {
+		<-time.After(upTo(dice, 150*time.Millisecond))
+	}
+}
+
+// hasDaemon reports whether a daemon must run for an object.
+func (s *subject) hasDaemon(body *object.Body) bool {
+	return s.storm.background && (!s.storm.free || body.Labels()["on"] == "yes")
 }
 
 // isAccompanied returns an error unless the background handlers have seen the last state. The
@@ -115,8 +136,18 @@ func (s *subject) isAccompanied(now state) error {
 		return fmt.Errorf("the event handler has seen %s, not %s", now.result("event"), last)
 	case len(indexed) != 1 || indexed[0] != last:
 		return fmt.Errorf("the index has %q, not %s", indexed, last)
-	case s.company[companion{s.storm.operator, s.uid}] != 1:
-		return fmt.Errorf("there are %d daemons", s.company[companion{s.storm.operator, s.uid}])
+	}
+	for c, running := range s.company {
+		if running > 0 && c.by == s.storm.operator && c.uid != s.uid {
+			return fmt.Errorf("a daemon of an earlier object runs")
+		}
+	}
+	wanted := 0
+	if s.hasDaemon(now.body) {
+		wanted = 1
+	}
+	if running := s.company[companion{s.storm.operator, s.uid}]; running != wanted {
+		return fmt.Errorf("there are %d daemons, not %d", running, wanted)
 	}
 	return nil
 }

@@ -97,6 +97,10 @@ func (w *stormWrite) commit() (*http.Response, error) {
 	if w.subject.isDenied(w) {
 		return denial(w.request), nil
 	}
+	if w.subject.isBanned(w) {
+		w.subject.note("#%d is rejected by a policy", w.number)
+		return invalid(w.request, w.subject.name), nil
+	}
 	return w.subject.send(w)
 }
 

@@ -59,7 +59,7 @@ func (s *storm) farewells(body *object.Body) []string {
 
 // needsFinalizer reports whether an object must have the finalizer before a handler is called.
 func (s *subject) needsFinalizer(body *object.Body) bool {
-	return s.storm.background || len(s.storm.farewells(body)) > 0
+	return s.hasDaemon(body) || len(s.storm.farewells(body)) > 0
 }
 
 func (o *stormOperator) parent(c *kopf.Change) {
@@ -87,8 +87,11 @@ func (o *stormOperator) handle(id string, register func(*kopf.Change)) kopf.Chan
 		defer s.inCall(o, id)()
 		dice := o.storm.dice(s.name, id, n)
 		s.interfere(o, dice)
-		again, err := o.fail(ctx, dice)
+		again, err := o.fail(ctx, id, dice)
 		if again {
+			if dice.IntN(3) == 0 && c.Reason() == kopf.ReasonUpdate {
+				s.takeBack()
+			}
 			return err
 		}
 		if id == "holder" && dice.IntN(2) == 0 {
@@ -126,9 +129,12 @@ func (s *subject) inCall(o *stormOperator, id string) (end func()) {
 }
 
 // fail returns an error by chance, sometimes after a while: to try again, or for ever.
-func (o *stormOperator) fail(ctx context.Context, dice *rand.Rand) (again bool, err error) {
+func (o *stormOperator) fail(ctx context.Context, id string, dice *rand.Rand) (again bool, err error) {
 	outcome := dice.IntN(10)
-	if o.storm.gentle {
+	switch {
+	case id == "limited" || id == "timed":
+		outcome = dice.IntN(4)
+	case o.storm.gentle:
 		outcome = dice.IntN(40)
 	}
 	if o.storm.calm.Load() {
@@ -157,12 +163,12 @@ func (s *subject) interfere(o *stormOperator, dice *rand.Rand) {
 	if s.storm.calm.Load() {
 		return
 	}
-	switch dice.IntN(40) {
-	case 0:
+	switch what := dice.IntN(40); {
+	case what == 0 && !s.storm.steady:
 		o.stop()
 		<-time.After(10 * time.Millisecond)
 		s.edit(dice)
-	case 1, 2:
+	case what <= 2:
 		s.edit(dice)
 	}
 }

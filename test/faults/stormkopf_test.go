@@ -51,6 +51,11 @@ func (s *subject) takeOver(dice *rand.Rand) {
 	err = cluster.Client().Update(context.Background(), obj)
 	s.changed("as Kopf changed", obj, err)
 	s.ledger.Loosen(append(slices.Collect(maps.Keys(s.calls)), tiled...)...)
+	if last := lastOf(now.body); finishes && err == nil {
+		for _, id := range tiled {
+			s.ledger.Settle(id, last[id])
+		}
+	}
 	clear(s.ended)
 	clear(s.resumed)
 }

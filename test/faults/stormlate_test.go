@@ -11,10 +11,13 @@ const progressPatience = 5 * time.Second
 // stallUntilRead holds back the watches until the operator reads the object, which it must do
 // because it has something to do, unless it goes on in the same pass.
 func (w *stormWrite) stallUntilRead() {
-	w.watches.shut()
 	s := w.subject
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.unreadBy != nil || w.dead.Load() || s.storm.calm.Load() {
+		return
+	}
+	w.watches.hold()
 	s.unread, s.unreadBy = make(chan struct{}), w.stormOperator
 }
 
@@ -23,7 +26,7 @@ func (s *subject) noteRead(o *stormOperator) {
 	if s.unreadBy == o && o != nil {
 		close(s.unread)
 		s.unreadBy = nil
-		o.watches.open()
+		o.watches.release()
 	}
 }
 
@@ -41,7 +44,7 @@ func (s *subject) awaitRead() {
 	case <-time.After(progressPatience):
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if shut := o.watches.open(); shut && s.unreadBy == o {
+		if shut := o.watches.release(); shut && s.unreadBy == o {
 			s.breach("the watch of %s was late for %s, and the object was not read", o.name, progressPatience)
 		}
 	}

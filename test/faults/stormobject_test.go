@@ -49,9 +49,9 @@ type subject struct {
 	company map[companion]int
 	inside  map[*stormOperator]string
 
-	// writes, reads, calls, changes, faults, and replacements count what has happened.
-	writes, reads, changes, faults, replacements int
-	calls                                        map[string]int
+	// writes, reads, events, calls, changes, faults, and replacements count what has happened.
+	writes, reads, events, changes, faults, replacements int
+	calls                                                map[string]int
 }
 
 // life is what is known about the current object of the name.
@@ -62,8 +62,9 @@ type life struct {
 	ledger    *tilingtest.Ledger
 	// ended contains the calls that have ended, and that are not recorded yet.
 	ended map[string]ending
-	// rejects contains the entries of edits that the API server rejects.
-	rejects map[string]bool
+	// rejects contains the entries of edits that the API server rejects, and banned those that a
+	// policy has rejected for a while.
+	rejects, banned map[string]bool
 	// asked are the requests of people, and loose the handlers that they are about.
 	asked map[request.Verb]string
 	loose map[string]bool
@@ -107,7 +108,7 @@ func (s *subject) begin() {
 		s.judgeLedger()
 	}
 	s.life = life{
-		ledger: tilingtest.New(tiled...), ended: map[string]ending{}, rejects: map[string]bool{},
+		ledger: tilingtest.New(tiled...), ended: map[string]ending{}, rejects: map[string]bool{}, banned: map[string]bool{},
 		asked: map[request.Verb]string{}, loose: map[string]bool{}, said: map[string]bool{}, failed: map[string]bool{}, resumed: map[*stormOperator]bool{},
 	}
 }
@@ -160,11 +161,11 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 func (s *subject) end(o *stormOperator, id string, c *kopf.Change, e ending) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case o.dead.Load() || string(c.UID()) != s.uid:
+	if o.dead.Load() || string(c.UID()) != s.uid {
 		return
-	case c.Reason() == kopf.ReasonResume:
-		s.resumed[o] = true
+	}
+	s.resumed[o] = s.resumed[o] || id == "resumed" && c.Reason() != kopf.ReasonDelete
+	switch {
 	case c.Reason() == kopf.ReasonDelete:
 		s.said[id], s.failed[id], s.ended[id] = false, e.result == "", e
 	case s.tiles(c):

@@ -22,6 +22,7 @@ type stormOperator struct {
 	index   *kopf.Index[string, string] // nil without background handlers
 	paused  atomic.Bool                 // by an operator of Kopf
 	busy    atomic.Int32                // counts requests and calls that have not ended
+	breaks  atomic.Int32                // counts broken watches
 }
 
 // start runs the next operator.
@@ -69,7 +70,7 @@ func (o *stormOperator) die() {
 		s.forget()
 		s.noteRead(o)
 	}
-	o.watches.open()
+	o.watches.release()
 	o.storm.note("%s is dead", o.name)
 	o.storm.crashed <- o
 }
@@ -94,6 +95,12 @@ func (s *storm) lock() func() {
 		}
 	}
 }
+
+// mostBreaks limits how often the watches of an operator break: the client waits longer and longer before it
+// watches again.
+const mostBreaks = 1
+
+func (o *stormOperator) mayBreakWatches() bool { return o.breaks.Load() < mostBreaks }
 
 // stall holds back the watches for a while.
 func (o *stormOperator) stall(dice *rand.Rand, how func(*gate)) {

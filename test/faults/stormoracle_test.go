@@ -43,7 +43,7 @@ func (s *subject) judgeCall(o *stormOperator, id string, c *kopf.Change) {
 		s.breach("%s was called after its success or failure was recorded", id)
 	case same && record.Retries > c.Retry():
 		s.breach("%s was called for an attempt that was recorded", id)
-	case same && !s.deleting && time.Until(record.Delayed) > time.Millisecond:
+	case same && time.Until(record.Delayed) > time.Millisecond:
 		s.breach("%s was called %s too early", id, time.Until(record.Delayed))
 	}
 }
@@ -97,7 +97,7 @@ func (s *subject) judgeRecords(w *stormWrite, before, after state) {
 func (s *subject) judgeEdit(w *stormWrite, id string, e ending, after state) {
 	record, gone := after.record(id), after.released() && len(after.body.Finalizers()) == 0
 	switch stored := after.result(id); {
-	case gone: // together with its results
+	case gone, s.banned[e.entry]: // together with its results, or for a while
 	case s.rejects[e.entry]:
 		if record != nil && record.Success && record.Retries > 0 { // otherwise, it is ahead of the next cycle
 			s.breach("#%d records the success of %s, but the edit of %s was rejected", w.number, id, e.entry)

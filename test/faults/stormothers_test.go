@@ -36,6 +36,11 @@ func (s *subject) live() {
 	}
 	if dice.IntN(4) == 0 {
 		s.remove()
+		return
+	}
+	for range 5 {
+		<-time.After(upTo(dice, 100*time.Millisecond))
+		s.litter()
 	}
 }
 
@@ -91,6 +96,30 @@ func (s *subject) edit(dice *rand.Rand) {
 	}
 }
 
+// takeBack restores the state that was handled last.
+func (s *subject) takeBack() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	base, _ := s.committed.base()["spec"].(map[string]any)
+	if s.deleting || s.absent || base == nil || s.storm.calm.Load() || s.changes >= mostChanges {
+		return
+	}
+	obj, err := cluster.Current(s.object)()
+	if err != nil {
+		s.storm.try(err)
+		return
+	}
+	s.changes++
+	for _, field := range []string{"a", "b"} {
+		_ = unstructured.SetNestedField(obj.Object, base[field], "spec", field)
+	}
+	labels, _, _ := unstructured.NestedStringMap(s.committed.base(), "metadata", "labels")
+	obj.SetLabels(labels)
+	err = cluster.Client().Update(context.Background(), obj)
+	s.changed("taken back the changes of", obj, err)
+	s.ledger.Loosen("labeled")
+}
+
 // flip changes the label that handlers are filtered by, even if the object is being deleted.
 func (s *subject) flip() {
 	s.relabel(func(labels map[string]string) {
@@ -134,6 +163,20 @@ func (s *subject) hold() {
 	toggle(obj)
 	err = cluster.Client().Update(context.Background(), obj)
 	s.changed("held", obj, err)
+}
+
+// nudge makes a new version of the object in which nothing matters to the operator.
+func (s *subject) nudge() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	obj, err := cluster.Current(s.object)()
+	if err != nil || s.deleting {
+		s.storm.try(err)
+		return
+	}
+	toggle(obj)
+	err = cluster.Client().Update(context.Background(), obj)
+	s.changed("nudged", obj, err)
 }
 
 // toggle adds or removes the finalizer of others.

@@ -40,7 +40,9 @@ func (s *storm) pause(dice *rand.Rand) {
 	}
 	s.note("%s is paused", o.name)
 	o.paused.Store(true)
-	o.watches.shut()
+	if dice.IntN(2) == 0 {
+		o.watches.shut()
+	}
 	for _, subject := range s.subjects {
 		subject.edit(dice)
 		subject.takeOver(dice)

@@ -5,6 +5,9 @@ package faults
 type weather struct {
 	// rivals are operators that overlap.
 	rivals bool
+	// steady storms have one operator, which starts late and never dies: whatever it has forgotten
+	// or mistaken stays so.
+	steady bool
 	// gentle storms have few handlers that fail: most cycles take one pass.
 	gentle bool
 	// background are daemons, timers, event handlers, and indices.
@@ -29,6 +32,7 @@ func (s *storm) forecast() {
 	dice := s.dice("weather")
 	s.weather = weather{
 		rivals:        dice.IntN(3) == 0,
+		steady:        dice.IntN(3) == 0,
 		gentle:        dice.IntN(3) == 0,
 		background:    dice.IntN(2) == 0,
 		free:          dice.IntN(3) == 0,
@@ -43,6 +47,7 @@ func (s *storm) forecast() {
 		s.kopf, s.pauses = false, false // Kopf stores its records in annotations, and never works at the same time
 	}
 	if s.rivals {
+		s.steady = false
 		s.gentle = dice.IntN(3) > 0 // either has the time to finish a cycle
 	}
 	if s.pauses {

@@ -11,6 +11,8 @@ type stormFault struct {
 	name string
 	// weight is how often the fault happens, compared with others: 1 if it is 0.
 	weight int
+	// rare faults suit few writes, of which they affect every second one.
+	rare bool
 	// suits reports whether the fault fits the write. Nil means that it always does.
 	suits func(w *stormWrite) bool
 	at    func(w *stormWrite) (*http.Response, error)
@@ -19,11 +21,11 @@ type stormFault struct {
 var noFault = stormFault{at: (*stormWrite).commit}
 
 var stormFaults = []stormFault{
-	{name: "the operator dies before it", at: func(w *stormWrite) (*http.Response, error) {
+	{name: "the operator dies before it", suits: (*stormWrite).isMortal, at: func(w *stormWrite) (*http.Response, error) {
 		w.die()
 		return nil, errDead
 	}},
-	{name: "the operator dies after it", at: func(w *stormWrite) (*http.Response, error) {
+	{name: "the operator dies after it", suits: (*stormWrite).isMortal, at: func(w *stormWrite) (*http.Response, error) {
 		_, _ = w.commit()
 		w.die()
 		return nil, errDead
@@ -34,7 +36,8 @@ var stormFaults = []stormFault{
 		w.die()
 		return nil, errDead
 	}},
-	{name: "a watch ends with 410", at: func(w *stormWrite) (*http.Response, error) {
+	{name: "a watch ends with 410", suits: func(w *stormWrite) bool { return w.mayBreakWatches() }, at: func(w *stormWrite) (*http.Response, error) {
+		w.breaks.Add(1)
 		w.watches.end()
 		return w.commit()
 	}},
@@ -76,15 +79,16 @@ var stormFaults = []stormFault{
 		w.stall(w.dice, (*gate).shut)
 		return w.commit()
 	}},
-	{name: "the watches stall at the release", weight: 8, suits: (*stormWrite).releases, at: func(w *stormWrite) (*http.Response, error) {
+	{name: "the watches stall at the release", rare: true, suits: (*stormWrite).releases, at: func(w *stormWrite) (*http.Response, error) {
 		w.stall(w.dice, (*gate).shut)
 		return w.commit()
 	}},
-	{name: "the watches stall until the object is read", weight: 4, suits: (*stormWrite).retries, at: func(w *stormWrite) (*http.Response, error) {
+	{name: "the watches stall until the object is read", rare: true, suits: (*stormWrite).retries, at: func(w *stormWrite) (*http.Response, error) {
 		w.stallUntilRead()
 		return w.commit()
 	}},
-	{name: "the watches break", at: func(w *stormWrite) (*http.Response, error) {
+	{name: "the watches break", suits: func(w *stormWrite) bool { return w.mayBreakWatches() }, at: func(w *stormWrite) (*http.Response, error) {
+		w.breaks.Add(1)
 		w.stall(w.dice, (*gate).cut)
 		return w.commit()
 	}},
@@ -96,8 +100,12 @@ var stormFaults = []stormFault{
 		defer w.subject.edit(w.dice)
 		return w.commit()
 	}},
-	{name: "another client flips the labels at the release", weight: 10, suits: (*stormWrite).releases, at: func(w *stormWrite) (*http.Response, error) {
+	{name: "another client flips the labels at the release", weight: 3, rare: true, suits: (*stormWrite).releases, at: func(w *stormWrite) (*http.Response, error) {
 		w.subject.flip()
+		return w.commit()
+	}},
+	{name: "another client is faster than records in the status", weight: 2, rare: true, suits: (*stormWrite).isAside, at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.nudge()
 		return w.commit()
 	}},
 	{name: "another client damages a record", weight: 3, suits: (*stormWrite).hasDamage, at: func(w *stormWrite) (*http.Response, error) {
@@ -108,15 +116,19 @@ var stormFaults = []stormFault{
 		w.subject.replaceOnce()
 		return w.commit()
 	}},
-	{name: "a policy denies it, and everything else for a while", weight: 5, at: func(w *stormWrite) (*http.Response, error) {
+	{name: "a policy denies it, and everything else for a while", weight: 3, at: func(w *stormWrite) (*http.Response, error) {
 		w.subject.deny(1 + w.dice.IntN(3))
+		return w.commit()
+	}},
+	{name: "a policy rejects the journal for a while", at: func(w *stormWrite) (*http.Response, error) {
+		w.subject.ban(1 + w.dice.IntN(3))
 		return w.commit()
 	}},
 	{name: "another client deletes the object by force, and the watches are late", at: func(w *stormWrite) (*http.Response, error) {
 		w.subject.vanish(w)
 		return w.commit()
 	}},
-	{name: "404, and lists do not have the object", at: func(w *stormWrite) (*http.Response, error) {
+	{name: "404, and lists do not have the object", suits: (*stormWrite).isWet, at: func(w *stormWrite) (*http.Response, error) {
 		w.subject.hide(w.stormOperator)
 		return missing(w.request, w.subject.name), nil
 	}},
@@ -129,31 +141,43 @@ var stormFaults = []stormFault{
 // pick returns a fault of the write, or none: one of three writes fails, and more if the write
 // is of a rare kind.
 func (w *stormWrite) pick() stormFault {
-	var all []stormFault
-	rare := false
+	var all, rare []stormFault
 	for _, fault := range stormFaults {
 		if fault.suits != nil && !fault.suits(w) {
 			continue
 		}
-		rare = rare || fault.weight > 3
 		for range max(fault.weight, 1) {
-			all = append(all, fault)
+			if fault.rare {
+				rare = append(rare, fault)
+			} else {
+				all = append(all, fault)
+			}
 		}
 	}
-	chances := 1 + faultless
-	if rare {
-		chances = 2
+	if len(rare) > 0 && w.dice.IntN(2) == 0 {
+		return oneOf(w.dice, rare...)
 	}
-	if n := w.dice.IntN(len(all) * chances); n < len(all) {
+	if n := w.dice.IntN(len(all) * (1 + faultless)); n < len(all) {
 		return all[n]
 	}
 	return noFault
 }
 
+// isWet reports whether the write is not a dry run.
+func (w *stormWrite) isWet() bool { return !w.dry() }
+
+// isMortal reports whether the operator may die.
+func (w *stormWrite) isMortal() bool { return !w.storm.steady }
+
+// isAside reports whether a write has only records in the status.
+func (w *stormWrite) isAside() bool {
+	return w.storm.statusRecords && !w.dry() && !w.isMain() && bytes.Contains(w.body(), []byte(`"kopf":`))
+}
+
 // isMain reports whether the write is not to the status.
 func (w *stormWrite) isMain() bool { return !strings.HasSuffix(w.request.URL.Path, "/status") }
 
-func (w *stormWrite) hasLists() bool { return w.storm.lists }
+func (w *stormWrite) hasLists() bool { return w.storm.lists && w.isMortal() }
 
 // releases reports whether the write removes our finalizer from an object that is deleted.
 func (w *stormWrite) releases() bool {

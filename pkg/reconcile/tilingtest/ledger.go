@@ -97,6 +97,12 @@ func (l *Ledger) Loosen(ids ...string) {
 	}
 }
 
+// Settle notes that something else has handled everything up to a state.
+func (l *Ledger) Settle(id, state string) {
+	l.Loosen(id)
+	l.settled[id] = state
+}
+
 // Finish checks that handlers have handled everything up to the last state, and that they
 // have ended.
 func (l *Ledger) Finish(last map[string]string) {
