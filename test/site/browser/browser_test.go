@@ -83,7 +83,7 @@ func open(t *testing.T, browser context.Context, width int64) context.Context {
 	t.Helper()
 	tab, closeTab := chromedp.NewContext(browser)
 	t.Cleanup(closeTab)
-	tab, cancel := context.WithTimeout(tab, 3*time.Minute)
+	tab, cancel := context.WithTimeout(tab, time.Minute)
 	t.Cleanup(cancel)
 	do(t, tab, chromedp.EmulateViewport(width, 800), scheme("light"))
 	return tab
