@@ -26,12 +26,17 @@ type binary struct {
 	// reach contains the tests that come by a mutant. It is nil if that is unknown: then all
 	// tests of the stage run.
 	reach map[int][]string
-	slow  map[string]bool // the tests that run only if all others pass
+	cost  map[string]time.Duration
 }
 
-// slowTest is the time from which on a test is slow: a few tests, such as those that measure
-// memory, take longer than all others of their package, and hardly ever kill a mutant alone.
-const slowTest = 500 * time.Millisecond
+// Tests up to quickTest run first, and those above slowTest last: a few tests, such as those
+// that measure memory, take longer than all others of their package, and hardly ever kill a
+// mutant alone. It is the time of processors, with the start of the test program, so that it
+// does not depend on what else the machine does.
+const (
+	quickTest = 200 * time.Millisecond
+	slowTest  = 600 * time.Millisecond
+)
 
 // build builds the test program of a stage in dir.
 func build(ctx context.Context, root, dir, overlay string, s stage) (*binary, error) {
@@ -49,7 +54,7 @@ func build(ctx context.Context, root, dir, overlay string, s stage) (*binary, er
 
 // measureReach runs each test without a mutant, and notes which mutants it comes by.
 func (b *binary) measureReach(ctx context.Context, timeout time.Duration) error {
-	b.reach, b.slow = map[int][]string{}, map[string]bool{}
+	b.reach, b.cost = map[int][]string{}, map[string]time.Duration{}
 	if _, err := os.Stat(b.path); os.IsNotExist(err) {
 		return nil // the package has no tests
 	}
@@ -58,12 +63,10 @@ func (b *binary) measureReach(ctx context.Context, timeout time.Duration) error 
 		return err
 	}
 	for _, test := range tests {
-		began := time.Now()
 		reached, err := b.reachedBy(ctx, test, timeout)
 		if err != nil {
 			return err
 		}
-		b.slow[test] = time.Since(began) > slowTest
 		for _, n := range reached {
 			b.reach[n] = append(b.reach[n], test)
 		}
@@ -92,8 +95,8 @@ func (b *binary) list(ctx context.Context) ([]string, error) {
 func (b *binary) reachedBy(ctx context.Context, test string, timeout time.Duration) ([]int, error) {
 	file := b.path + ".reached"
 	defer func() { _ = os.Remove(file) }()
-	output, err := b.run(ctx, []string{test}, timeout, active.ReachedVariable+"="+file)
-	if err != nil {
+	cost, output, err := b.run(ctx, []string{test}, timeout, active.ReachedVariable+"="+file)
+	if b.cost[test] = cost; err != nil {
 		return nil, fmt.Errorf("%s of %s fails without a mutant: %w\n%s", test, b.stage.pkg, err, output)
 	}
 	text, err := os.ReadFile(file)
@@ -111,8 +114,8 @@ func (b *binary) reachedBy(ctx context.Context, test string, timeout time.Durati
 	return reached, err
 }
 
-// run runs tests until one fails.
-func (b *binary) run(ctx context.Context, tests []string, timeout time.Duration, environment ...string) (output string, err error) {
+// run runs tests until one fails, and returns the time of processors.
+func (b *binary) run(ctx context.Context, tests []string, timeout time.Duration, environment ...string) (cost time.Duration, output string, err error) {
 	// The tests end themselves after the timeout; a test that cannot is ended a moment later.
 	ctx, cancel := context.WithTimeout(ctx, timeout+5*time.Second)
 	defer cancel()
@@ -120,10 +123,13 @@ func (b *binary) run(ctx context.Context, tests []string, timeout time.Duration,
 	command.Dir = b.dir
 	command.Env = append(os.Environ(), environment...)
 	text, err := command.CombinedOutput()
-	if ctx.Err() != nil {
-		return string(text), ctx.Err()
+	if state := command.ProcessState; state != nil {
+		cost = state.UserTime() + state.SystemTime()
 	}
-	return string(text), err
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return cost, string(text), err
 }
 
 // try runs the tests of the stage with a mutant, the slow ones last.
@@ -131,11 +137,12 @@ func (b *binary) try(ctx context.Context, m *mutant, o options) (r result, outpu
 	if b.reach == nil {
 		return b.tryWith(ctx, m, []string{b.stage.tests}, max(o.timeout, faultsTimeout))
 	}
-	slow, quick := partition(b.reach[m.number], func(test string) bool { return b.slow[test] })
+	quick, others := partition(b.reach[m.number], func(test string) bool { return b.cost[test] <= quickTest })
+	slow, others := partition(others, func(test string) bool { return b.cost[test] > slowTest })
 	if o.quick {
 		slow = nil
 	}
-	for _, tests := range [][]string{quick, slow} {
+	for _, tests := range [][]string{quick, others, slow} {
 		if len(tests) > 0 && r.Killer == "" {
 			r, output = b.tryWith(ctx, m, tests, o.timeout)
 		}
@@ -157,7 +164,7 @@ func partition(tests []string, condition func(test string) bool) (yes, no []stri
 
 // tryWith runs some tests with a mutant.
 func (b *binary) tryWith(ctx context.Context, m *mutant, tests []string, timeout time.Duration) (result, string) {
-	output, err := b.run(ctx, tests, timeout, fmt.Sprintf("%s=%d", active.Variable, m.number))
+	_, output, err := b.run(ctx, tests, timeout, fmt.Sprintf("%s=%d", active.Variable, m.number))
 	if err == nil {
 		return result{Reached: true}, output
 	}
