@@ -27,9 +27,32 @@ type oneObject struct {
 	before, after func() error
 	// committed is called after each write.
 	committed func()
-	// down fails all requests.
-	down bool
+	// down fails all requests. unserved means that the resource is not served anymore.
+	down, unserved bool
 }
+
+// notFound is a response about an object, or about the resource.
+func notFound(name string) metav1.Status {
+	s := metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}
+	s.Message = "not found"
+	if name != "" {
+		s.Details = &metav1.StatusDetails{Name: name, Kind: kex.Plural}
+	}
+	return s
+}
+
+// list lists the object, if it exists.
+func (s *oneObject) list() *http.Response {
+	items := []any{}
+	if s.object != nil {
+		items = append(items, s.object)
+	}
+	version := strconv.Itoa(s.version)
+	return answer(http.StatusOK, m{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": m{"resourceVersion": version}, "items": items})
+}
+
+// remove deletes the object.
+func (s *oneObject) remove() { s.version, s.object = s.version+1, nil }
 
 var errConnection = errors.New("the connection is lost")
 
@@ -47,10 +70,18 @@ func (s *oneObject) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.down {
 		return nil, errConnection
 	}
-	switch r.Method {
-	case http.MethodGet:
+	path := strings.Split(r.URL.Path, "/")
+	name := path[len(path)-1]
+	switch {
+	case s.unserved:
+		return answer(http.StatusNotFound, notFound("")), nil
+	case r.Method == http.MethodGet && name == kex.Plural:
+		return s.list(), nil
+	case s.object == nil:
+		return answer(http.StatusNotFound, notFound(name)), nil
+	case r.Method == http.MethodGet:
 		return answer(http.StatusOK, s.object), nil
-	case http.MethodPatch:
+	case r.Method == http.MethodPatch:
 		return s.patch(r)
 	default:
 		return nil, fmt.Errorf("unexpected request: %s %s", r.Method, r.URL)
@@ -73,6 +104,9 @@ func (s *oneObject) patch(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	if s.object == nil {
+		return answer(http.StatusNotFound, notFound("a")), nil
+	}
 	version, _ := merge["metadata"].(m)["resourceVersion"].(string)
 	if version != strconv.Itoa(s.version) {
 		return answer(http.StatusConflict, metav1.Status{
@@ -83,12 +117,17 @@ func (s *oneObject) patch(r *http.Request) (*http.Response, error) {
 	delete(merge["metadata"].(m), "resourceVersion")
 	s.change(merge)
 	s.committed()
+	written := s.object
+	metadata := written["metadata"].(m)
+	if finalizers, _ := metadata["finalizers"].([]any); len(finalizers) == 0 && metadata["deletionTimestamp"] != nil {
+		s.remove()
+	}
 	if after != nil {
 		if err := after(); err != nil {
 			return nil, err
 		}
 	}
-	return answer(http.StatusOK, s.object), nil
+	return answer(http.StatusOK, written), nil
 }
 
 func answer(code int, content any) *http.Response {

@@ -1,0 +1,291 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+func TestFinalizerIsRemovedWhenNothingNeedsIt(t *testing.T) {
+	of := func(ids ...string) (handlers registry.Handlers) {
+		for _, id := range ids {
+			handlers = append(handlers, &handler.Declaration{ID: id})
+		}
+		return handlers
+	}
+	tests := map[string]struct {
+		reason cause.Reason
+		now    cycle
+		want   bool
+	}{
+		"an update, and no handler needs it":             {cause.Update, cycle{hasFinalizer: true}, true},
+		"an update, and a handler needs it":              {cause.Update, cycle{hasFinalizer: true, needsFinalizer: true}, false},
+		"an update of an object without it":              {cause.Update, cycle{}, false},
+		"a deletion, and all handlers have finished":     {cause.Delete, cycle{hasFinalizer: true, needsFinalizer: true, handlers: of("finished")}, true},
+		"a deletion, and another handler matches now":    {cause.Delete, cycle{hasFinalizer: true, handlers: of("finished", "finished earlier")}, false},
+		"a deletion, and a handler has not finished":     {cause.Delete, cycle{hasFinalizer: true, handlers: of("finished", "open")}, false},
+		"a deletion, and others have removed it already": {cause.Delete, cycle{handlers: of("finished")}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, _ := witnessed(t)
+			c := &cycle{Cause: handler.Cause{Reason: test.reason}, record: &record.Cycle{}}
+			c.record.Progress = execution.NewProgress(func(id string) *storage.Record {
+				return &storage.Record{Purpose: cause.Delete, Success: strings.HasPrefix(id, "finished")}
+			})
+			c.record.Progress.Load("finished")
+			c.record.Progress.Load("open")
+			if got := p.decide(c, &test.now).RemoveFinalizer; got != test.want {
+				t.Errorf("the finalizer is removed: %t", got)
+			}
+		})
+	}
+}
+
+// On the version of the detection, the writer knows which handlers have not finished.
+func TestDeletionEndsOnTheDetectedVersion(t *testing.T) {
+	p, _ := witnessed(t)
+	c := &cycle{Cause: handler.Cause{Reason: cause.Delete}, hasFinalizer: true, needsFinalizer: true, handlers: registry.Handlers{{ID: "open"}}}
+	c.record = &record.Cycle{Progress: execution.NewProgress(func(string) *storage.Record { return nil })}
+	if !p.decide(c, c).RemoveFinalizer {
+		t.Error("the finalizer stays")
+	}
+}
+
+func TestOnlyADeletionWaitsForDaemons(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, s, _ := withDaemon(t)
+		p := e.newPass(e.engine.resources.get(kex.String()), e.keys[0])
+		for deleting, want := range map[bool]bool{true: true, false: false} {
+			if got := p.decide(&cycle{}, &cycle{deleting: deleting}).DaemonsRunning; got != want {
+				t.Errorf("the object is being deleted: %t; its end waits: %t", deleting, got)
+			}
+		}
+		s.background.stop(handler.StopDeleted)
+		synctest.Wait()
+		if p.decide(&cycle{}, &cycle{deleting: true}).DaemonsRunning {
+			t.Error("the end waits for a daemon that has ended")
+		}
+	})
+}
+
+// labeled declares a handler of deletions for objects with a label.
+func labeled(r *registry.Registry) {
+	wanted := handler.Labels(map[string]handler.Matcher{"wanted": handler.Equal("yes")})
+	r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("delete"), wanted))
+}
+
+var withFinalizer = m{"metadata": m{"finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker"}}}
+
+// Others can change what an update depends on while it is being written.
+func TestDecisionIsRepeatedForEachVersion(t *testing.T) {
+	l, base := newLoneWithBase(t, m{}, labeled)
+	l.server.change(withFinalizer)
+	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
+	c, err := detector{p.target}.detect(t.Context(), object.NewBody(l.server.object))
+	if err != nil {
+		t.Fatal(err)
+	}
+	update := p.update(c)
+	if !update.Decision.RemoveFinalizer {
+		t.Error("no handler needs the finalizer, but it stays")
+	}
+	l.server.change(m{"metadata": m{"labels": m{"wanted": "yes"}}})
+	decision, err := update.Decide(t.Context(), object.NewBody(l.server.object))
+	if err != nil || decision.RemoveFinalizer {
+		t.Errorf("a handler needs the finalizer now, but it is removed: %v", err)
+	}
+	base.err = errBroken
+	if _, err := update.Decide(t.Context(), object.NewBody(l.server.object)); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A pass over an object that has nothing to do meets a change of others while it removes the
+// finalizer.
+func TestFinalizerStaysIfAConflictShowsThatItIsNeeded(t *testing.T) {
+	tests := map[string]struct {
+		conflict m
+		err      error
+		writes   int
+		stays    bool // the finalizer, after this pass
+	}{
+		"nothing that matters changes":          {m{"status": m{"phase": "x"}}, nil, 1, false},
+		"a handler needs the finalizer":         {m{"metadata": m{"annotations": m{"kopf.zalando.org/wanted": "yes"}}}, nil, 0, true},
+		"one write ends an update that follows": {m{"spec": m{"size": 1}}, nil, 1, false},
+		"the storage is broken":                 {m{"status": m{"phase": "x"}}, errBroken, 0, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l, base := newLoneWithBase(t, m{}, func(r *registry.Registry) {
+				r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+				// This annotation does not belong to the essence.
+				r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("delete"),
+					handler.Annotations(map[string]handler.Matcher{"kopf.zalando.org/wanted": handler.Equal("yes")})))
+			})
+			l.rest()
+			l.server.change(withFinalizer)
+			l.writes = 0
+			l.server.before = func() error {
+				l.server.change(test.conflict)
+				base.err = test.err
+				return nil
+			}
+			if _, err := l.pass(); !errors.Is(err, test.err) || l.writes != test.writes {
+				t.Errorf("got %v, %d writes, want %d", err, l.writes, test.writes)
+			}
+			if got := len(l.finalizers()) > 0; got != test.stays {
+				t.Errorf("the finalizer stays: %t", got)
+			}
+			if test.err == nil && !l.isAtRest() {
+				t.Error("the object is not at rest")
+			}
+		})
+	}
+}
+
+// What a handler wants for an object may change what there is to do.
+func TestObjectIsLookedAtAgainAfterAnEditWithoutACycle(t *testing.T) {
+	for name, edit := range map[string]func(p *patch.Patch){
+		"the edit changes the object": func(p *patch.Patch) { p.Set("x", "spec", "size") },
+		"the edit changes nothing":    func(*patch.Patch) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var j journal
+			l := newLone(t, m{}, func(r *registry.Registry) {
+				r.Add(handler.Update(selector.New("kopfexamples"), j.waiting(0), handler.ID("update")))
+			})
+			l.rest()
+			change := &patch.Patch{}
+			edit(change)
+			l.state().writes.Add(execution.Edit{ID: "timer", Patch: change})
+			if _, err := l.pass(); err != nil || !l.isAtRest() {
+				t.Errorf("not at rest: %v", err)
+			}
+			if want := min(1, len(l.spec())); len(j.ended) != want {
+				t.Errorf("%d calls of the handler of updates, want %d", len(j.ended), want)
+			}
+		})
+	}
+}
+
+func TestObjectGetsItsFinalizerBeforeAnyHandler(t *testing.T) {
+	tests := map[string]struct {
+		before func(l *lone) error // the write
+		begins bool
+		fails  bool
+	}{
+		"it is written":                  {func(*lone) error { return nil }, true, false},
+		"the write fails":                {func(*lone) error { return errBroken }, false, true},
+		"the object is gone by then":     {func(l *lone) error { l.server.remove(); return nil }, false, false},
+		"the object is changed by then":  {func(l *lone) error { l.server.change(m{"spec": m{"size": 1}}); return nil }, true, false},
+		"the object is replaced by then": {func(l *lone) error { l.server.change(m{"metadata": m{"uid": "u-2"}}); return nil }, false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, m{}, func(r *registry.Registry) {
+				r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+				r.Add(handler.Delete(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("delete")))
+			})
+			l.server.before = func() error { return test.before(l) }
+			p := l.begin()
+			if (p.due != nil) != test.begins || (p.err != nil) != test.fails {
+				t.Errorf("handlers are called: %t; the error is %v", p.due != nil, p.err)
+			}
+			if test.begins && len(l.finalizers()) != 1 {
+				t.Error("the finalizer is missing")
+			}
+			l.engine.permits.Release()
+		})
+	}
+}
+
+func TestEndOfACycleIsReportedIfAHandlerWasCalledOrSkipped(t *testing.T) {
+	tests := map[string]struct {
+		content m
+		fails   bool
+		late    bool // the handler is for later changes
+		want    []string
+	}{
+		"a handler was called":  {m{}, false, false, []string{"The creation is processed: 1 succeeded; 0 failed."}},
+		"a handler has failed":  {m{}, true, false, []string{"The creation is processed: 0 succeeded; 1 failed."}},
+		"a handler was skipped": {m{"metadata": m{"annotations": m{"kopf.zalando.org/request-skip": "1 create"}}}, false, false, []string{"The creation is processed: 1 succeeded; 0 failed."}},
+		"no handler matches":    {m{}, false, true, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, test.content, func(r *registry.Registry) {
+				fn := handler.Function{Change: func(context.Context, *handler.Change) error {
+					if test.fails {
+						return handler.Permanent(errBroken)
+					}
+					return nil
+				}}
+				if test.late {
+					r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
+					return
+				}
+				r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create")))
+			})
+			l.rest()
+			var got []string
+			for _, event := range l.events {
+				if _, message, isEnd := strings.Cut(event, "CycleFinished: "); isEnd {
+					got = append(got, message)
+				}
+			}
+			if !slices.Equal(got, test.want) || !l.isHandled() {
+				t.Errorf("got %q; the object is handled: %t", got, l.isHandled())
+			}
+		})
+	}
+}
+
+// Their results are only in the memory of a process: this one calls those that its predecessor
+// may have called, and no other twice.
+func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.T) {
+	record := func(success string) string {
+		return `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"create","success":` + success + `}`
+	}
+	tests := map[string]struct {
+		annotations m
+		want        []string
+	}{
+		"the predecessor has called it":     {m{kopfPrefix + "create": record("false"), kopfPrefix + "resume": record("true")}, []string{"create", "resume"}},
+		"the predecessor has not called it": {m{kopfPrefix + "create": record("false")}, []string{"create", "resume"}},
+		"a new object is not resumed":       {nil, []string{"create"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var called []string
+			note := func(id string) handler.Function {
+				return handler.Function{Change: func(context.Context, *handler.Change) error { called = append(called, id); return nil }}
+			}
+			l := newLone(t, m{"metadata": m{"annotations": test.annotations}}, func(r *registry.Registry) {
+				r.Add(handler.Create(selector.New("kopfexamples"), note("create"), handler.ID("create")))
+				r.Add(handler.Resume(selector.New("kopfexamples"), note("resume"), handler.ID("resume")))
+			})
+			l.state().initial.Store(true)
+			l.rest()
+			if slices.Sort(called); !slices.Equal(called, test.want) {
+				t.Errorf("got %q", called)
+			}
+			if got := l.server.records(); len(got) > 0 {
+				t.Errorf("records are left: %v", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// lone is an operator with one object on an API server in memory. The test decides what the
+// watch shows, and when a pass is made.
+type lone struct {
+	*workers
+	*witness
+	t      *testing.T
+	server *oneObject
+	cache  cache.Store
+	writes int
+	stop   chan struct{}
+}
+
+// newLone returns an operator for a new object with the content.
+func newLone(t *testing.T, content m, declare func(r *registry.Registry), more ...func(*Config)) *lone {
+	t.Helper()
+	l := &lone{t: t, witness: &witness{}, stop: make(chan struct{})}
+	base := m{
+		"apiVersion": "kopf.dev/v1", "kind": "KopfExample", "spec": m{},
+		"metadata": m{"name": "a", "namespace": "ns", "uid": "u-1", "resourceVersion": "1"},
+	}
+	l.server = &oneObject{object: patch.ApplyMerge(base, content), version: 1, committed: func() { l.writes++ }}
+	handlers := handlersOf(t, declare)
+	config := Config{
+		Handlers: handlers, Context: withCall, Poster: l.witness,
+		Logger: funcr.New(func(_, args string) { l.log = append(l.log, args) }, funcr.Options{}),
+	}
+	for _, change := range more {
+		change(&config)
+	}
+	e := New(config)
+	api, err := kube.New(&rest.Config{Host: "http://localhost", QPS: -1}, &http.Client{Transport: l.server}, kex.Resource, e.Settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newResource(watch.NewResource(kex, api), handlers)
+	e.resources.put(r)
+	informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
+	stream, err := watch.NewStream("", informer, watch.Listener(t.Context(), r.Resource, consumer{e}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Add(stream)
+	l.cache, l.workers = informer.GetStore(), &workers{engine: e, calls: t.Context(), writes: t.Context(), stopping: l.stop}
+	return l
+}
+
+// state returns what the operator knows about the object.
+func (l *lone) state() *objectState { return l.engine.objects.of(keyOf("a")) }
+
+// show lets the watch show the current version of the object.
+func (l *lone) show() {
+	l.t.Helper()
+	snapshot, err := object.ParseSnapshot([]byte(jsonOf(l.server.object)))
+	if err == nil {
+		err = l.cache.Add(snapshot.Packed())
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// begin shows the current version, and begins a pass. Handlers are not called yet.
+func (l *lone) begin() *pass {
+	l.t.Helper()
+	l.show()
+	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
+	l.engine.permits.Begin(p.key.Resource)
+	p.due, p.wake, p.err = p.begin(l.t.Context())
+	return p
+}
+
+// end makes the calls of a pass, and returns when the next one is due.
+func (l *lone) end(p *pass) (wake time.Duration, err error) {
+	for call := p.next(nil); call != nil; call = p.next(call) {
+		call.Make()
+	}
+	l.engine.permits.Release()
+	l.workers.end(p)
+	return p.wake, p.err
+}
+
+// pass shows the current version, and makes a pass over it.
+func (l *lone) pass() (wake time.Duration, err error) {
+	l.t.Helper()
+	return l.end(l.begin())
+}
+
+// rest makes passes until the object is at rest.
+func (l *lone) rest() {
+	l.t.Helper()
+	for range 10 {
+		wake, err := l.pass()
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		if l.isAtRest() {
+			return
+		}
+		time.Sleep(wake)
+	}
+	l.t.Fatalf("the object does not come to rest: %s", jsonOf(l.server.object))
+}
+
+func (l *lone) isAtRest() bool { return l.state().reconciledVersion == l.version() }
+
+// version returns the current version of the object.
+func (l *lone) version() string { return l.server.object["metadata"].(m)["resourceVersion"].(string) }
+
+// isHandled reports whether the current state of the spec is stored as handled.
+func (l *lone) isHandled() bool { return l.server.annotations()[kopfPrefix+"last-handled-configuration"] != nil }
+
+// finalizers returns those of the object.
+func (l *lone) finalizers() []any {
+	found, _ := l.server.object["metadata"].(m)["finalizers"].([]any)
+	return found
+}
+
+func (l *lone) spec() m { return l.server.object["spec"].(m) }
+
+// brokenBase is a storage that fails while err is set.
+type brokenBase struct {
+	storage.DiffBase
+
+	err error
+}
+
+func (b *brokenBase) Fetch(ctx context.Context, body *object.Body) (object.Essence, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	return b.DiffBase.Fetch(ctx, body)
+}
+
+// newLoneWithBase returns an operator with a storage that can fail.
+func newLoneWithBase(t *testing.T, content m, declare func(r *registry.Registry)) (*lone, *brokenBase) {
+	t.Helper()
+	base := &brokenBase{}
+	return newLone(t, content, declare, func(c *Config) {
+		c.Settings = c.Settings.WithDefaults()
+		base.DiffBase = c.Settings.Persistence.DiffBase
+		c.Settings.Persistence.DiffBase = base
+	}), base
+}
+
+var errBroken = errors.New("it is broken")
