@@ -68,7 +68,7 @@ func (c *campaign) run(ctx context.Context, s stage, mutants []*mutant) error {
 		if err != nil {
 			return err
 		}
-		if known, ok := c.store.get(key); ok && !c.options.again() {
+		if known, ok := c.known(key); ok && !c.options.again() {
 			c.add(m, s, known)
 		} else {
 			c.keys[m], untried = key, append(untried, m)
@@ -90,12 +90,26 @@ func (c *campaign) note(m *mutant, s stage, r result, output string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(m, s, r)
-	if r.Killer != "" || !c.options.quick {
-		c.store.put(c.keys[m], r)
+	key := c.keys[m]
+	if r.Killer == "" && c.options.quick {
+		key += quickly
 	}
+	c.store.put(key, r)
 	if c.options.at != "" {
 		_, _ = fmt.Fprintf(c.log, "\n%s\n%s", m, output)
 	}
+}
+
+// quickly marks the keys of mutants that only quick tests have tried.
+const quickly = " quickly"
+
+// known returns the stored result of a mutant.
+func (c *campaign) known(key string) (result, bool) {
+	r, ok := c.store.get(key)
+	if !ok && c.options.quick {
+		r, ok = c.store.get(key + quickly)
+	}
+	return r, ok
 }
 
 // add adds the result of a stage to what is known.

@@ -106,6 +106,24 @@ func (l *lone) pass() (wake time.Duration, err error) {
 	return l.end(l.begin())
 }
 
+// look makes a pass without a new version of the watch.
+func (l *lone) look() (wake time.Duration, err error) {
+	l.t.Helper()
+	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
+	l.engine.permits.Begin(p.key.Resource)
+	p.due, p.wake, p.err = p.begin(l.t.Context())
+	return l.end(p)
+}
+
+// forget lets the watch show the deletion of the object.
+func (l *lone) forget() {
+	l.t.Helper()
+	cached := l.engine.resources.get(kex.String()).Cached(keyOf("a").NamespacedName)
+	if err := l.cache.Delete(cached); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
 // rest makes passes until the object is at rest.
 func (l *lone) rest() {
 	l.t.Helper()
@@ -128,7 +146,9 @@ func (l *lone) isAtRest() bool { return l.state().reconciledVersion == l.version
 func (l *lone) version() string { return l.server.object["metadata"].(m)["resourceVersion"].(string) }
 
 // isHandled reports whether the current state of the spec is stored as handled.
-func (l *lone) isHandled() bool { return l.server.annotations()[kopfPrefix+"last-handled-configuration"] != nil }
+func (l *lone) isHandled() bool {
+	return l.server.annotations()[kopfPrefix+"last-handled-configuration"] != nil
+}
 
 // finalizers returns those of the object.
 func (l *lone) finalizers() []any {
