@@ -26,6 +26,7 @@ func (f *flags) define(set *pflag.FlagSet) {
 	defineGroup(set, "Health and metrics", f.defineServing)
 	defineGroup(set, "Execution", f.defineWork)
 	defineGroup(set, "Logging", f.logging.define)
+	defineGroup(set, "Recording", f.defineRecording)
 	defineGroup(set, "Connection", f.connection.define)
 }
 
@@ -54,6 +55,12 @@ func (f *flags) defineWork(set *pflag.FlagSet) {
 	e := &f.settings.Execution
 	set.IntVar(&e.Workers, "workers", e.Workers, "the maximum number of objects that the operator itself works on at the same time; running handlers do not count")
 	set.DurationVar(&e.GracePeriod, "grace-period", e.GracePeriod, "how long running handlers may continue when the operator stops")
+}
+
+func (f *flags) defineRecording(set *pflag.FlagSet) {
+	r := &f.settings.Recording
+	set.StringVar(&r.File, "record", "", "record what the operator sees and decides in this `file`, with hashes in place of values, for tests of other handlers")
+	set.StringSliceVar(&r.Fields, "record-field", nil, "a `field` whose values stay readable in the recording, such as spec.size; can be repeated")
 }
 
 // complete applies the environment, completes the settings, and returns the mistakes in

@@ -1,6 +1,8 @@
 package kopf
 
 import (
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 )
@@ -21,6 +23,12 @@ func (r *Registry) declared() *registry.Registry {
 		r = DefaultRegistry
 	}
 	return &r.handlers
+}
+
+// Handlers returns the declared handlers of objects, or all mistakes in the declarations, for
+// tools that look at them. The scheme has the Go types of typed handlers.
+func (r *Registry) Handlers(scheme *runtime.Scheme) (registry.Handlers, error) {
+	return r.declared().Handlers(scheme)
 }
 
 // DefaultRegistry is the registry in which the functions of this package declare handlers,

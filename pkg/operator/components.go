@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -61,12 +62,30 @@ func (o *Operator) newEngineConfig(mgr manager.Manager, s settings.Settings) (co
 		return config, nil, err
 	}
 	metrics, err := newMetrics(s)
+	if err != nil {
+		return config, nil, err
+	}
+	recorded, err := o.newRecording(s)
 	call := callContext{client: mgr.GetClient(), recorder: recorder}
 	return reconcile.Config{
 		Handlers: o.handlers, Settings: s, Logger: o.options.Logger, Memos: o.memos,
 		REST: mgr.GetConfig(), HTTP: mgr.GetHTTPClient(), Client: mgr.GetClient(),
 		Resources: resources, Poster: recorder, Metrics: metrics, Context: call.add,
+		Recorder: recorded,
 	}, recorder, err
+}
+
+// newRecording begins to record what the operator sees. It returns nil unless the settings ask
+// for it.
+func (o *Operator) newRecording(s settings.Settings) (*recording.Recorder, error) {
+	if s.Recording.File == "" {
+		return nil, nil //nolint:nilnil // a nil recorder records nothing
+	}
+	o.options.Logger.Info("The operator records what it sees.", "file", s.Recording.File)
+	return recording.Open(recording.Options{
+		File: s.Recording.File, Fields: s.Recording.Fields, Handlers: o.handlers, Logger: o.options.Logger,
+		DiffBase: s.Persistence.DiffBase, Progress: s.Persistence.Progress,
+	})
 }
 
 // newRecorder returns the recorder of the operator's events, or nil if they are disabled.

@@ -125,6 +125,9 @@ func (o *Operator) Run(ctx context.Context) error {
 		activities.cleanUp(ctx)
 		return ignoreStop(ctx, err)
 	}
+	if recorded := r.engine.Recorder; recorded != nil {
+		defer func() { _ = recorded.Close() }() // every line is written already
+	}
 	if err := r.shutDown(ctx, mgr.Start(ctx)); err != nil {
 		return err
 	}

@@ -57,6 +57,9 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 // Observe passes a watch event to the indices, the backlog, and the queue, in this order.
 func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event object.WatchEvent) {
 	e, r, key := c.engine, c.engine.resources.get(watched.Name), watched.Key(event.Snapshot)
+	if e.Recorder != nil {
+		e.Recorder.Event(r.Resource.Resource, r.declared, event)
+	}
 	if event.Type == "" {
 		e.objects.of(key).initial.Store(true)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
+	"github.com/kopf-go/kopf/pkg/recording"
 )
 
 // cycle is a pass's view of the handling of one change.
@@ -233,4 +234,18 @@ func idsOf(handlers registry.Handlers) []string {
 		ids = append(ids, d.ID)
 	}
 	return ids
+}
+
+// record writes down what was detected.
+func (d detector) record(c *cycle) {
+	s := recording.Situation{Held: c.hasFinalizer, Initial: c.Initial}
+	var selected registry.Handlers
+	if c.record != nil {
+		s.Open = c.record.Progress.Stored().HasOpen(cause.Update)
+		s.Retrying = idsOf(d.resource.changing.Where(func(h *handler.Declaration) bool { return c.record.Progress.IsRetrying(h.ID, c.Reason) }))
+	}
+	if c.record != nil && c.Reason.Handled() {
+		selected = d.selectHandlers(c)
+	}
+	d.engine.Recorder.Pass(d.resource.Resource.Resource, d.resource.declared, c.Cause, selected, c.background, s)
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+	"github.com/kopf-go/kopf/pkg/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -59,6 +60,8 @@ type Config struct {
 	Resources discovery.Source
 	// Metrics count the work. Nil disables them.
 	Metrics *metrics.Metrics
+	// Recorder writes down what is seen and decided. Nil disables it.
+	Recorder *recording.Recorder
 	// Memos contains the operator's own values in memory. Nil means that there are none.
 	Memos *memo.Values
 	// Paused starts the engine with a pause, which SetPaused ends.

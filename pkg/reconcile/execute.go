@@ -11,6 +11,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/recording"
 )
 
 // errInterrupted stops the handlers when the operator stops, or when the object turns out
@@ -114,6 +115,9 @@ func (p *pass) checkpoint(ctx context.Context, c *cycle, runner *execution.Runne
 // afterAttempt reports and counts the outcome of an attempt.
 func (p *pass) afterAttempt(c *cycle, d *handler.Declaration, o execution.Outcome) {
 	p.engine.measure(p.resource, d, o)
+	if recorder := p.engine.Recorder; recorder != nil {
+		recorder.Outcome(p.resource.Resource.Resource, p.session.Body(), d.ID, recording.Result{Final: o.Final, Err: o.Err})
+	}
 	if o.Succeeded() && o.Ignored == nil && o.HasEdit {
 		c.record.Unreported = append(c.record.Unreported, d.ID) // reported when the edit is written
 	} else {

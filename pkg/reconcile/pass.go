@@ -213,6 +213,9 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 	if err != nil {
 		return nil, false, 0, err
 	}
+	if p.engine.Recorder != nil {
+		detector{p.target}.record(c)
+	}
 	p.object.seen = true
 	p.reportDropped(c, p.session.Body())
 	p.reportRequests(c, p.session.Body())

@@ -31,6 +31,7 @@ type Settings struct {
 	Health      Health
 	Metrics     Metrics
 	Admission   Admission
+	Recording   Recording
 }
 
 // Persistence configures how the operator stores its state on the objects.

@@ -33,6 +33,7 @@ func (s Settings) Validate() error {
 		s.Replicas.validate(),
 		s.Health.validate(),
 		s.Admission.validate(),
+		s.Recording.validate(),
 	)
 }
 

@@ -64,6 +64,12 @@ func (m Matcher) Matches(v object.Value, a Arguments) bool {
 // IsZero reports whether the matcher is no filter.
 func (m Matcher) IsZero() bool { return m.matches == nil }
 
+// Constant returns the value that a matcher of Equal compares with.
+func (m Matcher) Constant() (value any, ok bool) {
+	_, isPresence := m.want.(presence)
+	return m.want, m.want != nil && !isPresence
+}
+
 // Condition is a type that All, Any, None, and Not can combine: predicates or matchers.
 // They are checked in order until the result is certain.
 //
