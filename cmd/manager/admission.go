@@ -16,7 +16,7 @@ import (
 // admission declares the admission handlers, and returns the settings by which the API
 // servers reach them: through the service that the environment names. config/webhook
 // names one; without it no such handlers are declared, because nothing could call them.
-func admission(examples kopf.Selector) (func(*kopf.Options), error) {
+func admission(registry *kopf.Registry, examples kopf.Selector) (func(*kopf.Options), error) {
 	namespace, service, found := strings.Cut(os.Getenv("WEBHOOK_SERVICE"), "/")
 	if !found {
 		return func(*kopf.Options) {}, nil
@@ -26,8 +26,8 @@ func admission(examples kopf.Selector) (func(*kopf.Options), error) {
 	if err != nil {
 		return nil, fmt.Errorf("the environment variable WEBHOOK_ADDRESS must have the form %q: %w", ":9443", err)
 	}
-	kopf.OnMutate(examples, paint, kopf.Operations("CREATE"))
-	kopf.OnValidate(examples, check, kopf.Operations("CREATE", "UPDATE"), kopf.Field("spec"))
+	registry.OnMutate(examples, paint, kopf.Operations("CREATE"))
+	registry.OnValidate(examples, check, kopf.Operations("CREATE", "UPDATE"), kopf.Field("spec"))
 	return func(o *kopf.Options) {
 		o.Settings.Admission.Managed = "manager.kopf.dev"
 		o.Settings.Admission.Server = kopf.WebhookServer{

@@ -11,6 +11,8 @@ import (
 	"os"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -22,17 +24,26 @@ func start(_ context.Context, s *kopf.Startup) error {
 	return nil
 }
 
+// declare declares all handlers except for those of admission.
+func declare(registry *kopf.Registry, examples kopf.Selector) {
+	published := kopf.NewIndexOf(kopf.For[*corev1.ConfigMap](registry), byOwner)
+	registry.OnStartup(start)
+	registry.OnCreate(examples, publish)
+	registry.OnUpdate(examples, publish)
+	registry.OnDelete(examples, withdraw)
+	registry.Timer(examples, restore(published), kopf.ID("restore"), kopf.Idle(interval), kopf.Interval(interval))
+}
+
+// interval is the longest time until a ConfigMap is restored.
+const interval = 10 * time.Second
+
 func main() {
-	examples := kopf.Resource("kopf.dev", "v1", "kopfexamples")
-	kopf.OnStartup(start)
-	kopf.OnCreate(examples, publish)
-	kopf.OnUpdate(examples, publish)
-	kopf.OnDelete(examples, withdraw)
-	kopf.Timer(examples, restore, kopf.Idle(10*time.Second), kopf.Interval(10*time.Second))
-	admitted, err := admission(examples)
+	registry, examples := kopf.NewRegistry(), kopf.Resource("kopf.dev", "v1", "kopfexamples")
+	declare(registry, examples)
+	admitted, err := admission(registry, examples)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	kopf.Main(admitted)
+	kopf.Main(admitted, func(o *kopf.Options) { o.Registry = registry })
 }

@@ -21,7 +21,7 @@ var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
 	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/login", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
-	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/cli/..."}},
+	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/cli/..."}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "replay of the test kit", folders: []string{"pkg/kopftest/internal/replay"}},
 	{name: "parts of the test kit", folders: []string{"pkg/kopftest/internal/apiserver/...", "pkg/kopftest/internal/binaries", "pkg/kopftest/internal/garbage", "pkg/kopftest/internal/inprocess", "pkg/kopftest/internal/leaks", "pkg/kopftest/internal/sweep", "pkg/kopftest/internal/watchdog"}, only: []string{"pkg/kopftest/internal/..."}},

@@ -64,6 +64,7 @@ var rare = map[[2]string]string{
 	{"list", "kopfpeerings"}:              streamed,
 	{"list", "clusterkopfpeerings"}:       streamed,
 	{"list", "customresourcedefinitions"}: streamed,
+	{"list", "configmaps"}:                streamed,
 	{"update", "secrets"}:                 "a certificate is replaced after a month",
 }
 
