@@ -128,7 +128,7 @@ func decisionOf(of *handler.Cause, handlers registry.Handlers, s Situation) Deci
 func linesOf(d diff.Diff) []string {
 	var lines []string
 	for _, item := range d {
-		lines = append(lines, fmt.Sprintf("%s %s", item.Op, object.Path(item.Path)))
+		lines = append(lines, fmt.Sprintf("%s %s", item.Op, item.Path))
 	}
 	return lines
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -158,7 +157,7 @@ func (r *Recorder) Event(of selector.Resource, handlers registry.Handlers, event
 // Pass records a look at an object: the cause and the handlers that were selected for it.
 func (r *Recorder) Pass(of selector.Resource, handlers registry.Handlers, c handler.Cause, selected, background registry.Handlers, s Situation) {
 	r.describe(of)
-	made := Decision{Reason: string(c.Reason), Diff: linesOf(diff.Diff(c.Diff)), Due: idsOf(selected), Background: idsOf(background)}
+	made := Decision{Reason: string(c.Reason), Diff: linesOf(c.Diff), Due: idsOf(selected), Background: idsOf(background)}
 	hashed := r.hasher.Object(c.CallContext.Body.Raw())
 	s.Old = r.hasher.Object(c.Old)
 	again, err := r.decider(of, handlers).Pass(hashed, s)

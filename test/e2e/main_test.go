@@ -42,6 +42,7 @@ var scenarios = map[string]struct {
 	"06-peering":     {testPeering, ginkgo.Label("peering")},
 	"07-subhandlers": {testSubhandlers, nil},
 	"08-events":      {testWatchEvents, nil},
+	"09-testing":     {testTesting, nil},
 	"10-builtins":    {testBuiltins, nil},
 	"11-filtering":   {testFiltering, nil},
 	"12-embedded":    {testEmbedded, ginkgo.Label("embedding")},

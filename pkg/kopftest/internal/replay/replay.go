@@ -49,7 +49,6 @@ type Replay struct {
 
 	resources map[string]recording.Decider
 	line      int
-	entry     recording.Entry
 	lines     []recorded
 }
 
