@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -27,7 +28,12 @@ import (
 // patience is for busy machines: the specs end as soon as they can.
 const patience = 30 * time.Second
 
+// k8sClient has all permissions.
 var k8sClient client.Client
+
+// account connects the manager, with the permissions of the deployed one. Its requests are
+// recorded.
+var account *rest.Config
 
 func TestControllers(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -50,10 +56,16 @@ var _ = BeforeSuite(func() {
 	k8sClient, err = client.New(config, client.Options{Scheme: scheme.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 
+	installRoles(context.Background())
+	account = newAccount(testEnv)
 	hooks := testEnv.WebhookInstallOptions
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme:  scheme.Scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
+	mgr, err := ctrl.NewManager(account, ctrl.Options{
+		Scheme:                        scheme.Scheme,
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		LeaderElection:                true,
+		LeaderElectionID:              "sites.web.example.com",
+		LeaderElectionNamespace:       accountNamespace,
+		LeaderElectionReleaseOnCancel: true,
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Host: hooks.LocalServingHost, Port: hooks.LocalServingPort, CertDir: hooks.LocalServingCertDir,
 		}),
@@ -85,7 +97,7 @@ func newRegistry() *kopf.Registry {
 func newSettings(mgr ctrl.Manager, hooks envtest.WebhookInstallOptions) kopf.Settings {
 	settings := kopf.Settings{}
 	settings.Peering.Standalone = true
-	settings.Admission.Managed = "sites-web.example.com"
+	settings.Admission.Managed = configurationName
 	url := "https://" + net.JoinHostPort(hooks.LocalServingHost, strconv.Itoa(hooks.LocalServingPort))
 	settings.Admission.Server = kopf.MountedServer{
 		Server:       mgr.GetWebhookServer(),
