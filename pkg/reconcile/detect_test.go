@@ -1,0 +1,332 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// detect detects what has happened to the current version of the object.
+func (l *lone) detect() (*cycle, error) {
+	l.show()
+	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
+	return detector{p.target}.detect(l.t.Context(), p.resource.Cached(p.key.NamespacedName).Body())
+}
+
+// mustDetect is detect without an error.
+func (l *lone) mustDetect() *cycle {
+	l.t.Helper()
+	c, err := l.detect()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return c
+}
+
+// recorded returns annotations with the unfinished record of a handler.
+func recorded(id string, purpose cause.Reason) m {
+	return m{"metadata": m{"annotations": m{kopfPrefix + id: `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"` + string(purpose) + `","retries":1}`}}}
+}
+
+var marked = m{"metadata": m{"deletionTimestamp": "2024-02-14T16:58:25Z", "finalizers": []any{"kopf.zalando.org/KopfFinalizerMarker"}}}
+
+// The API server rejects a new finalizer on an object that is being deleted.
+func TestFinalizerIsAddedWhereItIsNeededAndPossible(t *testing.T) {
+	tests := map[string]struct {
+		c    cycle
+		want bool
+	}{
+		"it is missing":               {cycle{needsFinalizer: true}, true},
+		"it is there":                 {cycle{needsFinalizer: true, hasFinalizer: true}, false},
+		"it is not needed":            {cycle{}, false},
+		"the object is being deleted": {cycle{needsFinalizer: true, deleting: true}, false},
+	}
+	for name, test := range tests {
+		if got := test.c.mustAddFinalizer(); got != test.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
+func TestHandlersHaveWorkOnlyInAnOpenCycle(t *testing.T) {
+	tests := map[string]struct {
+		reason          cause.Reason
+		inScope         bool
+		nothing, isOpen bool
+	}{
+		"a change of an object in scope": {cause.Update, true, false, true},
+		"no handler applies":             {cause.Update, false, true, false},
+		"nothing has happened":           {cause.NoOp, true, true, false},
+	}
+	for name, test := range tests {
+		progress := execution.NewProgress(func(string) *storage.Record { return nil })
+		c := cycle{Cause: handler.Cause{Reason: test.reason}, inScope: test.inScope, record: &record.Cycle{Progress: progress}}
+		progress.Include("a", cause.Update, false)
+		if c.nothingToDo() != test.nothing || c.isOpen("a") != test.isOpen || c.isOpen("b") {
+			t.Errorf("%s: nothing to do: %t; the handler is open: %t, another one: %t", name, c.nothingToDo(), c.isOpen("a"), c.isOpen("b"))
+		}
+	}
+}
+
+type brokenProgress struct {
+	storage.Progress
+
+	err error
+}
+
+func (p *brokenProgress) Fetch(ctx context.Context, body *object.Body, id string) (*storage.Record, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.Progress.Fetch(ctx, body, id)
+}
+
+type brokenCycle struct {
+	storage.DiffBase
+	storage.CycleBase
+
+	err error
+}
+
+func (b *brokenCycle) FetchCycle(ctx context.Context, body *object.Body) (*storage.Cycle, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	return b.CycleBase.FetchCycle(ctx, body)
+}
+
+// Without what is stored, nobody knows what has happened.
+func TestDetectionNeedsEverythingThatIsStored(t *testing.T) {
+	for name, fail := range map[string]func(c *Config) *error{
+		"the base": func(c *Config) *error {
+			b := &brokenBase{DiffBase: c.Settings.Persistence.DiffBase}
+			c.Settings.Persistence.DiffBase = b
+			return &b.err
+		},
+		"the records": func(c *Config) *error {
+			p := &brokenProgress{Progress: c.Settings.Persistence.Progress}
+			c.Settings.Persistence.Progress = p
+			return &p.err
+		},
+		"the open cycle": func(c *Config) *error {
+			b := &brokenCycle{DiffBase: c.Settings.Persistence.DiffBase}
+			b.CycleBase = b.DiffBase.(storage.CycleBase)
+			c.Settings.Persistence.DiffBase = b
+			return &b.err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failure *error
+			l := newLone(t, recorded("create", cause.Create), creating, func(c *Config) {
+				c.Settings = c.Settings.WithDefaults()
+				failure = fail(c)
+			})
+			if c, err := l.detect(); err != nil || len(c.handlers) != 1 {
+				t.Errorf("got %v", err)
+			}
+			*failure = errBroken
+			if c, err := l.detect(); !errors.Is(err, errBroken) || c != nil {
+				t.Errorf("got %v, %v", c, err)
+			}
+		})
+	}
+}
+
+// This decides whether resume handlers are called once more after the cycle.
+func TestFirstDetectionKnowsWhoBeganTheCycle(t *testing.T) {
+	tests := map[string]struct {
+		content       m
+		initial, want bool
+	}{
+		"a record that is older than the process": {recorded("create", cause.Create), true, true},
+		"a record of an object created meanwhile": {recorded("create", cause.Create), false, false},
+		"no record": {m{}, true, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, test.content, creating)
+			l.state().initial.Store(test.initial)
+			if l.mustDetect(); l.state().startedByPredecessor != test.want || !l.state().seen {
+				t.Errorf("got %t", l.state().startedByPredecessor)
+			}
+			l.state().startedByPredecessor = false // the cycle has ended
+			if l.mustDetect(); l.state().startedByPredecessor {
+				t.Error("another cycle counts as begun by the predecessor")
+			}
+		})
+	}
+}
+
+func TestObjectIsInitialUntilItIsHandled(t *testing.T) {
+	l := newLone(t, m{}, func(r *registry.Registry) {
+		creating(r)
+		r.Add(handler.Resume(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("resume")))
+	})
+	l.rest()
+	for _, test := range []struct {
+		initial, handled bool
+		want             cause.Reason
+	}{{true, false, cause.Resume}, {true, true, cause.NoOp}, {false, false, cause.NoOp}} {
+		l.state().initial.Store(test.initial)
+		l.state().handled = test.handled
+		if c := l.mustDetect(); c.Reason != test.want || c.record.Reason != test.want {
+			t.Errorf("initial %t, handled %t: got %q", test.initial, test.handled, c.Reason)
+		}
+	}
+}
+
+// A filter of values is about the state, and a filter of labels about the object.
+func TestFormerStateHasTheMetadataOfTheObject(t *testing.T) {
+	current := object.NewBody(m{
+		"apiVersion": "v1", "kind": "K", "metadata": m{"name": "a", "labels": m{"now": "yes"}}, "status": m{"phase": "x"},
+		"spec": m{"now": 1}, "data": m{"now": 1},
+	})
+	before := current.Raw()
+	got := bodyAt(current, object.Essence{"metadata": m{"labels": m{"former": "yes"}}, "spec": m{"former": 1}}).Raw()
+	want := m{
+		"apiVersion": "v1", "kind": "K", "metadata": m{"name": "a", "labels": m{"now": "yes"}}, "status": m{"phase": "x"},
+		"spec": m{"former": 1},
+	}
+	if !reflect.DeepEqual(got, want) || before["data"] == nil {
+		t.Errorf("got %v", got)
+	}
+}
+
+// The positions of handlers depend on which states they have seen.
+func TestHandlersAreDueForTheirChangesOnly(t *testing.T) {
+	l := newLone(t, m{}, func(r *registry.Registry) {
+		fn := handler.Function{Change: ignoreChange}
+		r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create")))
+		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
+		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("field"), handler.Field("spec", "size")))
+	})
+	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
+	d, c := detector{p.target}, l.mustDetect()
+	small, large, colored := object.Essence{"spec": m{"size": 1}}, object.Essence{"spec": m{"size": 2}}, object.Essence{"spec": m{"size": 2, "color": "red"}}
+	for _, test := range []struct {
+		before, after object.Essence
+		want          []string
+	}{
+		{nil, small, []string{"create"}},
+		{small, large, []string{"update", "field/spec.size"}},
+		{large, colored, []string{"update"}},
+		{large, large, nil},
+	} {
+		var due []string
+		for _, id := range []string{"create", "update", "field/spec.size", "unknown"} {
+			if d.isDue(c, id, test.before, test.after) {
+				due = append(due, id)
+			}
+		}
+		if !slices.Equal(due, test.want) {
+			t.Errorf("from %v to %v: got %q, want %q", test.before, test.after, due, test.want)
+		}
+	}
+}
+
+// Resume handlers are called along with those of a change; any other record is about an earlier
+// change.
+func TestOnlyRecordsOfResumeHandlersCountForOtherChanges(t *testing.T) {
+	update, resume := &handler.Declaration{ID: "update", Kind: handler.OnUpdate}, &handler.Declaration{ID: "resume", Kind: handler.OnResume}
+	tests := map[string]struct {
+		reason, purpose cause.Reason
+		handler         *handler.Declaration
+		want            bool
+	}{
+		"the handler has finished in this cycle":       {cause.Update, cause.Update, update, true},
+		"the handler has finished in an earlier cycle": {cause.Update, cause.Create, update, false},
+		"the resume handler has finished earlier":      {cause.Update, cause.Resume, resume, true},
+		"the resume handler, before a deletion":        {cause.Delete, cause.Resume, resume, false},
+	}
+	for name, test := range tests {
+		progress := execution.NewProgress(func(string) *storage.Record {
+			return &storage.Record{Purpose: test.purpose, Success: true, Started: time.Now(), Stopped: time.Now()}
+		})
+		c := &cycle{Cause: handler.Cause{Reason: test.reason}, record: &record.Cycle{Progress: progress}, handlers: registry.Handlers{test.handler}}
+		if got := c.hasFinished(test.handler); got != test.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+		c.include()
+		if got := progress.Load(test.handler.ID).Finished(); got != test.want {
+			t.Errorf("%s: it is not called: %t", name, got)
+		}
+	}
+}
+
+func TestDaemonsNeedTheFinalizerWhileTheyRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		running := make(chan struct{})
+		l := newLone(t, m{"metadata": m{"labels": m{"daemon": "yes"}}}, func(r *registry.Registry) {
+			daemon := func(context.Context, *handler.Task) error { <-running; return nil }
+			tick := func(context.Context, *handler.Tick) error { return nil }
+			on := handler.Labels(map[string]handler.Matcher{"daemon": handler.Equal("yes")})
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: daemon}, handler.ID("daemon"), on))
+			r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: tick}, handler.ID("timer"), handler.Interval(time.Hour),
+				handler.Labels(map[string]handler.Matcher{"timer": handler.Equal("yes")})))
+		})
+		defer l.engine.supervisor.Stop(context.Background())
+		expect := func(when string, needed bool, ids ...string) {
+			t.Helper()
+			if c := l.mustDetect(); c.needsFinalizer != needed || !slices.Equal(idsOf(c.background), ids) {
+				t.Errorf("%s: the finalizer is needed: %t; matching are %q", when, c.needsFinalizer, idsOf(c.background))
+			}
+		}
+		label := func(daemon, timer any) {
+			l.server.change(m{"metadata": m{"labels": m{"daemon": daemon, "timer": timer}}})
+		}
+		label(nil, nil)
+		if expect("nothing matches", false); l.state().background != nil {
+			t.Error("the object takes memory for daemons that it does not have")
+		}
+		label(nil, "yes")
+		expect("a timer matches", false, "timer")
+		label("yes", nil)
+		expect("a daemon matches", true, "daemon")
+		l.rest()
+		synctest.Wait()
+		label(nil, nil)
+		expect("a daemon runs that does not match anymore", true)
+		label("yes", nil)
+		l.server.change(marked)
+		expect("a daemon runs while its object is being deleted", true)
+		close(running)
+		synctest.Wait()
+		expect("the daemon has ended", false)
+	})
+}
+
+// People see why nothing happens.
+func TestRequestWithoutWorkIsAnswered(t *testing.T) {
+	l := newLone(t, m{}, creating)
+	l.rest()
+	l.server.change(m{"metadata": m{"annotations": m{kopfPrefix + "request-retry": "1 create"}}})
+	l.rest()
+	if !l.has("RequestRefused") || l.server.annotations()[kopfPrefix+"requests-handled"] == nil {
+		t.Errorf("got %q, %v", l.events, l.server.annotations())
+	}
+}
+
+func TestOnlyFailuresOfSomeHandlersHoldADeletion(t *testing.T) {
+	l := newLone(t, marked, func(r *registry.Registry) {
+		fn := handler.Function{Change: ignoreChange}
+		r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("holds"), handler.HoldOnFailure()))
+		r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("other")))
+	})
+	c := l.mustDetect()
+	if c.Reason != cause.Delete || !c.needsFinalizer || !slices.Equal(c.record.HoldOnFailure, []string{"holds"}) || len(c.handlers) != 2 {
+		t.Errorf("got %s, %q", c.Reason, c.record.HoldOnFailure)
+	}
+}
