@@ -53,7 +53,8 @@ func (c *cycle) hasHandled(now *cycle) bool {
 	return true
 }
 
-// record writes the outcomes of the handlers, and returns when the next pass is due.
+// record writes the outcomes of the handlers, and returns whether the pass continues, or when
+// the next one is due. A pass does not continue after an error.
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
 	update := p.update(c)
 	p.reportHeldDeletion(c)

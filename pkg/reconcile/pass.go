@@ -119,7 +119,7 @@ func (p *pass) begin(ctx context.Context) (due *cycle, wake time.Duration, err e
 	defer recovered(&err)
 	defer p.endIfGone()
 	fresh, wake, err := p.observe(ctx)
-	if err != nil || !fresh {
+	if !fresh {
 		return nil, wake, err
 	}
 	flushed, err := p.session.Flush(ctx)
@@ -157,7 +157,7 @@ func (p *pass) proceed(ctx context.Context, c *cycle, err error) (due *cycle, wa
 	}
 	p.reportMisfits(c)
 	again, wake, err := p.record(ctx, c)
-	if err != nil || !again {
+	if !again {
 		return nil, wake, err
 	}
 	p.rounds++
@@ -165,7 +165,7 @@ func (p *pass) proceed(ctx context.Context, c *cycle, err error) (due *cycle, wa
 }
 
 // observe gets the latest known version of the object. It returns false if there is nothing
-// to do, or if the pass must wait.
+// to do, if the pass must wait, or with an error.
 func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err error) {
 	cached := p.resource.Cached(p.key.NamespacedName)
 	if cached == nil {
@@ -190,7 +190,7 @@ func (p *pass) observe(ctx context.Context) (fresh bool, wait time.Duration, err
 func (p *pass) advance(ctx context.Context) (due *cycle, wake time.Duration, err error) {
 	for ; p.rounds < maxRounds; p.rounds++ {
 		due, again, wake, err := p.round(ctx)
-		if err != nil || due != nil || !again {
+		if !again {
 			return due, wake, err
 		}
 	}
@@ -199,7 +199,7 @@ func (p *pass) advance(ctx context.Context) (due *cycle, wake time.Duration, err
 
 // round detects what there is to do. It returns the cycle whose handlers are due; otherwise,
 // it advances the object by one update, and returns true if that has changed what there is to
-// do.
+// do. It never returns true with a cycle or an error.
 func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Duration, err error) {
 	p.session.StartDetection()
 	if suspension := p.suspension(p.session.Body()); suspension.Active {
