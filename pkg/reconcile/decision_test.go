@@ -108,6 +108,10 @@ func TestDecisionIsRepeatedForEachVersion(t *testing.T) {
 	if err != nil || decision.RemoveFinalizer {
 		t.Errorf("a handler needs the finalizer now, but it is removed: %v", err)
 	}
+	l.server.change(m{"metadata": m{"labels": nil}})
+	if decision, err := update.Decide(t.Context(), object.NewBody(l.server.object)); err != nil || !decision.RemoveFinalizer {
+		t.Errorf("no handler needs the finalizer again, but it stays: %v", err)
+	}
 	base.err = errBroken
 	if _, err := update.Decide(t.Context(), object.NewBody(l.server.object)); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)

@@ -98,10 +98,12 @@ type brokenCycle struct {
 	storage.DiffBase
 	storage.CycleBase
 
-	err error
+	err   error
+	reads int
 }
 
 func (b *brokenCycle) FetchCycle(ctx context.Context, body *object.Body) (*storage.Cycle, error) {
+	b.reads++
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -328,5 +330,21 @@ func TestOnlyFailuresOfSomeHandlersHoldADeletion(t *testing.T) {
 	c := l.mustDetect()
 	if c.Reason != cause.Delete || !c.needsFinalizer || !slices.Equal(c.record.HoldOnFailure, []string{"holds"}) || len(c.handlers) != 2 {
 		t.Errorf("got %s, %q", c.Reason, c.record.HoldOnFailure)
+	}
+}
+
+// Objects at rest are detected after every start.
+func TestDetectionReadsNoCycleOfAnObjectAtRest(t *testing.T) {
+	b := &brokenCycle{}
+	l := newLone(t, m{}, creating, func(c *Config) {
+		c.Settings = c.Settings.WithDefaults()
+		b.DiffBase = c.Settings.Persistence.DiffBase
+		b.CycleBase = b.DiffBase.(storage.CycleBase)
+		c.Settings.Persistence.DiffBase = b
+	})
+	l.rest()
+	b.reads = 0
+	if c := l.mustDetect(); c.Reason != cause.NoOp || b.reads != 0 {
+		t.Errorf("got %s after %d reads", c.Reason, b.reads)
 	}
 }

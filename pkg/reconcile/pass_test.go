@@ -248,8 +248,8 @@ func TestSuspensionStopsDaemons(t *testing.T) {
 		l.rest()
 		synctest.Wait()
 		l.server.change(m{"metadata": m{"annotations": m{kopfPrefix + "request-suspend": "forever"}}})
-		if _, err := l.pass(); err != nil {
-			t.Fatal(err)
+		if wake, err := l.pass(); err != nil || wake != 0 {
+			t.Fatalf("got %s, %v", wake, err)
 		}
 		synctest.Wait()
 		if !reason.Has(handler.StopPaused) || l.state().background.areDaemonsRunning() {

@@ -1,0 +1,207 @@
+package reconcile
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// After a start, all suspended objects would be reported at once.
+func TestSuspensionIsReportedWhenItBegins(t *testing.T) {
+	tests := map[string]struct {
+		initial, seen, want bool
+	}{
+		"an object that this process has handled": {true, true, true},
+		"an object from before the start":         {true, false, false},
+		"a new object":                            {false, false, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLone(t, m{}, creating)
+				l.state().initial.Store(test.initial)
+				if test.seen {
+					l.rest()
+				}
+				end := time.Now().Add(time.Hour)
+				l.server.change(m{"metadata": m{"annotations": m{kopfPrefix + "request-suspend": end.UTC().Format(time.RFC3339)}}})
+				wake, err := l.pass()
+				if err != nil || wake != time.Until(end) {
+					t.Errorf("got %s, %v", wake, err)
+				}
+				if l.has("ObjectSuspended") != test.want {
+					t.Errorf("got the events %q", l.events)
+				}
+				if _, isHeld := l.engine.objects.held.Since(keyOf("a"), bySuspension, ""); !isHeld {
+					t.Error("the object is not counted")
+				}
+			})
+		})
+	}
+}
+
+// The object still waits for its slot.
+func TestErrorKeepsTheTickets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{}, creating)
+		call := capacity.Call{Key: keyOf("a"), ID: "create", Pool: "pool", Limit: 1}
+		other := capacity.Call{Key: keyOf("b"), ID: "create", Pool: "pool", Limit: 1}
+		slot := l.engine.slots.Take(other)
+		l.engine.slots.CanTake(call)
+		l.engine.slots.Return(slot)
+		if l.pending(); l.engine.slots.CanTake(other) {
+			t.Error("after the error, another object has passed this one")
+		}
+		if result, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || result.RequeueAfter == 0 {
+			t.Errorf("got %v, %v", result, err)
+		}
+		if l.engine.slots.CanTake(other) {
+			t.Error("during the delay after it, another object has passed this one")
+		}
+	})
+}
+
+// The object vanishes between the call of a handler and the write of its outcome.
+func TestDaemonsStopWithAnObjectThatVanishesInAPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reason handler.StopReason
+		calls := 0
+		l := newLone(t, withFinalizer, func(r *registry.Registry) {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+				<-task.Stopped()
+				reason = task.StopReason()
+				return nil
+			}}, handler.ID("daemon")))
+			r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+				calls++
+				return nil
+			}}, handler.ID("create")))
+		})
+		p := l.begin()
+		synctest.Wait()
+		if p.due == nil || !l.state().background.areDaemonsRunning() {
+			t.Fatal("no handler is called, or no daemon is running")
+		}
+		l.server.before = func() error { l.server.remove(); return nil }
+		if wake, err := l.end(p); err != nil || wake != 0 || calls != 1 {
+			t.Errorf("got %s, %v, %d calls", wake, err, calls)
+		}
+		synctest.Wait()
+		if !reason.Has(handler.StopDeleted) {
+			t.Errorf("got %v", reason)
+		}
+		l.engine.supervisor.Stop(context.Background())
+	})
+}
+
+// A pass takes long, and persists what its handlers have done so far.
+func TestPassEndsWithItsCheckpoint(t *testing.T) {
+	tests := map[string]struct {
+		before func(l *lone) error
+		fails  bool
+		calls  int
+	}{
+		"it is written":          {func(*lone) error { return nil }, false, 2},
+		"the write fails":        {func(l *lone) error { l.server.down = true; return errBroken }, true, 1},
+		"the object is gone":     {func(l *lone) error { l.server.remove(); return nil }, false, 1},
+		"others have changed it": {func(l *lone) error { l.server.change(m{"status": m{"phase": "x"}}); return nil }, false, 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, requests := 0, 0
+				l := newLone(t, m{}, func(r *registry.Registry) {
+					for _, id := range []string{"a", "b"} {
+						r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+							calls++
+							time.Sleep(time.Minute)
+							return nil
+						}}, handler.ID(id)))
+					}
+				})
+				p := l.begin()
+				l.server.before = func() error { requests++; return test.before(l) }
+				_, err := l.end(p)
+				if (err != nil) != test.fails || requests != 1 {
+					t.Errorf("got %v, %d requests", err, requests)
+				}
+				if l.server.object == nil && !l.state().writes.Gone() {
+					t.Error("the object does not count as gone")
+				}
+				if calls != test.calls {
+					t.Errorf("%d calls, want %d", calls, test.calls)
+				}
+			})
+		})
+	}
+}
+
+// An event handler has no permit for its wait, and its object is looked at afterwards.
+func TestEventHandlersWaitForASlot(t *testing.T) {
+	w := hear(t)
+	w.engine.slots = capacity.NewSlots(1, w.engine.enqueue)
+	slot := w.engine.slots.Take(capacity.Call{Key: keyOf("other"), ID: "fn"})
+	w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
+	w.expectEvents()
+	if w.engine.objects.of(w.key).reconciledVersion != "" {
+		t.Error("a pass was made before the event handler was called")
+	}
+	w.engine.slots.Return(slot)
+	w.pass()
+	w.expectEvents(apiwatch.Added)
+	if w.engine.objects.of(w.key).reconciledVersion == "" {
+		t.Error("no pass was made")
+	}
+	if got := w.engine.slots.State(); got != (capacity.State{}) {
+		t.Errorf("%+v is left", got)
+	}
+}
+
+func TestPanicAroundAnEventHandlerEndsThePass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hear(t)
+		w.engine.Context = func(context.Context, CallContext) context.Context { panic("oops") }
+		w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
+		s := w.engine.objects.of(w.key)
+		if s.failures != 1 || s.reconciledVersion != "" || s.notBefore.IsZero() {
+			t.Errorf("got %+v", s.lifetime)
+		}
+		if got := w.engine.slots.State(); got != (capacity.State{}) || w.engine.permits.Waiting() != 0 {
+			t.Errorf("%+v is left", got)
+		}
+	})
+}
+
+// strangeBase is a storage of a user with an essence that is not JSON.
+type strangeBase struct{ storage.DiffBase }
+
+func (strangeBase) Build(*object.Body, []object.Path) object.Essence {
+	return object.Essence{"spec": m{"x": math.NaN()}}
+}
+
+func TestEssenceThatCannotBeComparedIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{}, func(r *registry.Registry) {
+			r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }},
+				handler.ID("timer"), handler.Interval(time.Hour), handler.Idle(time.Minute)))
+		}, func(c *Config) {
+			c.Settings = c.Settings.WithDefaults()
+			c.Settings.Persistence.DiffBase = strangeBase{c.Settings.Persistence.DiffBase}
+		})
+		defer l.engine.supervisor.Stop(context.Background())
+		if _, err := l.pass(); err == nil || l.isAtRest() {
+			t.Errorf("got %v; the object is at rest: %t", err, l.isAtRest())
+		}
+	})
+}
