@@ -51,9 +51,9 @@
 // A storm (storm_test.go) makes random lives of several objects at the same time, with handlers of
 // all kinds, random outcomes, and many faults (stormwrites_test.go), under lifecycles that change
 // with each operator. The weather of a storm (stormweather_test.go) decides what else happens:
-// operators overlap, Kopf takes over between two of ours or while ours is paused, people send
-// requests, or make records unreadable, lists are outdated, records are in the status, background
-// handlers run. It needs no run
+// operators overlap, or one operator never dies, Kopf takes over between two of ours or while ours
+// is paused, people send requests, or make records unreadable, lists are outdated, records are in
+// the status, background handlers run. It needs no run
 // to compare with: after it, everything must come to rest, and what the handlers have seen must lie
 // end to end (tilingtest.Ledger). Requests that change an object go one at a time, so the order of
 // what others and the operator have written is known exactly.
@@ -116,7 +116,8 @@
 //
 // Storms know nothing about the guards, and must notice most of them by chance: stormguards_test.go
 // makes storms without each of them, and without those in stormguardlist_test.go. One program has
-// all the guards and their absence (stormbinary_test.go). Storms that notice nothing take about half a
+// all the guards and their absence (stormbinary_test.go). What storms cannot notice has a reason
+// there. Storms that notice nothing take about half a
 // minute each:
 //
 //	go test ./test/faults -run StormNoticesGuards -without-guards -timeout 0 -v

@@ -193,7 +193,11 @@ func (s *storm) replace(o *stormOperator) {
 	}
 	for _, subject := range s.subjects {
 		if s.kopf && !s.calm.Load() {
-			subject.takeOver(s.dice("Kopf", s.lives, subject.name))
+			dice := s.dice("Kopf", s.lives, subject.name)
+			subject.takeOver(dice)
+			if dice.IntN(2) == 0 { // before the next operator has seen what Kopf has left
+				subject.edit(dice)
+			}
 		}
 	}
 	s.start()

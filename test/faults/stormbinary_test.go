@@ -41,8 +41,18 @@ var reachWithoutGuard = sync.OnceFunc(func() { println(%q) })
 // stormBinary builds the storms with all guards, and returns the program and the numbers of the guards that it can
 // be run without. The others are not in functions.
 func stormBinary(t *testing.T, all map[string]guard) (binary string, numbers map[string]int) {
-	dir := t.TempDir()
-	files, numbers := map[string]string{}, map[string]int{}
+	files, numbers := withCopies(t, all)
+	for path, text := range files {
+		addition := filepath.Join(filepath.Dir(path), "zz_missing_guard.go")
+		files[addition] = fmt.Sprintf(missingGuardSource, packageOf(text), missingGuard, reached)
+	}
+	return build(t, overlayOf(t, t.TempDir(), files)), numbers
+}
+
+// withCopies returns the files with guards, in which each function with a guard is there a second
+// time, and the numbers of these guards.
+func withCopies(t *testing.T, all map[string]guard) (files map[string]string, numbers map[string]int) {
+	files, numbers = map[string]string{}, map[string]int{}
 	for i, name := range slices.Sorted(maps.Keys(all)) {
 		g := all[name]
 		path := g.path(t)
@@ -51,11 +61,35 @@ func stormBinary(t *testing.T, all map[string]guard) (binary string, numbers map
 		}
 		if text, ok := withCopy(t, files[path], g, i+1); ok {
 			files[path], numbers[name] = text, i+1
-			addition := filepath.Join(filepath.Dir(path), "zz_missing_guard.go")
-			files[addition] = fmt.Sprintf(missingGuardSource, packageOf(text), missingGuard, reached)
 		}
 	}
-	return build(t, overlayOf(t, dir, files)), numbers
+	return files, numbers
+}
+
+// TestCopiesHaveNoGuard checks that the right code is missing, also where a function has several
+// guards.
+func TestCopiesHaveNoGuard(t *testing.T) {
+	all := allGuards()
+	files, numbers := withCopies(t, all)
+	for name, number := range numbers {
+		g := all[name]
+		text, suffix := files[g.path(t)], fmt.Sprintf("WithoutGuard%d", number)
+		found := false
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, g.file, text, 0)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && strings.HasSuffix(f.Name.Name, suffix) {
+				body := text[set.Position(f.Pos()).Offset:set.Position(f.End()).Offset]
+				found = strings.Contains(body, g.instead) && strings.Count(body, g.code) == strings.Count(g.instead, g.code)
+			}
+		}
+		if calls := strings.Count(text, suffix+"("); !found || calls < 2 { // the copies for other guards call it, too
+			t.Errorf("%s: its function has no copy without it, or is not called: %d", name, calls)
+		}
+	}
 }
 
 // build builds the tests of this package with a build overlay.

@@ -24,6 +24,9 @@ func (o *stormOperator) route(sent *http.Request, next http.RoundTripper) (*http
 	case strings.HasSuffix(path, "/kopfexamples") && o.refuses(sent):
 		return failure(sent, http.StatusUnprocessableEntity, "Invalid"), nil
 	case strings.HasSuffix(path, "/kopfexamples") && sent.URL.Query().Get("watch") == "true":
+		if sent.URL.Query().Get("sendInitialEvents") == "true" {
+			o.listed.Add(1)
+		}
 		return o.watches.watch(sent, next)
 	case strings.HasSuffix(path, "/kopfexamples"):
 		return o.list(sent, next)

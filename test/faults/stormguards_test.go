@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -61,6 +62,9 @@ func TestStormGuardsAreWhereTheyAreExpected(t *testing.T) {
 			t.Errorf("there is no guard %q", name)
 		}
 	}
+	if share := 1 - float64(len(unnoticed))/float64(len(all)); share < noticed {
+		t.Errorf("%d of %d guards have a reason why storms do not notice their absence", len(unnoticed), len(all))
+	}
 }
 
 // TestStormNoticesGuards makes storms without each guard, which takes half a minute if they do not
@@ -86,11 +90,20 @@ func TestStormNoticesGuards(t *testing.T) {
 				storms = exec.Command(build(t, all[name].overlay(t)))
 			}
 			storms.Env = append(os.Environ(), testenv.Existing+"="+kubeconfig, fmt.Sprintf("%s=%d", missingGuard, numbers[name]))
-			if breach := firstBreach(t, storms); breach != "" {
+			breach, called := firstBreach(t, storms)
+			reason, explained := unnoticed[name]
+			switch {
+			case breach != "":
 				t.Logf("noticed: %s", breach)
-			} else {
-				missed++
-				t.Logf("NOT noticed: %s", unnoticed[name])
+				return
+			case !explained:
+				t.Error("NOT noticed, for no known reason")
+			default:
+				t.Logf("NOT noticed: %s", reason)
+			}
+			missed++
+			if !called && numbers[name] != 0 {
+				t.Log("its function is never called")
 			}
 		})
 	}
@@ -99,17 +112,18 @@ func TestStormNoticesGuards(t *testing.T) {
 	}
 }
 
-// failedSeed matches a violation in a storm.
-var failedSeed = regexp.MustCompile(`seed \d+: .*`)
+// failedSeed matches a violation in a storm, or the end of the program.
+var failedSeed = regexp.MustCompile(`seed \d+: .*|(?m)^(fatal error|panic): .*`)
 
-// firstBreach makes storms, and returns the first violation, or "".
-func firstBreach(t *testing.T, storms *exec.Cmd) string {
+// firstBreach makes storms, and returns the first violation, or "". It reports whether the code
+// without the guard was called.
+func firstBreach(t *testing.T, storms *exec.Cmd) (breach string, called bool) {
 	storms.Args = append(storms.Args, "-test.run", "^TestStorm$", "-test.timeout", "5m", "-seeds", fmt.Sprint(2**seeds), "-until-failure")
 	storms.Dir = filepath.Join(root(t), "test", "faults")
 	output, err := storms.CombinedOutput()
-	breach := failedSeed.Find(output)
-	if err != nil && breach == nil {
+	breach = string(failedSeed.Find(output))
+	if err != nil && breach == "" {
 		t.Errorf("the storms fail for another reason:\n%s", output)
 	}
-	return string(breach)
+	return breach, bytes.Contains(output, []byte(reached))
 }

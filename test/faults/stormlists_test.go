@@ -33,6 +33,7 @@ func (w *stormWrite) keepList() {
 
 // list sends a request for the list of all objects.
 func (o *stormOperator) list(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
+	o.listed.Add(1)
 	content := o.storm.outdated.Load()
 	if sent.URL.Query().Get("resourceVersion") != "0" || content == nil {
 		return next.RoundTrip(sent)

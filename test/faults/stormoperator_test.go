@@ -23,6 +23,7 @@ type stormOperator struct {
 	paused  atomic.Bool                 // by an operator of Kopf
 	busy    atomic.Int32                // counts requests and calls that have not ended
 	breaks  atomic.Int32                // counts broken watches
+	listed  atomic.Int32                // counts lists of all objects, also those of watches
 }
 
 // start runs the next operator.

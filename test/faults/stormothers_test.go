@@ -212,7 +212,10 @@ func (s *subject) remove() {
 		s.hold()
 	}
 	s.deleteObject()
-	if dice.IntN(2) == 0 {
+	if s.storm.rivals {
+		s.awaitRelease()
+		<-time.After(rivalPatience)
+	} else if dice.IntN(2) == 0 {
 		s.awaitRelease()
 	}
 	<-time.After(upTo(dice, 300*time.Millisecond))

@@ -46,6 +46,7 @@ func (s *storm) pause(dice *rand.Rand) {
 	for _, subject := range s.subjects {
 		subject.edit(dice)
 		subject.takeOver(dice)
+		subject.edit(dice)
 	}
 	<-time.After(upTo(dice, 100*time.Millisecond))
 	o.paused.Store(false)

@@ -11,9 +11,16 @@ import (
 // more work.
 func (s *storm) rest() {
 	before := s.written()
-	s.operator.watches.cut()
-	<-time.After(10 * time.Millisecond)
-	s.operator.watches.open()
+	if o := s.operator; o.mayBreakWatches() {
+		o.breaks.Add(1)
+		listed := o.listed.Load()
+		o.watches.cut()
+		<-time.After(10 * time.Millisecond)
+		o.watches.open()
+		for until := time.Now().Add(stuck); o.listed.Load() == listed && time.Now().Before(until); {
+			<-time.After(10 * time.Millisecond)
+		}
+	}
 	<-time.After(lull)
 	if writes := s.written() - before; writes > 0 {
 		s.breach("%d writes at rest", writes)

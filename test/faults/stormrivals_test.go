@@ -15,6 +15,12 @@ const (
 // mayHaveRival reports whether another operator may start before the write.
 func (w *stormWrite) mayHaveRival() bool { return w.storm.rivals && !w.dry() }
 
+// mayBeReleased reports whether another operator may start before the release of an object that
+// others hold.
+func (w *stormWrite) mayBeReleased() bool {
+	return w.mayHaveRival() && w.releases() && contains(w.subject.committed.body.Finalizers(), otherFinalizer)
+}
+
 // awaitRival starts another operator, and waits until it has written to the object.
 func (w *stormWrite) awaitRival() {
 	w.storm.challenged <- w.stormOperator

@@ -132,6 +132,10 @@ var stormFaults = []stormFault{
 		w.subject.hide(w.stormOperator)
 		return missing(w.request, w.subject.name), nil
 	}},
+	{name: "another operator releases the object first", rare: true, suits: (*stormWrite).mayBeReleased, at: func(w *stormWrite) (*http.Response, error) {
+		w.awaitRival()
+		return w.commit()
+	}},
 	{name: "another operator is faster", weight: 6, suits: (*stormWrite).mayHaveRival, at: func(w *stormWrite) (*http.Response, error) {
 		w.awaitRival()
 		return w.commit()
@@ -186,7 +190,8 @@ func (w *stormWrite) releases() bool {
 		bytes.Contains(w.body(), []byte(`"finalizers":[`)) && !bytes.Contains(w.body(), []byte(ourFinalizer))
 }
 
-// retries reports whether the write records that a handler will be retried.
+// retries reports whether the write records that a handler will be retried, which no pause puts
+// off.
 func (w *stormWrite) retries() bool {
-	return !w.dry() && w.isMain() && bytes.Contains(w.body(), []byte(`\"delayed\":`))
+	return !w.storm.pauses && !w.dry() && w.isMain() && bytes.Contains(w.body(), []byte(`\"delayed\":`))
 }

@@ -75,6 +75,9 @@ var unitGuards = map[string]unitGuard{
 	"11 a finished cycle stands: its edits are dropped": {
 		"overtaken.go", "return overtaken || u.finished", "return overtaken", "TestGuard11",
 	},
+	"nothing is written to a released object: not by the next write of a pass": {
+		"commit.go", "if u.isReleased(s.body, s.writer.finalizer()) {", "if false {", "TestNothingIsWrittenToAReleasedObject",
+	},
 	"12 an unanswered edit that arrived is not repeated": {
 		"inflight.go", "s.noteArrived(f)\n", "_ = f\n", "TestGuard12",
 	},
