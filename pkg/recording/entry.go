@@ -45,7 +45,7 @@ type Pass struct {
 
 // Situation is what a decision depends on besides the object.
 type Situation struct {
-	Old      map[string]any `json:"old,omitempty"` // the state that was handled last
+	Old      map[string]any `json:"old"` // the state that was handled last; null if there is none
 	Initial  bool           `json:"initial,omitempty"`
 	Held     bool           `json:"held,omitempty"` // by the finalizer of the operator
 	Open     bool           `json:"open,omitempty"` // an update is being handled
