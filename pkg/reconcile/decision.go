@@ -92,7 +92,7 @@ func writeUnwatched(ctx context.Context, p *pass) error {
 	}
 	var written write.Outcome
 	freshness, err := p.session.ReadLive(ctx)
-	if err == nil && freshness.Fresh {
+	if freshness.Fresh {
 		written, err = p.session.Flush(ctx)
 	}
 	if apierrors.IsNotFound(err) {
