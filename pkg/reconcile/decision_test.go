@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -176,10 +177,11 @@ func TestObjectIsLookedAtAgainAfterAnEditWithoutACycle(t *testing.T) {
 			change := &patch.Patch{}
 			edit(change)
 			l.state().writes.Add(execution.Edit{ID: "timer", Patch: change})
-			if _, err := l.pass(); err != nil || !l.isAtRest() {
+			p := l.begin()
+			if _, err := l.end(p); err != nil || !l.isAtRest() {
 				t.Errorf("not at rest: %v", err)
 			}
-			if want := min(1, len(l.spec())); len(j.ended) != want {
+			if want := min(1, len(l.spec())); len(j.ended) != want || p.rounds != want {
 				t.Errorf("%d calls of the handler of updates, want %d", len(j.ended), want)
 			}
 		})
@@ -206,6 +208,9 @@ func TestObjectGetsItsFinalizerBeforeAnyHandler(t *testing.T) {
 			})
 			l.server.before = func() error { return test.before(l) }
 			p := l.begin()
+			if !test.begins && p.rounds > 0 {
+				t.Error("the pass continues")
+			}
 			if (p.due != nil) != test.begins || (p.err != nil) != test.fails {
 				t.Errorf("handlers are called: %t; the error is %v", p.due != nil, p.err)
 			}
@@ -226,7 +231,7 @@ func TestEndOfACycleIsReportedIfAHandlerWasCalledOrSkipped(t *testing.T) {
 	}{
 		"a handler was called":  {m{}, false, false, []string{"The creation is processed: 1 succeeded; 0 failed."}},
 		"a handler has failed":  {m{}, true, false, []string{"The creation is processed: 0 succeeded; 1 failed."}},
-		"a handler was skipped": {m{"metadata": m{"annotations": m{"kopf.zalando.org/request-skip": "1 create"}}}, false, false, []string{"The creation is processed: 1 succeeded; 0 failed."}},
+		"a handler was skipped": {m{"metadata": m{"annotations": m{"kopf.zalando.org/request-skip": "1 create"}}}, true, false, []string{"The creation is processed: 1 succeeded; 0 failed."}},
 		"no handler matches":    {m{}, false, true, nil},
 	}
 	for name, test := range tests {
@@ -259,36 +264,93 @@ func TestEndOfACycleIsReportedIfAHandlerWasCalledOrSkipped(t *testing.T) {
 }
 
 // Their results are only in the memory of a process: this one calls those that its predecessor
-// may have called, and no other twice.
+// may have called in the cycle that it has left open, and no other twice.
 func TestResumeHandlersOfAnUnfinishedCycleAreCalledOnceByEachProcess(t *testing.T) {
 	record := func(success string) string {
-		return `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"create","success":` + success + `}`
+		return `{"started":"2024-02-14T16:58:25.396364+00:00","purpose":"update","retries":1,"success":` + success + `}`
 	}
-	tests := map[string]struct {
-		annotations m
-		want        []string
-	}{
-		"the predecessor has called it":     {m{kopfPrefix + "create": record("false"), kopfPrefix + "resume": record("true")}, []string{"create", "resume"}},
-		"the predecessor has not called it": {m{kopfPrefix + "create": record("false")}, []string{"create", "resume"}},
-		"a new object is not resumed":       {nil, []string{"create"}},
-	}
-	for name, test := range tests {
+	for name, annotations := range map[string]m{
+		"the predecessor has called it":     {kopfPrefix + "update": record("false"), kopfPrefix + "resume": record("true")},
+		"the predecessor has not called it": {kopfPrefix + "update": record("false")},
+		"there is no unfinished cycle":      {},
+	} {
 		t.Run(name, func(t *testing.T) {
 			var called []string
 			note := func(id string) handler.Function {
 				return handler.Function{Change: func(context.Context, *handler.Change) error { called = append(called, id); return nil }}
 			}
-			l := newLone(t, m{"metadata": m{"annotations": test.annotations}}, func(r *registry.Registry) {
-				r.Add(handler.Create(selector.New("kopfexamples"), note("create"), handler.ID("create")))
+			l := newLone(t, m{}, func(r *registry.Registry) {
+				r.Add(handler.Update(selector.New("kopfexamples"), note("update"), handler.ID("update")))
 				r.Add(handler.Resume(selector.New("kopfexamples"), note("resume"), handler.ID("resume")))
 			})
-			l.state().initial.Store(true)
 			l.rest()
-			if slices.Sort(called); !slices.Equal(called, test.want) {
-				t.Errorf("got %q", called)
+			l.server.change(m{"spec": m{"size": 1}, "metadata": m{"annotations": annotations}})
+			l.state().lifetime = lifetime{} // of the next process
+			l.state().initial.Store(true)
+			if _, err := l.pass(); err != nil {
+				t.Fatal(err)
 			}
-			if got := l.server.records(); len(got) > 0 {
-				t.Errorf("records are left: %v", got)
+			if slices.Sort(called); !slices.Equal(called, []string{"resume", "update"}) || !l.isAtRest() {
+				t.Errorf("got %q; the object is at rest: %t", called, l.isAtRest())
+			}
+		})
+	}
+}
+
+func TestLeftoversOfObjectsInScopeAreRemoved(t *testing.T) {
+	leftover := execution.NewProgress(func(string) *storage.Record { return &storage.Record{Purpose: cause.Create, Started: time.Now()} })
+	leftover.Load("create")
+	tests := map[string]struct {
+		c                    cycle
+		finalizer, leftovers bool // to be removed
+	}{
+		"an object at rest":                     {cycle{inScope: true, Cause: handler.Cause{Reason: cause.NoOp}}, false, true},
+		"an object that no handler is for":      {cycle{Cause: handler.Cause{Reason: cause.NoOp}}, false, false},
+		"an object that is released":            {cycle{inScope: true, Cause: handler.Cause{Reason: cause.Free}}, false, false},
+		"an object with an unneeded finalizer":  {cycle{hasFinalizer: true}, true, false},
+		"an object that needs its finalizer":    {cycle{hasFinalizer: true, needsFinalizer: true}, false, false},
+		"an object that will get its finalizer": {cycle{needsFinalizer: true}, false, false},
+	}
+	for name, test := range tests {
+		test.c.record = &record.Cycle{Progress: leftover}
+		d := test.c.decideNothingToDo()
+		if d.RemoveFinalizer != test.finalizer || (d.Leftovers != nil) != test.leftovers {
+			t.Errorf("%s: the finalizer is removed: %t, leftovers: %t", name, d.RemoveFinalizer, d.Leftovers != nil)
+		}
+	}
+}
+
+func TestRemovalOfAnUnneededFinalizerEndsThePass(t *testing.T) {
+	tests := map[string]struct {
+		content     m
+		before      func(l *lone) error // the write
+		edited      bool
+		fails, gone bool
+	}{
+		"it is written":                           {withFinalizer, nil, false, false, false},
+		"the write fails":                         {withFinalizer, func(*lone) error { return errBroken }, false, true, false},
+		"the object vanishes":                     {withFinalizer, func(l *lone) error { l.server.remove(); return nil }, true, false, true},
+		"the object is deleted by the write":      {marked, nil, false, false, true},
+		"the object is deleted in spite of edits": {marked, nil, true, false, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, test.content, labeled)
+			if test.before != nil {
+				l.server.before = func() error { return test.before(l) }
+			}
+			if test.edited {
+				l.show()
+				l.state().resetFor("u-1")
+				l.state().writes.Add(execution.Edit{ID: "timer", Patch: &patch.Patch{}})
+			}
+			p := l.begin()
+			wake, err := l.end(p)
+			if (err != nil) != test.fails || wake != 0 && !test.fails || p.rounds != 0 {
+				t.Errorf("got %d rounds, %s, %v", p.rounds, wake, err)
+			}
+			if l.state().writes.Gone() != test.gone || l.isQuiet() != (!test.gone && !test.fails) {
+				t.Errorf("gone: %t; at rest: %t", l.state().writes.Gone(), l.isQuiet())
 			}
 		})
 	}

@@ -247,15 +247,17 @@ func TestOnlyRecordsOfResumeHandlersCountForOtherChanges(t *testing.T) {
 		reason, purpose cause.Reason
 		handler         *handler.Declaration
 		want            bool
+		open            bool // the handler has not finished
 	}{
-		"the handler has finished in this cycle":       {cause.Update, cause.Update, update, true},
-		"the handler has finished in an earlier cycle": {cause.Update, cause.Create, update, false},
-		"the resume handler has finished earlier":      {cause.Update, cause.Resume, resume, true},
-		"the resume handler, before a deletion":        {cause.Delete, cause.Resume, resume, false},
+		"the handler has finished in this cycle":       {cause.Update, cause.Update, update, true, false},
+		"the handler has finished in an earlier cycle": {cause.Update, cause.Create, update, false, false},
+		"the resume handler has finished earlier":      {cause.Update, cause.Resume, resume, true, false},
+		"the resume handler, before a deletion":        {cause.Delete, cause.Resume, resume, false, false},
+		"the resume handler has not finished":          {cause.Update, cause.Resume, resume, false, true},
 	}
 	for name, test := range tests {
 		progress := execution.NewProgress(func(string) *storage.Record {
-			return &storage.Record{Purpose: test.purpose, Success: true, Started: time.Now(), Stopped: time.Now()}
+			return &storage.Record{Purpose: test.purpose, Success: !test.open, Started: time.Now(), Stopped: time.Now()}
 		})
 		c := &cycle{Cause: handler.Cause{Reason: test.reason}, record: &record.Cycle{Progress: progress}, handlers: registry.Handlers{test.handler}}
 		if got := c.hasFinished(test.handler); got != test.want {
@@ -333,8 +335,8 @@ func TestOnlyFailuresOfSomeHandlersHoldADeletion(t *testing.T) {
 	}
 }
 
-// Objects at rest are detected after every start.
-func TestDetectionReadsNoCycleOfAnObjectAtRest(t *testing.T) {
+// Most changes have no open cycle yet.
+func TestDetectionReadsOnlyOpenCycles(t *testing.T) {
 	b := &brokenCycle{}
 	l := newLone(t, m{}, creating, func(c *Config) {
 		c.Settings = c.Settings.WithDefaults()
@@ -343,8 +345,42 @@ func TestDetectionReadsNoCycleOfAnObjectAtRest(t *testing.T) {
 		c.Settings.Persistence.DiffBase = b
 	})
 	l.rest()
+	l.server.change(m{"spec": m{"size": 1}})
 	b.reads = 0
-	if c := l.mustDetect(); c.Reason != cause.NoOp || b.reads != 0 {
+	if c := l.mustDetect(); c.Reason != cause.Update || b.reads != 0 {
 		t.Errorf("got %s after %d reads", c.Reason, b.reads)
+	}
+}
+
+func TestObjectWithoutMatchingHandlersIsNotTouched(t *testing.T) {
+	l := newLone(t, m{}, labeled)
+	if l.rest(); l.writes != 0 {
+		t.Errorf("%d writes", l.writes)
+	}
+}
+
+// Without handlers of changes, nothing is stored.
+func TestTimersNeedNoStorage(t *testing.T) {
+	l, base := newLoneWithBase(t, m{}, func(r *registry.Registry) {
+		r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }},
+			handler.ID("timer"), handler.Interval(time.Hour)))
+	})
+	base.err = errBroken
+	if c := l.mustDetect(); !slices.Equal(idsOf(c.background), []string{"timer"}) {
+		t.Errorf("got %q", idsOf(c.background))
+	}
+}
+
+// A deletion has nothing to clean up if no handler could ever be called.
+func TestObjectThatFitsNoHandlerNeedsNoFinalizer(t *testing.T) {
+	for size, want := range map[any]bool{1: true, "many": false} {
+		l := newLone(t, m{"spec": m{"size": size}}, func(r *registry.Registry) {
+			fn := handler.Function{Change: ignoreChange}
+			r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create"), fits()))
+			r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("delete"), fits()))
+		})
+		if c := l.mustDetect(); c.needsFinalizer != want {
+			t.Errorf("size %v: the finalizer is needed: %t", size, c.needsFinalizer)
+		}
 	}
 }

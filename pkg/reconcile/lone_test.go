@@ -142,6 +142,9 @@ func (l *lone) rest() {
 
 func (l *lone) isAtRest() bool { return l.state().reconciledVersion == l.version() }
 
+// isQuiet is isAtRest for an object that may not exist.
+func (l *lone) isQuiet() bool { return l.server.object != nil && l.isAtRest() }
+
 // version returns the current version of the object.
 func (l *lone) version() string { return l.server.object["metadata"].(m)["resourceVersion"].(string) }
 

@@ -101,3 +101,15 @@ func TestBackgroundEndsTheRestOfAnObject(t *testing.T) {
 		})
 	}
 }
+
+// What is left are the end of the object, and what keeps it from being forgotten too early.
+func TestGoneObjectKeepsNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, s, _ := withDaemon(t)
+		s.handled, s.failures, s.deleteEventHandled = true, 3, true
+		s.markGone()
+		if s.background != nil || s.reconciledVersion != "" || s.handled || s.failures != 0 || !s.deleteEventHandled || !s.writes.Gone() {
+			t.Errorf("got %+v", s.lifetime)
+		}
+	})
+}

@@ -67,6 +67,9 @@ func TestPassContinuesIfThereIsMoreToDo(t *testing.T) {
 				if err != nil || p.rounds != test.rounds || wake != test.wake {
 					t.Errorf("got %d rounds, %s, %v; want %d, %s", p.rounds, wake, err, test.rounds, test.wake)
 				}
+				if ended := test.err == nil || test.rounds > 0; l.has("CycleFinished") != (ended && test.during == nil) {
+					t.Errorf("got the events %q", l.events)
+				}
 				if done := test.wake == 0 && l.server.object != nil && test.during == nil; l.server.object != nil && l.isAtRest() != done {
 					t.Errorf("the object is at rest: %t", !done)
 				}

@@ -135,7 +135,7 @@ func TestObjectWaitsAfterAnError(t *testing.T) {
 			t.Errorf("got %d failures", l.state().failures)
 		}
 		until := l.state().notBefore
-		time.Sleep(until.Sub(time.Now()) / 2)
+		time.Sleep(time.Until(until) / 2)
 		l.server.down = true // no pass is made
 		result, err := l.Reconcile(t.Context(), keyOf("a"))
 		if err != nil || result.RequeueAfter != time.Until(until) || result.RequeueAfter == 0 {
