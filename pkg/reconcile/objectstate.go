@@ -218,7 +218,7 @@ func groupOf(key object.Key, err *handler.MisfitError) heldobjects.Group {
 // uid.
 func (e *Engine) Memo(resource selector.Resource, name types.NamespacedName, uid types.UID) *memo.Values {
 	r := e.resources.get(resource.String())
-	if uid == "" || r == nil || !r.Has(name, uid) {
+	if r == nil || !r.Has(name, uid) {
 		return memo.NewValues(e.Memos)
 	}
 	key := object.Key{Resource: r.Name, NamespacedName: name}
