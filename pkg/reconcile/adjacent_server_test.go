@@ -29,6 +29,7 @@ type oneObject struct {
 	committed func()
 	// down fails all requests. unserved means that the resource is not served anymore.
 	down, unserved bool
+	requests       int
 }
 
 // notFound is a response about an object, or about the resource.
@@ -67,7 +68,7 @@ func (s *oneObject) change(merge m) {
 
 // RoundTrip answers a request. It is not safe for concurrent use.
 func (s *oneObject) RoundTrip(r *http.Request) (*http.Response, error) {
-	if s.down {
+	if s.requests++; s.down {
 		return nil, errConnection
 	}
 	path := strings.Split(r.URL.Path, "/")

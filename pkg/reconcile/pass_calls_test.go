@@ -51,23 +51,22 @@ func TestSuspensionIsReportedWhenItBegins(t *testing.T) {
 	}
 }
 
-// The object still waits for its slot.
+// The object keeps its place in the line for a slot.
 func TestErrorKeepsTheTickets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLone(t, m{}, creating)
-		call := capacity.Call{Key: keyOf("a"), ID: "create", Pool: "pool", Limit: 1}
-		other := capacity.Call{Key: keyOf("b"), ID: "create", Pool: "pool", Limit: 1}
-		slot := l.engine.slots.Take(other)
-		l.engine.slots.CanTake(call)
-		l.engine.slots.Return(slot)
-		if l.pending(); l.engine.slots.CanTake(other) {
-			t.Error("after the error, another object has passed this one")
+		call := func(name string) capacity.Call {
+			return capacity.Call{Key: keyOf(name), ID: "another", Pool: "pool", Limit: 1}
 		}
+		slot := l.engine.slots.Take(call("b"))
+		l.engine.slots.CanTake(call("a"))
+		l.pending()
 		if result, err := l.Reconcile(t.Context(), keyOf("a")); err != nil || result.RequeueAfter == 0 {
-			t.Errorf("got %v, %v", result, err)
+			t.Errorf("got %v, %v: the object does not wait after the error", result, err)
 		}
-		if l.engine.slots.CanTake(other) {
-			t.Error("during the delay after it, another object has passed this one")
+		l.engine.slots.Return(slot)
+		if l.engine.slots.CanTake(call("c")) {
+			t.Error("another object passes this one")
 		}
 	})
 }
@@ -113,7 +112,7 @@ func TestPassEndsWithItsCheckpoint(t *testing.T) {
 		calls  int
 	}{
 		"it is written":          {func(*lone) error { return nil }, false, 2},
-		"the write fails":        {func(l *lone) error { l.server.down = true; return errBroken }, true, 1},
+		"the write fails":        {func(*lone) error { return errBroken }, true, 1},
 		"the object is gone":     {func(l *lone) error { l.server.remove(); return nil }, false, 1},
 		"others have changed it": {func(l *lone) error { l.server.change(m{"status": m{"phase": "x"}}); return nil }, false, 2},
 	}
@@ -138,6 +137,9 @@ func TestPassEndsWithItsCheckpoint(t *testing.T) {
 				}
 				if l.server.object == nil && !l.state().writes.Gone() {
 					t.Error("the object does not count as gone")
+				}
+				if gone := l.server.object == nil; gone && l.server.requests != 2 || test.fails && l.writes > 0 {
+					t.Errorf("after the checkpoint, %d requests are made, and %d writes", l.server.requests, l.writes)
 				}
 				if calls != test.calls {
 					t.Errorf("%d calls, want %d", calls, test.calls)

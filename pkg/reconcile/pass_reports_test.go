@@ -1,0 +1,190 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+func TestMisfitsOfEventsAndIndicesAreReportedUntilTheyFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var o objects
+		var lines []heldobjects.Line
+		o.misfits.Report = func(line heldobjects.Line) { lines = append(lines, line) }
+		d := &handler.Declaration{ID: "index"}
+		of := heldobjects.Finding{Reason: metrics.Misfit, By: "index"}
+		for range 2 {
+			o.noteMisfit(keyOf("a"), d, &handler.MisfitError{Type: "T", Field: "spec.size", Err: errBroken})
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		if _, held := o.held.Since(keyOf("a"), of, "index"); !held || len(lines) != 1 || lines[0].Field != "spec.size" {
+			t.Errorf("held: %t, got %v", held, lines)
+		}
+		o.noteMisfit(keyOf("a"), d, nil)
+		if _, held := o.held.Since(keyOf("a"), of, "index"); held {
+			t.Error("the object fits, but counts as held")
+		}
+	})
+}
+
+// An event handler runs without a permit, but the pass after it has one.
+func TestEventHandlersKeepThePermitsBalanced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := hear(t)
+		w.engine.permits = capacity.NewPermits(1)
+		w.pass(object.WatchEvent{Type: apiwatch.Added, Snapshot: w.first})
+		w.engine.permits.Begin("one")
+		go func() { w.engine.permits.Begin("two"); w.engine.permits.Release() }()
+		synctest.Wait()
+		if got := w.engine.permits.Waiting(); got != 1 {
+			t.Errorf("%d wait for the only permit", got)
+		}
+		w.engine.permits.Release()
+	})
+}
+
+// panickingBase is a storage with a mistake.
+type panickingBase struct{ storage.DiffBase }
+
+func (panickingBase) Fetch(context.Context, *object.Body) (object.Essence, error) { panic("oops") }
+
+func TestPanicOfAStorageIsAnErrorOfItsObject(t *testing.T) {
+	l := newLone(t, m{}, creating, func(c *Config) {
+		c.Settings = c.Settings.WithDefaults()
+		c.Settings.Persistence.DiffBase = panickingBase{c.Settings.Persistence.DiffBase}
+	})
+	if _, err := l.pass(); err == nil || l.state().failures != 1 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// After a write without an answer, the object is read.
+func TestObjectThatCannotBeReadIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{}, creating)
+		l.pending()
+		l.server.down = true
+		if _, err := l.pass(); !errors.Is(err, errConnection) || l.state().failures != 2 {
+			t.Errorf("got %v, %d failures", err, l.state().failures)
+		}
+	})
+}
+
+// What handlers have left before is written to a suspended object, too.
+func TestEditOfASuspendedObjectIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{"metadata": m{"annotations": m{kopfPrefix + "request-suspend": "forever"}}}, creating)
+		l.state().resetFor("u-1")
+		edit := &patch.Patch{}
+		edit.Set("x", "spec", "size")
+		l.state().writes.Add(execution.Edit{ID: "timer", Patch: edit})
+		l.server.before = func() error { return errBroken }
+		if _, err := l.pass(); !errors.Is(err, errBroken) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestDaemonsStopWhenTheDeletionBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reason handler.StopReason
+		l := newLone(t, withFinalizer, func(r *registry.Registry) {
+			r.Add(handler.Daemon(selector.New("kopfexamples"), handler.Function{Daemon: func(_ context.Context, task *handler.Task) error {
+				<-task.Stopped()
+				reason = task.StopReason()
+				return nil
+			}}, handler.ID("daemon")))
+		})
+		l.rest()
+		synctest.Wait()
+		l.server.change(marked)
+		if _, err := l.pass(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !reason.Has(handler.StopDeleted) {
+			t.Errorf("got %v", reason)
+		}
+		l.engine.supervisor.Stop(context.Background())
+	})
+}
+
+// The object must not look as if the handler were still retried.
+func TestHandlerThatIsDroppedIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLone(t, m{"metadata": m{"labels": m{"wanted": "yes"}}}, func(r *registry.Registry) {
+			r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+				return handler.Temporary(errBroken, time.Minute)
+			}}, handler.ID("create"), handler.Labels(map[string]handler.Matcher{"wanted": handler.Equal("yes")})))
+		})
+		if wake, err := l.pass(); err != nil || wake != time.Minute {
+			t.Fatal(wake, err)
+		}
+		p := l.begin()
+		if p.due != nil || p.wake != time.Minute {
+			t.Errorf("a handler is called before its time; the pass wakes after %s", p.wake)
+		}
+		if _, err := l.end(p); err != nil {
+			t.Fatal(err)
+		}
+		l.server.change(m{"metadata": m{"labels": nil}})
+		if _, err := l.pass(); err != nil || !l.has("HandlerDropped") {
+			t.Errorf("got %v, %q", err, l.events)
+		}
+	})
+}
+
+// One handler is called for the object, and another one cannot be.
+func TestMisfitsBesideOtherHandlersAreReported(t *testing.T) {
+	l := newLone(t, m{"spec": m{"size": "many"}}, func(r *registry.Registry) {
+		creating(r)
+		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("typed"), fits()))
+	})
+	if _, err := l.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if _, held := l.engine.objects.held.Since(keyOf("a"), byPasses, "typed"); !held {
+		t.Error("the object does not count as held")
+	}
+}
+
+// A change that no handler is for is only recorded.
+func TestChangeWithoutCallsIsRecorded(t *testing.T) {
+	tests := map[string]struct {
+		before func(l *lone) error
+		fails  bool
+		rounds int
+	}{
+		"it is written":           {func(*lone) error { return nil }, false, 0},
+		"the write fails":         {func(*lone) error { return errBroken }, true, 0},
+		"others write, meanwhile": {func(l *lone) error { l.server.change(m{"status": m{"phase": "x"}}); return nil }, false, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l := newLone(t, m{}, func(r *registry.Registry) {
+				r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("update")))
+			})
+			l.server.before = func() error { return test.before(l) }
+			p := l.begin()
+			if _, err := l.end(p); errors.Is(err, errBroken) != test.fails || p.rounds != test.rounds || l.isAtRest() == test.fails {
+				t.Errorf("got %d rounds, %v; the object is at rest: %t", p.rounds, err, l.isAtRest())
+			}
+		})
+	}
+}
