@@ -18,14 +18,18 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopftest"
 )
 
-// run runs the test of an example, as `go test` does, without the lines of -v.
-func run(test func(t *testing.T)) {
-	verbose := flag.Lookup("test.v")
-	before := verbose.Value.String()
-	_ = verbose.Value.Set("false") // a valid value
-	passed := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "Test", F: test}})
-	_ = verbose.Value.Set(before) // was valid
-	fmt.Println("passed:", passed)
+// run runs the test of an example, as `go test` does.
+func run(test func(t *testing.T)) { fmt.Println("passed:", runOnce(test)) }
+
+// runOnce runs a test in this process, once and without the lines of -v, whatever the flags say.
+func runOnce(test func(t *testing.T)) (passed bool) {
+	for name, value := range map[string]string{"test.v": "false", "test.count": "1"} {
+		chosen := flag.Lookup(name).Value
+		before := chosen.String()
+		_ = chosen.Set(value)                     // it is valid
+		defer func() { _ = chosen.Set(before) }() // it was valid
+	}
+	return testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "TestBuckets", F: test}})
 }
 
 // newGreeter declares handlers. Most programs have such a function.

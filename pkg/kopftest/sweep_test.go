@@ -168,7 +168,7 @@ func runAlone(t testing.TB, test func(*testing.T)) (passed bool, output string) 
 	}
 	stdout := os.Stdout
 	os.Stdout = file
-	passed = testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "TestBuckets", F: test}})
+	passed = runOnce(test)
 	os.Stdout = stdout
 	text, err := os.ReadFile(file.Name())
 	if err != nil || file.Close() != nil {
