@@ -53,6 +53,7 @@ endif
 	@echo "go test -timeout $(TIMEOUT) $(TESTFLAGS) $(PACKAGES)"
 	@$(WITH_ASSETS) go test -timeout $(TIMEOUT) $(TESTFLAGS) $(if $(filter ./...,$(PACKAGES)),$$(go list ./... | grep -v /test/e2e$$),$(PACKAGES))
 ifeq ($(PACKAGES),./...)
+	@KOPF_TEST_SERVER=memory go test $(TESTFLAGS) ./test/conformance # what make test-memory runs besides it takes minutes
 	@$(MAKE) --no-print-directory e2e TESTFLAGS='$(filter -race,$(TESTFLAGS))'
 	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # a separate module
 endif
@@ -64,6 +65,10 @@ e2e: envtest-assets ## Run every example as a program, in PROCS parallel process
 .PHONY: test-race
 test-race: override TESTFLAGS += -race
 test-race: test ## Run all tests under the race detector, which needs a C compiler
+
+.PHONY: test-memory
+test-memory: ## Run the tests that need a cluster on the API server of the test kit, except those in test/memory.txt (TESTFLAGS)
+	@hack/test-memory.sh $(TESTFLAGS)
 
 .PHONY: test-oldest
 test-oldest: ## Run the tests that need a cluster on the oldest Kubernetes that is supported (TESTFLAGS)

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -19,7 +18,7 @@ func testHooks(t testing.TB, e *example) {
 	g := gomega.NewWithT(t)
 	const own = "example.com/in-the-database"
 	object := e.create(t)
-	address := freeAddress(t)
+	address := testenv.FreeAddress(t)
 	operator := e.startWith(t, []string{"--liveness=" + address}, "KUBECONFIG="+strangers(t, e), "LOGIN_CONTEXT=operator")
 	operator.says("the database is not there yet", `The operator logs in.`, `"context": "operator"`, "The creation is processed: 1 succeeded; 0 failed.")
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(beHandled(), testenv.HaveFinalizer(own)))
@@ -57,17 +56,6 @@ func strangers(t testing.TB, e *example) (path string) {
 	path = filepath.Join(t.TempDir(), "kubeconfig")
 	g.Expect(clientcmd.WriteToFile(*config, path)).To(gomega.Succeed())
 	return path
-}
-
-// freeAddress returns an address on which no program listens.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close() //nolint:errcheck // nothing was sent
-	return listener.Addr().String()
 }
 
 // fetched returns the content at an address.

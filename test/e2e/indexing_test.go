@@ -18,7 +18,7 @@ func testIndexing(t testing.TB, e *example) {
 	first := e.pod(t, "web-1", "web", "busybox")
 	second := e.pod(t, "web-2", "web", "nginx")
 	database := e.pod(t, "db-1", "db", "postgres")
-	address := freeAddress(t)
+	address := testenv.FreeAddress(t)
 	operator := e.startWith(t, []string{"--liveness=" + address})
 	g.Eventually(cluster.Current(object)).Should(gomega.SatisfyAll(
 		testenv.HavePath("status.createFn.pods", int64(2)),

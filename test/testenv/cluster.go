@@ -46,7 +46,7 @@ const Existing = "KOPF_TEST_KUBECONFIG"
 
 // Cluster is the control plane of a test binary. It is safe for concurrent use.
 type Cluster struct {
-	plane      *controlplane.ControlPlane // nil if another process has opened it
+	stop       func() error // nil if there is nothing to stop
 	kubeconfig []byte
 	config     *rest.Config
 	client     client.WithWatch
@@ -94,11 +94,14 @@ func Open(options Options) (*Cluster, error) {
 		}
 		return Connect(kubeconfig)
 	}
+	if os.Getenv(Server) == InMemory {
+		return openInMemory(options)
+	}
 	plane, err := controlplane.Start(controlplane.Options{Flags: options.Flags})
 	if err != nil {
 		return nil, err
 	}
-	cluster := &Cluster{plane: plane, kubeconfig: plane.KubeConfig(), config: plane.Config()}
+	cluster := &Cluster{stop: plane.Stop, kubeconfig: plane.KubeConfig(), config: plane.Config()}
 	if err := cluster.prepare(options.CRDs); err != nil {
 		return nil, errors.Join(err, plane.Stop())
 	}
@@ -125,10 +128,10 @@ func setPatience() {
 
 // Close stops the control plane, unless another process has opened it.
 func (c *Cluster) Close() error {
-	if c.plane == nil {
+	if c.stop == nil {
 		return nil
 	}
-	return c.plane.Stop()
+	return c.stop()
 }
 
 func (c *Cluster) prepare(crds []string) error {

@@ -85,3 +85,28 @@ func matcher(expected any) types.GomegaMatcher {
 		return gomega.Equal(expected)
 	}
 }
+
+// restRounds is how often the API server must answer without anything happening.
+const restRounds = 15
+
+// AtRest reports each time it is polled whether the operators have nothing left to do: whether
+// the number of their requests has stayed the same. It counts answers of the API server
+// instead of time, because a machine with other work makes everybody pause.
+//
+//	g.Eventually(cluster.AtRest(requests)).Should(gomega.BeTrue())
+func (c *Cluster) AtRest(requests func() int) func() (bool, error) {
+	ask := c.Current(&unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "default"},
+	}})
+	last, rounds := -1, 0
+	return func() (bool, error) {
+		if _, err := ask(); err != nil {
+			return false, err
+		}
+		if now := requests(); now != last {
+			last, rounds = now, 0
+		}
+		rounds++
+		return rounds > restRounds, nil
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -180,13 +179,7 @@ func (b *bench) expectRunning(name string, now, begun int) {
 // expectRest waits until the operators have nothing left to do.
 func (b *bench) expectRest() {
 	b.t.Helper()
-	seen, since := -1, time.Now()
-	b.Eventually(func() time.Duration {
-		if count := len(b.requests.Requests()); count != seen {
-			seen, since = count, time.Now()
-		}
-		return time.Since(since)
-	}).Should(gomega.BeNumerically(">", quiet), b.requests.String)
+	b.Eventually(cluster.AtRest(func() int { return len(b.requests.Requests()) })).Should(gomega.BeTrue(), b.requests.String)
 }
 
 // writes returns the writes to all example objects, except for conflicts with other

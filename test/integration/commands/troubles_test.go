@@ -1,25 +1,19 @@
 package commands
 
 import (
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // Each problem results in one line and an exit code.
 func testTroubles(t *testing.T, p programs) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := "https://" + listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	closed := "https://" + testenv.FreeAddress(t)
 	down := changed(t, func(c *api.Cluster, _ *api.AuthInfo) { c.Server = closed })
 	untrusted := changed(t, func(c *api.Cluster, _ *api.AuthInfo) { c.CertificateAuthorityData = nil })
 	unknown := changed(t, func(_ *api.Cluster, user *api.AuthInfo) { *user = api.AuthInfo{Token: "nobody-knows-me"} })

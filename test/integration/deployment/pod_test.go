@@ -2,7 +2,6 @@ package deployment
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-go/kopf/hack/envtest/guard"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // pod is a process that represents a pod of the deployment.
@@ -124,7 +124,7 @@ func (p *pod) arguments(environment map[string]string) (all []string) {
 func (p *pod) listens(arguments []string, environment map[string]string) {
 	p.t.Helper()
 	for _, port := range p.container.Ports {
-		p.ports[port.Name] = free(p.t)
+		p.ports[port.Name] = testenv.FreePort(p.t)
 		declared, given := fmt.Sprintf(":%d", port.ContainerPort), fmt.Sprintf("127.0.0.1:%d", p.ports[port.Name])
 		served := false
 		moved := func(text string) string {
@@ -141,17 +141,6 @@ func (p *pod) listens(arguments []string, environment map[string]string) {
 			p.t.Errorf("nothing is served at the port %s", port.Name)
 		}
 	}
-}
-
-// free returns a free port.
-func free(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // passes returns a function that reports whether the probe succeeds.

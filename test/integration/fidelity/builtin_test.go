@@ -77,6 +77,7 @@ func TestEvents(t *testing.T) {
 		if summary := fmt.Sprintf("%v %v %v %v %v %v", got.GetAPIVersion(), field(got, "note"), field(got, "regarding", "name"), field(got, "deprecatedCount"), field(got, "reason"), field(got, "deprecatedSource")); summary != "events.k8s.io/v1 text one 2 Why map[component:c]" {
 			t.Errorf("got %s", summary)
 		}
+		s.must(http.MethodPost, s.core("events"), `{"metadata":{"name":"system:node.a"},"involvedObject":{"kind":"Thing","name":"two","namespace":"`+s.namespace+`"}}`, 201)
 		if found := s.must(http.MethodGet, s.core("events")+"?fieldSelector=involvedObject.name%3Done", "", 200); names(found) != "[a]" {
 			t.Errorf("got %s", names(found))
 		}

@@ -66,6 +66,16 @@ func TestNoNewFinalizersWhileDeleting(t *testing.T) {
 	})
 }
 
+func TestSubresourceThatIsNotDefined(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.must(http.MethodPost, s.plains(), `{"apiVersion":"`+s.group+`/v1","kind":"Plain","metadata":{"name":"one"}}`, 201)
+		refusal := s.merge(s.plains("one", "status"), `{"status":{"seen":1}}`, 404)
+		if got := fmt.Sprintf("%v %v %v", field(refusal, "reason"), field(refusal, "details", "name"), field(refusal, "details", "kind")); got != "NotFound one plains" {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
 func TestDeletionWithoutFinalizers(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		made := s.create(s.things(), "one", "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -40,7 +42,16 @@ func (b *bench) startTyped() *operators.Operator {
 	b.t.Helper()
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "KopfExample"}, &sized{})
-	return b.start(func(o *kopf.Options) { o.Scheme = scheme })
+	worked, name := make(chan struct{}), "works-"+rand.String(5)
+	works := sync.OnceFunc(func() { close(worked) })
+	b.OnEvent(kopf.Resource("configmaps"), func(context.Context, *kopf.WatchEvent) error { works(); return nil }, kopf.ID(name))
+	operator := b.start(func(o *kopf.Options) { o.Scheme = scheme })
+	// Until the operator works, objects count as older, and their misfits as one summary.
+	signal := testenv.NewObject("ConfigMap", b.namespace, name, nil)
+	signal.SetAPIVersion("v1")
+	b.submit(signal)
+	<-worked
+	return operator
 }
 
 type sizedChange = *kopf.ChangeOf[*sized]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // token creates a service account and returns a token for it.
@@ -41,7 +42,7 @@ func permit(t *testing.T, g *gomega.WithT, namespace, account string) {
 
 func TestSecureMetricsNeedPermission(t *testing.T) {
 	t.Parallel()
-	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
+	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), testenv.FreeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	reader, stranger := token(t, g, namespace, "reader"), token(t, g, namespace, "stranger")
 	permit(t, g, namespace, "reader")
@@ -65,7 +66,7 @@ func TestSecureMetricsNeedPermission(t *testing.T) {
 
 func TestOldVersionsOfTLSAreRejected(t *testing.T) {
 	t.Parallel()
-	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
+	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), testenv.FreeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
 		o.Settings.Metrics.Address, o.Settings.Metrics.Secure, o.Settings.Name = address, true, t.Name()
@@ -86,7 +87,7 @@ func TestOldVersionsOfTLSAreRejected(t *testing.T) {
 
 func TestAddressInUseStopsTheOperator(t *testing.T) {
 	t.Parallel()
-	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
+	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), testenv.FreeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	taken, err := net.Listen("tcp", address)
 	g.Expect(err).NotTo(gomega.HaveOccurred())

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -33,17 +32,6 @@ var examples = kopf.Resource("kopf.dev", "v1", "kopfexamples")
 const resource = "kopfexamples.v1.kopf.dev"
 
 func succeed(context.Context, *kopf.Change) error { return nil }
-
-// freeAddress returns an address at which no program listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
 
 // answer is the response of an endpoint; a status of 0 means that there was none.
 type answer struct {

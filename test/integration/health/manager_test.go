@@ -17,6 +17,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // manage runs a manager with an operator added to it.
@@ -44,7 +45,7 @@ func manage(t *testing.T, g *gomega.WithT, connection *rest.Config, options ctrl
 
 func TestReadinessOfAManagerIncludesTheOperator(t *testing.T) {
 	t.Parallel()
-	g, o, address := gomega.NewWithT(t), &outage{}, freeAddress(t)
+	g, o, address := gomega.NewWithT(t), &outage{}, testenv.FreeAddress(t)
 	var settings kopf.Settings
 	settings.Scope.Namespaces = []string{cluster.Namespace(t)}
 	settings.Health.ManagerCheck, settings.Name = "kopf", t.Name()
@@ -56,7 +57,7 @@ func TestReadinessOfAManagerIncludesTheOperator(t *testing.T) {
 
 func TestStandbyReplicaIsReady(t *testing.T) {
 	t.Parallel()
-	g, address, namespace := gomega.NewWithT(t), freeAddress(t), cluster.Namespace(t)
+	g, address, namespace := gomega.NewWithT(t), testenv.FreeAddress(t), cluster.Namespace(t)
 	var settings kopf.Settings
 	settings.Scope.Namespaces = []string{namespace}
 	settings.Health.Address, settings.Name = address, t.Name()

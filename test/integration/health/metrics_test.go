@@ -65,7 +65,7 @@ func TestMetricsCountHandlerCalls(t *testing.T) {
 	t.Parallel()
 	g, registry, namespace := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t)
 	calls := declareAll(registry)
-	health, counted := freeAddress(t), freeAddress(t)
+	health, counted := testenv.FreeAddress(t), testenv.FreeAddress(t)
 	operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) {
 		o.Settings.Health.Address, o.Settings.Metrics.Address, o.Settings.Name = health, counted, t.Name()
 	})
@@ -149,7 +149,7 @@ func TestRequestsToTheEndpointsCauseNoWrites(t *testing.T) {
 	g, registry, namespace, config := gomega.NewWithT(t), kopf.NewRegistry(), cluster.Namespace(t), cluster.Config()
 	requests := testenv.Count(config)
 	calls := declareAll(registry)
-	health, counted := freeAddress(t), freeAddress(t)
+	health, counted := testenv.FreeAddress(t), testenv.FreeAddress(t)
 	operators.Start(t, config, namespace, registry, func(o *kopf.Options) {
 		o.Settings.Health.Address, o.Settings.Metrics.Address, o.Settings.Name = health, counted, t.Name()
 	})

@@ -12,11 +12,12 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 func TestProbesRunOnRequest(t *testing.T) {
 	t.Parallel()
-	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
+	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), testenv.FreeAddress(t), cluster.Namespace(t)
 	var calls atomic.Int32
 	var failing atomic.Bool
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))

@@ -17,7 +17,7 @@ func TestOperatorIsReadyWhenItsObjectsAreListed(t *testing.T) {
 	t.Parallel()
 	g, o := gomega.NewWithT(t), &outage{}
 	o.on.Store(true)
-	registry, address := kopf.NewRegistry(), freeAddress(t)
+	registry, address := kopf.NewRegistry(), testenv.FreeAddress(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	options := kopf.Options{Registry: registry, Config: o.of(cluster.Config())}
 	options.Settings.Scope.Namespaces = []string{cluster.Namespace(t)}
@@ -35,7 +35,7 @@ func TestOperatorIsReadyWhenItsObjectsAreListed(t *testing.T) {
 func TestReadinessReportsAFailedWatchUntilItRecovers(t *testing.T) {
 	t.Parallel()
 	g, o := gomega.NewWithT(t), &outage{}
-	registry, address, namespace := kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
+	registry, address, namespace := kopf.NewRegistry(), testenv.FreeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	operators.Start(t, o.of(cluster.Config()), namespace, registry, func(options *kopf.Options) {
 		options.Settings.Health.Address = address
@@ -63,7 +63,7 @@ func TestReadinessReportsAFailedWatchUntilItRecovers(t *testing.T) {
 func TestReadinessReportsAStalledQueueUntilItMoves(t *testing.T) {
 	t.Parallel()
 	g, release := gomega.NewWithT(t), make(chan struct{})
-	registry, address, namespace := kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
+	registry, address, namespace := kopf.NewRegistry(), testenv.FreeAddress(t), cluster.Namespace(t)
 	// A handler would give back its worker; a filter does not.
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"), kopf.When(func(kopf.Arguments) bool {
 		<-release
@@ -91,7 +91,7 @@ func TestReadinessReportsAStalledQueueUntilItMoves(t *testing.T) {
 
 func TestPausedOperatorIsReady(t *testing.T) {
 	t.Parallel()
-	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), freeAddress(t), cluster.Namespace(t)
+	g, registry, address, namespace := gomega.NewWithT(t), kopf.NewRegistry(), testenv.FreeAddress(t), cluster.Namespace(t)
 	registry.OnCreate(examples, succeed, kopf.ID("create_fn"))
 	peering := testenv.NewObject("KopfPeering", namespace, "default", nil)
 	peering.Object["status"] = map[string]any{"other-operator": map[string]any{

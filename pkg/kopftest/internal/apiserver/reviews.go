@@ -3,28 +3,59 @@ package apiserver
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/resource"
 )
 
-// reviews are the resources that only answer questions.
-var reviews = map[schema.GroupVersionResource]func(*Server, *unstructured.Unstructured) map[string]any{
-	authorization("selfsubjectaccessreviews"):                                       (*Server).accessStatus,
-	authorization("subjectaccessreviews"):                                           (*Server).accessStatus,
-	authorization("localsubjectaccessreviews"):                                      (*Server).accessStatus,
-	authorization("selfsubjectrulesreviews"):                                        (*Server).rulesStatus,
-	{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}:       (*Server).userStatus,
-	{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}: (*Server).selfStatus,
+// review is a resource that only answers questions.
+type review struct {
+	resource.Resource
+	status func(*Server, *unstructured.Unstructured) map[string]any
 }
 
-func authorization(resource string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: resource}
+// reviews are sorted as in discovery.
+var reviews = []review{
+	reviewOf("authentication.k8s.io", "SelfSubjectReview", (*Server).selfStatus),
+	reviewOf("authentication.k8s.io", "TokenReview", (*Server).userStatus),
+	reviewOf("authorization.k8s.io", "LocalSubjectAccessReview", (*Server).accessStatus),
+	reviewOf("authorization.k8s.io", "SelfSubjectAccessReview", (*Server).accessStatus),
+	reviewOf("authorization.k8s.io", "SelfSubjectRulesReview", (*Server).rulesStatus),
+	reviewOf("authorization.k8s.io", "SubjectAccessReview", (*Server).accessStatus),
 }
 
-// review answers a question.
-func (s *Server) review(w http.ResponseWriter, r *request, status func(*Server, *unstructured.Unstructured) map[string]any) error {
+func reviewOf(group, kind string, status func(*Server, *unstructured.Unstructured) map[string]any) review {
+	singular := strings.ToLower(kind)
+	return review{status: status, Resource: resource.Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: singular + "s"},
+		Kind:                 kind, Singular: singular, Namespaced: strings.HasPrefix(kind, "Local"),
+	}}
+}
+
+// findReview returns the review of a resource, or nil.
+func findReview(wanted schema.GroupVersionResource) *review {
+	i := slices.IndexFunc(reviews, func(r review) bool { return r.GroupVersionResource == wanted })
+	if i < 0 {
+		return nil
+	}
+	return &reviews[i]
+}
+
+// withReviews adds the reviews, for discovery.
+func withReviews(all []*resource.Resource) []*resource.Resource {
+	for i := range reviews {
+		all = append(all, &reviews[i].Resource)
+	}
+	return all
+}
+
+// answer answers a question.
+func (s *Server) answer(w http.ResponseWriter, r *request, about *review) error {
 	data, err := r.body()
 	if err != nil {
 		return err
@@ -33,7 +64,7 @@ func (s *Server) review(w http.ResponseWriter, r *request, status func(*Server, 
 	if err := json.Unmarshal(data, &object.Object); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
-	object.Object["status"] = status(s, object)
+	object.Object["status"] = about.status(s, object)
 	return respond(w, http.StatusCreated, object.Object)
 }
 

@@ -43,7 +43,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) error {
 	case "api", "apis":
 		version, rest := split(parts)
 		if len(rest) == 0 {
-			return discovery.Serve(w, r, parts, s.catalog.resources())
+			return discovery.Serve(w, r, parts, withReviews(s.catalog.resources()))
 		}
 		return s.serveObjects(w, r, version, rest)
 	default:
@@ -70,13 +70,16 @@ func (s *Server) serveObjects(w http.ResponseWriter, r *http.Request, version sc
 		return errNoRoute
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if review, ok := reviews[version.WithResource(plural)]; ok && r.Method == http.MethodPost {
-		return s.review(w, made, review)
+	if about := findReview(version.WithResource(plural)); about != nil && r.Method == http.MethodPost {
+		return s.answer(w, made, about)
 	}
 	if made.of = s.catalog.find(version.WithResource(plural)); made.of == nil {
 		return errNoRoute
 	}
 	if made.subresource != "" && !slices.Contains(made.of.Subresources, made.subresource) {
+		if made.of.IsCustom() {
+			return made.notFound() // as if a custom object did not exist
+		}
 		return errNoRoute
 	}
 	return s.dispatch(w, made)

@@ -54,7 +54,7 @@ func describe(wanted schema.GroupVersion, all []*resource.Resource) []apidiscove
 
 // responseKind returns the kind of a resource. Built-in resources leave out the version.
 func responseKind(one *resource.Resource) *metav1.GroupVersionKind {
-	if one.NeedsVersion() {
+	if one.IsCustom() {
 		return &metav1.GroupVersionKind{Group: one.Group, Version: one.Version, Kind: one.Kind}
 	}
 	return &metav1.GroupVersionKind{Kind: one.Kind}

@@ -16,8 +16,9 @@ import (
 
 // The verbs of resources and of their subresources.
 var (
-	verbs    = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-	subverbs = []string{"get", "patch", "update"}
+	verbs       = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+	subverbs    = []string{"get", "patch", "update"}
 )
 
 // Version returns the version of the server.
@@ -146,12 +147,18 @@ func resourceList(wanted schema.GroupVersion, all []*resource.Resource) *metav1.
 	return list
 }
 
-// verbsOf returns the verbs of a resource. Namespaces cannot be deleted together.
+// verbsOf returns the verbs of a resource, in the order of the real server.
 func verbsOf(one *resource.Resource) []string {
-	if one.Group == "" && one.Resource == "namespaces" {
+	switch {
+	case one.Rules == nil: // a review: there are no objects
+		return []string{"create"}
+	case one.Group == "" && one.Resource == "namespaces": // cannot be deleted together
 		return slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" })
+	case one.IsCustom():
+		return customVerbs
+	default:
+		return verbs
 	}
-	return verbs
 }
 
 // subverbsOf returns the verbs of a subresource.

@@ -27,6 +27,9 @@ type Resource struct {
 	Rules
 }
 
+// IsCustom reports whether a definition has added the resource.
+func (r *Resource) IsCustom() bool { _, is := r.Rules.(*custom); return is }
+
 // Rules are the differences between resources. They are safe for concurrent use.
 type Rules interface {
 	// Decode drops unknown fields of an object, adds defaults, and returns the unknown

@@ -25,7 +25,7 @@ func specialOf(kind schema.GroupVersionKind) special {
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
 		return special{decode: defaultDefinition, create: establish, validate: validateDefinition}
 	}
-	if kind.Group == "rbac.authorization.k8s.io" {
+	if kind.Group == "rbac.authorization.k8s.io" || kind.Kind == "Event" {
 		return special{names: pathSegment}
 	}
 	return special{}
