@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -215,8 +216,7 @@ func TestHandlersAreDueForTheirChangesOnly(t *testing.T) {
 		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
 		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("field"), handler.Field("spec", "size")))
 	})
-	p := l.newPass(l.engine.resources.get(kex.String()), keyOf("a"))
-	d, c := detector{p.target}, l.mustDetect()
+	isDue := l.mustDetect().record.IsDue
 	small, large, colored := object.Essence{"spec": m{"size": 1}}, object.Essence{"spec": m{"size": 2}}, object.Essence{"spec": m{"size": 2, "color": "red"}}
 	for _, test := range []struct {
 		before, after object.Essence
@@ -229,7 +229,7 @@ func TestHandlersAreDueForTheirChangesOnly(t *testing.T) {
 	} {
 		var due []string
 		for _, id := range []string{"create", "update", "field/spec.size", "unknown"} {
-			if d.isDue(c, id, test.before, test.after) {
+			if isDue(id, test.before, test.after) {
 				due = append(due, id)
 			}
 		}
@@ -382,5 +382,36 @@ func TestObjectThatFitsNoHandlerNeedsNoFinalizer(t *testing.T) {
 		if c := l.mustDetect(); c.needsFinalizer != want {
 			t.Errorf("size %v: the finalizer is needed: %t", size, c.needsFinalizer)
 		}
+	}
+}
+
+// Handlers can tell a new object from one whose former state is empty.
+func TestCreationIsAnAddition(t *testing.T) {
+	c := newLone(t, m{"spec": m{"size": 1}}, creating).mustDetect()
+	if len(c.Diff) != 1 || c.Diff[0].Op != diff.Add || c.Diff[0].Old != nil {
+		t.Errorf("got %v", c.Diff)
+	}
+}
+
+// The failed attempt may have had effects, although the handler is not for the object anymore.
+func TestHandlerOfAFieldThatIsTakenBackIsCalledAgain(t *testing.T) {
+	l := newLone(t, m{}, func(r *registry.Registry) {
+		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+			return handler.Temporary(errBroken, time.Minute)
+		}}, handler.ID("update"), handler.Field("spec", "size"), handler.Value(handler.Present())))
+	})
+	l.server.change(m{"spec": m{"size": 1}})
+	l.rest()
+	l.server.change(m{"spec": m{"size": 2}})
+	if _, err := l.pass(); err != nil {
+		t.Fatal(err)
+	}
+	l.server.change(m{"spec": m{"size": 1}})
+	if c := l.mustDetect(); c.nothingToDo() || len(c.handlers) != 1 {
+		t.Errorf("after the reversal, there is nothing to do: %t; the handlers are %q", c.nothingToDo(), idsOf(c.handlers))
+	}
+	l.server.change(m{"spec": m{"size": nil}})
+	if c := l.mustDetect(); c.nothingToDo() {
+		t.Errorf("after the removal, the handlers are %q", idsOf(c.handlers))
 	}
 }
