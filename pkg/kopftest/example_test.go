@@ -23,13 +23,17 @@ func run(test func(t *testing.T)) { fmt.Println("passed:", runOnce(test)) }
 
 // runOnce runs a test in this process, once and without the lines of -v, whatever the flags say.
 func runOnce(test func(t *testing.T)) (passed bool) {
-	for name, value := range map[string]string{"test.v": "false", "test.count": "1"} {
-		chosen := flag.Lookup(name).Value
-		before := chosen.String()
-		_ = chosen.Set(value)                     // it is valid
-		defer func() { _ = chosen.Set(before) }() // it was valid
-	}
+	defer set("test.v", "false")()
+	defer set("test.count", "1")()
 	return testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "TestBuckets", F: test}})
+}
+
+// set sets a flag, and returns what restores it.
+func set(name, value string) (restore func()) {
+	chosen := flag.Lookup(name).Value
+	before := chosen.String()
+	_ = chosen.Set(value)                    // it is valid
+	return func() { _ = chosen.Set(before) } // it was valid
 }
 
 // newGreeter declares handlers. Most programs have such a function.

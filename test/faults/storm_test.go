@@ -121,20 +121,25 @@ func (s *storm) rage(act func(*subject)) {
 		case <-hasFailed:
 			s.t.SkipNow()
 		case <-over:
-			s.calm.Store(true)
-			s.note("the storm is over")
-			defer func() { s.operator.watches.release() }()
-			if s.operator == nil {
-				s.start()
-			}
-			for _, subject := range s.subjects {
-				subject.mu.Lock()
-				subject.noteRead(s.operator)
-				subject.mu.Unlock()
-				subject.reappear()
-			}
+			s.calmDown()
 			return
 		}
+	}
+}
+
+// calmDown ends the storm. The watches continue when all objects have been looked at.
+func (s *storm) calmDown() {
+	s.calm.Store(true)
+	s.note("the storm is over")
+	defer func() { s.operator.watches.release() }()
+	if s.operator == nil {
+		s.start()
+	}
+	for _, subject := range s.subjects {
+		subject.mu.Lock()
+		subject.noteRead(s.operator)
+		subject.mu.Unlock()
+		subject.reappear()
 	}
 }
 

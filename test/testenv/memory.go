@@ -31,7 +31,8 @@ func openInMemory(options Options) (*Cluster, error) {
 	}
 	config.Transport = byHost{config.Transport, address.Host}
 	cluster := &Cluster{config: config}
-	return cluster, cluster.prepare(options.CRDs)
+	err = cluster.prepare(options.CRDs)
+	return cluster, err
 }
 
 // failure is a test that keeps why it has failed: TestMain has no test.
