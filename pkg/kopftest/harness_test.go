@@ -88,7 +88,7 @@ func TestRetryAfterAnHour(t *testing.T) {
 		if got := strings.Join(reasons, " "); got != "HandlerRetrying HandlerSucceeded CycleFinished" {
 			t.Errorf("the events are %s", got)
 		}
-		if got := summary(h.Logs()); !strings.Contains(got, "01:00:00 The handler succeeded. handler=create") {
+		if got := summary(h.Logs()); !strings.Contains(got, "01:00:00 The handler succeeded. handler=create object=KopfExample ns/one") {
 			t.Errorf("the log is\n%s", got)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -123,7 +124,7 @@ type Log struct {
 func (l Log) String() string {
 	var values []string
 	for name, value := range l.Values {
-		values = append(values, fmt.Sprintf("%s=%v", name, value))
+		values = append(values, fmt.Sprintf("%s=%v", name, readable(value)))
 	}
 	slices.Sort(values)
 	text := fmt.Sprintf("%s %s %s", l.At.Format(time.TimeOnly), l.Message, strings.Join(values, " "))
@@ -131,6 +132,17 @@ func (l Log) String() string {
 		text += ": " + l.Err.Error()
 	}
 	return strings.TrimSpace(text)
+}
+
+// readable returns a value as a person reads it: an object by its kind and name.
+func readable(value any) any {
+	if about, ok := value.(logr.Marshaler); ok {
+		value = about.MarshalLog()
+	}
+	if object, ok := value.(corev1.ObjectReference); ok {
+		return strings.TrimSpace(object.Kind + " " + strings.TrimPrefix(object.Namespace+"/"+object.Name, "/"))
+	}
+	return value
 }
 
 // sink records the log of one run.

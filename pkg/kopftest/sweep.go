@@ -117,11 +117,13 @@ const maxFailures = 5
 func sweepAll(t *testing.T, quiet *trial, run func(*testing.T, *trial)) {
 	t.Helper()
 	cases := quiet.cases()
-	failures := 0
+	failures, missed := 0, 0
 	for i, one := range cases {
 		passed := t.Run(one.name(), func(t *testing.T) {
 			t.Helper()
-			one.try(t, quiet, run)
+			if !one.try(t, quiet, run) {
+				missed++
+			}
 		})
 		if !passed {
 			failures++
@@ -131,7 +133,11 @@ func sweepAll(t *testing.T, quiet *trial, run func(*testing.T, *trial)) {
 			return
 		}
 	}
-	t.Logf("%d cases at %d writes", len(cases), len(quiet.writes))
+	t.Logf("%d cases at %d writes, without %d that did not happen again", len(cases)-missed, len(quiet.writes), missed)
+	if missed > len(cases)/maxMissed {
+		t.Errorf("%d of %d cases could not be tried: how often the operator writes depends on chance, "+
+			"for example because two handlers write to one object. Make the scenario settle between its steps.", missed, len(cases))
+	}
 }
 
 // cases returns the faults of all writes.
@@ -155,11 +161,15 @@ func (p *place) String() string {
 // name is the name of the subtest. A slash would divide it.
 func (p *place) name() string { return strings.ReplaceAll(p.String(), "/", ".") }
 
-// maxTries is how often a run is repeated if its writes are others.
-const maxTries = 3
+// maxTries is how often a run is repeated if its writes are others. One case of maxMissed can be
+// left out because of that.
+const (
+	maxTries  = 5
+	maxMissed = 10
+)
 
-// try runs the scenario with the fault.
-func (p *place) try(t *testing.T, quiet *trial, run func(*testing.T, *trial)) {
+// try runs the scenario with the fault. It returns false if the write did not happen.
+func (p *place) try(t *testing.T, quiet *trial, run func(*testing.T, *trial)) (tried bool) {
 	t.Helper()
 	var tr *trial
 	t.Cleanup(func() {
@@ -175,12 +185,13 @@ func (p *place) try(t *testing.T, quiet *trial, run func(*testing.T, *trial)) {
 		}
 	}
 	if !tr.struck.Load() {
-		t.Errorf("There is no write %d of %s in this run: what the operator writes depends on chance.", p.write.Number, p.write.Object)
-		return
+		t.Logf("There is no write %d of %s in %d runs: how often the operator writes depends on chance.", p.write.Number, p.write.Object, maxTries)
+		return false
 	}
 	if lines := quiet.compare(tr); len(lines) > 0 {
 		t.Errorf("The end is not the same as without the fault:\n%s", indent(lines))
 	}
+	return true
 }
 
 // compare returns what has been done too often, and what is different, in another run.

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -252,6 +253,36 @@ func TestSweepNeedsTheSameEnd(t *testing.T) {
 		t.Errorf("got %s", output)
 	}
 	kopftest.Sweep(t, scenario, kopftest.IgnoreField("status.create"))
+}
+
+// Writes that do not happen again cannot be tried, and a sweep of few cases is none.
+func TestSweepNeedsTheSameWrites(t *testing.T) {
+	runs := 0
+	passed, output := runAlone(t, func(t *testing.T) {
+		kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
+			runs++
+			h := kopftest.New(t, declaring(func(r *kopf.Registry) {
+				r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+					for number := range 5 {
+						patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"data":{"number":"%d"}}`, number))
+						object := kopftest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: counted}}`)
+						if runs > 2 && number < 4 {
+							continue // only the runs without a fault write often
+						}
+						if err := c.Client().Patch(ctx, object, patch); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, kopf.ID("create"))
+			}), fault, kopftest.CRDs(crds), kopftest.Objects(kopftest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: counted}}`)))
+			h.Create(example("one"))
+			h.Settle()
+		}, kopftest.OnlyCrashes(), kopftest.Recovery(2*time.Minute))
+	})
+	if passed || !strings.Contains(output, "could not be tried: how often the operator writes depends on chance") {
+		t.Errorf("got %s", output)
+	}
 }
 
 // The option must reach the operator.

@@ -128,8 +128,9 @@ func imageOf(site *webv1.Site) string {
 	return site.Spec.Image
 }
 
-// reportReady copies what the deployment has achieved to the status of its site. A watch event
-// is enough for this: when the operator starts, it gets one for each deployment.
+// reportReady copies what the deployment has achieved to the status of its site. When the operator
+// starts, it gets an event for each deployment. It is not repeated after an error: the next event
+// of the deployment brings what is missing. If that is too late, call it from a timer, too.
 func reportReady(ctx context.Context, e *kopf.EventOf[*appsv1.Deployment]) error {
 	deployment := e.Object()
 	site := &webv1.Site{}
