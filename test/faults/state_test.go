@@ -56,6 +56,20 @@ func (s state) record(id string) *storage.Record {
 	return record
 }
 
+// hasPosition reports whether the annotation of an open cycle says where a handler has ended.
+func (s state) hasPosition(id string) bool {
+	if s.body == nil {
+		return false
+	}
+	text, _ := s.body.Annotation(ourPrefix + "last-handled-configuration-started")
+	var started struct {
+		At map[string]int `json:"at"`
+	}
+	_ = json.Unmarshal([]byte(text), &started) // it may be damaged
+	_, has := started.At[id]
+	return has
+}
+
 // released reports whether the operator no longer holds the deletion.
 func (s state) released() bool {
 	return s.body != nil && s.body.Deleting() && !contains(s.body.Finalizers(), ourFinalizer)

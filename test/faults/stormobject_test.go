@@ -177,6 +177,13 @@ func (s *subject) end(o *stormOperator, id string, c *kopf.Change, e ending) {
 
 // forget notes that the operator has died. The subject is locked.
 func (s *subject) forget() {
+	if s.storm.statusRecords {
+		for id := range s.ended {
+			if s.committed.hasPosition(id) { // its record would have followed, and is not needed
+				s.ledger.Loosen(id)
+			}
+		}
+	}
 	s.ledger.Forget()
 	s.late = nil
 	clear(s.ended)

@@ -18,7 +18,8 @@ import (
 type stormOperator struct {
 	link
 	storm   *storm
-	process *operators.Operator
+	process *operators.Operator // set when started is closed
+	started chan struct{}
 	index   *kopf.Index[string, string] // nil without background handlers
 	paused  atomic.Bool                 // by an operator of Kopf
 	busy    atomic.Int32                // counts requests and calls that have not ended
@@ -29,7 +30,7 @@ type stormOperator struct {
 // start runs the next operator.
 func (s *storm) start() {
 	s.lives++
-	o := &stormOperator{link: newLink(fmt.Sprintf("operator %d", s.lives)), storm: s}
+	o := &stormOperator{link: newLink(fmt.Sprintf("operator %d", s.lives)), storm: s, started: make(chan struct{})}
 	s.note("%s starts", o.name)
 	s.operator = o
 	if s.outdated.Load() != nil {
@@ -39,6 +40,7 @@ func (s *storm) start() {
 	registry := kopf.NewRegistry()
 	o.declare(registry, kopf.Resource("kopf.dev", "v1", "kopfexamples"))
 	o.process = operators.Start(s.t, o.config(o.route), s.namespace, registry, o.adjust)
+	close(o.started)
 }
 
 func (o *stormOperator) adjust(options *kopf.Options) {
@@ -80,6 +82,7 @@ func (o *stormOperator) die() {
 func (o *stormOperator) stop() {
 	o.storm.note("%s stops", o.name)
 	go func() {
+		<-o.started // a handler can be called, and stop it, before
 		o.process.Stop()
 		o.die()
 	}()
