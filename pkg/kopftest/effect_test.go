@@ -9,7 +9,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopftest"
 )
 
-// What a crashed operator does is done by nobody. Outside of the kit, nothing is counted.
+// What a crashed operator does has no effect. Outside of the kit, nothing is counted.
 func TestEffects(t *testing.T) {
 	declare := func(r *kopf.Registry) {
 		r.OnCreate(examples, func(ctx context.Context, _ *kopf.Change) error {

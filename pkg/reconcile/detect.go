@@ -236,8 +236,8 @@ func idsOf(handlers registry.Handlers) []string {
 	return ids
 }
 
-// record writes down what was detected.
-func (d detector) record(c *cycle) {
+// recordSituation gives what was detected to the recorder.
+func (d detector) recordSituation(c *cycle) {
 	s := recording.Situation{Held: c.hasFinalizer, Initial: c.Initial}
 	var selected registry.Handlers
 	if c.record != nil {

@@ -111,7 +111,7 @@ func (b *brokenCycle) FetchCycle(ctx context.Context, body *object.Body) (*stora
 	return b.CycleBase.FetchCycle(ctx, body)
 }
 
-// Without what is stored, nobody knows what has happened.
+// Only the stored state shows what has happened.
 func TestDetectionNeedsEverythingThatIsStored(t *testing.T) {
 	for name, fail := range map[string]func(c *Config) *error{
 		"the base": func(c *Config) *error {

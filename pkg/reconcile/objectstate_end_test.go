@@ -84,7 +84,7 @@ func TestBackgroundEndsTheRestOfAnObject(t *testing.T) {
 		want    bool
 	}{
 		"nothing happens":           {func(*objectState) {}, true},
-		"an edit is to be written":  {func(s *objectState) { s.background.addEdit(execution.Edit{}) }, false},
+		"an edit must be written":   {func(s *objectState) { s.background.addEdit(execution.Edit{}) }, false},
 		"a daemon asks for a pass":  {func(s *objectState) { s.background.Requeue() }, false},
 		"the last pass was earlier": {func(s *objectState) { s.reconciledVersion = "1" }, false},
 	}

@@ -214,7 +214,7 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 		return nil, false, 0, err
 	}
 	if p.engine.Recorder != nil {
-		detector{p.target}.record(c)
+		detector{p.target}.recordSituation(c)
 	}
 	p.object.seen = true
 	p.reportDropped(c, p.session.Body())

@@ -78,7 +78,7 @@ func TestPassOverAnObjectThatIsNotInTheWatch(t *testing.T) {
 	}
 }
 
-// Otherwise, the daemon would miss why it ends, and nobody would wait for its end.
+// Otherwise, the daemon would miss why it ends, and the shutdown would not wait for it.
 func TestDaemonsOfForgottenObjectsKnowWhy(t *testing.T) {
 	for name, watched := range map[string]bool{"the object was deleted": true, "the resource is not watched": false} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestObjectOfAnUnknownResourceIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Slots that nobody needs would block the calls of others.
+// Unused slots would block the calls of others.
 func TestPassWithoutWorkPassesItsTicketsOn(t *testing.T) {
 	tests := map[string]func(l *lone){
 		"the object is at rest": func(l *lone) { l.rest() },

@@ -33,7 +33,7 @@ type Event struct {
 	Unsure   []string       `json:"unsure,omitempty"`
 }
 
-// Pass is a look at an object, with what has come of it.
+// Pass is a look at an object, with its outcome.
 type Pass struct {
 	Resource  string         `json:"resource"`
 	Object    map[string]any `json:"object"`
