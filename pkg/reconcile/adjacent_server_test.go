@@ -23,8 +23,11 @@ import (
 type oneObject struct {
 	object  m
 	version int
-	// before and after are called around the next write, and removed.
+	// before and after are called around the next write, after the skipped ones, and removed.
 	before, after func() error
+	skip          int
+	// hasStatus means that the status is a subresource.
+	hasStatus bool
 	// committed is called after each write.
 	committed func()
 	// down fails all requests. unserved means that the resource is not served anymore.
@@ -73,6 +76,7 @@ func (s *oneObject) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	path := strings.Split(r.URL.Path, "/")
 	name := path[len(path)-1]
+	ofStatus := s.hasStatus && name == "status"
 	switch {
 	case s.unserved:
 		return answer(http.StatusNotFound, notFound("")), nil
@@ -83,13 +87,13 @@ func (s *oneObject) RoundTrip(r *http.Request) (*http.Response, error) {
 	case r.Method == http.MethodGet:
 		return answer(http.StatusOK, s.object), nil
 	case r.Method == http.MethodPatch:
-		return s.patch(r)
+		return s.patch(r, ofStatus)
 	default:
 		return nil, fmt.Errorf("unexpected request: %s %s", r.Method, r.URL)
 	}
 }
 
-func (s *oneObject) patch(r *http.Request) (*http.Response, error) {
+func (s *oneObject) patch(r *http.Request, ofStatus bool) (*http.Response, error) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -98,8 +102,7 @@ func (s *oneObject) patch(r *http.Request) (*http.Response, error) {
 	if err := json.Unmarshal(text, &merge); err != nil {
 		return nil, err
 	}
-	before, after := s.before, s.after
-	s.before, s.after = nil, nil
+	before, after := s.nextFault()
 	if before != nil {
 		if err := before(); err != nil {
 			return nil, err
@@ -116,7 +119,7 @@ func (s *oneObject) patch(r *http.Request) (*http.Response, error) {
 		}), nil
 	}
 	delete(merge["metadata"].(m), "resourceVersion")
-	s.change(merge)
+	s.change(s.served(merge, ofStatus))
 	s.committed()
 	written := s.object
 	metadata := written["metadata"].(m)
@@ -129,6 +132,29 @@ func (s *oneObject) patch(r *http.Request) (*http.Response, error) {
 		}
 	}
 	return answer(http.StatusOK, written), nil
+}
+
+// nextFault returns what is to happen around this write.
+func (s *oneObject) nextFault() (before, after func() error) {
+	if s.skip > 0 {
+		s.skip--
+		return nil, nil
+	}
+	before, after = s.before, s.after
+	s.before, s.after = nil, nil
+	return before, after
+}
+
+// served returns the part of a patch that a write to the object, or to its status, applies.
+func (s *oneObject) served(merge m, ofStatus bool) m {
+	if !s.hasStatus {
+		return merge
+	}
+	main, status := patch.SplitStatus(merge)
+	if ofStatus {
+		return status
+	}
+	return main
 }
 
 func answer(code int, content any) *http.Response {

@@ -23,8 +23,8 @@ type Cycle struct {
 	First object.Essence
 	// States are the later states at which handlers ended, the oldest first.
 	States []object.Essence
-	// At contains the ids of the handlers that ended at one of the States, with its index.
-	// All others ended at First.
+	// At contains the ids of the handlers that ended at one of the States, with its index, or
+	// with -1 for First. All others with a Record of this cycle ended at First.
 	At map[string]int
 	// Since is the time of the first pass in a cycle of the former format, which has no
 	// token. Records that were started later do not belong to it.
@@ -142,7 +142,7 @@ func (c *Cycle) decodeAt(value any) error {
 	at, _ := value.(map[string]any)
 	for id, index := range at {
 		i, isInteger := index.(int64)
-		if !isInteger || i < 0 || i >= int64(len(c.States)) {
+		if !isInteger || i < -1 || i >= int64(len(c.States)) {
 			return fmt.Errorf("the state of the handler %q is not one of the %d states", id, len(c.States))
 		}
 		if c.At == nil {

@@ -86,7 +86,7 @@ func TestBrokenCycles(t *testing.T) {
 		"the first state is no mapping":    `{"cycle":"1","first":"sesame"}`,
 		"a state is no mapping":            `{"cycle":"1","first":{},"states":["sesame"]}`,
 		"an index is too large":            `{"cycle":"1","first":{},"states":[{}],"at":{"a":1}}`,
-		"an index is negative":             `{"cycle":"1","first":{},"states":[{}],"at":{"a":-1}}`,
+		"an index is too small":            `{"cycle":"1","first":{},"states":[{}],"at":{"a":-2}}`,
 		"an index is no integer":           `{"cycle":"1","first":{},"states":[{}],"at":{"a":"0"}}`,
 		"the hashes of a state are broken": `{"cycle":"1","first":{"kopf-hashed":7}}`,
 	}

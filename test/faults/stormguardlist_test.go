@@ -25,7 +25,7 @@ var stormGuards = map[string]guard{
 		file: "internal/record/positions.go", code: "own := addState(open, c.New)", instead: "own := first",
 	},
 	"a position: a handler is not ahead of its sub-handlers": {
-		file: "internal/record/positions.go", code: "min(own, c.oldestOfSubhandlers(open, id, ended))", instead: "own",
+		file: "internal/record/positions.go", code: "min(positions[id], c.oldestOfSubhandlers(positions, id))", instead: "positions[id]",
 	},
 	"a position: the base does not pass handlers that are due": {
 		file: "internal/record/positions.go", code: "begin < len(open.States) && !c.isAnyDue(positions, begin, e.base, open.States[begin])", instead: "begin < len(open.States)",
@@ -34,7 +34,7 @@ var stormGuards = map[string]guard{
 		file: "internal/record/positions.go", code: "\tc.openNext(&e, open.States, begin, positions, token)\n", instead: "",
 	},
 	"a position: it is stored with the cycle": {
-		file: "internal/record/store.go", code: "\t\tc.Progress.Settle(id, c.Reason)\n", instead: "\t\t_ = id\n",
+		file: "internal/record/store.go", code: "if c.Progress.Settle(id, c.Reason) {", instead: "if c.Progress.Has(id) && false {",
 	},
 	"a retry: it waits for its delay": {
 		file: "execution/progress.go", code: "return max(0, s.Delayed.Sub(now))", instead: "return 0 * s.Delayed.Sub(now)",

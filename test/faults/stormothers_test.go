@@ -165,20 +165,6 @@ func (s *subject) hold() {
 	s.changed("held", obj, err)
 }
 
-// nudge makes a new version of the object in which nothing matters to the operator.
-func (s *subject) nudge() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	obj, err := cluster.Current(s.object)()
-	if err != nil || s.deleting {
-		s.storm.try(err)
-		return
-	}
-	toggle(obj)
-	err = cluster.Client().Update(context.Background(), obj)
-	s.changed("nudged", obj, err)
-}
-
 // toggle adds or removes the finalizer of others.
 func toggle(obj *unstructured.Unstructured) {
 	finalizers := obj.GetFinalizers()

@@ -105,7 +105,7 @@ var stormFaults = []stormFault{
 		return w.commit()
 	}},
 	{name: "another client is faster than records in the status", weight: 2, rare: true, suits: (*stormWrite).isAside, at: func(w *stormWrite) (*http.Response, error) {
-		w.subject.nudge()
+		w.subject.edit(w.dice)
 		return w.commit()
 	}},
 	{name: "another client damages a record", weight: 3, suits: (*stormWrite).hasDamage, at: func(w *stormWrite) (*http.Response, error) {

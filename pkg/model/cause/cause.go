@@ -31,6 +31,10 @@ func (r Reason) Handled() bool {
 	}
 }
 
+// IsChange reports whether the reason is a change of the essence: only these lead to another one
+// that was handled last.
+func (r Reason) IsChange() bool { return r == Create || r == Update }
+
 // Noun returns the reason as a noun for messages: "creation".
 func (r Reason) Noun() string {
 	switch r {

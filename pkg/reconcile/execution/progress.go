@@ -22,10 +22,9 @@ type State struct {
 	waiting     bool            // the handler waits for a slot: another pass calls it
 	ahead       bool            // the handler is ahead of the cycle, without a stored record
 	registered  bool            // the handler is a sub-handler that its parent has registered in this pass
+	leftover    bool            // what is stored belongs to an earlier cycle
+	referred    []string        // sub-handlers that a new record must refer to
 }
-
-// Stored returns the record as the storage holds it, or nil if it holds none.
-func (s *State) Stored() *storage.Record { return s.stored }
 
 // addSubref makes the record refer to the record of a sub-handler.
 func (s *State) addSubref(id string) {
@@ -44,6 +43,11 @@ func (s *State) RemainingDelay(now time.Time) time.Duration { return max(0, s.De
 type Progress struct {
 	load   func(id string) *storage.Record
 	states map[string]*State
+
+	// leftovers is set if the storage holds records of an earlier cycle. begun is the token of the
+	// cycle that has begun since, and has no records yet.
+	leftovers bool
+	begun     string
 }
 
 // NewProgress returns the progress that the storage holds. The function loads the
@@ -77,7 +81,7 @@ func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 	same := state.Purpose == purpose || state.Purpose == ""
 	switch {
 	case state.Started.IsZero() || (!same && !keep):
-		state.Record = storage.Record{Started: now(), Purpose: purpose}
+		state.Record = storage.Record{Started: now(), Purpose: purpose, Subrefs: state.referred}
 		state.dirty, state.unstarted = true, true
 	case state.Purpose != purpose:
 		state.Purpose = purpose
@@ -93,7 +97,7 @@ func (p *Progress) Include(id string, purpose cause.Reason, keep bool) *State {
 func (p *Progress) SetAside(id string, why error) {
 	state := p.Load(id)
 	state.aside = why
-	if state.stored == nil && state.Retries == 0 && !slices.ContainsFunc(state.Subrefs, func(child string) bool { return p.Load(child).hasRecord() }) {
+	if !state.isStored() && state.Retries == 0 && !slices.ContainsFunc(state.Subrefs, func(child string) bool { return p.Load(child).hasRecord() }) {
 		state.dirty = false
 	}
 }
@@ -104,13 +108,13 @@ func (s *State) LeaveOut(since time.Time) {
 	if since.Before(s.Delayed) {
 		since = s.Delayed
 	}
-	if left := now().Sub(since); !since.IsZero() && left > 0 && s.stored != nil && s.Retries > 0 && !s.Finished() {
+	if left := now().Sub(since); !since.IsZero() && left > 0 && s.isStored() && s.Retries > 0 && !s.Finished() {
 		s.Started, s.dirty = s.Started.Add(left), true
 	}
 }
 
 // hasRecord reports whether a record of the handler is stored, or will be.
-func (s *State) hasRecord() bool { return s.stored != nil || s.dirty }
+func (s *State) hasRecord() bool { return s.isStored() || s.dirty }
 
 // WhyAside returns why a handler was set aside, or nil if it was not.
 func (p *Progress) WhyAside(id string) error {
@@ -190,7 +194,7 @@ func (p *Progress) Dirty() []string {
 // a cycle of this purpose.
 func (p *Progress) Ended(purpose cause.Reason) []string {
 	return p.idsWhere(func(s *State) bool {
-		return !s.ahead && s.Finished() && s.Purpose == purpose && !(s.stored != nil && s.stored.Finished() && s.stored.Purpose == purpose)
+		return !s.ahead && s.Finished() && s.Purpose == purpose && !(s.isStored() && s.stored.Finished() && s.stored.Purpose == purpose)
 	})
 }
 
@@ -214,11 +218,14 @@ func (p *Progress) IsRetrying(id string, purpose cause.Reason) bool {
 }
 
 // Settle notes that a handler without a stored record is ahead of the cycle: it is not called
-// in it.
-func (p *Progress) Settle(id string, purpose cause.Reason) {
-	if state := p.Load(id); state.stored == nil {
-		state.Record, state.ahead = storage.Record{Started: now(), Purpose: purpose, Success: true}, true
+// in it. It does nothing, and reports false, if there is a record.
+func (p *Progress) Settle(id string, purpose cause.Reason) bool {
+	state := p.Load(id)
+	if state.isStored() {
+		return false
 	}
+	state.Record, state.ahead = storage.Record{Started: now(), Purpose: purpose, Success: true}, true
+	return true
 }
 
 // Stored returns the records that the storage holds.
@@ -242,7 +249,7 @@ func (p *Progress) MarkStored() {
 	for _, state := range p.states {
 		if state.active && state.dirty {
 			record := state.Record
-			state.stored, state.dirty = &record, false
+			state.stored, state.leftover, state.dirty = &record, false, false
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -13,7 +14,7 @@ type Stored struct{ progress *Progress }
 
 // IDs returns the sorted ids of the handlers that have a record.
 func (s Stored) IDs() []string {
-	return s.progress.idsWhere(func(state *State) bool { return state.stored != nil })
+	return s.progress.idsWhere((*State).isStored)
 }
 
 // Superseded returns the purposes of stored records that were made for another
@@ -21,7 +22,7 @@ func (s Stored) IDs() []string {
 func (s Stored) Superseded(purpose cause.Reason) map[cause.Reason]int {
 	others := map[cause.Reason]int{}
 	for _, state := range s.progress.states {
-		if state.stored != nil && state.stored.Purpose != "" && state.stored.Purpose != purpose {
+		if state.isStored() && state.stored.Purpose != "" && state.stored.Purpose != purpose {
 			others[state.stored.Purpose]++
 		}
 	}
@@ -31,7 +32,7 @@ func (s Stored) Superseded(purpose cause.Reason) map[cause.Reason]int {
 // HasOpen reports whether the storage holds a record of the purpose, that is, an
 // earlier pass left the cycle unfinished.
 func (s Stored) HasOpen(purpose cause.Reason) bool {
-	return s.has(func(r *storage.Record) bool { return r.Purpose == purpose })
+	return s.progress.begun != "" && purpose == cause.Update || s.has(func(r *storage.Record) bool { return r.Purpose == purpose })
 }
 
 // HasStartedBy reports whether the storage holds a record that was started at the
@@ -41,24 +42,80 @@ func (s Stored) HasStartedBy(then time.Time) bool {
 }
 
 // HasToken reports whether the storage holds a record of a handler that has ended in the
-// cycle with this token, or that this cycle carries over.
+// cycle with this token, or that this cycle carries over, or is about to.
 func (s Stored) HasToken(token string) bool {
-	return s.has(func(r *storage.Record) bool { return r.Cycle == token })
+	return s.progress.begun == token || s.has(func(r *storage.Record) bool { return r.Cycle == token })
 }
 
 // HasLeftovers reports whether the storage holds a record that belongs to no change
 // anymore. Records of resuming handlers do not count: their owner, such as another
 // operator that has just started, is about to finish them.
 func (s Stored) HasLeftovers() bool {
-	return s.has(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
+	return s.progress.leftovers || s.has(func(r *storage.Record) bool { return r.Purpose != cause.Resume })
 }
 
 // has reports whether a stored record passes the test.
 func (s Stored) has(test func(*storage.Record) bool) bool {
 	for _, state := range s.progress.states {
-		if state.stored != nil && test(state.stored) {
+		if state.isStored() && test(state.stored) {
 			return true
 		}
 	}
 	return false
 }
+
+// Stored returns the record of this cycle that the storage holds, or nil if it holds none.
+func (s *State) Stored() *storage.Record {
+	if s.leftover {
+		return nil
+	}
+	return s.stored
+}
+
+// Found returns the record that the storage holds, even that of an earlier cycle.
+func (s *State) Found() *storage.Record { return s.stored }
+
+// isStored reports whether the storage holds a record of this cycle.
+func (s *State) isStored() bool { return s.Stored() != nil }
+
+// LeaveOver sets the records aside that are left over from an earlier cycle, if there are any:
+// those of ended handlers have a token, but not this one, which is that of the open cycle, or
+// empty if there is none. The end of the earlier cycle was stored without the removal of its
+// records.
+func LeaveOver(p *Progress, token string) {
+	if !p.Stored().has(func(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != token }) {
+		return
+	}
+	p.begun, p.leftovers = token, true
+	for _, state := range p.states {
+		if state.isStored() && state.stored.Purpose.IsChange() && (state.stored.Cycle != token || token == "") {
+			state.Record, state.leftover, state.referred = storage.Record{}, true, state.stored.Subrefs
+		}
+	}
+}
+
+// Leftovers returns the sorted ids of the handlers with a record that is left over from an
+// earlier cycle.
+func (s Stored) Leftovers() []string {
+	return s.progress.idsWhere(func(state *State) bool { return state.leftover })
+}
+
+// HasTokens reports whether a stored record has the token of a cycle.
+func (s Stored) HasTokens() bool { return s.has(func(r *storage.Record) bool { return r.Cycle != "" }) }
+
+// Refer notes a sub-handler that is ahead of the cycle: if its parent gets a record, it refers to
+// that of the sub-handler, too.
+func Refer(p *Progress, parent, id string) {
+	if parent == "" || parent == id {
+		return
+	}
+	state := p.Load(parent)
+	if state.referred = append(slices.Clip(state.referred), id); state.isStored() {
+		state.addSubref(id)
+	}
+	slices.Sort(state.referred)
+	state.referred = slices.Compact(state.referred)
+}
+
+// AllSubrefs returns the ids of the sub-handlers that the record refers to, or will.
+func (s *State) AllSubrefs() []string { return append(slices.Clip(s.Subrefs), s.referred...) }

@@ -79,6 +79,20 @@ func (l *Ledger) Record() {
 	l.Forget()
 }
 
+// RecordEnds notes that the operator has stored where some of the handlers have ended.
+func (l *Ledger) RecordEnds(isStored func(id string) bool) {
+	for id, state := range l.ended {
+		if !isStored(id) {
+			continue
+		}
+		l.settled[id] = state
+		delete(l.open, id)
+		delete(l.loose, id)
+		delete(l.tried, id)
+		delete(l.ended, id)
+	}
+}
+
 // Forget notes that the operator has died: handlers that have ended may be called again.
 func (l *Ledger) Forget() {
 	clear(l.tried)

@@ -70,7 +70,3 @@ func (c *Cycle) ReviseHandler(id string, o execution.Outcome) bool {
 	})
 	return true
 }
-
-// isChange reports whether the cycle is about a change of the essence: only these cycles
-// lead to another base.
-func (c *Cycle) isChange() bool { return c.Reason == cause.Create || c.Reason == cause.Update }

@@ -89,13 +89,13 @@ func TestEveryErrorOfAStorageIsReturned(t *testing.T) {
 		do    func(f *fixture, c *Cycle) error
 	}{
 		"Reopen": {1, func(f *fixture, c *Cycle) error { return f.Reopen(f.t.Context(), c, f.body, f.report) }},
-		"Store": {6, func(f *fixture, c *Cycle) error {
+		"Store": {7, func(f *fixture, c *Cycle) error {
 			return f.Store(f.t.Context(), c, f.body, storage.Patch{}, f.report, overtakenAre())
 		}},
-		"End, with a next cycle": {9, func(f *fixture, c *Cycle) error {
+		"End, with a next cycle": {11, func(f *fixture, c *Cycle) error {
 			return f.End(f.t.Context(), c, f.body, storage.Patch{}, f.report)
 		}},
-		"End, without a next cycle": {9, func(f *fixture, c *Cycle) error {
+		"End, without a next cycle": {10, func(f *fixture, c *Cycle) error {
 			c.IsDue = func(string, object.Essence, object.Essence) bool { return false }
 			return f.End(f.t.Context(), c, f.body, storage.Patch{}, f.report)
 		}},

@@ -59,7 +59,10 @@ func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r
 	for _, id := range ids {
 		progress.Load(id)
 	}
-	return progress, failure
+	if failure != nil {
+		return progress, failure
+	}
+	return progress, k.leaveOver(ctx, body, progress, r)
 }
 
 // Unknown returns the names of the records on the object that belong to none of the handlers

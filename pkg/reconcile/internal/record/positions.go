@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ const first = -1
 // none has ended in any pass, or if the cycle is not about a change. It leaves out the handlers
 // whose records another operator has advanced. The token is for a cycle that begins now.
 func (c *Cycle) withEnds(kept *storage.Cycle, token string, overtaken []string) *storage.Cycle {
-	if !c.isChange() {
+	if !c.Reason.IsChange() {
 		return nil
 	}
 	ended := slices.DeleteFunc(c.Progress.Ended(c.Reason), func(id string) bool { return slices.Contains(overtaken, id) })
@@ -50,10 +51,25 @@ func (c *Cycle) withEnds(kept *storage.Cycle, token string, overtaken []string) 
 	}
 	own := addState(open, c.New)
 	for _, id := range ended {
-		setPosition(open, id, min(own, c.oldestOfSubhandlers(open, id, ended)))
+		setPosition(open, id, own)
+		for _, sub := range c.abandoned(id) {
+			setPosition(open, sub, own)
+		}
 		c.Progress.Load(id).Cycle = open.Token
 	}
 	return open
+}
+
+// abandoned returns the sub-handlers that have ended before, and that their parent does not
+// register anymore: they do not hold it back.
+func (c *Cycle) abandoned(parent string) []string {
+	state := c.Progress.Load(parent)
+	if stored := state.Stored(); stored != nil && stored.Retries == state.Retries {
+		return nil // it was not called
+	}
+	return slices.DeleteFunc(slices.Clone(state.Subrefs), func(sub string) bool {
+		return c.Progress.IsRegistered(sub) || !c.Progress.Load(sub).Finished()
+	})
 }
 
 // addState adds a state to the cycle unless it has it, and returns its index.
@@ -68,18 +84,6 @@ func addState(c *storage.Cycle, state object.Essence) int {
 		c.States = append(c.States, state)
 	}
 	return len(c.States) - 1
-}
-
-// oldestOfSubhandlers returns the oldest position of the sub-handlers that have ended in
-// earlier passes: they are called through their parent, which must not be ahead of them.
-func (c *Cycle) oldestOfSubhandlers(kept *storage.Cycle, id string, ended []string) int {
-	oldest := len(kept.States)
-	for _, sub := range c.Progress.Load(id).Subrefs {
-		if c.Progress.IsRegistered(sub) && c.Progress.Load(sub).Finished() && !slices.Contains(ended, sub) {
-			oldest = min(oldest, position(kept, sub))
-		}
-	}
-	return oldest
 }
 
 // position returns the position of a handler that has ended.
@@ -132,33 +136,53 @@ func (c *Cycle) end(kept *storage.Cycle, token string) ending {
 }
 
 // positions returns the positions of all handlers and sub-handlers. Some have not ended,
-// because they are not due for the current state: a handler whose change was taken back before
-// it was called is at this state, but not ahead of its sub-handlers; any other was not due for
-// the first state either.
+// because they are not due for the current state: a sub-handler is where its parent has ended; a
+// handler whose change was taken back before it was called is at this state, but not ahead of its
+// sub-handlers; any other was not due for the first state either. A handler is called with its
+// sub-handlers, so it is not ahead of them.
 func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 	positions := map[string]int{}
 	var others []string
 	for _, id := range c.Progress.IDs() {
-		if state := c.Progress.Load(id); state.Finished() && state.Purpose == c.Reason {
+		if c.hasEnded(id) {
 			positions[id] = position(open, id)
 		} else {
 			others = append(others, id)
 		}
 	}
 	for _, id := range others {
-		parent := c.parentOf(id)
-		if parent == "" || !c.IsDue(parent, c.Old, open.First) {
+		switch parent := c.parentOf(id); {
+		case parent == "" || !c.IsDue(parent, c.Old, open.First):
 			positions[id] = first
-			continue
+		case parent != id && c.hasEnded(parent):
+			positions[id] = positions[parent]
+		default:
+			positions[id] = min(now, c.oldestOfSubhandlers(positions, id))
 		}
-		positions[id] = now
-		for sub, index := range positions {
-			if strings.HasPrefix(sub, id+"/") && c.parentOf(sub) == parent {
-				positions[id] = min(positions[id], index)
-			}
+	}
+	for _, id := range c.Declared {
+		if c.hasEnded(id) {
+			positions[id] = min(positions[id], c.oldestOfSubhandlers(positions, id))
 		}
 	}
 	return positions
+}
+
+// hasEnded reports whether a handler has ended in this cycle.
+func (c *Cycle) hasEnded(id string) bool {
+	state := c.Progress.Load(id)
+	return state.Finished() && state.Purpose == c.Reason
+}
+
+// oldestOfSubhandlers returns the oldest position of the sub-handlers, of all levels.
+func (c *Cycle) oldestOfSubhandlers(positions map[string]int, id string) int {
+	oldest := math.MaxInt
+	for sub, index := range positions {
+		if strings.HasPrefix(sub, id+"/") && c.parentOf(sub) == c.parentOf(id) {
+			oldest = min(oldest, index)
+		}
+	}
+	return oldest
 }
 
 // isAnyDue reports whether a handler that has not reached the state must see the change to
@@ -204,9 +228,23 @@ func (c *Cycle) carryOver(e *ending, id, parent string, index int) {
 	}
 	if id != parent { // its record is found through its parent's
 		r := recordOf(parent)
-		r.Subrefs = append(append(r.Subrefs, id), c.Progress.Load(parent).Subrefs...)
+		r.Subrefs = append(append(r.Subrefs, id), c.Progress.Load(parent).AllSubrefs()...)
 		slices.Sort(r.Subrefs)
 		r.Subrefs = slices.Compact(r.Subrefs)
+	}
+}
+
+// noteFirst notes in the next cycle itself which handlers are ahead of the base at its first
+// state. Otherwise, only their records say so.
+func (e *ending) noteFirst() {
+	for id, r := range e.records {
+		if !r.Finished() {
+			continue
+		}
+		if e.next.At == nil {
+			e.next.At = map[string]int{}
+		}
+		e.next.At[id] = first
 	}
 }
 

@@ -127,15 +127,16 @@ func TestHandlersThatEndAtTheFirstStateAgainAreNotAhead(t *testing.T) {
 }
 
 // A handler is called through its parent: the parent must not be ahead of it, if the parent
-// still wants it to be called.
+// still wants it to be called. A sub-handler that is not called is where its parent is.
 func TestParentsAreNotAheadOfTheirSubhandlers(t *testing.T) {
 	tests := map[string]struct {
-		isRegistered, hasEnded bool
-		want                   int
+		isRegistered, isCalled, hasEnded bool
+		want, wantSub                    int
 	}{
-		"the sub-handler has ended before":          {true, true, first},
-		"the sub-handler has not ended":             {true, false, 0},
-		"the sub-handler is not registered anymore": {false, true, 0},
+		"the sub-handler has ended before":          {true, true, true, first, first},
+		"the sub-handler has not ended":             {true, true, false, 0, 0},
+		"the sub-handler is not registered anymore": {false, true, true, 0, 0},
+		"the parent has ended without a call":       {false, false, true, first, first},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -150,10 +151,14 @@ func TestParentsAreNotAheadOfTheirSubhandlers(t *testing.T) {
 			if test.isRegistered {
 				c.Progress.Register("p/x")
 			}
+			if test.isCalled {
+				c.Progress.Load("p").Retries++
+			}
 			c.Progress.Fail("p", errDown)
 			f.store(c)
-			if got := position(f.kept(c), "p"); got != test.want {
-				t.Errorf("got %d", got)
+			positions := c.positions(f.kept(c), 0)
+			if positions["p"] != test.want || positions["p/x"] != test.wantSub {
+				t.Errorf("got %v", positions)
 			}
 		})
 	}

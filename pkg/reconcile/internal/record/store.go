@@ -14,7 +14,7 @@ import (
 // Reopen adds what earlier passes have stored about an open cycle: the handlers that are
 // ahead of it.
 func (k Keeper) Reopen(ctx context.Context, c *Cycle, body *object.Body, r report.Reporter) error {
-	if !c.isChange() {
+	if !c.Reason.IsChange() {
 		return nil
 	}
 	kept, err := k.kept(ctx, body, r, func() (*execution.Progress, error) { return c.Progress, nil })
@@ -22,7 +22,9 @@ func (k Keeper) Reopen(ctx context.Context, c *Cycle, body *object.Body, r repor
 		return err
 	}
 	for id := range kept.At {
-		c.Progress.Settle(id, c.Reason)
+		if c.Progress.Settle(id, c.Reason) {
+			execution.Refer(c.Progress, c.parentOf(id), id)
+		}
 	}
 	return nil
 }
@@ -55,7 +57,7 @@ func (k Keeper) kept(ctx context.Context, body *object.Body, r report.Reporter, 
 
 // keptOn returns the open cycle on a version that others may have written.
 func (k Keeper) keptOn(ctx context.Context, body *object.Body, c *Cycle, r report.Reporter) (*storage.Cycle, error) {
-	if !c.isChange() {
+	if !c.Reason.IsChange() {
 		return nil, nil
 	}
 	return k.kept(ctx, body, r, func() (*execution.Progress, error) { return k.Progress(ctx, body, c.Progress.IDs(), r) })
@@ -87,6 +89,9 @@ func (k Keeper) Store(ctx context.Context, c *Cycle, body *object.Body, into sto
 		if err := k.Storages.Progress.Store(ctx, body, into, id, &c.Progress.Load(id).Record); err != nil {
 			return err
 		}
+	}
+	if err := k.replaceLeftovers(ctx, c, kept, body, into); err != nil {
+		return err
 	}
 	return k.storeCycle(ctx, open, body, into)
 }
@@ -160,8 +165,17 @@ func (k Keeper) End(ctx context.Context, c *Cycle, body *object.Body, into stora
 	return k.storeNext(ctx, e, body, into)
 }
 
-// storeNext adds the next cycle to the patch.
+// storeNext adds the next cycle to the patch, if there is one.
 func (k Keeper) storeNext(ctx context.Context, e ending, body *object.Body, into storage.Patch) error {
+	if e.next == nil {
+		return nil
+	}
+	switch apart, err := k.areApart(ctx, body); {
+	case err != nil:
+		return err
+	case apart:
+		e.noteFirst()
+	}
 	for id, r := range e.records {
 		if err := k.Storages.Progress.Store(ctx, body, into, id, r); err != nil {
 			return err

@@ -56,7 +56,7 @@ func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, 
 	if err != nil {
 		return false, err
 	}
-	return hasAdvanced(theirs, u.Cycle.Progress.Load(id).Stored()), nil
+	return hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found()), nil
 }
 
 // hasAdvanced reports whether a record contains an outcome that it did not contain before. A
