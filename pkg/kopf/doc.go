@@ -37,6 +37,15 @@
 // The functions declare handlers in DefaultRegistry. NewRegistry returns a Registry of
 // your own, whose methods have the same names.
 //
+// # Children
+//
+//	Ensure, ChildrenFunc                     the children that an object should have
+//	AllowEmpty, AdoptExisting, Prune,
+//	Recreate, WaitReady                      its options
+//	InWave, KeepAnnotation                   about one child
+//	ChildError, NotOursError, EmptyError     why a child is not what it should be
+//	Adopt, AppendOwner                       for children that your handlers create themselves
+//
 // # Resources
 //
 //	Resource, Everything                     by name, as for kubectl

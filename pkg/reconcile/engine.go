@@ -18,6 +18,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
@@ -90,6 +91,9 @@ type Engine struct {
 	writer    *write.Writer
 	permits   *capacity.Permits
 	slots     *capacity.Slots
+	// converger makes the children of objects what handlers want. It is nil if there are no
+	// such handlers.
+	converger *converge.Converger
 	// supervisor runs the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	// eventLogger turns log lines of handlers into events. Nil disables that.
@@ -136,10 +140,11 @@ func New(config Config) *Engine {
 		Records: e.records, Metrics: config.Metrics,
 		ConsistencyTimeout: s.Persistence.ConsistencyTimeout, ContentionDelays: s.Queueing.ContentionDelays,
 	})
+	discovered := e.addConverger(config)
 	e.watcher = watch.New(watch.Config{
 		Settings: s, Logger: config.Logger, REST: config.REST, HTTP: config.HTTP, Metrics: config.Metrics,
 		Source: config.Resources, Selectors: config.Handlers.Selectors(), Handlers: declared, Consumer: consumer{e},
-		Discovered: config.Discovered, Scoped: config.Scoped,
+		Discovered: discovered, Scoped: config.Scoped,
 	})
 	return e
 }
@@ -168,6 +173,11 @@ func (e *Engine) Watch(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	ended, err := e.startConverger(ctx)
+	if err != nil {
+		return err
+	}
+	defer ended()
 	defer e.objects.misfits.Stop()
 	defer e.stopIndexing()
 	return e.watcher.Run(ctx)

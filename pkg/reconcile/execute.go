@@ -28,7 +28,11 @@ func (p *pass) prepare(c *cycle) {
 	c.runner = &execution.Runner{
 		Cause: &c.Cause, Progress: c.record.Progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p, c},
 		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
-			return p.prepareCall(ctx, d, p.session.Body())
+			callCtx, call := p.prepareCall(ctx, d, p.session.Body())
+			if returnsChildren(d) {
+				call.Converger = parent{p, c}
+			}
+			return callCtx, call
 		},
 		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterAttempt(c, d, o) },
 	}

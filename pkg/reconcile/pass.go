@@ -271,6 +271,7 @@ func never(string) bool { return false }
 // endIfGone stops all work on an object that no longer exists.
 func (p *pass) endIfGone() {
 	if p.object.writes.Gone() {
+		p.engine.converger.Forget(p.object.writes.UID())
 		p.object.markGone()
 	}
 }
@@ -281,6 +282,7 @@ func (p *pass) cleanUp() {
 	if !p.resource.IsWatched(p.key.Namespace) {
 		reason = handler.StopMismatch
 	}
+	p.engine.converger.Forget(p.object.writes.UID())
 	if b := p.engine.objects.remove(p.key, reason); b != nil && reason == handler.StopMismatch {
 		p.resource.leaving.add(b.group)
 	}

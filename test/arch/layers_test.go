@@ -41,6 +41,7 @@ var layers = []layer{
 	{name: "request", folders: []string{"pkg/model/request"}},
 	{name: "verdict", folders: []string{"pkg/model/verdict"}},
 	{name: "handler", folders: []string{"pkg/model/handler"}},
+	{name: "convergence", folders: []string{"pkg/model/convergence"}},
 	{name: "selector", folders: []string{"pkg/model/selector"}},
 	{name: "storage", folders: []string{"pkg/storage/..."}},
 	{name: "cause", folders: []string{"pkg/model/cause"}},

@@ -55,6 +55,9 @@ type CallContext struct {
 	// Memo returns the object's values in memory. It is called only if a handler uses them.
 	// Nil means that values cannot be kept.
 	Memo func() *memo.Values
+	// Converger makes the children of the object what they should be. It is set only for calls
+	// of handlers that return children.
+	Converger Converger
 }
 
 func (s *CallContext) body() *object.Body {

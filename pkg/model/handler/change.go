@@ -2,8 +2,12 @@ package handler
 
 import (
 	"context"
+	"errors"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/internal/recomputed"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -114,4 +118,62 @@ func (c *Change) OldEssence() object.Essence {
 		return essence
 	}
 	return nil
+}
+
+// ChildrenFunc returns the children that an object should have, typed or unstructured. It is
+// called again whenever that may have changed, so it must be quick and must not change
+// anything. If it returns an error, no child is changed.
+type ChildrenFunc func(ctx context.Context, c *Change) ([]client.Object, error)
+
+// Converger makes the children of an object what they should be. The engine implements it.
+type Converger interface {
+	// Converge applies the children that a handler wants, and deletes the others that it has
+	// applied earlier.
+	Converge(ctx context.Context, d *Declaration, wanted []client.Object) error
+	// Release deletes the children of a handler that the garbage collector does not reach.
+	Release(ctx context.Context, d *Declaration) error
+}
+
+var errNoConverger = errors.New("the children cannot be applied, because the handler was not called by an operator")
+
+// converge makes the declaration one of a handler that returns children.
+func (d *Declaration) converge(fn ChildrenFunc) {
+	if fn == nil {
+		return
+	}
+	d.Children = &convergence.Options{}
+	d.onChange = func(ctx context.Context, c *Change) error {
+		wanted, err := fn(ctx, c)
+		if err != nil {
+			return err
+		}
+		if c.call.Converger == nil {
+			return errNoConverger
+		}
+		return c.call.Converger.Converge(ctx, d, wanted)
+	}
+}
+
+// releasing returns the declaration of the same handler for deletions. It holds only objects
+// with children that the garbage collector does not reach, whatever the handler's filters say
+// by now.
+func (d *Declaration) releasing() *Declaration {
+	r := *d
+	r.Kind, r.OnMisfit, r.decoding, r.types = OnDelete, CallUntyped, nil, nil
+	r.Labels, r.Annotations = nil, nil
+	r.Predicates = []Predicate{hasUnreachableChildren}
+	r.onChange = func(ctx context.Context, c *Change) error {
+		if c.call.Converger == nil {
+			return errNoConverger
+		}
+		return c.call.Converger.Release(ctx, d)
+	}
+	return &r
+}
+
+// hasUnreachableChildren reports whether the garbage collector does not delete all children
+// with the object.
+func hasUnreachableChildren(a Arguments) bool {
+	places := convergence.ReadPlaces(a.Body())
+	return !places.AreReachable(a.Namespace())
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/kopf-go/kopf/pkg/backoff"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -63,6 +64,10 @@ type Declaration struct {
 
 	// Webhook selects the reviews of an admission handler.
 	Webhook Webhook
+
+	// Children has the options of a handler that returns the children of its object. It is nil
+	// for all others.
+	Children *convergence.Options
 
 	// Table is the index that an indexing function fills.
 	Table Table

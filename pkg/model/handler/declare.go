@@ -21,6 +21,8 @@ type Function struct {
 	Activity ActivityFunc
 	// Admission handles validations and mutations.
 	Admission AdmissionFunc
+	// Children returns the children that an object should have.
+	Children ChildrenFunc
 	// Table is the index to fill.
 	Table Table
 	// Origin is the user's function if the functions above wrap it. It determines the id and
@@ -49,6 +51,8 @@ func (f Function) origin() any {
 		return f.Activity
 	case f.Admission != nil:
 		return f.Admission
+	case f.Children != nil:
+		return f.Children
 	default:
 		return nil
 	}
@@ -60,6 +64,7 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: function.Caller(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
 	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
+	d.converge(fn.Children)
 	d.addProblem(sel.Err())
 	for _, option := range options {
 		apply(option, d)
@@ -126,6 +131,21 @@ func Resume(sel selector.Selector, fn Function, options ...ResumeOption) (*Decla
 func ForField(sel selector.Selector, field []string, fn Function, options ...UpdateOption) (*Declaration, error) {
 	options = append([]UpdateOption{Field(field...)}, options...)
 	return declare(OnField, sel, fn, options, UpdateOption.update)
+}
+
+// Ensure declares a function that returns the children of an object. It is one handler with
+// several declarations: for everything that happens to the object, and for its deletion, if
+// the garbage collector of Kubernetes does not reach all children.
+func Ensure(sel selector.Selector, fn Function, options ...EnsureOption) ([]*Declaration, error) {
+	var all []*Declaration
+	for _, kind := range []Kind{OnCreate, OnUpdate, OnResume} {
+		d, err := declare(kind, sel, fn, options, EnsureOption.ensure)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return append(all, all[0].releasing()), nil
 }
 
 // Watch declares a handler of watch events.

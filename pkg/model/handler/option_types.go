@@ -23,6 +23,8 @@ type (
 	ActivityOption interface{ operator(*Declaration) }
 	// AdmissionOption is an option of OnValidate and OnMutate.
 	AdmissionOption interface{ admission(*Declaration) }
+	// EnsureOption is an option of Ensure.
+	EnsureOption interface{ ensure(*Declaration) }
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption interface{ subhandler(*Declaration) }
 )
@@ -36,6 +38,7 @@ func (o HandlerOption) create(d *Declaration)     { o(d) }
 func (o HandlerOption) update(d *Declaration)     { o(d) }
 func (o HandlerOption) delete(d *Declaration)     { o(d) }
 func (o HandlerOption) resume(d *Declaration)     { o(d) }
+func (o HandlerOption) ensure(d *Declaration)     { o(d) }
 func (o HandlerOption) event(d *Declaration)      { o(d) }
 func (o HandlerOption) subhandler(d *Declaration) { o(d) }
 func (o HandlerOption) daemon(d *Declaration)     { o(d) }
@@ -51,6 +54,7 @@ func (o ObjectOption) create(d *Declaration)     { o(d) }
 func (o ObjectOption) update(d *Declaration)     { o(d) }
 func (o ObjectOption) delete(d *Declaration)     { o(d) }
 func (o ObjectOption) resume(d *Declaration)     { o(d) }
+func (o ObjectOption) ensure(d *Declaration)     { o(d) }
 func (o ObjectOption) event(d *Declaration)      { o(d) }
 func (o ObjectOption) subhandler(d *Declaration) { o(d) }
 func (o ObjectOption) daemon(d *Declaration)     { o(d) }
@@ -65,6 +69,7 @@ func (o RetryOption) create(d *Declaration)     { o(d) }
 func (o RetryOption) update(d *Declaration)     { o(d) }
 func (o RetryOption) delete(d *Declaration)     { o(d) }
 func (o RetryOption) resume(d *Declaration)     { o(d) }
+func (o RetryOption) ensure(d *Declaration)     { o(d) }
 func (o RetryOption) subhandler(d *Declaration) { o(d) }
 func (o RetryOption) daemon(d *Declaration)     { o(d) }
 func (o RetryOption) timer(d *Declaration)      { o(d) }
@@ -79,6 +84,7 @@ func (o LimitOption) create(d *Declaration)     { o(d) }
 func (o LimitOption) update(d *Declaration)     { o(d) }
 func (o LimitOption) delete(d *Declaration)     { o(d) }
 func (o LimitOption) resume(d *Declaration)     { o(d) }
+func (o LimitOption) ensure(d *Declaration)     { o(d) }
 func (o LimitOption) subhandler(d *Declaration) { o(d) }
 func (o LimitOption) daemon(d *Declaration)     { o(d) }
 func (o LimitOption) timer(d *Declaration)      { o(d) }
@@ -128,3 +134,8 @@ func (o StoppingOption) daemon(d *Declaration) { o(d) }
 type ScheduleOption func(*Declaration)
 
 func (o ScheduleOption) timer(d *Declaration) { o(d) }
+
+// ConvergenceOption is an option of Ensure alone.
+type ConvergenceOption func(*Declaration)
+
+func (o ConvergenceOption) ensure(d *Declaration) { o(d) }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/backoff"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -184,3 +185,36 @@ func HoldOnFailure() DeletionOption { return func(d *Declaration) { d.Hold = tru
 //
 // Specification: Handlers, "Resuming handlers".
 func Deleted() ResumingOption { return func(d *Declaration) { d.Deleted = true } }
+
+// AllowEmpty accepts that a handler of children returns none although some exist.
+func AllowEmpty() ConvergenceOption {
+	return func(d *Declaration) { d.Children.AllowEmpty = true }
+}
+
+// AdoptExisting takes over objects that exist already and belong to nobody.
+func AdoptExisting() ConvergenceOption {
+	return func(d *Declaration) { d.Children.AdoptExisting = true }
+}
+
+// WaitReady applies a wave of children only when the earlier ones are ready.
+func WaitReady() ConvergenceOption {
+	return func(d *Declaration) { d.Children.WaitReady = true }
+}
+
+// Prune also deletes children of protected kinds.
+func Prune(kinds ...string) ConvergenceOption {
+	return func(d *Declaration) {
+		parsed, err := convergence.ParseKinds(kinds)
+		d.addProblem(err)
+		d.Children.Prune = append(d.Children.Prune, parsed...)
+	}
+}
+
+// Recreate deletes and creates children whose change is refused because a field is immutable.
+func Recreate(kinds ...string) ConvergenceOption {
+	return func(d *Declaration) {
+		parsed, err := convergence.ParseKinds(kinds)
+		d.addProblem(err)
+		d.Children.Recreate = append(d.Children.Recreate, parsed...)
+	}
+}

@@ -23,6 +23,9 @@ func validate(d *Declaration) {
 	validateLimits(d)
 	validateTiming(d)
 	validateReviews(d)
+	if d.Children != nil {
+		d.addProblem(d.Children.Validate())
+	}
 }
 
 func validateSelector(d *Declaration) {

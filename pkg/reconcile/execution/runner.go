@@ -74,6 +74,15 @@ type Runner struct {
 // That attempt does not count: it is made again later.
 var ErrCanceled = errors.New("the handler was canceled because the operator is stopping")
 
+// Interruption is returned by the code around a handler, to end the run instead of the attempt.
+type Interruption struct{ Err error }
+
+// Error returns the text of the reason.
+func (i *Interruption) Error() string { return i.Err.Error() }
+
+// Unwrap returns the reason.
+func (i *Interruption) Unwrap() error { return i.Err }
+
 // Run calls the handlers that are due, in the order of the lifecycle. All of them
 // must be included in the progress.
 func (r *Runner) Run(ctx context.Context, handlers registry.Handlers) error {
@@ -207,9 +216,13 @@ func (a *Call) End() error {
 	a.runner.gate().Enter()
 	defer a.release()
 	r, d, outcome := a.runner, a.subs.parent, a.outcome()
+	var interruption *Interruption
 	switch {
 	case a.subs.interrupted != nil:
 		return a.subs.interrupted
+	case errors.As(outcome.Err, &interruption):
+		a.state.unstarted = a.isFirst
+		return interruption.Err
 	case r.ctx.Err() != nil && outcome.Err != nil:
 		a.state.unstarted = a.isFirst
 		return ErrCanceled

@@ -1,0 +1,81 @@
+package converge
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kopf-go/kopf/pkg/model/selector"
+)
+
+// API is what the package needs of the API server. All methods return the resulting object, or
+// the error of the server.
+type API interface {
+	Get(ctx context.Context, r selector.Resource, namespace, name string) (*unstructured.Unstructured, error)
+	// Apply applies an object. With a uid or a version in its metadata, it fails with a
+	// conflict if the object in the cluster has another one, or if there is none.
+	Apply(ctx context.Context, r selector.Resource, content map[string]any) (*unstructured.Unstructured, error)
+	// TryCreate asks the server whether it would create an object, under another name.
+	TryCreate(ctx context.Context, r selector.Resource, content map[string]any) error
+	// Delete deletes exactly this version of exactly this object.
+	Delete(ctx context.Context, r selector.Resource, child *fact) error
+}
+
+// server implements API.
+type server struct {
+	dynamic dynamic.Interface
+	manager string
+	timeout time.Duration
+}
+
+var _ API = (*server)(nil)
+
+func (c *server) of(r selector.Resource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return c.dynamic.Resource(r.GVR())
+	}
+	return c.dynamic.Resource(r.GVR()).Namespace(namespace)
+}
+
+func (c *server) Get(ctx context.Context, r selector.Resource, namespace, name string) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.of(r, namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (c *server) Apply(ctx context.Context, r selector.Resource, content map[string]any) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	text, err := json.Marshal(content)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	options := metav1.PatchOptions{FieldManager: c.manager, Force: new(true)}
+	return c.of(r, u.GetNamespace()).Patch(ctx, u.GetName(), types.ApplyPatchType, text, options)
+}
+
+func (c *server) TryCreate(ctx context.Context, r selector.Resource, content map[string]any) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	u := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	u.SetName("")
+	u.SetGenerateName("kopf-")
+	_, err := c.of(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: c.manager, DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+func (c *server) Delete(ctx context.Context, r selector.Resource, child *fact) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	background := metav1.DeletePropagationBackground
+	return c.of(r, child.Namespace).Delete(ctx, child.Name, metav1.DeleteOptions{
+		PropagationPolicy: &background,
+		Preconditions:     &metav1.Preconditions{UID: &child.uid, ResourceVersion: &child.version},
+	})
+}

@@ -1,0 +1,57 @@
+package converge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+func compareKeys(a, b Key) int {
+	return cmp.Or(cmp.Compare(a.GroupKind.String(), b.GroupKind.String()), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// deleteAll deletes children, and returns the errors together.
+func (r *run) deleteAll(ctx context.Context, children []*fact) error {
+	var problems []error
+	for _, f := range children {
+		if err := r.delete(ctx, f); err != nil {
+			problems = append(problems, &ChildError{f.Key, err})
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// delete deletes one child, unless it has changed hands meanwhile.
+func (r *run) delete(ctx context.Context, f *fact) error {
+	resource, err := r.Resources.FindKind(ctx, f.GroupKind)
+	if err != nil {
+		return err
+	}
+	for range maxTries {
+		err := r.api.Delete(ctx, resource, f)
+		switch {
+		case err == nil:
+			r.Log.Info("The child is not wanted anymore, and deleted.", "child", f.Key.String())
+			return nil
+		case apierrors.IsNotFound(err):
+			return nil
+		case !apierrors.IsConflict(err):
+			return err
+		}
+		u, err := r.api.Get(ctx, resource, f.Namespace, f.Name)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		now := readFact(u, r.Manager)
+		if now.uid != f.uid || now.owner != r.hash || now.deleting || now.keep {
+			return nil
+		}
+		f = now
+	}
+	return errReplaced
+}

@@ -1,0 +1,115 @@
+package converge
+
+import (
+	"crypto/sha256"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
+)
+
+// readiness is what kstatus says about an object.
+type readiness uint8
+
+const (
+	current readiness = iota // it is what its spec says
+	inProgress
+	failed
+)
+
+// fact is what the operator remembers of one version of a child. Each child has one, so each
+// field must be worth its memory.
+type fact struct {
+	Key
+	uid        types.UID
+	version    string
+	owner      string // the label
+	marks      marks
+	controller types.UID
+	// digest is that of the fields that the operator owns. It is zero if it owns none.
+	digest [hashSize]byte
+	// fields are the owned fields. They are needed only until the child was judged once.
+	fields    []byte
+	readiness readiness
+	message   string // why the child is not ready
+	deleting  bool
+	keep      bool
+}
+
+// readFact reads an object, with its managedFields.
+func readFact(u *unstructured.Unstructured, manager string) *fact {
+	annotations := u.GetAnnotations()
+	f := &fact{
+		Key: Key{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()},
+		uid: u.GetUID(), version: u.GetResourceVersion(),
+		owner: u.GetLabels()[convergence.OwnerLabel], marks: readMarks(annotations[convergence.MarksAnnotation]),
+		controller: controllerOf(u.GetOwnerReferences()),
+		deleting:   u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
+	}
+	if entry := entryOf(u.GetManagedFields(), manager); entry != nil {
+		f.fields = entry.FieldsV1.GetRawBytes()
+		sum := sha256.Sum256(f.fields)
+		copy(f.digest[:], sum[:])
+	}
+	f.readiness, f.message = readinessOf(u)
+	return f
+}
+
+// entryOf returns the entry of what the manager has applied.
+func entryOf(entries []metav1.ManagedFieldsEntry, manager string) *metav1.ManagedFieldsEntry {
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" && entry.FieldsV1 != nil {
+			return entry
+		}
+	}
+	return nil
+}
+
+func readinessOf(u *unstructured.Unstructured) (readiness, string) {
+	result, err := status.Compute(u)
+	switch {
+	case err != nil:
+		return inProgress, err.Error()
+	case result.Status == status.CurrentStatus:
+		return current, ""
+	case result.Status == status.FailedStatus:
+		return failed, result.Message
+	default:
+		return inProgress, result.Message
+	}
+}
+
+// isApplied reports whether the operator has applied the object. A copy of a child that
+// somebody else has created has its label, but not this.
+func (f *fact) isApplied() bool { return f.digest != [hashSize]byte{} }
+
+// isOlder reports whether the fact is an earlier version of the object than another one.
+func (f *fact) isOlder(than *fact) bool { return compareVersions(f.version, than.version) < 0 }
+
+// compareVersions compares resource versions. Versions that cannot be compared are equal.
+func compareVersions(a, b string) int {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return 0
+	}
+	return order
+}
+
+// isSame reports whether nothing has changed that the owner must react to. Readiness counts
+// only if the owner waits for it.
+func (f *fact) isSame(now *fact, waits bool) bool {
+	return f.uid == now.uid && f.owner == now.owner && f.digest == now.digest && f.marks.Wanted == now.marks.Wanted &&
+		f.deleting == now.deleting && f.keep == now.keep && f.controller == now.controller &&
+		(!waits || f.readiness == now.readiness)
+}
+
+// judged returns the fact without what is needed only once.
+func (f *fact) judged() *fact {
+	f.fields = nil
+	return f
+}

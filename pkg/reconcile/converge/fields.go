@@ -1,0 +1,180 @@
+package converge
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// fieldSet is a set of fields as managedFields have it: the keys of a mapping are "f:<name>",
+// those of a list are "k:<keys of the item as JSON>" or "v:<the item as JSON>", "." is the
+// container itself. A set without keys stands for everything below.
+type fieldSet map[string]any
+
+func parseFields(raw []byte) fieldSet {
+	var fields fieldSet
+	if json.Unmarshal(raw, &fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+// isWhole reports whether the value is owned as a whole, and not by its parts.
+func (f fieldSet) isWhole() bool { return len(f) == 0 }
+
+func (f fieldSet) below(key string) (fieldSet, bool) {
+	below, found := f[key].(map[string]any)
+	return below, found
+}
+
+// element is one step of a path: the field of a mapping, or an item of a list.
+type element struct {
+	field string
+	item  any // nil for a field
+	index int
+}
+
+// find returns the set of what the element leads to.
+func (f fieldSet) find(e element) (fieldSet, bool) {
+	if e.item == nil {
+		return f.below("f:" + e.field)
+	}
+	item, isMapping := e.item.(map[string]any)
+	if !isMapping {
+		text, _ := json.Marshal(e.item)
+		return f.below("v:" + string(text))
+	}
+	best, found, score := fieldSet(nil), false, -1
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		text, isItem := strings.CutPrefix(key, "k:")
+		if !isItem {
+			continue
+		}
+		if matches, ok := matchKeys(text, item); ok && matches > score {
+			best, found = f.below(key)
+			score = matches
+		}
+	}
+	return best, found
+}
+
+// matchKeys compares the keys of an item. Keys that the item does not have are defaults of the
+// server.
+func matchKeys(text string, item map[string]any) (matches int, ok bool) {
+	var keys map[string]any
+	if json.Unmarshal([]byte(text), &keys) != nil {
+		return 0, false
+	}
+	for key, value := range keys {
+		wanted, given := item[key]
+		switch {
+		case !given:
+		case fmt.Sprint(wanted) != fmt.Sprint(value):
+			return 0, false
+		default:
+			matches++
+		}
+	}
+	return matches, matches > 0
+}
+
+// path leads to a field of an object.
+type path []element
+
+// String returns the path as people write it: "spec.containers[name=web].image".
+func (p path) String() string {
+	var text strings.Builder
+	for i, e := range p {
+		switch {
+		case e.item != nil:
+			fmt.Fprintf(&text, "[%s]", e.itemName())
+		case strings.ContainsAny(e.field, "./"):
+			fmt.Fprintf(&text, "[%s]", e.field)
+		case i > 0:
+			text.WriteString("." + e.field)
+		default:
+			text.WriteString(e.field)
+		}
+	}
+	return text.String()
+}
+
+func (e element) itemName() string {
+	item, isMapping := e.item.(map[string]any)
+	if !isMapping {
+		return fmt.Sprint(e.item)
+	}
+	for _, key := range []string{"name", "key", "type", "mountPath", "port", "containerPort", "uid"} {
+		if value, ok := item[key]; ok {
+			return fmt.Sprintf("%s=%v", key, value)
+		}
+	}
+	return fmt.Sprint(e.index)
+}
+
+// untracked are the fields that no manager owns.
+var untracked = map[string]bool{"apiVersion": true, "kind": true, "metadata.name": true, "metadata.namespace": true}
+
+// uncovered returns the wanted fields that the set does not have.
+func (f fieldSet) uncovered(content map[string]any) []path { return f.uncoveredIn(content, nil) }
+
+func (f fieldSet) uncoveredIn(value any, at path) []path {
+	if f.isWhole() && len(at) > 0 {
+		return nil
+	}
+	var missing []path
+	for _, e := range elements(value) {
+		to := append(slices.Clip(at), e)
+		if untracked[to.String()] {
+			continue
+		}
+		if below, found := f.find(e); found {
+			missing = append(missing, below.uncoveredIn(e.value(value), to)...)
+		} else {
+			missing = append(missing, to)
+		}
+	}
+	return missing
+}
+
+// elements returns the steps into a value, in order.
+func elements(value any) []element {
+	var found []element
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			found = append(found, element{field: key})
+		}
+	case []any:
+		for i, item := range value {
+			found = append(found, element{item: item, index: i})
+		}
+	}
+	return found
+}
+
+// value returns what the element leads to.
+func (e element) value(of any) any {
+	if e.item != nil {
+		return e.item
+	}
+	mapping, _ := of.(map[string]any)
+	return mapping[e.field]
+}
+
+// has reports whether the set has a field, or everything above it.
+func (f fieldSet) has(p path) bool {
+	for i, e := range p {
+		if i > 0 && f.isWhole() {
+			return true
+		}
+		below, found := f.find(e)
+		if !found {
+			return false
+		}
+		f = below
+	}
+	return true
+}

@@ -1,0 +1,214 @@
+package converge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+)
+
+// action is what must be done with a wanted child.
+type action uint8
+
+const (
+	nothing action = iota
+	create
+	apply
+	restore // what others have changed
+	wait    // until it is deleted, by whomever
+	examine // it has another owner: read it, and adopt or refuse it
+)
+
+// decide returns what must be done with a child. Live is its latest version, or nil if it does
+// not exist; known is the version that was judged last, or nil after a restart.
+func decide(a applied, owner string, live, known *fact) action {
+	switch {
+	case live == nil:
+		return create
+	case live.deleting:
+		return wait
+	case live.owner != owner:
+		return examine
+	case live.marks.Wanted != a.hash:
+		return apply
+	case known != nil && known.uid == live.uid && known.digest == live.digest:
+		return nothing
+	case known == nil && live.isApplied() && len(parseFields(live.fields).uncovered(a.content)) == 0:
+		return nothing
+	default:
+		return restore
+	}
+}
+
+// maxTries limits how often a step is repeated because others delete or replace the child.
+const maxTries = 4
+
+// deletionPoll is the pause before the next attempt to create a child whose name is taken by
+// an object that is being deleted. That object is not watched.
+const deletionPoll = 5 * time.Second
+
+var errReplaced = errors.New("other clients delete or replace it so often that it cannot be applied")
+
+// step makes one child what it should be. It returns the resulting version, or nil if the child
+// must be waited for.
+func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
+	live, known := r.view(r.state, ch.Key)
+	for range maxTries {
+		a := ch.mark(r.Owner, live != nil && live.keep)
+		action := decide(a, r.hash, live, known)
+		switch action {
+		case nothing, wait:
+			r.note(r.state, live)
+			return live, nil
+		case create:
+			result, err := r.create(ctx, a)
+			if err != nil || result != nil {
+				return result, err
+			}
+		case apply, restore:
+			result, err := r.apply(ctx, a, live, action)
+			if err != nil || result != nil {
+				return result, err
+			}
+		case examine:
+		}
+		next, done, err := r.readLive(ctx, ch, a)
+		if err != nil || done {
+			return next, err
+		}
+		live, known = next, nil
+	}
+	return nil, errReplaced
+}
+
+// noVersion is a resource version that no object has. An apply with it creates an object, or
+// fails with a conflict if it exists.
+const noVersion = "1"
+
+// create creates a child. It returns nil if an object of the name exists.
+func (r *run) create(ctx context.Context, a applied) (*fact, error) {
+	u, err := r.api.Apply(ctx, a.resource, withMetadata(a.content, "resourceVersion", noVersion))
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	r.Log.Info("The child is created.", "child", a.Key.String())
+	return r.answered(u), nil
+}
+
+// apply changes a child. It returns nil if that was deleted or replaced.
+func (r *run) apply(ctx context.Context, a applied, live *fact, why action) (*fact, error) {
+	u, err := r.api.Apply(ctx, a.resource, withMetadata(a.content, "uid", string(live.uid)))
+	switch {
+	case err == nil:
+		r.reportApplied(a.Key, u, live, why)
+		return r.answered(u), nil
+	case isReplaced(err):
+		return nil, nil
+	case isImmutable(err) && r.Options.MayRecreate(a.GroupKind) && live.marks.Wanted != a.hash:
+		return r.recreate(ctx, a, live)
+	default:
+		return nil, err
+	}
+}
+
+// reportApplied reports a change of a child, if there was one.
+func (r *run) reportApplied(key Key, u *unstructured.Unstructured, live *fact, why action) {
+	switch {
+	case u.GetResourceVersion() == live.version:
+	case why == restore:
+		r.Log.Info("The child was changed by somebody else, and is restored.", "child", key.String())
+	default:
+		r.Log.Info("The child is changed.", "child", key.String())
+	}
+}
+
+// answered remembers the answer to a write.
+func (r *run) answered(u *unstructured.Unstructured) *fact {
+	f := readFact(u, r.Manager)
+	r.note(r.state, f)
+	return f
+}
+
+// recreate deletes a child that cannot be changed. The event of its deletion triggers the call
+// that creates it again.
+func (r *run) recreate(ctx context.Context, a applied, live *fact) (*fact, error) {
+	if err := r.api.TryCreate(ctx, a.resource, a.content); err != nil {
+		return nil, fmt.Errorf("it must be recreated because a field is immutable, but its replacement is refused, so it was not deleted: %w", err)
+	}
+	r.note(r.state, live)
+	if err := r.api.Delete(ctx, a.resource, live); err != nil && !isReplaced(err) {
+		return nil, err
+	}
+	r.Log.Info("The child is deleted to be created again, because a field is immutable.", "child", a.Key.String())
+	r.unfinished = true
+	return live, nil
+}
+
+// readLive reads a child directly, or nil if it does not exist. If it must be adopted, that is
+// done.
+func (r *run) readLive(ctx context.Context, ch *child, a applied) (live *fact, adopted bool, err error) {
+	u, err := r.api.Get(ctx, ch.resource, ch.Namespace, ch.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, err
+	}
+	live = readFact(u, r.Manager)
+	switch {
+	case live.owner == r.hash:
+		return live, false, nil
+	case live.deleting:
+		return nil, false, handler.Temporary(errors.New("an object of this name is being deleted; the child is created after that"), deletionPoll)
+	}
+	if err := r.claim(live); err != nil {
+		return nil, false, err
+	}
+	live, err = r.apply(ctx, a, live, apply)
+	return live, live != nil, err
+}
+
+// claim returns an error unless the owner may take over an object without its label.
+func (r *run) claim(live *fact) error {
+	parent := r.Owner.Parent
+	byParent := live.controller == parent.UID || live.marks.Parent == parent.String() && live.controller == ""
+	switch {
+	case live.controller != "" && live.controller != parent.UID:
+		return r.notOurs(live, "another controller", "rename the child, or remove the object")
+	case live.owner == "" && live.controller == parent.UID:
+		return nil // somebody has removed the label
+	case live.owner == "" && r.Options.AdoptExisting:
+		return nil
+	case live.owner == "":
+		return r.notOurs(live, "nobody", "declare the handler with kopf.AdoptExisting() to take it over, rename the child, or remove the object")
+	case byParent && live.marks.Handler != r.Owner.Handler && r.IsDeclared(live.marks.Handler):
+		return r.notOurs(live, fmt.Sprintf("the handler %q of the same parent", live.marks.Handler), "return it in one of the two handlers only")
+	case byParent && r.Options.AdoptExisting:
+		return nil
+	case byParent:
+		return r.notOurs(live, fmt.Sprintf("the handler %q, which is not declared anymore", live.marks.Handler),
+			fmt.Sprintf("declare the handler with kopf.ID(%q) if it was renamed, or with kopf.AdoptExisting() to take it over", live.marks.Handler))
+	default:
+		return r.notOurs(live, cmp.Or(live.marks.Parent, "another parent"), "rename the child: an object has one parent")
+	}
+}
+
+func (r *run) notOurs(live *fact, owner, remedy string) error {
+	return &NotOursError{Key: live.Key, Owner: owner, Remedy: remedy}
+}
+
+// withMetadata returns a copy of an object with one more field in its metadata.
+func withMetadata(content map[string]any, field, value string) map[string]any {
+	u := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	_ = unstructured.SetNestedField(u.Object, value, "metadata", field)
+	return u.Object
+}
