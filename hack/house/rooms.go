@@ -27,7 +27,6 @@ var rooms = map[string]string{
 	"reporting":  "internal/report internal/heldobjects internal/requests report internal/undeclared",
 	"cycle":      "internal/record cycle first",
 	"background": "background",
-	"children":   "convergence",
 	"writing":    "internal/write write attempt intent",
 	"conflicts":  "refuse dispute concede",
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 )
 
 type (
@@ -25,12 +24,12 @@ type (
 
 	// ChildError is why one child is not what it should be. The error of the handler has one
 	// for each such child; find them with errors.As.
-	ChildError = converge.ChildError
+	ChildError = convergence.ChildError
 	// NotOursError is why an existing object is not taken over as a child. The object was not
 	// changed.
-	NotOursError = converge.NotOursError
+	NotOursError = convergence.NotOursError
 	// EmptyError is why children are not deleted although the function returned none.
-	EmptyError = converge.EmptyError
+	EmptyError = convergence.EmptyError
 )
 
 // KeepAnnotation is an annotation of children. A child with it is never deleted, neither by the

@@ -13,7 +13,9 @@ import (
 type Settings struct {
 	// Name is the value of the label "operator" in all metrics. If another operator
 	// in the process already has the name, a number is appended. Default: none; the
-	// metrics then use DefaultName.
+	// metrics then use DefaultName. Handlers of children (Ensure) need it: it is their field
+	// manager, at most 128 bytes, and a part of the identity of the children, so it must
+	// stay the same for ever.
 	Name string
 
 	Scope       Scope

@@ -137,7 +137,7 @@ type Converger interface {
 var errNoConverger = errors.New("the children cannot be applied, because the handler was not called by an operator")
 
 // converge makes the declaration one of a handler that returns children.
-func (d *Declaration) converge(fn ChildrenFunc) {
+func converge(d *Declaration, fn ChildrenFunc) {
 	if fn == nil {
 		return
 	}
@@ -157,7 +157,7 @@ func (d *Declaration) converge(fn ChildrenFunc) {
 // releasing returns the declaration of the same handler for deletions. It holds only objects
 // with children that the garbage collector does not reach, whatever the handler's filters say
 // by now.
-func (d *Declaration) releasing() *Declaration {
+func releasing(d *Declaration) *Declaration {
 	r := *d
 	r.Kind, r.OnMisfit, r.decoding, r.types = OnDelete, CallUntyped, nil, nil
 	r.Labels, r.Annotations = nil, nil

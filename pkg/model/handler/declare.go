@@ -64,7 +64,7 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: function.Caller(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
 	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
-	d.converge(fn.Children)
+	converge(d, fn.Children)
 	d.addProblem(sel.Err())
 	for _, option := range options {
 		apply(option, d)
@@ -145,7 +145,7 @@ func Ensure(sel selector.Selector, fn Function, options ...EnsureOption) ([]*Dec
 		}
 		all = append(all, d)
 	}
-	return append(all, all[0].releasing()), nil
+	return append(all, releasing(all[0])), nil
 }
 
 // Watch declares a handler of watch events.

@@ -19,13 +19,11 @@ import (
 )
 
 // Key identifies a child.
-type Key struct {
-	schema.GroupKind
-	Namespace, Name string
-}
+type Key = convergence.ChildKey
 
-// String returns "Deployment.apps namespace/name".
-func (k Key) String() string { return describe(k.GroupKind, k.Namespace, k.Name) }
+func keyOf(u *unstructured.Unstructured) Key {
+	return Key{GroupKind: u.GroupVersionKind().GroupKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
+}
 
 // child is an object that a handler wants.
 type child struct {
@@ -64,9 +62,9 @@ func readChild(ctx context.Context, obj client.Object, parent Parent, scheme *ru
 		u.SetNamespace(parent.Key.Namespace)
 	}
 	if resource.Namespaced && u.GetNamespace() == "" {
-		return nil, fmt.Errorf("the child %s has no namespace, and its parent is cluster-scoped: set one", describe(u.GroupVersionKind().GroupKind(), "", u.GetName()))
+		return nil, fmt.Errorf("the child %s has no namespace, and its parent is cluster-scoped: set one", convergence.Describe(u.GroupVersionKind().GroupKind(), "", u.GetName()))
 	}
-	ch.Key = Key{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()}
+	ch.Key = keyOf(u)
 	ch.content = clean(u.Object)
 	return ch, nil
 }
@@ -96,7 +94,7 @@ func toUnstructured(obj client.Object, scheme *runtime.Scheme) (*unstructured.Un
 	}
 	raw, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
-		return nil, fmt.Errorf("the child %s cannot be converted to JSON: %w", describe(gvk.GroupKind(), obj.GetNamespace(), obj.GetName()), err)
+		return nil, fmt.Errorf("the child %s cannot be converted to JSON: %w", convergence.Describe(gvk.GroupKind(), obj.GetNamespace(), obj.GetName()), err)
 	}
 	u := &unstructured.Unstructured{Object: raw}
 	u.SetGroupVersionKind(gvk)

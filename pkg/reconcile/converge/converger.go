@@ -126,9 +126,9 @@ func (r *run) read(ctx context.Context, wanted []client.Object) error {
 			problems = append(problems, err)
 			continue
 		case r.keys[ch.Key]:
-			err = &ChildError{ch.Key, errors.New("the handler returned it twice")}
+			err = &convergence.ChildError{Child: ch.Key, Err: errors.New("the handler returned it twice")}
 		case ch.GroupKind == r.Owner.Parent.GVK.GroupKind() && ch.Namespace == r.Owner.Parent.Key.Namespace && ch.Name == r.Owner.Parent.Key.Name:
-			err = &ChildError{ch.Key, errors.New("it is the parent itself")}
+			err = &convergence.ChildError{Child: ch.Key, Err: errors.New("it is the parent itself")}
 		}
 		if err != nil {
 			problems = append(problems, err)
@@ -174,7 +174,7 @@ func (r *run) refuseEmpty() error {
 		return nil
 	}
 	if children := len(r.candidates()); children > 0 {
-		return &EmptyError{children}
+		return &convergence.EmptyError{Children: children}
 	}
 	return nil
 }
@@ -202,12 +202,12 @@ func (r *run) applyWave(ctx context.Context, wave []*child) error {
 		live, err := r.step(ctx, ch)
 		switch {
 		case err != nil:
-			problems = append(problems, &ChildError{ch.Key, describeRefusal(err)})
+			problems = append(problems, &convergence.ChildError{Child: ch.Key, Err: describeRefusal(err)})
 		case live == nil || live.deleting:
 			r.unfinished = true
 		case !r.Options.WaitReady:
 		case live.readiness == failed:
-			problems = append(problems, &ChildError{ch.Key, errors.New("it has failed: " + live.message)})
+			problems = append(problems, &convergence.ChildError{Child: ch.Key, Err: errors.New("it has failed: " + live.message)})
 		case live.readiness == inProgress:
 			r.unfinished = true
 		}

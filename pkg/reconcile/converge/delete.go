@@ -6,6 +6,8 @@ import (
 	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 )
 
 func compareKeys(a, b Key) int {
@@ -17,7 +19,7 @@ func (r *run) deleteAll(ctx context.Context, children []*fact) error {
 	var problems []error
 	for _, f := range children {
 		if err := r.delete(ctx, f); err != nil {
-			problems = append(problems, &ChildError{f.Key, err})
+			problems = append(problems, &convergence.ChildError{Child: f.Key, Err: err})
 		}
 	}
 	return errors.Join(problems...)

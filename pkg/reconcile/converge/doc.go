@@ -39,4 +39,6 @@
 // There is no copy of a child: only a fact of a few hundred bytes, with its identity, two
 // digests, and its readiness. A test counts them. Kinds are watched only after a handler has
 // used them, and only those objects that have the label.
+//
+// This package carries no compatibility promise.
 package converge

@@ -44,7 +44,7 @@ type fact struct {
 func readFact(u *unstructured.Unstructured, manager string) *fact {
 	annotations := u.GetAnnotations()
 	f := &fact{
-		Key: Key{u.GroupVersionKind().GroupKind(), u.GetNamespace(), u.GetName()},
+		Key: keyOf(u),
 		uid: u.GetUID(), version: u.GetResourceVersion(),
 		owner: u.GetLabels()[convergence.OwnerLabel], marks: readMarks(annotations[convergence.MarksAnnotation]),
 		controller: controllerOf(u.GetOwnerReferences()),

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -20,13 +21,8 @@ type Parent struct {
 }
 
 // String returns "KopfExample.kopf.dev namespace/name".
-func (p Parent) String() string { return describe(p.GVK.GroupKind(), p.Key.Namespace, p.Key.Name) }
-
-func describe(kind schema.GroupKind, namespace, name string) string {
-	if namespace == "" {
-		return kind.String() + " " + name
-	}
-	return kind.String() + " " + namespace + "/" + name
+func (p Parent) String() string {
+	return convergence.Describe(p.GVK.GroupKind(), p.Key.Namespace, p.Key.Name)
 }
 
 // Owner is one handler of one parent. Each child has exactly one.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
@@ -170,15 +171,15 @@ func (r *run) readLive(ctx context.Context, ch *child, a applied) (live *fact, a
 	case live.deleting:
 		return nil, false, handler.Temporary(errors.New("an object of this name is being deleted; the child is created after that"), deletionPoll)
 	}
-	if err := r.claim(live); err != nil {
+	if err := r.checkOwner(live); err != nil {
 		return nil, false, err
 	}
 	live, err = r.apply(ctx, a, live, apply)
 	return live, live != nil, err
 }
 
-// claim returns an error unless the owner may take over an object without its label.
-func (r *run) claim(live *fact) error {
+// checkOwner returns an error unless the owner may take over an object without its label.
+func (r *run) checkOwner(live *fact) error {
 	parent := r.Owner.Parent
 	byParent := live.controller == parent.UID || live.marks.Parent == parent.String() && live.controller == ""
 	switch {
@@ -203,7 +204,7 @@ func (r *run) claim(live *fact) error {
 }
 
 func (r *run) notOurs(live *fact, owner, remedy string) error {
-	return &NotOursError{Key: live.Key, Owner: owner, Remedy: remedy}
+	return &convergence.NotOursError{Child: live.Key, Owner: owner, Remedy: remedy}
 }
 
 // withMetadata returns a copy of an object with one more field in its metadata.

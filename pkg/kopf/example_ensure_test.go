@@ -1,0 +1,50 @@
+package kopf_test
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+// The operator keeps the children as the function returns them. What the function leaves out,
+// such as the number of replicas, belongs to others.
+func ExampleEnsure() {
+	shopFn := func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+		theme, _ := c.Spec().String("theme")
+		return []client.Object{
+			&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-theme"},
+				Data:       map[string]string{"theme": theme},
+			},
+			&corev1.Service{
+				ObjectMeta: metav1.ObjectMeta{Name: c.Name()},
+				Spec: corev1.ServiceSpec{
+					Selector: map[string]string{"shop": c.Name()},
+					Ports:    []corev1.ServicePort{{Port: 80}},
+				},
+			},
+		}, nil
+	}
+	kopf.Ensure(kopf.Resource("shops"), shopFn, kopf.ID("shopFn"))
+}
+
+// The web server is applied when the database is ready.
+func ExampleInWave() {
+	shopFn := func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+		database, web := databaseOf(c), webOf(c)
+		return append(kopf.InWave(-1, database), web), nil
+	}
+	kopf.Ensure(kopf.Resource("shops"), shopFn, kopf.ID("wavesFn"), kopf.WaitReady())
+}
+
+func databaseOf(c *kopf.Change) client.Object {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-database"}}
+}
+
+func webOf(c *kopf.Change) client.Object {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-web"}}
+}
