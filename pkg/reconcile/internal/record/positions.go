@@ -223,8 +223,9 @@ func (c *Cycle) carryOver(e *ending, id, parent string, index int) {
 		return e.records[id]
 	}
 	if setPosition(e.next, id, index); index == first {
-		r := recordOf(id)
-		r.Stopped, r.Success = now, true
+		r, state := recordOf(id), c.Progress.Load(id)
+		r.Stopped, r.Success = now, !state.Failure
+		r.Failure, r.Message = state.Failure, state.Message
 	}
 	if id != parent { // its record is found through its parent's
 		r := recordOf(parent)

@@ -209,3 +209,14 @@ func TestStatesHaveNoRecords(t *testing.T) {
 		t.Errorf("got %+v", kept)
 	}
 }
+
+// The next cycle counts its failures, too.
+func TestFailedHandlersThatAreAheadHaveFailed(t *testing.T) {
+	f, c := open(t)
+	c.Progress.Fail("c", errDown)
+	f.end(c)
+	next := f.progress("a", "b", "c").Load("b")
+	if !next.Failure || next.Success || next.Message != errDown.Error() {
+		t.Errorf("got %+v", next.Record)
+	}
+}

@@ -1,0 +1,126 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/recording"
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+// passesRecorded returns what an operator records during some passes, one line for each pass and
+// outcome, without repetitions.
+func passesRecorded(t *testing.T, declare func(r *registry.Registry), live func(l *lone)) (lines []string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "recording")
+	persistence := settings.Settings{}.WithDefaults().Persistence
+	recorder, err := recording.Open(recording.Options{File: file, DiffBase: persistence.DiffBase, Progress: persistence.Progress})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live(newLone(t, m{}, declare, func(c *Config) { c.Recorder = recorder }))
+	if err := recorder.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var e recording.Entry
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case e.Pass != nil:
+			s, d := e.Pass.Situation, e.Pass.Decision
+			lines = append(lines, fmt.Sprintf("held=%t initial=%t open=%t handled=%t retrying=%q: %s due=%q background=%q",
+				s.Held, s.Initial, s.Open, s.Old != nil, s.Retrying, d.Reason, d.Due, d.Background))
+		case e.Outcome != nil:
+			lines = append(lines, e.Outcome.Handler+" "+e.Outcome.Result)
+		}
+	}
+	return slices.Compact(lines)
+}
+
+func TestSituationsAreRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var err error
+		fn := handler.Function{Change: func(context.Context, *handler.Change) error { return err }}
+		got := passesRecorded(t, func(r *registry.Registry) {
+			r.Add(handler.Create(selector.New("kopfexamples"), fn, handler.ID("create")))
+			r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
+			r.Add(handler.Delete(selector.New("kopfexamples"), fn, handler.ID("delete")))
+		}, func(l *lone) {
+			l.rest()
+			l.state().reconciledVersion = "" // look again
+			l.rest()
+			err = handler.Temporary(errBroken, time.Minute)
+			l.server.change(m{"spec": m{"size": 2}})
+			if _, err := l.pass(); err != nil {
+				t.Fatal(err)
+			}
+			l.server.change(m{"spec": m{"size": nil}}) // taken back
+			err = nil
+			time.Sleep(time.Minute)
+			l.rest()
+		})
+		want := []string{
+			`held=false initial=false open=false handled=false retrying=[]: create due=["create"] background=[]`,
+			`held=true initial=false open=false handled=false retrying=[]: create due=["create"] background=[]`,
+			`create succeeded`,
+			`held=true initial=false open=false handled=true retrying=[]: noop due=[] background=[]`,
+			`held=true initial=false open=false handled=true retrying=[]: update due=["update"] background=[]`,
+			`update retried`,
+			`held=true initial=false open=true handled=true retrying=["update"]: update due=["update"] background=[]`,
+			`update succeeded`,
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got\n%s", strings.Join(got, "\n"))
+		}
+	})
+}
+
+// A resource without handlers of changes has no cycle.
+func TestSituationsOfTimersAreRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := passesRecorded(t, func(r *registry.Registry) {
+			tick := func(context.Context, *handler.Tick) error { return nil }
+			r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: tick}, handler.ID("timer"), handler.Interval(time.Hour)))
+		}, func(l *lone) {
+			l.rest()
+			l.engine.supervisor.Stop(context.Background())
+		})
+		if len(got) != 1 || !strings.HasSuffix(got[0], `due=[] background=["timer"]`) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// An object that the operator finds at its start is initial.
+func TestInitialSituationsAreRecorded(t *testing.T) {
+	got := passesRecorded(t, func(r *registry.Registry) {
+		r.Add(handler.Resume(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("resume")))
+		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+	}, func(l *lone) {
+		l.rest()
+		l.state().lifetime = lifetime{}
+		l.state().initial.Store(true)
+		l.state().reconciledVersion = ""
+		l.rest()
+	})
+	if i := slices.IndexFunc(got, func(line string) bool { return strings.Contains(line, "initial=true") }); i < 0 || !strings.Contains(got[i], `resume due=["resume"]`) {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
