@@ -228,6 +228,9 @@ func (l *life) start(again bool) {
 		config.Settings.Persistence.Progress = storage.StatusProgress{}
 	}
 	e := New(config)
+	if l.seed%2 == 0 {
+		e.fewCalls = 0 // as if many were running
+	}
 	api, err := kube.New(&rest.Config{Host: "http://localhost", QPS: -1}, &http.Client{Transport: l.server}, kex.Resource, e.Settings)
 	if err != nil {
 		l.t.Fatal(err)

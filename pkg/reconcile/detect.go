@@ -24,7 +24,7 @@ type cycle struct {
 	record     *record.Cycle
 	handlers   registry.Handlers  // to be called for this change
 	runner     *execution.Runner  // calls them
-	packed     *record.Packed     // the essences, while the code of handlers runs
+	packed     *record.Packed     // the essences, while the code of many handlers runs
 	background registry.Handlers  // the daemons and timers that the object should have now
 	misfits    []misfit           // handlers whose Go type the object does not fit
 	requests   *requests.Requests // of people, in annotations

@@ -96,6 +96,7 @@ type Engine struct {
 	writer    *write.Writer
 	permits   *capacity.Permits
 	slots     *capacity.Slots
+	fewCalls  int // so many running calls keep their essences
 	// converger makes the children of objects what handlers want. It is nil if there are no
 	// such handlers.
 	converger *converge.Converger
@@ -116,6 +117,10 @@ type Engine struct {
 	queue *queue.Queue // nil without workers
 }
 
+// fewCalls is the number of running calls that keep their essences: to pack and unpack them takes
+// time, which is only worth it for the memory of many calls.
+const fewCalls = 32
+
 // New returns an engine that is not running yet.
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
@@ -131,6 +136,7 @@ func New(config Config) *Engine {
 		pause:       pauseState{paused: config.Paused, resumed: make(chan struct{})},
 		backlog:     queue.NewBacklog(s.Queueing.EventBacklog),
 		records:     record.Keeper{Storages: s.Persistence},
+		fewCalls:    fewCalls,
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),

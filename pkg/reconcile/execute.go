@@ -47,9 +47,11 @@ func (p *pass) prepare(c *cycle) {
 // startCalls starts the calls of the handlers that are due; see continueCalls.
 func startCalls(p *pass, c *cycle) {
 	p.began = time.Now()
-	c.packed = p.engine.records.Pack(c.record, c.CallContext.Body, p.resource.fields)
 	runner := c.runner
-	runner.Essences = essencesOf(c.packed)
+	if p.engine.slots.Running() >= p.engine.fewCalls {
+		c.packed = p.engine.records.Pack(c.record, c.CallContext.Body, p.resource.fields)
+		runner.Essences = essencesOf(c.packed)
+	}
 	runner.BeforeAttempt = func(context.Context) error {
 		if p.workers.isStopping() {
 			return errInterrupted
@@ -148,13 +150,20 @@ func (w *workers) isStopping() bool {
 	}
 }
 
-// releaseEssences frees the memory of the essences while the code of a handler runs.
+// releaseEssences frees the memory of the essences while the code of a handler runs, if they are
+// packed.
 func (c *cycle) releaseEssences() {
+	if c.packed == nil {
+		return
+	}
 	c.Old, c.New, c.Diff = nil, nil, nil
 	c.record.Release()
 }
 
 func (c *cycle) restoreEssences() {
+	if c.packed == nil {
+		return
+	}
 	c.packed.Restore(c.record)
 	c.Old, c.New, c.Diff = differenceIn(c.record)
 }

@@ -102,6 +102,13 @@ func (s *Slots) Return(r *Running) {
 	s.wakeAll(keys)
 }
 
+// Running returns the number of running calls.
+func (s *Slots) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running.Len()
+}
+
 // isFree reports whether a slot is reserved for the call, or free. No ticket is passed by: if
 // a slot is free, no waiting ticket could use it. The lock is held.
 func (s *Slots) isFree(c Call) bool {
