@@ -118,11 +118,12 @@
 // The types of options, for functions of your own that return options:
 //
 //	CreateOption, UpdateOption, DeleteOption, ResumeOption, EventOption, DaemonOption,
-//	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption
+//	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption, EnsureOption
 //	                                         options of one kind of handler
 //	HandlerOption, ObjectOption, FieldOption, TransitionOption, RetryOption, LimitOption,
 //	DeletionOption, ResumingOption, BackgroundOption, StoppingOption, ScheduleOption,
 //	ReviewOption                             options of several kinds of handlers
+//	ConvergenceOption                        an option of Ensure alone
 //
 // # Errors
 //

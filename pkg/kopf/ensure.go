@@ -72,7 +72,7 @@ const KeepAnnotation = convergence.KeepAnnotation
 // If the API server refuses a child, the others are applied nevertheless, and the error names
 // the child and the field.
 func (r *Registry) Ensure(sel Selector, fn ChildrenFunc, options ...EnsureOption) {
-	ensure(r, sel, handler.Function{Children: fn}, options)
+	ensure(r, sel, handler.Function{Ensures: fn}, options)
 }
 
 // ensure declares a handler of children.
@@ -97,7 +97,7 @@ func (t Typed[T]) Ensure(fn func(context.Context, *ChangeOf[T]) ([]client.Object
 	function := handler.Function{Object: newOf[T]()}
 	if fn != nil {
 		function.Origin = fn
-		function.Children = func(ctx context.Context, c *Change) ([]client.Object, error) {
+		function.Ensures = func(ctx context.Context, c *Change) ([]client.Object, error) {
 			typed := &ChangeOf[T]{}
 			if err := typed.Bind(c); err != nil {
 				return nil, err

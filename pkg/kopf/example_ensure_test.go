@@ -41,6 +41,24 @@ func ExampleInWave() {
 	kopf.Ensure(kopf.Resource("shops"), shopFn, kopf.ID("wavesFn"), kopf.WaitReady())
 }
 
+// What could destroy something must be allowed.
+func ExamplePrune() {
+	stagesFn := func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+		var stages []client.Object
+		names, _ := c.Spec().Strings("stages")
+		for _, name := range names {
+			stages = append(stages, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-" + name}})
+		}
+		return stages, nil
+	}
+	kopf.Ensure(kopf.Resource("shops"), stagesFn, kopf.ID("stagesFn"),
+		kopf.Prune("Namespace"),    // also namespaces, with all that is in them
+		kopf.AllowEmpty(),          // also the last one
+		kopf.AdoptExisting(),       // namespaces that exist already become children
+		kopf.Recreate("Job.batch"), // a change that is impossible leads to a new Job
+	)
+}
+
 func databaseOf(c *kopf.Change) client.Object {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-database"}}
 }

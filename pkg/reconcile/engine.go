@@ -242,7 +242,7 @@ func (e *Engine) callContext(ctx context.Context, r *resource, key object.Key, b
 // addConverger adds the converger if there are handlers that return children. It returns the
 // function that is told what the cluster serves.
 func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)) {
-	if !slices.ContainsFunc(config.Handlers, func(d *handler.Declaration) bool { return d.Children != nil }) {
+	if !slices.ContainsFunc(config.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
 		return config.Discovered
 	}
 	served := &converge.Served{Source: config.Resources}

@@ -239,7 +239,7 @@ func (g gate) Enter() {
 }
 
 // returnsChildren reports whether a handler returns the children of its object.
-func returnsChildren(d *handler.Declaration) bool { return d.Children != nil }
+func returnsChildren(d *handler.Declaration) bool { return d.Ensures != nil }
 
 // parent lets the handlers of a pass apply the children of its object.
 type parent struct {
@@ -266,7 +266,7 @@ func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call 
 			Operator: p.pass.engine.Settings.Name, Handler: d.ID,
 			Parent: converge.Parent{Key: p.pass.key, UID: body.UID(), GVK: p.pass.resource.GVK()},
 		},
-		Options: d.Children, Places: convergence.ReadPlaces(body), Announce: p.storePlaces, Log: log.FromContext(ctx),
+		Options: d.Ensures, Places: convergence.ReadPlaces(body), Announce: p.storePlaces, Log: log.FromContext(ctx),
 		IsDeclared: func(id string) bool {
 			return slices.ContainsFunc(declared, func(other *handler.Declaration) bool { return returnsChildren(other) && other.ID == id })
 		},

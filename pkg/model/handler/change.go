@@ -141,7 +141,7 @@ func converge(d *Declaration, fn ChildrenFunc) {
 	if fn == nil {
 		return
 	}
-	d.Children = &convergence.Options{}
+	d.Ensures = &convergence.Options{}
 	d.onChange = func(ctx context.Context, c *Change) error {
 		wanted, err := fn(ctx, c)
 		if err != nil {

@@ -65,9 +65,9 @@ type Declaration struct {
 	// Webhook selects the reviews of an admission handler.
 	Webhook Webhook
 
-	// Children has the options of a handler that returns the children of its object. It is nil
+	// Ensures has the options of a handler that returns the children of its object. It is nil
 	// for all others.
-	Children *convergence.Options
+	Ensures *convergence.Options
 
 	// Table is the index that an indexing function fills.
 	Table Table

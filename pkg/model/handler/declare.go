@@ -21,8 +21,8 @@ type Function struct {
 	Activity ActivityFunc
 	// Admission handles validations and mutations.
 	Admission AdmissionFunc
-	// Children returns the children that an object should have.
-	Children ChildrenFunc
+	// Ensures returns the children that an object should have.
+	Ensures ChildrenFunc
 	// Table is the index to fill.
 	Table Table
 	// Origin is the user's function if the functions above wrap it. It determines the id and
@@ -51,8 +51,8 @@ func (f Function) origin() any {
 		return f.Activity
 	case f.Admission != nil:
 		return f.Admission
-	case f.Children != nil:
-		return f.Children
+	case f.Ensures != nil:
+		return f.Ensures
 	default:
 		return nil
 	}
@@ -64,7 +64,7 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: function.Caller(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
 	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
-	converge(d, fn.Children)
+	converge(d, fn.Ensures)
 	d.addProblem(sel.Err())
 	for _, option := range options {
 		apply(option, d)

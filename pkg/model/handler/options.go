@@ -188,17 +188,17 @@ func Deleted() ResumingOption { return func(d *Declaration) { d.Deleted = true }
 
 // AllowEmpty accepts that a handler of children returns none although some exist.
 func AllowEmpty() ConvergenceOption {
-	return func(d *Declaration) { d.Children.AllowEmpty = true }
+	return func(d *Declaration) { d.Ensures.AllowEmpty = true }
 }
 
 // AdoptExisting takes over objects that exist already and belong to nobody.
 func AdoptExisting() ConvergenceOption {
-	return func(d *Declaration) { d.Children.AdoptExisting = true }
+	return func(d *Declaration) { d.Ensures.AdoptExisting = true }
 }
 
 // WaitReady applies a wave of children only when the earlier ones are ready.
 func WaitReady() ConvergenceOption {
-	return func(d *Declaration) { d.Children.WaitReady = true }
+	return func(d *Declaration) { d.Ensures.WaitReady = true }
 }
 
 // Prune also deletes children of protected kinds.
@@ -206,7 +206,7 @@ func Prune(kinds ...string) ConvergenceOption {
 	return func(d *Declaration) {
 		parsed, err := convergence.ParseKinds(kinds)
 		d.addProblem(err)
-		d.Children.Prune = append(d.Children.Prune, parsed...)
+		d.Ensures.Prune = append(d.Ensures.Prune, parsed...)
 	}
 }
 
@@ -215,6 +215,6 @@ func Recreate(kinds ...string) ConvergenceOption {
 	return func(d *Declaration) {
 		parsed, err := convergence.ParseKinds(kinds)
 		d.addProblem(err)
-		d.Children.Recreate = append(d.Children.Recreate, parsed...)
+		d.Ensures.Recreate = append(d.Ensures.Recreate, parsed...)
 	}
 }

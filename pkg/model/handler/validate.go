@@ -23,8 +23,8 @@ func validate(d *Declaration) {
 	validateLimits(d)
 	validateTiming(d)
 	validateReviews(d)
-	if d.Children != nil {
-		d.addProblem(d.Children.Validate())
+	if d.Ensures != nil {
+		d.addProblem(d.Ensures.Validate())
 	}
 }
 
