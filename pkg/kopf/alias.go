@@ -18,7 +18,7 @@ type (
 	// Change has the arguments of a ChangeFunc: the object (Body, Spec, Status, Meta, Name,
 	// Namespace, UID, Labels, Annotations, Resource), what happened (Reason, Old, New, Diff,
 	// OldEssence), the attempt (Retry, Started, Runtime), what the handler writes (Patch,
-	// SetResult, Result), its parts (Subhandler, Execute), its means (Client, Logger, Memo,
+	// SetResult, Result, SetCondition), its parts (Subhandler, Execute), its means (Client, Logger, Memo,
 	// Param), and why the object does not fit the Go type (Misfit). The methods are those of [handler.Change]:
 	//
 	//	go doc github.com/kopf-go/kopf/pkg/model/handler.Change

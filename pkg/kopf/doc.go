@@ -30,6 +30,7 @@
 //	EventFunc, WatchEvent                    the same for OnEvent
 //	Reason, ReasonCreate, ReasonUpdate,
 //	ReasonDelete, ReasonResume               why the handler is called
+//	Conditions                               the status says what the handlers have come to
 //
 // A handler reads the object from its arguments, changes it with Change.Patch, stores a
 // result in the status with Change.SetResult, and divides its work with Change.Subhandler.

@@ -74,6 +74,15 @@ func ExampleOnDelete() {
 	kopf.OnDelete(volumeclaims, forget, kopf.ID("forget"), kopf.Optional())
 }
 
+// Other tools see whether an object is ready: kubectl wait --for=condition=Ready.
+func ExampleConditions() {
+	kopf.OnCreate(volumeclaims, func(ctx context.Context, c *kopf.Change) error {
+		c.SetCondition(metav1.Condition{Type: "Encrypted", Status: metav1.ConditionFalse, Reason: "NotSupported"})
+		return createClaim(ctx, c)
+	}, kopf.ID("create"))
+	kopf.Conditions(volumeclaims)
+}
+
 func ExampleOnField() {
 	relabel := func(_ context.Context, c *kopf.Change) error {
 		for _, item := range c.Diff() { // relative to the field

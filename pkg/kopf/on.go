@@ -87,6 +87,25 @@ func (r *Registry) OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
 	r.declared().Add(handler.Watch(sel, handler.Function{Event: fn}, options...))
 }
 
+// Conditions declares that the status of the objects says what their handlers have come to,
+// with the standard conditions that kubectl wait and kstatus understand. Ready is true when all
+// handlers have finished. Otherwise it is false, and either Reconciling is true, as long as
+// handlers are retried, or Stalled, if one has failed permanently or cannot be called, so that
+// a person must act. Daemons and timers count only if they cannot be called. Each condition, and
+// the status itself, has the generation of the object as observedGeneration.
+//
+// The conditions are written when nothing is left to do at a generation, with the same write as
+// the results of handlers, or else with one more. Handlers add other conditions with
+// SetCondition of their arguments.
+//
+// It is for custom resources with a status subresource, whose schema has status.conditions and
+// status.observedGeneration, and which have handlers. For any other, the operator does not
+// start, or reports the resource if it is installed later. The guide shows the schema; its
+// default of -1 for observedGeneration tells new objects from those that are ready.
+func (r *Registry) Conditions(sel Selector) {
+	r.declared().Add(handler.ForConditions(sel, nil))
+}
+
 // OnCreate declares a handler of creations in DefaultRegistry. See Registry.OnCreate.
 func OnCreate(sel Selector, fn ChangeFunc, options ...CreateOption) {
 	DefaultRegistry.OnCreate(sel, fn, options...)
@@ -118,3 +137,7 @@ func OnField(sel Selector, field string, fn ChangeFunc, options ...UpdateOption)
 func OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
 	DefaultRegistry.OnEvent(sel, fn, options...)
 }
+
+// Conditions declares in DefaultRegistry that the status of objects says what their handlers
+// have come to. See Registry.Conditions.
+func Conditions(sel Selector) { DefaultRegistry.Conditions(sel) }

@@ -159,6 +159,11 @@ func (t Typed[T]) OnEvent(fn func(context.Context, *EventOf[T]) error, options .
 	t.registry.declared().Add(handler.Watch(Selector{}, watching(fn), options...))
 }
 
+// Conditions is Registry.Conditions for the type.
+func (t Typed[T]) Conditions() {
+	t.registry.declared().Add(handler.ForConditions(Selector{}, newOf[T]()))
+}
+
 // watching wraps a typed handler of events.
 func watching[T client.Object](fn func(context.Context, *EventOf[T]) error) handler.Function {
 	if fn == nil {

@@ -48,6 +48,9 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 		return nil, err
 	}
 	r := newResource(watch.NewResource(found, api), handlers)
+	if err := r.checkConditions(e); err != nil {
+		return nil, err
+	}
 	r.indexer = c.newIndexer(r, handlers)
 	r.FillsIndices = r.indexer != nil
 	e.resources.put(r)

@@ -32,7 +32,9 @@ func (p *pass) update(c *cycle) write.Update {
 // that is written to. A deletion removes the finalizer when all current handlers have
 // finished; other cycles remove it when no handler needs it.
 func (p *pass) decide(c, now *cycle) write.Decision {
-	d := write.Decision{DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored()}
+	d := write.Decision{
+		DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored(), Conditions: p.conditionsOf(c),
+	}
 	switch {
 	case !now.hasFinalizer:
 	case c.Reason == cause.Delete:
@@ -144,13 +146,18 @@ func (p *pass) addFinalizer(ctx context.Context) (again bool, err error) {
 // leaveAlone ends a pass that has nothing to do. It removes an unneeded finalizer, and the
 // records of a cycle that no longer exists.
 func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error) {
-	update := write.Update{Decision: c.decideNothingToDo()}
+	decide := func(c *cycle) write.Decision {
+		d := c.decideNothingToDo()
+		d.Conditions = p.conditionsOf(c)
+		return d
+	}
+	update := write.Update{Decision: decide(c)}
 	update.Decide = func(ctx context.Context, body *object.Body) (write.Decision, error) {
 		now, err := detector{p.target}.detect(ctx, body)
 		if err != nil || !now.nothingToDo() {
 			return write.Decision{}, err // the next round handles it
 		}
-		return now.decideNothingToDo(), nil
+		return decide(now), nil
 	}
 	edited := p.object.writes.HasEdits()
 	outcome, err := p.session.Write(ctx, update)

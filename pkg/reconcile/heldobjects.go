@@ -6,10 +6,12 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/condition"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -231,30 +233,9 @@ func (p *pass) reportHeldDeletion(c *cycle) {
 	}
 	p.report.Log.Info(message)
 	p.report.Event(p.session.Body(), report.Warning, deletionHeld, message)
-	condition := &patch.Patch{}
-	condition.Apply(func(obj *unstructured.Unstructured) error { return setCondition(obj.Object, deletionHeld, message) })
-	p.object.writes.Add(execution.Edit{ID: id, Patch: condition, BestEffort: true})
-}
-
-// setCondition adds a true condition to the status, or replaces the condition of the same
-// type, unless nothing would change.
-func setCondition(obj map[string]any, kind, message string) error {
-	conditions, _, err := unstructured.NestedSlice(obj, "status", "conditions")
-	if err != nil {
-		return err
-	}
-	condition := map[string]any{
-		"type": kind, "status": "True", "reason": "HandlerFailed", "message": message,
-		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
-	}
-	index := slices.IndexFunc(conditions, func(c any) bool { known, _ := c.(map[string]any); return known["type"] == kind })
-	if index < 0 {
-		return unstructured.SetNestedSlice(obj, append(conditions, condition), "status", "conditions")
-	}
-	known, _ := conditions[index].(map[string]any)
-	if known["status"] == condition["status"] {
-		condition["lastTransitionTime"] = known["lastTransitionTime"]
-	}
-	conditions[index] = condition
-	return unstructured.SetNestedSlice(obj, conditions, "status", "conditions")
+	edit, now := execution.Edit{ID: id, Patch: &patch.Patch{}, BestEffort: true}, time.Now()
+	edit.Patch.Apply(func(obj *unstructured.Unstructured) error {
+		return condition.Set(obj.Object, metav1.Condition{Type: deletionHeld, Status: metav1.ConditionTrue, Reason: "HandlerFailed", Message: message}, now)
+	})
+	p.object.writes.Add(edit)
 }

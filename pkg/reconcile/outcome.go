@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
@@ -11,8 +12,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
 // announce logs the start of a cycle, and the earlier cycle that it supersedes.
@@ -130,4 +133,52 @@ func (p *pass) reportRetry(err error) {
 		body = cached.Body()
 	}
 	p.report.Event(body, report.Warning, "ReconcileError", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
+}
+
+// conditionsOf returns what makes the status say what the handlers have come to, or nil if it
+// says nothing. An object that is being deleted is not ready anyway; its conditions are about
+// what holds it.
+func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
+	if !t.resource.hasConditions || !t.isResponsible(c) {
+		return nil
+	}
+	now, generation := time.Now(), c.CallContext.Body.Generation()
+	return func(stored, edited map[string]any, continues bool) map[string]any {
+		s := t.situation(c)
+		if c.deleting && !s.Held && len(s.Misfits) == 0 {
+			return nil
+		}
+		current, _ := object.Lookup(stored, object.Path{"metadata", "generation"})
+		s.Generation, s.Continues = generation, continues || current != generation
+		return s.Amend(stored, edited, now)
+	}
+}
+
+// isResponsible reports whether any handler selects the object by its metadata: another
+// operator may handle the others.
+func (t *target) isResponsible(c *cycle) bool {
+	return c.inScope || len(c.background)+len(c.misfits) > 0 ||
+		slices.ContainsFunc(t.resource.changing, func(h *handler.Declaration) bool { return c.Concerns(h) })
+}
+
+// situation returns what the handlers have come to. A failure is over when its handler takes
+// part in a cycle again, or is not declared anymore.
+func (t *target) situation(c *cycle) conditions.Situation {
+	var s conditions.Situation
+	for _, m := range c.allMisfits() {
+		if m.waits {
+			s.Misfits = append(s.Misfits, fmt.Sprintf("Handler %s cannot be called: %s.", m.handler.ID, m.err))
+		}
+	}
+	takesPart := func(string) bool { return false }
+	if !c.nothingToDo() {
+		progress := c.record.Progress
+		takesPart = func(id string) bool { return execution.TakesPart(progress, id) }
+		s.Unfinished, s.Failed, s.Held = execution.HasUnfinished(progress), execution.Failures(progress), c.deleting && c.record.HeldByFailure() != ""
+	}
+	s.IsOver = func(id string) bool {
+		i := slices.IndexFunc(t.resource.ids, func(declared string) bool { return id == declared || strings.HasPrefix(id, declared+"/") })
+		return i < 0 || takesPart(t.resource.ids[i])
+	}
+	return s
 }

@@ -1,16 +1,23 @@
 package reconcile
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -27,6 +34,8 @@ type resource struct {
 	background registry.Handlers
 	idling     bool
 	indexer    *indexing.Indexer // nil without indices
+	// hasConditions is set if the status says what the handlers have come to.
+	hasConditions bool
 	// fields are the fields that handlers name, except indices. They belong to the
 	// essence even if they are in the status, as in Kopf.
 	fields []object.Path
@@ -40,6 +49,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	r.ids = idsOf(r.changing)
 	r.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
 	r.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() })
+	r.hasConditions = len(handlers.OfKind(handler.Conditions)) > 0
 	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
 	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Kind.ExtendsEssence() }) {
 		if d.Field != nil && !slices.ContainsFunc(r.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {
@@ -53,6 +63,41 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 // no passes over its objects.
 func (r *resource) isIndexedOnly() bool {
 	return len(r.changing) == 0 && len(r.events) == 0 && len(r.background) == 0
+}
+
+// definitions is the resource of the definitions of custom resources.
+var definitions = selector.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
+
+// checkConditions returns an error if the resource cannot have conditions, or if no handler
+// decides about them. Without the permission to list the definition, the API server shows with
+// the first write whether it stores them.
+func (r *resource) checkConditions(e *Engine) error {
+	if !r.hasConditions {
+		return nil
+	}
+	place := r.declared.OfKind(handler.Conditions)[0].DeclaredAt
+	if len(r.changing) == 0 && len(r.background) == 0 {
+		return fmt.Errorf("%s: kopf.Conditions is declared for %s, which has no handlers of changes, daemons, or timers", place, r.Name)
+	}
+	api, err := kube.New(e.REST, e.HTTP, definitions, e.Settings)
+	if err != nil {
+		return err
+	}
+	found, err := api.ListNamed(context.Background(), r.Plural+"."+r.Group)
+	var definition map[string]any
+	switch {
+	case apierrors.IsForbidden(err):
+		e.Logger.Info("The schema cannot be checked for the fields of conditions: grant the permission to list customresourcedefinitions.apiextensions.k8s.io.", "resource", r.Name)
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s: the definition of %s cannot be read: %w", place, r.Name, err)
+	case found != nil:
+		definition = found.Body().Raw()
+	}
+	if err := conditions.Check(r.Resource.Resource, definition); err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	return nil
 }
 
 // resources contains the current and former resources. A former resource stays without

@@ -47,7 +47,7 @@ var layers = []layer{
 	{name: "cause", folders: []string{"pkg/model/cause"}},
 	{name: "patch", folders: []string{"pkg/model/patch"}},
 	{name: "diff", folders: []string{"pkg/model/diff"}},
-	{name: "hierarchy and memo", folders: []string{"pkg/hierarchy", "pkg/model/memo"}},
+	{name: "condition, hierarchy, and memo", folders: []string{"pkg/model/condition", "pkg/hierarchy", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
 	{name: "function names, and recomputed values", folders: []string{"pkg/model/internal/function", "pkg/model/internal/recomputed"}},

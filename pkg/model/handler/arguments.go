@@ -1,13 +1,17 @@
 package handler
 
 import (
+	"errors"
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/condition"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -80,6 +84,28 @@ func (c *writable) Patch() *patch.Patch { return c.call.Patch }
 // Client returns a client of the cluster with the operator's permissions. It reads
 // directly from the API server, unless the operator was added to a manager with a cache.
 func (c *writable) Client() client.Client { return c.call.Client }
+
+// SetCondition adds a condition to status.conditions when the patch is written, or replaces the
+// one of the same type; all others stay. The type, the status, and the reason are required, or
+// the handler fails permanently. The time of the transition is now if the status of the
+// condition changes, and stays otherwise. The observed generation is that of the object as the
+// handler sees it, unless it is set.
+//
+// If kopf.Conditions is declared for the resource, the operator itself writes Ready,
+// Reconciling, and Stalled, and its values win.
+func (c *writable) SetCondition(wanted metav1.Condition) {
+	now := time.Now()
+	if wanted.ObservedGeneration == 0 {
+		wanted.ObservedGeneration = c.call.body().Generation()
+	}
+	invalid := condition.Validate(wanted)
+	c.Patch().Apply(func(u *unstructured.Unstructured) error {
+		if err := errors.Join(invalid, condition.Set(u.Object, wanted, now)); err != nil {
+			return Permanent(err)
+		}
+		return nil
+	})
+}
 
 // Attempt identifies an attempt of a handler.
 type Attempt struct {

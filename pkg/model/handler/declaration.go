@@ -124,6 +124,13 @@ func CheckLimits(d, other *Declaration) error {
 // HoldsDeletion reports whether objects need the finalizer for this handler.
 func (d *Declaration) HoldsDeletion() bool { return d.Kind == OnDelete && !d.Optional }
 
+// Concerns reports whether the filters of labels, annotations, and predicates of the handler
+// select the object, whether or not it has the field of the handler.
+func (o *Cause) Concerns(d *Declaration) bool {
+	m := matching{d: d, o: o}
+	return m.labels().Matches() && m.callbacks().Matches()
+}
+
 // Bind returns the declaration with the selector of its Go type, if it has one instead
 // of a selector.
 func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {

@@ -77,13 +77,18 @@ func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, 
 		d.identify(origin)
 	}
 	validate(d)
-	if len(d.problems) > 0 {
-		for i, problem := range d.problems {
-			d.problems[i] = fmt.Errorf("%s: the %s %q: %w", d.DeclaredAt, kind.noun(), d.ID, problem)
-		}
-		return nil, errors.Join(d.problems...)
+	return checked(d)
+}
+
+// checked returns the declaration, or its mistakes.
+func checked(d *Declaration) (*Declaration, error) {
+	if len(d.problems) == 0 {
+		return d, nil
 	}
-	return d, nil
+	for i, problem := range d.problems {
+		d.problems[i] = fmt.Errorf("%s: the %s %q: %w", d.DeclaredAt, d.Kind.noun(), d.ID, problem)
+	}
+	return nil, errors.Join(d.problems...)
 }
 
 // identify sets the id and the identity.
@@ -188,4 +193,12 @@ func Mutate(sel selector.Selector, fn Function, options ...AdmissionOption) (*De
 func newSubhandler(id string, fn ChangeFunc, options []SubhandlerOption) (*Declaration, error) {
 	options = append([]SubhandlerOption{ID(id)}, options...)
 	return declare(Subhandler, selector.Selector{}, Function{Change: fn}, options, SubhandlerOption.subhandler)
+}
+
+// ForConditions declares that the status of the objects has the standard conditions.
+func ForConditions(sel selector.Selector, of runtime.Object) (*Declaration, error) {
+	d := &Declaration{ID: "kopf.Conditions()", Kind: Conditions, Selector: sel, Object: of, DeclaredAt: function.Caller()}
+	d.addProblem(sel.Err())
+	validateSelector(d)
+	return checked(d)
 }

@@ -29,14 +29,22 @@ const (
 
 	// Subhandler is registered by another handler while that handler runs.
 	Subhandler Kind = "subhandler"
+
+	// Conditions declares that the status of the objects has the standard conditions. It has
+	// no function.
+	Conditions Kind = "conditions"
 )
 
 // noun names a handler of the kind in messages.
 func (k Kind) noun() string {
-	if k == Subhandler {
+	switch k {
+	case Subhandler:
 		return "sub-handler"
+	case Conditions:
+		return "declaration"
+	default:
+		return string(k) + " handler"
 	}
-	return string(k) + " handler"
 }
 
 // IsChange reports whether handlers of the kind are called for causes, with persisted
@@ -45,7 +53,7 @@ func (k Kind) noun() string {
 // requests.
 func (k Kind) IsChange() bool {
 	switch k {
-	case OnEvent, OnDaemon, OnTimer, OnIndex, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe:
+	case OnEvent, OnDaemon, OnTimer, OnIndex, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
 		return false
 	default:
 		return true

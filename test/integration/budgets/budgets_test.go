@@ -5,6 +5,7 @@ package budgets
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -183,4 +186,67 @@ func created(t *testing.T, registry *kopf.Registry) (*unstructured.Unstructured,
 	g.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handledAnnotation, gomega.Not(gomega.BeEmpty())))
 	rest(g, requests)
 	return obj, requests
+}
+
+// The conditions are written with the status, so that only handlers without results pay for
+// them. Their resource is the same with and without.
+func TestConditions(t *testing.T) {
+	tests := map[string]struct {
+		handler                kopf.ChangeFunc
+		conditions             bool
+		create, update, remove int
+	}{
+		"with results, without conditions":    {returnResult, false, 3, 2, 1},
+		"with results and conditions":         {returnResult, true, 3, 2, 1},
+		"without results, without conditions": {succeed, false, 2, 1, 1},
+		"without results, with conditions":    {succeed, true, 3, 2, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			registry := kopf.NewRegistry()
+			registry.OnCreate(examples, test.handler)
+			registry.OnUpdate(examples, test.handler)
+			registry.OnDelete(examples, test.handler)
+			if test.conditions {
+				registry.Conditions(examples)
+			}
+			create, update, remove := lifeCycle(t, registry)
+			gomega.NewWithT(t).Expect([]int{create, update, remove}).To(gomega.Equal([]int{test.create, test.update, test.remove}))
+		})
+	}
+}
+
+// A generation that changes without a cycle costs one write of the status, and nothing without
+// conditions. At rest, after a restart, and for a retry after a change of the spec, the
+// conditions cost nothing.
+func TestAGenerationWithoutACycle(t *testing.T) {
+	for conditions, want := range map[bool]int{false: 0, true: 1} {
+		g, registry := gomega.NewWithT(t), kopf.NewRegistry()
+		registry.OnCreate(examples, succeed)
+		if conditions {
+			registry.Conditions(examples)
+		}
+		ignore := func(o *kopf.Options) {
+			o.Settings.Persistence.DiffBase = storage.AnnotationsDiffBase{IgnoredFields: []object.Path{{"spec", "note"}}}
+		}
+		config, namespace := cluster.Config(), cluster.Namespace(t)
+		requests := testenv.Count(config)
+		operator := operators.Start(t, config, namespace, registry, ignore)
+		obj := testenv.NewObject("KopfExample", namespace, "one", map[string]any{"field": "old"})
+		g.Expect(cluster.Client().Create(t.Context(), obj)).To(gomega.Succeed())
+		g.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation(handledAnnotation, gomega.Not(gomega.BeEmpty())))
+		rest(g, requests)
+		requests.Reset()
+		for n := range 3 {
+			change := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"note":%d}}`, n))
+			g.Expect(cluster.Client().Patch(t.Context(), obj.DeepCopy(), change)).To(gomega.Succeed())
+			rest(g, requests)
+		}
+		g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.Equal(3*want), "%s", requests)
+		requests.Reset()
+		operator.Stop()
+		operators.Start(t, config, namespace, registry, ignore)
+		rest(g, requests)
+		g.Expect(requests.Snapshot().Writes("kopfexamples")).To(gomega.BeZero(), "%s", requests)
+	}
 }

@@ -65,9 +65,14 @@ const schemaOfThings = `{"type":"object","properties":{
 // define installs a custom resource, and waits until it is served.
 func (s *server) define(plural, subresources string, versions ...string) {
 	s.t.Helper()
+	s.defineWith(schemaOfThings, plural, subresources, versions...)
+}
+
+func (s *server) defineWith(schema, plural, subresources string, versions ...string) {
+	s.t.Helper()
 	var listed []string
 	for i, version := range versions {
-		listed = append(listed, fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"subresources":%s,"schema":{"openAPIV3Schema":%s}}`, version, i == 0, subresources, schemaOfThings))
+		listed = append(listed, fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"subresources":%s,"schema":{"openAPIV3Schema":%s}}`, version, i == 0, subresources, schema))
 	}
 	kind := strings.ToUpper(plural[:1]) + plural[1:len(plural)-1]
 	s.must(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fmt.Sprintf(

@@ -219,6 +219,30 @@ func TestSchemas(t *testing.T) {
 	})
 }
 
+func TestDefaultsOfTheStatus(t *testing.T) {
+	const schema = `{"type":"object","properties":{"spec":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
+		"status":{"type":"object","default":{"seen":-1},"properties":{"seen":{"type":"integer","default":-1},"other":{"type":"integer"}}}}}`
+	onBoth(t, func(t *testing.T, s *server) {
+		s.defineWith(schema, "gauges", `{"status":{}}`, "v1")
+		path := s.path("gauges", "v1", "one")
+		for step, got := range map[string]*object{
+			"created": s.must(http.MethodPost, s.path("gauges", "v1"), s.body("Gauge", "one", `,"status":{"seen":3}`), 201),
+			"read":    s.must(http.MethodGet, path, "", 200),
+		} {
+			if want := "map[seen:-1]"; fmt.Sprint(got.Object["status"]) != want {
+				t.Errorf("%s: got %v", step, got.Object)
+			}
+		}
+		s.merge(path+"/status", `{"status":{"other":2}}`, 200)
+		if got := s.merge(path+"/status", `{"status":{"seen":null}}`, 200); fmt.Sprint(got.Object["status"]) != "map[other:2 seen:-1]" {
+			t.Errorf("got %v", got.Object)
+		}
+		if got := s.merge(path, `{"spec":{"a":1}}`, 200); got.GetGeneration() != 2 {
+			t.Errorf("got %v", got.Object)
+		}
+	})
+}
+
 func TestDryRun(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		s.must(http.MethodPost, s.things()+"?dryRun=All", s.body("Thing", "one", ""), 201)

@@ -117,14 +117,13 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if err := s.yieldToOthers(ctx, u); err != nil {
 		return err
 	}
-	deletes := u.deletesObject(s.body, s.writer.finalizer())
-	main, status := s.editsPatch(u)
-	separate := s.target.StatusSubresource
-	if err := s.send(ctx, u, "status", status, status); err != nil {
+	if err := foresee(ctx, s, u); err != nil {
 		return err
 	}
-	if separate && !deletes {
-		s.state.markStatusWritten()
+	deletes := u.deletesObject(s.body, s.writer.finalizer())
+	main, status := s.editsPatch(u)
+	if err := sendStatus(ctx, s, u, status); err != nil {
+		return err
 	}
 	records, err := s.recordsPatch(ctx, u, main)
 	if err != nil {
@@ -152,6 +151,21 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	s.state.finishEdits() // a later conflict must not repeat them
 	// Storages in the status are an exception, and need a separate write.
 	return s.send(ctx, u, "status", patch.Minimal(s.body.Raw(), aside), nil)
+}
+
+// sendStatus writes the status of all edits, if it is a subresource.
+func sendStatus(ctx context.Context, s *Session, u *Update, status map[string]any) error {
+	separate := s.target.StatusSubresource
+	if err := s.send(ctx, u, "status", status, status); err != nil {
+		return err
+	}
+	if len(status) > 0 {
+		checkConditions(s, u)
+	}
+	if separate && !u.deletesObject(s.body, s.writer.finalizer()) {
+		s.state.markStatusWritten()
+	}
+	return nil
 }
 
 // send writes one merge patch unless it is empty, to the main part or to the status. It

@@ -11,11 +11,11 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// editsPatch returns the merge patch of all edits, and its part that must be written
-// separately to the status. It returns no patch if this write deletes the object, because the
-// edits would be lost.
+// editsPatch returns the merge patch of all edits and of the conditions, and its part that
+// must be written separately to the status. It returns no patch if this write deletes the
+// object, because the edits would be lost.
 func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
-	if len(s.state.edits) == 0 || u.deletesObject(s.body, s.writer.finalizer()) {
+	if len(s.state.edits) == 0 && !hasConditions(s, u) || u.deletesObject(s.body, s.writer.finalizer()) {
 		return nil, nil
 	}
 	wanted := s.body.Raw()
@@ -28,6 +28,9 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 		wanted = patch.ApplyMerge(wanted, merge)
 		return false
 	})
+	if hasConditions(s, u) {
+		wanted = patch.ApplyMerge(wanted, conditionsPatch(s, u, wanted))
+	}
 	main = patch.Difference(s.body.Raw(), wanted)
 	if s.target.StatusSubresource {
 		return patch.SplitStatus(main)

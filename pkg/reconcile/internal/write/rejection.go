@@ -23,6 +23,9 @@ import (
 // later pass before the largest edit is blamed: etcd's limit for sizes is not a part of
 // validations.
 func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection error) error {
+	if refused, err := isolateConditions(ctx, s, u); refused || err != nil {
+		return err
+	}
 	suspects := s.state.edits
 	s.state.edits = nil
 	if err := s.dryRun(ctx, u); err != nil || len(suspects) == 0 {

@@ -28,6 +28,8 @@ type Update struct {
 	finished bool
 	// rejected is set if the server has rejected the update, but would accept each edit.
 	rejected bool
+	// continues is set if the write ends the cycle, and the next one follows.
+	continues bool
 	// inFlight contains writes of edits that may have been committed.
 	inFlight []inFlight
 }
@@ -44,7 +46,15 @@ type Decision struct {
 	Annotations map[string]string
 	// Leftovers are records that belong to no open cycle and must be removed.
 	Leftovers *record.Cycle
+	// Conditions makes the status say what the handlers have come to. Nil: it says nothing.
+	Conditions ConditionsFunc
 }
+
+// ConditionsFunc returns the merge patch for the conditions of an object with the edits of its
+// handlers; stored is the object without them. If continues is set, the pass continues after
+// the write, which does not leave the object at rest. It is called at every attempt to write,
+// because a rejected edit fails its handler.
+type ConditionsFunc func(stored, edited map[string]any, continues bool) map[string]any
 
 // endsCycle reports whether the cycle ends with this write. The cycle of a deletion ends only
 // with the finalizer, because its records show which handlers have finished.

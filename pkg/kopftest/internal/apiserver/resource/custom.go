@@ -237,9 +237,12 @@ func (c *custom) Convert(stored *unstructured.Unstructured) *unstructured.Unstru
 	return object
 }
 
-// Store changes the version to the one of the storage.
+// Store changes the version to the one of the storage. It adds the defaults of fields that were
+// dropped: the API server does so whenever it reads an object.
 func (c *custom) Store(object *unstructured.Unstructured) *unstructured.Unstructured {
-	return withVersion(object, c.stored)
+	stored := object.DeepCopy()
+	defaulting.Default(stored.Object, c.schema)
+	return withVersion(stored, c.stored)
 }
 
 // NeedsVersion is true: custom resources cannot be replaced unconditionally.

@@ -1,0 +1,29 @@
+package execution
+
+// Failures returns the messages of the handlers that have failed permanently in the cycle,
+// including sub-handlers.
+func Failures(p *Progress) map[string]string {
+	var failed map[string]string
+	for id, state := range p.states {
+		if state.active && state.Failure {
+			if failed == nil {
+				failed = map[string]string{}
+			}
+			failed[id] = state.Message
+		}
+	}
+	return failed
+}
+
+// HasUnfinished reports whether a handler of the cycle will be called again by itself.
+func HasUnfinished(p *Progress) bool {
+	for _, state := range p.states {
+		if state.active && !state.Finished() && state.aside == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// TakesPart reports whether the handler takes part in the cycle.
+func TakesPart(p *Progress, id string) bool { return p.states[id] != nil && p.states[id].active }

@@ -1,0 +1,135 @@
+package conditions
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/condition"
+	"github.com/kopf-go/kopf/pkg/model/patch"
+)
+
+type m = map[string]any
+
+var noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+
+func never(string) bool { return false }
+
+func always(string) bool { return true }
+
+// at returns an object of the generation with the status of an earlier situation.
+func at(generation int64, s Situation) m {
+	body := m{"metadata": m{"generation": generation}}
+	s.Generation = generation
+	return patch.ApplyMerge(body, s.Amend(body, body, noon))
+}
+
+// grown returns the object with another generation.
+func grown(body m, generation int64) m {
+	return patch.ApplyMerge(body, m{"metadata": m{"generation": generation}})
+}
+
+var (
+	done   = Situation{IsOver: never}
+	open   = Situation{IsOver: never, Unfinished: true}
+	failed = Situation{IsOver: never, Failed: map[string]string{"fn": "bro\nken"}}
+	misfit = Situation{IsOver: never, Misfits: []string{"Handler fn cannot be called: no number."}}
+)
+
+func summary(body m) string {
+	status, _ := body["status"].(m)
+	text := fmt.Sprint(status["observedGeneration"])
+	for _, item := range condition.Of(body) {
+		c, _ := item.(m)
+		text += fmt.Sprintf(" %s=%s(%s)@%v", c["type"], c["status"], c["reason"], c["observedGeneration"])
+	}
+	return text
+}
+
+func TestAmend(t *testing.T) {
+	tests := map[string]struct {
+		before    m
+		situation Situation
+		want      string
+	}{
+		"a new object":                               {m{"metadata": m{"generation": int64(1)}}, done, "1 Ready=True(Reconciled)@1"},
+		"a new object with the default":              {m{"metadata": m{"generation": int64(1)}, "status": m{"observedGeneration": int64(-1)}}, open, "-1"},
+		"a new object without the default":           {m{"metadata": m{"generation": int64(1)}}, open, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
+		"a change is handled":                        {grown(at(1, done), 2), done, "2 Ready=True(Reconciled)@2"},
+		"a change is being handled":                  {grown(at(1, done), 2), open, "1 Ready=True(Reconciled)@1"},
+		"a change without a generation is handled":   {at(1, done), open, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
+		"handlers succeed after a retry":             {at(1, open), done, "1 Ready=True(Reconciled)@1"},
+		"a handler has failed":                       {at(1, open), failed, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
+		"a former failure counts":                    {grown(at(1, failed), 2), done, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
+		"a former failure counts while others retry": {at(1, failed), open, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
+		"a former failure is over":                   {at(1, failed), Situation{IsOver: always}, "1 Ready=True(Reconciled)@1"},
+		"a failed handler is called again":           {at(1, failed), Situation{IsOver: always, Unfinished: true}, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
+		"a deletion is held":                         {grown(at(1, done), 2), Situation{IsOver: never, Held: true, Failed: failed.Failed}, "2 Ready=False(DeletionHeld)@2 Stalled=True(DeletionHeld)@2"},
+		"an object does not fit":                     {grown(at(1, done), 2), misfit, "2 Ready=False(ObjectMisfit)@2 Stalled=True(ObjectMisfit)@2"},
+		"a change during the handling":               {grown(at(1, done), 3), Situation{IsOver: never, Generation: 2, Continues: true}, "1 Ready=True(Reconciled)@1"},
+		"a change during the handling that failed":   {grown(at(1, done), 3), Situation{IsOver: never, Generation: 2, Continues: true, Failed: failed.Failed}, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
+		"an object fits again":                       {grown(at(1, misfit), 2), done, "2 Ready=True(Reconciled)@2"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			generation, _ := test.before["metadata"].(m)["generation"].(int64)
+			if test.situation.Generation == 0 {
+				test.situation.Generation = generation
+			}
+			after := patch.ApplyMerge(test.before, test.situation.Amend(test.before, test.before, noon))
+			if got := summary(after); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if again := test.situation.Amend(after, after, noon.Add(time.Hour)); again != nil {
+				t.Errorf("it is written again: %v", again)
+			}
+		})
+	}
+}
+
+func TestOtherConditionsStay(t *testing.T) {
+	own := m{"type": "Connected", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+	before := at(1, open)
+	edited := patch.ApplyMerge(before, m{"status": m{"conditions": []any{own, m{"type": "Ready", "status": "Unknown"}}}})
+	after := patch.ApplyMerge(edited, Situation{IsOver: never, Generation: 1}.Amend(before, edited, noon))
+	if got := summary(after); got != "1 Connected=True(%!s(<nil>))@<nil> Ready=True(Reconciled)@1" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestFailuresSurviveHandlersThatReplaceTheConditions(t *testing.T) {
+	before := at(1, failed)
+	edited := patch.ApplyMerge(before, m{"status": m{"conditions": []any{}}})
+	after := patch.ApplyMerge(edited, Situation{IsOver: never, Generation: 1}.Amend(before, edited, noon))
+	if message := condition.Of(after).Get("Stalled")["message"]; message != "Handler fn failed permanently: bro ken" {
+		t.Errorf("got %v", message)
+	}
+}
+
+func TestTheTimeOfATransitionIsThatOfTheStatus(t *testing.T) {
+	before := at(1, done)
+	after := patch.ApplyMerge(grown(before, 2), Situation{IsOver: never, Generation: 2}.Amend(grown(before, 2), grown(before, 2), noon.Add(time.Hour)))
+	if got := condition.Of(after).Get("Ready")["lastTransitionTime"]; got != "2026-11-23T12:00:00Z" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestFailuresAreReadAsTheyWereWritten(t *testing.T) {
+	many := failures{"a": "x: Handler b failed permanently: y", "c/item1.x": "", "long": strings.Repeat("ä", maxMessage)}
+	read := Situation{IsOver: never}.failures(condition.Of(at(1, Situation{IsOver: never, Failed: many})))
+	if len(read) != 3 || read["a"] != many["a"] || len(read["long"]) > maxMessage+3 {
+		t.Errorf("got %q", read)
+	}
+	again := Situation{IsOver: never}.failures(condition.Of(at(1, Situation{IsOver: never, Failed: read})))
+	if !reflect.DeepEqual(read, again) {
+		t.Errorf("got %q, then %q", read, again)
+	}
+	for i := range 2 * maxFailures {
+		many[fmt.Sprint("fn", i)] = strings.Repeat("x", 2*maxMessage)
+	}
+	if size := len(strings.Join(many.lines(), "\n")); size > 32768 {
+		t.Errorf("got %d bytes", size)
+	}
+}

@@ -1,0 +1,74 @@
+package write
+
+import (
+	"context"
+
+	"github.com/kopf-go/kopf/pkg/model/patch"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// conditionsRefused is the report after which the conditions of an object are not written
+// anymore.
+const conditionsRefused = "conditions refused"
+
+// hasConditions reports whether the update writes the conditions of the object.
+func hasConditions(s *Session, u *Update) bool {
+	return u.Decision.Conditions != nil && !s.report.Object.Has(conditionsRefused)
+}
+
+// foresee finds out whether the next cycle follows this write, because the conditions are
+// written before the records.
+func foresee(ctx context.Context, s *Session, u *Update) error {
+	u.continues = false
+	if !hasConditions(s, u) || !u.endsCycle() {
+		return nil
+	}
+	err := s.writer.Records.End(ctx, u.Cycle, s.body, storage.Patch{}, s.report)
+	u.continues = !u.Cycle.Settled
+	return err
+}
+
+// conditionsPatch returns the merge patch of the conditions after the edits. A handler that
+// changes more than the status makes the pass continue.
+func conditionsPatch(s *Session, u *Update, edited map[string]any) map[string]any {
+	main, _ := patch.SplitStatus(patch.Difference(s.body.Raw(), edited))
+	return u.Decision.Conditions(s.body.Raw(), edited, u.continues || len(main) > 0)
+}
+
+// refuseConditions gives the conditions of the object up, because the server rejects or drops
+// them. They belong to no handler, so none fails.
+func refuseConditions(s *Session, problem string) {
+	const message = "The conditions of kopf.Conditions cannot be stored in the status of the object, so it shows nothing about its handlers until the operator is restarted: "
+	s.report.Object.First(conditionsRefused)
+	s.report.Log.Info(message + problem)
+	s.report.Event(s.body, report.Warning, "ConditionsRefused", message+problem)
+}
+
+// isolateConditions finds out whether the conditions cause a rejection. It reports true after
+// giving them up.
+func isolateConditions(ctx context.Context, s *Session, u *Update) (refused bool, err error) {
+	if !hasConditions(s, u) {
+		return false, nil
+	}
+	edits := s.state.edits
+	s.state.edits = nil
+	defer func() { s.state.edits = edits }()
+	_, status := s.editsPatch(u)
+	err = s.dryRunPatch(ctx, "status", status)
+	if !isRejected(err) {
+		return false, err
+	}
+	refuseConditions(s, err.Error())
+	return true, nil
+}
+
+// checkConditions checks whether the server has stored the conditions.
+func checkConditions(s *Session, u *Update) {
+	if !hasConditions(s, u) {
+		return
+	}
+	if raw := s.body.Raw(); len(u.Decision.Conditions(raw, raw, u.continues)) > 0 {
+		refuseConditions(s, "the schema of the resource does not have their fields anymore.")
+	}
+}

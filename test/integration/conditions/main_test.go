@@ -1,0 +1,32 @@
+// Package conditions tests on a real API server that the standard conditions of objects agree
+// with what their handlers have come to: as kubectl wait sees it, and as kstatus does.
+package conditions
+
+import (
+	"flag"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "12") // the tests wait more than they compute
+	ctrl.SetLogger(operators.Logger())
+	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{
+		testenv.ExampleCRDs, testenv.FixtureCRDs, "config/crd/kopf.dev", "test/integration/conditions/testdata",
+	}})
+}
+
+const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
+
+var (
+	widgets = kopf.Resource("conditions.example.com", "v1", "widgets")
+	plains  = kopf.Resource("conditions.example.com", "v1", "plains")
+	picks   = kopf.Resource("conditions.example.com", "v1", "picks")
+)
