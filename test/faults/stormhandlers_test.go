@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// mostAttempts is the limit of a handler.
-const mostAttempts = 2
+// attempts returns the limit of a handler. It is lower for every second operator.
+func (o *stormOperator) attempts() int { return 3 - o.ordinal%2 }
 
 // declare declares handlers of every kind: of fields, of everything, of resuming objects, with a
 // filter, with limits, with sub-handlers, and of the deletion; some share their function.
@@ -32,7 +32,7 @@ func (o *stormOperator) declare(r *kopf.Registry, kex kopf.Selector) {
 	r.OnResume(kex, resumed, kopf.ID("resumed"))
 	r.OnUpdate(kex, resumed, kopf.ID("resumed"))
 	r.OnUpdate(kex, o.handle("updated", nil), kopf.ID("updated"))
-	r.OnUpdate(kex, o.handle("limited", nil), kopf.ID("limited"), kopf.Retries(mostAttempts))
+	r.OnUpdate(kex, o.handle("limited", nil), kopf.ID("limited"), kopf.Retries(o.attempts()))
 	r.OnUpdate(kex, o.handle("timed", nil), kopf.ID("timed"), kopf.Timeout(longest))
 	if !o.storm.free {
 		r.OnDelete(kex, o.handle("release", nil), kopf.ID("release"))

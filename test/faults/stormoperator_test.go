@@ -18,6 +18,7 @@ import (
 type stormOperator struct {
 	link
 	storm   *storm
+	ordinal int
 	process *operators.Operator // set when started is closed
 	started chan struct{}
 	index   *kopf.Index[string, string] // nil without background handlers
@@ -30,7 +31,7 @@ type stormOperator struct {
 // start runs the next operator.
 func (s *storm) start() {
 	s.lives++
-	o := &stormOperator{link: newLink(fmt.Sprintf("operator %d", s.lives)), storm: s, started: make(chan struct{})}
+	o := &stormOperator{link: newLink(fmt.Sprintf("operator %d", s.lives)), storm: s, ordinal: s.lives, started: make(chan struct{})}
 	s.note("%s starts", o.name)
 	s.operator = o
 	if s.outdated.Load() != nil {

@@ -27,8 +27,8 @@ func (s *subject) judgeCall(o *stormOperator, id string, c *kopf.Change) {
 	switch {
 	case !contains(c.Body().Finalizers(), ourFinalizer) && s.needsFinalizer(c.Body()):
 		s.breach("%s was called without the finalizer", id)
-	case id == "limited" && c.Retry() >= mostAttempts:
-		s.breach("%s was called %d times, but at most %d times are allowed", id, c.Retry()+1, mostAttempts)
+	case id == "limited" && c.Retry() >= o.attempts():
+		s.breach("%s was called %d times, but at most %d times are allowed", id, c.Retry()+1, o.attempts())
 	case isSuspended(c.Body()):
 		s.breach("%s was called for a suspended object", id)
 	case !s.storm.strict() || s.loose[id] || s.damaged:

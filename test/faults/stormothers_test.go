@@ -40,8 +40,11 @@ func (s *subject) live() {
 	}
 	for range 5 {
 		<-time.After(upTo(dice, 100*time.Millisecond))
-		s.litter()
+		if s.storm.damage {
+			s.litter()
+		}
 	}
+	s.finale()
 }
 
 // create creates the object. The subject is locked.
