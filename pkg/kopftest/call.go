@@ -60,7 +60,7 @@ type PostedEvent struct {
 //
 // The reason is an update with Old, a deletion if the object is being deleted, and otherwise
 // a creation. Sub-handlers are called once, after the handler. Filters and options of
-// declarations play no role.
+// declarations play no role; for a handler of a field, use Field.
 func Call[A any](t testing.TB, fn func(context.Context, A) error, about client.Object, options ...CallOption) Outcome {
 	t.Helper()
 	c := newCallOf(t, about, options)
@@ -117,6 +117,9 @@ func newCallOf(t testing.TB, about client.Object, options []CallOption) *callOf 
 	c := &callOf{t: t, settings: callSettings{scheme: scheme.Scheme, attempt: 1, operation: admissionv1.Create}}
 	for _, option := range options {
 		option.applyToCall(&c.settings)
+	}
+	if c.settings.err != nil {
+		t.Fatal(c.settings.err)
 	}
 	if c.settings.client == nil {
 		made, err := client.New(NewAPIServer(t).Config(), client.Options{Scheme: c.settings.scheme})
@@ -213,16 +216,19 @@ func (c *callOf) attempt() handler.Attempt {
 }
 
 func (c *callOf) change() *kopf.Change {
-	current := storage.BuildEssence(c.body, nil)
-	transition := handler.Transition{Reason: c.reason(), New: object.NewValue(current)}
+	var fields []object.Path
+	if c.settings.field != nil {
+		fields = append(fields, c.settings.field) // it can be in the status
+	}
+	about := &handler.Cause{Reason: c.reason(), New: storage.BuildEssence(c.body, fields)}
 	var before any
 	if c.settings.old != nil {
-		transition.OldEssence = storage.BuildEssence(c.bodyOf(c.settings.old), nil)
-		before = transition.OldEssence
-		transition.Old = object.NewValue(before)
+		about.Old = storage.BuildEssence(c.bodyOf(c.settings.old), fields)
+		before = about.Old
 	}
-	transition.Diff = diff.Compute(before, current, diff.Full)
-	return handler.NewChange(c.call, c.settings.param, c.attempt(), transition, c)
+	about.Diff = diff.Compute(before, about.New, diff.Full)
+	declared := &handler.Declaration{Field: c.settings.field}
+	return handler.NewChange(c.call, c.settings.param, c.attempt(), declared.Transition(about), c)
 }
 
 func (c *callOf) reason() kopf.Reason {

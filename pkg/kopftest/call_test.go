@@ -62,6 +62,32 @@ func TestCallOfAChangeHandler(t *testing.T) {
 	}
 }
 
+// A handler of a field sees the field alone, as in an operator.
+func TestCallOfAHandlerOfAField(t *testing.T) {
+	rescale := func(_ context.Context, c *kopf.Change) error {
+		c.SetResult(fmt.Sprintf("%s: %v to %v, %v", c.Reason(), c.Old().Any(), c.New().Any(), c.Diff()))
+		return nil
+	}
+	before, after := example("one"), example("one")
+	for object, size := range map[*unstructured.Unstructured]int64{before: 1, after: 2} {
+		_ = unstructured.SetNestedField(object.Object, size, "spec", "size")
+		_ = unstructured.SetNestedField(object.Object, fmt.Sprint("phase ", size), "status", "phase")
+	}
+	for field, want := range map[string]string{
+		"spec.size":    "update: 1 to 2, change: 1 -> 2",
+		"status.phase": "update: phase 1 to phase 2, change: \"phase 1\" -> \"phase 2\"",
+		"spec.none":    "update: <nil> to <nil>, no changes",
+	} {
+		got := kopftest.Call(t, rescale, after, kopftest.Old(before), kopftest.Field(field))
+		if got.Err != nil || got.Result != want {
+			t.Errorf("%s: got %q, %v, want %q", field, got.Result, got.Err, want)
+		}
+	}
+	if got := kopftest.Call(t, rescale, after, kopftest.Field("spec.size")); got.Err != nil || !strings.HasPrefix(fmt.Sprint(got.Result), "create: <nil> to 2") {
+		t.Errorf("a creation: got %q, %v", got.Result, got.Err)
+	}
+}
+
 func TestCallOfOtherKinds(t *testing.T) {
 	failure := errors.New("failed")
 	results := map[string]kopftest.Outcome{

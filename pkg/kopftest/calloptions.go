@@ -15,6 +15,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
 // CallOption configures Call, CallIndex, and Arguments.
@@ -28,6 +29,8 @@ type callSettings struct {
 	client    client.Client
 	scheme    *runtime.Scheme
 	operation admissionv1.Operation
+	field     object.Path
+	err       error
 }
 
 type callOptionFunc func(*callSettings)
@@ -37,6 +40,16 @@ func (f callOptionFunc) applyToCall(s *callSettings) { f(s) }
 // Old is the object as it was handled last; for admission handlers, as it is stored.
 func Old(before client.Object) CallOption {
 	return callOptionFunc(func(s *callSettings) { s.old, s.operation = before, admissionv1.Update })
+}
+
+// Field is the field of a handler that is declared with kopf.Field, or by OnField: "spec.size".
+// Old, New, and Diff of its arguments are those of the field. Sub-handlers see them, too. Other
+// handlers ignore it.
+func Field(field string) CallOption {
+	return callOptionFunc(func(s *callSettings) {
+		path, err := object.ParsePath(field)
+		s.field, s.err = path, errors.Join(s.err, err)
+	})
 }
 
 // Reason is why the handler is called.

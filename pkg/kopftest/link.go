@@ -10,6 +10,9 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
+// errCut is the error of requests after a crash.
+var errCut = errors.New("the operator has crashed")
+
 // link is the connection of one run of the operator. It records writes, and can be cut.
 type link struct {
 	next      http.RoundTripper
@@ -63,17 +66,20 @@ func (l *link) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // send sends a request. A write is counted and recorded, and may have a fault.
 func (l *link) send(write *Write, request *http.Request) (*http.Response, error) {
-	if write == nil {
-		return l.next.RoundTrip(request)
-	}
-	write.Number = l.recording.count(write.Object)
-	if l.strike != nil {
-		if response, err, struck := l.strike(*write, request); struck {
-			return response, err
+	if write != nil {
+		write.Number = l.recording.count(write.Object)
+		if l.strike != nil {
+			if response, err, struck := l.strike(*write, request); struck {
+				return response, err
+			}
 		}
 	}
-	response, err := l.next.RoundTrip(request)
-	if err == nil {
+	send := l.next.RoundTrip
+	if failure := l.recording.failureOf(request); failure != nil {
+		send = failure.respond
+	}
+	response, err := send(request)
+	if err == nil && write != nil {
 		write.Code = response.StatusCode
 		l.recording.add(func(r *recording) {
 			r.writes = append(r.writes, *write)

@@ -23,6 +23,8 @@ type recording struct {
 	effects []effect
 	story   []moment       // all of these in their order, and the fault of a sweep
 	counts  map[string]int // of the writes to each object
+	// failures are those that the test has arranged. They are only added.
+	failures []*Failure
 }
 
 func (r *recording) add(change func(*recording)) {

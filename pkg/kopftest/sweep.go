@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type sweepRules struct {
 	recovery time.Duration
 	ignored  [][]string
 	faults   []sweep.Fault
+	workers  int
 	err      error
 }
 
@@ -44,17 +46,24 @@ func IgnoreField(field string) SweepOption {
 	})
 }
 
-// OnlyCrashes leaves out lost answers, errors, and conflicts, so that a sweep takes half the
-// time.
+// OnlyCrashes leaves out lost answers, errors, refusals, and conflicts, so that a sweep takes less
+// than half the time.
 func OnlyCrashes() SweepOption {
 	return sweepOptionFunc(func(r *sweepRules) { r.faults = []sweep.Fault{sweep.CrashBefore, sweep.CrashAfter} })
+}
+
+// Sequential tries one case after the other. Default: as many at the same time as Go uses
+// processors (GOMAXPROCS), which needs a scenario without package variables and without anything
+// else that its runs share.
+func Sequential() SweepOption {
+	return sweepOptionFunc(func(r *sweepRules) { r.workers = 1 })
 }
 
 // Sweep repeats a scenario with a fault at each write of the operator and of its handlers, and
 // fails if the end is not the same as without the fault. The faults are: the operator crashes
 // before the write, or after it; the answer to the write is lost; the server answers with an
-// error although it has committed the write; and another client has changed the object right
-// before.
+// error although it has committed the write; it refuses the write for once, with code 500; and
+// another client has changed the object right before.
 //
 //	func TestClaimsSurviveCrashes(t *testing.T) {
 //		kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
@@ -67,8 +76,9 @@ func OnlyCrashes() SweepOption {
 //		})
 //	}
 //
-// Each run of the scenario is in its own bubble of virtual time. Fakes of external systems must
-// be made in the scenario; they survive the crash of an operator, as the real ones do. Compared
+// Each run of the scenario is in its own bubble of virtual time, and several cases are tried at
+// the same time; see Sequential. Fakes of external systems must be made in the scenario; they
+// survive the crash of an operator, as the real ones do. Compared
 // are the objects in the end, without what the operator keeps in them for itself, and what
 // handlers have done: nothing that is counted by Effect may be done more often than without the
 // fault. The scenario can have its own checks, too, if they hold after every fault.
@@ -79,7 +89,7 @@ func OnlyCrashes() SweepOption {
 // objects are handled does not matter. After some failures, the sweep ends.
 func Sweep(t *testing.T, scenario func(t *testing.T, fault Option), with ...SweepOption) {
 	t.Helper()
-	rules := &sweepRules{recovery: time.Hour, faults: sweep.All()}
+	rules := &sweepRules{recovery: time.Hour, faults: sweep.All(), workers: runtime.GOMAXPROCS(0)}
 	for _, option := range with {
 		option.applyToSweep(rules)
 	}
@@ -108,30 +118,36 @@ func Sweep(t *testing.T, scenario func(t *testing.T, fault Option), with ...Swee
 }
 
 // gcPercent makes the garbage collector rarer while many short lives follow each other.
-const gcPercent = 400
+const gcPercent = 800
 
 // maxFailures is the number of failures after which a sweep ends.
 const maxFailures = 5
 
-// sweepAll tries all cases.
+// sweepAll tries all cases. Their messages are in the order of the cases.
 func sweepAll(t *testing.T, quiet *trial, run func(*testing.T, *trial)) {
 	t.Helper()
 	cases := quiet.cases()
-	failures, missed := 0, 0
-	for i, one := range cases {
-		passed := t.Run(one.name(), func(t *testing.T) {
+	outcomes := make([]struct{ passed, missed bool }, len(cases))
+	begun, failures, missed := 0, 0, 0
+	sweep.Each(len(cases), quiet.rules.workers, func(i int, finish func()) {
+		outcomes[i].passed = t.Run(cases[i].name(), func(t *testing.T) {
 			t.Helper()
-			if !one.try(t, quiet, run) {
-				missed++
-			}
+			defer finish()
+			outcomes[i].missed = !cases[i].try(t, quiet, run)
 		})
-		if !passed {
+	}, func(i int) bool {
+		begun++
+		if outcomes[i].missed {
+			missed++
+		}
+		if !outcomes[i].passed {
 			failures++
 		}
-		if failures == maxFailures && i+1 < len(cases) {
-			t.Errorf("The sweep has ended after %d failures. %d of %d cases are left out.", failures, len(cases)-i-1, len(cases))
-			return
-		}
+		return failures < maxFailures
+	})
+	if begun < len(cases) {
+		t.Errorf("The sweep has ended after %d failures. %d of %d cases are left out.", failures, len(cases)-begun, len(cases))
+		return
 	}
 	t.Logf("%d cases at %d writes, without %d that did not happen again", len(cases)-missed, len(quiet.writes), missed)
 	if missed > len(cases)/maxMissed {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,12 +132,20 @@ func TestSweepOfACorrectOperator(t *testing.T) { kopftest.Sweep(t, lifeOfBuckets
 
 // BenchmarkSweep takes more than 500 cases.
 func BenchmarkSweep(b *testing.B) {
+	scenario := lifeOfBuckets(3, 6)
+	var runs atomic.Int64
 	for b.Loop() {
-		passed, output := runAlone(b, func(t *testing.T) { kopftest.Sweep(t, lifeOfBuckets(3, 6)) })
+		passed, output := runAlone(b, func(t *testing.T) {
+			kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
+				runs.Add(1)
+				scenario(t, fault)
+			})
+		})
 		if !passed {
 			b.Fatal(output)
 		}
 	}
+	b.ReportMetric(float64(runs.Load())/float64(b.N), "runs/op")
 }
 
 // With Go types, the writes of the handlers are swept as well.
@@ -234,6 +243,27 @@ func TestSweepFindsADifferentEnd(t *testing.T) {
 	}
 }
 
+// A handler that ignores the error of a write is found, because the write is refused.
+func TestSweepFindsIgnoredErrors(t *testing.T) {
+	passed, output := runAlone(t, func(t *testing.T) {
+		kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
+			h := kopftest.New(t, declaring(func(r *kopf.Registry) {
+				r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+					_ = ensureChild(ctx, c, "child")
+					return nil
+				}, kopf.ID("create"))
+			}), fault, kopftest.CRDs(crds))
+			h.Create(example("one"))
+			h.Settle()
+		}, kopftest.Recovery(time.Minute))
+	})
+	for _, want := range []string{"--- FAIL: TestBuckets/refusal_of_write_1_of_configmaps_ns.one-child", "ConfigMap ns/one-child is missing", "The API server refused"} {
+		if passed || !strings.Contains(output, want) {
+			t.Errorf("there is no %q in:\n%s", want, output)
+		}
+	}
+}
+
 // The influence of faults cannot be seen if the end depends on chance.
 func TestSweepNeedsTheSameEnd(t *testing.T) {
 	runs := 0
@@ -248,11 +278,11 @@ func TestSweepNeedsTheSameEnd(t *testing.T) {
 		h.Create(example("one"))
 		h.Settle()
 	}
-	passed, output := runAlone(t, func(t *testing.T) { kopftest.Sweep(t, scenario) })
+	passed, output := runAlone(t, func(t *testing.T) { kopftest.Sweep(t, scenario, kopftest.Sequential()) })
 	if passed || !strings.Contains(output, "IgnoreField") || strings.Contains(output, "TestBuckets/") {
 		t.Errorf("got %s", output)
 	}
-	kopftest.Sweep(t, scenario, kopftest.IgnoreField("status.create"))
+	kopftest.Sweep(t, scenario, kopftest.Sequential(), kopftest.IgnoreField("status.create"))
 }
 
 // Writes that do not happen again cannot be tried, and a sweep of few cases is none.
@@ -278,7 +308,7 @@ func TestSweepNeedsTheSameWrites(t *testing.T) {
 			}), fault, kopftest.CRDs(crds), kopftest.Objects(kopftest.Object(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: ns, name: counted}}`)))
 			h.Create(example("one"))
 			h.Settle()
-		}, kopftest.OnlyCrashes(), kopftest.Recovery(2*time.Minute))
+		}, kopftest.Sequential(), kopftest.OnlyCrashes(), kopftest.Recovery(2*time.Minute))
 	})
 	if passed || !strings.Contains(output, "could not be tried: how often the operator writes depends on chance") {
 		t.Errorf("got %s", output)

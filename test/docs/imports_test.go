@@ -33,6 +33,7 @@ var known = map[string]string{
 
 	"admissionregistrationv1": "k8s.io/api/admissionregistration/v1",
 	"apierrors":               "k8s.io/apimachinery/pkg/api/errors",
+	"schema":                  "k8s.io/apimachinery/pkg/runtime/schema",
 	"appsv1":                  "k8s.io/api/apps/v1",
 	"batchv1":                 "k8s.io/api/batch/v1",
 	"corev1":                  "k8s.io/api/core/v1",

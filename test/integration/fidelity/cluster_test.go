@@ -2,6 +2,8 @@ package fidelity
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -11,21 +13,35 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopftest"
 )
 
-// The control plane that users start is one of their own.
+// The control plane that users start is one of their own. It calls the admission handlers of an
+// operator in the test, as docs/testing.md shows.
 func TestClusterOfTheKit(t *testing.T) {
 	config := kopftest.Cluster(t, "../../../examples/crd")
-	called := make(chan string, 1)
 	r := kopf.NewRegistry()
+	called := make(chan string, 1)
 	r.OnCreate(kopf.Resource("kopfexamples"), func(_ context.Context, c *kopf.Change) error {
 		called <- c.Name()
 		return nil
 	}, kopf.ID("create"))
-	kopftest.Run(t, config, r)
+	r.OnValidate(kopf.Resource("kopfexamples"), func(_ context.Context, a *kopf.Admission) error {
+		if size, _ := a.Spec().Int64("size"); size > 10 {
+			return errors.New("the size is limited to 10")
+		}
+		return nil
+	}, kopf.ID("limit"))
+	kopftest.Run(t, config, r, func(o *kopf.Options) {
+		o.Settings.Admission.Server = kopf.WebhookServer{Addr: "127.0.0.1"}
+		o.Settings.Admission.Managed = "test.kopf.dev"
+	})
 	objects, err := client.New(config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	object := kopftest.Object(`{apiVersion: kopf.dev/v1, kind: KopfExample, metadata: {name: one, namespace: default}, spec: {}}`)
+	object := kopftest.Object(`{apiVersion: kopf.dev/v1, kind: KopfExample, metadata: {name: one, namespace: default}, spec: {size: 11}}`)
+	if err := objects.Create(t.Context(), object.DeepCopy()); err == nil || !strings.Contains(err.Error(), "limited to 10") {
+		t.Errorf("got %v", err)
+	}
+	object.Object["spec"] = map[string]any{"size": int64(10)}
 	if err := objects.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -230,9 +231,19 @@ func (r *request) empty() *unstructured.Unstructured {
 
 // track updates the owners of the fields that a request has changed.
 func (r *request) track(stored, updated *unstructured.Unstructured) *unstructured.Unstructured {
-	result := r.of.FieldManager(r.subresource).UpdateNoErrors(stored.DeepCopy(), updated, r.manager())
+	result := r.of.FieldManager(r.subresource).UpdateNoErrors(withOwnMetadata(stored), updated, r.manager())
 	if object, ok := result.(*unstructured.Unstructured); ok {
 		return object
 	}
 	return updated
+}
+
+// withOwnMetadata returns an object that shares everything but its metadata, from which the
+// tracker removes the owners.
+func withOwnMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
+	content := maps.Clone(object.Object)
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		content["metadata"] = maps.Clone(metadata)
+	}
+	return &unstructured.Unstructured{Object: content}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -151,10 +152,17 @@ func withoutOwners(object *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-func ownersWithoutTimes(object *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	entries := object.GetManagedFields()
-	for i := range entries {
-		entries[i].Time = nil
+// ownersWithoutTimes returns the field owners. It shares everything but the removed times.
+func ownersWithoutTimes(object *unstructured.Unstructured) []any {
+	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields") // there can be none
+	entries, _ := found.([]any)
+	entries = slices.Clone(entries)
+	for i, entry := range entries {
+		if owner, ok := entry.(map[string]any); ok {
+			owner = maps.Clone(owner)
+			delete(owner, "time")
+			entries[i] = owner
+		}
 	}
 	return entries
 }

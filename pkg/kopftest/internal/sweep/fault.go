@@ -17,10 +17,13 @@ const (
 	LostAnswer  Fault = "lost answer of"
 	Conflict    Fault = "conflict at"
 	ErrorAfter  Fault = "error after"
+	Refusal     Fault = "refusal of"
 )
 
 // All returns all faults.
-func All() []Fault { return []Fault{CrashBefore, CrashAfter, LostAnswer, Conflict, ErrorAfter} }
+func All() []Fault {
+	return []Fault{CrashBefore, CrashAfter, LostAnswer, Conflict, ErrorAfter, Refusal}
+}
 
 // Describe describes the fault, followed by the write.
 func (f Fault) Describe() string {
@@ -33,6 +36,8 @@ func (f Fault) Describe() string {
 		return "The connection broke after the API server committed, and before it answered,"
 	case Conflict:
 		return "Another client wrote to the object right before"
+	case Refusal:
+		return "The API server refused, with code 500 because a webhook did not answer,"
 	default:
 		return "The API server committed, but answered with code 500 to,"
 	}
@@ -54,6 +59,8 @@ func (f Fault) Strike(world World, request *http.Request) (*http.Response, error
 	case CrashBefore:
 		world.Kill()
 		return nil, ErrLost
+	case Refusal:
+		return failure(request, "Internal error occurred: failed calling webhook \\\"kopftest.dev\\\": connection refused"), nil
 	case Conflict:
 		world.Touch(request.URL.Path)
 		return world.Send.RoundTrip(request)
@@ -67,14 +74,15 @@ func (f Fault) Strike(world World, request *http.Request) (*http.Response, error
 	case CrashAfter:
 		world.Kill()
 	case ErrorAfter:
-		return failure(request), nil
+		return failure(request, "etcdserver: request timed out"), nil
 	}
 	return nil, ErrLost
 }
 
-// failure is the answer of a server that has lost its storage for a moment.
-func failure(request *http.Request) *http.Response {
-	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"etcdserver: request timed out","code":500}`
+// failure is the answer of a server that has lost its storage, or a webhook, for a moment. The
+// message is that of a text in JSON.
+func failure(request *http.Request, message string) *http.Response {
+	status := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","message":"` + message + `","code":500}`
 	return &http.Response{
 		StatusCode: http.StatusInternalServerError, Status: "500 Internal Server Error", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Request: request,

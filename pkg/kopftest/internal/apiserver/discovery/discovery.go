@@ -28,11 +28,12 @@ func Version() *apiversion.Info {
 
 // Serve answers a request for a document of discovery. The parts are those of its path.
 func Serve(w http.ResponseWriter, r *http.Request, parts []string, all []*resource.Resource) error {
-	aggregated := strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList")
+	isAggregated := strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList")
 	isCore := parts[0] == "api"
 	switch {
-	case len(parts) == 1 && aggregated:
-		return send(w, aggregatedType, aggregate(all, isCore))
+	case len(parts) == 1 && isAggregated:
+		data, err := aggregated(all, isCore)
+		return sendData(w, aggregatedType, data, err)
 	case len(parts) == 1 && isCore:
 		return send(w, plainType, &metav1.APIVersions{TypeMeta: typeMeta("APIVersions"), Versions: []string{"v1"}})
 	case len(parts) == 1:
@@ -53,6 +54,10 @@ const (
 
 func send(w http.ResponseWriter, media string, document any) error {
 	data, err := json.Marshal(document)
+	return sendData(w, media, data, err)
+}
+
+func sendData(w http.ResponseWriter, media string, data []byte, err error) error {
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}

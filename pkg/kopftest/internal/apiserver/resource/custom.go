@@ -36,8 +36,8 @@ type custom struct {
 	managers   fieldManagers
 }
 
-// Custom returns the served versions of a custom resource.
-func Custom(definition *apiextensionsv1.CustomResourceDefinition) ([]*Resource, error) {
+// newCustomResources returns the served versions of a custom resource.
+func newCustomResources(definition *apiextensionsv1.CustomResourceDefinition) ([]*Resource, error) {
 	var made []*Resource
 	names, group := definition.Spec.Names, definition.Spec.Group
 	stored := schema.GroupVersionResource{Group: group, Resource: names.Plural}
