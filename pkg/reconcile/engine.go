@@ -119,7 +119,7 @@ type Engine struct {
 
 // fewCalls is the number of running calls that keep their essences: to pack and unpack them takes
 // time, which is only worth it for the memory of many calls.
-const fewCalls = 32
+const fewCalls = 8
 
 // New returns an engine that is not running yet.
 func New(config Config) *Engine {
