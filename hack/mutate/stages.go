@@ -18,7 +18,7 @@ var protocol = []string{
 	"pkg/reconcile/decision.go",
 	"pkg/reconcile/pass.go",
 	"pkg/reconcile/objectstate.go",
-	"pkg/reconcile/failover.go",
+	"pkg/reconcile/handover.go",
 	"pkg/reconcile/execution/progress.go",
 	"pkg/reconcile/execution/stored.go",
 }

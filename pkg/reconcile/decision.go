@@ -17,7 +17,7 @@ import (
 // for each version of the object that it is written to.
 func (p *pass) update(c *cycle) write.Update {
 	return write.Update{
-		Cycle: c.record, Stopping: p.workers.isStopping(), Decision: p.decide(c, c),
+		Cycle: c.record, Calls: c.calls.update(), Stopping: p.workers.isStopping(), Decision: p.decide(c, c),
 		Decide: func(ctx context.Context, body *object.Body) (write.Decision, error) {
 			now, err := detector{p.target}.detect(ctx, body)
 			if err != nil {
@@ -58,6 +58,10 @@ func (c *cycle) hasHandled(now *cycle) bool {
 // record writes the outcomes of the handlers, and returns whether the pass continues, or when
 // the next one is due. A pass does not continue after an error.
 func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Duration, err error) {
+	if c.nothingToDo() {
+		again, err := p.leaveAlone(ctx, c)
+		return again, c.calls.wake(), err
+	}
 	update := p.update(c)
 	p.reportHeldDeletion(c)
 	edited := p.object.writes.HasEdits()
@@ -71,7 +75,7 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 	}
 	if !outcome.Ended {
 		wake, waiting := c.record.Progress.NextDelay()
-		return waiting && wake == 0 || !waiting && outcome.ChangedByOthers, wake, nil
+		return waiting && wake == 0 || !waiting && outcome.ChangedByOthers, soonest(wake, c.calls.wake()), nil
 	}
 	if !p.object.handled {
 		return true, 0, nil // resume handlers are due
@@ -79,10 +83,10 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 	// Changes since the start of the cycle, including those by the handlers, are
 	// handled as the next change.
 	if edited || outcome.ChangedByOthers || !c.record.Settled {
-		return outcome.Changed, 0, nil
+		return outcome.Changed, c.calls.wake(), nil
 	}
 	p.noteReconciled()
-	return false, 0, nil
+	return false, c.calls.wake(), nil
 }
 
 // writeUnwatched writes what an earlier pass could not write, if the object is no longer
@@ -106,6 +110,9 @@ func writeUnwatched(ctx context.Context, p *pass) error {
 
 // finishCycle reports what was written and, if the cycle has ended, its end.
 func (p *pass) finishCycle(written write.Outcome) {
+	if written.Calls != nil {
+		written.Calls.Done()
+	}
 	c := written.Cycle
 	if c == nil {
 		return
@@ -151,7 +158,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 		d.Conditions = p.conditionsOf(c)
 		return d
 	}
-	update := write.Update{Decision: decide(c)}
+	update := write.Update{Calls: c.calls.update(), Decision: decide(c)}
 	update.Decide = func(ctx context.Context, body *object.Body) (write.Decision, error) {
 		now, err := detector{p.target}.detect(ctx, body)
 		if err != nil || !now.nothingToDo() {
@@ -161,6 +168,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 	}
 	edited := p.object.writes.HasEdits()
 	outcome, err := p.session.Write(ctx, update)
+	p.finishCycle(outcome)
 	switch {
 	case err != nil:
 		return false, err

@@ -23,7 +23,8 @@ type cycle struct {
 	// no change handlers.
 	record     *record.Cycle
 	handlers   registry.Handlers  // to be called for this change
-	runner     *execution.Runner  // calls them
+	runner     *execution.Runner  // calls them; nil if there is nothing to do
+	calls      triggeredCalls     // that do not belong to this change
 	packed     *record.Packed     // the essences, while the code of many handlers runs
 	background registry.Handlers  // the daemons and timers that the object should have now
 	misfits    []misfit           // handlers whose Go type the object does not fit
@@ -40,7 +41,9 @@ type cycle struct {
 func (c *cycle) nothingToDo() bool { return !c.inScope || !c.Reason.Handled() }
 
 // isOpen reports whether a handler takes part in the cycle and has not finished.
-func (c *cycle) isOpen(id string) bool { return !c.nothingToDo() && c.record.Progress.IsOpen(id) }
+func (c *cycle) isOpen(id string) bool {
+	return !c.nothingToDo() && c.record.Progress.IsOpen(id) || c.calls.isOpen(id)
+}
 
 // mustAddFinalizer reports whether the finalizer must be added first.
 func (c *cycle) mustAddFinalizer() bool { return c.needsFinalizer && !c.hasFinalizer && !c.deleting }
@@ -92,7 +95,7 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 	initial := d.object.initial.Load() && !d.object.handled
 	if !d.object.seen {
 		d.object.seen, d.object.startedByPredecessor = true, initial && len(r.Progress.Stored().IDs()) > 0
-		d.engine.undeclared.Note(d.resource.Name, records.Unknown(body, r.Progress), d.resource.ids)
+		d.engine.undeclared.Note(d.resource.Name, records.Unknown(body, append(r.Progress.IDs(), idsOf(d.resource.triggered)...)), d.resource.ids)
 	}
 	c.Reason, c.Initial = cause.Detect(cause.Observation{
 		Deleting: c.deleting, Held: c.hasFinalizer, Change: c.change(), Initial: initial,

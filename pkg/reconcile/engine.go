@@ -23,6 +23,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
@@ -113,8 +114,12 @@ type Engine struct {
 	abortContext context.Context
 	abort        context.CancelCauseFunc
 
-	mu    sync.Mutex
-	queue *queue.Queue // nil without workers
+	// children knows the children of all parents with handlers for them.
+	children   *children.Index
+	childKinds childKinds
+
+	mu    sync.Mutex                  // changes the queue
+	queue atomic.Pointer[queue.Queue] // nil without workers
 }
 
 // fewCalls is the number of running calls that keep their essences: to pack and unpack them takes
@@ -139,6 +144,7 @@ func New(config Config) *Engine {
 		fewCalls:    fewCalls,
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
+		children:    children.NewIndex(),
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
 	}
 	if !s.Requests.Disabled {
@@ -211,12 +217,9 @@ func (e *Engine) enqueue(key object.Key) {
 	}
 }
 
-// currentQueue returns the queue, or nil while there are no workers.
-func (e *Engine) currentQueue() *queue.Queue {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.queue
-}
+// currentQueue returns the queue, or nil while there are no workers. It takes no lock: others
+// call it while they hold one.
+func (e *Engine) currentQueue() *queue.Queue { return e.queue.Load() }
 
 // objectLogger returns the logger for an object.
 func (e *Engine) objectLogger(key object.Key) logr.Logger {

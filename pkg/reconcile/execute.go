@@ -25,14 +25,23 @@ import (
 // pass over the changed object, calls the other handlers.
 var errInterrupted = errors.New("the operator is stopping, or the object was changed")
 
-// prepare adds the selected handlers to the cycle, and makes the runner that calls them.
+// prepare adds the selected handlers to the cycle, and makes the runners that call them and
+// the triggered handlers.
 func (p *pass) prepare(c *cycle) {
-	p.announce(c)
-	c.include()
-	p.leaveOutMisfits(c)
+	if !c.nothingToDo() {
+		p.announce(c)
+		c.include()
+		p.leaveOutMisfits(c)
+		c.runner = newRunner(p, c, c.record.Progress)
+		c.runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterAttempt(c, d, o) }
+	}
+	triggering{p, c}.prepare()
+}
+
+func newRunner(p *pass, c *cycle, progress *execution.Progress) *execution.Runner {
 	s := p.engine.Settings.Execution
-	c.runner = &execution.Runner{
-		Cause: &c.Cause, Progress: c.record.Progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p, c},
+	return &execution.Runner{
+		Cause: &c.Cause, Progress: progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p, c},
 		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 			callCtx, call := p.prepareCall(ctx, d, p.session.Body())
 			if returnsChildren(d) {
@@ -40,35 +49,52 @@ func (p *pass) prepare(c *cycle) {
 			}
 			return callCtx, call
 		},
-		AfterAttempt: func(_ context.Context, d *handler.Declaration, o execution.Outcome) { p.afterAttempt(c, d, o) },
 	}
+}
+
+// hasDue reports whether a handler can be called now.
+func (c *cycle) hasDue() bool {
+	due := c.runner != nil && c.runner.HasDue(c.handlers)
+	return c.calls.hasDue() || due // both take their places in the queues of limits
 }
 
 // startCalls starts the calls of the handlers that are due; see continueCalls.
 func startCalls(p *pass, c *cycle) {
 	p.began = time.Now()
-	runner := c.runner
-	if p.engine.slots.Running() >= p.engine.fewCalls {
+	if c.record != nil && p.engine.slots.Running() >= p.engine.fewCalls {
 		c.packed = p.engine.records.Pack(c.record, c.CallContext.Body, p.resource.fields)
-		runner.Essences = essencesOf(c.packed)
 	}
-	runner.BeforeAttempt = func(context.Context) error {
-		if p.workers.isStopping() {
-			return errInterrupted
+	if runner := c.runner; runner != nil {
+		if c.packed != nil {
+			runner.Essences = essencesOf(c.packed)
 		}
-		return p.checkpoint(p.workers.writes, c, runner)
+		runner.BeforeAttempt = func(context.Context) error {
+			if p.workers.isStopping() {
+				return errInterrupted
+			}
+			return p.checkpoint(p.workers.writes, c, runner)
+		}
+		runner.Start(p.workers.calls, c.handlers)
 	}
-	runner.Start(p.workers.calls, c.handlers)
+	triggering{p, c}.start()
 }
 
 // continueCalls ends a call, unless it is nil, and returns the next one, or nil at the end.
-func continueCalls(r *execution.Runner, last *execution.Call) (*execution.Call, error) {
+func (c *cycle) continueCalls(last *execution.Call) (*execution.Call, error) {
 	if last != nil {
 		if err := last.End(); err != nil {
 			return nil, err
 		}
 	}
-	return r.Next()
+	for _, r := range []*execution.Runner{c.runner, c.calls.runner} {
+		if r == nil {
+			continue
+		}
+		if call, err := r.Next(); call != nil || err != nil {
+			return call, err
+		}
+	}
+	return nil, nil
 }
 
 // detach continues a pass in its own goroutine, from its first call. The object stays locked.
@@ -96,11 +122,21 @@ func (w *workers) attach(q *queue.Queue, p *pass) {
 // endCalls leaves the outcomes of the calls in the progress of the cycle, and their edits with
 // the writer. The error is that of continueCalls.
 func endCalls(p *pass, c *cycle, err error) error {
-	c.record.Called = c.record.Called || c.runner.Attempts > 0
-	p.object.writes.Add(c.runner.Edits...)
+	if c.runner != nil {
+		c.record.Called = c.record.Called || c.runner.Attempts > 0
+		p.object.writes.Add(c.runner.Edits...)
+	}
+	if c.calls.runner != nil {
+		p.object.writes.Add(c.calls.runner.Edits...)
+	}
 	if errors.Is(err, errInterrupted) || errors.Is(err, execution.ErrCanceled) {
-		c.record.Progress.WithdrawUnstarted()
+		if c.runner != nil {
+			c.record.Progress.WithdrawUnstarted()
+		}
 		return nil // finished outcomes must be persisted
+	}
+	if errors.Is(err, errTakeTurns) {
+		return nil
 	}
 	return err
 }

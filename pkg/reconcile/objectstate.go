@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
 
 // objectState is the state that the process keeps about one object between passes. Every
@@ -134,6 +135,8 @@ type objects struct {
 	mu     sync.Mutex
 	states map[object.Key]*objectState
 	held   heldobjects.Set
+	// triggers has the calls for what happens to other objects.
+	triggers triggers.Set
 	// misfits summarizes the objects that do not fit the Go types of handlers.
 	misfits heldobjects.Summary
 }
@@ -175,6 +178,7 @@ func (o *objects) in(stream object.StreamKey) []object.Key {
 
 // delete removes the state of an object without pending work.
 func (o *objects) delete(key object.Key) *objectState {
+	o.triggers.Forget(key)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	known := o.states[key]

@@ -139,7 +139,7 @@ func (p *pass) next(last *execution.Call) (call *execution.Call) {
 	defer recovered(&p.err)
 	defer p.endIfGone()
 	for p.due != nil {
-		call, err := continueCalls(p.due.runner, last)
+		call, err := p.due.continueCalls(last)
 		if call != nil {
 			return call
 		}
@@ -227,12 +227,10 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 	if err := p.syncBackground(c); err != nil {
 		return nil, false, 0, err
 	}
-	if c.nothingToDo() {
-		p.reportMisfits(c)
-		again, err := p.leaveAlone(ctx, c)
-		return nil, again, 0, err
+	if err := (triggering{p, c}).sync(ctx); err != nil {
+		return nil, false, 0, err
 	}
-	if p.prepare(c); c.runner.HasDue(c.handlers) {
+	if p.prepare(c); c.hasDue() {
 		startCalls(p, c)
 		return c, false, 0, nil
 	}
@@ -272,6 +270,7 @@ func never(string) bool { return false }
 func (p *pass) endIfGone() {
 	if p.object.writes.Gone() {
 		p.engine.converger.Forget(p.object.writes.UID())
+		p.engine.objects.triggers.Forget(p.key)
 		p.object.markGone()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
@@ -36,6 +38,10 @@ type resource struct {
 	indexer    *indexing.Indexer // nil without indices
 	// hasConditions is set if the status says what the handlers have come to.
 	hasConditions bool
+	// triggered contains the handlers that are called for what happens to other objects.
+	triggered registry.Handlers
+	// asChild is set if the objects can be children.
+	asChild atomic.Pointer[children.Kind]
 	// fields are the fields that handlers name, except indices. They belong to the
 	// essence even if they are in the status, as in Kopf.
 	fields []object.Path
@@ -50,6 +56,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	r.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
 	r.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() })
 	r.hasConditions = len(handlers.OfKind(handler.Conditions)) > 0
+	r.triggered = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsTriggered() })
 	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
 	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Kind.ExtendsEssence() }) {
 		if d.Field != nil && !slices.ContainsFunc(r.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {
@@ -59,10 +66,10 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	return r
 }
 
-// isIndexedOnly reports whether the resource is only watched for indices, so that there are
-// no passes over its objects.
-func (r *resource) isIndexedOnly() bool {
-	return len(r.changing) == 0 && len(r.events) == 0 && len(r.background) == 0
+// isObservedOnly reports whether the resource is only watched for indices, or because its
+// objects are children, so that there are no passes over its objects.
+func (r *resource) isObservedOnly() bool {
+	return len(r.changing) == 0 && len(r.events) == 0 && len(r.background) == 0 && len(r.triggered) == 0
 }
 
 // definitions is the resource of the definitions of custom resources.

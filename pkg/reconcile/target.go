@@ -48,7 +48,7 @@ func (t *target) isAtRest(cached *object.Snapshot) bool {
 		return false
 	}
 	t.resetFor(cached.GetUID())
-	return t.object.isReconciledAt(cached.GetResourceVersion())
+	return t.object.isReconciledAt(cached.GetResourceVersion()) && !t.isTriggered()
 }
 
 // prepareCall returns the context and the arguments for one call of a handler.

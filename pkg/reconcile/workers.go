@@ -202,10 +202,11 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 	e := w.engine
 	e.backlog.Open()
 	e.mu.Lock()
-	e.queue = waiting.(*queue.Queue) //nolint:errcheck // the controller has no other queue
+	q := waiting.(*queue.Queue) //nolint:errcheck // the controller has no other queue
+	e.queue.Store(q)
 	e.mu.Unlock()
 	for _, r := range e.resources.all() {
-		if r.isIndexedOnly() {
+		if r.isObservedOnly() {
 			continue
 		}
 		for _, snapshot := range r.Objects() {
@@ -215,7 +216,7 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 			s.initial.Store(true)
 			s.reconciledVersion = "" // starts its daemons and timers
 		}
-		e.queue.AddInitial(e.objects.in(object.StreamKey{Resource: r.Name})...) // including objects that are gone
+		q.AddInitial(e.objects.in(object.StreamKey{Resource: r.Name})...) // including objects that are gone
 	}
 	return nil
 }
@@ -226,5 +227,5 @@ func (w *workers) shut() {
 	w.engine.slots.Clear()
 	w.engine.mu.Lock()
 	defer w.engine.mu.Unlock()
-	w.engine.queue = nil
+	w.engine.queue.Store(nil)
 }

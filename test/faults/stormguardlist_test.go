@@ -85,6 +85,6 @@ var stormGuards = map[string]guard{
 		file: "pass.go", code: "suspension.Active {\n\t\tp.isOpen", instead: "suspension.Active && false {\n\t\tp.isOpen",
 	},
 	"a pause: no handler is called": {
-		file: "pause.go", code: "\t\tif p.suspend != nil {\n\t\t\tp.suspend()\n\t\t}\n", instead: "",
+		file: "handover.go", code: "\t\tif p.suspend != nil {\n\t\t\tp.suspend()\n\t\t}\n", instead: "",
 	},
 }

@@ -72,6 +72,14 @@ type Declaration struct {
 	// Table is the index that an indexing function fills.
 	Table Table
 
+	// Children selects the resources of the children. ChildObject has their Go type, if the
+	// handler is declared for one instead of a selector.
+	Children    selector.Selector
+	ChildObject runtime.Object
+	// ChildLabel is the label of children whose value is the uid of their parent. It is empty
+	// for owner references.
+	ChildLabel string
+
 	// Place is where in the source the handler was declared.
 	DeclaredAt string
 
@@ -82,6 +90,8 @@ type Declaration struct {
 	onIndex     IndexFunc
 	onAdmission AdmissionFunc
 	onActivity  ActivityFunc
+	onChild     ChildFunc
+	childCall   func() ChildCall  // of one call; see ForCall
 	function    function.Identity // of the user's function, even if it is wrapped
 	idGiven     bool              // the id was set explicitly
 	parent      *Declaration      // of a sub-handler
@@ -100,8 +110,10 @@ func (d *Declaration) IsSame(other *Declaration) bool {
 // CheckConflict returns an error if two different functions have the same id.
 func (d *Declaration) CheckConflict(other *Declaration) error {
 	switch {
-	case d.ID != other.ID || d.IsSame(other):
+	case d.ID != other.ID || d.IsSame(other) && !d.Kind.IsTriggered() && !other.Kind.IsTriggered():
 		return nil
+	case d.IsSame(other):
+		return fmt.Errorf("%s: the id %q is taken by another declaration of the %s at %s: each of them has its own calls, so set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.Kind.noun(), other.DeclaredAt)
 	case d.function == other.function:
 		return fmt.Errorf("%s: the id %q is taken by another declaration of an index at %s: set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.DeclaredAt)
 	case d.function.SameCode(other.function):
@@ -134,21 +146,39 @@ func (o *Cause) Concerns(d *Declaration) bool {
 // Bind returns the declaration with the selector of its Go type, if it has one instead
 // of a selector.
 func (d *Declaration) Bind(scheme *runtime.Scheme) (*Declaration, error) {
-	if d.Object == nil {
+	if d.Object == nil && d.ChildObject == nil {
 		return d, nil
 	}
-	gvk, err := apiutil.GVKForObject(d.Object, scheme)
-	if err != nil {
-		return nil, fmt.Errorf("%s: the %s handler %q: the type %T is not in the scheme: add it with AddToScheme of its package to Options.Scheme, which is scheme.Scheme of client-go by default: %w",
-			d.DeclaredAt, d.Kind, d.ID, d.Object, err)
-	}
 	bound := *d
-	bound.Selector = selector.Exact(gvk)
+	var err error
+	if bound.Selector, err = selectorOf(d, d.Object, d.Selector, scheme); err != nil {
+		return nil, err
+	}
+	if bound.Children, err = selectorOf(d, d.ChildObject, d.Children, scheme); err != nil {
+		return nil, err
+	}
 	return &bound, nil
 }
 
-// Call calls a change handler. A panic becomes a PanicError.
+// selectorOf returns the selector of a Go type, or the other selector if there is no type.
+func selectorOf(d *Declaration, typed runtime.Object, otherwise selector.Selector, scheme *runtime.Scheme) (selector.Selector, error) {
+	if typed == nil {
+		return otherwise, nil
+	}
+	gvk, err := apiutil.GVKForObject(typed, scheme)
+	if err != nil {
+		return selector.Selector{}, fmt.Errorf("%s: the %s handler %q: the type %T is not in the scheme: add it with AddToScheme of its package to Options.Scheme, which is scheme.Scheme of client-go by default: %w",
+			d.DeclaredAt, d.Kind, d.ID, typed, err)
+	}
+	return selector.Exact(gvk), nil
+}
+
+// Call calls a change handler, or a handler that ForCall has returned. A panic becomes a
+// PanicError.
 func (d *Declaration) Call(ctx context.Context, c *Change) (err error) {
+	if d.childCall != nil {
+		return CallChild(ctx, d, NewChildChange(c, d.childCall()))
+	}
 	defer observe(ctx, d, c)(&err)
 	defer recoverPanic(&err)
 	if d.OnMisfit == CallUntyped {
@@ -249,8 +279,8 @@ func (d *Declaration) Under(parent *Declaration) *Declaration {
 // LimitGroup identifies the declarations that share a Limit. The ids of sub-handlers differ
 // from object to object, so their place in the source identifies them.
 func LimitGroup(d *Declaration) string {
-	if d.parent == nil {
-		return d.ID
+	if d.parent == nil || d.Kind != Subhandler {
+		return d.Top().ID
 	}
 	return d.Top().ID + "/ " + d.DeclaredAt
 }

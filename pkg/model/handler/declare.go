@@ -17,6 +17,7 @@ type Function struct {
 	Daemon DaemonFunc // daemons
 	Timer  TimerFunc  // timers
 	Index  IndexFunc  // indices
+	Child  ChildFunc  // children
 	// Activity handles activities of the operator itself.
 	Activity ActivityFunc
 	// Admission handles validations and mutations.
@@ -28,8 +29,8 @@ type Function struct {
 	// Origin is the user's function if the functions above wrap it. It determines the id and
 	// the identity of the handler.
 	Origin any
-	// Object replaces the selector; see Declaration.
-	Object runtime.Object
+	// Object replaces the selector, and ChildObject that of the children; see Declaration.
+	Object, ChildObject runtime.Object
 }
 
 // origin returns the user's function, or nil if there is none.
@@ -47,6 +48,8 @@ func (f Function) origin() any {
 		return f.Timer
 	case f.Index != nil:
 		return f.Index
+	case f.Child != nil:
+		return f.Child
 	case f.Activity != nil:
 		return f.Activity
 	case f.Admission != nil:
@@ -61,9 +64,9 @@ func (f Function) origin() any {
 // declare creates a declaration. The error contains the mistakes and the location of the
 // declaration, which cannot be used then.
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
-	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, DeclaredAt: function.Caller(), Table: fn.Table}
+	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, ChildObject: fn.ChildObject, DeclaredAt: function.Caller(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
-	d.onAdmission, d.onActivity = fn.Admission, fn.Activity
+	d.onAdmission, d.onActivity, d.onChild = fn.Admission, fn.Activity, fn.Child
 	converge(d, fn.Ensures)
 	d.addProblem(sel.Err())
 	for _, option := range options {
@@ -173,6 +176,12 @@ func Timer(sel selector.Selector, fn Function, options ...TimerOption) (*Declara
 func Index(sel selector.Selector, fn Function, options ...IndexOption) (*Declaration, error) {
 	options = append([]IndexOption{Errors(ErrorsIgnored)}, options...)
 	return declare(OnIndex, sel, fn, options, IndexOption.index)
+}
+
+// Child declares a handler of parents that is called for changes of their children.
+func Child(parents, children selector.Selector, fn Function, options ...ChildOption) (*Declaration, error) {
+	of := ChildOption(FamilyOption(func(d *Declaration) { d.Children = children }))
+	return declare(OnChild, parents, fn, append([]ChildOption{of}, options...), ChildOption.child)
 }
 
 // ForOperator declares a handler of an activity, which belongs to no object.

@@ -16,6 +16,8 @@ const (
 	OnDaemon Kind = "daemon"
 	OnTimer  Kind = "timer"
 	OnIndex  Kind = "index"
+	// OnChild handlers are called for parents when their children change.
+	OnChild Kind = "child"
 	// The API server calls handlers of OnValidate and OnMutate before it stores an object.
 	OnValidate Kind = "validate"
 	OnMutate   Kind = "mutate"
@@ -49,11 +51,11 @@ func (k Kind) noun() string {
 
 // IsChange reports whether handlers of the kind are called for causes, with persisted
 // progress. Other kinds have no causes: events and indices are called for every watch
-// event, background handlers while the object exists, and admission handlers for
-// requests.
+// event, background handlers while the object exists, triggered handlers for what happens to
+// other objects, and admission handlers for requests.
 func (k Kind) IsChange() bool {
 	switch k {
-	case OnEvent, OnDaemon, OnTimer, OnIndex, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
+	case OnEvent, OnDaemon, OnTimer, OnIndex, OnChild, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
 		return false
 	default:
 		return true
@@ -73,6 +75,10 @@ func (k Kind) IsActivity() bool {
 
 // IsBackground reports whether handlers of the kind run in the background of objects.
 func (k Kind) IsBackground() bool { return k == OnDaemon || k == OnTimer }
+
+// IsTriggered reports whether handlers of the kind are called for what happens to other
+// objects. They are retried with a record on their own object.
+func (k Kind) IsTriggered() bool { return k == OnChild }
 
 // ExtendsEssence reports whether the fields of such handlers belong to the essence of
 // the object, even if they are in its status. Indices and admission handlers do not

@@ -194,7 +194,7 @@ func (p decodingPredicates) guard(d *Declaration) {
 		return
 	}
 	d.onChange, d.onEvent, d.onDaemon = guarded(p, d.onChange), guarded(p, d.onEvent), guarded(p, d.onDaemon)
-	d.onTimer, d.onAdmission = guarded(p, d.onTimer), guarded(p, d.onAdmission)
+	d.onTimer, d.onAdmission, d.onChild = guarded(p, d.onTimer), guarded(p, d.onAdmission), guarded(p, d.onChild)
 	if index := d.onIndex; index != nil {
 		d.onIndex = func(ctx context.Context, i *Indexed) (any, error) {
 			if err := p.decodeError(i); err != nil {

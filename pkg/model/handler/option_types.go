@@ -19,6 +19,8 @@ type (
 	TimerOption interface{ timer(*Declaration) }
 	// IndexOption is an option of NewIndex.
 	IndexOption interface{ index(*Declaration) }
+	// ChildOption is an option of OnChild.
+	ChildOption interface{ child(*Declaration) }
 	// ActivityOption is an option of OnStartup, OnCleanup, OnLogin, and OnProbe.
 	ActivityOption interface{ operator(*Declaration) }
 	// AdmissionOption is an option of OnValidate and OnMutate.
@@ -43,6 +45,7 @@ func (o HandlerOption) event(d *Declaration)      { o(d) }
 func (o HandlerOption) subhandler(d *Declaration) { o(d) }
 func (o HandlerOption) daemon(d *Declaration)     { o(d) }
 func (o HandlerOption) timer(d *Declaration)      { o(d) }
+func (o HandlerOption) child(d *Declaration)      { o(d) }
 func (o HandlerOption) index(d *Declaration)      { o(d) }
 func (o HandlerOption) admission(d *Declaration)  { o(d) }
 func (o HandlerOption) operator(d *Declaration)   { o(d) }
@@ -59,6 +62,7 @@ func (o ObjectOption) event(d *Declaration)      { o(d) }
 func (o ObjectOption) subhandler(d *Declaration) { o(d) }
 func (o ObjectOption) daemon(d *Declaration)     { o(d) }
 func (o ObjectOption) timer(d *Declaration)      { o(d) }
+func (o ObjectOption) child(d *Declaration)      { o(d) }
 func (o ObjectOption) index(d *Declaration)      { o(d) }
 func (o ObjectOption) admission(d *Declaration)  { o(d) }
 
@@ -73,6 +77,7 @@ func (o RetryOption) ensure(d *Declaration)     { o(d) }
 func (o RetryOption) subhandler(d *Declaration) { o(d) }
 func (o RetryOption) daemon(d *Declaration)     { o(d) }
 func (o RetryOption) timer(d *Declaration)      { o(d) }
+func (o RetryOption) child(d *Declaration)      { o(d) }
 func (o RetryOption) index(d *Declaration)      { o(d) }
 func (o RetryOption) operator(d *Declaration)   { o(d) }
 
@@ -88,6 +93,7 @@ func (o LimitOption) ensure(d *Declaration)     { o(d) }
 func (o LimitOption) subhandler(d *Declaration) { o(d) }
 func (o LimitOption) daemon(d *Declaration)     { o(d) }
 func (o LimitOption) timer(d *Declaration)      { o(d) }
+func (o LimitOption) child(d *Declaration)      { o(d) }
 
 // FieldOption is an option of the kinds that can be restricted to a field.
 type FieldOption func(*Declaration)
@@ -114,10 +120,16 @@ type DeletionOption func(*Declaration)
 
 func (o DeletionOption) delete(d *Declaration) { o(d) }
 
-// ResumingOption is an option of resume handlers.
+// ResumingOption is an option of resume handlers and of handlers of children.
 type ResumingOption func(*Declaration)
 
 func (o ResumingOption) resume(d *Declaration) { o(d) }
+func (o ResumingOption) child(d *Declaration)  { o(d) }
+
+// FamilyOption is an option of handlers of children.
+type FamilyOption func(*Declaration)
+
+func (o FamilyOption) child(d *Declaration) { o(d) }
 
 // BackgroundOption is an option of daemons and timers.
 type BackgroundOption func(*Declaration)

@@ -181,7 +181,8 @@ func Optional() DeletionOption { return func(d *Declaration) { d.Optional = true
 // default, the object is released.
 func HoldOnFailure() DeletionOption { return func(d *Declaration) { d.Hold = true } }
 
-// Deleted calls a resume handler also for objects that are being deleted.
+// Deleted calls a resume handler also for objects that are being deleted, and a handler of
+// children also for parents that are.
 //
 // Specification: Handlers, "Resuming handlers".
 func Deleted() ResumingOption { return func(d *Declaration) { d.Deleted = true } }

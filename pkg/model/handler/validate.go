@@ -32,6 +32,12 @@ func validateSelector(d *Declaration) {
 	if d.Kind != Subhandler && !d.Kind.IsActivity() && d.Object == nil && d.Selector == (selector.Selector{}) {
 		d.addProblem(errors.New("it has no resource: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.For"))
 	}
+	if d.Kind != OnChild {
+		return
+	}
+	if d.addProblem(d.Children.Err()); d.ChildObject == nil && d.Children == (selector.Selector{}) {
+		d.addProblem(errors.New("it has no resource of children: specify one with kopf.Resource(...), or pass a pointer to a Go type to kopf.OnChildOf"))
+	}
 }
 
 func validateID(d *Declaration) {
@@ -40,7 +46,7 @@ func validateID(d *Declaration) {
 		d.addProblem(errors.New("its id is empty"))
 	case d.ID != "" && !validID.MatchString(d.ID):
 		trouble := "it cannot have the id" // the handler stores no progress
-		if d.Kind.IsChange() || d.Kind.IsBackground() {
+		if d.Kind.IsChange() || d.Kind.IsBackground() || d.Kind.IsTriggered() {
 			trouble = "its progress cannot be stored under the id"
 		}
 		d.addProblem(fmt.Errorf("%s %q: "+

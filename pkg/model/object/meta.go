@@ -45,7 +45,7 @@ type metadata struct {
 }
 
 // GetLabels decodes metadata.labels.
-func (m *metadata) GetLabels() map[string]string { return m.snapshot.stringMap("metadata.labels") }
+func (m *metadata) GetLabels() map[string]string { return m.snapshot.Labels() }
 
 // GetAnnotations decodes metadata.annotations. Reflectors read one of them from
 // bookmarks.

@@ -157,12 +157,17 @@ func (h Handlers) Conflicts() error {
 	return errors.Join(problems...)
 }
 
-// Selectors returns the distinct selectors of the handlers in order.
+// Selectors returns the distinct selectors of the handlers and of their children, in order.
 func (h Handlers) Selectors() []selector.Selector {
 	var selectors []selector.Selector
+	add := func(sel selector.Selector) {
+		if !slices.Contains(selectors, sel) {
+			selectors = append(selectors, sel)
+		}
+	}
 	for _, d := range h {
-		if !slices.Contains(selectors, d.Selector) {
-			selectors = append(selectors, d.Selector)
+		if add(d.Selector); d.Kind == handler.OnChild {
+			add(d.Children)
 		}
 	}
 	return selectors

@@ -66,13 +66,13 @@ func (k Keeper) Progress(ctx context.Context, body *object.Body, ids []string, r
 }
 
 // Unknown returns the names of the records on the object that belong to none of the handlers
-// in the progress.
-func (k Keeper) Unknown(body *object.Body, progress *execution.Progress) []string {
+// with the ids.
+func (k Keeper) Unknown(body *object.Body, ids []string) []string {
 	lister, ok := k.Storages.Progress.(storage.RecordLister)
 	if !ok {
 		return nil
 	}
-	return lister.UnknownRecords(body, progress.IDs())
+	return lister.UnknownRecords(body, ids)
 }
 
 // IsRecord reports whether the annotation holds a record of the operator.

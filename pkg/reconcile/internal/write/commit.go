@@ -61,7 +61,7 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 		return Outcome{}, err
 	}
 	outcome := Outcome{
-		Cycle: u.Cycle, Ended: u.endsCycle(), Gone: s.state.gone,
+		Cycle: u.Cycle, Calls: u.Calls, Ended: u.endsCycle(), Gone: s.state.gone,
 		Changed: s.body != before, ChangedByOthers: s.changedByOthers,
 	}
 	if u.Cycle != nil {

@@ -15,7 +15,7 @@ func (u *Update) reason(part string) metrics.Reason {
 		return metrics.Cleanup
 	case u.endsCycle():
 		return metrics.Handled
-	case u.Cycle != nil:
+	case u.Cycle != nil || u.Calls.HasRecords():
 		return metrics.Progress
 	case u.Decision.AddFinalizer || u.Decision.RemoveFinalizer:
 		return metrics.Finalizer

@@ -75,6 +75,9 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 		for key, value := range u.Decision.Annotations {
 			into.Set(object.Path{"metadata", "annotations", key}, value)
 		}
+		if err := s.writer.Records.StoreCalls(ctx, u.Calls, s.body, into); err != nil {
+			return nil, err
+		}
 	}
 	records := s.writer.Records
 	switch leftovers := u.Decision.Leftovers; {

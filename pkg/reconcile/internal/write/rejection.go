@@ -123,12 +123,14 @@ func (s *Session) failHandler(u *Update, edit execution.Edit, err error) {
 	var transform *patch.TransformError
 	if errors.As(err, &transform) && edit.Revise != nil {
 		outcome := edit.Revise(err)
-		if u.Cycle.ReviseHandler(edit.ID, outcome) {
+		if u.Cycle.ReviseHandler(edit.ID, outcome) || u.Calls.ReviseHandler(edit.ID, outcome) {
 			s.report.Outcome(s.body, edit.ID, outcome)
 			return
 		}
 	}
-	u.Cycle.FailHandler(edit.ID, err)
+	if !u.Cycle.FailHandler(edit.ID, err) {
+		u.Calls.FailHandler(edit.ID, err)
+	}
 	s.report.Log.Error(err, "The edit of the handler cannot be written to the object; the handler failed.", "handler", edit.ID)
 	s.report.Event(s.body, report.Warning, "WriteRejected", fmt.Sprintf("Handler %s failed: its edit was rejected: %s", edit.ID, err))
 }

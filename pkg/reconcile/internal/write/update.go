@@ -14,6 +14,8 @@ import (
 type Update struct {
 	// Cycle contains the records. Nil means that no records are written.
 	Cycle *record.Cycle
+	// Calls are those that belong to no cycle. Nil means that there are none.
+	Calls *record.Calls
 	// Decision was made for the session's version.
 	Decision Decision
 	// Decide makes the decision for another version. Nil keeps the decision.
@@ -91,6 +93,8 @@ type Outcome struct {
 	// Cycle is the cycle of the written update. It is nil if the update had none, or if
 	// there was no update.
 	Cycle *record.Cycle
+	// Calls are those of the written update, or nil.
+	Calls *record.Calls
 	// Ended is set if the cycle ended with the write.
 	Ended bool
 	// Gone is set if the object no longer exists.

@@ -1,0 +1,148 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/children"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
+	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// triggeredCalls are the calls of a pass for what has happened to other objects. They belong to
+// no cycle: they are made in addition to its calls, or without one.
+type triggeredCalls struct {
+	*triggers.Calls                   // nil if there are none
+	runner          *execution.Runner // nil if nothing is pending
+}
+
+// isTriggered reports whether handlers must be called for what has happened to other objects.
+func (t *target) isTriggered() bool {
+	return len(t.resource.triggered) > 0 && t.engine.objects.triggers.IsPending(t.key)
+}
+
+// triggering is the part of a pass that makes these calls.
+type triggering struct {
+	*pass
+	cycle *cycle
+}
+
+// sync makes the triggers of the handlers that match the object now, and finds their calls.
+func (t triggering) sync(ctx context.Context) error {
+	declared, c := t.resource.triggered, t.cycle
+	if len(declared) == 0 {
+		return nil
+	}
+	body, set := t.session.Body(), &t.engine.objects.triggers
+	whole := &handler.Cause{CallContext: c.CallContext, New: body.Raw()}
+	matching := declared.Where(func(d *handler.Declaration) bool { return (d.Deleted || !c.deleting) && d.InScope(whole) })
+	err := set.Sync(triggers.Object{
+		Key: t.key, UID: body.UID(), Handlers: matching, Declared: declared, New: t.newTrigger,
+		Record: func(id string) (*storage.Record, error) { return t.engine.records.Record(ctx, body, id, t.report) },
+	})
+	c.calls.Calls = set.Calls(t.key, func(id string) bool {
+		of := matching.Where(func(d *handler.Declaration) bool { return d.ID == id })
+		return len(detector{t.target}.withoutMisfits(c, of)) == 0
+	})
+	return err
+}
+
+// newTrigger returns the trigger of a handler. If failed is set, an earlier process has failed
+// to call it.
+func (t triggering) newTrigger(d *handler.Declaration, failed bool) triggers.Trigger {
+	engine, key, uid := t.engine, t.key, t.session.Body().UID()
+	link := children.OwnedBy(t.resource.GVK().GroupKind(), uid)
+	if d.ChildLabel != "" {
+		link = children.LabeledWith(d.ChildLabel, string(uid))
+	}
+	parent := children.Parent{Link: link, Namespace: key.Namespace, Enqueue: func() { engine.enqueue(key) }}
+	return children.Follow(engine.children, d, parent, failed || t.object.initial.Load())
+}
+
+// prepare makes the runner.
+func (t triggering) prepare() {
+	calls := t.cycle.calls.Calls
+	if calls == nil || len(calls.Handlers) == 0 {
+		return
+	}
+	runner := newRunner(t.pass, t.cycle, calls.Progress)
+	prepare := runner.Prepare
+	runner.Prepare = func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
+		calls.Begin(d.ID)
+		return prepare(ctx, d)
+	}
+	runner.AfterAttempt = func(_ context.Context, d *handler.Declaration, o execution.Outcome) { t.afterAttempt(d, o) }
+	t.cycle.calls.runner = runner
+}
+
+// errTakeTurns ends the triggered calls of a pass that takes long: the next pass continues with
+// the latest version of the object, and with its own changes.
+var errTakeTurns = errors.New("the pass has taken long enough")
+
+// start starts the calls that are due.
+func (t triggering) start() {
+	runner := t.cycle.calls.runner
+	if runner == nil {
+		return
+	}
+	runner.BeforeAttempt = func(context.Context) error {
+		switch {
+		case t.workers.isStopping():
+			return errInterrupted
+		case runner.Attempts > 0 && time.Since(t.began) >= t.engine.Settings.Execution.CheckpointInterval:
+			return errTakeTurns
+		default:
+			return nil
+		}
+	}
+	runner.Start(t.workers.calls, t.cycle.calls.Handlers)
+}
+
+// afterAttempt reports and counts the outcome of an attempt. There can be many successes
+// without any consequence for the object, so they are no events.
+func (t triggering) afterAttempt(d *handler.Declaration, o execution.Outcome) {
+	t.engine.measure(t.resource, d, o)
+	if o.Succeeded() && o.Ignored == nil {
+		t.report.Log.V(1).Info("The handler succeeded.", "handler", d.ID)
+		return
+	}
+	t.report.Outcome(t.session.Body(), d.ID, o)
+}
+
+// hasDue reports whether a triggered handler can be called now.
+func (t *triggeredCalls) hasDue() bool { return t.runner != nil && t.runner.HasDue(t.Handlers) }
+
+// isOpen reports whether a call is pending.
+func (t *triggeredCalls) isOpen(id string) bool { return t.Calls != nil && t.Progress.IsOpen(id) }
+
+// update returns what the writer must know about the calls.
+func (t *triggeredCalls) update() *record.Calls {
+	if t.Calls == nil {
+		return nil
+	}
+	return &record.Calls{Progress: t.Progress, Records: t.Records, Done: t.End}
+}
+
+// wake returns when the next pass is due for the calls, or 0 if they need none.
+func (t *triggeredCalls) wake() time.Duration {
+	if t.Calls == nil {
+		return 0
+	}
+	delay, known := t.Progress.NextDelay()
+	if !known {
+		return 0
+	}
+	return max(delay, time.Nanosecond)
+}
+
+// soonest returns the shorter of two delays, of which 0 means none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
