@@ -88,6 +88,13 @@
 //	OnLogin, Connection                      how to connect to the cluster
 //	Activity                                 their arguments
 //
+// # Children
+//
+//	OnChild, OnChildOf                       a child of an object was created, changed, or deleted
+//	ChildFunc, ChildChange                   the function, and its arguments
+//	ChildChangeOf, FamilyChange              the arguments for Go types
+//	ChildLabel                               children by a label instead of their owner references
+//
 // # Options
 //
 // The compiler knows which options fit which handlers:
@@ -99,9 +106,10 @@
 //	Errors, Retries, Timeout, Backoff,
 //	ExponentialBackoff                       all but OnEvent, OnValidate, OnMutate
 //	Limit                                    OnCreate, OnUpdate, OnField, OnDelete,
-//	                                         OnResume, sub-handlers, Daemon, Timer
+//	                                         OnResume, sub-handlers, Daemon, Timer, OnChild
 //	Optional, HoldOnFailure                  OnDelete
-//	Deleted                                  OnResume
+//	Deleted                                  OnResume, OnChild
+//	ChildLabel                               OnChild
 //	InitialDelay, InitialDelayFunc           Daemon, Timer
 //	CancellationBackoff, CancellationTimeout,
 //	CancellationPolling                      Daemon
@@ -119,12 +127,12 @@
 // The types of options, for functions of your own that return options:
 //
 //	CreateOption, UpdateOption, DeleteOption, ResumeOption, EventOption, DaemonOption,
-//	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption, EnsureOption
-//	                                         options of one kind of handler
+//	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption,
+//	EnsureOption, ChildOption                options of one kind of handler
 //	HandlerOption, ObjectOption, FieldOption, TransitionOption, RetryOption, LimitOption,
 //	DeletionOption, ResumingOption, BackgroundOption, StoppingOption, ScheduleOption,
 //	ReviewOption                             options of several kinds of handlers
-//	ConvergenceOption                        an option of Ensure alone
+//	ConvergenceOption, FamilyOption          options of Ensure alone, and of OnChild alone
 //
 // # Errors
 //

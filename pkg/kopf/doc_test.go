@@ -79,7 +79,7 @@ func TestTheTourHasEveryExportedName(t *testing.T) {
 func TestCommentsOfAliasesLeadToTheMethods(t *testing.T) {
 	links := map[string]string{
 		"Change": "handler.Change", "WatchEvent": "handler.Event", "Task": "handler.Task", "Tick": "handler.Tick",
-		"Indexed": "handler.Indexed", "Admission": "handler.Admission", "Activity": "handler.Activity",
+		"Indexed": "handler.Indexed", "ChildChange": "handler.ChildChange", "Admission": "handler.Admission", "Activity": "handler.Activity",
 		"Arguments": "handler.Arguments", "StopReason": "handler.StopReason", "Body": "object.Body", "View": "object.View",
 		"FieldValue": "object.Value", "Diff": "diff.Diff", "Patch": "patch.Patch", "Index": "index.Index", "Memo": "memo.Memo",
 	}

@@ -51,12 +51,12 @@ type (
 	TransitionOption = handler.TransitionOption
 	// RetryOption is an option of the handlers that are retried.
 	RetryOption = handler.RetryOption
-	// LimitOption is an option of the handlers that are called for changes, of daemons, and of
-	// timers.
+	// LimitOption is an option of the handlers that are called for changes, of daemons, of
+	// timers, and of handlers of children.
 	LimitOption = handler.LimitOption
 	// DeletionOption is an option of OnDelete.
 	DeletionOption = handler.DeletionOption
-	// ResumingOption is an option of OnResume.
+	// ResumingOption is an option of OnResume and OnChild.
 	ResumingOption = handler.ResumingOption
 	// BackgroundOption is an option of Daemon and Timer.
 	BackgroundOption = handler.BackgroundOption

@@ -2,8 +2,11 @@ package operator
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -15,7 +18,20 @@ func (o *Operator) startUp(ctx context.Context, a *activityHandlers) error {
 		return err
 	}
 	a.started = true
-	return checkSettings(o.settings)
+	return errors.Join(checkSettings(o.settings), checkName(o.handlers, o.settings))
+}
+
+// checkName returns an error if handlers require that the operator has a name.
+func checkName(handlers registry.Handlers, s settings.Settings) error {
+	if s.Name != "" {
+		return nil
+	}
+	for _, d := range handlers {
+		if d.Kind.IsTriggered() {
+			return fmt.Errorf("%s: the %s handler %q needs an operator with a name that stays the same for ever: set settings.Name", d.DeclaredAt, d.Kind, d.ID)
+		}
+	}
+	return nil
 }
 
 type settingsKey struct{}

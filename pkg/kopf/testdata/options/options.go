@@ -22,6 +22,8 @@ func change(context.Context, *kopf.Change) error { return nil }
 
 func event(context.Context, *kopf.WatchEvent) error { return nil }
 
+func child(context.Context, *kopf.ChildChange) error { return nil }
+
 func daemon(context.Context, *kopf.Task) error { return nil }
 
 func timer(context.Context, *kopf.Tick) error { return nil }
@@ -83,6 +85,18 @@ func resuming(r *kopf.Registry) {
 	r.OnResume(pods, change, kopf.ValueAfter(there))  // refused
 	r.OnResume(pods, change, kopf.Optional())         // refused
 	r.OnResume(pods, change, kopf.HoldOnFailure())    // refused
+}
+
+func children(r *kopf.Registry) {
+	r.OnChild(pods, pods, child, kopf.ID("a"), kopf.Param(1), kopf.Labels(filters), kopf.Annotations(filters), kopf.When(agree))
+	r.OnChild(pods, pods, child, kopf.Retries(1), kopf.Timeout(time.Second), kopf.Backoff(time.Second), kopf.Errors(kopf.ErrorsIgnored))
+	r.OnChild(pods, pods, child, kopf.ChildLabel("a"), kopf.Limit(1), kopf.Deleted())
+	r.OnChild(pods, pods, child, kopf.Field("spec"))       // refused
+	r.OnChild(pods, pods, child, kopf.ValueBefore(there))  // refused
+	r.OnChild(pods, pods, child, kopf.Optional())          // refused
+	r.OnChild(pods, pods, child, kopf.Interval(time.Hour)) // refused
+	r.OnChild(pods, pods, change)                          // refused
+	r.OnCreate(pods, change, kopf.ChildLabel("a"))         // refused
 }
 
 func events(r *kopf.Registry) {
