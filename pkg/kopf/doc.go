@@ -46,6 +46,10 @@
 //	InWave, KeepAnnotation                   about one child
 //	ChildError, NotOursError, EmptyError     why a child is not what it should be
 //	Adopt, AppendOwner                       for children that your handlers create themselves
+//	OnChild, OnChildOf                       a child of an object was created, changed, or deleted
+//	ChildFunc, ChildChange                   the function, and its arguments
+//	ChildChangeOf, FamilyChange              the arguments for Go types
+//	ChildLabel                               children by a label instead of their owner references
 //
 // # Resources
 //
@@ -87,13 +91,6 @@
 //	OnProbe                                  health
 //	OnLogin, Connection                      how to connect to the cluster
 //	Activity                                 their arguments
-//
-// # Children
-//
-//	OnChild, OnChildOf                       a child of an object was created, changed, or deleted
-//	ChildFunc, ChildChange                   the function, and its arguments
-//	ChildChangeOf, FamilyChange              the arguments for Go types
-//	ChildLabel                               children by a label instead of their owner references
 //
 // # Options
 //
