@@ -230,3 +230,30 @@ func (e *Engine) stopIndexing() {
 		}
 	}
 }
+
+// setUpChildren prepares for a resource whose objects are parents or children.
+func (c consumer) setUpChildren(r *resource, found discovery.SelectedResource) {
+	index := c.engine.children
+	for _, d := range r.triggered {
+		if d.ChildLabel != "" {
+			index.IndexLabel(d.ChildLabel)
+		} else {
+			index.IndexOwners(r.GVK().GroupKind())
+		}
+	}
+	isDeclared := slices.ContainsFunc(c.engine.Handlers, func(d *handler.Declaration) bool {
+		return d.Kind == handler.OnChild && slices.Contains(found.Selectors, d.Children)
+	})
+	if isDeclared || c.engine.childKinds.has(r.GVK().GroupKind()) {
+		childWatcher{c.engine}.addObjects(r, found.Selectors)
+	}
+}
+
+// Listed implements watch.Consumer.
+func (c consumer) Listed(watched *watch.Resource) {
+	kind := watched.GVK().GroupKind()
+	if r := c.engine.resources.get(watched.Name); c.engine.childKinds.has(kind) {
+		childWatcher{c.engine}.addObjects(r, nil) // unless it was
+	}
+	childWatcher{c.engine}.notify(kind)
+}
