@@ -17,7 +17,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopftest"
 )
 
-var configMaps = kopf.Resource("v1", "configmaps")
+var ofConfigMaps = kopf.Resource("v1", "configmaps")
 
 // told are the calls of a handler of children, in one line each.
 type told struct {
@@ -60,7 +60,7 @@ func withChildren(t *testing.T, test func(t *testing.T, h *kopftest.Harness, w *
 	t.Helper()
 	w := &told{}
 	declare := func(r *kopf.Registry) {
-		r.OnChild(examples, configMaps, w.handle, append(options, kopf.ID("tell"))...)
+		r.OnChild(examples, ofConfigMaps, w.handle, append(options, kopf.ID("tell"))...)
 	}
 	inVirtualTime(t, declare, func(t *testing.T, h *kopftest.Harness) { test(t, h, w) }, kopftest.Settings(withName))
 }
