@@ -51,6 +51,7 @@ var scenarios = map[string]struct {
 	"15-timers":      {testTimers, ginkgo.Label("background")},
 	"16-indexing":    {testIndexing, nil},
 	"17-admission":   {testAdmission, ginkgo.Label("admission")},
+	"20-children":    {testEnsure, nil},
 	"99-all-at-once": {testAllAtOnce, ginkgo.Label("admission")},
 	"storage":        {testStorage, nil},
 	"tutorial":       {testTutorial, nil},
