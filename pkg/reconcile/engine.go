@@ -2,16 +2,11 @@ package reconcile
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -241,46 +236,3 @@ func (e *Engine) callContext(ctx context.Context, r *resource, key object.Key, b
 	call.Logger = e.eventLogger.Logger(e.objectLogger(key), body, "handler", d.ID)
 	return e.Context(ctx, call), call.Logger
 }
-
-// addConverger adds the converger if there are handlers that return children. It returns the
-// function that is told what the cluster serves.
-func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)) {
-	if !slices.ContainsFunc(config.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
-		return config.Discovered
-	}
-	served := &converge.Served{Source: config.Resources}
-	types := scheme.Scheme
-	if config.Client != nil {
-		types = config.Client.Scheme()
-	}
-	e.converger = converge.New(converge.Config{
-		Manager: config.Settings.Name, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
-		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served,
-		Trigger: func(o converge.Owner) { triggerConvergence(e, o) },
-	})
-	return func(present discovery.Snapshot) {
-		served.Set(present)
-		if config.Discovered != nil {
-			config.Discovered(present)
-		}
-	}
-}
-
-// startConverger lets the converger work until the context is done. The function waits for its
-// end.
-func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
-	switch {
-	case e.converger == nil:
-		return func() {}, nil
-	case e.Settings.Name == "":
-		return nil, errors.New("kopf.Ensure needs settings.Name: it is the field manager of the children, and must stay the same for ever; set it in kopf.Configure or in the settings of the operator")
-	}
-	cluster, err := dynamic.NewForConfigAndClient(e.REST, e.HTTP)
-	if err != nil {
-		return nil, fmt.Errorf("the children of objects cannot be applied: %w", err)
-	}
-	return e.converger.Start(ctx, cluster), nil
-}
-
-// triggerConvergence calls a handler of children again.
-func triggerConvergence(_ *Engine, _ converge.Owner) {}

@@ -3,10 +3,12 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/recording"
@@ -36,9 +38,7 @@ func newRunner(p *pass, c *cycle, progress *execution.Progress) *execution.Runne
 		Cause: &c.Cause, Progress: progress, Lifecycle: s.Lifecycle, Backoff: s.Backoff, Gate: gate{p, c},
 		Prepare: func(ctx context.Context, d *handler.Declaration) (context.Context, handler.CallContext) {
 			callCtx, call := p.prepareCall(ctx, d, p.session.Body())
-			if returnsChildren(d) {
-				call.Converger = parent{p, c}
-			}
+			call.Converger = convergerOf(p, c, d)
 			return callCtx, call
 		},
 	}
@@ -206,4 +206,62 @@ func essencesOf(packed *record.Packed) func() *handler.Cause {
 		c.Old, c.New, c.Diff = differenceIn(&r)
 		return &c
 	}
+}
+
+// gate limits the calls of a pass. While the code of a handler runs, it gives back the permit
+// of the pass, and the memory of the essences.
+type gate struct {
+	pass  *pass
+	cycle *cycle
+}
+
+var _ execution.Gate = gate{}
+
+func (g gate) call(d *handler.Declaration) capacity.Call {
+	c := capacity.Call{Key: g.pass.key, ID: d.ID, Limit: d.Limit, Nested: d.Kind == handler.Subhandler}
+	if d.Limit > 0 {
+		c.Pool = handler.LimitGroup(d)
+	}
+	return c
+}
+
+// isWithin reports whether the call is a part of another one: it has the slot of its parent.
+func isWithin(c capacity.Call) bool { return c.Nested && c.Limit == 0 }
+
+func (g gate) CanCall(d *handler.Declaration) bool {
+	c := g.call(d)
+	return isWithin(c) || g.pass.engine.slots.CanTake(c)
+}
+
+func (g gate) Begin(d *handler.Declaration) (end func(), ok bool) {
+	c := g.call(d)
+	if isWithin(c) {
+		return func() {}, true
+	}
+	slot := g.pass.engine.slots.Take(c)
+	if slot == nil {
+		return nil, false
+	}
+	g.pass.slots = append(g.pass.slots, slot)
+	return func() { g.end(slot) }, true
+}
+
+// end returns a slot.
+func (g gate) end(slot *capacity.Running) {
+	g.pass.slots = slices.DeleteFunc(g.pass.slots, func(other *capacity.Running) bool { return other == slot })
+	g.pass.engine.slots.Return(slot)
+}
+
+func (g gate) Waits(id string) bool { return g.pass.engine.slots.Waits(g.pass.key, id) }
+
+func (g gate) CanGo(id string) bool { return g.pass.engine.slots.HasReserved(g.pass.key, id) }
+
+func (g gate) Leave() {
+	g.cycle.releaseEssences()
+	g.pass.engine.permits.Release()
+}
+
+func (g gate) Enter() {
+	g.pass.engine.permits.Continue(g.pass.key.Resource)
+	g.cycle.restoreEssences()
 }

@@ -55,6 +55,9 @@ func (t triggering) sync(ctx context.Context) error {
 // to call it.
 func (t triggering) newTrigger(d *handler.Declaration, failed bool) triggers.Trigger {
 	engine, key, uid := t.engine, t.key, t.session.Body().UID()
+	if d.Kind == handler.OnDisturbance {
+		return followChildren(engine.converger, d, uid, failed, func() { engine.enqueue(key) })
+	}
 	link := children.OwnedBy(t.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {
 		link = children.LabeledWith(d.ChildLabel, string(uid))

@@ -171,6 +171,14 @@ func releasing(d *Declaration) *Declaration {
 	return &r
 }
 
+// restoring returns the declaration of the same handler for what others do to the children. It
+// has its own record, because it belongs to no cycle of the parent.
+func restoring(d *Declaration) *Declaration {
+	r := *d
+	r.Kind, r.ID, r.parent = OnDisturbance, d.ID+"/restore", d
+	return &r
+}
+
 // hasUnreachableChildren reports whether the garbage collector does not delete all children
 // with the object.
 func hasUnreachableChildren(a Arguments) bool {

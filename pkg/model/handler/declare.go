@@ -142,8 +142,9 @@ func ForField(sel selector.Selector, field []string, fn Function, options ...Upd
 }
 
 // Ensure declares a function that returns the children of an object. It is one handler with
-// several declarations: for everything that happens to the object, and for its deletion, if
-// the garbage collector of Kubernetes does not reach all children.
+// several declarations: for everything that happens to the object, for its deletion, if the
+// garbage collector of Kubernetes does not reach all children, and for what happens to the
+// children.
 func Ensure(sel selector.Selector, fn Function, options ...EnsureOption) ([]*Declaration, error) {
 	var all []*Declaration
 	for _, kind := range []Kind{OnCreate, OnUpdate, OnResume} {
@@ -153,7 +154,7 @@ func Ensure(sel selector.Selector, fn Function, options ...EnsureOption) ([]*Dec
 		}
 		all = append(all, d)
 	}
-	return append(all, releasing(all[0])), nil
+	return append(all, releasing(all[0]), restoring(all[0])), nil
 }
 
 // Watch declares a handler of watch events.

@@ -18,6 +18,9 @@ const (
 	OnIndex  Kind = "index"
 	// OnChild handlers are called for parents when their children change.
 	OnChild Kind = "child"
+	// OnDisturbance handlers are called for parents when somebody else changes children that
+	// a handler ensures.
+	OnDisturbance Kind = "disturbance"
 	// The API server calls handlers of OnValidate and OnMutate before it stores an object.
 	OnValidate Kind = "validate"
 	OnMutate   Kind = "mutate"
@@ -55,7 +58,7 @@ func (k Kind) noun() string {
 // other objects, and admission handlers for requests.
 func (k Kind) IsChange() bool {
 	switch k {
-	case OnEvent, OnDaemon, OnTimer, OnIndex, OnChild, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
+	case OnEvent, OnDaemon, OnTimer, OnIndex, OnChild, OnDisturbance, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
 		return false
 	default:
 		return true
@@ -78,7 +81,7 @@ func (k Kind) IsBackground() bool { return k == OnDaemon || k == OnTimer }
 
 // IsTriggered reports whether handlers of the kind are called for what happens to other
 // objects. They are retried with a record on their own object.
-func (k Kind) IsTriggered() bool { return k == OnChild }
+func (k Kind) IsTriggered() bool { return k == OnChild || k == OnDisturbance }
 
 // ExtendsEssence reports whether the fields of such handlers belong to the essence of
 // the object, even if they are in its status. Indices and admission handlers do not

@@ -29,7 +29,6 @@ type Config struct {
 	// RequestTimeout limits each request.
 	RequestTimeout time.Duration
 	Resources      Resources
-	Trigger        Trigger
 }
 
 // Converger applies the children of all parents of one operator. It is safe for concurrent use;
@@ -46,6 +45,7 @@ type Converger struct {
 	byOwner map[string]map[Key]*fact // the same, by the hash of the owner
 	states  map[string]*state        // by the hash of the owner
 	owners  map[types.UID][]string   // the hashes of the owners of a parent
+	calls   map[caller]func()        // what calls a handler of a parent again
 	streams map[streamKey]*stream
 }
 
@@ -54,7 +54,7 @@ func New(config Config) *Converger {
 	return &Converger{
 		Config: config,
 		facts:  map[Key]*fact{}, byOwner: map[string]map[Key]*fact{},
-		states: map[string]*state{}, owners: map[types.UID][]string{}, streams: map[streamKey]*stream{},
+		states: map[string]*state{}, owners: map[types.UID][]string{}, calls: map[caller]func(){}, streams: map[streamKey]*stream{},
 	}
 }
 

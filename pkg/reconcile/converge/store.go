@@ -4,8 +4,35 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Trigger requests a call of the handler of a parent, although the parent has not changed.
-type Trigger func(owner Owner)
+// caller identifies a handler of a parent.
+type caller struct {
+	parent  types.UID
+	handler string
+}
+
+// Follow calls a function whenever the handler of a parent must be called because of what others
+// have done to the children, until it is stopped. It is called without locks.
+func (c *Converger) Follow(parent types.UID, handler string, call func()) (stop func()) {
+	key := caller{parent, handler}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[key] = call
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.calls, key)
+	}
+}
+
+// trigger calls the function of Follow.
+func (c *Converger) trigger(o Owner) {
+	c.mu.Lock()
+	call := c.calls[caller{o.Parent.UID, o.Handler}]
+	c.mu.Unlock()
+	if call != nil {
+		call()
+	}
+}
 
 // state is what the operator knows of the children of one owner.
 type state struct {
@@ -52,7 +79,7 @@ func (c *Converger) end(s *state) {
 	s.gone = nil
 	c.mu.Unlock()
 	if again {
-		c.Trigger(s.owner)
+		c.trigger(s.owner)
 	}
 }
 
@@ -113,7 +140,7 @@ func (c *Converger) observe(now *fact, deleted bool) {
 	}
 	c.mu.Unlock()
 	for _, owner := range triggered {
-		c.Trigger(owner)
+		c.trigger(owner)
 	}
 }
 

@@ -1,0 +1,140 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile/converge"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+)
+
+// addConverger adds the converger if there are handlers that return children. It returns the
+// function that is told what the cluster serves.
+func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)) {
+	if !slices.ContainsFunc(config.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
+		return config.Discovered
+	}
+	served := &converge.Served{Source: config.Resources}
+	types := scheme.Scheme
+	if config.Client != nil {
+		types = config.Client.Scheme()
+	}
+	e.converger = converge.New(converge.Config{
+		Manager: config.Settings.Name, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
+		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served,
+	})
+	return func(present discovery.Snapshot) {
+		served.Set(present)
+		if config.Discovered != nil {
+			config.Discovered(present)
+		}
+	}
+}
+
+// startConverger lets the converger work until the context is done. The function waits for its
+// end.
+func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
+	switch {
+	case e.converger == nil:
+		return func() {}, nil
+	case e.Settings.Name == "":
+		return nil, errors.New("kopf.Ensure needs settings.Name: it is the field manager of the children, and must stay the same for ever; set it in kopf.Configure or in the settings of the operator")
+	}
+	cluster, err := dynamic.NewForConfigAndClient(e.REST, e.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("the children of objects cannot be applied: %w", err)
+	}
+	return e.converger.Start(ctx, cluster), nil
+}
+
+// convergerOf returns what a handler needs to apply the children of its object, or nil if it
+// returns none.
+func convergerOf(p *pass, c *cycle, d *handler.Declaration) handler.Converger {
+	if d.Ensures == nil {
+		return nil
+	}
+	return parent{p, c}
+}
+
+// parent lets the handlers of a pass apply the children of its object.
+type parent struct {
+	pass  *pass
+	cycle *cycle
+}
+
+var _ handler.Converger = parent{}
+
+// Converge makes the children what the handler wants.
+func (p parent) Converge(ctx context.Context, d *handler.Declaration, wanted []client.Object) error {
+	return p.pass.engine.converger.Converge(ctx, p.call(ctx, d), wanted)
+}
+
+// Release deletes the children that the garbage collector does not reach.
+func (p parent) Release(ctx context.Context, d *handler.Declaration) error {
+	return p.pass.engine.converger.Release(ctx, p.call(ctx, d))
+}
+
+func (p parent) call(ctx context.Context, d *handler.Declaration) converge.Call {
+	body, declared := p.pass.session.Body(), p.pass.resource.declared
+	return converge.Call{
+		Owner: converge.Owner{
+			Operator: p.pass.engine.Settings.Name, Handler: d.ID,
+			Parent: converge.Parent{Key: p.pass.key, UID: body.UID(), GVK: p.pass.resource.GVK()},
+		},
+		Options: d.Ensures, Places: convergence.ReadPlaces(body), Announce: p.storePlaces, Log: log.FromContext(ctx),
+		IsDeclared: func(id string) bool {
+			return slices.ContainsFunc(declared, func(other *handler.Declaration) bool { return other.Ensures != nil && other.ID == id })
+		},
+	}
+}
+
+// storePlaces writes the places of the children to the object, in the middle of a call. If others
+// have changed the object, the call ends, and another pass repeats it.
+func (p parent) storePlaces(_ context.Context, places convergence.Places) error {
+	waiting := gate(p)
+	waiting.Enter()
+	defer waiting.Leave()
+	outcome, err := p.pass.session.Write(p.pass.workers.writes, write.Update{Decision: write.Decision{
+		AddFinalizer: !places.AreReachable(p.pass.key.Namespace),
+		Annotations:  map[string]string{convergence.PlacesAnnotation: places.Text()},
+	}})
+	switch {
+	case err != nil:
+		return &execution.Interruption{Err: err}
+	case outcome.Gone || outcome.ChangedByOthers || p.pass.workers.isStopping():
+		return &execution.Interruption{Err: errInterrupted}
+	default:
+		return nil
+	}
+}
+
+// following calls a handler when somebody else changes the children of its object.
+type following struct {
+	*triggers.Flag
+	stop func()
+}
+
+// Stop ends that.
+func (f following) Stop() { f.stop() }
+
+// followChildren returns the trigger of a handler of children.
+func followChildren(c *converge.Converger, d *handler.Declaration, parent types.UID, failed bool, enqueue func()) triggers.Trigger {
+	flag := triggers.NewFlag(d, enqueue)
+	if failed {
+		flag.Set()
+	}
+	return following{flag, c.Follow(parent, d.Top().ID, flag.Set)}
+}
