@@ -26,6 +26,9 @@ type Config struct {
 	Namespaces []string
 	// Scheme has the Go types of typed children.
 	Scheme *runtime.Scheme
+	// Delays are the pauses between restorations of a child that another client keeps
+	// changing. None means that there are no pauses.
+	Delays []time.Duration
 	// RequestTimeout limits each request.
 	RequestTimeout time.Duration
 	Resources      Resources

@@ -133,10 +133,23 @@ func (f fieldSet) uncoveredIn(value any, at path) []path {
 		if below, found := f.find(e); found {
 			missing = append(missing, below.uncoveredIn(e.value(value), to)...)
 		} else {
-			missing = append(missing, to)
+			missing = append(missing, leavesOf(e.value(value), to)...)
 		}
 	}
 	return missing
+}
+
+// leavesOf returns the fields of a value that have no parts.
+func leavesOf(value any, at path) []path {
+	parts := elements(value)
+	if len(parts) == 0 {
+		return []path{at}
+	}
+	var leaves []path
+	for _, e := range parts {
+		leaves = append(leaves, leavesOf(e.value(value), append(slices.Clip(at), e))...)
+	}
+	return leaves
 }
 
 // elements returns the steps into a value, in order.

@@ -73,6 +73,9 @@ func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
 				return result, err
 			}
 		case apply, restore:
+			if action == restore && r.noteRestoration(r.state, ch.Key) {
+				r.reportFight(ctx, a)
+			}
 			result, err := r.apply(ctx, a, live, action)
 			if err != nil || result != nil {
 				return result, err

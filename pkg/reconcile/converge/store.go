@@ -1,6 +1,8 @@
 package converge
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -24,13 +26,27 @@ func (c *Converger) Follow(parent types.UID, handler string, call func()) (stop 
 	}
 }
 
-// trigger calls the function of Follow.
-func (c *Converger) trigger(o Owner) {
+// trigger calls the function of Follow: now, or after a delay.
+func (c *Converger) trigger(s *state, delay time.Duration) {
 	c.mu.Lock()
-	call := c.calls[caller{o.Parent.UID, o.Handler}]
+	call := c.calls[caller{s.owner.Parent.UID, s.owner.Handler}]
+	postponed := delay > 0 && s.waiting
+	s.waiting = s.waiting || delay > 0
 	c.mu.Unlock()
-	if call != nil {
+	switch {
+	case call == nil || postponed:
+	case delay == 0:
 		call()
+	default:
+		time.AfterFunc(delay, func() {
+			c.mu.Lock()
+			s.waiting = false
+			call := c.calls[caller{s.owner.Parent.UID, s.owner.Handler}]
+			c.mu.Unlock()
+			if call != nil {
+				call()
+			}
+		})
 	}
 }
 
@@ -44,6 +60,10 @@ type state struct {
 	// busy is set during a call. Gone are the children that were deleted meanwhile.
 	busy bool
 	gone map[Key]types.UID
+	// fights are the children that other clients keep changing; nil if there are none. Waiting
+	// is set if the next restoration of one of them is due later.
+	fights  map[Key]*fight
+	waiting bool
 }
 
 // begin returns the state of an owner for one call.
@@ -65,21 +85,23 @@ func (c *Converger) begin(o Owner, waits bool) *state {
 func (c *Converger) end(s *state) {
 	c.mu.Lock()
 	s.busy = false
-	again := false
+	again, delay := false, c.longestDelay()
 	for key, known := range s.known {
+		changed := false
 		if uid, gone := s.gone[key]; gone && uid == known.uid {
 			delete(s.known, key)
-			again = true
-			continue
+			changed = true
+		} else if cached := c.facts[key]; cached != nil {
+			changed = s.compare(known, cached)
 		}
-		if cached := c.facts[key]; cached != nil {
-			again = s.compare(known, cached) || again
+		if changed {
+			again, delay = true, min(delay, s.fights[key].delay(c.Delays))
 		}
 	}
 	s.gone = nil
 	c.mu.Unlock()
 	if again {
-		c.trigger(s.owner)
+		c.trigger(s, delay)
 	}
 }
 
@@ -129,18 +151,22 @@ func (c *Converger) observe(now *fact, deleted bool) {
 	if !deleted {
 		c.put(now)
 	}
-	var triggered []Owner
+	var triggered []*state
 	if s := c.states[now.owner]; s != nil && s.observe(now, deleted) {
-		triggered = append(triggered, s.owner)
+		triggered = append(triggered, s)
 	}
 	if former != nil && former.owner != now.owner {
 		if s := c.states[former.owner]; s != nil && s.observe(now, deleted) {
-			triggered = append(triggered, s.owner)
+			triggered = append(triggered, s)
 		}
 	}
+	delays := map[*state]time.Duration{}
+	for _, s := range triggered {
+		delays[s] = s.fights[now.Key].delay(c.Delays)
+	}
 	c.mu.Unlock()
-	for _, owner := range triggered {
-		c.trigger(owner)
+	for s, delay := range delays {
+		c.trigger(s, delay)
 	}
 }
 

@@ -3,6 +3,7 @@ package ensure
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -129,4 +130,23 @@ func TestFailedRestorationIsRetried(t *testing.T) {
 	b.restart(operator, func(r *kopf.Registry) { r.Ensure(shops, theme, kopf.ID("children")) })
 	b.expectChild(b.of(configMaps, "theme"), testenv.HavePath("data.theme", "dark"))
 	b.Eventually(cluster.Current(shop)).Should(testenv.HavePath("metadata.annotations", gomega.Not(gomega.HaveKey(prefix+"children.restore"))), b.story)
+}
+
+func TestFightOverAFieldIsSlowedDown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Ensure(shops, theme, kopf.ID("children"))
+	b.start()
+	b.expectHandled(b.shop("one", map[string]any{"x": int64(1)}))
+	child := b.expectChild(b.of(configMaps, "theme"), beOurs())
+	b.requests.Reset()
+	stop := time.Now().Add(3 * time.Second)
+	for time.Now().Before(stop) {
+		if b.current(child).Object["data"].(map[string]any)["theme"] == "dark" { //nolint:forcetypeassert // it is
+			b.patch(child, `{"data":{"theme":"light"}}`)
+		}
+	}
+	b.Eventually(b.logged("Another client keeps changing a child", "data.theme (by kubectl)")).Should(gomega.HaveLen(1), b.story)
+	_, writes := b.writes()
+	b.Expect(writes).To(gomega.BeNumerically("<=", 9), b.story) // five at once, and then after 1 s, 2 s, …
 }

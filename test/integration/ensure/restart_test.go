@@ -82,5 +82,5 @@ func TestOperatorNeedsAName(t *testing.T) {
 	b.Ensure(shops, children, kopf.ID("children"))
 	operator, err := kopf.NewOperator(kopf.Options{Registry: b.Registry, Config: b.config})
 	b.Expect(err).NotTo(gomega.HaveOccurred())
-	b.Expect(operator.Run(t.Context())).To(gomega.MatchError(gomega.ContainSubstring("kopf.Ensure needs settings.Name")))
+	b.Expect(operator.Run(t.Context())).To(gomega.MatchError(gomega.ContainSubstring("settings.Name")))
 }
