@@ -1,6 +1,7 @@
 package kopftest_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,4 +54,37 @@ func TestAPIServerInVirtualTime(t *testing.T) {
 		close(stop)
 		factory.Shutdown()
 	})
+}
+
+// What the server does not have is no puzzle.
+func TestTheScaleSubresourceIsMissed(t *testing.T) {
+	c, err := client.New(kopftest.NewAPIServer(t).Config(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := kopftest.Object(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: sets, kind: Set}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}, scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`)
+	set := kopftest.Object(`{apiVersion: example.com/v1, kind: Set, metadata: {name: one, namespace: default}}`)
+	for _, object := range []client.Object{definition, set} {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	scale := kopftest.Object(`{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: one, namespace: default}}`)
+	if err := c.SubResource("scale").Get(t.Context(), set, scale); err == nil || !strings.Contains(err.Error(), "use kopftest.Cluster") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -41,6 +41,22 @@ func TestLists(t *testing.T) {
 	})
 }
 
+// Custom objects can be selected by the fields that their definition names.
+func TestSelectableFields(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		s.create(s.things(), "a", `,"spec":{"color":"blue"}`)
+		s.create(s.things(), "b", `,"spec":{}`) // red by default
+		for selector, want := range map[string]string{
+			"spec.color%3Dblue": "[a]", "spec.color%3Dred": "[b]", "spec.color!%3Dblue": "[b]", "spec.color%3Dblue,metadata.name%3Db": "[]",
+		} {
+			if got := s.must(http.MethodGet, s.things()+"?fieldSelector="+selector, "", 200); names(got) != want {
+				t.Errorf("%s: got %s, want %s", selector, names(got), want)
+			}
+		}
+		s.must(http.MethodGet, s.things()+"?fieldSelector=spec.note%3Dany", "", 400)
+	})
+}
+
 func TestPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		for _, name := range []string{"a", "b", "c", "d", "e"} {

@@ -72,7 +72,7 @@ func (s *server) defineWith(schema, plural, subresources string, versions ...str
 	s.t.Helper()
 	var listed []string
 	for i, version := range versions {
-		listed = append(listed, fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"subresources":%s,"schema":{"openAPIV3Schema":%s}}`, version, i == 0, subresources, schema))
+		listed = append(listed, fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"subresources":%s,"selectableFields":[{"jsonPath":".spec.color"}],"schema":{"openAPIV3Schema":%s}}`, version, i == 0, subresources, schema))
 	}
 	kind := strings.ToUpper(plural[:1]) + plural[1:len(plural)-1]
 	s.must(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fmt.Sprintf(

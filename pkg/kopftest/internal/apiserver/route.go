@@ -22,6 +22,10 @@ const maxBody = 3 << 20
 // errNoRoute is the answer to an unknown path.
 var errNoRoute = apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
 
+// errNoScale tells users that it is not their mistake.
+var errNoScale = apierrors.NewGenericServerResponse(http.StatusNotImplemented, "", schema.GroupResource{}, "",
+	"the API server of kopftest has no scale subresource for custom resources: use kopftest.Cluster", 0, true)
+
 // request is a request for objects.
 type request struct {
 	*http.Request
@@ -77,6 +81,9 @@ func (s *Server) serveObjects(w http.ResponseWriter, r *http.Request, version sc
 		return errNoRoute
 	}
 	if made.subresource != "" && !slices.Contains(made.of.Subresources, made.subresource) {
+		if made.of.HasScale && made.subresource == "scale" {
+			return errNoScale
+		}
 		if made.of.IsCustom() {
 			return made.notFound() // as if a custom object did not exist
 		}

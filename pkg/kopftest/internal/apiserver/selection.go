@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +28,8 @@ func (r *request) selection() (selection, error) {
 		return selection{}, apierrors.NewBadRequest("unable to parse the field selector: " + err.Error())
 	}
 	for _, one := range byField.Requirements() {
-		if r.of.NeedsVersion() && one.Field != "metadata.name" && one.Field != "metadata.namespace" {
+		isKnown := one.Field == "metadata.name" || one.Field == "metadata.namespace" || slices.Contains(r.of.SelectableFields, one.Field)
+		if r.of.NeedsVersion() && !isKnown {
 			return selection{}, apierrors.NewBadRequest("field label not supported: " + one.Field)
 		}
 	}

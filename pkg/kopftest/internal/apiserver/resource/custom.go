@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -69,10 +70,19 @@ func newCustomResources(definition *apiextensionsv1.CustomResourceDefinition) ([
 				GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version.Name, Resource: names.Plural},
 				Kind:                 names.Kind, Singular: names.Singular, ShortNames: names.ShortNames, Categories: names.Categories,
 				Namespaced: rules.namespaced, Subresources: subresourcesOf(version), Stored: stored, Rules: rules,
+				SelectableFields: selectableFieldsOf(version), HasScale: version.Subresources != nil && version.Subresources.Scale != nil,
 			})
 		}
 	}
 	return made, nil
+}
+
+func selectableFieldsOf(version apiextensionsv1.CustomResourceDefinitionVersion) []string {
+	var fields []string
+	for _, one := range version.SelectableFields {
+		fields = append(fields, strings.TrimPrefix(one.JSONPath, "."))
+	}
+	return fields
 }
 
 func subresourcesOf(version apiextensionsv1.CustomResourceDefinitionVersion) []string {

@@ -21,6 +21,11 @@ type Resource struct {
 	ShortNames     []string
 	Categories     []string
 	Subresources   []string
+	// HasScale reports whether a definition asks for the scale subresource, which is not served.
+	HasScale bool
+	// SelectableFields are those by which clients can select custom objects, besides the
+	// name and the namespace: "spec.color".
+	SelectableFields []string
 	// Stored is the version in which the objects are stored. Events have another group
 	// there.
 	Stored schema.GroupVersionResource

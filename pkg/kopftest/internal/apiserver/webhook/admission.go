@@ -36,6 +36,7 @@ type Review struct {
 type Admission struct {
 	store     *store.Store
 	transport http.RoundTripper
+	conditions
 }
 
 // New returns the admission of an API server. Without a transport, no webhook is reachable.
@@ -92,6 +93,9 @@ func (a *Admission) hooks(plural string) []registrationv1.ValidatingWebhook {
 func (a *Admission) review(ctx context.Context, hook registrationv1.ValidatingWebhook, r Review) (*admissionv1.AdmissionResponse, error) {
 	if !a.matches(hook, r) {
 		return nil, nil //nolint:nilnil // documented
+	}
+	if holds, err := a.match(ctx, hook, r); !holds || err != nil {
+		return nil, err
 	}
 	if hasSideEffects(hook) && r.DryRun {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", hook.Name))

@@ -23,6 +23,11 @@ import (
 // defaultTimeout is the timeout of webhooks that declare none.
 const defaultTimeout = 10 * time.Second
 
+// The user of all requests, because there is no authentication.
+const userName = "kopftest"
+
+func userGroups() []string { return []string{"system:masters", "system:authenticated"} }
+
 // request returns what webhooks receive.
 func (r Review) request() *admissionv1.AdmissionRequest {
 	kind, of := r.Resource.GroupVersionKind(), r.Resource.GroupVersionResource
@@ -30,7 +35,7 @@ func (r Review) request() *admissionv1.AdmissionRequest {
 		UID: uuid.NewUUID(), Name: r.Key.Name, Namespace: r.Key.Namespace, Operation: r.Operation, SubResource: r.Subresource,
 		Kind:     metav1.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind},
 		Resource: metav1.GroupVersionResource{Group: of.Group, Version: of.Version, Resource: of.Resource},
-		UserInfo: authenticationv1.UserInfo{Username: "kopftest", Groups: []string{"system:masters", "system:authenticated"}},
+		UserInfo: authenticationv1.UserInfo{Username: userName, Groups: userGroups()},
 		DryRun:   &r.DryRun, RequestSubResource: r.Subresource,
 	}
 	made.RequestKind, made.RequestResource = &made.Kind, &made.Resource
