@@ -246,8 +246,6 @@ func (d detector) recordSituation(c *cycle) {
 	if c.record != nil {
 		s.Open = c.record.Progress.Stored().HasOpen(cause.Update)
 		s.Retrying = idsOf(d.resource.changing.Where(func(h *handler.Declaration) bool { return c.record.Progress.IsRetrying(h.ID, c.Reason) }))
-	}
-	if c.record != nil && c.Reason.Handled() {
 		selected = d.selectHandlers(c)
 	}
 	d.engine.Recorder.Pass(d.resource.Resource.Resource, d.resource.declared, c.Cause, selected, c.background, s)

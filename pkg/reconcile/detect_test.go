@@ -415,3 +415,61 @@ func TestHandlerOfAFieldThatIsTakenBackIsCalledAgain(t *testing.T) {
 		t.Errorf("after the removal, the handlers are %q", idsOf(c.handlers))
 	}
 }
+
+// Neither state has the value anymore that the failed attempt was for.
+func TestHandlerOfAValueThatIsTakenBackIsCalledAgain(t *testing.T) {
+	l := newLone(t, m{"spec": m{"size": 1}}, func(r *registry.Registry) {
+		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
+			return handler.Temporary(errBroken, time.Minute)
+		}}, handler.ID("update"), handler.Field("spec", "size"), handler.Value(handler.Equal(int64(2)))))
+		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+	})
+	l.rest()
+	for _, size := range []int{2, 1} {
+		l.server.change(m{"spec": m{"size": size}})
+		if _, err := l.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := l.mustDetect(); c.nothingToDo() || len(c.handlers) != 1 {
+		t.Errorf("after the reversal, there is nothing to do: %t; the handlers are %q", c.nothingToDo(), idsOf(c.handlers))
+	}
+}
+
+// Handlers that were not called for a change have nothing to do when it is taken back.
+func TestChangeThatIsTakenBackIsForRetriedHandlersOnly(t *testing.T) {
+	fn := handler.Function{Change: ignoreChange}
+	l := newLone(t, m{}, func(r *registry.Registry) {
+		creating(r)
+		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("retried")))
+		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("other")))
+	})
+	l.rest()
+	l.server.change(m{"metadata": m{"annotations": m{kopfPrefix + "retried": `{"started":"2026-01-01T00:00:00.000000+00:00","purpose":"update","retries":1}`}}})
+	if c := l.mustDetect(); !slices.Equal(idsOf(c.handlers), []string{"retried"}) {
+		t.Errorf("got %q", idsOf(c.handlers))
+	}
+}
+
+// If an earlier process began the cycle, its resume handlers are called once more afterwards,
+// except for those that this process has called in it.
+func TestResumeHandlersAreNotCalledAgainAfterThePredecessorsCycle(t *testing.T) {
+	fn := handler.Function{Change: ignoreChange}
+	l := newLone(t, m{}, func(r *registry.Registry) {
+		creating(r)
+		r.Add(handler.Resume(selector.New("kopfexamples"), fn, handler.ID("resume")))
+		r.Add(handler.Update(selector.New("kopfexamples"), fn, handler.ID("update")))
+	})
+	l.rest()
+	l.state().initial.Store(true)
+	for _, id := range []string{"resume", "update"} {
+		l.state().noteFinished(id)
+	}
+	l.server.change(m{"spec": m{"size": 1}})
+	for during, want := range map[bool][]string{true: {"resume", "update"}, false: {"update"}} {
+		l.state().handled, l.state().seen, l.state().startedByPredecessor = false, true, during
+		if c := l.mustDetect(); !slices.Equal(slices.Sorted(slices.Values(idsOf(c.handlers))), want) {
+			t.Errorf("during the cycle: %t, got %q", during, idsOf(c.handlers))
+		}
+	}
+}

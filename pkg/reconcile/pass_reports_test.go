@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,6 +163,37 @@ func TestMisfitsBesideOtherHandlersAreReported(t *testing.T) {
 	}
 	if _, held := l.engine.objects.held.Since(keyOf("a"), byPasses, "typed"); !held {
 		t.Error("the object does not count as held")
+	}
+}
+
+// A handler that cannot be called has no record, also if another one has.
+func TestMisfitsBesideRetriedHandlersAreNotRecorded(t *testing.T) {
+	l := newLone(t, m{"spec": m{"size": "many"}}, func(r *registry.Registry) {
+		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error { return errBroken }}, handler.ID("create")))
+		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("typed"), fits()))
+	})
+	if _, err := l.pass(); err != nil {
+		t.Fatal(err)
+	}
+	if records := l.server.records(); len(records) != 1 || records["create"] == nil {
+		t.Errorf("got %v", records)
+	}
+}
+
+// Only the first passes of a process share a summary.
+func TestLaterMisfitsOfTimersAreReported(t *testing.T) {
+	l := newLone(t, m{"spec": m{"size": 1}}, func(r *registry.Registry) {
+		tick := func(context.Context, *handler.Tick) error { return nil }
+		r.Add(handler.Timer(selector.New("kopfexamples"), handler.Function{Timer: tick}, handler.ID("timer"), handler.Interval(time.Hour), fits()))
+	})
+	defer l.engine.supervisor.Stop(context.Background())
+	l.state().initial.Store(true)
+	l.rest()
+	before := len(l.log)
+	l.server.change(m{"spec": m{"size": "many"}})
+	l.rest()
+	if !slices.ContainsFunc(l.log[before:], func(line string) bool { return strings.Contains(line, "is not called") }) {
+		t.Errorf("got %q", l.log)
 	}
 }
 
