@@ -38,11 +38,10 @@ type (
 // difference is from the state of the last successful call. Nothing is written for a success.
 // While calls fail, one record on the parent counts the attempts.
 //
-// After a start, the handler is called once for each parent, with all Children instead of one
-// Child: see ChildChange.Initial. What has happened to the children meanwhile is not known, in
-// particular which of them were deleted. It is also called so for a new parent that has
-// children already. Parents that are being deleted have no calls, unless with the option
-// Deleted.
+// After a start, the handler is called once for each existing parent, with all Children instead
+// of one Child: see ChildChange.Initial. What has happened to the children meanwhile is not
+// known, in particular which of them were deleted. Parents that are being deleted have no calls,
+// unless with the option Deleted.
 //
 // The operator watches the children in its namespaces. It needs a name: Settings.Name.
 func (r *Registry) OnChild(parents, children Selector, fn ChildFunc, options ...ChildOption) {

@@ -71,7 +71,7 @@ func CallChild(ctx context.Context, d *Declaration, c *ChildChange) (err error) 
 func (c *ChildChange) Reason() cause.Reason { return c.of.Reason }
 
 // Initial reports whether the call is not about one child, but about all Children: it is the
-// first call for the parent in this process. Then Child is nil, and there is no Diff. What has
+// first call in this process for a parent that is older than the process. Then Child is nil, and there is no Diff. What has
 // happened to the children before the process began is not known.
 func (c *ChildChange) Initial() bool { return c.of.Reason == cause.Resume }
 

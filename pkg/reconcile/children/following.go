@@ -48,13 +48,19 @@ var (
 	_ Follower         = (*Following)(nil)
 )
 
-// Follow starts to follow the children of a parent. If mustCall is set, the handler is called
-// even if there are none: it may not know that.
-func Follow(index *Index, d *handler.Declaration, parent Parent, mustCall bool) *Following {
+// Follow starts to follow the children of a parent. If isKnown is set, the handler may know the
+// parent from an earlier process: it is called about all children, even if there are none.
+// Otherwise, the children that exist already are new to it.
+func Follow(index *Index, d *handler.Declaration, parent Parent, isKnown bool) *Following {
 	f := &Following{index: index, handler: d, parent: parent}
+	if isKnown {
+		f.all = waiting
+	}
 	index.Follow(parent.Link, f, func(children []Child) {
-		if mustCall || slices.ContainsFunc(children, f.selects) {
-			f.all = waiting
+		for _, child := range children {
+			if f.selects(child) {
+				f.note(Event{Change: Created, Link: parent.Link, Child: child})
+			}
 		}
 	})
 	return f

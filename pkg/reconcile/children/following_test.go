@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/children"
 )
@@ -24,14 +25,17 @@ type followed struct {
 }
 
 // followingOf returns the parent u1, whose handler was told about the children that it has.
-func followingOf(t *testing.T, mustCall bool) *followed {
+func followingOf(t *testing.T, isKnown bool, existing ...*object.Snapshot) *followed {
 	f := &followed{t: t, index: newIndex(), kind: pods(), during: func() {}}
+	for _, child := range existing {
+		f.index.Observe(f.kind, added(child))
+	}
 	d, err := handler.Child(selector.New("webs"), ofPods, handler.Function{Child: f.call}, handler.ID("tell"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	parent := children.Parent{Link: ownedBy("u1"), Namespace: "ns", Enqueue: func() { f.passes++ }}
-	f.trigger = children.Follow(f.index, d, parent, mustCall)
+	f.trigger = children.Follow(f.index, d, parent, isKnown)
 	return f
 }
 
@@ -147,6 +151,14 @@ func TestARecreatedChildIsTwoChildren(t *testing.T) {
 	f.lines = nil
 	f.pass()
 	if len(f.lines) != 1 || !strings.HasPrefix(f.lines[0], "create a") || f.trigger.IsPending() {
+		t.Errorf("got %q", f.lines)
+	}
+}
+
+func TestTheChildrenOfANewParentAreNew(t *testing.T) {
+	f := followingOf(t, false, pod(t, "a", "owner=u1"), pod(t, "b", "owner=u1"))
+	f.pass()
+	if len(f.lines) != 2 || !strings.HasPrefix(f.lines[0], "create a") || !strings.HasPrefix(f.lines[1], "create b") {
 		t.Errorf("got %q", f.lines)
 	}
 }
