@@ -30,6 +30,7 @@ type callSettings struct {
 	scheme    *runtime.Scheme
 	operation admissionv1.Operation
 	field     object.Path
+	family    family
 	err       error
 }
 
@@ -131,4 +132,65 @@ func (c *callOf) outcome(arguments any, err error) Outcome {
 	}
 	made.Object = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(after)}
 	return made
+}
+
+// family is what a call of a handler of children is about.
+type family struct {
+	child, old client.Object
+	siblings   []client.Object
+}
+
+// Child is the child that a handler of children is called for: a created one, a changed one with
+// OldChild, or, with Reason(kopf.ReasonDelete), a deleted one. Without this option, the call is
+// about all Children.
+func Child(child client.Object) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.family.child = child })
+}
+
+// OldChild is the child as of the last successful call of a handler of children.
+func OldChild(before client.Object) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.family.old = before })
+}
+
+// Children are all children of the object, for a handler of children.
+func Children(all ...client.Object) CallOption {
+	return callOptionFunc(func(s *callSettings) { s.family.siblings = all })
+}
+
+// childChange returns the arguments of a handler of children.
+func (c *callOf) childChange() *kopf.ChildChange {
+	f := c.settings.family
+	call := handler.ChildCall{Reason: kopf.ReasonResume, Children: func() []*object.Snapshot { return c.snapshots(f.siblings) }}
+	if f.child != nil {
+		call.Child, call.Reason = c.snapshot(f.child), kopf.ReasonCreate
+	}
+	if f.old != nil {
+		call.Former, call.Reason = c.snapshot(f.old), kopf.ReasonUpdate
+	}
+	if c.settings.reason != "" {
+		call.Reason = c.settings.reason
+	}
+	return handler.NewChildChange(handler.NewChange(c.call, c.settings.param, c.attempt(), handler.Transition{}, c), call)
+}
+
+// snapshot returns an object as the watch keeps it.
+func (c *callOf) snapshot(of client.Object) *object.Snapshot {
+	c.t.Helper()
+	text, err := c.bodyOf(of).JSON()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	snapshot, err := object.ParseSnapshot(text)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return snapshot
+}
+
+func (c *callOf) snapshots(of []client.Object) []*object.Snapshot {
+	var all []*object.Snapshot
+	for _, one := range of {
+		all = append(all, c.snapshot(one))
+	}
+	return all
 }

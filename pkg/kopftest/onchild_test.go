@@ -127,6 +127,37 @@ func TestAfterARestartAllChildrenAreTold(t *testing.T) {
 	})
 }
 
+func TestAHandlerOfChildrenIsCalledAlone(t *testing.T) {
+	one := example("one")
+	a, b := childOf(one, "a", "1"), childOf(one, "b", "1")
+	before := childOf(one, "a", "0")
+	for want, options := range map[string][]kopftest.CallOption{
+		"one resume of [a b]": {kopftest.Children(a, b)},
+		"one update a change data.value: \"0\" -> \"1\" of [a], retry 1": {kopftest.Child(a), kopftest.OldChild(before), kopftest.Children(a), kopftest.Attempt(2)},
+	} {
+		w := &told{failure: errors.New("no")}
+		if outcome := kopftest.Call(t, w.handle, one, options...); !errors.Is(outcome.Err, w.failure) {
+			t.Errorf("got %v", outcome.Err)
+		}
+		w.expect(t, want)
+	}
+	for reason, options := range map[kopf.Reason][]kopftest.CallOption{
+		kopf.ReasonCreate: {kopftest.Child(a)},
+		kopf.ReasonDelete: {kopftest.Child(a), kopftest.Reason(kopf.ReasonDelete)},
+	} {
+		outcome := kopftest.Call(t, func(_ context.Context, c *kopf.FamilyChange[*corev1.Node, *corev1.ConfigMap]) error {
+			if c.Reason() != reason || c.ChildObject().Name != "a" || c.Object().Name != "node" {
+				t.Errorf("got %s %v of %v", c.Reason(), c.ChildObject(), c.Object())
+			}
+			c.Update(func(n *corev1.Node) error { n.Labels = map[string]string{"seen": "yes"}; return nil })
+			return nil
+		}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}, options...)
+		if outcome.Err != nil || outcome.Object.GetLabels()["seen"] != "yes" {
+			t.Errorf("got %+v", outcome)
+		}
+	}
+}
+
 func TestAMovedChildIsToldToBothParents(t *testing.T) {
 	withChildren(t, func(t *testing.T, h *kopftest.Harness, w *told) {
 		one, two := example("one"), example("two")

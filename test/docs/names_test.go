@@ -35,7 +35,7 @@ var ofKopf = strings.Fields(`
 // documentation gives to the arguments.
 var arguments = map[string][]string{
 	"a": {"Admission", "AdmissionOf", "Activity"},
-	"c": {"Change", "ChangeOf"},
+	"c": {"Change", "ChangeOf", "ChildChange", "ChildChangeOf", "FamilyChange"},
 	"e": {"WatchEvent", "EventOf"},
 	"i": {"Indexed", "IndexedOf"},
 	"s": {"Startup"},
