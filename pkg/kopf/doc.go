@@ -104,6 +104,9 @@
 //	ExponentialBackoff                       all but OnEvent, OnValidate, OnMutate
 //	Limit                                    OnCreate, OnUpdate, OnField, OnDelete,
 //	                                         OnResume, sub-handlers, Daemon, Timer, OnChild
+//	Revision, Baseline                       OnCreate, OnUpdate, OnField
+//	Rollout, RolloutStep, First, Then,
+//	ThenPercent                              the same, with a Revision
 //	Optional, HoldOnFailure                  OnDelete
 //	Deleted                                  OnResume, OnChild
 //	ChildLabel                               OnChild
@@ -127,7 +130,7 @@
 //	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption,
 //	EnsureOption, ChildOption                options of one kind of handler
 //	HandlerOption, ObjectOption, FieldOption, TransitionOption, RetryOption, LimitOption,
-//	DeletionOption, ResumingOption, BackgroundOption, StoppingOption, ScheduleOption,
+//	RevisionOption, DeletionOption, ResumingOption, BackgroundOption, StoppingOption, ScheduleOption,
 //	ReviewOption                             options of several kinds of handlers
 //	ConvergenceOption, FamilyOption          options of Ensure alone, and of OnChild alone
 //

@@ -126,3 +126,12 @@ func ExampleLimit() {
 	registry := kopf.NewRegistry()
 	registry.OnCreate(kopf.Resource("databases"), createDatabase, kopf.ID("create"), kopf.Limit(5))
 }
+
+// The handler has changed, and all objects must be handled again: two at first, then five, and
+// then ten percent of all at a time. Objects from the time before revisions are adopted.
+func ExampleRollout() {
+	kopf.OnCreate(volumeclaims, createClaim,
+		kopf.Revision("2024-02"), kopf.Baseline(),
+		kopf.Rollout(kopf.First(2), kopf.Then(5), kopf.ThenPercent(10)),
+	)
+}

@@ -44,6 +44,7 @@ func everything(m *metrics.Metrics) {
 			Watches:    []metrics.Watches{{Resource: "kex", Alive: 2, Failing: 1}},
 			Background: []metrics.Background{{Kind: "daemon", Waiting: 1, Running: 4}, {Kind: "timer", Waiting: 7}},
 			Held:       []metrics.Held{{Resource: "kex", Reason: metrics.Misfit, Objects: 2}},
+			Rollouts:   []metrics.Rollout{{Resource: "kex", Handler: "fn", Revision: "2", Waiting: 4, Running: 3, Done: 2, Failed: 1}},
 		}
 	})
 }
@@ -103,6 +104,10 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_queue_depth{} 3",
 		"kopf_queue_oldest_seconds{} 1.5",
 		"kopf_ready{} 1",
+		"kopf_rollout_objects{handler=fn,resource=kex,revision=2,state=done} 2",
+		"kopf_rollout_objects{handler=fn,resource=kex,revision=2,state=failed} 1",
+		"kopf_rollout_objects{handler=fn,resource=kex,revision=2,state=running} 3",
+		"kopf_rollout_objects{handler=fn,resource=kex,revision=2,state=waiting} 4",
 		"kopf_watch_restarts_total{reason=interrupted,resource=kex} 1",
 		"kopf_watches{resource=kex,state=alive} 2",
 		"kopf_watches{resource=kex,state=failing} 1",

@@ -18,6 +18,7 @@ type State struct {
 	Watches    []Watches
 	Background []Background
 	Held       []Held
+	Rollouts   []Rollout
 }
 
 // Queue is the state of the work queue.
@@ -57,6 +58,12 @@ type Held struct {
 	Objects  int
 }
 
+// Rollout counts the objects of one handler in the rollout of its revision.
+type Rollout struct {
+	Resource, Handler, Revision    string
+	Waiting, Running, Done, Failed int
+}
+
 // source returns the state; it is nil before Observe.
 type source = atomic.Pointer[func() State]
 
@@ -69,6 +76,7 @@ type stateCollector struct {
 	awaited                      *prometheus.Desc
 	running, waiting, longest    *prometheus.Desc
 	watches, background, held    *prometheus.Desc
+	rollout                      *prometheus.Desc
 }
 
 func newStateCollector(operator string, from *source) *stateCollector {
@@ -91,6 +99,7 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		watches:    gauge("kopf_watches", "Watches, by state: listing, alive or failing.", "resource", "state"),
 		background: gauge("kopf_background_handlers", "Daemons and timers of all objects, by state: waiting, running or abandoned.", "kind", "state"),
 		held:       gauge("kopf_objects_held", "Objects with handlers that cannot be called until a person acts, by reason.", "resource", "reason"),
+		rollout:    gauge("kopf_rollout_objects", "Objects in the rollout of a revision of a handler, by state: waiting, running, done or failed.", "resource", "handler", "revision", "state"),
 	}
 }
 
@@ -98,7 +107,7 @@ func newStateCollector(operator string, from *source) *stateCollector {
 func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.awaited,
-		c.running, c.waiting, c.longest, c.watches, c.background, c.held,
+		c.running, c.waiting, c.longest, c.watches, c.background, c.held, c.rollout,
 	} {
 		into <- desc
 	}
@@ -137,6 +146,12 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 	}
 	for _, h := range state.Held {
 		show(c.held, float64(h.Objects), h.Resource, string(h.Reason))
+	}
+	for _, r := range state.Rollouts {
+		show(c.rollout, float64(r.Waiting), r.Resource, r.Handler, r.Revision, "waiting")
+		show(c.rollout, float64(r.Running), r.Resource, r.Handler, r.Revision, "running")
+		show(c.rollout, float64(r.Done), r.Resource, r.Handler, r.Revision, "done")
+		show(c.rollout, float64(r.Failed), r.Resource, r.Handler, r.Revision, "failed")
 	}
 }
 

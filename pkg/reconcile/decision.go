@@ -33,7 +33,7 @@ func (p *pass) update(c *cycle) write.Update {
 // finished; other cycles remove it when no handler needs it.
 func (p *pass) decide(c, now *cycle) write.Decision {
 	d := write.Decision{
-		DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored(), Conditions: p.conditionsOf(c),
+		DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored(), Conditions: p.conditionsOf(c), AtEnd: p.revisionsAtEnd(c, now),
 	}
 	switch {
 	case !now.hasFinalizer:
@@ -70,6 +70,9 @@ func (p *pass) record(ctx context.Context, c *cycle) (again bool, wake time.Dura
 		return false, 0, err
 	}
 	p.finishCycle(outcome)
+	if outcome.Ended && !outcome.Gone {
+		p.noteRevisions(c, p.session.Body())
+	}
 	if outcome.Gone || p.workers.isStopping() {
 		return false, 0, nil
 	}
@@ -155,7 +158,7 @@ func (p *pass) addFinalizer(ctx context.Context) (again bool, err error) {
 func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error) {
 	decide := func(c *cycle) write.Decision {
 		d := c.decideNothingToDo()
-		d.Conditions = p.conditionsOf(c)
+		d.Conditions, d.Annotations = p.conditionsOf(c), p.withBaseline(c, d.Annotations)
 		return d
 	}
 	update := write.Update{Calls: c.calls.update(), Decision: decide(c)}
@@ -192,3 +195,45 @@ func (c *cycle) decideNothingToDo() write.Decision {
 
 // noteReconciled records that this version of the object needs no more work.
 func (p *pass) noteReconciled() { p.object.reconciledVersion = p.session.Body().ResourceVersion() }
+
+// noteRevisions tells the rollouts about a version of the object.
+func (t *target) noteRevisions(c *cycle, body *object.Body) {
+	if len(t.resource.revised) == 0 {
+		return
+	}
+	s := t.subject(c)
+	now := c.Cause
+	now.CallContext.Body = body
+	if s.Cause = &now; c.Reason == cause.Create && body != c.CallContext.Body {
+		now.Old = c.New // it is handled now
+	}
+	t.engine.revisions.Note(t.resource.revised, s)
+}
+
+// revisionsAtEnd returns what marks the revisions of the handlers when the cycle ends, based on
+// the version that is written to.
+func (t *target) revisionsAtEnd(c, now *cycle) func() map[string]string {
+	if len(t.resource.revised) == 0 || c.Reason == cause.Delete {
+		return nil
+	}
+	s := t.subject(c)
+	version := c.Cause
+	version.CallContext.Body = now.CallContext.Body
+	s.Cause = &version
+	return func() map[string]string { return t.engine.revisions.Ended(t.resource.revised, s, t.resource.ids) }
+}
+
+// withBaseline adds the marks of handlers that adopt the object as it is.
+func (t *target) withBaseline(c *cycle, annotations map[string]string) map[string]string {
+	if len(t.resource.revised) == 0 || !c.inScope {
+		return annotations
+	}
+	adopted := t.engine.revisions.Adopted(t.resource.revised, t.subject(c))
+	if adopted == nil {
+		return annotations
+	}
+	for key, value := range annotations {
+		adopted[key] = value
+	}
+	return adopted
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/recording"
 )
 
@@ -61,7 +62,7 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 			return nil, err
 		}
 		c.inScope = d.resource.changing.InScope(&c.Cause)
-		reruns := d.readRequests(c, body)
+		reruns := append(d.readRequests(c, body), d.outdated(c)...)
 		if c.Reason.Handled() {
 			selected := d.withReruns(c, d.selectHandlers(c), reruns)
 			c.requests.Apply(c.record.Progress, requests.Handlers{Due: selected, Declared: d.resource.declared}, c.Reason)
@@ -77,6 +78,24 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 	}
 	d.selectBackground(c, body)
 	return c, nil
+}
+
+// outdated returns the handlers that must be called again because of their revisions. An object
+// to which nothing has happened is updated for them, with old and new values that are equal.
+func (d detector) outdated(c *cycle) []string {
+	if len(d.resource.revised) == 0 || !c.inScope {
+		return nil
+	}
+	ids := d.engine.revisions.Due(d.resource.revised, d.subject(c))
+	if len(ids) > 0 && (c.Reason == cause.NoOp || c.Reason == cause.Resume) {
+		c.Reason, c.record.Reason = cause.Update, cause.Update
+	}
+	return ids
+}
+
+// subject returns the object as the revisions of handlers see it.
+func (t *target) subject(c *cycle) revision.Subject {
+	return revision.Subject{Key: t.key, Cause: &c.Cause, Progress: c.record.Progress}
 }
 
 // compare determines what has happened to the object.

@@ -28,6 +28,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
@@ -89,6 +90,7 @@ type Engine struct {
 	backlog   *queue.Backlog
 	records   record.Keeper
 	requests  *requests.Reader // nil: requests are ignored
+	revisions *revision.Reviser
 	writer    *write.Writer
 	permits   *capacity.Permits
 	slots     *capacity.Slots
@@ -145,6 +147,8 @@ func New(config Config) *Engine {
 	if !s.Requests.Disabled {
 		e.requests = requests.NewReader(storage.RequestPrefix(s.Persistence.Progress))
 	}
+	e.revisions = &revision.Reviser{Annotation: storage.RequestPrefix(s.Persistence.Progress) + "/" + revision.Name}
+	e.revisions.Enqueue, e.revisions.Report, e.objects.revisions = e.enqueue, e.reportRollout, e.revisions
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
 	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())

@@ -35,7 +35,7 @@ func (e *Engine) State() metrics.State {
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
-		state.Held = e.objects.held.Counts()
+		state.Held, state.Rollouts = e.objects.held.Counts(), e.countRollouts()
 	}
 	return state
 }
@@ -68,4 +68,14 @@ func countWatches(all []WatchStatus) (counts []metrics.Watches) {
 		}
 	}
 	return counts
+}
+
+// countRollouts returns the numbers of objects in rollouts.
+func (e *Engine) countRollouts() (all []metrics.Rollout) {
+	for _, r := range e.revisions.Numbers() {
+		all = append(all, metrics.Rollout{
+			Resource: r.Resource, Handler: r.ID, Revision: r.Revision, Waiting: r.Waiting, Running: r.Running, Done: r.Done, Failed: r.Failed,
+		})
+	}
+	return all
 }

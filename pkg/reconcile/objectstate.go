@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
@@ -139,6 +140,8 @@ type objects struct {
 	triggers triggers.Set
 	// misfits summarizes the objects that do not fit the Go types of handlers.
 	misfits heldobjects.Summary
+	// revisions counts the objects of rollouts.
+	revisions *revision.Reviser
 }
 
 // of returns the state of an object, and creates it if necessary.
@@ -184,6 +187,7 @@ func (o *objects) delete(key object.Key) *objectState {
 	known := o.states[key]
 	delete(o.states, key)
 	o.held.Forget(key)
+	defer o.revisions.Forget(key)
 	return known
 }
 

@@ -219,6 +219,7 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 	p.object.seen = true
 	p.reportDropped(c, p.session.Body())
 	p.reportRequests(c, p.session.Body())
+	p.noteRevisions(c, p.session.Body())
 	p.isOpen = c.isOpen
 	if c.mustAddFinalizer() {
 		again, err := p.addFinalizer(ctx)

@@ -125,6 +125,7 @@ func (p *pass) leaveSuspended(ctx context.Context, s requests.Suspension) (wake 
 		p.report.Event(p.session.Body(), report.Normal, "ObjectSuspended", message)
 	}
 	p.object.seen = true
+	p.engine.revisions.Forget(p.key) // a rollout does not wait for it
 	if !p.object.writes.HasEdits() {
 		return wake, nil
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -37,6 +38,8 @@ type resource struct {
 	background registry.Handlers
 	idling     bool
 	indexer    *indexing.Indexer // nil without indices
+	// revised contains the handlers that have a revision, one declaration of each.
+	revised registry.Handlers
 	// hasConditions is set if the status says what the handlers have come to.
 	hasConditions bool
 	// triggered contains the handlers that are called for what happens to other objects.
@@ -56,6 +59,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	r.ids = idsOf(r.changing)
 	r.events = handlers.Where(func(d *handler.Declaration) bool { return d.Kind == handler.OnEvent })
 	r.background = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() })
+	r.revised = revision.Declared(r.changing)
 	r.hasConditions = len(handlers.OfKind(handler.Conditions)) > 0
 	r.triggered = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsTriggered() })
 	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })

@@ -209,6 +209,7 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 		if r.isObservedOnly() {
 			continue
 		}
+		e.startRollouts(context.Background(), r)
 		for _, snapshot := range r.Objects() {
 			// Objects that are older than the work of this process were handled by another
 			// process or by none.
@@ -223,6 +224,7 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 
 // shut ends the work of open after the workers have ended.
 func (w *workers) shut() {
+	w.engine.revisions.Clear()
 	w.engine.backlog.Shut()
 	w.engine.slots.Clear()
 	w.engine.mu.Lock()

@@ -51,7 +51,7 @@ var layers = []layer{
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
 	{name: "function names, and recomputed values", folders: []string{"pkg/model/internal/function", "pkg/model/internal/recomputed"}},
-	{name: "backoff, sleep, report once, and similar words", folders: []string{"pkg/backoff", "pkg/internal/sleep", "pkg/internal/reportonce", "pkg/model/internal/similar"}},
+	{name: "backoff, rollout, sleep, report once, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/internal/sleep", "pkg/internal/reportonce", "pkg/model/internal/similar"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.

@@ -14,6 +14,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -45,6 +46,10 @@ type Declaration struct {
 	Param   any
 
 	Limit int // of calls at the same time; 0 for none
+
+	Revision string       // objects that were handled under another one are handled again; "" for none
+	Baseline bool         // objects that were handled under no revision count as handled under this one
+	Rollout  rollout.Plan // how many objects may be handled again at a time; nil for all
 
 	Optional bool       // the deletion handler does not hold the object
 	Hold     bool       // a permanent failure of the deletion handler holds the object
@@ -131,6 +136,21 @@ func CheckLimits(d, other *Declaration) error {
 		return nil
 	}
 	return fmt.Errorf("%s: the handler %q has kopf.Limit(%d) here, and kopf.Limit(%d) at %s: declarations with the same id share their calls, so set one limit", d.DeclaredAt, d.ID, d.Limit, other.Limit, other.DeclaredAt)
+}
+
+// CheckRevisions returns an error if two declarations of one handler do not agree about the
+// revision, or if its rollout cannot be limited.
+func CheckRevisions(d, other *Declaration) error {
+	switch {
+	case !d.IsSame(other):
+		return nil
+	case d.Kind == OnResume && other.Rollout != nil || other.Kind == OnResume && d.Rollout != nil:
+		return fmt.Errorf("%s: the handler %q is declared with OnResume and with kopf.Rollout at %s: it is called for all objects at every start, so there is nothing to roll out", d.DeclaredAt, d.ID, other.DeclaredAt)
+	case d.Revision == "" || other.Revision == "" || d.Revision == other.Revision && d.Baseline == other.Baseline && d.Rollout.Equal(other.Rollout):
+		return nil
+	default:
+		return fmt.Errorf("%s: the handler %q has kopf.Revision(%q) here, and kopf.Revision(%q) at %s, or another Baseline or Rollout: give all its declarations the same options", d.DeclaredAt, d.ID, d.Revision, other.Revision, other.DeclaredAt)
+	}
 }
 
 // HoldsDeletion reports whether objects need the finalizer for this handler.

@@ -115,6 +115,12 @@ type TransitionOption func(*Declaration)
 func (o TransitionOption) update(d *Declaration)     { o(d) }
 func (o TransitionOption) subhandler(d *Declaration) { o(d) }
 
+// RevisionOption is an option of the kinds that are called for changes, except deletions.
+type RevisionOption func(*Declaration)
+
+func (o RevisionOption) create(d *Declaration) { o(d) }
+func (o RevisionOption) update(d *Declaration) { o(d) }
+
 // DeletionOption is an option of deletion handlers.
 type DeletionOption func(*Declaration)
 

@@ -10,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/rollout"
 )
 
 // ID sets the handler's id instead of the function's name. Progress and results are
@@ -166,6 +167,49 @@ func Limit(calls int) LimitOption {
 		d.Limit = calls
 		if calls < 1 {
 			d.addProblem(fmt.Errorf("kopf.Limit(%d) allows no call: it must be at least 1", calls))
+		}
+	}
+}
+
+// Revision names the revision of the handler. Objects that were handled under another revision
+// are handled again: the handler is called with the reason update, and with an empty diff.
+// Revisions are compared by equality. The object stores the revision under which the handler
+// has ended last, in one annotation for all its handlers, with the write that ends the
+// handling.
+//
+// Objects that were handled before the handler had a revision are handled again, too, unless
+// Baseline is set; the log of the start has their number. New objects are handled anyway. The
+// option applies to all declarations of the function with the same id.
+func Revision(revision string) RevisionOption {
+	return func(d *Declaration) {
+		d.Revision = revision
+		if revision == "" {
+			d.addProblem(errors.New("kopf.Revision is empty: give a name, such as a number"))
+		}
+	}
+}
+
+// Baseline adopts the objects that were handled before the handler had a revision: they count
+// as handled under the current one, which is stored with one write for each object. It requires
+// Revision.
+func Baseline() RevisionOption { return func(d *Declaration) { d.Baseline = true } }
+
+// Rollout limits how many objects are handled again at a time because of a new Revision. Each
+// step adds objects, and the last one is repeated until all objects are reached; a step begins
+// when all objects of the earlier ones have succeeded. After a permanent failure, no
+// other object begins: the log, an event, and the metric kopf_rollout_objects say so. The
+// rollout continues when no object has failed under the revision anymore, or with another
+// revision. Objects are taken in the order of their namespaces and names. Everything follows
+// from the annotations of the objects, so a restart continues it.
+//
+// Changes of objects are handled as usual, and count. It requires Revision, and cannot be
+// combined with OnResume for the same function, which is called for all objects anyway.
+func Rollout(steps ...rollout.Step) RevisionOption {
+	return func(d *Declaration) {
+		d.Rollout = steps
+		d.addProblem(rollout.Plan(steps).Validate())
+		if len(steps) == 0 {
+			d.addProblem(errors.New("kopf.Rollout has no steps: leave it out to handle all objects at once"))
 		}
 	}
 }

@@ -97,6 +97,9 @@ func validateLimits(d *Declaration) {
 		d.addProblem(fmt.Errorf("kopf.Retries(%d) allows no attempt: the number includes the first attempt, so it must be at least 1", *d.Retries))
 	}
 	d.addProblem(d.Backoff.Validate())
+	if d.Revision == "" && (d.Baseline || d.Rollout != nil) {
+		d.addProblem(errors.New("kopf.Baseline and kopf.Rollout are about a revision: add kopf.Revision(...)"))
+	}
 }
 
 // validateTiming checks the options of daemons, timers, and indices.

@@ -141,7 +141,7 @@ func (h Handlers) Conflicts() error {
 			claimed.admission = d.Kind
 		}
 		if other, taken := first[claimed]; taken {
-			problems = append(problems, d.CheckConflict(other))
+			problems = append(problems, d.CheckConflict(other), handler.CheckRevisions(d, other))
 		} else {
 			first[claimed] = d
 		}

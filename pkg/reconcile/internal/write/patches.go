@@ -72,7 +72,7 @@ func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]
 	into := storage.Patch{}
 	u.putFinalizer(object.NewBody(patch.ApplyMerge(s.body.Raw(), edits)), s.writer.finalizer(), into)
 	if !u.deletesObject(s.body, s.writer.finalizer()) {
-		for key, value := range u.Decision.Annotations {
+		for key, value := range u.Decision.annotations(u.endsCycle() && !u.finished) {
 			into.Set(object.Path{"metadata", "annotations", key}, value)
 		}
 		if err := s.writer.Records.StoreCalls(ctx, u.Calls, s.body, into); err != nil {

@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -46,10 +47,26 @@ type Decision struct {
 	DaemonsRunning bool
 	// Annotations are set by the same write.
 	Annotations map[string]string
+	// AtEnd returns annotations that are set by the write that ends the cycle. It is called at
+	// every attempt, because a rejected edit fails its handler. Nil: there are none.
+	AtEnd func() map[string]string
 	// Leftovers are records that belong to no open cycle and must be removed.
 	Leftovers *record.Cycle
 	// Conditions makes the status say what the handlers have come to. Nil: it says nothing.
 	Conditions ConditionsFunc
+}
+
+// annotations returns the annotations to set.
+func (d *Decision) annotations(ends bool) map[string]string {
+	if !ends || d.AtEnd == nil {
+		return d.Annotations
+	}
+	all := d.AtEnd()
+	if all == nil {
+		return d.Annotations
+	}
+	maps.Copy(all, d.Annotations)
+	return all
 }
 
 // ConditionsFunc returns the merge patch for the conditions of an object with the edits of its
