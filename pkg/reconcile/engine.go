@@ -147,8 +147,9 @@ func New(config Config) *Engine {
 	if !s.Requests.Disabled {
 		e.requests = requests.NewReader(storage.RequestPrefix(s.Persistence.Progress))
 	}
-	e.revisions = &revision.Reviser{Annotation: storage.RequestPrefix(s.Persistence.Progress) + "/" + revision.Name}
-	e.revisions.Enqueue, e.revisions.Report, e.objects.revisions = e.enqueue, e.reportRollout, e.revisions
+	e.revisions = &e.objects.revisions
+	e.revisions.Annotation = storage.RequestPrefix(s.Persistence.Progress) + "/" + revision.Name
+	e.revisions.Enqueue, e.revisions.Report = e.enqueue, e.reportRollout
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
 	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())

@@ -141,7 +141,7 @@ type objects struct {
 	// misfits summarizes the objects that do not fit the Go types of handlers.
 	misfits heldobjects.Summary
 	// revisions counts the objects of rollouts.
-	revisions *revision.Reviser
+	revisions revision.Reviser
 }
 
 // of returns the state of an object, and creates it if necessary.
@@ -187,7 +187,6 @@ func (o *objects) delete(key object.Key) *objectState {
 	known := o.states[key]
 	delete(o.states, key)
 	o.held.Forget(key)
-	defer o.revisions.Forget(key)
 	return known
 }
 
@@ -195,6 +194,7 @@ func (o *objects) delete(key object.Key) *objectState {
 // over the object can be running.
 func (o *objects) remove(key object.Key, reason handler.StopReason) *background {
 	known := o.delete(key)
+	o.revisions.Forget(key) // without the lock, because another object may begin
 	if known == nil {
 		return nil
 	}
