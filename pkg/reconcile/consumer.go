@@ -62,7 +62,7 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 	r.FillsIndices = r.indexer != nil
 	e.resources.put(r)
 	c.setUpChildren(r, found)
-	e.startRollouts(context.Background(), r)
+	startRollouts(context.Background(), e, r)
 	return r.Resource, nil
 }
 

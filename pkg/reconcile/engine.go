@@ -149,7 +149,7 @@ func New(config Config) *Engine {
 	}
 	e.revisions = &e.objects.revisions
 	e.revisions.Annotation = storage.RequestPrefix(s.Persistence.Progress) + "/" + revision.Name
-	e.revisions.Enqueue, e.revisions.Report = e.enqueue, e.reportRollout
+	e.revisions.Enqueue, e.revisions.Report = e.enqueue, func(r revision.Report) { reportRollout(e, r) }
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
 	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())

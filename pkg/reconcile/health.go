@@ -4,8 +4,16 @@ import (
 	"cmp"
 	"slices"
 
+	"context"
+	"fmt"
+
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/memo"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 )
 
@@ -35,7 +43,7 @@ func (e *Engine) State() metrics.State {
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
-		state.Held, state.Rollouts = e.objects.held.Counts(), e.countRollouts()
+		state.Held, state.Rollouts = e.objects.held.Counts(), countRollouts(e)
 	}
 	return state
 }
@@ -71,11 +79,74 @@ func countWatches(all []WatchStatus) (counts []metrics.Watches) {
 }
 
 // countRollouts returns the numbers of objects in rollouts.
-func (e *Engine) countRollouts() (all []metrics.Rollout) {
+func countRollouts(e *Engine) (all []metrics.Rollout) {
 	for _, r := range e.revisions.Numbers() {
 		all = append(all, metrics.Rollout{
 			Resource: r.Resource, Handler: r.ID, Revision: r.Revision, Waiting: r.Waiting, Running: r.Running, Done: r.Done, Failed: r.Failed,
 		})
 	}
 	return all
+}
+
+// reportRollout reports the point that a rollout has come to.
+func reportRollout(e *Engine, r revision.Report) {
+	log := e.Logger.WithValues("resource", r.Resource, "handler", r.ID, "revision", r.Revision,
+		"done", r.Done, "failed", r.Failed, "running", r.Running, "waiting", r.Waiting)
+	switch r.Kind {
+	case revision.Began:
+		log.Info("The rollout begins a step.", "step", r.Step, "limit", r.Limit)
+	case revision.Continued:
+		log.Info("The rollout continues: no object has failed anymore.")
+	case revision.Finished:
+		log.Info("The rollout has ended.")
+	case revision.Stopped:
+		message := fmt.Sprintf("The rollout of revision %s of handler %s is stopped: %d of %d objects have failed, and %d wait. "+
+			"Correct the objects, request to rerun the handler for them, or deploy another revision.", r.Revision, r.ID, r.Failed, r.Total(), r.Waiting)
+		e.objectLogger(r.Object).Error(nil, message, "handler", r.ID, "revision", r.Revision)
+		if of := e.resources.get(r.Resource); of != nil {
+			if snapshot := of.Cached(r.Object.NamespacedName); snapshot != nil {
+				e.reporter(r.Object, nil).Event(snapshot.Body(), report.Warning, "RolloutStopped", message)
+			}
+		}
+	}
+}
+
+// startRollouts begins the rollouts of a resource with the objects that are known, and logs how
+// many objects must be handled again.
+func startRollouts(ctx context.Context, e *Engine, r *resource) {
+	if len(r.revised) == 0 {
+		return
+	}
+	var subjects []revision.Subject
+	for _, snapshot := range r.Objects() {
+		if s, err := subjectOf(ctx, e, r, snapshot); err == nil { // otherwise, its pass reports the error
+			subjects = append(subjects, s)
+		}
+	}
+	for _, census := range e.revisions.Start(r.Name, r.revised, subjects) {
+		log := e.Logger.WithValues("resource", census.Resource, "handler", census.ID, "revision", census.Revision)
+		if census.Others > 0 {
+			log.Info("Objects were handled under another revision of the handler: they are handled again.", "objects", census.Others)
+		}
+		if census.Never > 0 {
+			log.Info("Objects were never handled under a revision of the handler: they are handled again. Declare the handler with kopf.Baseline() to adopt them as they are.", "objects", census.Never)
+		}
+	}
+}
+
+// subjectOf returns an object as it is stored, before any pass looks at it.
+func subjectOf(ctx context.Context, e *Engine, r *resource, snapshot *object.Snapshot) (revision.Subject, error) {
+	body, key := snapshot.Body(), r.Key(snapshot)
+	silent := e.reporter(key, nil)
+	s := revision.Subject{Key: key, Cause: &handler.Cause{Reason: cause.NoOp, CallContext: handler.CallContext{
+		Body: body, Resource: &r.Resource.Resource, Logger: silent.Log, Client: e.Client,
+		Memo: func() *memo.Values { return e.objects.of(key).memosOf(body.UID(), e.Memos) },
+	}}}
+	var err error
+	if _, s.Cause.Old, err = e.records.Base(ctx, body, silent); err != nil {
+		return s, err
+	}
+	s.Cause.New = e.records.Essence(body, r.fields)
+	s.Progress, err = e.records.Progress(ctx, body, r.ids, silent)
+	return s, err
 }

@@ -7,10 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"context"
-
 	"github.com/kopf-go/kopf/pkg/metrics"
-	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
@@ -18,7 +15,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
@@ -185,65 +181,4 @@ func (t *target) situation(c *cycle) conditions.Situation {
 		return i < 0 || takesPart(t.resource.ids[i])
 	}
 	return s
-}
-
-// reportRollout reports the point that a rollout has come to.
-func (e *Engine) reportRollout(r revision.Report) {
-	log := e.Logger.WithValues("resource", r.Resource, "handler", r.ID, "revision", r.Revision,
-		"done", r.Done, "failed", r.Failed, "running", r.Running, "waiting", r.Waiting)
-	switch r.Kind {
-	case revision.Began:
-		log.Info("The rollout begins a step.", "step", r.Step, "limit", r.Limit)
-	case revision.Continued:
-		log.Info("The rollout continues: no object has failed anymore.")
-	case revision.Finished:
-		log.Info("The rollout has ended.")
-	case revision.Stopped:
-		message := fmt.Sprintf("The rollout of revision %s of handler %s is stopped: %d of %d objects have failed, and %d wait. "+
-			"Correct the objects, request to rerun the handler for them, or deploy another revision.", r.Revision, r.ID, r.Failed, r.Total(), r.Waiting)
-		log.Error(nil, message, "object", objectRef{e, r.Object})
-		if of := e.resources.get(r.Resource); of != nil {
-			if snapshot := of.Cached(r.Object.NamespacedName); snapshot != nil {
-				e.reporter(r.Object, nil).Event(snapshot.Body(), report.Warning, "RolloutStopped", message)
-			}
-		}
-	}
-}
-
-// startRollouts begins the rollouts of a resource with the objects that are known, and logs how
-// many objects must be handled again.
-func (e *Engine) startRollouts(ctx context.Context, r *resource) {
-	if len(r.revised) == 0 {
-		return
-	}
-	var subjects []revision.Subject
-	for _, snapshot := range r.Objects() {
-		if s, err := e.stored(ctx, r, snapshot); err == nil { // otherwise, its pass reports the error
-			subjects = append(subjects, s)
-		}
-	}
-	for _, census := range e.revisions.Start(r.Name, r.revised, subjects) {
-		log := e.Logger.WithValues("resource", census.Resource, "handler", census.ID, "revision", census.Revision)
-		if census.Others > 0 {
-			log.Info("Objects were handled under another revision of the handler: they are handled again.", "objects", census.Others)
-		}
-		if census.Never > 0 {
-			log.Info("Objects were never handled under a revision of the handler: they are handled again. Declare the handler with kopf.Baseline() to adopt them as they are.", "objects", census.Never)
-		}
-	}
-}
-
-// stored returns an object as it is stored, before any pass looks at it.
-func (e *Engine) stored(ctx context.Context, r *resource, snapshot *object.Snapshot) (revision.Subject, error) {
-	body, key := snapshot.Body(), r.Key(snapshot)
-	silent := e.reporter(key, nil)
-	t := target{engine: e, resource: r, key: key, object: e.objects.of(key), report: silent}
-	s := revision.Subject{Key: key, Cause: &handler.Cause{CallContext: t.callArguments(body), Reason: cause.NoOp}}
-	var err error
-	if _, s.Cause.Old, err = e.records.Base(ctx, body, silent); err != nil {
-		return s, err
-	}
-	s.Cause.New = e.records.Essence(body, r.fields)
-	s.Progress, err = e.records.Progress(ctx, body, r.ids, silent)
-	return s, err
 }

@@ -209,7 +209,7 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 		if r.isObservedOnly() {
 			continue
 		}
-		e.startRollouts(context.Background(), r)
+		startRollouts(context.Background(), e, r)
 		for _, snapshot := range r.Objects() {
 			// Objects that are older than the work of this process were handled by another
 			// process or by none.

@@ -138,30 +138,8 @@ func CheckLimits(d, other *Declaration) error {
 	return fmt.Errorf("%s: the handler %q has kopf.Limit(%d) here, and kopf.Limit(%d) at %s: declarations with the same id share their calls, so set one limit", d.DeclaredAt, d.ID, d.Limit, other.Limit, other.DeclaredAt)
 }
 
-// CheckRevisions returns an error if two declarations of one handler do not agree about the
-// revision, or if its rollout cannot be limited.
-func CheckRevisions(d, other *Declaration) error {
-	switch {
-	case !d.IsSame(other):
-		return nil
-	case d.Kind == OnResume && other.Rollout != nil || other.Kind == OnResume && d.Rollout != nil:
-		return fmt.Errorf("%s: the handler %q is declared with OnResume and with kopf.Rollout at %s: it is called for all objects at every start, so there is nothing to roll out", d.DeclaredAt, d.ID, other.DeclaredAt)
-	case d.Revision == "" || other.Revision == "" || d.Revision == other.Revision && d.Baseline == other.Baseline && d.Rollout.Equal(other.Rollout):
-		return nil
-	default:
-		return fmt.Errorf("%s: the handler %q has kopf.Revision(%q) here, and kopf.Revision(%q) at %s, or another Baseline or Rollout: give all its declarations the same options", d.DeclaredAt, d.ID, d.Revision, other.Revision, other.DeclaredAt)
-	}
-}
-
 // HoldsDeletion reports whether objects need the finalizer for this handler.
 func (d *Declaration) HoldsDeletion() bool { return d.Kind == OnDelete && !d.Optional }
-
-// Concerns reports whether the filters of labels, annotations, and predicates of the handler
-// select the object, whether or not it has the field of the handler.
-func (o *Cause) Concerns(d *Declaration) bool {
-	m := matching{d: d, o: o}
-	return m.labels().Matches() && m.callbacks().Matches()
-}
 
 // Bind returns the declaration with the selector of its Go type, if it has one instead
 // of a selector.

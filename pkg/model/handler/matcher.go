@@ -143,3 +143,10 @@ func combinePredicates(predicates []Predicate, l logic) Predicate {
 		return decide(l, predicates, func(p Predicate) bool { return p(a) })
 	}
 }
+
+// Concerns reports whether the filters of labels, annotations, and predicates of the handler
+// select the object, whether or not it has the field of the handler.
+func (o *Cause) Concerns(d *Declaration) bool {
+	m := matching{d: d, o: o}
+	return m.labels().Matches() && m.callbacks().Matches()
+}

@@ -131,3 +131,18 @@ func validateReviews(d *Declaration) {
 		d.addProblem(fmt.Errorf("the path %q calls all handlers of the kind: set another kopf.ID", "/"+d.ID))
 	}
 }
+
+// CheckRevisions returns an error if two declarations of one handler do not agree about the
+// revision, or if its rollout cannot be limited.
+func CheckRevisions(d, other *Declaration) error {
+	switch {
+	case !d.IsSame(other):
+		return nil
+	case d.Kind == OnResume && other.Rollout != nil || other.Kind == OnResume && d.Rollout != nil:
+		return fmt.Errorf("%s: the handler %q is declared with OnResume and with kopf.Rollout at %s: it is called for all objects at every start, so there is nothing to roll out", d.DeclaredAt, d.ID, other.DeclaredAt)
+	case d.Revision == "" || other.Revision == "" || d.Revision == other.Revision && d.Baseline == other.Baseline && d.Rollout.Equal(other.Rollout):
+		return nil
+	default:
+		return fmt.Errorf("%s: the handler %q has kopf.Revision(%q) here, and kopf.Revision(%q) at %s, or another Baseline or Rollout: give all its declarations the same options", d.DeclaredAt, d.ID, d.Revision, other.Revision, other.DeclaredAt)
+	}
+}

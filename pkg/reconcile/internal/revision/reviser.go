@@ -111,7 +111,7 @@ func (v *Reviser) IsPending(revised registry.Handlers, key object.Key) bool {
 // that were not called need not be: they count as done.
 func (v *Reviser) Ended(revised registry.Handlers, s Subject, ids []string) map[string]string {
 	before := Read(s.body(), v.Annotation)
-	marks := v.adopt(revised, s, before)
+	marks := v.withBaselines(revised, s, before)
 	for _, d := range revised {
 		switch takesPart := execution.TakesPart(s.Progress, d.ID); {
 		case takesPart && s.Progress.Load(d.ID).Finished():
@@ -126,11 +126,11 @@ func (v *Reviser) Ended(revised registry.Handlers, s Subject, ids []string) map[
 // Adopted returns the annotation for a handled object at rest whose handlers have a baseline.
 func (v *Reviser) Adopted(revised registry.Handlers, s Subject) map[string]string {
 	before := Read(s.body(), v.Annotation)
-	return v.annotation(before, v.adopt(revised, s, before))
+	return v.annotation(before, v.withBaselines(revised, s, before))
 }
 
-// adopt adds the marks of handlers whose current revision is the baseline.
-func (v *Reviser) adopt(revised registry.Handlers, s Subject, marks Marks) Marks {
+// withBaselines adds the marks of handlers whose current revision is the baseline.
+func (v *Reviser) withBaselines(revised registry.Handlers, s Subject, marks Marks) Marks {
 	for _, d := range revised {
 		if _, _, known := marks.Of(d.ID); !known && d.Baseline && s.wasHandled() {
 			marks = marks.With(d.ID, d.Revision, false)
