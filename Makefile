@@ -130,6 +130,7 @@ fmt: ## Format all sources
 .PHONY: lint
 lint: ## Run the linters
 	$(LINTER) run --allow-parallel-runners
+	@linter=$$($(subst tool ,tool -n ,$(LINTER))) && cd examples/kubebuilder && "$$linter" run --allow-parallel-runners # a separate module
 
 .PHONY: manifests
 manifests: ## Regenerate the files that are generated from the sources
