@@ -71,8 +71,12 @@ func (s *server) define(plural, subresources string, versions ...string) {
 func (s *server) defineWith(schema, plural, subresources string, versions ...string) {
 	s.t.Helper()
 	var listed []string
+	selectable := "[]"
+	if strings.Contains(schema, `"color":`) {
+		selectable = `[{"jsonPath":".spec.color"}]`
+	}
 	for i, version := range versions {
-		listed = append(listed, fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"subresources":%s,"selectableFields":[{"jsonPath":".spec.color"}],"schema":{"openAPIV3Schema":%s}}`, version, i == 0, subresources, schema))
+		listed = append(listed, fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"subresources":%s,"selectableFields":%s,"schema":{"openAPIV3Schema":%s}}`, version, i == 0, subresources, selectable, schema))
 	}
 	kind := strings.ToUpper(plural[:1]) + plural[1:len(plural)-1]
 	s.must(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", fmt.Sprintf(
