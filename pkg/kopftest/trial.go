@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/sweep"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -128,9 +129,21 @@ func (r *runs) strip(raw map[string]any) map[string]any {
 		kept, _ := essence["metadata"].(map[string]any)
 		metadata = maps.Clone(metadata)
 		replaceIn(metadata, "annotations", kept["annotations"])
+		replaceIn(metadata, "labels", withoutOwnerLabel(metadata["labels"]))
 		stripped["metadata"] = metadata
 	}
 	return stripped
+}
+
+// withoutOwnerLabel returns the labels of a child without the hash of its parent's uid. The owner
+// reference is compared nevertheless.
+func withoutOwnerLabel(labels any) any {
+	present, _ := labels.(map[string]any)
+	rest := maps.Clone(present)
+	if delete(rest, convergence.OwnerLabel); len(rest) == 0 {
+		return nil
+	}
+	return rest
 }
 
 func replaceIn(into map[string]any, key string, value any) {

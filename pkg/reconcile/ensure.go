@@ -34,7 +34,7 @@ func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)
 	}
 	e.converger = converge.New(converge.Config{
 		Manager: config.Settings.Name, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
-		Delays:         config.Settings.Queueing.ContentionDelays,
+		Delays: config.Settings.Queueing.ContentionDelays, Watching: config.Settings.Watching,
 		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served,
 	})
 	return func(present discovery.Snapshot) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Config is what a Converger needs.
@@ -29,6 +30,8 @@ type Config struct {
 	// Delays are the pauses between restorations of a child that another client keeps
 	// changing. None means that there are no pauses.
 	Delays []time.Duration
+	// Watching has the pauses between the requests of a failing watch.
+	Watching settings.Watching
 	// RequestTimeout limits each request.
 	RequestTimeout time.Duration
 	Resources      Resources

@@ -3,6 +3,7 @@ package converge
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,5 +58,16 @@ func saysImmutable(message string) bool {
 	return false
 }
 
-// isReplaced reports whether a child was deleted or replaced by another object.
-func isReplaced(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
+// isReplaced reports whether a child was deleted or replaced by another object. An apply with a
+// uid fails with a conflict if there is no object, and because a uid is immutable if there is
+// another one.
+func isReplaced(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || hasCause(err, "metadata.uid")
+}
+
+// hasCause reports whether the server refuses a field.
+func hasCause(err error, field string) bool {
+	var answer apierrors.APIStatus
+	return errors.As(err, &answer) && answer.Status().Details != nil &&
+		slices.ContainsFunc(answer.Status().Details.Causes, func(cause metav1.StatusCause) bool { return cause.Field == field })
+}

@@ -3,6 +3,7 @@ package converge
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
@@ -97,8 +99,19 @@ func (s *stream) run(ctx context.Context) {
 			return started, err
 		},
 	}
-	silent := logr.Discard() // wait returns the errors to those who need the watch
-	cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, s, cache.ReflectorOptions{Name: "children", Logger: &silent}).RunWithContext(ctx)
+	// wait returns the errors to those who need the watch. (The loop of the reflector itself logs
+	// them, and shares its pauses with the whole process.)
+	silent := logr.Discard()
+	reflector := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, s, cache.ReflectorOptions{Name: "children", Logger: &silent})
+	pauses := s.converger.Watching
+	for pause := pauses.ReconnectBackoff; ctx.Err() == nil; pause = min(2*pause, pauses.ReconnectLimit) {
+		began := time.Now()
+		err := reflector.ListAndWatchWithContext(ctx)
+		if err == nil || time.Since(began) > pauses.ReconnectLimit {
+			pause = pauses.ReconnectBackoff
+		}
+		sleep.For(ctx, pause+rand.N(pause+1))
+	}
 }
 
 func (s *stream) noteError(err error) {

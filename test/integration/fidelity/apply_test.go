@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,25 @@ func TestApply(t *testing.T) {
 			t.Errorf("what is not applied any more stays: %s", got)
 		}
 		s.mustAs(http.MethodPatch, s.things("one"), applyType, s.body("Thing", "one", ""), 422)
+	})
+}
+
+// A version in an apply is a precondition for an object that exists, and is ignored if there is
+// none. So a version that no object has creates an object, or fails.
+func TestApplyThatOnlyCreates(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		apply := func(metadata string, code int) *object {
+			t.Helper()
+			body := strings.Replace(s.body("Thing", "one", `,"spec":{"size":1}`), `"metadata":{`, `"metadata":{`+metadata+`,`, 1)
+			return s.mustAs(http.MethodPatch, s.things("one")+"?force=true&fieldManager=a", applyType, body, code)
+		}
+		apply(`"uid":"0815"`, 409)
+		made := apply(`"resourceVersion":"1"`, 201)
+		apply(`"resourceVersion":"1"`, 409)
+		apply(`"uid":"0815"`, 422) // a uid is immutable
+		if again := apply(fmt.Sprintf(`"uid":%q`, made.GetUID()), 200); again.GetResourceVersion() != made.GetResourceVersion() {
+			t.Error("the same again makes a version")
+		}
 	})
 }
 

@@ -176,11 +176,13 @@ func (r *request) merged(current, applied *unstructured.Unstructured) (*unstruct
 	return updated, nil
 }
 
-// insertApplied creates an object by a server-side apply.
+// insertApplied creates an object by a server-side apply. Like the real server, it refuses a uid,
+// but ignores a version, which is a precondition only for an object that exists.
 func (s *Server) insertApplied(w http.ResponseWriter, r *request, applied *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if applied.GetUID() != "" || applied.GetResourceVersion() != "" {
+	if applied.GetUID() != "" {
 		return nil, r.conflict()
 	}
+	applied.SetResourceVersion("")
 	object, err := r.merged(r.empty(), applied)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,124 @@
+package converge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+)
+
+// cluster is a fake API server with config maps.
+type cluster struct {
+	objects  map[string]*unstructured.Unstructured
+	version  int
+	requests []string
+}
+
+var (
+	_          API = (*cluster)(nil)
+	configMaps     = selector.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true, Preferred: true}
+)
+
+func (c *cluster) Find(context.Context, schema.GroupVersionKind) (selector.Resource, error) {
+	return configMaps, nil
+}
+
+func (c *cluster) FindKind(context.Context, schema.GroupKind) (selector.Resource, error) {
+	return configMaps, nil
+}
+
+func (c *cluster) Get(_ context.Context, r selector.Resource, _, name string) (*unstructured.Unstructured, error) {
+	c.requests = append(c.requests, "get "+name)
+	if found := c.objects[name]; found != nil {
+		return found.DeepCopy(), nil
+	}
+	return nil, apierrors.NewNotFound(r.GVR().GroupResource(), name)
+}
+
+// Apply has the answers that test/integration/fidelity compares with the real server.
+func (c *cluster) Apply(_ context.Context, r selector.Resource, content map[string]any) (*unstructured.Unstructured, error) {
+	u := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	c.requests = append(c.requests, "apply "+u.GetName())
+	current, conflict := c.objects[u.GetName()], apierrors.NewConflict(r.GVR().GroupResource(), u.GetName(), nil)
+	switch {
+	case current == nil && u.GetUID() != "", current != nil && u.GetResourceVersion() != "":
+		return nil, conflict
+	case current != nil && u.GetUID() != "" && u.GetUID() != current.GetUID():
+		return nil, apierrors.NewInvalid(r.GVK().GroupKind(), u.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), u.GetUID(), "field is immutable")})
+	}
+	return c.save(u, "kopf-test"), nil
+}
+
+// save stores an object of a manager.
+func (c *cluster) save(u *unstructured.Unstructured, manager string) *unstructured.Unstructured {
+	c.version++
+	if current := c.objects[u.GetName()]; current != nil {
+		u.SetUID(current.GetUID())
+	} else {
+		_ = unstructured.SetNestedField(u.Object, fmt.Sprint("uid-", c.version), "metadata", "uid")
+	}
+	u.SetResourceVersion(fmt.Sprint(c.version + 100))
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:data":{},"f:metadata":{"f:labels":{},"f:annotations":{},"f:ownerReferences":{}}}`),
+	}})
+	c.objects[u.GetName()] = u
+	return u.DeepCopy()
+}
+
+func (c *cluster) TryCreate(context.Context, selector.Resource, map[string]any) error { return nil }
+
+func (c *cluster) Delete(_ context.Context, r selector.Resource, child *fact) error {
+	c.requests = append(c.requests, "delete "+child.Name)
+	current := c.objects[child.Name]
+	switch {
+	case current == nil:
+		return apierrors.NewNotFound(r.GVR().GroupResource(), child.Name)
+	case current.GetUID() != child.uid || current.GetResourceVersion() != child.version:
+		return apierrors.NewConflict(r.GVR().GroupResource(), child.Name, nil)
+	}
+	delete(c.objects, child.Name)
+	return nil
+}
+
+// operator is one process with a parent.
+type operator struct {
+	*cluster
+	*Converger
+	owner Owner
+}
+
+func newOperator(c *cluster) *operator {
+	o := &operator{cluster: c, Converger: New(Config{Manager: "kopf-test", Resources: c})}
+	o.api = c
+	o.owner = Owner{Operator: "kopf-test", Handler: "children", Parent: Parent{UID: "parent", GVK: schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "Shop"}}}
+	o.owner.Parent.Key = object.Key{Resource: "shops.v1.kopf.dev"}
+	o.owner.Parent.Key.Namespace, o.owner.Parent.Key.Name = "ns", "shop"
+	return o
+}
+
+// step applies one config map, and returns the requests.
+func (o *operator) step(t *testing.T, name string) ([]string, error) {
+	t.Helper()
+	o.requests = nil
+	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &convergence.Options{}, Log: logr.Discard(), IsDeclared: func(string) bool { return true }}}
+	r.hash, r.state = o.owner.Hash(), o.begin(o.owner, false)
+	defer o.end(r.state)
+	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: name}, resource: configMaps}
+	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": "b"}}
+	_, err := r.step(t.Context(), ch)
+	return slices.Clone(o.requests), err
+}
+
+// show lets the watch show an object as it is now.
+func (o *operator) show(u *unstructured.Unstructured) { o.observe(readFact(u, "kopf-test"), false) }
