@@ -15,6 +15,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
@@ -60,8 +61,8 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 	}
 	r.indexer = c.newIndexer(r, handlers)
 	r.FillsIndices = r.indexer != nil
-	e.resources.put(r)
 	c.setUpChildren(r, found)
+	e.resources.put(r)
 	startRollouts(context.Background(), e, r)
 	return r.Resource, nil
 }
@@ -78,7 +79,7 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 	if r.indexer != nil {
 		c.index(ctx, r, key, event)
 	}
-	if kind := r.asChild.Load(); kind != nil {
+	if kind := r.asChild; kind != nil {
 		e.children.Observe(kind, event)
 	}
 	if r.isObservedOnly() {
@@ -122,7 +123,7 @@ func (c consumer) forgetStream(r *resource, stream object.StreamKey) {
 	if r.indexer != nil {
 		r.indexer.RemoveFunc(stream.Has)
 	}
-	if kind := r.asChild.Load(); kind != nil {
+	if kind := r.asChild; kind != nil {
 		e.children.Forget(kind, stream.Namespace)
 	}
 	e.mu.Lock()
@@ -235,26 +236,18 @@ func (e *Engine) stopIndexing() {
 // setUpChildren prepares for a resource whose objects are parents or children.
 func (c consumer) setUpChildren(r *resource, found discovery.SelectedResource) {
 	index := c.engine.children
-	for _, d := range r.triggered {
+	for _, d := range r.triggered.OfKind(handler.OnChild) {
 		if d.ChildLabel != "" {
 			index.IndexLabel(d.ChildLabel)
 		} else {
 			index.IndexOwners(r.GVK().GroupKind())
 		}
 	}
-	isDeclared := slices.ContainsFunc(c.engine.Handlers, func(d *handler.Declaration) bool {
+	hasChildren := slices.ContainsFunc(c.engine.Handlers, func(d *handler.Declaration) bool {
 		return d.Kind == handler.OnChild && slices.Contains(found.Selectors, d.Children)
 	})
-	if isDeclared || c.engine.childKinds.has(r.GVK().GroupKind()) {
-		childWatcher{c.engine}.addObjects(r, found.Selectors)
+	if hasChildren {
+		r.asChild = &children.Kind{Resource: r.Resource.Resource, Selectors: found.Selectors, Objects: r.Objects}
+		index.AddKind(r.asChild)
 	}
-}
-
-// Listed implements watch.Consumer.
-func (c consumer) Listed(watched *watch.Resource) {
-	kind := watched.GVK().GroupKind()
-	if r := c.engine.resources.get(watched.Name); c.engine.childKinds.has(kind) {
-		childWatcher{c.engine}.addObjects(r, nil) // unless it was
-	}
-	childWatcher{c.engine}.notify(kind)
 }

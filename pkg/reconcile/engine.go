@@ -112,8 +112,7 @@ type Engine struct {
 	abort        context.CancelCauseFunc
 
 	// children knows the children of all parents with handlers for them.
-	children   *children.Index
-	childKinds childKinds
+	children *children.Index
 
 	mu    sync.Mutex                  // changes the queue
 	queue atomic.Pointer[queue.Queue] // nil without workers

@@ -27,6 +27,7 @@ const (
 	Running     State = "running"     // it is being called
 	Waiting     State = "waiting"     // for its next attempt
 	Limited     State = "limited"     // it waits for a limit of concurrent calls
+	Untriggered State = "untriggered" // nothing has happened to other objects that it is called for
 	Due         State = "due"         // it is called in the next pass
 )
 
@@ -56,6 +57,7 @@ type Situation struct {
 	// Suspended is set while a request suspends the object, until a time if there is one.
 	Suspended      bool
 	SuspendedUntil time.Time
+	Triggered      bool   // something has happened to other objects that a triggered handler is called for
 	Paused         bool   // the operator
 	Running        bool   // the handler is being called
 	Limit          string // the limit that the handler waits for; empty for none
@@ -82,6 +84,10 @@ func Of(s Situation) Verdict {
 	}
 	if v.Filter = s.Declaration.Mismatch(s.Cause); !v.Filter.Matches() {
 		v.State = mismatched(v.Filter, v.Attempts)
+		return v
+	}
+	if s.Declaration.Kind.IsTriggered() && !s.Triggered && s.Record == nil {
+		v.State = Untriggered
 		return v
 	}
 	v.wait(s)
@@ -159,6 +165,8 @@ func (v Verdict) String() string {
 		return "is not called, because its field " + v.Filter.Key + " has not changed"
 	case Mismatched:
 		return "is not for this object, because " + v.Filter.String() + " does not match"
+	case Untriggered:
+		return "waits for a change of other objects, such as children"
 	default:
 		return v.open()
 	}

@@ -107,3 +107,18 @@ func TestVerdicts(t *testing.T) {
 		})
 	}
 }
+
+// A handler of children is not called for what happens to its own object.
+func TestVerdictsAboutTriggeredHandlers(t *testing.T) {
+	d := declared(handler.Child(selector.New("kex"), selector.New("pods"), handler.Function{Child: func(context.Context, *handler.ChildChange) error { return nil }}, handler.ID("fn")))
+	for want, s := range map[string]verdict.Situation{
+		"waits for a change of other objects, such as children": {},
+		"is due": {Triggered: true},
+		"waits until 2026-11-22T12:01:00Z after 2 attempts: not yet": {Record: &verdict.Record{Attempts: 2, Message: "not yet", Delayed: now.Add(time.Minute)}},
+	} {
+		s.Declaration, s.Cause, s.Now = d, changed(), now
+		if got := verdict.Of(s); got.String() != want || got.IsOpen() != (want[0:5] != "waits" || s.Record != nil) {
+			t.Errorf("got %q, open: %v, want %q", got, got.IsOpen(), want)
+		}
+	}
+}

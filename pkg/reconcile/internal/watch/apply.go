@@ -85,7 +85,6 @@ func (w *Watcher) start(r *Resource, s *Stream) {
 	}
 	r.Add(s)
 	w.running.Go(s.run)
-	w.running.Go(func() { awaitList(w.Consumer, r, s) })
 	w.log(r).V(1).Info("The objects are listed and watched.", "namespace", s.namespace)
 }
 

@@ -63,9 +63,6 @@ func (w *Watcher) followChanges(ctx context.Context) {
 		case <-ctx.Done():
 		case <-w.rediscover:
 			w.schedule.ScanSoon()
-		case <-w.Added.changed:
-			w.problems.reportOnce("The resources of the cluster cannot be listed; this is retried.", w.discover(ctx))
-			w.problems.reportOnce("", w.apply(ctx))
 		case <-w.reapply:
 			w.problems.reportOnce("", w.apply(ctx))
 		case <-due:
@@ -107,7 +104,7 @@ func (w *Watcher) discover(ctx context.Context) error {
 	if w.Discovered != nil {
 		w.Discovered(present)
 	}
-	resolution := withoutUnpatchable(w.Added.resolve(w.Selectors, present), w.Consumer.NeedsPatch)
+	resolution := withoutUnpatchable(discovery.Resolve(w.Selectors, present), w.Consumer.NeedsPatch)
 	w.problems.reportWarnings(resolution.Warnings)
 	w.wanted, w.complete = w.tracker.Update(resolution, present)
 	return nil

@@ -53,8 +53,6 @@ func (r *recorder) Observe(_ context.Context, _ *Resource, event object.WatchEve
 	r.events = append(r.events, kind+" "+event.Snapshot.GetResourceVersion())
 }
 
-func (r *recorder) Listed(*Resource) {}
-
 func (r *recorder) Forget(context.Context, *Resource, object.StreamKey) {}
 
 // addStream adds a disconnected stream to a resource.

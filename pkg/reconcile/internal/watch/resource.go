@@ -86,17 +86,6 @@ func (r *Resource) Objects() []*object.Snapshot {
 	return snapshots
 }
 
-// IsListed reports whether all streams have their initial objects, and there are any streams.
-func (r *Resource) IsListed() bool {
-	all := r.streams.all()
-	for _, s := range all {
-		if !s.listening.HasSynced() {
-			return false
-		}
-	}
-	return len(all) > 0
-}
-
 // Statuses returns the state of each stream.
 func (r *Resource) Statuses() []Status {
 	var all []Status

@@ -27,9 +27,6 @@ type Consumer interface {
 	SetUp(found discovery.SelectedResource) (*Resource, error)
 	// Observe handles an event, in order for each object. It must return quickly.
 	Observe(ctx context.Context, r *Resource, event object.WatchEvent)
-	// Listed handles that a stream has all initial objects, after they were observed. It must
-	// return quickly.
-	Listed(r *Resource)
 	// Forget handles the end of a stream, or of all streams of a resource if the
 	// namespace is empty. It returns when all work on the objects has ended, so that
 	// the resource can be watched in another version.
@@ -67,8 +64,6 @@ type Watcher struct {
 	rediscover signal // the cluster may serve other resources now
 	reapply    signal // other streams may be needed now
 	problems   *problems
-	// Added has the selectors that become known after the start.
-	Added Added
 
 	// Except for stopping, only the goroutine of Run uses the fields below.
 	running  sync.WaitGroup
@@ -87,7 +82,7 @@ type Watcher struct {
 func New(config Config) *Watcher {
 	return &Watcher{
 		Config: config, listed: make(chan struct{}),
-		rediscover: make(signal, 1), reapply: make(signal, 1), Added: Added{changed: make(signal, 1)},
+		rediscover: make(signal, 1), reapply: make(signal, 1),
 		problems: newProblems(config.Logger, config.Settings.Scanning.Disabled),
 		schedule: discovery.ScanSchedule{MaxInterval: config.Settings.Scanning.Interval},
 		active:   map[string]*Resource{},
