@@ -99,8 +99,7 @@ func (t Typed[T]) OnChild(children Selector, fn func(context.Context, *ChildChan
 // FamilyChange is a ChildChange of a typed parent and a typed child.
 type FamilyChange[P, C client.Object] struct {
 	ChildChangeOf[P]
-	child    C
-	children []C
+	child C
 }
 
 // Bind sets the arguments, and decodes the parent and the children. See ChangeOf.Bind. A child

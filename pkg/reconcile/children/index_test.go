@@ -68,7 +68,7 @@ func TestADeletedChildLeavesItsLastKnownParent(t *testing.T) {
 	x.Observe(kind, added(pod(t, "a", "owner=u1")))
 	x.Observe(kind, deleted(pod(t, "a")))
 	w.expect(t, "a created", "a deleted from v0")
-	if got := x.Children(ownedBy("u1")); got != nil && len(got) > 0 {
+	if got := x.Children(ownedBy("u1")); len(got) > 0 {
 		t.Errorf("got %s", names(got))
 	}
 }
