@@ -79,7 +79,7 @@ var stormGuards = map[string]guard{
 		file: "internal/record/store.go", code: "if kept.Token == \"\" && !progress.Stored().HasStartedBy(kept.Since) || kept.Token != \"\" && !progress.Stored().HasToken(kept.Token) {", instead: "if _ = progress; false {",
 	},
 	"a request: it is honored once": {
-		file: "decision.go", code: "DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning(), Annotations: c.honored()}", instead: "DaemonsRunning: now.deleting && p.object.background.areDaemonsRunning()}",
+		file: "decision.go", code: "Annotations: c.honored(), Conditions: p.conditionsOf(c)", instead: "Conditions: p.conditionsOf(c)",
 	},
 	"a suspension: no handler is called": {
 		file: "pass.go", code: "suspension.Active {\n\t\tp.isOpen", instead: "suspension.Active && false {\n\t\tp.isOpen",

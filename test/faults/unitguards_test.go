@@ -145,7 +145,7 @@ var unitGuards = map[string]unitGuard{
 		"subresource.go", "if object.Equal(patch.Minimal(s.body.Raw(), merge), merge) {", "if _ = object.Equal; false {", "TestSuccessIsNotRecorded",
 	},
 	"an edit is written completely: its status, when a deletion is put off": {
-		"commit.go", "if separate && !deletes {", "if separate {", "TestStatusIsWritten",
+		"commit.go", "if separate && !u.deletesObject(s.body, s.writer.finalizer()) {", "if separate {", "TestStatusIsWritten",
 	},
 }
 

@@ -29,11 +29,15 @@ func foresee(ctx context.Context, s *Session, u *Update) error {
 	return err
 }
 
-// conditionsPatch returns the merge patch of the conditions after the edits. A handler that
-// changes more than the status makes the pass continue.
-func conditionsPatch(s *Session, u *Update, edited map[string]any) map[string]any {
+// withConditions adds the conditions to an object with the edits of its handlers. A handler
+// that changes more than the status makes the pass continue.
+func withConditions(s *Session, u *Update, edited map[string]any) map[string]any {
+	if u.conditions = nil; !hasConditions(s, u) {
+		return edited
+	}
 	main, _ := patch.SplitStatus(patch.Difference(s.body.Raw(), edited))
-	return u.Decision.Conditions(s.body.Raw(), edited, u.continues || len(main) > 0)
+	u.conditions = u.Decision.Conditions(s.body.Raw(), edited, u.continues || len(main) > 0)
+	return patch.ApplyMerge(edited, u.conditions)
 }
 
 // refuseConditions gives the conditions of the object up, because the server rejects or drops
@@ -65,10 +69,7 @@ func isolateConditions(ctx context.Context, s *Session, u *Update) (refused bool
 
 // checkConditions checks whether the server has stored the conditions.
 func checkConditions(s *Session, u *Update) {
-	if !hasConditions(s, u) {
-		return
-	}
-	if raw := s.body.Raw(); len(u.Decision.Conditions(raw, raw, u.continues)) > 0 {
+	if len(patch.Minimal(s.body.Raw(), u.conditions)) > 0 {
 		refuseConditions(s, "the schema of the resource does not have their fields anymore.")
 	}
 }

@@ -28,9 +28,7 @@ func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
 		wanted = patch.ApplyMerge(wanted, merge)
 		return false
 	})
-	if hasConditions(s, u) {
-		wanted = patch.ApplyMerge(wanted, conditionsPatch(s, u, wanted))
-	}
+	wanted = withConditions(s, u, wanted)
 	main = patch.Difference(s.body.Raw(), wanted)
 	if s.target.StatusSubresource {
 		return patch.SplitStatus(main)

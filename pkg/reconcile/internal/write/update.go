@@ -33,6 +33,8 @@ type Update struct {
 	rejected bool
 	// continues is set if the write ends the cycle, and the next one follows.
 	continues bool
+	// conditions is the merge patch of the conditions in the last attempt to write.
+	conditions map[string]any
 	// inFlight contains writes of edits that may have been committed.
 	inFlight []inFlight
 }
