@@ -47,11 +47,11 @@ type Converger struct {
 	running  sync.WaitGroup
 
 	mu      sync.Mutex
-	facts   map[Key]*fact            // by watches
-	byOwner map[string]map[Key]*fact // the same, by the hash of the owner
-	states  map[string]*state        // by the hash of the owner
-	owners  map[types.UID][]string   // the hashes of the owners of a parent
-	calls   map[caller]func()        // what calls a handler of a parent again
+	facts   map[Key]*fact          // by watches
+	byOwner map[string][]*fact     // the same, by the hash of the owner
+	states  map[string]*state      // by the hash of the owner
+	owners  map[types.UID][]string // the hashes of the owners of a parent
+	calls   map[caller]func()      // what calls a handler of a parent again
 	streams map[streamKey]*stream
 }
 
@@ -59,7 +59,7 @@ type Converger struct {
 func New(config Config) *Converger {
 	return &Converger{
 		Config: config,
-		facts:  map[Key]*fact{}, byOwner: map[string]map[Key]*fact{},
+		facts:  map[Key]*fact{}, byOwner: map[string][]*fact{},
 		states: map[string]*state{}, owners: map[types.UID][]string{}, calls: map[caller]func(){}, streams: map[streamKey]*stream{},
 	}
 }

@@ -2,6 +2,7 @@ package converge
 
 import (
 	"crypto/sha256"
+	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -56,6 +57,10 @@ func readFact(u *unstructured.Unstructured, manager string) *fact {
 		copy(f.digest[:], sum[:])
 	}
 	f.readiness, f.message = readinessOf(u)
+	f.controller = types.UID(unique.Make(string(f.controller)).Value())
+	for _, text := range []*string{&f.Group, &f.Kind, &f.Namespace, &f.owner, &f.marks.Handler, &f.marks.Parent} {
+		*text = unique.Make(*text).Value() // many children share them
+	}
 	return f
 }
 

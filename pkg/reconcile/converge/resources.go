@@ -2,9 +2,11 @@ package converge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -27,6 +29,24 @@ type Served struct {
 
 	mu    sync.Mutex
 	known []selector.Resource
+	asked time.Time // when the cluster was asked last
+}
+
+// askInterval is the shortest time between two discoveries because of an unknown kind. The
+// discovery for the operator's own resources usually notices earlier that a kind is installed.
+const askInterval = 10 * time.Second
+
+// notServedError is why a kind has no resource.
+type notServedError struct{ kind string }
+
+func (e *notServedError) Error() string {
+	return fmt.Sprintf("the cluster does not serve the kind %s: install its definition, or correct apiVersion and kind of the child", e.kind)
+}
+
+// isNotServed reports whether a kind has no resource, and hence no objects.
+func isNotServed(err error) bool {
+	var unserved *notServedError
+	return errors.As(err, &unserved)
 }
 
 var _ Resources = (*Served)(nil)
@@ -52,15 +72,27 @@ func (s *Served) find(ctx context.Context, name string, matches func(selector.Re
 	if r, ok := s.lookUp(matches); ok {
 		return r, nil
 	}
-	present, err := s.Source.Resources(ctx)
-	if err != nil {
-		return selector.Resource{}, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
+	if s.mayAsk() {
+		present, err := s.Source.Resources(ctx)
+		if err != nil {
+			return selector.Resource{}, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
+		}
+		s.Set(present)
 	}
-	s.Set(present)
 	if r, ok := s.lookUp(matches); ok {
 		return r, nil
 	}
-	return selector.Resource{}, fmt.Errorf("the cluster does not serve the kind %s: install its definition, or correct apiVersion and kind of the child", name)
+	return selector.Resource{}, &notServedError{name}
+}
+
+func (s *Served) mayAsk() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.asked.IsZero() && time.Since(s.asked) < askInterval {
+		return false
+	}
+	s.asked = time.Now()
+	return true
 }
 
 func (s *Served) lookUp(matches func(selector.Resource) bool) (selector.Resource, bool) {

@@ -1,6 +1,7 @@
 package converge
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -172,18 +173,13 @@ func (c *Converger) observe(now *fact, deleted bool) {
 
 func (c *Converger) put(f *fact) {
 	c.facts[f.Key] = f
-	of := c.byOwner[f.owner]
-	if of == nil {
-		of = map[Key]*fact{}
-		c.byOwner[f.owner] = of
-	}
-	of[f.Key] = f
+	c.byOwner[f.owner] = append(slices.Clip(c.byOwner[f.owner]), f)
 }
 
 func (c *Converger) remove(f *fact) {
 	delete(c.facts, f.Key)
-	of := c.byOwner[f.owner]
-	if delete(of, f.Key); len(of) == 0 {
+	rest := slices.DeleteFunc(c.byOwner[f.owner], func(other *fact) bool { return other == f })
+	if c.byOwner[f.owner] = rest; len(rest) == 0 {
 		delete(c.byOwner, f.owner)
 	}
 }
@@ -256,8 +252,8 @@ func (c *Converger) childrenOf(s *state) map[Key]*fact {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := map[Key]*fact{}
-	for key, f := range c.byOwner[hash] {
-		all[key] = f
+	for _, f := range c.byOwner[hash] {
+		all[f.Key] = f
 	}
 	for key, known := range s.known {
 		if cached := all[key]; (cached == nil || cached.isOlder(known)) && known.owner == hash && s.gone[key] != known.uid {

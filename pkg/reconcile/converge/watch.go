@@ -42,11 +42,15 @@ type stream struct {
 	err error // of the last request
 }
 
-// watch begins to watch places unless they are watched already, and returns their streams.
+// watch begins to watch places unless they are watched already, and returns their streams. A kind
+// that is no longer served has no children.
 func (c *Converger) watch(ctx context.Context, parent Parent, places convergence.Places) ([]*stream, error) {
 	var streams []*stream
 	for place := range places {
 		resource, err := c.Resources.FindKind(ctx, place.GroupKind)
+		if isNotServed(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
