@@ -24,8 +24,8 @@ type companion struct {
 
 // accompany declares a daemon, a timer, an event handler, and an index.
 func (o *stormOperator) accompany(r *kopf.Registry, kex kopf.Selector) {
-	if on := kopf.Labels(kopf.Filters{"on": kopf.Equal("yes")}); o.storm.free {
-		r.Daemon(kex, o.daemon, on, kopf.ID("daemon"))
+	if third := kopf.Labels(kopf.Filters{"example.com/third": kopf.Equal("a")}); o.storm.free {
+		r.Daemon(kex, o.daemon, third, kopf.ID("daemon"))
 	} else {
 		r.Daemon(kex, o.daemon, kopf.ID("daemon"))
 	}
@@ -119,7 +119,7 @@ func (s *subject) dawdle() {
 
 // hasDaemon reports whether a daemon must run for an object.
 func (s *subject) hasDaemon(body *object.Body) bool {
-	return s.storm.background && (!s.storm.free || body.Labels()["on"] == "yes")
+	return s.storm.background && (!s.storm.free || body.Labels()["example.com/third"] == "a")
 }
 
 // isAccompanied returns an error unless the background handlers have seen the last state. The

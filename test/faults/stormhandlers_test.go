@@ -92,6 +92,9 @@ func (o *stormOperator) handle(id string, register func(*kopf.Change)) kopf.Chan
 			if dice.IntN(3) == 0 && c.Reason() == kopf.ReasonUpdate {
 				s.takeBack()
 			}
+			if id == "limited" && c.Retry()+1 == o.attempts() {
+				s.end(o, id, c, ending{reason: c.Reason()})
+			}
 			return err
 		}
 		if id == "holder" && dice.IntN(2) == 0 {

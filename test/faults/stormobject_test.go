@@ -147,8 +147,9 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 		s.breach("%s was called by %s, which is paused", id, o.name)
 	}
 	s.judgeCall(o, id, c)
+	s.judgeArguments(id, c)
 	switch {
-	case id == "parent" || s.loose[id] || !s.tiles(c):
+	case id == "parent" || id == "timed" || s.loose[id] || !s.tiles(c): // no call may show the end of the time
 	case id == "resumed" || strings.HasPrefix(id, "parent/"):
 		s.ledger.Repeat(id, before, after)
 	default:

@@ -33,6 +33,9 @@ func (s *storm) start() {
 	s.lives++
 	o := &stormOperator{link: newLink(fmt.Sprintf("operator %d", s.lives)), storm: s, ordinal: s.lives, started: make(chan struct{})}
 	s.note("%s starts", o.name)
+	for _, subject := range s.subjects {
+		subject.lowerLimit()
+	}
 	s.operator = o
 	if s.outdated.Load() != nil {
 		o.watches.shut()
@@ -42,6 +45,14 @@ func (s *storm) start() {
 	o.declare(registry, kopf.Resource("kopf.dev", "v1", "kopfexamples"))
 	o.process = operators.Start(s.t, o.config(o.route), s.namespace, registry, o.adjust)
 	close(o.started)
+}
+
+// lowerLimit notes that a new operator may allow fewer attempts: a handler can then end without
+// another call.
+func (s *subject) lowerLimit() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ledger.Loosen("limited")
 }
 
 func (o *stormOperator) adjust(options *kopf.Options) {

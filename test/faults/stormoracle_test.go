@@ -48,6 +48,16 @@ func (s *subject) judgeCall(o *stormOperator, id string, c *kopf.Change) {
 	}
 }
 
+// judgeArguments checks that the new state is that of the object.
+func (s *subject) judgeArguments(id string, c *kopf.Change) {
+	if id != "all" && id != "updated" || !s.tiles(c) {
+		return
+	}
+	if body := stateOf(object.NewValue(map[string]any(diffBase.Build(c.Body(), nil)))); body != stateOf(c.New()) {
+		s.breach("%s was called for the new state %s, and the object is %s", id, stateOf(c.New()), body)
+	}
+}
+
 // hasSaid reports whether a handler of the deletion has ended, and the operator knows it.
 func (s *subject) hasSaid(id string) bool {
 	_, said := s.said[id]

@@ -1,6 +1,9 @@
 package faults
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // Two operators overlap for a moment if a leader does not know that it has lost its lease.
 // Either can be faster. At most one outcome of an attempt counts then.
@@ -8,12 +11,17 @@ import "time"
 // mostRivals limits the overlaps while a storm rages, and rivalPatience is how long a write waits for the
 // rival.
 const (
-	mostRivals    = 4
+	mostRivals    = 6
 	rivalPatience = 700 * time.Millisecond
 )
 
 // mayHaveRival reports whether another operator may start before the write.
 func (w *stormWrite) mayHaveRival() bool { return w.storm.rivals && !w.dry() }
+
+// mayHaveRivalEdit reports whether another operator may start before the write of a transformation.
+func (w *stormWrite) mayHaveRivalEdit() bool {
+	return w.mayHaveRival() && bytes.Contains(w.body(), []byte(`"`+journal+`":`))
+}
 
 // mayBeReleased reports whether another operator may start before the release of an object that
 // others hold.

@@ -136,6 +136,10 @@ var stormFaults = []stormFault{
 		w.awaitRival()
 		return w.commit()
 	}},
+	{name: "another operator is faster with an edit", rare: true, suits: (*stormWrite).mayHaveRivalEdit, at: func(w *stormWrite) (*http.Response, error) {
+		w.awaitRival()
+		return w.commit()
+	}},
 	{name: "another operator is faster", weight: 6, suits: (*stormWrite).mayHaveRival, at: func(w *stormWrite) (*http.Response, error) {
 		w.awaitRival()
 		return w.commit()
