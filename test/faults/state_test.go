@@ -56,19 +56,28 @@ func (s state) record(id string) *storage.Record {
 	return record
 }
 
+// openCycle is what the annotation of an open cycle says.
+type openCycle struct {
+	Cycle string         `json:"cycle"`
+	At    map[string]int `json:"at"`
+}
+
+func (s state) open() (c openCycle) {
+	if s.body != nil {
+		text, _ := s.body.Annotation(ourPrefix + "last-handled-configuration-started")
+		_ = json.Unmarshal([]byte(text), &c) // it may be damaged
+	}
+	return c
+}
+
 // hasPosition reports whether the annotation of an open cycle says where a handler has ended.
 func (s state) hasPosition(id string) bool {
-	if s.body == nil {
-		return false
-	}
-	text, _ := s.body.Annotation(ourPrefix + "last-handled-configuration-started")
-	var started struct {
-		At map[string]int `json:"at"`
-	}
-	_ = json.Unmarshal([]byte(text), &started) // it may be damaged
-	_, has := started.At[id]
+	_, has := s.open().At[id]
 	return has
 }
+
+// isLeftOver reports whether a record belongs to an earlier cycle than the open one.
+func (s state) isLeftOver(r *storage.Record) bool { return r.Cycle != "" && r.Cycle != s.open().Cycle }
 
 // released reports whether the operator no longer holds the deletion.
 func (s state) released() bool {

@@ -42,7 +42,7 @@ func (s *subject) litter() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	obj, err := cluster.Current(s.object)()
-	if err != nil || s.deleting || s.absent {
+	if err != nil || s.deleting || s.absent || s.storm.statusRecords {
 		s.storm.try(err)
 		return
 	}

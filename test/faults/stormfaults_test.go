@@ -46,8 +46,10 @@ type stormWrite struct {
 }
 
 const (
-	// faultless is how many writes succeed for each that fails.
-	faultless = 2
+	// faultless is how many writes succeed for each that fails, and faultlessIfPatient in patient
+	// storms.
+	faultless          = 2
+	faultlessIfPatient = 7
 	// stormyRequests is the number of writes and of reads of an object that can fail, so
 	// that a storm ends.
 	stormyRequests = 80

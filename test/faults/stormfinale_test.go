@@ -10,14 +10,17 @@ import (
 )
 
 // curtain is how long a scene waits for what it needs.
-const curtain = 800 * time.Millisecond
+const curtain = 2 * time.Second
 
 // finale plays a scene at the end of a life. Nothing else changes the object afterwards, so what
 // the operator forgets or mistakes then stays so.
 func (s *subject) finale() {
+	if !s.await(func(now state) bool { return now.base() != nil }) {
+		return // the object is still being created
+	}
 	dice := s.storm.dice(s.name, "finale")
-	scene := oneOf(dice, nil, (*subject).reverse, (*subject).restoreRecord, (*subject).restoreFinalizer, (*subject).unlabel, (*subject).inherit)
-	if scene != nil {
+	scene := oneOf(dice, (*subject).reverse, (*subject).restoreRecord, (*subject).restoreFinalizer, (*subject).unlabel, (*subject).inherit)
+	if s.note("the scene is played"); dice.IntN(6) > 0 {
 		scene(s, dice)
 	}
 }
@@ -59,7 +62,7 @@ func (s *subject) unlabel(*rand.Rand) {
 // restoreRecord adds the record of a change that was handled long ago to an object at rest, as
 // people do who restore annotations.
 func (s *subject) restoreRecord(*rand.Rand) {
-	if !s.storm.statusRecords && s.await(isAtRest) {
+	if s.await(isAtRest) {
 		s.litter()
 	}
 }

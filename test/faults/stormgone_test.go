@@ -104,6 +104,7 @@ func (o *stormOperator) find(s *subject, sent *http.Request, next http.RoundTrip
 		content, _ = json.Marshal(map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": list.Metadata, "items": []any{}})
 	} else if len(list.Items) == 0 && s.storm.strict() {
 		s.note("%s learns that the object does not exist", o.name)
+		s.noteRead(o)
 		s.view(o).gone = uid
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))

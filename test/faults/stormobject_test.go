@@ -51,7 +51,9 @@ type subject struct {
 
 	// writes, reads, events, calls, changes, faults, and replacements count what has happened.
 	writes, reads, events, changes, faults, replacements int
-	calls                                                map[string]int
+	// writesBefore is the number of writes before the last change.
+	writesBefore int
+	calls        map[string]int
 }
 
 // life is what is known about the current object of the name.

@@ -23,7 +23,7 @@ func (s *subject) tiles(c *kopf.Change) bool {
 // judgeCall checks the call of a handler against what is committed.
 func (s *subject) judgeCall(o *stormOperator, id string, c *kopf.Change) {
 	record := s.committed.record(id)
-	same := record != nil && record.Purpose == c.Reason()
+	same := record != nil && record.Purpose == c.Reason() && !(s.storm.statusRecords && s.committed.isLeftOver(record))
 	switch {
 	case !contains(c.Body().Finalizers(), ourFinalizer) && s.needsFinalizer(c.Body()):
 		s.breach("%s was called without the finalizer", id)
@@ -97,7 +97,7 @@ func (w *stormWrite) tries() bool {
 func (s *subject) judgeRecords(w *stormWrite, before, after state) {
 	for id := range s.calls {
 		was, is := before.record(id), after.record(id)
-		if !s.loose[id] && was != nil && is != nil && was.Finished() && was.Purpose == is.Purpose && !was.Equal(is) {
+		if !s.loose[id] && was != nil && is != nil && was.Finished() && was.Purpose == is.Purpose && was.Cycle == is.Cycle && !was.Equal(is) {
 			s.breach("#%d has changed the record of %s, which was final", w.number, id)
 		}
 	}

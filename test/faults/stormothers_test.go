@@ -24,14 +24,17 @@ func (s *subject) live() {
 	s.mu.Lock()
 	s.create(dice)
 	s.mu.Unlock()
+	if s.storm.patient {
+		s.await(isAtRest)
+	}
 	for range dice.IntN(mostChanges) {
-		<-time.After(upTo(dice, 250*time.Millisecond))
+		s.pace(dice)
 		s.reappear()
 		s.edit(dice)
 	}
 	if dice.IntN(4) == 0 {
 		s.replaceOnce()
-		<-time.After(upTo(dice, 250*time.Millisecond))
+		s.pace(dice)
 		s.edit(dice)
 	}
 	if dice.IntN(4) == 0 {
@@ -45,6 +48,18 @@ func (s *subject) live() {
 		}
 	}
 	s.finale()
+}
+
+// pace waits a while and, mostly, until the operator has done something since the last change: on
+// a busy machine, all changes would become one otherwise.
+func (s *subject) pace(dice *rand.Rand) {
+	<-time.After(upTo(dice, 250*time.Millisecond))
+	if dice.IntN(4) > 0 {
+		s.await(func(state) bool { return s.writes > s.writesBefore })
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writesBefore = s.writes
 }
 
 // create creates the object. The subject is locked.

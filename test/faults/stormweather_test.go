@@ -10,6 +10,8 @@ type weather struct {
 	steady bool
 	// gentle storms have few handlers that fail: most cycles take one pass.
 	gentle bool
+	// patient others wait for the creation before they change the object, and less fails.
+	patient bool
 	// background are daemons, timers, event handlers, and indices.
 	background bool
 	// free objects need a finalizer only if they have a label.
@@ -34,6 +36,7 @@ func (s *storm) forecast() {
 		rivals:        dice.IntN(3) == 0,
 		steady:        dice.IntN(3) == 0,
 		gentle:        dice.IntN(3) == 0,
+		patient:       dice.IntN(3) > 0,
 		background:    dice.IntN(2) == 0,
 		free:          dice.IntN(3) == 0,
 		statusRecords: dice.IntN(6) == 0,

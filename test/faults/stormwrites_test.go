@@ -146,8 +146,8 @@ var stormFaults = []stormFault{
 	}},
 }
 
-// pick returns a fault of the write, or none: one of three writes fails, and more if the write
-// is of a rare kind.
+// pick returns a fault of the write, or none: one of three writes fails, less in patient storms, and
+// more if the write is of a rare kind.
 func (w *stormWrite) pick() stormFault {
 	var all, rare []stormFault
 	for _, fault := range stormFaults {
@@ -165,7 +165,11 @@ func (w *stormWrite) pick() stormFault {
 	if len(rare) > 0 && w.dice.IntN(2) == 0 {
 		return oneOf(w.dice, rare...)
 	}
-	if n := w.dice.IntN(len(all) * (1 + faultless)); n < len(all) {
+	share := 1 + faultless
+	if w.storm.patient {
+		share = 1 + faultlessIfPatient
+	}
+	if n := w.dice.IntN(len(all) * share); n < len(all) {
 		return all[n]
 	}
 	return noFault
