@@ -2,10 +2,9 @@ package reconcile
 
 import (
 	"cmp"
-	"slices"
-
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"

@@ -23,8 +23,6 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-const finalizer = "kopf.zalando.org/KopfFinalizerMarker"
-
 var (
 	widgets = kopf.Resource("conditions.example.com", "v1", "widgets")
 	plains  = kopf.Resource("conditions.example.com", "v1", "plains")

@@ -40,7 +40,7 @@ func (s Situation) failures(stored condition.List) failures {
 	all := failures{}
 	message, _ := stored.Get(condition.Stalled)["message"].(string)
 	for line := range strings.Lines(message) {
-		if found := failureLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); found != nil && !s.IsOver(found[1]) {
+		if found := failureLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); len(found) == 3 && !s.IsOver(found[1]) {
 			all[found[1]] = found[2]
 		}
 	}

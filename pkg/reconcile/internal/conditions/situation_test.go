@@ -19,10 +19,10 @@ func never(string) bool { return false }
 
 func always(string) bool { return true }
 
-// at returns an object of the generation with the status of an earlier situation.
-func at(generation int64, s Situation) m {
-	body := m{"metadata": m{"generation": generation}}
-	s.Generation = generation
+// after returns an object of the first generation with the status of a situation.
+func after(s Situation) m {
+	body := m{"metadata": m{"generation": int64(1)}}
+	s.Generation = 1
 	return patch.ApplyMerge(body, s.Amend(body, body, noon))
 }
 
@@ -57,20 +57,20 @@ func TestAmend(t *testing.T) {
 		"a new object":                               {m{"metadata": m{"generation": int64(1)}}, done, "1 Ready=True(Reconciled)@1"},
 		"a new object with the default":              {m{"metadata": m{"generation": int64(1)}, "status": m{"observedGeneration": int64(-1)}}, open, "-1"},
 		"a new object without the default":           {m{"metadata": m{"generation": int64(1)}}, open, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
-		"a change is handled":                        {grown(at(1, done), 2), done, "2 Ready=True(Reconciled)@2"},
-		"a change is being handled":                  {grown(at(1, done), 2), open, "1 Ready=True(Reconciled)@1"},
-		"a change without a generation is handled":   {at(1, done), open, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
-		"handlers succeed after a retry":             {at(1, open), done, "1 Ready=True(Reconciled)@1"},
-		"a handler has failed":                       {at(1, open), failed, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
-		"a former failure counts":                    {grown(at(1, failed), 2), done, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
-		"a former failure counts while others retry": {at(1, failed), open, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
-		"a former failure is over":                   {at(1, failed), Situation{IsOver: always}, "1 Ready=True(Reconciled)@1"},
-		"a failed handler is called again":           {at(1, failed), Situation{IsOver: always, Unfinished: true}, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
-		"a deletion is held":                         {grown(at(1, done), 2), Situation{IsOver: never, Held: true, Failed: failed.Failed}, "2 Ready=False(DeletionHeld)@2 Stalled=True(DeletionHeld)@2"},
-		"an object does not fit":                     {grown(at(1, done), 2), misfit, "2 Ready=False(ObjectMisfit)@2 Stalled=True(ObjectMisfit)@2"},
-		"a change during the handling":               {grown(at(1, done), 3), Situation{IsOver: never, Generation: 2, Continues: true}, "1 Ready=True(Reconciled)@1"},
-		"a change during the handling that failed":   {grown(at(1, done), 3), Situation{IsOver: never, Generation: 2, Continues: true, Failed: failed.Failed}, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
-		"an object fits again":                       {grown(at(1, misfit), 2), done, "2 Ready=True(Reconciled)@2"},
+		"a change is handled":                        {grown(after(done), 2), done, "2 Ready=True(Reconciled)@2"},
+		"a change is being handled":                  {grown(after(done), 2), open, "1 Ready=True(Reconciled)@1"},
+		"a change without a generation is handled":   {after(done), open, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
+		"handlers succeed after a retry":             {after(open), done, "1 Ready=True(Reconciled)@1"},
+		"a handler has failed":                       {after(open), failed, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
+		"a former failure counts":                    {grown(after(failed), 2), done, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
+		"a former failure counts while others retry": {after(failed), open, "1 Ready=False(HandlersFailed)@1 Stalled=True(HandlersFailed)@1"},
+		"a former failure is over":                   {after(failed), Situation{IsOver: always}, "1 Ready=True(Reconciled)@1"},
+		"a failed handler is called again":           {after(failed), Situation{IsOver: always, Unfinished: true}, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
+		"a deletion is held":                         {grown(after(done), 2), Situation{IsOver: never, Held: true, Failed: failed.Failed}, "2 Ready=False(DeletionHeld)@2 Stalled=True(DeletionHeld)@2"},
+		"an object does not fit":                     {grown(after(done), 2), misfit, "2 Ready=False(ObjectMisfit)@2 Stalled=True(ObjectMisfit)@2"},
+		"a change during the handling":               {grown(after(done), 3), Situation{IsOver: never, Generation: 2, Continues: true}, "1 Ready=True(Reconciled)@1"},
+		"a change during the handling that failed":   {grown(after(done), 3), Situation{IsOver: never, Generation: 2, Continues: true, Failed: failed.Failed}, "2 Ready=False(HandlersFailed)@2 Stalled=True(HandlersFailed)@2"},
+		"an object fits again":                       {grown(after(misfit), 2), done, "2 Ready=True(Reconciled)@2"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,11 +78,11 @@ func TestAmend(t *testing.T) {
 			if test.situation.Generation == 0 {
 				test.situation.Generation = generation
 			}
-			after := patch.ApplyMerge(test.before, test.situation.Amend(test.before, test.before, noon))
-			if got := summary(after); got != test.want {
+			now := patch.ApplyMerge(test.before, test.situation.Amend(test.before, test.before, noon))
+			if got := summary(now); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
-			if again := test.situation.Amend(after, after, noon.Add(time.Hour)); again != nil {
+			if again := test.situation.Amend(now, now, noon.Add(time.Hour)); again != nil {
 				t.Errorf("it is written again: %v", again)
 			}
 		})
@@ -91,38 +91,38 @@ func TestAmend(t *testing.T) {
 
 func TestOtherConditionsStay(t *testing.T) {
 	own := m{"type": "Connected", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-	before := at(1, open)
+	before := after(open)
 	edited := patch.ApplyMerge(before, m{"status": m{"conditions": []any{own, m{"type": "Ready", "status": "Unknown"}}}})
-	after := patch.ApplyMerge(edited, Situation{IsOver: never, Generation: 1}.Amend(before, edited, noon))
-	if got := summary(after); got != "1 Connected=True(%!s(<nil>))@<nil> Ready=True(Reconciled)@1" {
+	now := patch.ApplyMerge(edited, Situation{IsOver: never, Generation: 1}.Amend(before, edited, noon))
+	if got := summary(now); got != "1 Connected=True(%!s(<nil>))@<nil> Ready=True(Reconciled)@1" {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestFailuresSurviveHandlersThatReplaceTheConditions(t *testing.T) {
-	before := at(1, failed)
+	before := after(failed)
 	edited := patch.ApplyMerge(before, m{"status": m{"conditions": []any{}}})
-	after := patch.ApplyMerge(edited, Situation{IsOver: never, Generation: 1}.Amend(before, edited, noon))
-	if message := condition.Of(after).Get("Stalled")["message"]; message != "Handler fn failed permanently: bro ken" {
+	now := patch.ApplyMerge(edited, Situation{IsOver: never, Generation: 1}.Amend(before, edited, noon))
+	if message := condition.Of(now).Get("Stalled")["message"]; message != "Handler fn failed permanently: bro ken" {
 		t.Errorf("got %v", message)
 	}
 }
 
 func TestTheTimeOfATransitionIsThatOfTheStatus(t *testing.T) {
-	before := at(1, done)
-	after := patch.ApplyMerge(grown(before, 2), Situation{IsOver: never, Generation: 2}.Amend(grown(before, 2), grown(before, 2), noon.Add(time.Hour)))
-	if got := condition.Of(after).Get("Ready")["lastTransitionTime"]; got != "2026-11-23T12:00:00Z" {
+	before := after(done)
+	now := patch.ApplyMerge(grown(before, 2), Situation{IsOver: never, Generation: 2}.Amend(grown(before, 2), grown(before, 2), noon.Add(time.Hour)))
+	if got := condition.Of(now).Get("Ready")["lastTransitionTime"]; got != "2026-11-23T12:00:00Z" {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestFailuresAreReadAsTheyWereWritten(t *testing.T) {
 	many := failures{"a": "x: Handler b failed permanently: y", "c/item1.x": "", "long": strings.Repeat("ä", maxMessage)}
-	read := Situation{IsOver: never}.failures(condition.Of(at(1, Situation{IsOver: never, Failed: many})))
+	read := Situation{IsOver: never}.failures(condition.Of(after(Situation{IsOver: never, Failed: many})))
 	if len(read) != 3 || read["a"] != many["a"] || len(read["long"]) > maxMessage+3 {
 		t.Errorf("got %q", read)
 	}
-	again := Situation{IsOver: never}.failures(condition.Of(at(1, Situation{IsOver: never, Failed: read})))
+	again := Situation{IsOver: never}.failures(condition.Of(after(Situation{IsOver: never, Failed: read})))
 	if !reflect.DeepEqual(read, again) {
 		t.Errorf("got %q, then %q", read, again)
 	}

@@ -104,8 +104,10 @@ func TestConditionsForeseeTheNextCycle(t *testing.T) {
 		want    string
 	}{
 		"nothing follows": {func(*fixture, *record.Cycle) {}, "failed: false, continues: false"},
-		"the handler has changed the object": {func(f *fixture, _ *record.Cycle) { f.edit("fn", set("x", "spec", "color")) },
-			"failed: false, continues: true"},
+		"the handler has changed the object": {
+			func(f *fixture, _ *record.Cycle) { f.edit("fn", set("x", "spec", "color")) },
+			"failed: false, continues: true",
+		},
 		"the object has changed during the cycle": {func(f *fixture, c *record.Cycle) {
 			first := storage.Patch{}
 			kept := &storage.Cycle{Token: "4711", First: object.Essence{"spec": m{"size": int64(0)}}}
