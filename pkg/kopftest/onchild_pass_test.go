@@ -286,3 +286,36 @@ func TestParentsAndChildrenHaveGoTypes(t *testing.T) {
 		}
 	}, kopftest.Settings(withName))
 }
+
+// The parent counts its children with each call, which fails once, and is recorded. Whatever
+// write fails, the count is right in the end.
+func TestCallsForChildrenSurviveAllFaults(t *testing.T) {
+	kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
+		failed := map[string]bool{}
+		declare := declaring(func(r *kopf.Registry) {
+			r.OnChild(examples, ofConfigMaps, func(_ context.Context, c *kopf.ChildChange) error {
+				if !c.Initial() && !failed[c.Child().Name()] {
+					failed[c.Child().Name()] = true
+					return kopf.Temporary(errors.New("not yet"), time.Second)
+				}
+				c.Patch().Set(len(c.Children()), "status", "children")
+				return nil
+			}, kopf.ID("count"))
+			r.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("create"))
+		})
+		h := kopftest.New(t, declare, fault, kopftest.CRDs(crds), kopftest.Settings(withName))
+		one := example("one")
+		h.Create(one)
+		h.Settle()
+		a := childOf(one, "a", "1")
+		h.Create(a)
+		h.Create(childOf(one, "b", "1"))
+		h.Advance(5 * time.Second)
+		h.Delete(a)
+		h.Advance(time.Minute)
+		h.Get(one)
+		if record, found := one.GetAnnotations()["kopf.zalando.org/count"]; found {
+			t.Errorf("the record is still there: %s", record)
+		}
+	})
+}

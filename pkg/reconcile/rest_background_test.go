@@ -37,6 +37,7 @@ func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 		"a daemon that matches others":    {accompaniedElsewhere, 0, 100},
 		"an index with one key":           {indexed, 1, 500},
 		"a memo of the indexing function": {remembering, 1, 700},
+		"a handler of children":           {parental, 0, 600},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,4 +157,11 @@ func remembering(r *registry.Registry, called func()) {
 		*visits.Of(i)++
 		return map[string]string{}, nil
 	}}, handler.ID("index")))
+}
+
+// parental declares a handler of children, of which the objects have none.
+func parental(r *registry.Registry, _ func()) {
+	r.Add(handler.Child(selector.New("kopfexamples"), selector.New("v1", "pods"), handler.Function{
+		Child: func(context.Context, *handler.ChildChange) error { return nil },
+	}, handler.ID("tell")))
 }

@@ -16,15 +16,22 @@ type Index struct {
 	mu       sync.Mutex
 	sorts    sorts
 	kinds    map[*Kind]struct{}
-	members  map[types.UID]*Child // all that have a link
+	members  map[identity]*Child // all that have a link
 	families map[Link]*family
+}
+
+// identity identifies a child. An object that is watched in two versions is one child of each
+// kind.
+type identity struct {
+	kind *Kind
+	uid  types.UID
 }
 
 // NewIndex returns an empty index.
 func NewIndex() *Index {
 	return &Index{
 		sorts: sorts{map[schema.GroupKind]string{}, map[string]string{}},
-		kinds: map[*Kind]struct{}{}, members: map[types.UID]*Child{}, families: map[Link]*family{},
+		kinds: map[*Kind]struct{}{}, members: map[identity]*Child{}, families: map[Link]*family{},
 	}
 }
 
@@ -68,12 +75,13 @@ func (x *Index) addExisting() {
 // end.
 func (x *Index) add(kind *Kind) {
 	for _, snapshot := range kind.Objects() {
-		known := x.members[snapshot.GetUID()]
+		id := identity{kind, snapshot.GetUID()}
+		known := x.members[id]
 		if known == nil {
 			known = &Child{kind, snapshot}
 		}
 		for _, link := range x.sorts.of(known.Snapshot) {
-			x.members[snapshot.GetUID()] = known
+			x.members[id] = known
 			x.link(link, known)
 		}
 	}
@@ -87,14 +95,14 @@ func (x *Index) Forget(kind *Kind, namespace string) {
 	if namespace == "" {
 		delete(x.kinds, kind)
 	}
-	for uid, child := range x.members {
+	for id, child := range x.members {
 		if child.Kind != kind || namespace != "" && child.Snapshot.GetNamespace() != namespace {
 			continue
 		}
 		for _, link := range x.sorts.of(child.Snapshot) {
 			x.unlink(link, child)
 		}
-		delete(x.members, uid)
+		delete(x.members, id)
 	}
 }
 
@@ -102,8 +110,8 @@ func (x *Index) Forget(kind *Kind, namespace string) {
 func (x *Index) Observe(kind *Kind, event object.WatchEvent) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	uid := event.Snapshot.GetUID()
-	m := move{child: x.members[uid], event: event.Type}
+	id := identity{kind, event.Snapshot.GetUID()}
+	m := move{child: x.members[id], event: event.Type}
 	if m.child != nil {
 		m.former, m.before = m.child.Snapshot, x.sorts.of(m.child.Snapshot)
 	}
@@ -118,9 +126,9 @@ func (x *Index) Observe(kind *Kind, event object.WatchEvent) {
 	}
 	m.child.Kind, m.child.Snapshot = kind, event.Snapshot
 	if len(m.now) > 0 {
-		x.members[uid] = m.child // also shares the memory of the uid with the newest snapshot
+		x.members[id] = m.child // also shares the memory of the uid with the newest snapshot
 	} else {
-		delete(x.members, uid)
+		delete(x.members, id)
 	}
 	x.move(m)
 }

@@ -170,3 +170,18 @@ func inUse() int64 {
 	runtime.ReadMemStats(&stats)
 	return int64(stats.HeapAlloc) //nolint:gosec // a test does not take so much memory
 }
+
+// Selectors can name two versions of a resource.
+func TestAnObjectInTwoVersionsIsAChildOfBothKinds(t *testing.T) {
+	x, first, second := newIndex(), pods(), pods()
+	for _, kind := range []*children.Kind{first, second} {
+		x.Observe(kind, added(pod(t, "a", "owner=u1")))
+	}
+	if got := x.Children(ownedBy("u1")); len(got) != 2 {
+		t.Errorf("got %s", names(got))
+	}
+	x.Forget(first, "")
+	if got := x.Children(ownedBy("u1")); len(got) != 1 || got[0].Kind != second {
+		t.Errorf("got %s", names(got))
+	}
+}

@@ -170,8 +170,8 @@ type Calls struct {
 	begun  map[string]struct{}
 }
 
-// Calls returns the pending calls of an object, without those that the function excludes. It
-// returns nil if the object has neither calls nor records.
+// Calls returns the pending calls of an object, without those of handlers that the function
+// excludes: they stay pending. It returns nil if the object has neither calls nor records.
 func (s *Set) Calls(key object.Key, isExcluded func(handler string) bool) *Calls {
 	t := s.of(key)
 	if t == nil {
@@ -180,7 +180,7 @@ func (s *Set) Calls(key object.Key, isExcluded func(handler string) bool) *Calls
 	c := &Calls{of: t, owners: map[string]*entry{}, begun: map[string]struct{}{}}
 	c.Progress = execution.NewProgress(c.record)
 	for _, e := range t.handlers {
-		if !isExcluded(e.id) {
+		if !e.trigger.IsPending() || !isExcluded(e.id) {
 			c.add(e)
 		}
 	}
