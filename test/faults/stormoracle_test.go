@@ -53,7 +53,7 @@ func (s *subject) judgeArguments(id string, c *kopf.Change) {
 	if id != "all" && id != "updated" || !s.tiles(c) {
 		return
 	}
-	if body := stateOf(object.NewValue(map[string]any(diffBase.Build(c.Body(), nil)))); body != stateOf(c.New()) {
+	if body := stateOf(object.NewValue(diffBase.Build(c.Body(), nil))); body != stateOf(c.New()) {
 		s.breach("%s was called for the new state %s, and the object is %s", id, stateOf(c.New()), body)
 	}
 }
