@@ -38,7 +38,7 @@ func Untested(n int) error {
 import "testing"
 
 func TestSlow(t *testing.T) {
-	for range 1_000_000_000 {
+	for range 2_500_000_000 {
 	}
 	TestCount(t)
 }
@@ -56,7 +56,7 @@ func TestCount(t *testing.T) {
 }
 `,
 	})
-	o := options{parallel: 2, timeout: 2 * time.Second, files: []string{"pkg/a"}, results: filepath.Join(dir, "results.json")}
+	o := options{parallel: 2, timeout: 6 * time.Second, files: []string{"pkg/a"}, results: filepath.Join(dir, "results.json")}
 	var out bytes.Buffer
 	err := run(t.Context(), &out, dir, o)
 	if err == nil || err.Error() != "7 mutants survive, or are not equivalent" {

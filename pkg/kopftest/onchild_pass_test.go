@@ -184,6 +184,7 @@ func TestSuspendedParentsAreToldLater(t *testing.T) {
 		h.Create(one)
 		child := childOf(one, "a", "1")
 		h.Create(child)
+		h.Settle()
 		h.Patch(one, `{"metadata": {"annotations": {"kopf.zalando.org/request-suspend": "forever"}}}`)
 		h.Settle()
 		w.lines = nil
