@@ -23,6 +23,7 @@ const noticed = 0.8
 var unnoticed = map[string]string{
 	"Kopf: what it leaves of a cycle that it has finished does not count":              rare,
 	"another object of the name: it does not get the edits of earlier event handlers":  rare,
+	"another object of the name: the daemons of the earlier one stop":                  rare,
 	"another operator: all writes of a pass respect it":                                rare,
 	"the status follows its definition: it is a subresource now":                       definitions,
 	"the status follows its definition: it is no longer a subresource":                 definitions,
