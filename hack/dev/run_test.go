@@ -21,6 +21,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/internal/binaries"
 )
 
 const patience = 90 * time.Second
@@ -32,7 +33,7 @@ const stub = "./testdata/stub"
 // files.
 func isolate(t *testing.T) string {
 	t.Helper()
-	binaries, err := assets.Find()
+	programs, err := assets.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func isolate(t *testing.T) string {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	t.Setenv(assets.Variable, binaries)
+	t.Setenv(binaries.Variable, programs)
 	t.Setenv("GOCACHE", strings.TrimSpace(string(compiled)))
 	t.Setenv("XDG_CACHE_HOME", home)
 	t.Setenv("KUBECONFIG", kubeconfigFor(t, serve(t, 500))) // a cluster that must not be used

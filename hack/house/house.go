@@ -60,11 +60,11 @@ func measure(ctx context.Context, dir string) (*house, error) {
 	return found, nil
 }
 
-// libraryOf returns the packages of the library: everything under pkg.
+// libraryOf returns the packages of the library: everything under pkg and internal.
 func libraryOf(tree *source.Tree) []*source.Package {
 	var found []*source.Package
 	for _, pkg := range tree.Packages {
-		if strings.HasPrefix(pkg.Path, "pkg/") && !strings.Contains(pkg.Path, "/testdata/") {
+		if (strings.HasPrefix(pkg.Path, "pkg/") || strings.HasPrefix(pkg.Path, "internal/")) && !strings.Contains(pkg.Path, "/testdata/") {
 			found = append(found, pkg)
 		}
 	}

@@ -2,36 +2,43 @@ package kopftest
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/kopf-go/kopf/internal/binaries"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/discovery"
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/binaries"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/leaks"
 )
 
 // Cluster starts a real API server with its etcd for the test, and installs the custom
 // resource definitions in the directories. It uses the programs in $KUBEBUILDER_ASSETS, as
 // envtest does, or those that this project or setup-envtest have left in the cache of the user:
-// of the version that this package knows, or else the newest. There are no controllers in this
-// cluster.
+// of the version that this package knows, or else the newest. Without any, it builds them into
+// the cache with the go command, which takes minutes, and says so on standard error: run the
+// first test with -timeout 30m. There are no controllers in this cluster.
 //
 // A start takes about five seconds, so start one for many tests. It also works for
 // GinkgoTB().
 func Cluster(t testing.TB, crds ...string) *rest.Config {
 	t.Helper()
-	known := discovery.Version()
-	programs, err := binaries.Find(known.Major + "." + known.Minor)
+	programs, err := findPrograms(t)
 	if err != nil {
 		t.Fatal(err)
 	}
 	environment := &envtest.Environment{
 		BinaryAssetsDirectory: programs, CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
 	}
+	// The directory alone is not enough: an empty environment variable would win.
+	environment.ControlPlane.APIServer = &envtest.APIServer{Path: filepath.Join(programs, binaries.APIServer)}
+	environment.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, binaries.Etcd)}
 	config, err := environment.Start()
 	t.Cleanup(func() {
 		if err := environment.Stop(); err != nil {
@@ -42,6 +49,41 @@ func Cluster(t testing.TB, crds ...string) *rest.Config {
 		t.Fatalf("the API server cannot be started from %s: %v", programs, err)
 	}
 	return config
+}
+
+// findPrograms returns the directory with the programs of a cluster, which it builds if there
+// are none. A build that the time of the test does not suffice for is an error: otherwise the
+// testing package would kill the test, and the build would go on.
+func findPrograms(t testing.TB) (string, error) {
+	known := discovery.Version()
+	found, err := binaries.Find(known.Major + "." + known.Minor)
+	if !errors.Is(err, binaries.ErrMissing) {
+		return found, err
+	}
+	ctx, stop := beforeDeadline(t)
+	defer stop()
+	built, err := binaries.Build(ctx, binaries.Newest(), os.Stderr)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return "", errors.New("kube-apiserver and etcd cannot be built in the time of the test. A repetition goes on with what is " +
+			"compiled already: run it with -timeout 30m, or set " + binaries.Variable + " to a directory with both programs")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w. Set %s to a directory with kube-apiserver and etcd, such as the output of `setup-envtest use -p path`", err, binaries.Variable)
+	}
+	return built, nil
+}
+
+// deadlineMargin is the time that a test needs to end after a build that takes too long.
+const deadlineMargin = 15 * time.Second
+
+// beforeDeadline returns a context that ends with the test, and before the time of the test ends.
+func beforeDeadline(t testing.TB) (context.Context, context.CancelFunc) {
+	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		if deadline, ok := limited.Deadline(); ok {
+			return context.WithDeadline(t.Context(), deadline.Add(-deadlineMargin))
+		}
+	}
+	return context.WithCancel(t.Context())
 }
 
 // readyTimeout is how long an operator may take to start in real time.

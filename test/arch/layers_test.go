@@ -24,7 +24,7 @@ var layers = []layer{
 	{name: "commands", folders: []string{"cmd/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/cli/..."}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "replay of the test kit", folders: []string{"pkg/kopftest/internal/replay"}},
-	{name: "parts of the test kit", folders: []string{"pkg/kopftest/internal/apiserver/...", "pkg/kopftest/internal/binaries", "pkg/kopftest/internal/garbage", "pkg/kopftest/internal/inprocess", "pkg/kopftest/internal/leaks", "pkg/kopftest/internal/sweep", "pkg/kopftest/internal/watchdog"}, only: []string{"pkg/kopftest/internal/..."}},
+	{name: "parts of the test kit", folders: []string{"pkg/kopftest/internal/apiserver/...", "pkg/kopftest/internal/garbage", "pkg/kopftest/internal/inprocess", "pkg/kopftest/internal/leaks", "pkg/kopftest/internal/sweep", "pkg/kopftest/internal/watchdog"}, only: []string{"pkg/kopftest/internal/..."}},
 	{name: "facade", folders: []string{"pkg/kopf"}},
 	{name: "operator", folders: []string{"pkg/operator/..."}},
 	{name: "command line", folders: []string{"pkg/cli/..."}},
@@ -50,7 +50,7 @@ var layers = []layer{
 	{name: "condition, hierarchy, and memo", folders: []string{"pkg/model/condition", "pkg/hierarchy", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
-	{name: "function names, and recomputed values", folders: []string{"pkg/model/internal/function", "pkg/model/internal/recomputed"}},
+	{name: "binaries of control planes, function names, and recomputed values", folders: []string{"internal/binaries", "pkg/model/internal/function", "pkg/model/internal/recomputed"}},
 	{name: "backoff, rollout, sleep, report once, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/internal/sleep", "pkg/internal/reportonce", "pkg/model/internal/similar"}},
 }
 

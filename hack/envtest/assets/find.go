@@ -1,65 +1,46 @@
 package assets
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
+
+	"github.com/kopf-go/kopf/internal/binaries"
 )
 
-// The names of the binaries, in the order of their builds: the quick one first.
-const (
-	Etcd      = "etcd"
-	APIServer = "kube-apiserver"
-)
-
-// Variable is the environment variable of controller-runtime's envtest for a directory
-// with the binaries. It takes precedence over the cache.
-const Variable = "KUBEBUILDER_ASSETS"
-
-// ErrMissing is returned if the binaries are neither in KUBEBUILDER_ASSETS nor in the
-// cache.
-var ErrMissing = errors.New("kube-apiserver and etcd are not built yet: run `make envtest-assets`")
-
-// Find returns the directory that contains both binaries of the newest release, or those
-// that KUBEBUILDER_ASSETS names, without building them. It returns ErrMissing if there is
-// none.
+// Find returns the directory that KUBEBUILDER_ASSETS names, or that of the newest release in the
+// cache, without building anything. It returns binaries.ErrMissing if there is none.
 func Find() (string, error) {
-	if dir := os.Getenv(Variable); dir != "" && complete(dir) {
-		return dir, nil
+	if named, err := binaries.Named(); named != "" || err != nil {
+		return named, err
 	}
-	dir, _, err := cache(Newest)
+	dir, err := binaries.Cached(binaries.Newest())
+	if errors.Is(err, binaries.ErrMissing) {
+		return "", fmt.Errorf("%w: run `make envtest-assets`", err)
+	}
+	return dir, err
+}
+
+// Ensure returns the directory that Find returns, and builds missing binaries first.
+func Ensure(ctx context.Context, progress io.Writer) (string, error) {
+	dir, err := Find()
+	if !errors.Is(err, binaries.ErrMissing) {
+		return dir, err
+	}
+	return EnsureRelease(ctx, Newest, progress)
+}
+
+// EnsureRelease is like Ensure, but for the given release, whatever KUBEBUILDER_ASSETS
+// names.
+func EnsureRelease(ctx context.Context, release Release, progress io.Writer) (string, error) {
+	root, err := Root()
 	if err != nil {
 		return "", err
 	}
-	if !complete(dir) {
-		return "", fmt.Errorf("%w (looked in %s=%q and in %s)", ErrMissing, Variable, os.Getenv(Variable), dir)
-	}
-	return dir, nil
-}
-
-// cache returns the directory for the binaries of a release, which may not exist.
-func cache(release Release) (string, versions, error) {
-	root, err := Root()
+	pins, err := binaries.ReadPins(release.module(root))
 	if err != nil {
-		return "", versions{}, err
+		return "", err
 	}
-	pinned, err := readVersions(filepath.Join(release.module(root), "go.mod"))
-	if err != nil {
-		return "", versions{}, err
-	}
-	base, err := os.UserCacheDir()
-	if err != nil {
-		return "", versions{}, fmt.Errorf("no cache directory for kube-apiserver and etcd: %w", err)
-	}
-	return filepath.Join(base, "kopf-go", "envtest", pinned.dir()), pinned, nil
-}
-
-func complete(dir string) bool {
-	return isExecutable(filepath.Join(dir, Etcd)) && isExecutable(filepath.Join(dir, APIServer))
-}
-
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	return binaries.Build(ctx, pins, progress)
 }

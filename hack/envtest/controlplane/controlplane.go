@@ -13,6 +13,7 @@ import (
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 	"github.com/kopf-go/kopf/hack/envtest/guard"
+	"github.com/kopf-go/kopf/internal/binaries"
 )
 
 // Timeouts of each of the two processes. A start takes five seconds on two idle cores;
@@ -39,9 +40,9 @@ type ControlPlane struct {
 }
 
 // Start starts a control plane and waits until it serves. It returns
-// assets.ErrMissing if the binaries are not built. The caller must call Stop.
+// binaries.ErrMissing if the binaries are not built. The caller must call Stop.
 func Start(options Options) (*ControlPlane, error) {
-	binaries, err := assets.Find()
+	programs, err := assets.Find()
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +55,14 @@ func Start(options Options) (*ControlPlane, error) {
 	if options.Log == nil {
 		options.Log = output
 	}
-	if err := plane.start(binaries, options); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the control plane from %s: %w\n%s", binaries, err, output), plane.Stop())
+	if err := plane.start(programs, options); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the control plane from %s: %w\n%s", programs, err, output), plane.Stop())
 	}
 	return plane, nil
 }
 
-func (p *ControlPlane) start(binaries string, options Options) error {
-	if err := p.placeFiles(binaries); err != nil {
+func (p *ControlPlane) start(programs string, options Options) error {
+	if err := p.placeFiles(programs); err != nil {
 		return err
 	}
 	server, etcd := p.env.ControlPlane.APIServer, p.env.ControlPlane.Etcd
@@ -75,12 +76,12 @@ func (p *ControlPlane) start(binaries string, options Options) error {
 }
 
 // placeFiles runs both processes under the guard, with their files in its directory.
-func (p *ControlPlane) placeFiles(binaries string) error {
-	server, err := p.guard.Wrap(filepath.Join(binaries, assets.APIServer))
+func (p *ControlPlane) placeFiles(programs string) error {
+	server, err := p.guard.Wrap(filepath.Join(programs, binaries.APIServer))
 	if err != nil {
 		return err
 	}
-	etcd, err := p.guard.Wrap(filepath.Join(binaries, assets.Etcd))
+	etcd, err := p.guard.Wrap(filepath.Join(programs, binaries.Etcd))
 	if err != nil {
 		return err
 	}

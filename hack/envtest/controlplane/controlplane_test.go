@@ -13,10 +13,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
+	"github.com/kopf-go/kopf/internal/binaries"
 )
 
 func TestControlPlaneServesTheRelease(t *testing.T) {
-	binaries, err := assets.Find()
+	programs, err := assets.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +34,8 @@ func TestControlPlaneServesTheRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Getenv(assets.Variable) == "" && !strings.Contains(binaries, version.GitVersion+"-etcd") {
-		t.Errorf("%s reports the version %s", binaries, version.GitVersion)
+	if os.Getenv(binaries.Variable) == "" && !strings.Contains(programs, version.GitVersion+"-etcd") {
+		t.Errorf("%s reports the version %s", programs, version.GitVersion)
 	}
 	canListNamespaces(t, plane.KubeConfig())
 

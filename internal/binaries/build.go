@@ -1,4 +1,4 @@
-package assets
+package binaries
 
 import (
 	"context"
@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// binary describes one program of the control plane, and how to link it.
-type binary struct {
+// program is one program of the control plane, and how to link it.
+type program struct {
 	name, pkg, version, ldflags, cost string
 }
 
-// binaries returns the programs of a control plane. The release is linked into
+// programs returns the programs of a control plane. The release is linked into
 // kube-apiserver, which would otherwise report v0.0.0 to clients.
-func binaries(pinned versions) []binary {
+func programs(pinned versions) []program {
 	const strip = "-s -w"
-	return []binary{
+	return []program{
 		{name: Etcd, pkg: etcdModule, version: pinned.etcd, ldflags: strip, cost: "seconds"},
 		{
 			name: APIServer, pkg: kubernetesModule + "/cmd/kube-apiserver", version: pinned.kubernetes,
@@ -29,13 +29,13 @@ func binaries(pinned versions) []binary {
 	}
 }
 
-// build compiles the binary from the module in source to the folder out.
-func (b binary) build(ctx context.Context, source, out string, progress io.Writer) error {
-	say(progress, "building %s %s from source, once per release (%s)", b.name, b.version, b.cost)
+// build compiles the program from the module in source to the folder out.
+func (p program) build(ctx context.Context, source, out string, progress io.Writer) error {
+	say(progress, "building %s %s from source, once per release (%s)", p.name, p.version, p.cost)
 	began := time.Now()
 	log := &buildLog{}
 	done := make(chan error, 1)
-	command := b.command(ctx, source, out)
+	command := p.command(ctx, source, out)
 	command.Stderr = log
 	go func() { done <- command.Run() }()
 
@@ -44,23 +44,23 @@ func (b binary) build(ctx context.Context, source, out string, progress io.Write
 	for {
 		select {
 		case <-ticker.C:
-			say(progress, "%s: %s, %s", b.name, seconds(time.Since(began)), log)
+			say(progress, "%s: %s, %s", p.name, seconds(time.Since(began)), log)
 		case err := <-done:
 			if err != nil {
 				return fmt.Errorf("building %s %s failed after %s: %w\n%s",
-					b.name, b.version, seconds(time.Since(began)), err, log.complaints())
+					p.name, p.version, seconds(time.Since(began)), err, log.complaints())
 			}
-			say(progress, "%s: built in %s", b.name, seconds(time.Since(began)))
+			say(progress, "%s: built in %s", p.name, seconds(time.Since(began)))
 			return nil
 		}
 	}
 }
 
 // command returns the call of the go command. The user's GOFLAGS apply, except for
-// flags that would break or slow down the build of this module.
-func (b binary) command(ctx context.Context, source, out string) *exec.Cmd {
-	command := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-race=false",
-		"-ldflags", b.ldflags, "-o", filepath.Join(out, b.name), b.pkg)
+// flags that would break or slow down the build of the module.
+func (p program) command(ctx context.Context, source, out string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "go", "build", "-v", "-mod=readonly", "-modfile=", "-race=false",
+		"-ldflags", p.ldflags, "-o", filepath.Join(out, p.name), p.pkg)
 	command.Dir = source
 	command.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }

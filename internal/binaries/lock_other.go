@@ -1,6 +1,6 @@
 //go:build !unix
 
-package assets
+package binaries
 
 import "os"
 

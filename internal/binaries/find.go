@@ -1,4 +1,3 @@
-// Package binaries finds the programs of a real control plane: kube-apiserver and etcd.
 package binaries
 
 import (
@@ -13,27 +12,39 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Variable names a directory with the programs, as for envtest.
+// Variable is the environment variable of controller-runtime's envtest for a directory
+// with the programs. It takes precedence over the caches.
 const Variable = "KUBEBUILDER_ASSETS"
 
-// names are the programs.
-var names = []string{"kube-apiserver", "etcd"}
+// The names of the programs, in the order of their builds: the quick one first.
+const (
+	Etcd      = "etcd"
+	APIServer = "kube-apiserver"
+)
 
-// ErrMissing says how to get an API server.
-var ErrMissing = errors.New("there is no API server to start: set " + Variable +
-	" to a directory with kube-apiserver and etcd, such as the output of `setup-envtest use -p path`; " +
-	"or build both once with `make envtest-assets` in a clone of github.com/kopf-go/kopf")
+// ErrMissing is returned if there are no programs and nothing may be built.
+var ErrMissing = errors.New("kube-apiserver and etcd are neither in " + Variable + " nor in the cache")
 
-// Find returns the directory that the variable names, or else the best one of the caches: of
+// Named returns the directory that the environment names, or "" if it names none. A directory
+// without both programs is an error.
+func Named() (string, error) {
+	named := os.Getenv(Variable)
+	if named == "" {
+		return "", nil
+	}
+	if missing := missingIn(named); missing != "" {
+		return "", fmt.Errorf("%s is %s, which does not contain the program %s", Variable, named, missing)
+	}
+	return named, nil
+}
+
+// Find returns the directory that the environment names, or else the best one of the caches: of
 // the wanted version ("1.37"), otherwise the newest. The caches are those of this project, and of
 // setup-envtest. Directories without both programs, as an interrupted build leaves them, do not
-// count.
+// count. Find returns ErrMissing if there is none.
 func Find(wanted string) (string, error) {
-	if named := os.Getenv(Variable); named != "" {
-		if missing := missingIn(named); missing != "" {
-			return "", fmt.Errorf("%s is %s, which does not contain the program %s", Variable, named, missing)
-		}
-		return named, nil
+	if named, err := Named(); named != "" || err != nil {
+		return named, err
 	}
 	var found []string
 	for _, pattern := range caches() {
@@ -50,7 +61,7 @@ func Find(wanted string) (string, error) {
 func caches() []string {
 	var patterns []string
 	if cache, err := os.UserCacheDir(); err == nil {
-		patterns = append(patterns, filepath.Join(cache, "kopf-go", "envtest", "*"), filepath.Join(cache, "kubebuilder-envtest", "k8s", "*"))
+		patterns = append(patterns, filepath.Join(builtIn(cache), "*"), filepath.Join(cache, "kubebuilder-envtest", "k8s", "*"))
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		data := cmp.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local", "share"))
@@ -58,6 +69,9 @@ func caches() []string {
 	}
 	return patterns
 }
+
+// builtIn returns the directory for the programs that this project builds.
+func builtIn(cache string) string { return filepath.Join(cache, "kopf-go", "envtest") }
 
 // best returns the complete directory whose version is wanted, or else the newest.
 func best(directories []string, wanted string) (string, error) {
@@ -103,11 +117,15 @@ func compareBool(a, b bool) int {
 
 // missingIn returns the name of a program that a directory does not contain.
 func missingIn(dir string) string {
-	for _, name := range names {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+	for _, name := range []string{APIServer, Etcd} {
+		if !isExecutable(filepath.Join(dir, name)) {
 			return name
 		}
 	}
 	return ""
+}
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
