@@ -20,6 +20,7 @@ const (
 	ourFinalizer = settings.DefaultFinalizer
 	ourPrefix    = storage.DefaultPrefix + "/"
 	baseKey      = ourPrefix + storage.DefaultKey
+	startedKey   = baseKey + "-started"
 )
 
 // state is one version of the object with the operator's records.
