@@ -121,6 +121,22 @@ func TestTheLargestEditIsBlamedForARejectionThatRepeats(t *testing.T) {
 	}
 }
 
+// What is written already cannot be the cause.
+func TestOnlyTheRestOfAnEditIsBlamed(t *testing.T) {
+	var s State
+	stored, other := &patch.Patch{}, &patch.Patch{}
+	stored.Set("long", "spec", "a")
+	other.Set("x", "spec", "b")
+	s.Add(
+		execution.Edit{ID: "status", Patch: &patch.Patch{}, Result: "a very long result", StatusWritten: true},
+		execution.Edit{ID: "stored", Patch: stored},
+		execution.Edit{ID: "other", Patch: other},
+	)
+	if got := s.largestEdit(m{"spec": m{"a": "long"}}); got.ID != "other" {
+		t.Errorf("got %s", got.ID)
+	}
+}
+
 func TestARejectedConditionFailsNoHandler(t *testing.T) {
 	f := newFixture(t, m{})
 	f.rejects = rejecting(http.StatusUnprocessableEntity, "status", "conditions")

@@ -93,13 +93,13 @@ func (s *Session) dryRunPatch(ctx context.Context, part string, merge map[string
 	return err
 }
 
-// largestEdit returns the largest edit, which is the likely cause of rejections by etcd for
-// the size of the object.
+// largestEdit returns the edit of which the most is left to be written, which is the likely cause
+// of rejections by etcd for the size of the object.
 func (s *State) largestEdit(body map[string]any) (largest execution.Edit) {
 	size := -1
 	for _, edit := range s.edits {
-		merge, _ := edit.Patch.Resolve(body)
-		text, _ := json.Marshal([]any{merge, edit.Result})
+		merge, _ := resolve(edit, body)
+		text, _ := json.Marshal(patch.Minimal(body, merge))
 		if len(text) > size {
 			largest, size = edit, len(text)
 		}
