@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
@@ -186,14 +186,21 @@ const (
 	overdueInterval = time.Minute
 )
 
-// warnOverdue warns about calls of handlers that take long, until the context is done.
+// warnOverdue warns about calls of handlers that take long, until the context is done. It wakes
+// up only while calls run.
 func (w *workers) warnOverdue(ctx context.Context) {
-	_ = wait.PollUntilContextCancel(ctx, overdueInterval, false, func(context.Context) (bool, error) {
-		for _, call := range w.engine.slots.Overdue(overdueCall) {
-			w.engine.objectLogger(call.Call.Key).Info("The handler has been running for more than 10 minutes.", "handler", call.Call.ID, "began", call.Began)
+	for {
+		for w.engine.slots.Running() > 0 && sleep.For(ctx, overdueInterval) {
+			for _, call := range w.engine.slots.Overdue(overdueCall) {
+				w.engine.objectLogger(call.Call.Key).Info("The handler has been running for more than 10 minutes.", "handler", call.Call.ID, "began", call.Began)
+			}
 		}
-		return false, nil
-	})
+		select {
+		case <-w.engine.slots.Occupied:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // open starts to fill the queue: with all existing objects, and then with those that

@@ -25,6 +25,10 @@ type Call struct {
 // operator. No resource gets more than its share of the operator's slots, so that others
 // find free ones. It is safe for concurrent use.
 type Slots struct {
+	// Occupied receives when a call begins while no other one runs. It is for one receiver,
+	// which must look at Running: the call may have ended.
+	Occupied chan struct{}
+
 	total, share int
 	wake         func(key object.Key) // requests a pass
 
@@ -52,7 +56,7 @@ func NewSlots(total int, wake func(key object.Key)) *Slots {
 	return &Slots{
 		total: total, share: max(1, total*share/100), wake: wake,
 		used:    usage{byResource: map[string]int{}, byPool: map[string]int{}},
-		tickets: map[object.Key][]*ticket{},
+		tickets: map[object.Key][]*ticket{}, Occupied: make(chan struct{}, 1),
 	}
 }
 
@@ -89,6 +93,12 @@ func (s *Slots) Take(c Call) *Running {
 	}
 	r := &Running{Call: c, Began: time.Now()}
 	r.element = s.running.PushBack(r)
+	if s.running.Len() == 1 {
+		select {
+		case s.Occupied <- struct{}{}:
+		default: // the former first call is not noticed yet
+		}
+	}
 	return r
 }
 

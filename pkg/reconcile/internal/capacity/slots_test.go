@@ -199,6 +199,25 @@ func TestClearDiscardsTickets(t *testing.T) {
 	c.expectIdle()
 }
 
+func TestOccupiedTellsOfTheFirstCall(t *testing.T) {
+	c := newCalls(t, 100)
+	if len(c.Occupied) != 0 {
+		t.Error("no call has begun")
+	}
+	c.take(unlimited("a-1"))
+	<-c.Occupied
+	c.take(unlimited("a-2"))
+	if len(c.Occupied) != 0 {
+		t.Error("another call was running")
+	}
+	c.end("a-1")
+	c.end("a-2")
+	c.take(unlimited("a-3"))
+	if len(c.Occupied) != 1 {
+		t.Error("the first call after a rest is not told")
+	}
+}
+
 func TestLongestCallIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCalls(t, 100)
