@@ -100,6 +100,10 @@ func TestChildrenAreTold(t *testing.T) {
 		if len(w.lines) != 1 || !strings.HasPrefix(w.lines[0], "one delete a ") || !strings.HasSuffix(w.lines[0], "of []") {
 			t.Errorf("got %q", w.lines)
 		}
+		calls := h.Calls("tell")
+		if len(calls) != 3 || calls[2].Child != "configmaps/a" {
+			t.Errorf("the harness recorded %v", calls)
+		}
 		if got := h.Writes(); len(got) > 0 {
 			t.Errorf("the operator wrote %s", summary(got))
 		}

@@ -56,6 +56,10 @@ type HandlerCall struct {
 	Object string
 	// Resource is the plural name of the resource.
 	Resource string
+	// Child is the name of the child that the call is about, with its resource and, unless it is
+	// the parent's, its namespace: "configmaps/one". It is empty for calls about all children,
+	// and for handlers of other kinds.
+	Child string
 	// Attempt is 1 for the first attempt.
 	Attempt int
 	// At is when the call began.
@@ -77,7 +81,11 @@ func (c HandlerCall) String() string {
 	case c.Err != nil:
 		outcome = "failed: " + c.Err.Error()
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s of %s, attempt %d, %s", c.Handler, c.Object, c.Attempt, outcome))
+	about := c.Object
+	if c.Child != "" {
+		about += " about " + c.Child
+	}
+	return strings.TrimSpace(fmt.Sprintf("%s of %s, attempt %d, %s", c.Handler, about, c.Attempt, outcome))
 }
 
 // observer records the calls of one run.
@@ -100,7 +108,8 @@ func (r *recording) observer(from *link) handler.Observer {
 }
 
 func newCall(d *handler.Declaration, arguments any) *HandlerCall {
-	call := &HandlerCall{Handler: d.ID, Kind: string(d.Kind), At: time.Now(), Running: true, Attempt: 1}
+	call := &HandlerCall{Handler: handler.DeclaredID(d), Kind: string(d.Kind), At: time.Now(), Running: true, Attempt: 1}
+	call.Child = strings.TrimPrefix(strings.TrimPrefix(d.ID, call.Handler), "/")
 	if about, ok := arguments.(kopf.Arguments); ok {
 		call.Object, call.Resource = about.Name(), about.Resource().Plural
 		if namespace := about.Namespace(); namespace != "" {

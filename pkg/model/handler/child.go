@@ -57,6 +57,15 @@ func ForCall(d *Declaration, id string, of func() ChildCall) *Declaration {
 	return &call
 }
 
+// DeclaredID returns the id of the handler that was declared. The ID of one call of a handler of
+// children is longer.
+func DeclaredID(d *Declaration) string {
+	if d.childCall != nil && d.parent != nil {
+		return d.parent.ID
+	}
+	return d.ID
+}
+
 // CallChild calls a handler of children. A panic becomes a PanicError.
 func CallChild(ctx context.Context, d *Declaration, c *ChildChange) (err error) {
 	defer observe(ctx, d, c)(&err)
@@ -71,8 +80,8 @@ func CallChild(ctx context.Context, d *Declaration, c *ChildChange) (err error) 
 func (c *ChildChange) Reason() cause.Reason { return c.of.Reason }
 
 // Initial reports whether the call is not about one child, but about all Children: it is the
-// first call in this process for a parent that is older than the process. Then Child is nil, and there is no Diff. What has
-// happened to the children before the process began is not known.
+// first call in this process for a parent that is older than the process. Then Child is nil, and
+// there is no Diff. What has happened to the children before the process began is not known.
 func (c *ChildChange) Initial() bool { return c.of.Reason == cause.Resume }
 
 // Moved reports whether the child was a child of another parent before, or is one now, instead
