@@ -53,7 +53,7 @@ func (c *cycle) hasDue() bool {
 // startCalls starts the calls of the handlers that are due; see continueCalls.
 func startCalls(p *pass, c *cycle) {
 	p.began = time.Now()
-	if c.record != nil && p.engine.slots.Running() >= p.engine.fewCalls {
+	if c.record != nil && p.engine.slots.State().Running >= p.engine.fewCalls {
 		c.packed = p.engine.records.Pack(c.record, c.CallContext.Body, p.resource.fields)
 	}
 	if runner := c.runner; runner != nil {

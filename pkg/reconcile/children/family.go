@@ -1,6 +1,7 @@
 package children
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -97,10 +98,19 @@ func (f *family) children() []Child {
 	for child := range f.members {
 		all = append(all, *child)
 	}
-	slices.SortFunc(all, func(a, b Child) int { return strings.Compare(a.sortKey(), b.sortKey()) })
+	slices.SortFunc(all, compare)
 	return all
 }
 
-func (c Child) sortKey() string {
-	return strings.Join([]string{c.Kind.String(), c.Snapshot.GetNamespace(), c.Snapshot.GetName()}, "\x00")
+// compare orders children by resource, namespace, and name.
+func compare(a, b Child) int {
+	byKind := 0
+	if a.Kind != b.Kind {
+		byKind = strings.Compare(a.Kind.String(), b.Kind.String())
+	}
+	return cmp.Or(
+		byKind,
+		strings.Compare(a.Snapshot.GetNamespace(), b.Snapshot.GetNamespace()),
+		strings.Compare(a.Snapshot.GetName(), b.Snapshot.GetName()),
+	)
 }

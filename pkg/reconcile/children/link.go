@@ -1,6 +1,8 @@
 package children
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -38,12 +40,9 @@ type sorts struct {
 func (s *sorts) of(child *object.Snapshot) []Link {
 	var links []Link
 	add := func(link Link) {
-		for _, known := range links {
-			if known == link {
-				return
-			}
+		if !slices.Contains(links, link) {
+			links = append(links, link)
 		}
-		links = append(links, link)
 	}
 	if len(s.owners) > 0 {
 		for _, owner := range child.Owners() {

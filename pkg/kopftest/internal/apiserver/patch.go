@@ -10,7 +10,6 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -59,12 +58,6 @@ func (s *Server) patch(w http.ResponseWriter, r *request) error {
 
 // patched returns the object with a patch applied.
 func (r *request) patched(current *unstructured.Unstructured, format types.PatchType, data []byte) (*unstructured.Unstructured, error) {
-	var changes map[string]any
-	if format == types.MergePatchType && json.Unmarshal(data, &changes) == nil && changes != nil {
-		updated := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(current.Object)}
-		mergeInto(updated.Object, changes)
-		return updated, r.checkPatched(current, updated)
-	}
 	before, err := stdjson.Marshal(current.Object)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)

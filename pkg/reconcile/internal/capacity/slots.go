@@ -26,7 +26,7 @@ type Call struct {
 // find free ones. It is safe for concurrent use.
 type Slots struct {
 	// Occupied receives when a call begins while no other one runs. It is for one receiver,
-	// which must look at Running: the call may have ended.
+	// which must look at the State: the call may have ended.
 	Occupied chan struct{}
 
 	total, share int
@@ -110,13 +110,6 @@ func (s *Slots) Return(r *Running) {
 	keys := s.grant()
 	s.mu.Unlock()
 	s.wakeAll(keys)
-}
-
-// Running returns the number of running calls.
-func (s *Slots) Running() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running.Len()
 }
 
 // isFree reports whether a slot is reserved for the call, or free. No ticket is passed by: if
