@@ -172,10 +172,16 @@ func releasing(d *Declaration) *Declaration {
 }
 
 // restoring returns the declaration of the same handler for what others do to the children. It
-// has its own record, because it belongs to no cycle of the parent.
+// has its own record, because it belongs to no cycle of the parent, and no result: the status has
+// that of the last cycle.
 func restoring(d *Declaration) *Declaration {
 	r := *d
 	r.Kind, r.ID, r.parent = OnDisturbance, d.ID+"/restore", d
+	r.onChange = func(ctx context.Context, c *Change) error {
+		err := d.onChange(ctx, c)
+		c.SetResult(nil)
+		return err
+	}
 	return &r
 }
 
