@@ -40,3 +40,18 @@ func newErrors() counter {
 func newRestarts() counter {
 	return newCounter("kopf_watch_restarts_total", "Restarts of watches, except routine ones.", "resource", "reason")
 }
+
+func newReviews() counter {
+	return newCounter("kopf_admission_reviews_total", "Calls of admission handlers, by outcome.", "kind", "handler", "outcome")
+}
+
+func newReviewDurations() histogram {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "kopf_admission_duration_seconds", Help: "Duration of calls of admission handlers in seconds.",
+		Buckets: []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30}, // the API server waits for 30 seconds at most
+	}, []string{"operator", "kind", "handler"})
+}
+
+func newRefusals() counter {
+	return newCounter("kopf_admission_errors_total", "Admission reviews that were not answered, by status code.", "code")
+}

@@ -20,6 +20,20 @@ const (
 	Waiting   Outcome = "waiting" // for sub-handlers
 )
 
+func outcomes() []Outcome { return []Outcome{Succeeded, Retried, Failed, Ignored, Waiting} }
+
+// Review is the outcome of the call of an admission handler.
+type Review string
+
+// The outcomes of calls of admission handlers.
+const (
+	Admitted     Review = "admitted"
+	Denied       Review = "rejected" // by a decision of the handler, or because the object does not fit its Go type
+	ReviewFailed Review = "failed"   // the handler returned another error, panicked, or had no time left; the request is rejected
+)
+
+func reviews() []Review { return []Review{Admitted, Denied, ReviewFailed} }
+
 // Reason is the purpose of a write to an object. A write with several purposes is
 // counted once, under the first of this list.
 type Reason string
@@ -35,6 +49,10 @@ const (
 	Check     Reason = "check"     // a dry run to find the handler whose part is rejected; stores nothing
 )
 
+func reasons() []Reason {
+	return []Reason{Status, Cleanup, Handled, Progress, Finalizer, Patch, Check}
+}
+
 // Answer is the answer of the API server to a write.
 type Answer string
 
@@ -45,6 +63,8 @@ const (
 	Rejected   Answer = "rejected" // for its content
 	Unanswered Answer = "failed"   // any other error: the write may or may not be stored
 )
+
+func answers() []Answer { return []Answer{Written, Conflict, Rejected, Unanswered} }
 
 // HeldReason is why some handlers of an object cannot be called.
 type HeldReason string

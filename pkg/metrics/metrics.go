@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,8 @@ type Metrics struct {
 	source     source
 
 	attempts, writes, errors, restarts counter
-	durations                          histogram
+	reviews, refusals                  counter
+	durations, reviewDurations         histogram
 
 	state *stateCollector // since Open
 	// operator is the name in the labels, since Open.
@@ -32,6 +34,7 @@ func New(registerer prometheus.Registerer, operator string) (*Metrics, error) {
 	problem := errors.Join(
 		shared(m, &m.attempts, newAttempts()), shared(m, &m.durations, newDurations()),
 		shared(m, &m.writes, newWrites()), shared(m, &m.errors, newErrors()), shared(m, &m.restarts, newRestarts()),
+		shared(m, &m.reviews, newReviews()), shared(m, &m.reviewDurations, newReviewDurations()), shared(m, &m.refusals, newRefusals()),
 	)
 	if problem != nil {
 		return nil, fmt.Errorf("the metrics cannot be registered: %w", problem)
@@ -102,5 +105,23 @@ func (m *Metrics) Error(resource string) {
 func (m *Metrics) Restart(resource string, reason RestartReason) {
 	if m.on() {
 		add(m.restarts, m.operator, resource, string(reason))
+	}
+}
+
+// Review counts the call of an admission handler.
+func (m *Metrics) Review(kind, handler string, outcome Review, took time.Duration) {
+	if !m.on() {
+		return
+	}
+	add(m.reviews, m.operator, kind, handler, string(outcome))
+	if series, err := m.reviewDurations.GetMetricWithLabelValues(m.operator, kind, handler); err == nil {
+		series.Observe(took.Seconds())
+	}
+}
+
+// Refusal counts an admission review that was not answered, by the status code of HTTP.
+func (m *Metrics) Refusal(code int) {
+	if m.on() {
+		add(m.refusals, m.operator, strconv.Itoa(code))
 	}
 }

@@ -2,6 +2,9 @@ package metrics_test
 
 import (
 	"fmt"
+	"maps"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +40,8 @@ func everything(m *metrics.Metrics) {
 	m.Write("kex", metrics.Progress, metrics.Written)
 	m.Error("kex")
 	m.Restart("kex", metrics.Interrupted)
+	m.Review("validate", "check", metrics.Denied, 70*time.Millisecond)
+	m.Refusal(404)
 	m.Observe(func() metrics.State {
 		return metrics.State{
 			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5, Awaited: 6},
@@ -45,6 +50,11 @@ func everything(m *metrics.Metrics) {
 			Background: []metrics.Background{{Kind: "daemon", Waiting: 1, Running: 4}, {Kind: "timer", Waiting: 7}},
 			Held:       []metrics.Held{{Resource: "kex", Reason: metrics.Misfit, Objects: 2}},
 			Rollouts:   []metrics.Rollout{{Resource: "kex", Handler: "fn", Revision: "2", Waiting: 4, Running: 3, Done: 2, Failed: 1}},
+			Objects:    []metrics.Objects{{Resource: "kex", Queued: 1, Handling: 2, Delayed: 3, Rest: 4}},
+			Indices:    []metrics.Index{{Handler: "names", Keys: 12}},
+			Events:     metrics.Events{Posted: 5, Suppressed: 6, Dropped: 7, Failed: 8},
+
+			CertificateExpiry: time.Unix(1700000000, 0),
 		}
 	})
 }
@@ -85,21 +95,35 @@ func TestExposedSeries(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	everything(open(t, r, "mine"))
 	want := []string{
+		"kopf_admission_duration_seconds{handler=check,kind=validate} 1",
+		"kopf_admission_errors_total{code=404} 1",
+		"kopf_admission_reviews_total{handler=check,kind=validate,outcome=rejected} 1",
 		"kopf_background_handlers{kind=daemon,state=abandoned} 0",
 		"kopf_background_handlers{kind=daemon,state=running} 4",
 		"kopf_background_handlers{kind=daemon,state=waiting} 1",
 		"kopf_background_handlers{kind=timer,state=abandoned} 0",
 		"kopf_background_handlers{kind=timer,state=running} 0",
 		"kopf_background_handlers{kind=timer,state=waiting} 7",
+		"kopf_build_info{goversion=" + runtime.Version() + ",library=" + ownVersion() + ",version=" + ownVersion() + "} 1",
 		"kopf_calls_longest_seconds{} 2.5",
 		"kopf_calls_running{} 8",
 		"kopf_calls_waiting{} 9",
+		"kopf_certificate_expiry_timestamp_seconds{} 1.7e+09",
+		"kopf_events_total{outcome=dropped} 7",
+		"kopf_events_total{outcome=failed} 8",
+		"kopf_events_total{outcome=posted} 5",
+		"kopf_events_total{outcome=suppressed} 6",
 		"kopf_handler_attempts_total{handler=fn,kind=create,outcome=succeeded,resource=kex} 1",
 		"kopf_handler_duration_seconds{handler=fn,kind=create,resource=kex} 1",
+		"kopf_index_keys{handler=names} 12",
 		"kopf_leading{} 1",
 		"kopf_object_errors_total{resource=kex} 1",
 		"kopf_object_writes_total{answer=written,reason=progress,resource=kex} 1",
 		"kopf_objects_held{reason=misfit,resource=kex} 2",
+		"kopf_objects{resource=kex,state=delayed} 3",
+		"kopf_objects{resource=kex,state=handling} 2",
+		"kopf_objects{resource=kex,state=queued} 1",
+		"kopf_objects{resource=kex,state=rest} 4",
 		"kopf_paused{} 0",
 		"kopf_queue_depth{} 3",
 		"kopf_queue_oldest_seconds{} 1.5",
@@ -170,6 +194,44 @@ func TestNewFailsForTakenNames(t *testing.T) {
 	r.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "kopf_object_errors_total", Help: "Of another program."}))
 	if _, err := metrics.New(r, "mine"); err == nil || !strings.Contains(err.Error(), "kopf_object_errors_total") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// ownVersion returns the version of this module, which is also that of the tests' program.
+func ownVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// A rate needs two values, so the first failure must not be the first value of its series.
+func TestSeriesBeginWithZero(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	m := open(t, r, "mine")
+	fn := metrics.Handler{Resource: "kex", Kind: "create", ID: "fn"}
+	m.Attempt(fn, metrics.Failed, true, 0)
+	m.Watching("kex", true, fn)
+	m.Watching("pods", false)
+	m.Reviewing("validate", "check")
+	zeros := map[string]int{}
+	for _, line := range lines(t, r, "mine") {
+		name, rest, _ := strings.Cut(line, "{")
+		if strings.HasSuffix(rest, "} 0") {
+			zeros[name]++
+		}
+	}
+	want := map[string]int{
+		"kopf_handler_attempts_total": 4, // of five outcomes; the fifth one keeps its value
+		"kopf_object_writes_total":    7 * 4, "kopf_object_errors_total": 1, "kopf_watch_restarts_total": 4,
+		"kopf_admission_reviews_total": 3, "kopf_admission_errors_total": 3,
+	}
+	if !maps.Equal(zeros, want) {
+		t.Errorf("got %v", zeros)
+	}
+	m.Close()
+	if got := lines(t, r, "mine"); len(got) > 0 {
+		t.Errorf("after the end, there is %v", got)
 	}
 }
 

@@ -23,10 +23,11 @@ func (m *Metrics) Close() {
 	m.opened.Store(false)
 	m.registerer.Unregister(m.state)
 	ours := prometheus.Labels{"operator": m.operator}
-	for _, c := range []counter{m.attempts, m.writes, m.errors, m.restarts} {
+	for _, c := range []counter{m.attempts, m.writes, m.errors, m.restarts, m.reviews, m.refusals} {
 		c.DeletePartialMatch(ours)
 	}
 	m.durations.DeletePartialMatch(ours)
+	m.reviewDurations.DeletePartialMatch(ours)
 }
 
 // register registers the state under the first free name: a name belongs to the

@@ -19,7 +19,30 @@ type State struct {
 	Background []Background
 	Held       []Held
 	Rollouts   []Rollout
+	Objects    []Objects
+	Indices    []Index
+	Events     Events
+	// CertificateExpiry is when the certificate of the admission server expires. It is zero if
+	// there is none, or if it is unknown.
+	CertificateExpiry time.Time
 }
+
+// Objects counts the objects of one resource by what happens to them now.
+type Objects struct {
+	Resource string
+	// Queued wait for a worker, Handling are in a pass, Delayed wait for the next attempt of
+	// a handler or of a write, and nothing is due for those at Rest.
+	Queued, Handling, Delayed, Rest int
+}
+
+// Index is the size of the index that a function fills.
+type Index struct {
+	Handler string
+	Keys    int
+}
+
+// Events counts Kubernetes events by their outcome.
+type Events struct{ Posted, Suppressed, Dropped, Failed int64 }
 
 // Queue is the state of the work queue.
 type Queue struct {
@@ -76,7 +99,9 @@ type stateCollector struct {
 	awaited                      *prometheus.Desc
 	running, waiting, longest    *prometheus.Desc
 	watches, background, held    *prometheus.Desc
-	rollout                      *prometheus.Desc
+	rollout, objects, indices    *prometheus.Desc
+	events, expiry, build        *prometheus.Desc
+	buildInfo                    [3]string
 }
 
 func newStateCollector(operator string, from *source) *stateCollector {
@@ -85,6 +110,7 @@ func newStateCollector(operator string, from *source) *stateCollector {
 	}
 	return &stateCollector{
 		source:     from,
+		buildInfo:  buildInfo(),
 		ready:      gauge("kopf_ready", "1 when all objects that existed at the start are known."),
 		leading:    gauge("kopf_leading", "1 when this replica is the leader and handles objects, 0 when it is on standby."),
 		paused:     gauge("kopf_paused", "1 when handling is paused because another operator handles the objects."),
@@ -100,6 +126,11 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		background: gauge("kopf_background_handlers", "Daemons and timers of all objects, by state: waiting, running or abandoned.", "kind", "state"),
 		held:       gauge("kopf_objects_held", "Objects with handlers that cannot be called until a person acts, by reason.", "resource", "reason"),
 		rollout:    gauge("kopf_rollout_objects", "Objects in the rollout of a revision of a handler, by state: waiting, running, done or failed.", "resource", "handler", "revision", "state"),
+		objects:    gauge("kopf_objects", "Objects, by state: queued, handling, delayed or rest.", "resource", "state"),
+		indices:    gauge("kopf_index_keys", "Keys of indices.", "handler"),
+		events:     gauge("kopf_events_total", "Kubernetes events, by outcome: posted, suppressed, dropped or failed.", "outcome"),
+		expiry:     gauge("kopf_certificate_expiry_timestamp_seconds", "When the certificate of the admission server expires, in seconds since 1970."),
+		build:      gauge("kopf_build_info", "1, with the versions of the program, of the library, and of Go as labels.", "version", "library", "goversion"),
 	}
 }
 
@@ -108,6 +139,7 @@ func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.awaited,
 		c.running, c.waiting, c.longest, c.watches, c.background, c.held, c.rollout,
+		c.objects, c.indices, c.events, c.expiry, c.build,
 	} {
 		into <- desc
 	}
@@ -144,15 +176,8 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 		show(c.background, float64(b.Running), b.Kind, "running")
 		show(c.background, float64(b.Abandoned), b.Kind, "abandoned")
 	}
-	for _, h := range state.Held {
-		show(c.held, float64(h.Objects), h.Resource, string(h.Reason))
-	}
-	for _, r := range state.Rollouts {
-		show(c.rollout, float64(r.Waiting), r.Resource, r.Handler, r.Revision, "waiting")
-		show(c.rollout, float64(r.Running), r.Resource, r.Handler, r.Revision, "running")
-		show(c.rollout, float64(r.Done), r.Resource, r.Handler, r.Revision, "done")
-		show(c.rollout, float64(r.Failed), r.Resource, r.Handler, r.Revision, "failed")
-	}
+	c.showObjects(state, show)
+	c.showRest(state, into, show)
 }
 
 func number(yes bool) float64 {

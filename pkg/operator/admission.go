@@ -119,7 +119,8 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 		Context: func(ctx context.Context, call handler.CallContext) context.Context {
 			return engine.Context(ctx, reconcile.CallContext{Body: func() *object.Body { return call.Body }, Resource: *call.Resource, Logger: call.Logger})
 		},
-		Memo: engine.Memo,
+		Memo:    engine.Memo,
+		Measure: measureReview(engine.Metrics), Refused: engine.Metrics.Refusal,
 		CheckReady: func(context.Context) error {
 			select {
 			case <-engine.Ready():

@@ -2,9 +2,12 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,6 +28,7 @@ type admissionServer struct {
 	configurations *configurations.Manager
 	logger         logr.Logger
 
+	certificate atomic.Pointer[func(*tls.ClientHelloInfo) (*tls.Certificate, error)] // nil until the server reports it
 	publishOnce sync.Once
 	published   chan struct{} // closed when the address is published
 }
@@ -60,6 +64,7 @@ func (s *admissionServer) receive(ctx context.Context, reviews http.Handler) err
 	defer abandon()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(reserve, abandon) })()
 	endpoint := s.configurations.Endpoint(cancelWith(answering, reviews), s.endpoint)
+	endpoint.ReportCertificate = func(current func(*tls.ClientHelloInfo) (*tls.Certificate, error)) { s.certificate.Store(&current) }
 	publish := endpoint.Publish
 	endpoint.Publish = func(ctx context.Context, config admissionregistrationv1.WebhookClientConfig) error {
 		err := publish(ctx, config)
@@ -82,6 +87,30 @@ func cancelWith(answering context.Context, next http.Handler) http.Handler {
 		defer context.AfterFunc(answering, cancel)()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
+}
+
+// certificateExpiry returns when the certificate of the server expires. It is zero without a
+// server that reports its certificate.
+func (a *admission) certificateExpiry() time.Time {
+	if a == nil || a.server == nil {
+		return time.Time{}
+	}
+	current := a.server.certificate.Load()
+	if current == nil {
+		return time.Time{}
+	}
+	certificate, err := (*current)(&tls.ClientHelloInfo{})
+	if err != nil || certificate == nil || len(certificate.Certificate) == 0 {
+		return time.Time{}
+	}
+	if leaf := certificate.Leaf; leaf != nil {
+		return leaf.NotAfter
+	}
+	leaf, err := x509.ParseCertificate(certificate.Certificate[0])
+	if err != nil {
+		return time.Time{}
+	}
+	return leaf.NotAfter
 }
 
 // isPublished reports whether the API servers can reach the admission handlers.

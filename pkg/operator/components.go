@@ -47,7 +47,7 @@ func (o *Operator) newComponents(mgr manager.Manager, a *activityHandlers) (*com
 	return &components{
 		engine: engine, recorder: recorder, peering: peering,
 		admission: admission, reviews: admission.newReviews(engine),
-		monitor: newMonitor(engine, admission, a.probe, o.options.Logger),
+		monitor: newMonitor(engine, admission, recorder, a.probe, o.options.Logger),
 	}, nil
 }
 

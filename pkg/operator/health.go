@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/pkg/health"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile"
@@ -28,8 +29,8 @@ type monitor struct {
 }
 
 // newMonitor returns the monitor of an engine and its admission.
-func newMonitor(engine *reconcile.Engine, a *admission, probes health.Probes, logger logr.Logger) *monitor {
-	engine.Metrics.Observe(engine.State)
+func newMonitor(engine *reconcile.Engine, a *admission, recorder *events.Recorder, probes health.Probes, logger logr.Logger) *monitor {
+	engine.Metrics.Observe(func() metrics.State { return stateWith(engine, a, recorder) })
 	return &monitor{
 		settings: engine.Settings.Health, operator: healthOf(engine, a),
 		probes: probes, metrics: engine.Metrics, logger: logger.WithName("health"),

@@ -3,15 +3,20 @@ package operator
 import (
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/kopf-go/kopf/pkg/events"
 	"github.com/kopf-go/kopf/pkg/health/access"
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -19,6 +24,42 @@ import (
 // that the same servers serve both.
 func newMetrics(s settings.Settings) (*metrics.Metrics, error) {
 	return metrics.New(crmetrics.Registry, cmp.Or(s.Name, settings.DefaultName))
+}
+
+// stateWith returns the state of the engine with that of the other components.
+func stateWith(engine *reconcile.Engine, a *admission, recorder *events.Recorder) metrics.State {
+	state, posted := engine.State(), recorder.Stats()
+	state.CertificateExpiry = a.certificateExpiry()
+	state.Events = metrics.Events{
+		Posted: posted.Posted, Suppressed: posted.Suppressed, Dropped: posted.Dropped, Failed: posted.Failed,
+	}
+	return state
+}
+
+// measureReview returns the function that counts the calls of admission handlers.
+func measureReview(m *metrics.Metrics) func(d *handler.Declaration, err error, took time.Duration) {
+	return func(d *handler.Declaration, err error, took time.Duration) {
+		var rejection *handler.AdmissionError
+		outcome := metrics.ReviewFailed
+		switch {
+		case err == nil:
+			outcome = metrics.Admitted
+		case errors.As(err, &rejection):
+			outcome = metrics.Denied
+		}
+		m.Review(string(d.Kind), d.ID, outcome, took)
+	}
+}
+
+// beginSeries begins the series of the admission handlers, so that the first failure is an
+// increase.
+func (a *admission) beginSeries(m *metrics.Metrics) {
+	if a == nil {
+		return
+	}
+	for _, d := range a.handlers {
+		m.Reviewing(string(d.Kind), d.ID)
+	}
 }
 
 // metricsOptions returns the options for serving the metrics with the operator's own manager.

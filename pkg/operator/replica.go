@@ -56,6 +56,7 @@ func (r *replica) run(ctx context.Context) error {
 		return err
 	}
 	defer r.monitor.metrics.Close()
+	r.admission.beginSeries(r.monitor.metrics)
 	if r.settings.Replicas.LeaderElection {
 		r.logger.Info("This replica is on standby until it gets the lease.", "lease", leaseName(r.settings.Replicas))
 	}

@@ -63,6 +63,7 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 	r.FillsIndices = r.indexer != nil
 	c.setUpChildren(r, found)
 	e.resources.put(r)
+	beginSeries(e, r)
 	startRollouts(context.Background(), e, r)
 	return r.Resource, nil
 }

@@ -42,9 +42,62 @@ func (e *Engine) State() metrics.State {
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
-		state.Held, state.Rollouts = e.objects.held.Counts(), countRollouts(e)
+		state.Held, state.Rollouts = countHeld(e), countRollouts(e)
+		state.Objects = countObjects(e)
 	}
+	state.Indices = indexSizes(e)
 	return state
+}
+
+// countObjects counts the objects of each resource with handlers, by what happens to them.
+func countObjects(e *Engine) (counts []metrics.Objects) {
+	known := e.currentQueue().Objects()
+	for _, r := range e.resources.all() {
+		if r.isObservedOnly() {
+			continue
+		}
+		c := known[r.Name]
+		c.Resource, c.Rest = r.Name, max(0, r.Size()-c.Queued-c.Handling-c.Delayed)
+		counts = append(counts, c)
+	}
+	return counts
+}
+
+// countHeld counts the held objects of each resource. A reason without any has the number 0, so
+// that the first one is an increase.
+func countHeld(e *Engine) []metrics.Held {
+	counts := e.objects.held.Counts()
+	for _, r := range e.resources.all() {
+		for _, reason := range []metrics.HeldReason{metrics.Misfit, metrics.Suspended, metrics.Failure} {
+			if !slices.ContainsFunc(counts, func(h metrics.Held) bool { return h.Resource == r.Name && h.Reason == reason }) {
+				counts = append(counts, metrics.Held{Resource: r.Name, Reason: reason})
+			}
+		}
+	}
+	return counts
+}
+
+// indexSizes returns the sizes of the indices that the operator fills.
+func indexSizes(e *Engine) (sizes []metrics.Index) {
+	for _, d := range e.Handlers.OfKind(handler.OnIndex) {
+		sized, ok := d.Table.(interface{ Len() int })
+		isKnown := slices.ContainsFunc(sizes, func(i metrics.Index) bool { return i.Handler == d.ID })
+		if ok && !isKnown {
+			sizes = append(sizes, metrics.Index{Handler: d.ID, Keys: sized.Len()})
+		}
+	}
+	return sizes
+}
+
+// beginSeries begins the series of a resource, so that the first failure is an increase.
+func beginSeries(e *Engine, r *resource) {
+	var handlers []metrics.Handler
+	for _, d := range r.declared {
+		if !d.Kind.IsAdmission() && !d.Kind.IsActivity() && d.Kind != handler.Conditions {
+			handlers = append(handlers, r.measured(d))
+		}
+	}
+	e.Metrics.Watching(r.Name, !r.isObservedOnly(), handlers...)
 }
 
 // queueState returns the state of the queue.

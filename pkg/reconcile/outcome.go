@@ -79,8 +79,7 @@ func (t *target) verdict(c *cycle, d *handler.Declaration) verdict.Verdict {
 // measure counts an attempt of a handler. It counts sub-handlers as their declared handler,
 // because sub-handlers can have as many ids as there are objects.
 func (e *Engine) measure(r *resource, d *handler.Declaration, o execution.Outcome) {
-	h := metrics.Handler{Resource: r.Name, Kind: string(d.Kind), ID: d.Top().ID}
-	e.Metrics.Attempt(h, outcomeOf(o), o.Called, o.Took)
+	e.Metrics.Attempt(r.measured(d), outcomeOf(o), o.Called, o.Took)
 }
 
 func outcomeOf(o execution.Outcome) metrics.Outcome {

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -67,6 +68,12 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 		}
 	}
 	return r
+}
+
+// measured returns how the metrics call the handler. Sub-handlers are counted as the handler
+// that has registered them.
+func (r *resource) measured(d *handler.Declaration) metrics.Handler {
+	return metrics.Handler{Resource: r.Name, Kind: string(d.Kind), ID: d.Top().ID}
 }
 
 // isObservedOnly reports whether the resource is only watched for indices, or because its

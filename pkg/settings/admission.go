@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -86,6 +87,9 @@ type AdmissionEndpoint struct {
 	// cluster has accepted this, so serve a new certificate only after you have published its
 	// CA. In a standby replica, and if the configurations are not managed, it returns at once.
 	Publish func(context.Context, admissionregistrationv1.WebhookClientConfig) error
+	// ReportCertificate, if not nil, takes the function that returns the certificate that the
+	// server presents now. The metrics say when it expires. Call it once, before Publish.
+	ReportCertificate func(current func(*tls.ClientHelloInfo) (*tls.Certificate, error))
 	// Client is a client for the cluster of the operator, without a cache.
 	Client client.Client
 	// HTTP sends requests to the API server with the credentials of the operator. URL is the

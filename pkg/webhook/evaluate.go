@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -60,12 +61,14 @@ func (e *evaluation) callIfSelected(ctx context.Context, d *handler.Declaration)
 		return
 	}
 	e.called = append(e.called, d)
+	began := time.Now()
 	if err == nil {
 		err = e.callHandler(ctx, d, call)
 	}
 	if misfit := handler.AsMisfit(err); misfit != nil {
 		err = e.answerMisfit(d, call.Logger, misfit)
 	}
+	e.Measure(d, err, time.Since(began))
 	e.recordOutcome(d, call.Logger, err)
 }
 

@@ -107,6 +107,7 @@ func (w *webhook) writeError(out http.ResponseWriter, in *http.Request, err erro
 	if errors.As(err, &known) {
 		status = known.status
 	}
+	w.Refused(status)
 	w.Logger.Info("An admission review could not be answered.", "path", in.URL.Path, "from", in.RemoteAddr, "status", status, "reason", err.Error())
 	http.Error(out, err.Error(), status)
 }

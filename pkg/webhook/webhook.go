@@ -44,6 +44,11 @@ type Options struct {
 	// CheckReady is called before each review. It returns an error that says why the
 	// operator is not ready, and must not wait. Default: always ready.
 	CheckReady func(ctx context.Context) error
+	// Measure is called with the outcome of each call of a handler: its error, which can be a
+	// rejection. Refused is called with the status code of each request that gets no review.
+	// Both can be nil.
+	Measure func(d *handler.Declaration, err error, took time.Duration)
+	Refused func(code int)
 }
 
 // webhook is the http.Handler.
@@ -60,6 +65,12 @@ func New(options Options) http.Handler {
 	}
 	if options.CheckReady == nil {
 		options.CheckReady = func(context.Context) error { return nil }
+	}
+	if options.Measure == nil {
+		options.Measure = func(*handler.Declaration, error, time.Duration) {}
+	}
+	if options.Refused == nil {
+		options.Refused = func(int) {}
 	}
 	return &webhook{Options: options, paths: handlersByPath(options.Handlers.Admission())}
 }

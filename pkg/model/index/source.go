@@ -32,3 +32,6 @@ func (s *source[K, V]) Remove(owner object.Key) { s.index.remove(&s.values, owne
 func (s *source[K, V]) RemoveAll(gone func(owner object.Key) bool) {
 	s.index.removeAll(&s.values, gone)
 }
+
+// Len returns the number of keys of the index, with the values of all its functions.
+func (s *source[K, V]) Len() int { return s.index.Len() }

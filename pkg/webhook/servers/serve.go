@@ -41,6 +41,9 @@ func (s Server) Serve(ctx context.Context, endpoint settings.AdmissionEndpoint) 
 	if err != nil {
 		return err
 	}
+	if endpoint.ReportCertificate != nil {
+		endpoint.ReportCertificate(source.GetCertificate)
+	}
 	server := webhook.NewServer(webhook.Options{Host: s.Addr, Port: s.Port, TLSOpts: []func(*tls.Config){adjust}})
 	server.Register("/", stripPath(s.Path, s.withDeadlines(ctx, endpoint.Handler)))
 	return s.run(ctx, server.Start, func(ctx context.Context) error {

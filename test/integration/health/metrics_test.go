@@ -70,11 +70,20 @@ func TestMetricsCountHandlerCalls(t *testing.T) {
 		o.Settings.Health.Address, o.Settings.Metrics.Address, o.Settings.Name = health, counted, t.Name()
 	})
 	now := series(t.Name())
+	g.Eventually(now).Should(gomega.And( // the first failure must be an increase
+		gomega.HaveKeyWithValue("kopf_handler_attempts_total handler=failing kind=create outcome=failed resource="+resource, 0.0),
+		gomega.HaveKeyWithValue("kopf_object_writes_total answer=rejected reason=handled resource="+resource, 0.0),
+		gomega.HaveKeyWithValue("kopf_object_errors_total resource="+resource, 0.0),
+		gomega.HaveKeyWithValue("kopf_objects_held reason=failure resource="+resource, 0.0),
+		gomega.HaveKeyWithValue("kopf_index_keys handler=index", 0.0)))
 	live(t, g, namespace, "object-one", func() {
 		g.Eventually(calls.Load).Should(gomega.BeEquivalentTo(2))
 		g.Eventually(now).Should(gomega.And(
 			gomega.HaveKeyWithValue("kopf_background_handlers kind=daemon state=running", 1.0),
 			gomega.HaveKeyWithValue("kopf_background_handlers kind=timer state=waiting", 1.0),
+			gomega.HaveKeyWithValue("kopf_index_keys handler=index", 1.0),
+			gomega.HaveKeyWithValue("kopf_objects resource="+resource+" state=rest", 1.0),
+			gomega.HaveKeyWithValue("kopf_events_total outcome=posted", gomega.BeNumerically(">", 0)),
 			gomega.HaveKeyWithValue("kopf_ready", 1.0), gomega.HaveKeyWithValue("kopf_leading", 1.0), gomega.HaveKeyWithValue("kopf_paused", 0.0),
 			gomega.HaveKeyWithValue("kopf_watches resource="+resource+" state=alive", 1.0)))
 	})

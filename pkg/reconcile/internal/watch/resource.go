@@ -86,6 +86,14 @@ func (r *Resource) Objects() []*object.Snapshot {
 	return snapshots
 }
 
+// Size returns the number of objects in the streams.
+func (r *Resource) Size() (number int) {
+	for _, s := range r.streams.all() {
+		number += s.size()
+	}
+	return number
+}
+
 // Statuses returns the state of each stream.
 func (r *Resource) Statuses() []Status {
 	var all []Status

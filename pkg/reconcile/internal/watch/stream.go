@@ -89,6 +89,9 @@ func (s *Stream) objects() []*object.Snapshot {
 	return snapshots
 }
 
+// size returns the number of objects of the stream.
+func (s *Stream) size() int { return len(s.informer.GetStore().ListKeys()) }
+
 // snapshotOf returns the content of our informers, which is always a snapshot.
 func snapshotOf(item any) *object.Snapshot {
 	snapshot, _ := item.(*object.Snapshot)
