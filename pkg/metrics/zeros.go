@@ -4,7 +4,7 @@ package metrics
 // So all series that alerts look at begin with 0.
 
 // Watching begins the series of a resource whose objects are watched. The handlers are those
-// of the resource, and writable says whether they can lead to writes.
+// of the resource, and writable says whether they store records.
 func (m *Metrics) Watching(resource string, writable bool, handlers ...Handler) {
 	if !m.on() {
 		return
@@ -17,10 +17,10 @@ func (m *Metrics) Watching(resource string, writable bool, handlers ...Handler) 
 	for _, reason := range []RestartReason{Interrupted, Unavailable} {
 		begin(m.restarts, m.operator, resource, string(reason))
 	}
+	begin(m.errors, m.operator, resource)
 	if !writable {
 		return
 	}
-	begin(m.errors, m.operator, resource)
 	for _, reason := range reasons() {
 		for _, answer := range answers() {
 			begin(m.writes, m.operator, resource, string(reason), string(answer))

@@ -42,7 +42,7 @@ func (e *Engine) State() metrics.State {
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
-		state.Held, state.Rollouts = countHeld(e), countRollouts(e)
+		state.Held, state.Rollouts = e.objects.held.Counts(), countRollouts(e)
 		state.Objects = countObjects(e)
 	}
 	state.Indices = indexSizes(e)
@@ -59,20 +59,6 @@ func countObjects(e *Engine) (counts []metrics.Objects) {
 		c := known[r.Name]
 		c.Resource, c.Rest = r.Name, max(0, r.Size()-c.Queued-c.Handling-c.Delayed)
 		counts = append(counts, c)
-	}
-	return counts
-}
-
-// countHeld counts the held objects of each resource. A reason without any has the number 0, so
-// that the first one is an increase.
-func countHeld(e *Engine) []metrics.Held {
-	counts := e.objects.held.Counts()
-	for _, r := range e.resources.all() {
-		for _, reason := range []metrics.HeldReason{metrics.Misfit, metrics.Suspended, metrics.Failure} {
-			if !slices.ContainsFunc(counts, func(h metrics.Held) bool { return h.Resource == r.Name && h.Reason == reason }) {
-				counts = append(counts, metrics.Held{Resource: r.Name, Reason: reason})
-			}
-		}
 	}
 	return counts
 }
@@ -97,7 +83,7 @@ func beginSeries(e *Engine, r *resource) {
 			handlers = append(handlers, r.measured(d))
 		}
 	}
-	e.Metrics.Watching(r.Name, !r.isObservedOnly(), handlers...)
+	e.Metrics.Watching(r.Name, len(r.changing)+len(r.background)+len(r.triggered) > 0, handlers...)
 }
 
 // queueState returns the state of the queue.

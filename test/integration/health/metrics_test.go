@@ -74,7 +74,6 @@ func TestMetricsCountHandlerCalls(t *testing.T) {
 		gomega.HaveKeyWithValue("kopf_handler_attempts_total handler=failing kind=create outcome=failed resource="+resource, 0.0),
 		gomega.HaveKeyWithValue("kopf_object_writes_total answer=rejected reason=handled resource="+resource, 0.0),
 		gomega.HaveKeyWithValue("kopf_object_errors_total resource="+resource, 0.0),
-		gomega.HaveKeyWithValue("kopf_objects_held reason=failure resource="+resource, 0.0),
 		gomega.HaveKeyWithValue("kopf_index_keys handler=index", 0.0)))
 	live(t, g, namespace, "object-one", func() {
 		g.Eventually(calls.Load).Should(gomega.BeEquivalentTo(2))
