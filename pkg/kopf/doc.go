@@ -45,6 +45,10 @@
 //	Recreate, WaitReady                      its options
 //	InWave, KeepAnnotation                   about one child
 //	ChildError, NotOursError, EmptyError     why a child is not what it should be
+//	OnDrift, DriftFunc                       what others change in such a child
+//	Drift, DriftOf, DriftedField, ChildKey   the arguments of the function
+//	Resolution, Restore, Accept,
+//	AcceptFields                             its answer
 //	Adopt, AppendOwner                       for children that your handlers create themselves
 //	OnChild, OnChildOf                       a child of an object was created, changed, or deleted
 //	ChildFunc, ChildChange                   the function, and its arguments
@@ -110,6 +114,7 @@
 //	Optional, HoldOnFailure                  OnDelete
 //	Deleted                                  OnResume, OnChild
 //	ChildLabel                               OnChild
+//	EnsuredBy                                OnDrift
 //	InitialDelay, InitialDelayFunc           Daemon, Timer
 //	CancellationBackoff, CancellationTimeout,
 //	CancellationPolling                      Daemon
@@ -128,11 +133,12 @@
 //
 //	CreateOption, UpdateOption, DeleteOption, ResumeOption, EventOption, DaemonOption,
 //	TimerOption, IndexOption, ActivityOption, AdmissionOption, SubhandlerOption,
-//	EnsureOption, ChildOption                options of one kind of handler
+//	EnsureOption, ChildOption, DriftOption   options of one kind of handler
 //	HandlerOption, ObjectOption, FieldOption, TransitionOption, RetryOption, LimitOption,
 //	RevisionOption, DeletionOption, ResumingOption, BackgroundOption, StoppingOption, ScheduleOption,
 //	ReviewOption                             options of several kinds of handlers
-//	ConvergenceOption, FamilyOption          options of Ensure alone, and of OnChild alone
+//	ConvergenceOption, FamilyOption,
+//	DriftingOption                           options of Ensure, of OnChild, and of OnDrift alone
 //
 // # Errors
 //

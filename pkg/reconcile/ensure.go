@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -14,6 +17,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
@@ -48,6 +53,9 @@ func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)
 // startConverger lets the converger work until the context is done. The function waits for its
 // end.
 func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
+	if err := checkDrift(e.Handlers); err != nil {
+		return nil, err
+	}
 	switch {
 	case e.converger == nil:
 		return func() {}, nil
@@ -79,8 +87,71 @@ type parent struct {
 var _ handler.Converger = parent{}
 
 // Converge makes the children what the handler wants.
-func (p parent) Converge(ctx context.Context, d *handler.Declaration, wanted []client.Object) error {
-	return p.pass.engine.converger.Converge(ctx, p.call(ctx, d), wanted)
+func (p parent) Converge(ctx context.Context, d *handler.Declaration, call *handler.Change, wanted []client.Object) error {
+	c := p.call(ctx, d)
+	c.Drift = p.askers(d, call)
+	return p.pass.engine.converger.Converge(ctx, c, wanted)
+}
+
+// asker decides about what others have changed in a child.
+type asker = func(ctx context.Context, r selector.Resource, drift convergence.Drift) (convergence.Resolution, error)
+
+// askers returns what calls the handlers of drift for the children of a handler, or nil if there
+// are none for the object.
+func (p parent) askers(children *handler.Declaration, call *handler.Change) asker {
+	if len(p.pass.resource.drifting) == 0 {
+		return nil
+	}
+	id, whole := children.Top().ID, &handler.Cause{CallContext: p.pass.callArguments(p.pass.session.Body()), New: p.pass.session.Body().Raw()}
+	matching := p.pass.resource.drifting.Where(func(d *handler.Declaration) bool {
+		return (len(d.EnsuredBy) == 0 || slices.Contains(d.EnsuredBy, id)) && d.InScope(whole)
+	})
+	if len(matching) == 0 {
+		return nil
+	}
+	return func(ctx context.Context, r selector.Resource, drift convergence.Drift) (resolution convergence.Resolution, err error) {
+		for i, d := range matching {
+			if slices.ContainsFunc(matching[:i], d.IsSame) {
+				continue
+			}
+			one, err := p.ask(ctx, handler.AboutChild(d, r, drift.Child, p.pass.key.Namespace), call, id, drift)
+			if err != nil {
+				return resolution, fmt.Errorf("handler %s: %w", d.ID, err)
+			}
+			resolution = resolution.And(one)
+		}
+		return resolution, nil
+	}
+}
+
+// ask calls one handler of drift.
+func (p parent) ask(ctx context.Context, d *handler.Declaration, call *handler.Change, id string, drift convergence.Drift) (convergence.Resolution, error) {
+	ctx, arguments := p.pass.prepareCall(ctx, d, p.pass.session.Body())
+	began := time.Now()
+	resolution, err := handler.CallDrift(ctx, d, handler.NewDrift(d, arguments, call, id, drift))
+	p.pass.engine.measure(p.pass.resource, d, execution.Outcome{
+		Called: true, Final: err == nil || handler.IsPermanent(err), Err: err, Took: time.Since(began),
+	})
+	return resolution, err
+}
+
+// checkDrift returns an error if handlers of drift can never be called.
+func checkDrift(handlers registry.Handlers) error {
+	ensured := map[string]bool{}
+	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Ensures != nil }) {
+		ensured[d.Top().ID] = true
+	}
+	for _, d := range handlers.OfKind(handler.OnDrift) {
+		if len(ensured) == 0 {
+			return fmt.Errorf("%s: the handler %q is about the children of kopf.Ensure, which is not declared", d.DeclaredAt, d.ID)
+		}
+		for _, id := range d.EnsuredBy {
+			if !ensured[id] {
+				return fmt.Errorf("%s: the handler %q has kopf.EnsuredBy(%q), but no kopf.Ensure has this id: there are %s", d.DeclaredAt, d.ID, id, strings.Join(slices.Sorted(maps.Keys(ensured)), ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // Release deletes the children that the garbage collector does not reach.
@@ -122,7 +193,7 @@ func (p parent) storePlaces(_ context.Context, places convergence.Places) error 
 	}
 }
 
-// following calls a handler when somebody else changes the children of its object.
+// following calls a handler when another client changes the children of its object.
 type following struct {
 	*triggers.Flag
 	stop func()

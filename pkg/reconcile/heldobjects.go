@@ -140,14 +140,22 @@ func (p *pass) reportMisfits(c *cycle) {
 }
 
 // allMisfits returns the handlers that could not be called, including those that have found
-// out when they were called: their former state does not fit.
+// out when they were called: their former state does not fit, or a handler of drift.
 func (c *cycle) allMisfits() []misfit {
 	all := c.misfits
-	for _, d := range c.handlers {
-		err := handler.AsMisfit(c.record.Progress.WhyAside(d.ID))
-		if err != nil && !slices.ContainsFunc(all, func(m misfit) bool { return m.handler.ID == d.ID }) {
-			all = append(slices.Clip(all), misfit{d, err, true})
+	add := func(handlers registry.Handlers, progress *execution.Progress) {
+		for _, d := range handlers {
+			err := handler.AsMisfit(progress.WhyAside(d.ID))
+			if err != nil && !slices.ContainsFunc(all, func(m misfit) bool { return m.handler.ID == d.ID }) {
+				all = append(slices.Clip(all), misfit{d, err, true})
+			}
 		}
+	}
+	if len(c.handlers) > 0 {
+		add(c.handlers, c.record.Progress)
+	}
+	if c.calls.Calls != nil {
+		add(c.calls.Handlers, c.calls.Progress)
 	}
 	return all
 }

@@ -43,6 +43,8 @@ type resource struct {
 	hasConditions bool
 	// triggered contains the handlers that are called for what happens to other objects.
 	triggered registry.Handlers
+	// drifting contains the handlers that decide about what others change in children.
+	drifting registry.Handlers
 	// asChild is set if the objects can be children of others.
 	asChild *children.Kind
 	// fields are the fields that handlers name, except indices. They belong to the
@@ -61,6 +63,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	r.revised = revision.Declared(r.changing)
 	r.hasConditions = len(handlers.OfKind(handler.Conditions)) > 0
 	r.triggered = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsTriggered() })
+	r.drifting = handlers.OfKind(handler.OnDrift)
 	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
 	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Kind.ExtendsEssence() }) {
 		if d.Field != nil && !slices.ContainsFunc(r.fields, func(p object.Path) bool { return slices.Equal(p, d.Field) }) {

@@ -52,6 +52,7 @@ var scenarios = map[string]struct {
 	"16-indexing":    {testIndexing, nil},
 	"17-admission":   {testAdmission, ginkgo.Label("admission")},
 	"20-children":    {testEnsure, nil},
+	"21-drift":       {testDrift, nil},
 	"22-rollout":     {testRollout, nil},
 	"99-all-at-once": {testAllAtOnce, ginkgo.Label("admission")},
 	"storage":        {testStorage, nil},

@@ -127,9 +127,9 @@ type ChildrenFunc func(ctx context.Context, c *Change) ([]client.Object, error)
 
 // Converger makes the children of an object what they should be. The engine implements it.
 type Converger interface {
-	// Converge applies the children that a handler wants, and deletes the others that it has
-	// applied earlier.
-	Converge(ctx context.Context, d *Declaration, wanted []client.Object) error
+	// Converge applies the children that a call of a handler wants, and deletes the others that
+	// the handler has applied earlier.
+	Converge(ctx context.Context, d *Declaration, call *Change, wanted []client.Object) error
 	// Release deletes the children of a handler that the garbage collector does not reach.
 	Release(ctx context.Context, d *Declaration) error
 }
@@ -150,7 +150,7 @@ func converge(d *Declaration, fn ChildrenFunc) {
 		if c.call.Converger == nil {
 			return errNoConverger
 		}
-		return c.call.Converger.Converge(ctx, d, wanted)
+		return c.call.Converger.Converge(ctx, d, c, wanted)
 	}
 }
 

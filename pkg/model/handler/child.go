@@ -58,9 +58,9 @@ func ForCall(d *Declaration, id string, of func() ChildCall) *Declaration {
 }
 
 // DeclaredID returns the id of the handler that was declared. The ID of one call of a handler of
-// children is longer.
+// children, or of drift, is longer.
 func DeclaredID(d *Declaration) string {
-	if d.childCall != nil && d.parent != nil {
+	if (d.childCall != nil || d.Kind == OnDrift) && d.parent != nil {
 		return d.parent.ID
 	}
 	return d.ID

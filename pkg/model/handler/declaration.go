@@ -85,6 +85,10 @@ type Declaration struct {
 	// for owner references.
 	ChildLabel string
 
+	// EnsuredBy has the ids of the handlers whose children a handler of drift is for. None means
+	// all.
+	EnsuredBy []string
+
 	// Place is where in the source the handler was declared.
 	DeclaredAt string
 
@@ -96,6 +100,7 @@ type Declaration struct {
 	onAdmission AdmissionFunc
 	onActivity  ActivityFunc
 	onChild     ChildFunc
+	onDrift     DriftFunc
 	childCall   func() ChildCall  // of one call; see ForCall
 	function    function.Identity // of the user's function, even if it is wrapped
 	idGiven     bool              // the id was set explicitly

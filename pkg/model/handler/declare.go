@@ -24,6 +24,8 @@ type Function struct {
 	Admission AdmissionFunc
 	// Ensures returns the children that an object should have.
 	Ensures ChildrenFunc
+	// Drift decides about what others change in children.
+	Drift DriftFunc
 	// Table is the index to fill.
 	Table Table
 	// Origin is the user's function if the functions above wrap it. It determines the id and
@@ -56,6 +58,8 @@ func (f Function) origin() any {
 		return f.Admission
 	case f.Ensures != nil:
 		return f.Ensures
+	case f.Drift != nil:
+		return f.Drift
 	default:
 		return nil
 	}
@@ -66,7 +70,7 @@ func (f Function) origin() any {
 func declare[O any](kind Kind, sel selector.Selector, fn Function, options []O, apply func(O, *Declaration)) (*Declaration, error) {
 	d := &Declaration{Kind: kind, Selector: sel, Object: fn.Object, ChildObject: fn.ChildObject, DeclaredAt: function.Caller(), Table: fn.Table}
 	d.onChange, d.onEvent, d.onDaemon, d.onTimer, d.onIndex = fn.Change, fn.Event, fn.Daemon, fn.Timer, fn.Index
-	d.onAdmission, d.onActivity, d.onChild = fn.Admission, fn.Activity, fn.Child
+	d.onAdmission, d.onActivity, d.onChild, d.onDrift = fn.Admission, fn.Activity, fn.Child, fn.Drift
 	converge(d, fn.Ensures)
 	d.addProblem(sel.Err())
 	for _, option := range options {

@@ -18,9 +18,12 @@ const (
 	OnIndex  Kind = "index"
 	// OnChild handlers are called for parents when their children change.
 	OnChild Kind = "child"
-	// OnDisturbance handlers are called for parents when somebody else changes children that
-	// a handler ensures.
+	// OnDisturbance handlers are called for parents when another client changes children
+	// that a handler ensures.
 	OnDisturbance Kind = "disturbance"
+	// OnDrift handlers decide about what others change in children that a handler ensures. They
+	// are a part of the calls of that handler.
+	OnDrift Kind = "drift"
 	// The API server calls handlers of OnValidate and OnMutate before it stores an object.
 	OnValidate Kind = "validate"
 	OnMutate   Kind = "mutate"
@@ -55,10 +58,10 @@ func (k Kind) noun() string {
 // IsChange reports whether handlers of the kind are called for causes, with persisted
 // progress. Other kinds have no causes: events and indices are called for every watch
 // event, background handlers while the object exists, triggered handlers for what happens to
-// other objects, and admission handlers for requests.
+// other objects, handlers of drift within calls of others, and admission handlers for requests.
 func (k Kind) IsChange() bool {
 	switch k {
-	case OnEvent, OnDaemon, OnTimer, OnIndex, OnChild, OnDisturbance, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
+	case OnEvent, OnDaemon, OnTimer, OnIndex, OnChild, OnDisturbance, OnDrift, OnValidate, OnMutate, OnStartup, OnCleanup, OnLogin, OnProbe, Conditions:
 		return false
 	default:
 		return true

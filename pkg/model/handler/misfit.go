@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -195,6 +196,14 @@ func (p decodingPredicates) guard(d *Declaration) {
 	}
 	d.onChange, d.onEvent, d.onDaemon = guarded(p, d.onChange), guarded(p, d.onEvent), guarded(p, d.onDaemon)
 	d.onTimer, d.onAdmission, d.onChild = guarded(p, d.onTimer), guarded(p, d.onAdmission), guarded(p, d.onChild)
+	if drift := d.onDrift; drift != nil {
+		d.onDrift = func(ctx context.Context, c *Drift) (convergence.Resolution, error) {
+			if err := p.decodeError(c); err != nil {
+				return convergence.Resolution{}, err
+			}
+			return drift(ctx, c)
+		}
+	}
 	if index := d.onIndex; index != nil {
 		d.onIndex = func(ctx context.Context, i *Indexed) (any, error) {
 			if err := p.decodeError(i); err != nil {

@@ -27,6 +27,8 @@ type (
 	AdmissionOption interface{ admission(*Declaration) }
 	// EnsureOption is an option of Ensure.
 	EnsureOption interface{ ensure(*Declaration) }
+	// DriftOption is an option of OnDrift.
+	DriftOption interface{ drift(*Declaration) }
 	// SubhandlerOption is an option of Change.Subhandler.
 	SubhandlerOption interface{ subhandler(*Declaration) }
 )
@@ -48,6 +50,7 @@ func (o HandlerOption) timer(d *Declaration)      { o(d) }
 func (o HandlerOption) child(d *Declaration)      { o(d) }
 func (o HandlerOption) index(d *Declaration)      { o(d) }
 func (o HandlerOption) admission(d *Declaration)  { o(d) }
+func (o HandlerOption) drift(d *Declaration)      { o(d) }
 func (o HandlerOption) operator(d *Declaration)   { o(d) }
 
 // ObjectOption is an option of every kind of object handler.
@@ -64,6 +67,7 @@ func (o ObjectOption) daemon(d *Declaration)     { o(d) }
 func (o ObjectOption) timer(d *Declaration)      { o(d) }
 func (o ObjectOption) child(d *Declaration)      { o(d) }
 func (o ObjectOption) index(d *Declaration)      { o(d) }
+func (o ObjectOption) drift(d *Declaration)      { o(d) }
 func (o ObjectOption) admission(d *Declaration)  { o(d) }
 
 // RetryOption is an option of the kinds whose handlers are retried.
@@ -157,3 +161,8 @@ func (o ScheduleOption) timer(d *Declaration) { o(d) }
 type ConvergenceOption func(*Declaration)
 
 func (o ConvergenceOption) ensure(d *Declaration) { o(d) }
+
+// DriftingOption is an option of OnDrift alone.
+type DriftingOption func(*Declaration)
+
+func (o DriftingOption) drift(d *Declaration) { o(d) }

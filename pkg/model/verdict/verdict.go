@@ -86,7 +86,7 @@ func Of(s Situation) Verdict {
 		v.State = mismatched(v.Filter, v.Attempts)
 		return v
 	}
-	if s.Declaration.Kind.IsTriggered() && !s.Triggered && s.Record == nil {
+	if kind := s.Declaration.Kind; (kind.IsTriggered() || kind == handler.OnDrift) && !s.Triggered && s.Record == nil {
 		v.State = Untriggered
 		return v
 	}

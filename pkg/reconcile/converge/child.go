@@ -170,12 +170,15 @@ func (ch *child) place(parent Parent) convergence.Place {
 type applied struct {
 	*child
 	content map[string]any
-	hash    string
+	hash    string // of the content with the accepted fields
+	// accepted are the fields that are left out because they are left to others.
+	accepted accepted
 }
 
-// mark adds the label, the owner reference, and the annotation. A child that must be kept, or
-// that the garbage collector does not reach, has no owner reference.
-func (ch *child) mark(o Owner, keep bool) applied {
+// mark adds the label, the owner reference, and the annotation, and leaves out the accepted
+// fields. A child that must be kept, or that the garbage collector does not reach, has no owner
+// reference.
+func (ch *child) mark(o Owner, keep bool, fields accepted) applied {
 	u := (&unstructured.Unstructured{Object: ch.content}).DeepCopy()
 	labels := u.GetLabels()
 	if labels == nil {
@@ -188,11 +191,12 @@ func (ch *child) mark(o Owner, keep bool) applied {
 		_ = unstructured.SetNestedSlice(u.Object, append(references, ours), "metadata", "ownerReferences")
 	}
 	a := applied{child: ch, content: u.Object, hash: hashOf(u.Object)}
+	a.accepted = fields.leaveOut(u.Object)
 	annotations := u.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[convergence.MarksAnnotation] = marks{Wanted: a.hash, Handler: o.Handler, Parent: o.Parent.String()}.text()
+	annotations[convergence.MarksAnnotation] = annotation{marks{Wanted: a.hash, Handler: o.Handler, Parent: o.Parent.String()}, a.accepted}.text()
 	u.SetAnnotations(annotations)
 	return a
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -83,13 +84,16 @@ type Call struct {
 	Announce func(ctx context.Context, all convergence.Places) error
 	// IsDeclared reports whether the operator has a handler of children with the id.
 	IsDeclared func(handler string) bool
-	Log        logr.Logger
+	// Drift decides about what others have changed in a child, before that is restored. Nil
+	// restores everything, without a request for the details.
+	Drift func(ctx context.Context, r selector.Resource, drift convergence.Drift) (convergence.Resolution, error)
+	Log   logr.Logger
 }
 
 // Converge makes the children of an owner what its handler wants. It applies whatever it can,
 // and returns the errors of the others together.
 func (c *Converger) Converge(ctx context.Context, call Call, wanted []client.Object) error {
-	r := &run{Converger: c, Call: call, hash: call.Owner.Hash(), state: c.begin(call.Owner, call.Options.WaitReady)}
+	r := &run{Converger: c, Call: call, hash: call.Owner.Hash(), state: c.begin(call.Owner, call.Options.WaitReady, call.Drift != nil)}
 	defer c.end(r.state)
 	if err := r.read(ctx, wanted); err != nil {
 		return err
@@ -213,7 +217,7 @@ func (r *run) applyWave(ctx context.Context, wave []*child) error {
 			r.unfinished = true
 		case !r.Options.WaitReady:
 		case live.readiness == failed:
-			problems = append(problems, &convergence.ChildError{Child: ch.Key, Err: errors.New("it has failed: " + live.message)})
+			problems = append(problems, &convergence.ChildError{Child: ch.Key, Err: errors.New("it has failed: " + live.detail().message)})
 		case live.readiness == inProgress:
 			r.unfinished = true
 		}
@@ -250,7 +254,7 @@ func (r *run) candidates() []*fact {
 
 // Release deletes the children that the garbage collector does not delete with the parent.
 func (c *Converger) Release(ctx context.Context, call Call) error {
-	r := &run{Converger: c, Call: call, hash: call.Owner.Hash(), state: c.begin(call.Owner, false)}
+	r := &run{Converger: c, Call: call, hash: call.Owner.Hash(), state: c.begin(call.Owner, false, false)}
 	defer c.end(r.state)
 	if err := r.open(ctx); err != nil {
 		return err

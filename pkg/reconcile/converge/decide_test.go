@@ -10,7 +10,7 @@ func TestDecisions(t *testing.T) {
 	const owner, hash = "owner", "hash"
 	a := applied{child: &child{}, content: map[string]any{"data": map[string]any{"a": "b"}}, hash: hash}
 	live := func(change func(*fact)) *fact {
-		f := &fact{uid: "1", version: "7", owner: owner, marks: marks{Wanted: hash}, digest: [hashSize]byte{1}, fields: []byte(`{"f:data":{"f:a":{}}}`)}
+		f := &fact{uid: "1", version: "7", owner: owner, marks: marks{Wanted: hash}, digest: [hashSize]byte{1}, details: owned(`{"f:data":{"f:a":{}}}`)}
 		if change != nil {
 			change(f)
 		}
@@ -24,15 +24,15 @@ func TestDecisions(t *testing.T) {
 		"missing, although it was known":          {nil, live(nil), create},
 		"as it was judged":                        {live(nil), live(nil), nothing},
 		"not judged yet, and all fields are ours": {live(nil), nil, nothing},
-		"not judged yet, and a field is not ours": {live(func(f *fact) { f.fields = []byte(`{"f:data":{}}`) }), nil, nothing}, // all of data is
-		"not judged yet, and no field is ours":    {live(func(f *fact) { f.fields = []byte(`{"f:data":{"f:x":{}}}`) }), nil, restore},
-		"not judged yet, and nothing was applied": {live(func(f *fact) { f.fields, f.digest = nil, [hashSize]byte{} }), nil, restore},
+		"not judged yet, and a field is not ours": {live(func(f *fact) { f.details = owned(`{"f:data":{}}`) }), nil, nothing}, // all of data is
+		"not judged yet, and no field is ours":    {live(func(f *fact) { f.details = owned(`{"f:data":{"f:x":{}}}`) }), nil, restore},
+		"not judged yet, and nothing was applied": {live(func(f *fact) { f.details, f.digest = nil, [hashSize]byte{} }), nil, restore},
 		"something else is wanted":                {live(func(f *fact) { f.marks.Wanted = "other" }), live(nil), apply},
 		"other fields are ours than before":       {live(func(f *fact) { f.digest[0] = 2 }), live(nil), restore},
 		"another object of the name":              {live(func(f *fact) { f.uid = types.UID("2") }), live(nil), restore},
 		"being deleted":                           {live(func(f *fact) { f.deleting = true }), live(nil), wait},
 		"of another owner":                        {live(func(f *fact) { f.owner = "other" }), nil, examine},
-		"of nobody":                               {live(func(f *fact) { f.owner = "" }), live(nil), examine},
+		"of no owner":                             {live(func(f *fact) { f.owner = "" }), live(nil), examine},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := decide(a, owner, test.live, test.known); got != test.want {
@@ -41,3 +41,6 @@ func TestDecisions(t *testing.T) {
 		})
 	}
 }
+
+// owned returns the details of a child whose fields are the operator's.
+func owned(fields string) *details { return &details{fields: []byte(fields)} }

@@ -32,6 +32,7 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 		return err
 	}
 	for range maxTries {
+		r.decisions().noteDeletion(f.uid)
 		err := r.api.Delete(ctx, resource, f)
 		switch {
 		case err == nil:

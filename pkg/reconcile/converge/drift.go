@@ -2,126 +2,143 @@ package converge
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
-	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
-// Field is a field of a child that differs from what the handler wants.
-type Field struct {
-	// Path is the field in the notation of people: "spec.template.spec.containers[name=web].image".
-	Path string
-	// Manager is the field manager that has changed it, and Time when. They are zero if
-	// nobody owns the field: it was removed.
-	Manager string
-	Time    time.Time
-}
-
-// String returns the path, and who has changed it.
-func (f Field) String() string {
-	if f.Manager == "" {
-		return f.Path + " (removed)"
-	}
-	return fmt.Sprintf("%s (by %s)", f.Path, f.Manager)
-}
-
-// findDrift reads a child, and returns the wanted fields that the operator does not own anymore.
-func (r *run) findDrift(ctx context.Context, a applied) ([]Field, error) {
-	u, err := r.api.Get(ctx, a.resource, a.Namespace, a.Name)
-	if err != nil {
-		return nil, err
+// driftOf returns the wanted fields that the operator does not own anymore.
+func (r *run) driftOf(u *unstructured.Unstructured, a applied) []convergence.DriftedField {
+	content, whole := a.content, a.content
+	if len(a.accepted) > 0 {
+		whole = a.mark(r.Owner, false, nil).content
 	}
 	entries := u.GetManagedFields()
 	var owned fieldSet
 	if entry := entryOf(entries, r.Manager); entry != nil {
 		owned = parseFields(entry.FieldsV1.GetRawBytes())
 	}
-	var fields []Field
-	for _, p := range owned.uncovered(a.content) {
-		field := Field{Path: p.String()}
-		if by := lastOwner(entries, p, r.Manager); by != nil {
+	fields := []convergence.DriftedField{}
+	for _, p := range owned.uncovered(content) {
+		by, owned := lastOwner(entries, p, r.Manager)
+		field := convergence.DriftedField{Path: owned.String(), Wanted: object.NewValue(owned.wanted(content, whole)), Found: object.NewValue(owned.found(u.Object))}
+		if slices.ContainsFunc(fields, func(other convergence.DriftedField) bool { return other.Path == field.Path }) {
+			continue // another part of what the other manager owns as a whole
+		}
+		if by != nil {
 			field.Manager = by.Manager
 			if by.Time != nil {
-				field.Time = by.Time.Time
+				field.Since = by.Time.Time
 			}
 		}
 		fields = append(fields, field)
 	}
-	return fields, nil
+	return fields
 }
 
-// lastOwner returns the entry of the manager, except one, that has written a field last.
-func lastOwner(entries []metav1.ManagedFieldsEntry, p path, except string) *metav1.ManagedFieldsEntry {
-	var last *metav1.ManagedFieldsEntry
+// lastOwner returns the entry of the manager, except one, that has written a field last, and the
+// field as that manager owns it: possibly as a part of something larger.
+func lastOwner(entries []metav1.ManagedFieldsEntry, p path, except string) (last *metav1.ManagedFieldsEntry, as path) {
+	as = p
 	for i := range entries {
 		entry := &entries[i]
-		if entry.Manager == except || entry.FieldsV1 == nil || !parseFields(entry.FieldsV1.GetRawBytes()).has(p) {
+		if entry.Manager == except && entry.Operation == metav1.ManagedFieldsOperationApply || entry.FieldsV1 == nil {
 			continue
 		}
-		if last == nil || last.Time.Before(entry.Time) {
-			last = entry
+		owned, found := parseFields(entry.FieldsV1.GetRawBytes()).owned(p)
+		if found && (last == nil || last.Time.Before(entry.Time)) {
+			last, as = entry, owned
 		}
 	}
-	return last
+	return last, as
 }
 
-// patience is how often a child is restored at once within the window before the operator
-// restores it less often.
-const (
-	patience = 5
-	window   = time.Minute
-)
-
-// fight is a child that another client keeps changing.
-type fight struct {
-	rounds int
-	last   time.Time
+// isOwnMark reports whether a field is one of those that the operator adds to children. They are
+// restored without a question, because without them there is no child.
+func isOwnMark(f convergence.DriftedField) bool {
+	return f.Path == markPath("labels", convergence.OwnerLabel) || f.Path == markPath("annotations", convergence.MarksAnnotation) ||
+		len(f.Path) >= len(references) && f.Path[:len(references)] == references
 }
 
-// delay returns the pause before the next restoration.
-func (f *fight) delay(delays []time.Duration) time.Duration {
-	if f == nil || f.rounds <= patience || len(delays) == 0 {
-		return 0
-	}
-	pause := delays[min(f.rounds-patience-1, len(delays)-1)]
-	return max(0, time.Until(f.last.Add(pause)))
+const references = "metadata.ownerReferences"
+
+func markPath(of, key string) string {
+	return path{{field: "metadata"}, {field: of}, {field: key}}.String()
 }
 
-// noteRestoration counts the restorations of a child. It reports whether another client has
-// changed the child so often that this must be reported, once.
-func (c *Converger) noteRestoration(s *state, key Key) (report bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s.fights == nil {
-		s.fights = map[Key]*fight{}
+// restore asks what becomes of the changes of others, and applies the child. It returns nil if
+// that was deleted or replaced.
+func (r *run) restore(ctx context.Context, a applied, live *fact, why action) (*fact, error) {
+	var drift []convergence.DriftedField
+	complete := false
+	if r.Drift != nil {
+		u, err := r.api.Get(ctx, a.resource, a.Namespace, a.Name)
+		if apierrors.IsNotFound(err) || err == nil && u.GetUID() != live.uid {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if a, drift, complete, err = r.resolve(ctx, a, u, why); err != nil {
+			return nil, err
+		}
 	}
-	f := s.fights[key]
-	if f == nil || time.Since(f.last) > window+f.delay(c.Delays) && f.rounds <= patience || time.Since(f.last) > 2*window+c.longestDelay() {
-		f = &fight{}
-		s.fights[key] = f
+	switch {
+	case why == restore && complete:
+		why = accept
+	case why == restore && r.noteRestoration(r.state, a.Key):
+		r.reportFight(ctx, a, drift)
 	}
-	f.rounds++
-	f.last = time.Now()
-	return f.rounds == patience+1
+	return r.apply(ctx, a, live, why)
 }
 
-func (c *Converger) longestDelay() time.Duration {
-	if len(c.Delays) == 0 {
-		return 0
+// resolve asks what becomes of the changes of others, and returns what must be applied then.
+// Complete is set if all changes are accepted.
+func (r *run) resolve(ctx context.Context, a applied, u *unstructured.Unstructured, why action) (resolved applied, drift []convergence.DriftedField, complete bool, err error) {
+	drift = r.driftOf(u, a)
+	asked := slices.DeleteFunc(slices.Clone(drift), func(f convergence.DriftedField) bool {
+		return isOwnMark(f) || why == apply && !r.decisions().isFailing(a.Key, f)
+	})
+	if len(asked) == 0 {
+		return a, drift, false, nil
 	}
-	return slices.Max(c.Delays)
+	resolution, err := r.Drift(ctx, a.resource, convergence.Drift{Child: a.Key, Live: object.NewBody(u.Object), Fields: asked})
+	r.decisions().noteFields(a.Key, asked, err)
+	if err != nil {
+		return a, drift, false, err
+	}
+	fields, complete := a.accepted.with(resolution, asked)
+	if len(fields) == len(a.accepted) {
+		return a, drift, false, nil
+	}
+	r.Log.Info("Changes of a child by others are accepted.", "child", a.Key.String(), "fields", convergence.Fields(acceptedOf(resolution, asked)))
+	return a.mark(r.Owner, isKept(u.GetAnnotations()), fields), drift, complete && len(asked) == len(drift), nil
 }
 
-// reportFight reports the fields that another client keeps changing.
-func (r *run) reportFight(ctx context.Context, a applied) {
-	var texts []string
-	fields, _ := r.findDrift(ctx, a) // only for the text
-	for _, field := range fields {
-		texts = append(texts, field.String())
+// askAboutDeletion asks before a child is created again that another client has deleted.
+func (r *run) askAboutDeletion(ctx context.Context, ch *child) error {
+	if r.Drift == nil || !r.decisions().isLost(ch.Key) {
+		return nil
 	}
-	r.Log.Error(fmt.Errorf("the child %s: %s", a.Key, strings.Join(texts, ", ")),
-		"Another client keeps changing a child, so the operator restores it less often. Let only one of them manage the fields.", "manager", r.Manager)
+	_, err := r.api.Get(ctx, ch.resource, ch.Namespace, ch.Name)
+	switch {
+	case err == nil:
+		return nil // it has only lost its label; that is found out when it cannot be created
+	case !apierrors.IsNotFound(err):
+		return err
+	}
+	if _, err := r.Drift(ctx, ch.resource, convergence.Drift{Child: ch.Key}); err != nil {
+		return err
+	}
+	r.decisions().noteCreation(ch.Key)
+	return nil
+}
+
+func acceptedOf(r convergence.Resolution, drift []convergence.DriftedField) []convergence.DriftedField {
+	return slices.DeleteFunc(slices.Clone(drift), func(f convergence.DriftedField) bool { return !r.Accepts(f.Path) })
 }

@@ -33,30 +33,55 @@ type fact struct {
 	controller types.UID
 	// digest is that of the fields that the operator owns. It is zero if it owns none.
 	digest [hashSize]byte
-	// fields are the owned fields. They are needed only until the child was judged once.
-	fields    []byte
+	// details are nil for nearly all children that were judged once.
+	details   *details
 	readiness readiness
-	message   string // why the child is not ready
 	deleting  bool
 	keep      bool
+}
+
+// details are what few children have, or only for a short time.
+type details struct {
+	// fields are the owned fields. They are needed only until the child was judged once.
+	fields   []byte
+	message  string // why the child is not ready
+	accepted accepted
+}
+
+func (d *details) orNil() *details {
+	if len(d.fields) == 0 && d.message == "" && len(d.accepted) == 0 {
+		return nil
+	}
+	return d
+}
+
+// detail returns the details, also if there are none.
+func (f *fact) detail() details {
+	if f == nil || f.details == nil {
+		return details{}
+	}
+	return *f.details
 }
 
 // readFact reads an object, with its managedFields.
 func readFact(u *unstructured.Unstructured, manager string) *fact {
 	annotations := u.GetAnnotations()
+	var d details
 	f := &fact{
 		Key: keyOf(u),
 		uid: u.GetUID(), version: u.GetResourceVersion(),
-		owner: u.GetLabels()[convergence.OwnerLabel], marks: readMarks(annotations[convergence.MarksAnnotation]),
+		owner:      u.GetLabels()[convergence.OwnerLabel],
 		controller: controllerOf(u.GetOwnerReferences()),
 		deleting:   u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
 	}
+	f.marks, d.accepted = readMarks(annotations[convergence.MarksAnnotation])
 	if entry := entryOf(u.GetManagedFields(), manager); entry != nil {
-		f.fields = entry.FieldsV1.GetRawBytes()
-		sum := sha256.Sum256(f.fields)
+		d.fields = entry.FieldsV1.GetRawBytes()
+		sum := sha256.Sum256(d.fields)
 		copy(f.digest[:], sum[:])
 	}
-	f.readiness, f.message = readinessOf(u)
+	f.readiness, d.message = readinessOf(u)
+	f.details = d.orNil()
 	f.controller = types.UID(unique.Make(string(f.controller)).Value())
 	for _, text := range []*string{&f.Group, &f.Kind, &f.Namespace, &f.owner, &f.marks.Handler, &f.marks.Parent} {
 		*text = unique.Make(*text).Value() // many children share them
@@ -90,8 +115,17 @@ func readinessOf(u *unstructured.Unstructured) (readiness, string) {
 }
 
 // isApplied reports whether the operator has applied the object. A copy of a child that
-// somebody else has created has its label, but not this.
+// another client has created has its label, but not this.
 func (f *fact) isApplied() bool { return f.digest != [hashSize]byte{} }
+
+// acceptedBy returns the fields of the child that the owner has left to others. What it has not
+// written itself does not count.
+func (f *fact) acceptedBy(o Owner) accepted {
+	if f == nil || !f.isApplied() || f.marks.Handler != o.Handler {
+		return nil
+	}
+	return f.detail().accepted
+}
 
 // isOlder reports whether the fact is an earlier version of the object than another one.
 func (f *fact) isOlder(than *fact) bool { return compareVersions(f.version, than.version) < 0 }
@@ -115,6 +149,8 @@ func (f *fact) isSame(now *fact, waits bool) bool {
 
 // judged returns the fact without what is needed only once.
 func (f *fact) judged() *fact {
-	f.fields = nil
+	if f.details != nil {
+		f.details = (&details{message: f.details.message, accepted: f.details.accepted}).orNil()
+	}
 	return f
 }

@@ -96,6 +96,7 @@ type operator struct {
 	*cluster
 	*Converger
 	owner Owner
+	drift func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error)
 }
 
 func newOperator(c *cluster) *operator {
@@ -111,8 +112,8 @@ func newOperator(c *cluster) *operator {
 func (o *operator) step(t *testing.T, name string) ([]string, error) {
 	t.Helper()
 	o.requests = nil
-	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &convergence.Options{}, Log: logr.Discard(), IsDeclared: func(string) bool { return true }}}
-	r.hash, r.state = o.owner.Hash(), o.begin(o.owner, false)
+	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &convergence.Options{}, Log: logr.Discard(), IsDeclared: func(string) bool { return true }, Drift: o.drift}}
+	r.hash, r.state = o.owner.Hash(), o.begin(o.owner, false, o.drift != nil)
 	defer o.end(r.state)
 	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: name}, resource: configMaps}
 	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": "b"}}

@@ -133,23 +133,57 @@ func (f fieldSet) uncoveredIn(value any, at path) []path {
 		if below, found := f.find(e); found {
 			missing = append(missing, below.uncoveredIn(e.value(value), to)...)
 		} else {
-			missing = append(missing, leavesOf(e.value(value), to)...)
+			missing = append(missing, fieldsOf(e.value(value), to)...)
 		}
 	}
 	return missing
 }
 
-// leavesOf returns the fields of a value that have no parts.
-func leavesOf(value any, at path) []path {
-	parts := elements(value)
-	if len(parts) == 0 {
+// fieldsOf returns the fields of a value. Lists, and their items, are fields as a whole.
+func fieldsOf(value any, at path) []path {
+	mapping, _ := value.(map[string]any)
+	if len(mapping) == 0 || at[len(at)-1].item != nil {
 		return []path{at}
 	}
-	var leaves []path
-	for _, e := range parts {
-		leaves = append(leaves, leavesOf(e.value(value), append(slices.Clip(at), e))...)
+	var fields []path
+	for _, e := range elements(mapping) {
+		fields = append(fields, fieldsOf(e.value(mapping), append(slices.Clip(at), e))...)
 	}
-	return leaves
+	return fields
+}
+
+// wanted returns the value of the field in what is applied or, if it has accepted fields, in all
+// that is wanted.
+func (p path) wanted(content, whole any) any {
+	if value := p.found(whole); value != nil {
+		return value
+	}
+	for _, e := range p {
+		content = e.value(content)
+	}
+	return content
+}
+
+// found returns the value of the field in an object, or nil if it has none.
+func (p path) found(in any) any {
+	for _, e := range p {
+		if e.item == nil {
+			in = e.value(in)
+			continue
+		}
+		list, _ := in.([]any)
+		i := slices.IndexFunc(list, e.isLike)
+		if i < 0 {
+			return nil
+		}
+		in = list[i]
+	}
+	return in
+}
+
+// isLike reports whether an item of a list has the name of the element.
+func (e element) isLike(item any) bool {
+	return element{item: item, index: -1}.itemName() == e.itemName()
 }
 
 // elements returns the steps into a value, in order.
@@ -177,17 +211,18 @@ func (e element) value(of any) any {
 	return mapping[e.field]
 }
 
-// has reports whether the set has a field, or everything above it.
-func (f fieldSet) has(p path) bool {
+// owned returns the part of a path that the set has: the path itself, or the field above it that
+// is owned as a whole.
+func (f fieldSet) owned(p path) (path, bool) {
 	for i, e := range p {
 		if i > 0 && f.isWhole() {
-			return true
+			return p[:i], true
 		}
 		below, found := f.find(e)
 		if !found {
-			return false
+			return nil, false
 		}
 		f = below
 	}
-	return true
+	return p, true
 }

@@ -9,11 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxBytesPerChild is what a child may take at rest; there is no copy of it besides. The names and hashes of this test are as
-// long as real ones.
-const maxBytesPerChild = 900
+// What a child may take at rest, and a child with an accepted field in addition; there is no copy
+// of it besides. The names and hashes of this test are as long as real ones.
+const (
+	maxBytesPerChild         = 900
+	maxBytesPerAcceptedField = 800
+)
 
 func TestMemoryOfChildrenAtRest(t *testing.T) {
+	if plain := bytesPerChild(t, nil); plain > maxBytesPerChild {
+		t.Errorf("a child takes %d bytes, at most %d are allowed", plain, maxBytesPerChild)
+	}
+	if accepting := bytesPerChild(t, accepted{"spec.replicas": hashOf(int64(3))}); accepting > maxBytesPerChild+maxBytesPerAcceptedField {
+		t.Errorf("a child with an accepted field takes %d bytes, at most %d are allowed", accepting, maxBytesPerChild+maxBytesPerAcceptedField)
+	}
+}
+
+// bytesPerChild measures children at rest, with the same accepted fields.
+func bytesPerChild(t *testing.T, fields accepted) int {
+	t.Helper()
 	const parents, children = 400, 5
 	server := &cluster{objects: map[string]*unstructured.Unstructured{}}
 	o := newOperator(server)
@@ -22,9 +36,9 @@ func TestMemoryOfChildrenAtRest(t *testing.T) {
 		owner := o.owner
 		owner.Parent.UID = types.UID(fmt.Sprintf("8c8ad6ac-1c0d-4a4c-8b0e-2f1b9d%06d", p))
 		owner.Parent.Key.Name = fmt.Sprint("shop-", p)
-		s := o.begin(owner, false)
+		s := o.begin(owner, false, false)
 		for i := range children {
-			f := readFact(childForMemory(owner, p, i), "kopf-test")
+			f := readFact(childForMemory(owner, p, i, fields), "kopf-test")
 			o.observe(f, false)
 			o.note(s, f)
 		}
@@ -33,14 +47,12 @@ func TestMemoryOfChildrenAtRest(t *testing.T) {
 	perChild := int(heap()-before) / (parents * children)
 	runtime.KeepAlive(o)
 	t.Logf("%d bytes per child", perChild)
-	if perChild > maxBytesPerChild {
-		t.Errorf("a child takes %d bytes, at most %d are allowed", perChild, maxBytesPerChild)
-	}
+	return perChild
 }
 
-func childForMemory(owner Owner, p, i int) *unstructured.Unstructured {
-	ch := &child{content: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": fmt.Sprintf("shop-%d-part-%d", p, i), "namespace": "some-namespace"}}}
-	u := &unstructured.Unstructured{Object: ch.mark(owner, false).content}
+func childForMemory(owner Owner, p, i int, fields accepted) *unstructured.Unstructured {
+	ch := &child{content: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": fmt.Sprintf("shop-%d-part-%d", p, i), "namespace": "some-namespace"}, "spec": map[string]any{"replicas": int64(3)}}}
+	u := &unstructured.Unstructured{Object: ch.mark(owner, false, fields).content}
 	u.SetUID(types.UID(fmt.Sprintf("1c8ad6ac-1c0d-4a4c-8b0e-%06d%06d", p, i)))
 	u.SetResourceVersion(fmt.Sprint(1000000 + p*10 + i))
 	return u

@@ -73,14 +73,21 @@ type marks struct {
 	Parent  string `json:"parent"`
 }
 
-// readMarks reads the annotation. A text that cannot be read is no annotation.
-func readMarks(text string) (m marks) {
-	_ = json.Unmarshal([]byte(text), &m)
-	return m
+// annotation is the whole annotation: nearly all children have no accepted fields.
+type annotation struct {
+	marks
+	Accepted accepted `json:"accepted,omitempty"`
 }
 
-func (m marks) text() string {
-	text, _ := json.Marshal(m)
+// readMarks reads the annotation. A text that cannot be read is no annotation.
+func readMarks(text string) (marks, accepted) {
+	var a annotation
+	_ = json.Unmarshal([]byte(text), &a)
+	return a.marks, a.Accepted
+}
+
+func (a annotation) text() string {
+	text, _ := json.Marshal(a)
 	return string(text)
 }
 

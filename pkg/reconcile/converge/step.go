@@ -22,7 +22,8 @@ const (
 	create
 	apply
 	restore // what others have changed
-	wait    // until it is deleted, by whomever
+	accept  // what others have changed; only the record of that is applied
+	wait    // until it is deleted
 	examine // it has another owner: read it, and adopt or refuse it
 )
 
@@ -36,11 +37,13 @@ func decide(a applied, owner string, live, known *fact) action {
 		return wait
 	case live.owner != owner:
 		return examine
+	case live.marks.Wanted == "" && live.isApplied():
+		return restore // others have changed the annotation
 	case live.marks.Wanted != a.hash:
 		return apply
 	case known != nil && known.uid == live.uid && known.digest == live.digest:
 		return nothing
-	case known == nil && live.isApplied() && len(parseFields(live.fields).uncovered(a.content)) == 0:
+	case known == nil && live.isApplied() && len(parseFields(live.detail().fields).uncovered(a.content)) == 0:
 		return nothing
 	default:
 		return restore
@@ -61,28 +64,30 @@ var errReplaced = errors.New("other clients delete or replace it so often that i
 func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
 	live, known := r.view(r.state, ch.Key)
 	for range maxTries {
-		a := ch.mark(r.Owner, live != nil && live.keep)
-		action := decide(a, r.hash, live, known)
-		switch action {
+		a := ch.mark(r.Owner, live != nil && live.keep, live.acceptedBy(r.Owner))
+		var result *fact
+		var err error
+		switch why := decide(a, r.hash, live, known); why {
 		case nothing, wait:
 			r.note(r.state, live)
 			return live, nil
 		case create:
-			result, err := r.create(ctx, a)
-			if err != nil || result != nil {
-				return result, err
+			result, err = r.create(ctx, a)
+		case apply:
+			if r.decisions().areFailing(ch.Key) {
+				result, err = r.restore(ctx, a, live, why)
+			} else {
+				result, err = r.apply(ctx, a, live, why)
 			}
-		case apply, restore:
-			if action == restore && r.noteRestoration(r.state, ch.Key) {
-				r.reportFight(ctx, a)
+		default:
+			if why == restore {
+				result, err = r.restore(ctx, a, live, why)
 			}
-			result, err := r.apply(ctx, a, live, action)
-			if err != nil || result != nil {
-				return result, err
-			}
-		case examine:
 		}
-		next, done, err := r.readLive(ctx, ch, a)
+		if err != nil || result != nil {
+			return result, err
+		}
+		next, done, err := r.readLive(ctx, ch)
 		if err != nil || done {
 			return next, err
 		}
@@ -97,6 +102,9 @@ const noVersion = "1"
 
 // create creates a child. It returns nil if an object of the name exists.
 func (r *run) create(ctx context.Context, a applied) (*fact, error) {
+	if err := r.askAboutDeletion(ctx, a.child); err != nil {
+		return nil, err
+	}
 	u, err := r.api.Apply(ctx, a.resource, withMetadata(a.content, "resourceVersion", noVersion))
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
@@ -128,8 +136,9 @@ func (r *run) apply(ctx context.Context, a applied, live *fact, why action) (*fa
 func (r *run) reportApplied(key Key, u *unstructured.Unstructured, live *fact, why action) {
 	switch {
 	case u.GetResourceVersion() == live.version:
+	case why == accept: // which is reported in detail
 	case why == restore:
-		r.Log.Info("The child was changed by somebody else, and is restored.", "child", key.String())
+		r.Log.Info("The child was changed by another client, and is restored.", "child", key.String())
 	default:
 		r.Log.Info("The child is changed.", "child", key.String())
 	}
@@ -149,6 +158,7 @@ func (r *run) recreate(ctx context.Context, a applied, live *fact) (*fact, error
 		return nil, fmt.Errorf("it must be recreated because a field is immutable, but its replacement is refused, so it was not deleted: %w", err)
 	}
 	r.note(r.state, live)
+	r.decisions().noteDeletion(live.uid)
 	if err := r.api.Delete(ctx, a.resource, live); err != nil && !isReplaced(err) {
 		return nil, err
 	}
@@ -159,7 +169,7 @@ func (r *run) recreate(ctx context.Context, a applied, live *fact) (*fact, error
 
 // readLive reads a child directly, or nil if it does not exist. If it must be adopted, that is
 // done.
-func (r *run) readLive(ctx context.Context, ch *child, a applied) (live *fact, adopted bool, err error) {
+func (r *run) readLive(ctx context.Context, ch *child) (live *fact, adopted bool, err error) {
 	u, err := r.api.Get(ctx, ch.resource, ch.Namespace, ch.Name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -177,6 +187,12 @@ func (r *run) readLive(ctx context.Context, ch *child, a applied) (live *fact, a
 	if err := r.checkOwner(live); err != nil {
 		return nil, false, err
 	}
+	a := ch.mark(r.Owner, live.keep, live.acceptedBy(r.Owner))
+	if live.isApplied() && r.Drift != nil {
+		if a, _, _, err = r.resolve(ctx, a, u, restore); err != nil {
+			return nil, false, err
+		}
+	}
 	live, err = r.apply(ctx, a, live, apply)
 	return live, live != nil, err
 }
@@ -189,11 +205,11 @@ func (r *run) checkOwner(live *fact) error {
 	case live.controller != "" && live.controller != parent.UID:
 		return r.notOurs(live, "another controller", "rename the child, or remove the object")
 	case live.owner == "" && live.controller == parent.UID:
-		return nil // somebody has removed the label
+		return nil // another client has removed the label
 	case live.owner == "" && r.Options.AdoptExisting:
 		return nil
 	case live.owner == "":
-		return r.notOurs(live, "nobody", "declare the handler with kopf.AdoptExisting() to take it over, rename the child, or remove the object")
+		return r.notOurs(live, "no owner", "declare the handler with kopf.AdoptExisting() to take it over, rename the child, or remove the object")
 	case byParent && live.marks.Handler != r.Owner.Handler && r.IsDeclared(live.marks.Handler):
 		return r.notOurs(live, fmt.Sprintf("the handler %q of the same parent", live.marks.Handler), "return it in one of the two handlers only")
 	case byParent && r.Options.AdoptExisting:

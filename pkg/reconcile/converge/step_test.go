@@ -1,13 +1,16 @@
 package converge
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 func expect(t *testing.T, o *operator, want ...string) {
@@ -53,8 +56,8 @@ func TestReplacedChildIsNotChanged(t *testing.T) {
 	former := o.objects["one"].DeepCopy()
 	delete(o.objects, "one")
 	stranger := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": "ns"}}}
-	o.save(stranger, "somebody")
-	former.SetManagedFields(nil) // the watch shows only that somebody has changed it
+	o.save(stranger, "another")
+	former.SetManagedFields(nil) // the watch shows only that another client has changed it
 	former.SetResourceVersion("150")
 	o.show(former)
 	got, err := o.step(t, "one")
@@ -107,5 +110,41 @@ func TestForgottenParentNeedsNoMemory(t *testing.T) {
 	o.Forget(o.owner.Parent.UID)
 	if len(o.states) != 0 || len(o.owners) != 0 {
 		t.Error("the state of the parent is left")
+	}
+}
+
+// Only a child that has drifted is read, and only if a handler decides about it.
+func TestDecisionsAboutDriftCostOneRequest(t *testing.T) {
+	for name, test := range map[string]struct {
+		drift func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error)
+		want  []string
+	}{
+		"nothing decides": {nil, []string{"apply one"}},
+		"it is restored": {func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error) {
+			return convergence.Restore(), nil
+		}, []string{"get one", "apply one"}},
+		"it is accepted": {func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error) {
+			return convergence.Accept(), nil
+		}, []string{"get one", "apply one"}},
+		"it is not decided": {func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error) {
+			return convergence.Resolution{}, errors.New("no")
+		}, []string{"get one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+			o.drift = test.drift
+			expect(t, o, "apply one")
+			changed := o.objects["one"].DeepCopy()
+			changed.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: "kopf-test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{},"f:annotations":{},"f:ownerReferences":{}}}`)},
+				{Manager: "another", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)},
+			})
+			changed.SetResourceVersion("150")
+			o.objects["one"] = changed
+			o.show(changed)
+			if got, _ := o.step(t, "one"); !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
 	}
 }

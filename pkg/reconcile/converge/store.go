@@ -1,55 +1,12 @@
 package converge
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// caller identifies a handler of a parent.
-type caller struct {
-	parent  types.UID
-	handler string
-}
-
-// Follow calls a function whenever the handler of a parent must be called because of what others
-// have done to the children, until it is stopped. It is called without locks.
-func (c *Converger) Follow(parent types.UID, handler string, call func()) (stop func()) {
-	key := caller{parent, handler}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls[key] = call
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.calls, key)
-	}
-}
-
-// trigger calls the function of Follow: now, or after a delay.
-func (c *Converger) trigger(s *state, delay time.Duration) {
-	c.mu.Lock()
-	call := c.calls[caller{s.owner.Parent.UID, s.owner.Handler}]
-	postponed := delay > 0 && s.waiting
-	s.waiting = s.waiting || delay > 0
-	c.mu.Unlock()
-	switch {
-	case call == nil || postponed:
-	case delay == 0:
-		call()
-	default:
-		time.AfterFunc(delay, func() {
-			c.mu.Lock()
-			s.waiting = false
-			call := c.calls[caller{s.owner.Parent.UID, s.owner.Handler}]
-			c.mu.Unlock()
-			if call != nil {
-				call()
-			}
-		})
-	}
-}
 
 // state is what the operator knows of the children of one owner.
 type state struct {
@@ -58,17 +15,24 @@ type state struct {
 	known map[Key]*fact
 	// waits is set if the owner must be told about readiness.
 	waits bool
-	// busy is set during a call. Gone are the children that were deleted meanwhile.
+	// busy is set during a call. Gone are the children that were deleted meanwhile, and seen has
+	// the versions of changed children when it began: if it fails, they alone do not trigger
+	// another call.
 	busy bool
 	gone map[Key]types.UID
+	seen map[Key]string
 	// fights are the children that other clients keep changing; nil if there are none. Waiting
 	// is set if the next restoration of one of them is due later.
 	fights  map[Key]*fight
 	waiting bool
+	// asks is set if a handler decides about what others change. Then the owner remembers in
+	// unresolved what it has not decided yet, or nil.
+	asks       bool
+	unresolved *unresolved
 }
 
 // begin returns the state of an owner for one call.
-func (c *Converger) begin(o Owner, waits bool) *state {
+func (c *Converger) begin(o Owner, waits, asks bool) *state {
 	hash := o.Hash()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +42,13 @@ func (c *Converger) begin(o Owner, waits bool) *state {
 		c.states[hash] = s
 		c.owners[o.Parent.UID] = append(c.owners[o.Parent.UID], hash)
 	}
-	s.busy, s.gone, s.waits = true, nil, waits
+	s.busy, s.gone, s.waits, s.asks = true, nil, waits, asks
+	s.seen = map[Key]string{}
+	for key, known := range s.known {
+		if cached := c.facts[key]; cached != nil && cached.version != known.version {
+			s.seen[key] = cached.version
+		}
+	}
 	return s
 }
 
@@ -90,16 +60,19 @@ func (c *Converger) end(s *state) {
 	for key, known := range s.known {
 		changed := false
 		if uid, gone := s.gone[key]; gone && uid == known.uid {
-			delete(s.known, key)
+			s.lose(key, uid)
 			changed = true
-		} else if cached := c.facts[key]; cached != nil {
+		} else if cached := c.facts[key]; cached != nil && cached.version != s.seen[key] {
 			changed = s.compare(known, cached)
 		}
 		if changed {
 			again, delay = true, min(delay, s.fights[key].delay(c.Delays))
 		}
 	}
-	s.gone = nil
+	for _, uid := range s.gone {
+		s.forgetDeletion(uid)
+	}
+	s.gone, s.seen = nil, nil
 	c.mu.Unlock()
 	if again {
 		c.trigger(s, delay)
@@ -130,12 +103,15 @@ func (s *state) observe(now *fact, deleted bool) bool {
 		}
 		s.gone[now.Key] = now.uid
 		return false
+	case known == nil && deleted:
+		s.forgetDeletion(now.uid)
+		return false
 	case s.busy || known == nil:
 		return false
 	case deleted && known.uid != now.uid:
 		return false
 	case deleted:
-		delete(s.known, now.Key)
+		s.lose(now.Key, now.uid)
 		return true
 	default:
 		return s.compare(known, now)
@@ -217,11 +193,7 @@ func (c *Converger) missing(covers func(Key) bool, present map[Key]bool, version
 			note(f)
 		}
 	}
-	var missing []*fact
-	for _, f := range found {
-		missing = append(missing, f)
-	}
-	return missing
+	return slices.Collect(maps.Values(found))
 }
 
 // view returns the latest version of a child, and the one that was judged last.
@@ -230,7 +202,7 @@ func (c *Converger) view(s *state, key Key) (live, known *fact) {
 	defer c.mu.Unlock()
 	known, live = s.known[key], c.facts[key]
 	if known != nil && (s.gone[key] == known.uid) {
-		delete(s.known, key)
+		s.lose(key, known.uid)
 		known = nil
 	}
 	if live == nil || known != nil && live.isOlder(known) {
@@ -270,6 +242,7 @@ func (c *Converger) retain(s *state, wanted map[Key]bool) {
 	for key := range s.known {
 		if !wanted[key] {
 			delete(s.known, key)
+			s.forgetUnresolved(key)
 		}
 	}
 }

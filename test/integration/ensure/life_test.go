@@ -181,7 +181,7 @@ func TestObjectOfAStrangerIsNotTouched(t *testing.T) {
 	b.Ensure(shops, theme, kopf.ID("children"))
 	operator := b.start()
 	shop := b.shop("one", map[string]any{"x": int64(1)})
-	b.Eventually(b.logged("ConfigMap", "/theme", "belongs to nobody", "kopf.AdoptExisting()")).ShouldNot(gomega.BeEmpty(), b.story)
+	b.Eventually(b.logged("ConfigMap", "/theme", "belongs to no owner", "kopf.AdoptExisting()")).ShouldNot(gomega.BeEmpty(), b.story)
 	b.Expect(b.current(stranger).GetResourceVersion()).To(gomega.Equal(stranger.GetResourceVersion()))
 
 	b.restart(operator, func(r *kopf.Registry) { r.Ensure(shops, theme, kopf.ID("children"), kopf.AdoptExisting()) })

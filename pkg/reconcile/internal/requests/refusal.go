@@ -45,7 +45,7 @@ func isChange(d *handler.Declaration) bool { return d.Kind.IsChange() }
 // kinds names the kinds of handlers without progress.
 var kinds = map[handler.Kind]string{
 	handler.OnEvent: "a handler of watch events", handler.OnDaemon: "a daemon", handler.OnTimer: "a timer", handler.OnIndex: "an index",
-	handler.OnChild: "a handler of children",
+	handler.OnChild: "a handler of children", handler.OnDrift: "a handler of drift",
 }
 
 // whyNotRerun returns why declared handlers cannot be called for the object.
