@@ -23,6 +23,8 @@ func newRegistry() *kopf.Registry {
 	return registry
 }
 
+var named = kopftest.Settings(func(s *kopf.Settings) { s.Name = name })
+
 func newExample() *unstructured.Unstructured {
 	return kopftest.Object(`{apiVersion: kopf.dev/v1, kind: KopfExample, metadata: {namespace: default, name: one}, spec: {color: blue, size: 3}}`)
 }
@@ -72,14 +74,14 @@ func TestConfigMapIsRestored(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := kopftest.New(t, newRegistry, kopftest.CRDs(definitions))
+				h := kopftest.New(t, newRegistry, kopftest.CRDs(definitions), named)
 				example := newExample()
 				child := childOf(example)
 				h.Create(example)
 				h.Advance(time.Minute)
 				before := len(h.Writes())
 				test.damage(h, child)
-				h.Advance(2 * interval)
+				h.Advance(time.Minute)
 				if writes := h.Writes()[before:]; len(writes) != test.writes {
 					t.Errorf("got %d writes: %v", len(writes), writes)
 				}
@@ -94,14 +96,14 @@ func TestConfigMapIsRestored(t *testing.T) {
 
 func TestConfigMapIsRestoredAfterADowntime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := kopftest.New(t, newRegistry, kopftest.CRDs(definitions))
+		h := kopftest.New(t, newRegistry, kopftest.CRDs(definitions), named)
 		example := newExample()
 		h.Create(example)
 		h.Advance(time.Minute)
 		h.Stop()
 		h.Delete(childOf(example))
 		h.Start()
-		h.Advance(2 * interval)
+		h.Advance(time.Minute)
 		if !h.Exists(childOf(example)) {
 			t.Error("it is missing")
 		}
@@ -110,12 +112,12 @@ func TestConfigMapIsRestoredAfterADowntime(t *testing.T) {
 
 func TestConfigMapIsDeletedWithItsObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := kopftest.New(t, newRegistry, kopftest.CRDs(definitions))
+		h := kopftest.New(t, newRegistry, kopftest.CRDs(definitions), named)
 		example := newExample()
 		h.Create(example)
 		h.Advance(time.Minute)
 		h.Delete(example)
-		h.Advance(time.Minute)
+		h.CollectGarbage()
 		if h.Exists(example) || h.Exists(childOf(example)) {
 			t.Error("something is left")
 		}
@@ -124,7 +126,7 @@ func TestConfigMapIsDeletedWithItsObject(t *testing.T) {
 
 func TestHandlersSurviveFaults(t *testing.T) {
 	kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
-		h := kopftest.New(t, newRegistry, fault, kopftest.CRDs(definitions))
+		h := kopftest.New(t, newRegistry, fault, kopftest.CRDs(definitions), named)
 		example := newExample()
 		h.Create(example)
 		h.Advance(time.Minute)
@@ -147,7 +149,9 @@ func TestThereAreNoRequestsAtRest(t *testing.T) {
 			}
 		}
 		requests := countRequests(config)
-		kopftest.Run(t, config, newRegistry(), func(o *kopf.Options) { o.Settings.Peering.Standalone = true })
+		kopftest.Run(t, config, newRegistry(), func(o *kopf.Options) {
+			o.Settings.Name, o.Settings.Peering.Standalone = name, true
+		})
 		time.Sleep(time.Minute)
 		if requests.take()["PATCH /api/v1/namespaces/default/configmaps/one"] != 1 {
 			t.Error("the ConfigMap was not applied")

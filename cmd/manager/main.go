@@ -9,9 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
@@ -26,16 +23,12 @@ func start(_ context.Context, s *kopf.Startup) error {
 
 // declare declares all handlers except for those of admission.
 func declare(registry *kopf.Registry, examples kopf.Selector) {
-	published := kopf.NewIndexOf(kopf.For[*corev1.ConfigMap](registry), byOwner)
 	registry.OnStartup(start)
-	registry.OnCreate(examples, publish)
-	registry.OnUpdate(examples, publish)
-	registry.OnDelete(examples, withdraw)
-	registry.Timer(examples, restore(published), kopf.ID("restore"), kopf.Idle(interval), kopf.Interval(interval))
+	registry.Ensure(examples, publish)
 }
 
-// interval is the longest time until a ConfigMap is restored.
-const interval = 10 * time.Second
+// name is the name of the operator in the cluster: the field manager of the ConfigMaps.
+const name = "kopf-manager"
 
 func main() {
 	registry, examples := kopf.NewRegistry(), kopf.Resource("kopf.dev", "v1", "kopfexamples")
@@ -45,5 +38,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	kopf.Main(admitted, func(o *kopf.Options) { o.Registry = registry })
+	kopf.Main(admitted, func(o *kopf.Options) { o.Registry, o.Settings.Name = registry, name })
 }

@@ -107,7 +107,7 @@ func (o *operation) handles(sample *unstructured.Unstructured) {
 	o.create(o.t, sample)
 	o.Eventually(o.Current(sample)).Should(gomega.And(
 		testenv.HavePath("status.publish.configmap", sample.GetName()),
-		testenv.HaveFinalizer(settings.DefaultFinalizer),
+		gomega.Not(testenv.HaveFinalizer(settings.DefaultFinalizer)),
 	))
 	o.Eventually(o.Events(sample)).Should(gomega.ContainElement(gomega.ContainSubstring("publish")))
 	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("color", "blue"))
@@ -142,9 +142,17 @@ func (o *operation) updates() {
 	o.asks("patch", "events") // for a repeated event
 }
 
-// restores deletes the child, and expects it to be restored.
+// restores changes and deletes the child, and expects it to be restored. A child without its label
+// seems to be deleted, so the operator reads it.
 func (o *operation) restores() {
 	o.t.Helper()
+	child := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	child.SetNamespace(o.child.Namespace)
+	child.SetName(o.child.Name)
+	o.change(child, `{"data": {"color": "red"}}`)
+	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("color", "blue"))
+	o.change(child, `{"metadata": {"labels": null}}`)
+	o.asks("get", "configmaps")
 	o.Expect(o.Client().Delete(o.t.Context(), o.child.DeepCopy())).To(gomega.Succeed())
 	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("color", "blue"))
 }
@@ -179,8 +187,9 @@ func (o *operation) ends() {
 	o.t.Helper()
 	o.Expect(o.Client().Delete(o.t.Context(), o.object.DeepCopy())).To(gomega.Succeed())
 	o.Eventually(o.Exists(o.object)).Should(gomega.BeFalse())
-	_, err := o.data()
-	o.Expect(err).To(testenv.IsNotFound())
+	child := &corev1.ConfigMap{}
+	o.Expect(o.Client().Get(o.t.Context(), client.ObjectKeyFromObject(o.child), child)).To(gomega.Succeed())
+	o.Expect(metav1.IsControlledBy(child, o.object)).To(gomega.BeTrue(), "the garbage collector deletes it, which does not run here")
 	o.leader().stop()
 	o.Expect(o.peers()).To(gomega.BeEmpty())
 	o.Expect(o.holder()).To(gomega.BeEmpty(), "the lease is given back")
