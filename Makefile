@@ -56,7 +56,12 @@ ifeq ($(PACKAGES),./...)
 	@KOPF_TEST_SERVER=memory go test $(TESTFLAGS) ./test/conformance # what make test-memory runs besides it takes minutes
 	@$(MAKE) --no-print-directory e2e TESTFLAGS='$(filter -race,$(TESTFLAGS))'
 	@$(WITH_ASSETS) go -C examples/kubebuilder test -timeout $(TIMEOUT) ./... # a separate module
+	@$(MAKE) --no-print-directory test-alerts
 endif
+
+.PHONY: test-alerts
+test-alerts: ## Test the alerts and the dashboard in config/prometheus with the engine of Prometheus
+	go -C hack/tools/alerts test $(filter -v,$(TESTFLAGS)) ./...
 
 .PHONY: e2e
 e2e: envtest-assets ## Run every example as a program, in PROCS parallel processes, with a JUnit report in bin/ (TESTFLAGS of ginkgo)
