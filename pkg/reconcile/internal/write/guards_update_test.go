@@ -106,7 +106,7 @@ func TestGuard14ARejectedEditFailsItsOwnHandlerOnly(t *testing.T) {
 			f.edit("bad", set("x", "spec", "bad"))
 			f.edit("late", set("x", "spec", "late"))
 			outcome := f.write(Update{Cycle: c})
-			f.expectSent("PATCH, DRYRUN, DRYRUN, DRYRUN, DRYRUN, PATCH")
+			f.expectSent("PATCH, DRYRUN, DRYRUN, DRYRUN, DRYRUN, DRYRUN, PATCH")
 			f.expect("spec", f.field("spec"), m{"size": 1, "good": "x", "late": "x"})
 			succeeded, failed := c.Progress.Counts()
 			f.expect("counts", []int{succeeded, failed}, []int{2, 1})

@@ -35,9 +35,10 @@ func TestAnUnansweredDryRunBlamesNobody(t *testing.T) {
 		sent    string
 	}{
 		"of the records":      {[]error{rejection, errDown}, "PATCH, DRYRUN"},
+		"without a bad edit":  {[]error{rejection, nil, rejection, errDown}, "PATCH, DRYRUN, DRYRUN, DRYRUN"},
 		"of the first edit":   {[]error{rejection, nil, errDown}, "PATCH, DRYRUN, DRYRUN"},
 		"of the second edit":  {[]error{rejection, nil, nil, errDown}, "PATCH, DRYRUN, DRYRUN, DRYRUN"},
-		"after a bad edit":    {[]error{rejection, nil, rejection, errDown}, "PATCH, DRYRUN, DRYRUN, DRYRUN"},
+		"after a bad edit":    {[]error{rejection, nil, rejection, nil, errDown}, "PATCH, DRYRUN, DRYRUN, DRYRUN, DRYRUN"},
 		"of the last edit":    {[]error{rejection, nil, nil, nil, errDown}, "PATCH, DRYRUN, DRYRUN, DRYRUN, DRYRUN"},
 		"without a bad write": {nil, "PATCH"},
 	}
@@ -56,6 +57,33 @@ func TestAnUnansweredDryRunBlamesNobody(t *testing.T) {
 			f.expect("finished", f.done, map[string]int{"a": 1, "b": 1, "c": 1})
 		})
 	}
+}
+
+// An admission policy can begin while the edits are tried one by one. Then it is not known which
+// of them it rejects.
+func TestAPolicyThatBeginsMeanwhileBlamesNoHandler(t *testing.T) {
+	f := newFixture(t, m{})
+	policy := answer(http.StatusForbidden)
+	f.rejects = inTurn(answer(http.StatusUnprocessableEntity), nil, nil, policy, policy)
+	c := f.finished(cause.Create, "a", "b")
+	f.edit("a", set("x", "spec", "a"))
+	f.edit("b", set("x", "spec", "b"))
+	err := f.writeFails(Update{Cycle: c})
+	f.expect("rejected", errors.Is(err, policy), true)
+	f.flush()
+	_, failed := c.Progress.Counts()
+	f.expect("failed, events", []int{failed, len(f.events)}, []int{0, 0})
+	f.expect("spec", f.field("spec"), m{"size": 1, "a": "x", "b": "x"})
+}
+
+// An edit that is written already is no reason for a rejection, and needs no request.
+func TestAWrittenEditIsNotTried(t *testing.T) {
+	f := newFixture(t, m{})
+	f.rejects = rejecting(http.StatusUnprocessableEntity, "spec", "bad")
+	f.edit("good", set("x", "status", "good"))
+	f.edit("bad", set("x", "spec", "bad"))
+	f.write(Update{Cycle: f.finished(cause.Create, "good", "bad")})
+	f.expectSent("PATCH status, PATCH, DRYRUN, DRYRUN, DRYRUN, PATCH")
 }
 
 // The dry run accepts what etcd rejects for its size. Without edits, only the records remain.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,9 +20,9 @@ import (
 // isolateRejected finds out which edits cause the rejection of a write. It asks the server to
 // validate the records alone, and then with one more edit at a time, without storing anything,
 // so that the valid edits are written together with the records. A rejected edit counts as a
-// failure of its handler. If the server would accept all edits, the rejection must repeat in a
-// later pass before the largest edit is blamed: etcd's limit for sizes is not a part of
-// validations.
+// failure of its handler. If what the server accepts changes meanwhile, a later pass decides. If
+// the server would accept all edits, the rejection must repeat in a later pass before the largest
+// edit is blamed: etcd's limit for sizes is not a part of validations.
 func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection error) error {
 	if refused, err := isolateConditions(ctx, s, u); refused || err != nil {
 		return err
@@ -36,13 +37,7 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 		return fmt.Errorf("the API server rejects the operator's own records: %w", rejection)
 	}
 	for i, edit := range suspects {
-		s.state.edits = append(s.state.edits, edit)
-		err := s.dryRun(ctx, u)
-		switch {
-		case isRejected(err):
-			s.failHandler(u, edit, err)
-			s.state.drop(edit)
-		case err != nil:
+		if err := tryEdit(ctx, s, u, edit); err != nil {
 			s.state.edits = append(s.state.edits, suspects[i+1:]...)
 			return err
 		}
@@ -57,6 +52,29 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 		s.state.drop(largest)
 	}
 	return nil
+}
+
+// tryEdit asks the server whether it would accept one more edit, and drops the edit if not. A
+// rejection is the fault of that edit only if the server still accepts the others: a policy can
+// begin at any moment, and reject any of them.
+func tryEdit(ctx context.Context, s *Session, u *Update, next execution.Edit) error {
+	accepted, tried := s.state.edits, append(slices.Clip(s.state.edits), next)
+	s.state.edits = tried
+	if left, err := leftOf(next, s.body.Raw()); err == nil && len(left) == 0 {
+		return nil // it is written already
+	}
+	rejection := s.dryRun(ctx, u)
+	if !isRejected(rejection) || len(s.state.edits) == len(accepted) { // its transformation has failed
+		return rejection
+	}
+	s.state.edits = accepted
+	err := s.dryRun(ctx, u)
+	s.state.edits = tried
+	if err == nil {
+		s.failHandler(u, next, rejection)
+		s.state.drop(next)
+	}
+	return err
 }
 
 // dryRun asks the server whether it would accept the update with the current edits.
@@ -98,13 +116,19 @@ func (s *Session) dryRunPatch(ctx context.Context, part string, merge map[string
 func (s *State) largestEdit(body map[string]any) (largest execution.Edit) {
 	size := -1
 	for _, edit := range s.edits {
-		merge, _ := resolve(edit, body)
-		text, _ := json.Marshal(patch.Minimal(body, merge))
+		left, _ := leftOf(edit, body)
+		text, _ := json.Marshal(left)
 		if len(text) > size {
 			largest, size = edit, len(text)
 		}
 	}
 	return largest
+}
+
+// leftOf returns what is left to be written of an edit.
+func leftOf(edit execution.Edit, body map[string]any) (map[string]any, error) {
+	merge, err := resolve(edit, body)
+	return patch.Minimal(body, merge), err
 }
 
 // drop removes one edit.
