@@ -46,6 +46,8 @@ type Finding struct {
 	Fields []object.Path
 	// Begins is set if contention begins with this write.
 	Begins bool
+
+	removed []uint64 // the hashes of the fields that the write removes together with a mapping
 }
 
 // Check compares a merge patch with earlier writes. The patch must be minimal for the body.
@@ -61,7 +63,7 @@ func (d *Detector[K]) Check(key K, body, merge map[string]any) Finding {
 	if e.isOver() {
 		overwrites = 0
 	}
-	return Finding{Fields: fields, Begins: len(fields) > 0 && overwrites+1 == Threshold}
+	return Finding{Fields: fields, Begins: len(fields) > 0 && overwrites+1 == Threshold, removed: e.hashes.removed(body, merge)}
 }
 
 // RecordWrite records a write after it was made, and returns how long the object must
@@ -80,6 +82,7 @@ func (d *Detector[K]) RecordWrite(key K, merge map[string]any, accepted func(obj
 		d.scheduleCleanup()
 	}
 	e.writtenAt = time.Now()
+	e.hashes.forget(finding.removed)
 	e.hashes = e.hashes.updated(merge, accepted)
 	if len(finding.Fields) == 0 {
 		return 0

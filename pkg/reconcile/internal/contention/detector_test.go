@@ -44,6 +44,9 @@ func (w *world) others(wanted m) { w.body = patch.ApplyMerge(w.body, wanted) }
 func TestContention(t *testing.T) {
 	spec := func(x any) m { return m{"spec": m{"x": x}} }
 	list := func(x ...any) m { return m{"status": m{"conditions": x}} }
+	mapping := func(i int, otherwise any) m { // in every other turn
+		return m{"status": m{"kopf": []any{m{"x": m{"y": i}}, otherwise}[i%2]}}
+	}
 	record := func(text string) m { return m{"metadata": m{"annotations": m{"kopf.zalando.org/a": text}}} }
 	tests := map[string]struct {
 		ours, theirs func(i int) m
@@ -62,6 +65,9 @@ func TestContention(t *testing.T) {
 		"records in one annotation":        {func(i int) m { return record("ours") }, func(int) m { return record("theirs") }, 0, true},
 		"a tool that applies every minute": {func(int) m { return spec("a") }, func(int) m { return spec("b") }, 30 * time.Second, false},
 		"no other writer":                  {func(i int) m { return spec(i % 2) }, func(int) m { return nil }, 0, false},
+		"we remove mappings, and add them": {func(i int) m { return mapping(i, nil) }, func(int) m { return nil }, 0, false},
+		"we replace mappings":              {func(i int) m { return mapping(i, "text") }, func(int) m { return nil }, 0, false},
+		"they remove our mappings":         {func(int) m { return mapping(0, nil) }, func(int) m { return mapping(1, nil) }, 0, true},
 		"other fields":                     {func(i int) m { return spec(i % 2) }, func(i int) m { return m{"status": m{"x": i}} }, 0, false},
 		"others write to the same mapping": {func(i int) m { return spec(i % 2) }, func(i int) m { return m{"spec": m{"y": i}} }, 0, false},
 		"we do not restore the value":      {func(int) m { return nil }, func(i int) m { return spec(i) }, 0, false},

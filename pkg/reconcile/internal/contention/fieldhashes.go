@@ -59,12 +59,40 @@ func (f field) isOverwritten(body map[string]any, last uint64) bool {
 	return last != hashValue(object.Lookup(body, f.path)) && (!list || last == hashValue(f.value, true))
 }
 
-// updated returns the hashes after a write.
+// removed returns the hashes of the fields below those that a merge patch removes or replaces: the
+// operator gives them up, and can write them again.
+func (h fieldHashes) removed(body, merge map[string]any) (hashes []uint64) {
+	if len(h) == 0 {
+		return nil
+	}
+	for _, f := range fieldsOf(nil, merge) {
+		former, _ := object.Lookup(body, f.path)
+		if mapping, ok := former.(map[string]any); ok {
+			for _, below := range fieldsOf(f.path, mapping) {
+				hashes = append(hashes, hashPath(below.path))
+			}
+		}
+	}
+	return hashes
+}
+
+// forget forgets fields.
+func (h fieldHashes) forget(hashes []uint64) {
+	for _, hash := range hashes {
+		delete(h, hash)
+	}
+}
+
+// updated returns the hashes after a write. A mapping that the operator has removed is there again
+// when the operator writes below it.
 func (h fieldHashes) updated(merge map[string]any, accepted func(object.Path, any) bool) fieldHashes {
 	if h == nil || len(h) > maxFields {
 		h = fieldHashes{}
 	}
 	for _, f := range fieldsOf(nil, merge) {
+		for depth := range f.path {
+			delete(h, hashPath(f.path[:depth]))
+		}
 		if delete(h, hashPath(f.path)); accepted(f.path, f.value) {
 			h[hashPath(f.path)] = hashValue(f.value, f.value != nil)
 		}
