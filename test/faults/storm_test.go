@@ -32,6 +32,8 @@ type storm struct {
 	namespace string
 	subjects  []*subject
 	operator  *stormOperator // the current one
+	standby   atomic.Pointer[stormOperator]
+	thefts    int
 	lives     int
 	// crashed contains operators that must be replaced.
 	crashed chan *stormOperator
@@ -59,6 +61,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 		s.subjects = append(s.subjects, newSubject(s, name))
 	}
 	t.Cleanup(s.report)
+	t.Cleanup(s.endReplicas)
 	return s
 }
 
@@ -158,6 +161,8 @@ func (s *storm) strike(dice *rand.Rand) {
 		s.operator.stop()
 	case what == 4 && s.pauses:
 		s.pause(dice)
+	case what == 5 && s.elects:
+		s.steal()
 	}
 }
 
@@ -192,7 +197,7 @@ func (s *storm) settle(stage string, reached func(*subject) error) {
 
 // replace starts another operator after one has died.
 func (s *storm) replace(o *stormOperator) {
-	go o.process.Stop()
+	go o.end()
 	if o != s.operator {
 		return
 	}

@@ -2,10 +2,13 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // damage makes a stored value of the operator unreadable, as people can by mistake. It counts as
@@ -52,11 +55,20 @@ func (s *subject) litter() {
 		return
 	}
 	annotations := obj.GetAnnotations()
-	annotations[ourPrefix+"all"] = `{"started":"2026-01-01T00:00:00.000000+00:00","stopped":"2026-01-01T00:00:00.000000+00:00","purpose":"create","retries":1,"success":true,"failure":false}`
+	annotations[ourPrefix+"all"] = fmt.Sprintf(`{"started":%q,"stopped":%[1]q,"purpose":"create","retries":1,"success":true,"failure":false}`, littered)
 	obj.SetAnnotations(annotations)
 	err = cluster.Client().Update(context.Background(), obj)
 	s.changed("littered", obj, err)
 	s.ledger.Loosen("all")
+}
+
+// littered is the time of the restored record.
+const littered = "2026-01-01T00:00:00.000000+00:00"
+
+// isLitter reports whether a record was restored by others. It is final, so a call that ends
+// afterwards does not count.
+func isLitter(r *storage.Record) bool {
+	return r != nil && r.Started.UTC().Format("2006-01-02T15:04:05.000000-07:00") == littered
 }
 
 func (w *stormWrite) hasDamage() bool { return w.storm.damage && !w.dry() }

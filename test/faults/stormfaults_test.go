@@ -28,6 +28,8 @@ func (o *stormOperator) route(sent *http.Request, next http.RoundTripper) (*http
 			o.listed.Add(1)
 		}
 		return o.watches.watch(sent, next)
+	case strings.Contains(path, "/leases"):
+		return o.lease(sent, next)
 	case strings.HasSuffix(path, "/kopfexamples"):
 		return o.list(sent, next)
 	}
@@ -72,7 +74,7 @@ func (s *subject) attempted(w *stormWrite) func(*stormWrite) (*http.Response, er
 	s.writes++
 	w.number = s.writes
 	w.dice = s.storm.dice(s.name, "write", w.number)
-	s.note("%s writes #%d %s: %.600s", w.name, w.number, w.target(), bytes.TrimSpace(w.body()))
+	s.note("%s writes #%d %s: %.6000s", w.name, w.number, w.target(), bytes.TrimSpace(w.body()))
 	if !w.dead.Load() {
 		s.judgeRequest(w)
 		s.noteRead(w.stormOperator)

@@ -148,6 +148,9 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	if o.paused.Load() {
 		s.breach("%s was called by %s, which is paused", id, o.name)
 	}
+	if !o.leads.Load() {
+		s.breach("%s was called by %s, which does not lead", id, o.name)
+	}
 	s.judgeCall(o, id, c)
 	s.judgeArguments(id, c)
 	switch {

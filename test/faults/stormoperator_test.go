@@ -19,33 +19,82 @@ type stormOperator struct {
 	link
 	storm   *storm
 	ordinal int
-	process *operators.Operator // set when started is closed
+	process interface { // set when started is closed
+		Stop()
+		State() kopf.OperatorState
+	}
 	started chan struct{}
-	index   *kopf.Index[string, string] // nil without background handlers
-	paused  atomic.Bool                 // by an operator of Kopf
-	busy    atomic.Int32                // counts requests and calls that have not ended
-	breaks  atomic.Int32                // counts broken watches
-	listed  atomic.Int32                // counts lists of all objects, also those of watches
+	candidacy
+	index  *kopf.Index[string, string] // nil without background handlers
+	paused atomic.Bool                 // by an operator of Kopf
+	busy   atomic.Int32                // counts requests and calls that have not ended
+	breaks atomic.Int32                // counts broken watches
+	listed atomic.Int32                // counts lists of all objects, also those of watches
 }
 
-// start runs the next operator.
+// start runs the next operator, or lets the one on standby lead.
 func (s *storm) start() {
+	if o := s.standby.Swap(nil); o != nil {
+		s.operator = o
+		s.note("%s leads", o.name)
+		o.lead()
+		time.AfterFunc(lag, func() { o.watches.open() })
+	} else {
+		o := s.newOperator()
+		s.operator = o
+		o.lead()
+		o.run()
+	}
+	if s.elects {
+		o := s.newOperator()
+		s.standby.Store(o)
+		go o.run() // it can be ready only when the lease has a holder
+	}
+}
+
+func (s *storm) newOperator() *stormOperator {
 	s.lives++
-	o := &stormOperator{link: newLink(fmt.Sprintf("operator %d", s.lives)), storm: s, ordinal: s.lives, started: make(chan struct{})}
+	o := &stormOperator{
+		link: newLink(fmt.Sprintf("operator %d", s.lives)), storm: s, ordinal: s.lives,
+		started: make(chan struct{}), candidacy: candidacy{chosen: make(chan struct{})},
+	}
 	s.note("%s starts", o.name)
 	for _, subject := range s.subjects {
 		subject.lowerLimit()
 	}
-	s.operator = o
+	return o
+}
+
+// run starts the process, and waits until it is ready.
+func (o *stormOperator) run() {
+	s := o.storm
 	if s.outdated.Load() != nil {
 		o.watches.shut()
 		time.AfterFunc(lag, func() { o.watches.open(); s.outdated.Store(nil) })
 	}
 	registry := kopf.NewRegistry()
 	o.declare(registry, kopf.Resource("kopf.dev", "v1", "kopfexamples"))
-	o.process = operators.Start(s.t, o.config(o.route), s.namespace, registry, o.adjust)
-	close(o.started)
+	defer close(o.started)
+	if !s.elects {
+		o.process = ordinary{operators.Start(s.t, o.config(o.route), s.namespace, registry, o.adjust)}
+		return
+	}
+	options := kopf.Options{Registry: registry, Config: o.config(o.route), Logger: operators.Logger()}
+	options.Settings.Scope.Namespaces = []string{s.namespace}
+	o.adjust(&options)
+	process, err := startReplica(options, func(err error) {
+		s.note("%s has ended: %v", o.name, err)
+		go o.die()
+	})
+	s.try(err)
+	o.process = process
 }
+
+// ordinary is an operator without other replicas.
+type ordinary struct{ *operators.Operator }
+
+// State returns the state of the operator.
+func (o ordinary) State() kopf.OperatorState { return o.Operator.State() }
 
 // lowerLimit notes that a new operator may allow fewer attempts: a handler can then end without
 // another call.
@@ -65,6 +114,7 @@ func (o *stormOperator) adjust(options *kopf.Options) {
 		lifecycles.AllAtOnce, lifecycles.OneByOne, lifecycles.AsSoonAsPossible, lifecycles.Shuffled, lifecycles.Randomized)
 	execution.CheckpointInterval = oneOf(dice, time.Second, time.Nanosecond, 10*time.Millisecond)
 	o.storm.peers(options)
+	options.Settings.Replicas = o.storm.electing()
 	persistence.ConsistencyTimeout = 50 * time.Millisecond
 	persistence.DiffBase = diffBase
 	if o.storm.statusRecords {
@@ -94,10 +144,15 @@ func (o *stormOperator) die() {
 func (o *stormOperator) stop() {
 	o.storm.note("%s stops", o.name)
 	go func() {
-		<-o.started // a handler can be called, and stop it, before
-		o.process.Stop()
+		o.end()
 		o.die()
 	}()
+}
+
+// end ends the process. A handler can ask for that before the process has started.
+func (o *stormOperator) end() {
+	<-o.started
+	o.process.Stop()
 }
 
 // lock locks all objects, and returns how to unlock them.

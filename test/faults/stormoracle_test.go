@@ -107,7 +107,7 @@ func (s *subject) judgeRecords(w *stormWrite, before, after state) {
 func (s *subject) judgeEdit(w *stormWrite, id string, e ending, after state) {
 	record, gone := after.record(id), after.released() && len(after.body.Finalizers()) == 0
 	switch stored := after.result(id); {
-	case gone, s.banned[e.entry]: // together with its results, or for a while
+	case gone, s.banned[e.entry], isLitter(record): // together with its results, for a while, or at all
 	case s.rejects[e.entry]:
 		if record != nil && record.Success && record.Retries > 0 { // otherwise, it is ahead of the next cycle
 			s.breach("#%d records the success of %s, but the edit of %s was rejected", w.number, id, e.entry)
@@ -160,10 +160,11 @@ func (s *subject) rested() error {
 }
 
 // leftovers returns what the operator should have removed. Kopf does not know the open cycle, and
-// leaves it behind.
+// leaves it behind. Only the record of a parent, which can be damaged, names the records of its
+// sub-handlers.
 func (s *subject) leftovers(now state) []string {
 	return slices.DeleteFunc(now.leftovers(), func(key string) bool {
-		return key == startedKey && (s.storm.kopf || s.storm.pauses)
+		return key == startedKey && (s.storm.kopf || s.storm.pauses) || s.damaged && strings.HasPrefix(key, ourPrefix+"parent.")
 	})
 }
 

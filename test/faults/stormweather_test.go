@@ -22,6 +22,8 @@ type weather struct {
 	kopf bool
 	// pauses are phases in which it works while ours is paused.
 	pauses bool
+	// elects is set if there is a replica on standby.
+	elects bool
 	// lists are outdated for some requests.
 	lists bool
 	// requests are annotations of people that ask for something.
@@ -53,6 +55,7 @@ func (s *storm) forecast() {
 		s.steady = false
 		s.gentle = dice.IntN(3) > 0 // either has the time to finish a cycle
 	}
+	s.elects = dice.IntN(3) == 0 && !s.rivals && !s.steady && !s.pauses
 	if s.pauses {
 		s.meet()
 	}

@@ -36,6 +36,12 @@ var stormFaults = []stormFault{
 		w.die()
 		return nil, errDead
 	}},
+	{name: "the leader dies after it, which the other replica does not see", weight: 4, suits: (*stormWrite).hasStandby, at: func(w *stormWrite) (*http.Response, error) {
+		w.blindStandby()
+		_, _ = w.commit()
+		w.die()
+		return nil, errDead
+	}},
 	{name: "a watch ends with 410", suits: func(w *stormWrite) bool { return w.mayBreakWatches() }, at: func(w *stormWrite) (*http.Response, error) {
 		w.breaks.Add(1)
 		w.watches.end()
