@@ -14,6 +14,7 @@ BASE      ?=
 VERSION   ?= main
 ADDRESS   ?= 127.0.0.1:1313
 ARGS      ?=
+IMG       ?= registry.example.com/kopf-manager:latest
 TESTFLAGS ?=
 
 LINTER := go tool -modfile=hack/tools/go.mod golangci-lint
@@ -30,7 +31,7 @@ help: ## Show this list
 		/^##/ { printf "\n%s\n", substr($$0, 4) } \
 		/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@printf '\nVariables, with their values: EXAMPLE=%s CLUSTER=%s PACKAGES=%s TIMEOUT=%s FUZZTIME=%s,\nARGS and TESTFLAGS, which are added to the command line, and BASE for make apidiff.\n' \
-		'$(EXAMPLE)' '$(CLUSTER)' '$(PACKAGES)' '$(TIMEOUT)' '$(FUZZTIME)'
+		'$(EXAMPLE)' '$(CLUSTER)' '$(PACKAGES)' '$(TIMEOUT)' '$(FUZZTIME)' '$(IMG)'
 
 ## Try it
 
@@ -125,6 +126,48 @@ picture: envtest-assets ## Run the first example, and renew the picture of it in
 .PHONY: diagrams
 diagrams: ## Draw the diagrams of the documents again, which needs npm and Chromium
 	@go run ./hack/site -diagrams
+
+## Deploy the example manager
+
+KUSTOMIZE       := go tool -modfile=hack/tools/go.mod kustomize
+KUBECTL         ?= kubectl
+CONTAINER_TOOL  ?= docker
+# The manifests with the image IMG.
+WITH_IMAGE = sed 's|image: registry.example.com/kopf-manager:latest|image: $(IMG)|'
+
+.PHONY: build
+build: ## Build the manager and the command kopf in bin/
+	go build -trimpath -o bin/manager ./cmd/manager
+	go build -trimpath -o bin/kopf ./cmd/kopf
+
+.PHONY: docker-build
+docker-build: ## Build the image IMG of the manager (CONTAINER_TOOL)
+	$(CONTAINER_TOOL) build --tag $(IMG) .
+
+.PHONY: docker-push
+docker-push: ## Push the image IMG
+	$(CONTAINER_TOOL) push $(IMG)
+
+.PHONY: install
+install: ## Install the resource definitions in the cluster of your kubeconfig (KUBECTL)
+	@{ $(KUSTOMIZE) build config/crd; echo ---; $(KUSTOMIZE) build config/crd/example; } | $(KUBECTL) apply --server-side -f -
+
+.PHONY: uninstall
+uninstall: ## Remove the resource definitions, with all their objects
+	@{ $(KUSTOMIZE) build config/crd; echo ---; $(KUSTOMIZE) build config/crd/example; } | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: deploy
+deploy: ## Deploy the manager, with the image IMG
+	@$(KUSTOMIZE) build config/default | $(WITH_IMAGE) | $(KUBECTL) apply --server-side -f -
+
+.PHONY: undeploy
+undeploy: ## Remove the manager, and the resource definitions with all their objects
+	@$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
+
+.PHONY: build-installer
+build-installer: ## Write all manifests with the image IMG to dist/install.yaml
+	@mkdir -p dist
+	@$(KUSTOMIZE) build config/default | $(WITH_IMAGE) >dist/install.yaml
 
 ## Change it
 

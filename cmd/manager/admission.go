@@ -30,11 +30,16 @@ func admission(registry *kopf.Registry, examples kopf.Selector) (func(*kopf.Opti
 	registry.OnValidate(examples, check, kopf.Operations("CREATE", "UPDATE"), kopf.Field("spec"))
 	return func(o *kopf.Options) {
 		o.Settings.Admission.Managed = "manager.kopf.dev"
-		o.Settings.Admission.Server = kopf.WebhookServer{
+		server := kopf.WebhookServer{
 			Service: &admissionregistrationv1.ServiceReference{Namespace: namespace, Name: service, Port: new(int32(port))},
-			Secret:  namespace + "/" + service, // the replicas share the certificate
 			Addr:    host, Port: int(port),
 		}
+		if dir := os.Getenv("WEBHOOK_CERT_DIR"); dir != "" { // config/certmanager mounts it
+			server.CertFile, server.KeyFile, server.CAFile = dir+"/tls.crt", dir+"/tls.key", dir+"/ca.crt"
+		} else {
+			server.Secret = namespace + "/" + service // the replicas share the certificate
+		}
+		o.Settings.Admission.Server = server
 	}, nil
 }
 

@@ -16,7 +16,7 @@ import (
 func TestDeployments(t *testing.T) {
 	w := newWorld(t)
 	for _, dir := range []string{"config/crd", "config/crd/example"} {
-		w.install(t, "", manifests(t, dir))
+		w.install(t, manifests(t, dir))
 	}
 	t.Run("for the entire cluster, with metrics and webhooks", func(t *testing.T) {
 		older := sample(t, "default")
@@ -48,7 +48,7 @@ func deployed(t *testing.T, w *world, dir, peering, namespace string) *operation
 	if peering == "KopfPeering" {
 		meeting.SetNamespace(namespace)
 	}
-	w.install(t, "", []*unstructured.Unstructured{meeting})
+	w.install(t, []*unstructured.Unstructured{meeting})
 	return deploy(t, w, manifests(t, dir), meeting)
 }
 

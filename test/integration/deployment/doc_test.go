@@ -79,18 +79,26 @@ func of[T any](t *testing.T, kind string, all []*unstructured.Unstructured) (fou
 	return found
 }
 
-// complete returns the directory of a copy of config/default with all components, which are
-// commented out there.
+// complete returns the directory of a copy of config/default with the components that need no
+// other operators.
 func complete(t *testing.T) (dir string) {
+	t.Helper()
+	return withComponents(t, "metrics", "webhook", "network-policy")
+}
+
+// withComponents returns the directory of a copy of config/default with components, which are
+// commented out there.
+func withComponents(t *testing.T, components ...string) (dir string) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
 	if err := os.CopyFS(config, os.DirFS(filepath.Join(root(t), "config"))); err != nil {
 		t.Fatal(err)
 	}
 	text := read(t, "config/default/kustomization.yaml")
-	with := strings.NewReplacer("\n# components:", "\ncomponents:", "\n#   - ", "\n  - ").Replace(text)
-	for _, component := range []string{"metrics", "webhook"} {
-		if !strings.Contains(with, "\n  - ../"+component+"\n") {
+	with := strings.Replace(text, "\n# components:", "\ncomponents:", 1)
+	for _, component := range components {
+		before := with
+		if with = strings.Replace(with, "\n#   - ../"+component+"\n", "\n  - ../"+component+"\n", 1); with == before {
 			t.Fatalf("config/default no longer shows how to add config/%s", component)
 		}
 	}

@@ -39,7 +39,7 @@ func deploy(t *testing.T, w *world, all []*unstructured.Unstructured, peering *u
 	t.Helper()
 	o := &operation{world: w, WithT: gomega.NewWithT(t), t: t, manifests: all, peering: peering}
 	o.deployment = of[appsv1.Deployment](t, "Deployment", all)[0]
-	w.install(t, "", all)
+	w.install(t, all)
 	w.admits(t, o.deployment)
 	kubeconfig := w.kubeconfig(t, w.token(t, o.deployment.Namespace, o.deployment.Spec.Template.Spec.ServiceAccountName))
 	for i := range *o.deployment.Spec.Replicas {

@@ -39,16 +39,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// install applies objects like kubectl, with a default namespace.
-func (w *world) install(t *testing.T, namespace string, all []*unstructured.Unstructured) {
+// install applies objects like kubectl.
+func (w *world) install(t *testing.T, all []*unstructured.Unstructured) {
 	t.Helper()
 	apply := func(object *unstructured.Unstructured) error {
 		object = object.DeepCopy()
-		if inside, err := w.Client().IsObjectNamespaced(object); err != nil {
-			return err
-		} else if inside && object.GetNamespace() == "" {
-			object.SetNamespace(namespace)
-		}
 		return w.Client().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kubectl"), client.ForceOwnership)
 	}
 	for _, object := range all {

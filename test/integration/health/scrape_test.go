@@ -43,7 +43,7 @@ func TestAlertsAreTestedWithCurrentMetrics(t *testing.T) {
 		o.Settings.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(t)}
 		o.Settings.Admission.Managed = namespace + ".kopf.dev"
 	})
-	live(t, g, namespace, "object-one", func() { g.Eventually(calls.Load).Should(gomega.BeNumerically(">=", 2)) })
+	live(t, g, namespace, "object-three", func() { g.Eventually(calls.Load).Should(gomega.BeNumerically(">=", 2)) })
 	for _, metric := range []string{"kopf_events_total", "kopf_objects_held", "kopf_rollout_objects", "kopf_certificate_expiry_timestamp_seconds"} {
 		g.Eventually(func() float64 { return sum(name, metric) }).Should(gomega.BeNumerically(">", 0), metric)
 	}
