@@ -6,6 +6,7 @@ package reconcile
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync"
 	"testing"
@@ -109,12 +110,19 @@ func idle(t *testing.T, c company) int64 {
 	return each
 }
 
-// inUse counts the stacks of goroutines, too.
+// inUse counts the stacks of goroutines, too. A collection halves a stack at most, and what waits
+// for a cleanup is freed by a later one.
 func inUse() int64 {
-	heap := liveHeap()
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	return heap + int64(memory.StackInuse)
+	for last := int64(math.MaxInt64); ; {
+		heap := liveHeap()
+		var memory runtime.MemStats
+		runtime.ReadMemStats(&memory)
+		now := heap + int64(memory.StackInuse)
+		if now > last-last/500 {
+			return now
+		}
+		last = now
+	}
 }
 
 func timed(r *registry.Registry, called func()) {

@@ -67,7 +67,6 @@ func measureWaiting(c *cluster, j *journal, objects int) (each int64) {
 	if j.running != objects {
 		c.t.Errorf("%d handlers wait", j.running)
 	}
-	inUse() // shrinks the stacks
 	waiting := inUse()
 	settle(2 * time.Hour)
 	return (waiting - inUse()) / int64(objects)
