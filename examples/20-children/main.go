@@ -2,7 +2,7 @@
 // map, and a claim for its data.
 //
 // The handler returns them as they should be, and the operator makes it so: it creates and
-// changes them, restores what somebody else has changed, and deletes what is not returned
+// changes them, restores what other clients have changed, and deletes what is not returned
 // anymore. Except for the claim: without the data, there is no shop.
 package main
 

@@ -43,11 +43,11 @@ type (
 //
 // The function is called for one child at a time, before the operator restores it. It is told the
 // fields that differ, their values, and the field managers that have changed them. A field that
-// was removed has no manager, and neither has a child that was deleted: it is not known who has
-// done that. What has happened to a child while no operator was running is told after the start,
+// was removed has no manager, and neither has a child that was deleted: it is not known which
+// client has done that. What has happened to a child while no operator was running is told after the start,
 // except for deletions: such a child is created again without a call.
 //
-// A field that is accepted stays as it is, whoever changes it, until the handler of Ensure wants
+// A field that is accepted stays as it is, whichever client changes it, until the handler of Ensure wants
 // another value of it. That is stored on the child, in the same write that restores the other
 // fields. The deletion of a child cannot be accepted: do not return the child instead.
 //
@@ -74,12 +74,11 @@ func EnsuredBy(ids ...string) DriftingOption { return handler.EnsuredBy(ids...) 
 // Restore makes the operator apply again what the handler of Ensure wants.
 func Restore() Resolution { return convergence.Restore() }
 
-// Accept leaves all fields of the drift to those who have changed them, until the handler of
-// Ensure wants other values of them. For a deleted child, it is a permanent error.
+// Accept leaves all fields of the drift to their field managers, until the handler of Ensure wants
+// other values of them. For a deleted child, it is a permanent error.
 func Accept() Resolution { return convergence.Accept() }
 
-// AcceptFields leaves the fields with these paths to those who have changed them, and restores the
-// others. A path that is not in Drift.Fields is a permanent error.
+// AcceptFields leaves the fields with these paths to their field managers, and restores the others. A path that is not in Drift.Fields is a permanent error.
 func AcceptFields(paths ...string) Resolution { return convergence.AcceptFields(paths...) }
 
 // DriftOf is a Drift of the children of a typed parent.

@@ -49,7 +49,7 @@ const KeepAnnotation = convergence.KeepAnnotation
 //	kopf.Ensure(kopf.Resource("shops"), shop)
 //
 // The function is called when the object is created or updated, when the operator starts, and
-// when somebody else changes a child. It has progress, retries, limits, and filters as all
+// when another client changes a child. It has progress, retries, limits, and filters as all
 // handlers of changes. At rest, the operator makes no requests.
 //
 // A child belongs to one handler of one object. It gets an owner reference, and is deleted

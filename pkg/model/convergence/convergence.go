@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// AllowEmpty accepts that no child should exist, although some do.
 	AllowEmpty bool
-	// AdoptExisting takes over existing objects that belong to nobody.
+	// AdoptExisting takes over existing objects that have no owner.
 	AdoptExisting bool
 	// WaitReady applies a wave only when the children of the earlier waves are ready.
 	WaitReady bool

@@ -38,13 +38,13 @@ func (e *ChildError) Unwrap() error { return e.Err }
 // NotOursError is why an existing object is not taken over as a child.
 type NotOursError struct {
 	Child ChildKey
-	// Owner describes whose the object is.
+	// Owner describes the owner of the object.
 	Owner string
 	// Remedy says what a person can do.
 	Remedy string
 }
 
-// Error says whose the object is, and what to do.
+// Error names the owner of the object, and says what to do.
 func (e *NotOursError) Error() string {
 	return fmt.Sprintf("the object exists already, and belongs to %s; it was not changed: %s", e.Owner, e.Remedy)
 }

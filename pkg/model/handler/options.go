@@ -236,7 +236,7 @@ func AllowEmpty() ConvergenceOption {
 	return func(d *Declaration) { d.Ensures.AllowEmpty = true }
 }
 
-// AdoptExisting takes over objects that exist already and belong to nobody.
+// AdoptExisting takes over objects that exist already and have no owner.
 func AdoptExisting() ConvergenceOption {
 	return func(d *Declaration) { d.Ensures.AdoptExisting = true }
 }

@@ -87,7 +87,7 @@ func TestForeignOwnerIsNotTheController(t *testing.T) {
 }
 
 // Nothing that happens to a child while it is applied is missed, and the operator's own writes
-// are not taken for somebody else's.
+// are not taken for those of another client.
 func TestOwnWritesTriggerNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
