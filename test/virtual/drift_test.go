@@ -480,3 +480,40 @@ func TestMistakesInDeclarationsOfDriftAreFoundAtTheStart(t *testing.T) {
 		})
 	}
 }
+
+// The operator is killed before and after each write, also of the children; writes fail, and
+// answers are lost. Each function is told again what was not decided or not stored.
+func TestSweepOfDecisions(t *testing.T) {
+	kopftest.Sweep(t, func(t *testing.T, fault kopftest.Option) {
+		h := kopftest.New(t, func() *kopf.Registry {
+			r := kopf.NewRegistry()
+			r.Ensure(examples, theme, kopf.ID("children"), kopf.Backoff(time.Second))
+			r.OnDrift(examples, func(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
+				if field, drifted := c.Field("data.color"); drifted {
+					return kopf.AcceptFields(field.Path), nil
+				}
+				return kopf.Restore(), nil
+			}, kopf.ID("drift"))
+			return r
+		}, fault, kopftest.CRDs(definitions), kopftest.Settings(func(s *kopf.Settings) { s.Name = "example.com" }))
+		one := newExample()
+		h.Create(one)
+		h.Advance(2 * time.Minute)
+		h.Patch(newTheme(), `{"data": {"color": "red", "font": "mono"}}`)
+		h.Advance(2 * time.Minute)
+		found := newTheme()
+		if h.Get(found); found.Data["color"] != "red" || found.Data["font"] != "serif" {
+			t.Errorf("after the drift: %v", found.Data)
+		}
+		h.Patch(one, `{"spec": {"color": "green"}}`)
+		h.Advance(2 * time.Minute)
+		if h.Get(found); found.Data["color"] != "green" {
+			t.Errorf("after the change: %v", found.Data)
+		}
+		h.Delete(newTheme())
+		h.Advance(2 * time.Minute)
+		if !h.Exists(newTheme()) {
+			t.Error("the theme is missing")
+		}
+	})
+}
