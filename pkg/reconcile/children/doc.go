@@ -8,7 +8,7 @@
 //
 // A child has any number of links. A Link is what a child and its parent have in common: the
 // kind and the uid of an owner reference, or the value of a label. The index only keeps links
-// that somebody can follow: those to kinds that IndexOwners names, and those of labels that
+// that can be followed: those to kinds that IndexOwners names, and those of labels that
 // IndexLabel names. All other objects of the watched kinds cost nothing.
 //
 // # Consistency

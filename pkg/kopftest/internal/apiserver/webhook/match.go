@@ -13,7 +13,7 @@ import (
 )
 
 // matches reports whether a webhook is for a request. Configurations of webhooks are never
-// reviewed, because nobody could repair them.
+// reviewed, because no client could repair them.
 func (a *Admission) matches(hook registrationv1.ValidatingWebhook, r Review) bool {
 	if r.Resource.Group == registrationv1.GroupName && strings.HasSuffix(r.Resource.Resource, "webhookconfigurations") {
 		return false
