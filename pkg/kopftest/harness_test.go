@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/metrics"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -148,13 +149,31 @@ func TestAMonthOfAnHourlyTimer(t *testing.T) {
 		h.Create(example("one"))
 		h.Settle()
 		requests := h.Fail(kopftest.Requests{}, 0, errors.New("there must be no request"))
+		before := wakeUps()
 		h.Advance(30 * 24 * time.Hour)
+		woken := wakeUps() - before
 		if ticks != 30*24+1 || len(h.Calls()) != ticks || requests.Count() != 0 {
 			t.Errorf("%d ticks, %d calls, %d requests", ticks, len(h.Calls()), requests.Count())
 		}
 		requests.End()
+		const queue = 2 * 30 * 24 * 360 // the queue of controller-runtime looks at its state every 10 s
+		if woken > queue*115/100 {      // with a task of the operator in each minute, it would be a sixth more
+			t.Errorf("%d wake-ups, %d of them by the queue", woken, queue)
+		}
+		t.Logf("%d wake-ups, %d of them by the queue", woken, queue)
 	})
 	t.Logf("a month took %v", time.Since(began))
+}
+
+// wakeUps returns how often a goroutine of the process has begun to run. The runtime counts one of
+// eight.
+func wakeUps() (total uint64) {
+	samples := []metrics.Sample{{Name: "/sched/latencies:seconds"}}
+	metrics.Read(samples)
+	for _, count := range samples[0].Value.Float64Histogram().Counts {
+		total += count
+	}
+	return total * 8
 }
 
 func TestIndex(t *testing.T) {
