@@ -39,8 +39,9 @@ const KeepAnnotation = convergence.KeepAnnotation
 
 // Ensure declares a function that returns the children that an object should have. The operator
 // makes it so: it creates missing children, changes those that differ, restores what others
-// change in them, and deletes those that are no longer returned. Settings.Name must be set: it
-// is the field manager of the children, and must stay the same for ever.
+// change in them unless OnDrift accepts it, and deletes those that are no longer returned.
+// Settings.Name must be set: it is the field manager of the children, and must stay the same for
+// ever.
 //
 //	func shop(ctx context.Context, c *kopf.Change) ([]client.Object, error) {
 //		return []client.Object{deployment(c), service(c)}, nil

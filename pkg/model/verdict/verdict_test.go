@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -83,7 +84,7 @@ func TestVerdicts(t *testing.T) {
 		"its value differs":            {s{Declaration: update(size, handler.Value(equal(7)))}, verdict.Mismatched, false, "is not for this object, because the value of the field spec.size does not match"},
 		"its value before differs":     {s{Declaration: update(size, handler.ValueBefore(equal(7)))}, verdict.Mismatched, false, "is not for this object, because the value before of the field spec.size does not match"},
 		"its value after differs":      {s{Declaration: update(size, handler.ValueAfter(equal(7)))}, verdict.Mismatched, false, "is not for this object, because the value after of the field spec.size does not match"},
-		"its condition is not met":     {s{Declaration: update(handler.When(never))}, verdict.Mismatched, false, "is not for this object, because the function of When at verdict/verdict_test.go:41 does not match"},
+		"its condition is not met":     {s{Declaration: update(handler.When(never))}, verdict.Mismatched, false, "is not for this object, because the function of When at verdict/verdict_test.go:42 does not match"},
 		"its typed condition is not":   {s{Declaration: update(rejecting())}, verdict.Mismatched, false, "is not for this object, because the function of WhenObject does not match"},
 		"it lost its label":            {s{Declaration: update(labels("web")), Record: attempts(verdict.Record{Delayed: soon})}, verdict.Dropped, false, "is not retried anymore after 2 attempts, because the label app does not match anymore; its last error: not yet"},
 		"the object does not fit":      {s{Declaration: update(), Misfit: misfit}, verdict.Misfit, true, "cannot be called: the object does not fit the Go type *v1.Kex"},
@@ -120,5 +121,16 @@ func TestVerdictsAboutTriggeredHandlers(t *testing.T) {
 		if got := verdict.Of(s); got.String() != want || got.IsOpen() != (want[0:5] != "waits" || s.Record != nil) {
 			t.Errorf("got %q, open: %v, want %q", got, got.IsOpen(), want)
 		}
+	}
+}
+
+// A handler of drift is not called for the object itself, so it is never due.
+func TestVerdictAboutAHandlerOfDrift(t *testing.T) {
+	decide := func(context.Context, *handler.Drift) (convergence.Resolution, error) {
+		return convergence.Restore(), nil
+	}
+	d := declared(handler.ForDrift(selector.New("kex"), handler.Function{Drift: decide}, handler.ID("drift")))
+	if got := verdict.Of(verdict.Situation{Declaration: d, Cause: changed(), Now: now}); got.State != verdict.Untriggered || got.IsOpen() {
+		t.Errorf("it %s", got)
 	}
 }

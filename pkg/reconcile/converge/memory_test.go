@@ -1,12 +1,15 @@
 package converge
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 )
 
 // What a child may take at rest, and a child with an accepted field in addition; there is no copy
@@ -64,4 +67,42 @@ func heap() uint64 {
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc
+}
+
+// What is not decided about a child is forgotten when it is decided, or the child is not wanted.
+func TestDecisionsLeaveNothing(t *testing.T) {
+	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+	s := o.begin(o.owner, false, true)
+	r := &run{Converger: o.Converger, state: s}
+	one, two := Key{Name: "one"}, Key{Name: "two"}
+	field := convergence.DriftedField{Path: "data.a"}
+	for _, key := range []Key{one, two} {
+		s.known[key] = &fact{Key: key, uid: types.UID(key.Name)}
+	}
+	r.decisions().noteFields(one, []convergence.DriftedField{field}, errors.New("no"))
+	if !r.decisions().areFailing(one) || !r.decisions().isFailing(one, field) {
+		t.Error("the failure is forgotten")
+	}
+	r.decisions().noteDeletion("two")
+	for _, key := range []Key{one, two} {
+		s.lose(key, types.UID(key.Name))
+	}
+	if !r.decisions().isLost(one) || r.decisions().isLost(two) || r.decisions().areFailing(one) {
+		t.Errorf("got %+v", s.unresolved)
+	}
+	o.retain(s, map[Key]bool{one: true})
+	if !r.decisions().isLost(one) {
+		t.Error("a wanted child is forgotten")
+	}
+	o.retain(s, map[Key]bool{two: true})
+	if s.unresolved != nil {
+		t.Errorf("got %+v", s.unresolved)
+	}
+	r.decisions().noteFields(one, []convergence.DriftedField{field}, errors.New("no"))
+	r.decisions().noteFields(one, []convergence.DriftedField{field}, nil)
+	r.decisions().noteDeletion("one")
+	s.forgetDeletion("one")
+	if s.unresolved != nil {
+		t.Errorf("got %+v", s.unresolved)
+	}
 }

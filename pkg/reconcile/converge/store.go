@@ -242,9 +242,9 @@ func (c *Converger) retain(s *state, wanted map[Key]bool) {
 	for key := range s.known {
 		if !wanted[key] {
 			delete(s.known, key)
-			s.forgetUnresolved(key)
 		}
 	}
+	s.retainUnresolved(wanted)
 }
 
 // Forget drops what is known of the children of a parent that is gone.

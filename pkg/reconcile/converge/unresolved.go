@@ -1,6 +1,7 @@
 package converge
 
 import (
+	"maps"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -49,11 +50,11 @@ func (s *state) lose(key Key, uid types.UID) {
 	delete(u.deleted, uid)
 }
 
-// forgetUnresolved forgets a child that is not wanted anymore. It is called with the mutex.
-func (s *state) forgetUnresolved(key Key) {
+// retainUnresolved forgets the children that are not wanted anymore. It is called with the mutex.
+func (s *state) retainUnresolved(wanted map[Key]bool) {
 	if u := s.unresolved; u != nil {
-		delete(u.fields, key)
-		delete(u.lost, key)
+		maps.DeleteFunc(u.fields, func(key Key, _ accepted) bool { return !wanted[key] })
+		maps.DeleteFunc(u.lost, func(key Key, _ bool) bool { return !wanted[key] })
 		s.close()
 	}
 }
@@ -95,7 +96,10 @@ func (d decisions) isLost(key Key) bool {
 func (d decisions) noteCreation(key Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.of.forgetUnresolved(key)
+	if u := d.of.unresolved; u != nil {
+		delete(u.lost, key)
+		d.of.close()
+	}
 }
 
 // noteFields remembers the fields about which a decision has failed: they must not be restored
