@@ -40,6 +40,8 @@ const (
 	engine kind = "engine"
 	// model means random lives of objects, compared with a model.
 	model kind = "model"
+	// kit means operators in the test kit.
+	kit kind = "kit"
 	// sweep means single faults at every place of a cycle, on a real API server.
 	sweep kind = "sweep"
 	// storm means many faults at random, on a real API server.
@@ -57,6 +59,7 @@ type stage struct {
 const (
 	enginePackage = "pkg/reconcile"
 	faultsPackage = "test/faults"
+	kitPackage    = "pkg/kopftest"
 	modelTest     = "TestChangesLieEndToEnd"
 )
 
@@ -66,7 +69,7 @@ var (
 )
 
 // stagesOf returns the stages for the mutants of a package: its own tests, those of the
-// packages that import it, the nearest first, and the model.
+// packages that import it, the nearest first, the model, and those of the test kit.
 func stagesOf(tree *source.Tree, pkg *source.Package) []stage {
 	stages := []stage{{kind: unit, pkg: pkg.Path, except: modelTest}}
 	importers := map[*types.Package]bool{pkg.Types: true}
@@ -80,7 +83,10 @@ func stagesOf(tree *source.Tree, pkg *source.Package) []stage {
 		}
 	}
 	if importers[typesOf(tree, enginePackage)] {
-		stages = append(stages, stage{kind: model, pkg: enginePackage, tests: "^" + modelTest + "$"})
+		stages = append(stages,
+			stage{kind: model, pkg: enginePackage, tests: "^" + modelTest + "$"},
+			stage{kind: kit, pkg: kitPackage},
+		)
 	}
 	return stages
 }
