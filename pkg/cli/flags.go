@@ -15,7 +15,11 @@ type flags struct {
 	logging    logFlags
 }
 
-func newFlags() *flags { return &flags{settings: settings.Default()} }
+func newFlags() *flags {
+	f := &flags{settings: settings.Default()}
+	f.settings.Replicas.LeaseName = "" // depends on the name of the operator
+	return f
+}
 
 // define defines the flags in the order of the help.
 func (f *flags) define(set *pflag.FlagSet) {
@@ -41,7 +45,7 @@ func (f *flags) definePeering(set *pflag.FlagSet) {
 func (f *flags) defineReplicas(set *pflag.FlagSet) {
 	r := &f.settings.Replicas
 	set.BoolVar(&r.LeaderElection, "leader-elect", r.LeaderElection, "elect a leader among the replicas; the others stand by")
-	set.StringVar(&r.LeaseName, "lease-name", r.LeaseName, "the `name` of the lease that the leader holds")
+	set.StringVar(&r.LeaseName, "lease-name", r.LeaseName, "the `name` of the lease that the leader holds (default: settings.Name, or "+settings.DefaultLeaseName+")")
 	set.StringVar(&r.LeaseNamespace, "lease-namespace", r.LeaseNamespace, "the `namespace` of the lease (default: the namespace of the pod or of the kubeconfig)")
 }
 

@@ -59,8 +59,18 @@ func (r *replica) run(ctx context.Context) error {
 	r.admission.beginSeries(r.monitor.metrics)
 	if r.settings.Replicas.LeaderElection {
 		r.logger.Info("This replica is on standby until it gets the lease.", "lease", leaseName(r.settings.Replicas))
+		r.warnOfDefaults()
 	}
 	return ignoreStop(ctx, r.watch(ctx))
+}
+
+// warnOfDefaults reports that another operator could have the same lease: it would stand by
+// forever, and nothing else would say why.
+func (r *replica) warnOfDefaults() {
+	if r.settings.Replicas.LeaseName == settings.DefaultLeaseName {
+		r.logger.Info("The lease has the default name. Another operator in this namespace with the default name would stand by forever: "+
+			"give each operator a name with settings.Name, or its lease with --lease-name (settings.Replicas.LeaseName).", "lease", leaseName(r.settings.Replicas))
+	}
 }
 
 // watch keeps the objects in memory.

@@ -70,4 +70,4 @@ func IsNotFound(err error) bool {
 }
 
 // errSamePriority is logged when peers have the same priority.
-var errSamePriority = errors.New("several operators have the same priority, and all of them are paused: give them distinct priorities (--priority), or stop all but one")
+var errSamePriority = errors.New("several operators have the same priority, and all of them are paused: give them distinct priorities (--priority), or stop all but one; operators that have nothing to do with each other need peering objects with different names (--peering)")

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -153,7 +154,7 @@ func New(config Config) *Engine {
 	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
 	e.writer = write.New(write.Config{
-		Records: e.records, Metrics: config.Metrics,
+		Name: cmp.Or(s.Name, settings.DefaultName), Records: e.records, Metrics: config.Metrics,
 		ConsistencyTimeout: s.Persistence.ConsistencyTimeout, ContentionDelays: s.Queueing.ContentionDelays,
 	})
 	discovered := addConverger(e, config)

@@ -3,12 +3,15 @@ package settings
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// DefaultName is the name of an operator without Settings.Name in the metrics.
+// DefaultName is the name of an operator without Settings.Name in the metrics, and its field
+// manager on the objects that it handles.
 const DefaultName = "kopf"
 
 // The defaults of the settings with the same names.
@@ -46,6 +49,9 @@ func (s Settings) WithDefaults() Settings {
 	s.Networking.fill()
 	s.Watching.fill()
 	s.Peering.fill()
+	if s.Replicas.LeaseName == "" && len(validation.IsDNS1123Subdomain(s.Name)) == 0 {
+		s.Replicas.LeaseName = s.Name
+	}
 	s.Replicas.fill()
 	s.Health.fill()
 	s.Admission.fill()

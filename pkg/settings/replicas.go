@@ -26,8 +26,9 @@ type Replicas struct {
 	// LeaderElection makes the replicas elect a leader. Default: false, so that an operator
 	// on a developer's machine does not wait until a lease expires.
 	LeaderElection bool
-	// LeaseName is the name of the Lease. Each operator in a namespace needs another one.
-	// Default: DefaultLeaseName.
+	// LeaseName is the name of the Lease. Each operator in a namespace needs another one: two
+	// with the same lease exclude each other. Default: Settings.Name, if it is a valid name of
+	// an object; else DefaultLeaseName, which the log points out.
 	LeaseName string
 	// LeaseNamespace is the namespace of the Lease. Default: that of the pod, or, outside of
 	// a cluster, that of the kubeconfig.

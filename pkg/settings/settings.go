@@ -11,11 +11,12 @@ import (
 // Settings configure one operator. The zero value is a complete configuration. An operator
 // copies it when it starts.
 type Settings struct {
-	// Name is the value of the label "operator" in all metrics. If another operator
-	// in the process already has the name, a number is appended. Default: none; the
-	// metrics then use DefaultName. Handlers of children (Ensure) need it: it is their field
-	// manager, at most 128 bytes, and a part of the identity of the children, so it must
-	// stay the same for ever.
+	// Name tells this operator apart from others. It is the value of the label "operator" in
+	// all metrics (if another operator in the process already has the name, a number is
+	// appended), the field manager of its writes, and, if it is a valid name of an object, the
+	// default of Replicas.LeaseName. At most 128 bytes. Default: none; the metrics and the field
+	// manager are then DefaultName. Handlers of children (Ensure) need it: it is a part of the
+	// identity of the children, so it must stay the same for ever.
 	Name string
 
 	Scope       Scope

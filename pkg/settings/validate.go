@@ -3,7 +3,9 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -37,11 +39,19 @@ func (s Settings) Validate() error {
 	)
 }
 
+// maxName is the maximum length of a field manager in bytes.
+const maxName = 128
+
 func (s Settings) validateName() error {
-	if utf8.ValidString(s.Name) {
-		return nil
+	switch {
+	case !utf8.ValidString(s.Name):
+		return fmt.Errorf("settings.Name is not valid UTF-8: %q", s.Name)
+	case len(s.Name) > maxName:
+		return fmt.Errorf("settings.Name has %d bytes, but as a field manager it can have %d: %q", len(s.Name), maxName, s.Name)
+	case strings.ContainsFunc(s.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("settings.Name has characters that cannot be printed: %q", s.Name)
 	}
-	return fmt.Errorf("settings.Name is not valid UTF-8: %q", s.Name)
+	return nil
 }
 
 func (e Execution) validateBackoff() error {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -16,9 +17,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
-// fieldManager names this project in the managedFields of the objects that it writes.
-const fieldManager = "kopf"
-
 // listVersion is the version of the list and watch parameters in requests.
 var listVersion = schema.GroupVersion{Version: "v1"}
 
@@ -28,6 +26,9 @@ type Client struct {
 	metadata   metadata.Getter
 	resource   selector.Resource
 	networking settings.Networking
+	// manager names the operator in the managedFields of the objects that it writes. Other
+	// operators in contention can then be told apart.
+	manager string
 }
 
 // New returns the client of one resource. All clients of an operator share the HTTP
@@ -49,7 +50,7 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 	if err != nil {
 		return nil, fmt.Errorf("the API of %s cannot be used: %w", resource, err)
 	}
-	return &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource, networking: s.Networking}, nil
+	return &Client{rest: client, metadata: objects.Resource(resource.GVR()), resource: resource, networking: s.Networking, manager: cmp.Or(s.Name, settings.DefaultName)}, nil
 }
 
 // Get reads one object from the server. It retries temporary failures.
@@ -73,7 +74,7 @@ func (c *Client) DryRun(ctx context.Context, key types.NamespacedName, subresour
 
 // mergePatch returns the request for a merge patch.
 func (c *Client) mergePatch(merge []byte) *rest.Request {
-	return c.rest.Patch(types.MergePatchType).Param("fieldManager", fieldManager).Param("fieldValidation", "Ignore").Body(merge)
+	return c.rest.Patch(types.MergePatchType).Param("fieldManager", c.manager).Param("fieldValidation", "Ignore").Body(merge)
 }
 
 // requestObject makes a request whose response is the object.

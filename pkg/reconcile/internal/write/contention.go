@@ -62,10 +62,13 @@ func (c contended) report(s *Session, delay time.Duration) {
 	if slices.ContainsFunc(c.Fields, s.writer.isOwnRecord) {
 		remedy = "These are this operator's own records: give one of the operators another prefix and finalizer, or connect them by a peering."
 	}
+	if c.by != nil && c.by.Manager == s.writer.Name {
+		remedy += " The other client has the same field manager: give each operator its name in settings.Name, to tell them apart."
+	}
 	s.report.Log.Info("Another client keeps undoing the writes of this operator to the object. The object is handled less and less often until that stops. "+remedy,
-		"fields", fields, "by", c.author(), "delay", delay.String())
-	s.report.Event(s.body, report.Warning, "FieldContention", fmt.Sprintf("The writes of this operator are undone repeatedly by %s: %s. The object is handled less and less often until that stops. %s",
-		c.author(), fields, remedy))
+		"fields", fields, "manager", s.writer.Name, "by", c.author(), "delay", delay.String())
+	s.report.Event(s.body, report.Warning, "FieldContention", fmt.Sprintf("The writes of this operator (%q) are undone repeatedly by %s: %s. The object is handled less and less often until that stops. %s",
+		s.writer.Name, c.author(), fields, remedy))
 }
 
 // author names the writer that undoes our writes, as far as the API server knows.

@@ -1,6 +1,7 @@
 package write
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +16,14 @@ import (
 
 // contend lets another client undo a write until that counts as contention.
 func contend(t *testing.T, metadata m, path ...string) *fixture {
+	return contendAs(t, "mine", metadata, path...)
+}
+
+// contendAs lets an operator of the name contend.
+func contendAs(t *testing.T, name string, metadata m, path ...string) *fixture {
 	f := newFixture(t, metadata)
 	f.managers = []metav1.ManagedFieldsEntry{{Manager: "x", Operation: "Update", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:a":{}}}`)}}
-	f.writer = New(Config{Records: f.writer.Records, ContentionDelays: []time.Duration{time.Minute}})
+	f.writer = New(Config{Name: name, Records: f.writer.Records, ContentionDelays: []time.Duration{time.Minute}})
 	for range contention.Threshold + 1 {
 		f.refresh(f.cached())
 		f.edit("a", set("ours", path...))
@@ -41,6 +47,19 @@ func TestContentionIsReportedOnceAndDelaysTheObject(t *testing.T) {
 		f.change(m{"metadata": deleting(theirs)})
 		f.expect("delay of a deletion", f.writer.ContentionDelay(f.target.Key, f.cached()), time.Duration(0))
 	})
+}
+
+// Two operators without names have the same field manager.
+func TestContentionNamesBothManagers(t *testing.T) {
+	for name, want := range map[string]bool{"mine": false, "x": true} {
+		synctest.Test(t, func(t *testing.T) {
+			text := strings.Join(contendAs(t, name, m{}, "spec", "a").events, "; ")
+			if !strings.Contains(text, fmt.Sprintf("The writes of this operator (%q) are undone repeatedly by the field manager \"x\"", name)) ||
+				strings.Contains(text, "settings.Name") != want {
+				t.Errorf("got %q", text)
+			}
+		})
+	}
 }
 
 func TestContentionForRecordsHasAnotherRemedy(t *testing.T) {

@@ -46,6 +46,8 @@ type Config struct {
 	// ConsistencyTimeout limits how long a session waits until the watch shows the last
 	// write. Then it reads the object directly.
 	ConsistencyTimeout time.Duration
+	// Name is the field manager of the operator. It can be empty.
+	Name string
 	// ContentionDelays are the delays after writes that others have undone.
 	ContentionDelays []time.Duration
 	Metrics          *metrics.Metrics // nil disables metrics
