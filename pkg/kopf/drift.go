@@ -41,15 +41,15 @@ type (
 //		return kopf.AcceptFields("spec.replicas"), nil
 //	}, kopf.ID("scaled"))
 //
-// The function is called for one child at a time, before the operator restores it. It is told the
+// The function is called for one child at a time, before the operator restores it. It receives the
 // fields that differ, their values, and the field managers that have changed them. A field that
 // was removed has no manager, and neither has a child that was deleted: it is not known which
-// client has done that. What has happened to a child while no operator was running is told after the start,
+// client has done that. After a start, the function is called for what has happened meanwhile,
 // except for deletions: such a child is created again without a call.
 //
-// A field that is accepted stays as it is, whichever client changes it, until the handler of Ensure wants
-// another value of it. That is stored on the child, in the same write that restores the other
-// fields. The deletion of a child cannot be accepted: do not return the child instead.
+// A field that is accepted stays as it is, whichever client changes it, until the handler of Ensure
+// wants another value of it. That is stored on the child, in the same write that restores the
+// other fields. The deletion of a child cannot be accepted: do not return the child instead.
 //
 // The function is a part of the attempt of the handler of Ensure. If it returns an error, the
 // attempt fails, and is retried by the options of Ensure; meanwhile the child is left as it is.
@@ -78,7 +78,9 @@ func Restore() Resolution { return convergence.Restore() }
 // other values of them. For a deleted child, it is a permanent error.
 func Accept() Resolution { return convergence.Accept() }
 
-// AcceptFields leaves the fields with these paths to their field managers, and restores the others. A path that is not in Drift.Fields is a permanent error.
+// AcceptFields leaves the fields with these paths to their field managers, and restores the others:
+// "spec.replicas", as in DriftedField.Path. Paths that have not drifted have no effect, and a child
+// that was deleted is created again.
 func AcceptFields(paths ...string) Resolution { return convergence.AcceptFields(paths...) }
 
 // DriftOf is a Drift of the children of a typed parent.

@@ -20,7 +20,7 @@ func ExampleOnDrift() {
 
 	driftFn := func(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
 		if c.Deleted() {
-			return kopf.Restore(), nil
+			return kopf.Restore(), nil // nothing else is possible
 		}
 		if _, isFrozen := c.Child().Annotations()["example.com/hands-off"]; isFrozen {
 			return kopf.Accept(), nil
@@ -30,19 +30,7 @@ func ExampleOnDrift() {
 				return kopf.Resolution{}, kopf.Permanent(errors.New("ask for the annotation first: " + field.String()))
 			}
 		}
-		return kopf.AcceptFields(pathsOf(c.Fields(), "spec.replicas")...), nil
+		return kopf.AcceptFields("spec.replicas"), nil
 	}
 	kopf.OnDrift(kopf.Resource("shops"), driftFn, kopf.ID("driftFn"), kopf.EnsuredBy("driftingShopFn"))
-}
-
-// pathsOf returns those paths that have drifted.
-func pathsOf(drift []kopf.DriftedField, paths ...string) (found []string) {
-	for _, field := range drift {
-		for _, path := range paths {
-			if field.Path == path {
-				found = append(found, path)
-			}
-		}
-	}
-	return found
 }

@@ -167,11 +167,22 @@ func TestOneFieldIsAcceptedAndAnotherOneRestored(t *testing.T) {
 		if b.Get(found); found.Data["font"] != "serif" {
 			b.t.Errorf("got %v", found.Data)
 		}
+		b.change(`{"data": {"font": "mono"}}`) // the accepted field has not drifted
+		found = newTheme()
+		if b.Get(found); found.Data["font"] != "serif" {
+			b.t.Errorf("got %v", found.Data)
+		}
+		b.Delete(newTheme())
+		b.Advance(time.Minute)
+		b.expectColor("blue")
+
 		b.told = nil
-		b.answer = func(*kopf.Drift) (kopf.Resolution, error) { return kopf.AcceptFields("data.colour"), nil }
+		b.answer = func(*kopf.Drift) (kopf.Resolution, error) {
+			return kopf.Accept(), kopf.Permanent(errors.New("never"))
+		}
 		b.change(`{"data": {"font": "mono"}}`)
 		if len(b.told) != 1 {
-			b.t.Errorf("a mistake is repeated: %q", b.told)
+			b.t.Errorf("a permanent error is repeated: %q", b.told)
 		}
 		found = newTheme()
 		if b.Get(found); found.Data["font"] != "mono" {

@@ -58,7 +58,7 @@ func Restore() Resolution { return Resolution{} }
 // Accept leaves all fields of the drift to their managers.
 func Accept() Resolution { return Resolution{all: true} }
 
-// AcceptFields leaves some fields of the drift to their managers, and restores the others.
+// AcceptFields leaves some fields to their managers if they have drifted, and restores the others.
 func AcceptFields(paths ...string) Resolution { return Resolution{paths: slices.Clone(paths)} }
 
 // And returns a resolution that accepts what one of both accepts.
@@ -69,16 +69,10 @@ func (r Resolution) And(other Resolution) Resolution {
 // Accepts reports whether a field is left to its manager.
 func (r Resolution) Accepts(path string) bool { return r.all || slices.Contains(r.paths, path) }
 
-// Check returns an error if the resolution accepts what has not drifted, or what cannot be
-// accepted.
+// Check returns an error if the resolution accepts what cannot be accepted.
 func (r Resolution) Check(of Drift) error {
-	if of.Live == nil && (r.all || len(r.paths) > 0) {
+	if of.Live == nil && r.all {
 		return fmt.Errorf("the deletion of the child %s cannot be accepted: to live without the child, do not return it", of.Child)
-	}
-	for _, path := range r.paths {
-		if !slices.ContainsFunc(of.Fields, func(f DriftedField) bool { return f.Path == path }) {
-			return fmt.Errorf("kopf.AcceptFields(%q) is not a field of the drift: it has %s", path, Fields(of.Fields))
-		}
 	}
 	return nil
 }
