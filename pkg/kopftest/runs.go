@@ -50,6 +50,7 @@ const startTimeout = time.Hour
 func (r *runs) wait(d time.Duration) {
 	r.t.Helper()
 	defer watchdog.Default.Begin()()
+	r.recording.handOver()
 	passed := time.After(d)
 	for waiting := d > 0; waiting; {
 		select {
@@ -104,6 +105,7 @@ func (r *runs) stop() {
 	r.t.Helper()
 	stopped := r.current
 	r.current = nil
+	r.recording.handOver()
 	stopped.stop()
 	stopped.wait(r.t)
 }
