@@ -65,6 +65,7 @@ func (f *flags) defineRecording(set *pflag.FlagSet) {
 	r := &f.settings.Recording
 	set.StringVar(&r.File, "record", "", "record what the operator sees and decides in this `file`, with hashes in place of values, for tests of other handlers")
 	set.StringSliceVar(&r.Fields, "record-field", nil, "a `field` whose values stay readable in the recording, such as spec.size; can be repeated")
+	set.StringVar(&f.settings.Permissions.LearnFile, "learn", "", "write the roles that the operator needs to this `file`: what is derived from its handlers, and what its requests use; a lower bound")
 }
 
 // complete applies the environment, completes the settings, and returns the mistakes in

@@ -61,6 +61,7 @@
 //	ResourceBy, ResourceFields               by one particular name, or by category
 //	ResourceFunc, ServedResource             by a function
 //	Selector                                 the result of them
+//	Needs                                    what handlers do with a client, for the roles
 //
 // # Handlers of Go types
 //

@@ -31,6 +31,19 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (registry.Handlers, error) {
 	return r.declared().Handlers(scheme)
 }
 
+// Needs declares what handlers do with a client of their own, so that the roles of the operator
+// permit it: the command "rbac" prints them, and a missing one is found before it is used. It
+// permits nothing by itself. The verbs are those of RBAC; those of a subresource have its name in
+// front: "status/patch".
+//
+// The children of handlers of Ensure need get, list, watch, create, patch, and delete.
+func (r *Registry) Needs(sel Selector, verbs ...string) {
+	r.declared().AddNeed(registry.Need{Selector: sel, Verbs: verbs})
+}
+
+// DeclaredNeeds returns what Needs has declared, for tools that look at it.
+func (r *Registry) DeclaredNeeds() []registry.Need { return r.declared().Needs() }
+
 // DefaultRegistry is the registry in which the functions of this package declare handlers,
 // and which an operator uses unless Options.Registry is another one.
 var DefaultRegistry = NewRegistry()
@@ -141,3 +154,6 @@ func OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
 // Conditions declares in DefaultRegistry that the status of objects says what their handlers
 // have come to. See Registry.Conditions.
 func Conditions(sel Selector) { DefaultRegistry.Conditions(sel) }
+
+// Needs declares in DefaultRegistry what handlers do with a client. See Registry.Needs.
+func Needs(sel Selector, verbs ...string) { DefaultRegistry.Needs(sel, verbs...) }

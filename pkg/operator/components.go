@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/events"
+	"github.com/kopf-go/kopf/pkg/operator/permissions"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/recording"
@@ -23,6 +24,19 @@ type components struct {
 	reviews   http.Handler     // answers admission reviews
 	recorder  *events.Recorder // nil if no events are posted
 	monitor   *monitor
+
+	permissions *permissions.Observer // nil in the manager of another program
+}
+
+// observeResources lets the observer of permissions know the resources of the cluster.
+func (o *Operator) observeResources(config *reconcile.Config) {
+	former := config.Discovered
+	config.Discovered = func(present discovery.Snapshot) {
+		o.permissions.Discovered(present)
+		if former != nil {
+			former(present)
+		}
+	}
 }
 
 // newComponents creates the components with the connection of the manager.
@@ -43,11 +57,13 @@ func (o *Operator) newComponents(mgr manager.Manager, a *activityHandlers) (*com
 	}
 	peering.startPaused(&config)
 	admission.subscribe(&config)
+	o.observeResources(&config)
 	engine = reconcile.New(config)
 	return &components{
 		engine: engine, recorder: recorder, peering: peering,
 		admission: admission, reviews: admission.newReviews(engine),
-		monitor: newMonitor(engine, admission, recorder, a.probe, o.options.Logger),
+		permissions: o.permissions,
+		monitor:     newMonitor(engine, admission, recorder, a.probe, o.options.Logger),
 	}, nil
 }
 

@@ -108,7 +108,10 @@ func (c *connection) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withNetworking(base, c.operator.settings.WithDefaults().Networking), nil
+	s := c.operator.settings.WithDefaults()
+	config := withNetworking(base, s.Networking)
+	c.operator.permissions.Observe(config, s)
+	return config, nil
 }
 
 // liveClient returns a client that reads from the API server, so that a Get in a handler

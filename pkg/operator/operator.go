@@ -16,6 +16,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/operator/permissions"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
@@ -49,6 +50,9 @@ type Operator struct {
 	memos      *memo.Values
 	settings   settings.Settings // startup handlers can change them; final afterwards
 
+	// permissions observes the requests. It is nil in the manager of another program.
+	permissions *permissions.Observer
+
 	mounted bool              // the webhook server of a manager receives the reviews
 	claimed atomic.Bool       // by Run, or by the manager that it is added to
 	replica *future[*replica] // available when the settings are final
@@ -78,6 +82,7 @@ func NewOperator(options Options) (*Operator, error) {
 	if err := errors.Join(o.checkConnection(), unsupportedOutsideManager(o.settings)); err != nil {
 		return nil, err
 	}
+	o.permissions = permissions.New(o.handlers, o.options.Registry.Needs(), o.options.Logger)
 	return o, nil
 }
 

@@ -94,6 +94,7 @@ func (r *replica) startAuxiliaries(ctx context.Context) (watching context.Contex
 	var auxiliaries sync.WaitGroup
 	auxiliaries.Go(func() { _ = r.recorder.Start(lasting) }) // never fails
 	auxiliaries.Go(func() { r.announce(lasting) })
+	auxiliaries.Go(func() { r.permissions.Run(lasting) })
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

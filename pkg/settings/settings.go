@@ -35,6 +35,16 @@ type Settings struct {
 	Metrics     Metrics
 	Admission   Admission
 	Recording   Recording
+	Permissions Permissions
+}
+
+// Permissions configures what the operator finds out about the permissions that it needs.
+type Permissions struct {
+	// LearnFile is a file with the roles that the operator needs: derived from what it declares,
+	// and with what its requests have used besides. It is a lower bound. The operator writes
+	// it twice a minute if it has changed, and at the end. An operator that is added to a manager
+	// does not learn, because it does not own the client. Default: none.
+	LearnFile string
 }
 
 // Persistence configures how the operator stores its state on the objects.

@@ -110,7 +110,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Instance", "Posting.EventNamePrefix",
 		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile",
 		"Replicas.LeaderElection", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
-		"Recording.File", "Recording.Fields",
+		"Recording.File", "Recording.Fields", "Permissions.LearnFile",
 	}
 	of := reflect.ValueOf(settings.Default())
 	for i := 1; i < of.NumField(); i++ { // after Name

@@ -29,6 +29,7 @@ var layers = []layer{
 	{name: "operator", folders: []string{"pkg/operator/..."}},
 	{name: "command line", folders: []string{"pkg/cli/..."}},
 	{name: "health", folders: []string{"pkg/health/..."}},
+	{name: "permissions", folders: []string{"pkg/rbac"}},
 	{name: "engine", folders: []string{"pkg/reconcile/..."}},
 	{name: "admission, login and peering", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering"}},
 	{name: "admission servers and configurations", folders: []string{"pkg/webhook/servers", "pkg/webhook/configurations"}},

@@ -20,6 +20,7 @@ type Registry struct {
 	mu           sync.Mutex
 	declarations []*handler.Declaration // of objects
 	activities   Handlers               // of the operator
+	needs        []Need                 // of handlers with a client
 	problems     []error
 }
 

@@ -1,0 +1,140 @@
+// Package permissions observes the requests of a running operator: it logs the rules that are
+// missing in its roles, and learns what the handlers do with a client.
+//
+// This package carries no compatibility promise.
+package permissions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/rbac"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+// interval is how often what was learned is written.
+const interval = 30 * time.Second
+
+// Observer observes the requests of one operator. A nil observer observes nothing.
+type Observer struct {
+	handlers registry.Handlers
+	needs    []registry.Need
+	logger   logr.Logger
+
+	journal  rbac.Journal
+	file     string
+	settings settings.Settings
+	snapshot atomic.Pointer[discovery.Snapshot]
+	written  string
+}
+
+// New returns an observer of an operator with the handlers, and with what they do with a client.
+func New(handlers registry.Handlers, needs []registry.Need, logger logr.Logger) *Observer {
+	o := &Observer{handlers: handlers, needs: needs, logger: logger.WithName("permissions")}
+	o.journal.Refused = o.report
+	return o
+}
+
+// Observe makes the configuration report the requests of its clients. The settings must be final.
+func (o *Observer) Observe(config *rest.Config, s settings.Settings) {
+	if o == nil {
+		return
+	}
+	o.settings, o.file = s, s.Permissions.LearnFile
+	if o.file != "" {
+		o.journal.Learn()
+	}
+	config.Wrap(o.journal.Wrap)
+}
+
+// report logs a missing rule.
+func (o *Observer) report(p rbac.Permission) {
+	where := "a ClusterRole"
+	if p.Namespace != "" {
+		where = fmt.Sprintf("a Role in the namespace %s, or a ClusterRole", p.Namespace)
+	}
+	o.logger.Info("The API server refuses a request, because the operator lacks a permission. Add the rule to its role: "+where+".",
+		"rule", rbac.Missing(p).Line(), "name", p.Name, "namespace", p.Namespace)
+}
+
+// Discovered notes the resources that the cluster serves.
+func (o *Observer) Discovered(present discovery.Snapshot) {
+	if o != nil {
+		o.snapshot.Store(&present)
+	}
+}
+
+// Run writes the file of the settings, if there is one, until the context is done, and once more
+// then.
+func (o *Observer) Run(ctx context.Context) {
+	if o == nil || o.file == "" {
+		return
+	}
+	o.logger.Info("The operator learns which permissions it uses.", "file", o.file)
+	for sleep.For(ctx, interval) {
+		o.write()
+	}
+	o.write()
+}
+
+// write writes the roles if they have changed.
+func (o *Observer) write() {
+	text := o.text()
+	if text == o.written {
+		return
+	}
+	if err := replace(o.file, text); err != nil {
+		o.logger.Error(err, "The permissions that the operator uses cannot be written.", "file", o.file)
+		return
+	}
+	o.written = text
+}
+
+// learned is the reason of the rules that were observed.
+const learned = "Used by handlers with a client, or for the children of Ensure, while the operator was learning. " +
+	"Declare it with kopf.Needs to have it derived."
+
+// text returns the roles: derived from the declarations, with what was used besides.
+func (o *Observer) text() string {
+	in := rbac.Input{Handlers: o.handlers, Needs: o.needs, Settings: o.settings}
+	if present := o.snapshot.Load(); present != nil {
+		in.Snapshot = *present
+	}
+	derived, _ := rbac.Derive(in)
+	roles := rbac.Add(derived, o.journal.Used(), learned)
+	return "# A LOWER BOUND: what the declarations of the operator need, and what its requests have used so\n" +
+		"# far. Handlers that were not called, or took another way, have asked for nothing.\n" +
+		rbac.YAML(cmp.Or(o.settings.Name, "operator"), roles, rbac.Account{})
+}
+
+// replace writes a file so that readers see the old or the new content.
+func replace(path, text string) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+strings.TrimPrefix(filepath.Base(path), ".")+"-*")
+	if err != nil {
+		return fmt.Errorf("the file cannot be written: %w", err)
+	}
+	_, err = file.WriteString(text)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+		return fmt.Errorf("the file cannot be written: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package rbac
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Journal notes the permissions that requests have used, and reports those that the API server
+// has refused. It keeps one entry for each verb, resource, and namespace, and none for each object.
+// It is safe for concurrent use.
+type Journal struct {
+	// Refused is called once for each kind of request that the API server refuses.
+	Refused func(Permission)
+
+	learns  atomic.Bool
+	mu      sync.Mutex
+	used    map[Permission]bool
+	refused map[Permission]bool
+}
+
+// Learn lets the journal note what was permitted, too.
+func (j *Journal) Learn() { j.learns.Store(true) }
+
+// maxRefused limits how many kinds of refused requests are reported.
+const maxRefused = 1000
+
+// Wrap returns a transport that is observed.
+func (j *Journal) Wrap(next http.RoundTripper) http.RoundTripper { return observed{j, next} }
+
+type observed struct {
+	journal *Journal
+	next    http.RoundTripper
+}
+
+// RoundTrip sends the request.
+func (o observed) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := o.next.RoundTrip(request)
+	switch {
+	case err != nil:
+	case response.StatusCode == http.StatusForbidden:
+		o.journal.noteRefused(request, response)
+	case o.journal.learns.Load():
+		o.journal.noteUsed(request)
+	}
+	return response, err
+}
+
+// WrappedRoundTripper returns the transport below, for tools that look for it.
+func (o observed) WrappedRoundTripper() http.RoundTripper { return o.next }
+
+// noteUsed notes a request that was permitted. Its answer can be another error.
+func (j *Journal) noteUsed(request *http.Request) {
+	p, ok := Of(request)
+	if !ok {
+		return
+	}
+	p.Name = "" // of objects, there can be many
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.used == nil {
+		j.used = map[Permission]bool{}
+	}
+	j.used[p] = true
+}
+
+// noteRefused reports a request that was refused for lack of a permission. Quotas, policies, and
+// namespaces that are being deleted have the same status.
+func (j *Journal) noteRefused(request *http.Request, response *http.Response) {
+	p, ok := Of(request)
+	if !ok || j.Refused == nil || !lacksPermission(response, p.Verb) {
+		return
+	}
+	if j.isNew(p) {
+		j.Refused(p)
+	}
+}
+
+// maxAnswer is the maximum size of an answer that is looked at, in bytes.
+const maxAnswer = 64 << 10
+
+// lacksPermission reports whether an answer comes from the authorization, by the words that all
+// API servers use. It leaves the body to its reader.
+func lacksPermission(response *http.Response, verb string) bool {
+	if response.Body == nil {
+		return false
+	}
+	start, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	rest := response.Body
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(start), rest), rest}
+	return err == nil && bytes.Contains(start, []byte(" cannot "+verb+" resource "))
+}
+
+// isNew reports whether no such request was refused before.
+func (j *Journal) isNew(p Permission) bool {
+	p.Name = ""
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.refused[p] || len(j.refused) >= maxRefused {
+		return false
+	}
+	if j.refused == nil {
+		j.refused = map[Permission]bool{}
+	}
+	j.refused[p] = true
+	return true
+}
+
+// Used returns what was permitted, in order.
+func (j *Journal) Used() []Permission {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(j.used), func(a, b Permission) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(rank(a.Verb), rank(b.Verb)))
+	})
+}
+
+// Missing returns the rule that a refused request needs.
+func Missing(p Permission) Rule {
+	return Rule{Group: p.Group, Resources: []string{p.Resource}, Verbs: []string{p.Verb}, Reason: "It was missing."}
+}

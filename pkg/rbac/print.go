@@ -1,0 +1,77 @@
+package rbac
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Account is a service account to which roles are bound. Without a name, no bindings are printed.
+type Account struct{ Namespace, Name string }
+
+// YAML returns the manifests of roles, with the reason of every rule as a comment, and bindings
+// for the account. All have the name.
+func YAML(name string, all []Role, account Account) string {
+	var b strings.Builder
+	for i, role := range all {
+		if i > 0 {
+			b.WriteString("---\n")
+		}
+		kind, meta := "ClusterRole", "metadata:\n  name: "+name+"\n"
+		if role.Namespace != "" {
+			kind, meta = "Role", meta+"  namespace: "+role.Namespace+"\n"
+		}
+		fmt.Fprintf(&b, "apiVersion: rbac.authorization.k8s.io/v1\nkind: %s\n%srules:\n", kind, meta)
+		for _, rule := range role.Rules {
+			b.WriteString(rule.YAML())
+		}
+		if account.Name != "" {
+			fmt.Fprintf(&b, "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: %sBinding\n%sroleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: %s\n  name: %s\n"+
+				"subjects:\n  - kind: ServiceAccount\n    name: %s\n    namespace: %s\n", kind, meta, kind, name, account.Name, account.Namespace)
+		}
+	}
+	return b.String()
+}
+
+// YAML returns the rule as an item of the rules of a role, indented by two spaces.
+func (r Rule) YAML() string {
+	var b strings.Builder
+	for _, line := range wrapped(r.Reason) {
+		b.WriteString("  # " + line + "\n")
+	}
+	group := r.Group
+	if group == "" {
+		group = `""`
+	}
+	fmt.Fprintf(&b, "  - apiGroups: [%s]\n    resources: [%s]\n", group, strings.Join(r.Resources, ", "))
+	if len(r.Names) > 0 {
+		fmt.Fprintf(&b, "    resourceNames: [%s]\n", strings.Join(r.Names, ", "))
+	}
+	fmt.Fprintf(&b, "    verbs: [%s]\n", strings.Join(r.Verbs, ", "))
+	return b.String()
+}
+
+// wrapped divides a text into lines.
+func wrapped(text string) (lines []string) {
+	const width = 92
+	for word := range strings.FieldsSeq(text) {
+		if last := len(lines) - 1; last >= 0 && len(lines[last])+len(word) < width {
+			lines[last] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	return lines
+}
+
+// Line returns the rule in one line, as an item of the rules of a role.
+func (r Rule) Line() string {
+	group := r.Group
+	if group == "" {
+		group = `""`
+	}
+	names := ""
+	if len(r.Names) > 0 {
+		names = ", resourceNames: [" + strings.Join(r.Names, ", ") + "]"
+	}
+	return fmt.Sprintf("- {apiGroups: [%s], resources: [%s]%s, verbs: [%s]}", group, strings.Join(r.Resources, ", "), names, strings.Join(r.Verbs, ", "))
+}

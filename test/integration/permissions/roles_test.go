@@ -1,0 +1,168 @@
+package permissions
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/rbac"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// declareAll declares handlers of all kinds, and what they do with a client.
+func declareAll(r *kopf.Registry) {
+	r.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+		c.SetResult("done")
+		return c.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: c.Name()}})
+	}, kopf.ID("create"))
+	r.Needs(kopf.Resource("v1", "configmaps"), "create", "delete")
+	r.OnDelete(examples, func(ctx context.Context, c *kopf.Change) error {
+		return c.Client().Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: c.Name()}})
+	}, kopf.ID("delete"))
+	r.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error {
+		e.Patch().Set("seen", "metadata", "labels", "seen")
+		return nil
+	}, kopf.ID("event"))
+	r.Daemon(examples, func(_ context.Context, t *kopf.Task) error {
+		t.Patch().Set("ran", "status", "daemon")
+		<-t.Stopped()
+		return nil
+	}, kopf.ID("daemon"))
+	r.Timer(examples, func(context.Context, *kopf.Tick) error { return nil }, kopf.ID("timer"), kopf.Interval(time.Hour))
+	kopf.NewIndex(r, kopf.Resource("v1", "services"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+		return map[string]string{i.Name(): ""}, nil
+	}, kopf.ID("services"))
+	r.OnChild(examples, kopf.Resource("v1", "secrets"), func(context.Context, *kopf.ChildChange) error { return nil }, kopf.ID("child"))
+}
+
+// handles creates an object, waits until it is handled, and deletes it.
+func (b *bench) handles(name string) {
+	b.t.Helper()
+	object := testenv.NewObject("KopfExample", b.namespace, name, nil)
+	b.Expect(cluster.Client().Create(b.t.Context(), object)).To(gomega.Succeed())
+	b.Eventually(cluster.Current(object)).Should(gomega.And(
+		testenv.HavePath("status.create", "done"), testenv.HavePath("metadata.labels.seen", "seen")))
+	b.Expect(cluster.Client().Delete(b.t.Context(), object)).To(gomega.Succeed())
+	b.Eventually(cluster.Exists(object)).Should(gomega.BeFalse())
+}
+
+// An operator with all kinds of handlers needs nothing but the derived roles.
+func TestDerivedRolesSuffice(t *testing.T) {
+	t.Parallel()
+	for name, adjust := range map[string]func(*kopf.Settings, string){
+		"cluster":   func(*kopf.Settings, string) {},
+		"namespace": func(s *kopf.Settings, namespace string) { s.Scope.Namespaces = []string{namespace} },
+		"pattern": func(s *kopf.Settings, namespace string) {
+			s.Scope.Namespaces = []string{namespace[:len(namespace)-1] + "*"}
+		},
+		"replicas": func(s *kopf.Settings, namespace string) {
+			s.Scope.Namespaces = []string{namespace}
+			s.Replicas.LeaderElection, s.Replicas.LeaseNamespace = true, namespace
+		},
+		"admission": func(s *kopf.Settings, namespace string) {
+			s.Scope.Namespaces = []string{namespace}
+			s.Admission.Server = kopf.WebhookServer{Port: testenv.FreePort(t), Secret: namespace + "/webhook"}
+			s.Admission.Managed = namespace + ".kopf.dev"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, registry := newBench(t), kopf.NewRegistry()
+			declareAll(registry)
+			settings := kopf.Settings{Name: b.user}
+			settings.Persistence.Finalizer = b.namespace + ".example.com/finalizer"
+			adjust(&settings, b.namespace)
+			if name == "cluster" {
+				registry = kopf.NewRegistry() // other tests have objects, too
+				registry.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error { return nil }, kopf.ID("event"))
+			}
+			b.grant(rbac.YAML(b.user, b.derive(registry, settings), rbac.Account{Namespace: b.namespace, Name: "operator"}))
+			operators.Start(t, b.config(), b.namespace, registry, func(o *kopf.Options) { o.Settings = settings })
+			if name == "cluster" {
+				object := testenv.NewObject("KopfExample", b.namespace, "one", nil)
+				b.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
+			} else {
+				b.handles("one")
+			}
+			b.Expect(b.refused.Load()).To(gomega.BeZero())
+		})
+	}
+}
+
+// A missing permission is named with the rule, which makes the operator work.
+func TestMissingRulesAreNamed(t *testing.T) {
+	t.Parallel()
+	b, registry, log := newBench(t), kopf.NewRegistry(), &operators.Journal{}
+	registry.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+		c.SetResult("done")
+		err := c.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: c.Name()}})
+		if err != nil {
+			return kopf.Temporary(err, 100*time.Millisecond)
+		}
+		return nil
+	}, kopf.ID("create"))
+	settings := kopf.Settings{Name: b.user}
+	settings.Scope.Namespaces = []string{b.namespace}
+	b.grant(rbac.YAML(b.user, b.derive(registry, settings), rbac.Account{}))
+	operators.Start(t, b.config(), b.namespace, registry, func(o *kopf.Options) { o.Settings, o.Logger = settings, log.Logger() })
+	object := testenv.NewObject("KopfExample", b.namespace, "one", nil)
+	b.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
+	const rule = `- {apiGroups: [\"\"], resources: [configmaps], verbs: [create]}`
+	said := func() []string { return log.With("lacks a permission", rule) }
+	b.Eventually(said).Should(gomega.HaveLen(1), log.String)
+	b.grant("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: added, namespace: " + b.namespace + "}\nrules:\n" +
+		`  - {apiGroups: [""], resources: [configmaps], verbs: [create]}` + "\n")
+	b.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.create", "done"))
+	b.Expect(said()).To(gomega.HaveLen(1), "it is said once")
+}
+
+// What an operator has learned is sufficient for another one.
+func TestLearnedRolesSuffice(t *testing.T) {
+	t.Parallel()
+	b, file := newBench(t), filepath.Join(t.TempDir(), "roles.yaml")
+	declare := func() *kopf.Registry {
+		registry := kopf.NewRegistry()
+		registry.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+			c.SetResult("done")
+			var all corev1.ServiceAccountList
+			if err := c.Client().List(ctx, &all, client.InNamespace(c.Namespace())); err != nil {
+				return err
+			}
+			return c.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: c.Name()}})
+		}, kopf.ID("create"))
+		return registry
+	}
+	settings := kopf.Settings{Name: b.user}
+	settings.Scope.Namespaces = []string{b.namespace}
+	run := func(name string, learn bool) {
+		config := cluster.Config()
+		adjusted := settings
+		if learn {
+			adjusted.Permissions.LearnFile = file
+		} else {
+			config = b.config()
+		}
+		o := operators.Start(t, config, b.namespace, declare(), func(o *kopf.Options) { o.Settings = adjusted })
+		object := testenv.NewObject("KopfExample", b.namespace, name, nil)
+		b.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
+		b.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.create", "done"))
+		o.Stop()
+	}
+	run("one", true)
+	text, err := os.ReadFile(file)
+	b.Expect(err).NotTo(gomega.HaveOccurred())
+	b.Expect(string(text)).To(gomega.And(gomega.HavePrefix("# A LOWER BOUND"),
+		gomega.ContainSubstring("resources: [configmaps]\n    verbs: [create]"), gomega.ContainSubstring("resources: [serviceaccounts]\n    verbs: [list]"),
+		gomega.Not(gomega.ContainSubstring("ClusterRole"))))
+	b.grant(string(text))
+	run("two", false)
+	b.Expect(b.refused.Load()).To(gomega.BeZero())
+}
