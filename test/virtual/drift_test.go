@@ -191,6 +191,26 @@ func TestOneFieldIsAcceptedAndAnotherOneRestored(t *testing.T) {
 	})
 }
 
+// What changes while the function decides is a question of its own.
+func TestChangeDuringADecisionIsNotLost(t *testing.T) {
+	withDrift(t, func(b *bench) {
+		b.answer = func(*kopf.Drift) (kopf.Resolution, error) {
+			if len(b.told) == 1 {
+				err := b.Client().Patch(b.t.Context(), newTheme(), client.RawPatch(types.MergePatchType, []byte(`{"data": {"font": "mono"}}`)), client.FieldOwner("other"))
+				return kopf.Accept(), err
+			}
+			return kopf.Accept(), nil
+		}
+		b.change(`{"data": {"color": "red"}}`)
+		b.expectTold(red, red+", data.font (by other) is mono instead of serif")
+		b.expectColor("red")
+		found := newTheme()
+		if b.Get(found); found.Data["font"] != "mono" {
+			b.t.Errorf("got %v", found.Data)
+		}
+	})
+}
+
 // Removing the annotation of the operator takes back what was accepted.
 func TestAcceptedFieldIsAskedAboutAgainOnRequest(t *testing.T) {
 	withDrift(t, func(b *bench) {

@@ -173,6 +173,9 @@ type applied struct {
 	hash    string // of the content with the accepted fields
 	// accepted are the fields that are left out because they are left to others.
 	accepted accepted
+	// version is the version of the child about which a handler has decided. Another version
+	// needs another decision. It is empty without one.
+	version string
 }
 
 // mark adds the label, the owner reference, and the annotation, and leaves out the accepted

@@ -27,10 +27,11 @@
 //   - After a restart there is no former digest. Then the entry must cover all that is wanted;
 //     only a child for which that is not so is applied once more.
 //   - If a handler decides about drift, a child that has drifted is read once more, to name the
-//     fields and their managers. The decision is a part of the call. The fields that it accepts
-//     are left out of the apply, so they are not the operator's, and are no drift anymore. The
-//     annotation has their paths, with hashes of what was wanted: a field is applied again when
-//     something else is wanted, or when the annotation is removed.
+//     fields and their managers. The decision is a part of the call, and the apply is valid only
+//     for the version that was read. The fields that it accepts are left out of the apply, so
+//     they are not the operator's, and are no drift anymore. The annotation has their paths, with
+//     hashes of what was wanted: a field is applied again when something else is wanted, or when
+//     the annotation is removed.
 //
 // # What never happens
 //

@@ -100,7 +100,7 @@ func (r *run) restore(ctx context.Context, a applied, live *fact, why action) (*
 // resolve asks what becomes of the changes of others, and returns what must be applied then.
 // Complete is set if all changes are accepted.
 func (r *run) resolve(ctx context.Context, a applied, u *unstructured.Unstructured, why action) (resolved applied, drift []convergence.DriftedField, complete bool, err error) {
-	drift = r.driftOf(u, a)
+	drift, a.version = r.driftOf(u, a), u.GetResourceVersion()
 	asked := slices.DeleteFunc(slices.Clone(drift), func(f convergence.DriftedField) bool {
 		return isOwnMark(f) || why == apply && !r.decisions().isFailing(a.Key, f)
 	})
@@ -117,7 +117,9 @@ func (r *run) resolve(ctx context.Context, a applied, u *unstructured.Unstructur
 		return a, drift, false, nil
 	}
 	r.Log.Info("Changes of a child by others are accepted.", "child", a.Key.String(), "fields", convergence.Fields(acceptedOf(resolution, asked)))
-	return a.mark(r.Owner, isKept(u.GetAnnotations()), fields), drift, complete && len(asked) == len(drift), nil
+	resolved = a.mark(r.Owner, isKept(u.GetAnnotations()), fields)
+	resolved.version = a.version
+	return resolved, drift, complete && len(asked) == len(drift), nil
 }
 
 // askAboutDeletion asks before a child is created again that another client has deleted.

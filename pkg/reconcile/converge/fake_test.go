@@ -52,7 +52,7 @@ func (c *cluster) Apply(_ context.Context, r selector.Resource, content map[stri
 	c.requests = append(c.requests, "apply "+u.GetName())
 	current, conflict := c.objects[u.GetName()], apierrors.NewConflict(r.GVR().GroupResource(), u.GetName(), nil)
 	switch {
-	case current == nil && u.GetUID() != "", current != nil && u.GetResourceVersion() != "":
+	case current == nil && u.GetUID() != "", current != nil && u.GetResourceVersion() != "" && u.GetResourceVersion() != current.GetResourceVersion():
 		return nil, conflict
 	case current != nil && u.GetUID() != "" && u.GetUID() != current.GetUID():
 		return nil, apierrors.NewInvalid(r.GVK().GroupKind(), u.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), u.GetUID(), "field is immutable")})

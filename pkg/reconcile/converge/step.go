@@ -57,7 +57,7 @@ const maxTries = 4
 // an object that is being deleted. That object is not watched.
 const deletionPoll = 5 * time.Second
 
-var errReplaced = errors.New("other clients delete or replace it so often that it cannot be applied")
+var errReplaced = errors.New("other clients change, delete, or replace it so often that it cannot be applied")
 
 // step makes one child what it should be. It returns the resulting version, or nil if the child
 // must be waited for.
@@ -116,9 +116,14 @@ func (r *run) create(ctx context.Context, a applied) (*fact, error) {
 	return r.answered(u), nil
 }
 
-// apply changes a child. It returns nil if that was deleted or replaced.
+// apply changes a child. It returns nil if that was deleted or replaced, or has changed since a
+// handler has decided about it.
 func (r *run) apply(ctx context.Context, a applied, live *fact, why action) (*fact, error) {
-	u, err := r.api.Apply(ctx, a.resource, withMetadata(a.content, "uid", string(live.uid)))
+	content := withMetadata(a.content, "uid", string(live.uid))
+	if a.version != "" {
+		content = withMetadata(content, "resourceVersion", a.version)
+	}
+	u, err := r.api.Apply(ctx, a.resource, content)
 	switch {
 	case err == nil:
 		r.reportApplied(a.Key, u, live, why)
