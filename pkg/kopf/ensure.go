@@ -121,7 +121,8 @@ func AdoptExisting() ConvergenceOption { return handler.AdoptExisting() }
 // WaitReady makes Ensure apply the children of a wave only when those of the earlier waves are
 // ready, as kstatus defines it: a Deployment has its replicas, a Job is complete. The handler
 // does not wait, and succeeds; the operator calls it again when a child becomes ready. If a
-// child fails, so does the handler. See InWave.
+// child fails, so does the handler. With Conditions, the object is Ready only while all children
+// are. See InWave.
 func WaitReady() ConvergenceOption { return handler.WaitReady() }
 
 // Prune lets Ensure delete children of protected kinds when they are no longer returned:

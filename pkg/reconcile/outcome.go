@@ -169,6 +169,7 @@ func (t *target) situation(c *cycle) conditions.Situation {
 			s.Misfits = append(s.Misfits, fmt.Sprintf("Handler %s cannot be called: %s.", m.handler.ID, m.err))
 		}
 	}
+	s.Unready = t.engine.converger.Unready(c.CallContext.Body.UID())
 	takesPart := func(string) bool { return false }
 	if !c.nothingToDo() {
 		progress := c.record.Progress

@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ const (
 	reasonReconciling = "HandlersRunning" // handlers have not finished
 	reasonFailed      = "HandlersFailed"  // handlers have failed permanently
 	reasonMisfit      = "ObjectMisfit"    // handlers cannot be called
-	reasonHeld        = "DeletionHeld"    // a failed handler holds the deletion
+	reasonUnready     = "ChildrenNotReady"
+	reasonHeld        = "DeletionHeld" // a failed handler holds the deletion
 )
 
 // Situation is what the handlers of an object have come to, at one version of it.
@@ -36,6 +38,8 @@ type Situation struct {
 	IsOver func(id string) bool
 	// Misfits say which handlers cannot be called until a person acts, and why.
 	Misfits []string
+	// Unready are the children that the object waits for.
+	Unready []string
 	// Held is set if a failure holds the deletion of the object.
 	Held bool
 }
@@ -54,6 +58,8 @@ func (s Situation) Amend(stored, edited map[string]any, now time.Time) map[strin
 		return s.amendment(edited, now, metav1.Condition{
 			Type: condition.Reconciling, Reason: reasonReconciling, Message: "The handlers have not finished yet.",
 		})
+	case len(lost) == 0 && len(s.Misfits) == 0 && len(s.Unready) > 0:
+		return s.amendment(edited, now, metav1.Condition{Type: condition.Reconciling, Reason: reasonUnready, Message: s.unready()})
 	case len(lost) == 0 && len(s.Misfits) == 0:
 		return s.amendment(edited, now, metav1.Condition{Reason: reasonReconciled, Message: "The handlers have finished."})
 	}
@@ -71,6 +77,17 @@ func (s Situation) stallReason(lost failures) string {
 	default:
 		return reasonMisfit
 	}
+}
+
+// mostNamed limits how many children a message names.
+const mostNamed = 3
+
+func (s Situation) unready() string {
+	names, more := s.Unready, ""
+	if extra := len(names) - mostNamed; extra > 0 {
+		names, more = names[:mostNamed], fmt.Sprintf(", and %d more", extra)
+	}
+	return fmt.Sprintf("These children are not ready yet: %s%s.", strings.Join(names, ", "), more)
 }
 
 // isCurrent reports whether the conditions can be taken for the current state.

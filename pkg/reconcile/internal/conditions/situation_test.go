@@ -36,6 +36,7 @@ var (
 	open   = Situation{IsOver: never, Unfinished: true}
 	failed = Situation{IsOver: never, Failed: map[string]string{"fn": "bro\nken"}}
 	misfit = Situation{IsOver: never, Misfits: []string{"Handler fn cannot be called: no number."}}
+	waits  = Situation{IsOver: never, Unready: []string{"Deployment.apps ns/web"}}
 )
 
 func summary(body m) string {
@@ -55,6 +56,9 @@ func TestAmend(t *testing.T) {
 		want      string
 	}{
 		"a new object":                               {m{"metadata": m{"generation": int64(1)}}, done, "1 Ready=True(Reconciled)@1"},
+		"children are not ready":                     {m{"metadata": m{"generation": int64(1)}}, waits, "1 Ready=False(ChildrenNotReady)@1 Reconciling=True(ChildrenNotReady)@1"},
+		"children are ready again":                   {after(waits), done, "1 Ready=True(Reconciled)@1"},
+		"children are not ready anymore":             {after(done), waits, "1 Ready=False(ChildrenNotReady)@1 Reconciling=True(ChildrenNotReady)@1"},
 		"a new object with the default":              {m{"metadata": m{"generation": int64(1)}, "status": m{"observedGeneration": int64(-1)}}, open, "-1"},
 		"a new object without the default":           {m{"metadata": m{"generation": int64(1)}}, open, "1 Ready=False(HandlersRunning)@1 Reconciling=True(HandlersRunning)@1"},
 		"a change is handled":                        {grown(after(done), 2), done, "2 Ready=True(Reconciled)@2"},
@@ -131,5 +135,18 @@ func TestFailuresAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	if size := len(strings.Join(many.lines(), "\n")); size > 32768 {
 		t.Errorf("got %d bytes", size)
+	}
+}
+
+func TestFewChildrenAreNamed(t *testing.T) {
+	tests := map[string][]string{
+		"These children are not ready yet: a.":                   {"a"},
+		"These children are not ready yet: a, b, c.":             {"a", "b", "c"},
+		"These children are not ready yet: a, b, c, and 2 more.": {"a", "b", "c", "d", "e"},
+	}
+	for want, names := range tests {
+		if got := (Situation{Unready: names}).unready(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
