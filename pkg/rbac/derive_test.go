@@ -7,7 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -147,6 +152,22 @@ func TestWhatCannotBeDerivedIsSaid(t *testing.T) {
 	}
 }
 
+func TestTextSaysWhatIsUnknown(t *testing.T) {
+	failed := discovery.Snapshot{Resources: present.Resources, Failed: map[schema.GroupVersion]error{{Group: "metrics.k8s.io", Version: "v1"}: nil}}
+	ensuring := declared(handler.OnCreate, "kopfexamples")
+	ensuring.Ensures = &convergence.Options{}
+	text := rbac.Text(rbac.Input{Handlers: registry.Handlers{ensuring}, Snapshot: failed, Settings: settings.Settings{Name: "mine"}}, rbac.Account{}, time.Unix(0, 0))
+	for _, want := range []string{"1970-01-01T00:00:00Z", "# Not derived: main.go:7: the children", "metrics.k8s.io/v1 are unknown", "name: mine\n", "# The handled objects, with the operator's records on them: fn (create)."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	var role map[string]any
+	if err := yaml.Unmarshal([]byte(text), &role); err != nil || role["kind"] != "ClusterRole" {
+		t.Errorf("got %v, %v", role, err)
+	}
+}
+
 func TestPermissionsOfRequests(t *testing.T) {
 	for request, want := range map[string]rbac.Permission{
 		"GET /api/v1/namespaces/a/pods/b":                                      {Verb: "get", Resource: "pods", Namespace: "a", Name: "b"},
@@ -174,12 +195,16 @@ func TestPermissionsOfRequests(t *testing.T) {
 // Only a lack of permission is reported, once for each kind of request, and the answer stays.
 func TestJournal(t *testing.T) {
 	answers := map[string]string{
-		"/api/v1/namespaces/a/pods": `{"message":"pods is forbidden: User \"x\" cannot create resource \"pods\" in API group \"\" in the namespace \"a\""}`,
-		"/api/v1/namespaces/b/pods": `{"message":"pods \"x\" is forbidden: exceeded quota: q"}`,
+		"/api/v1/namespaces/a/pods":      `{"message":"pods is forbidden: User \"x\" cannot create resource \"pods\" in API group \"\" in the namespace \"a\""}`,
+		"/api/v1/namespaces/a/secrets/x": `{"message":"secrets \"x\" is forbidden: User \"x\" cannot create resource \"secrets\" in API group"}`,
+		"/api/v1/namespaces/b/pods":      `{"message":"pods \"x\" is forbidden: exceeded quota: q"}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if answer := answers[r.URL.Path]; answer != "" {
 			http.Error(w, answer, http.StatusForbidden)
+		}
+		if r.Method == http.MethodPatch {
+			w.WriteHeader(http.StatusCreated)
 		}
 	}))
 	defer server.Close()
@@ -203,17 +228,27 @@ func TestJournal(t *testing.T) {
 	}
 	for range 2 {
 		for path, answer := range answers {
-			if got := send(http.MethodPost, path); !strings.Contains(got, answer) {
+			method := http.MethodPost
+			if strings.HasSuffix(path, "/x") {
+				method = http.MethodPatch // server-side apply
+			}
+			if got := send(method, path); !strings.Contains(got, answer) {
 				t.Errorf("the answer is %q", got)
 			}
 		}
 		send(http.MethodGet, "/api/v1/namespaces/a/services/one")
 		send(http.MethodGet, "/api/v1/namespaces/a/services/two")
+		send(http.MethodPatch, "/api/v1/namespaces/a/services/two")
 	}
-	if want := []string{`a - {apiGroups: [""], resources: [pods], verbs: [create]}`}; !slices.Equal(missing, want) {
+	slices.Sort(missing)
+	if want := []string{`a - {apiGroups: [""], resources: [pods], verbs: [create]}`, `a - {apiGroups: [""], resources: [secrets], verbs: [create]}`}; !slices.Equal(missing, want) {
 		t.Errorf("got %q", missing)
 	}
-	if want := []rbac.Permission{{Verb: "get", Resource: "services", Namespace: "a"}}; !slices.Equal(journal.Used(), want) {
+	var used []string
+	for _, p := range journal.Used() {
+		used = append(used, strings.Join([]string{p.Namespace, p.Resource, p.Name, p.Verb}, " "))
+	}
+	if want := []string{"a services  get", "a services  create", "a services  patch"}; !slices.Equal(used, want) {
 		t.Errorf("got %+v", journal.Used())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -46,7 +47,7 @@ func (o observed) RoundTrip(request *http.Request) (*http.Response, error) {
 	case response.StatusCode == http.StatusForbidden:
 		o.journal.noteRefused(request, response)
 	case o.journal.learns.Load():
-		o.journal.noteUsed(request)
+		o.journal.noteUsed(request, response.StatusCode)
 	}
 	return response, err
 }
@@ -55,7 +56,7 @@ func (o observed) RoundTrip(request *http.Request) (*http.Response, error) {
 func (o observed) WrappedRoundTripper() http.RoundTripper { return o.next }
 
 // noteUsed notes a request that was permitted. Its answer can be another error.
-func (j *Journal) noteUsed(request *http.Request) {
+func (j *Journal) noteUsed(request *http.Request, status int) {
 	p, ok := Of(request)
 	if !ok {
 		return
@@ -67,16 +68,21 @@ func (j *Journal) noteUsed(request *http.Request) {
 		j.used = map[Permission]bool{}
 	}
 	j.used[p] = true
+	if p.Verb == "patch" && status == http.StatusCreated { // server-side apply
+		p.Verb = "create"
+		j.used[p] = true
+	}
 }
 
 // noteRefused reports a request that was refused for lack of a permission. Quotas, policies, and
 // namespaces that are being deleted have the same status.
 func (j *Journal) noteRefused(request *http.Request, response *http.Response) {
 	p, ok := Of(request)
-	if !ok || j.Refused == nil || !lacksPermission(response, p.Verb) {
+	if !ok || j.Refused == nil {
 		return
 	}
-	if j.isNew(p) {
+	// Server-side apply also needs the verb create.
+	if p.Verb = refusedVerb(response); p.Verb != "" && j.isNew(p) {
 		j.Refused(p)
 	}
 }
@@ -84,11 +90,14 @@ func (j *Journal) noteRefused(request *http.Request, response *http.Response) {
 // maxAnswer is the maximum size of an answer that is looked at, in bytes.
 const maxAnswer = 64 << 10
 
-// lacksPermission reports whether an answer comes from the authorization, by the words that all
-// API servers use. It leaves the body to its reader.
-func lacksPermission(response *http.Response, verb string) bool {
+// refusal has the words of all API servers for a lack of a permission.
+var refusal = regexp.MustCompile(` cannot ([a-z]+) resource `)
+
+// refusedVerb returns the verb that an answer of the authorization names, or nothing for other
+// answers. It leaves the body to its reader.
+func refusedVerb(response *http.Response) string {
 	if response.Body == nil {
-		return false
+		return ""
 	}
 	start, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	rest := response.Body
@@ -96,7 +105,10 @@ func lacksPermission(response *http.Response, verb string) bool {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(start), rest), rest}
-	return err == nil && bytes.Contains(start, []byte(" cannot "+verb+" resource "))
+	if found := refusal.FindSubmatch(start); err == nil && found != nil {
+		return string(found[1])
+	}
+	return ""
 }
 
 // isNew reports whether no such request was refused before.

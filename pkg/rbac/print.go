@@ -2,7 +2,9 @@ package rbac
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
 // Account is a service account to which roles are bound. Without a name, no bindings are printed.
@@ -74,4 +76,26 @@ func (r Rule) Line() string {
 		names = ", resourceNames: [" + strings.Join(r.Names, ", ") + "]"
 	}
 	return fmt.Sprintf("- {apiGroups: [%s], resources: [%s]%s, verbs: [%s]}", group, strings.Join(r.Resources, ", "), names, strings.Join(r.Verbs, ", "))
+}
+
+// Text returns the derived roles as manifests, with their date, and with what could not be
+// derived. The time is that of the snapshot of discovery.
+func Text(in Input, account Account, at time.Time) string {
+	roles, problems := Derive(in)
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Derived from the handlers and the settings, and from the resources that the cluster served at\n# %s. Print it again after a change of them.\n", at.UTC().Format(time.RFC3339))
+	for gv := range in.Snapshot.Failed {
+		problems = append(problems, fmt.Errorf("the resources of %s are unknown now, because the API server does not serve them", gv))
+	}
+	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	for _, problem := range problems {
+		for i, line := range wrapped("Not derived: " + problem.Error()) {
+			b.WriteString([]string{"#\n# ", "#   "}[min(i, 1)] + line + "\n")
+		}
+	}
+	name := in.Settings.Name
+	if name == "" {
+		name = "operator"
+	}
+	return b.String() + YAML(name, roles, account)
 }
