@@ -88,7 +88,10 @@ var unitGuards = map[string]unitGuard{
 		"commit.go", "case isRejected(err):", "case false:", "TestGuard14",
 	},
 	"14 a rejected edit fails its own handler only: the others are written": {
-		"rejection.go", "case isRejected(err):\n\t\t\ts.failHandler(u, edit, err)\n\t\t\ts.state.drop(edit)", "case isRejected(err):\n\t\t\tfor _, edit := range suspects { s.failHandler(u, edit, err) }\n\t\t\ts.state.finishEdits()", "TestGuard14",
+		"rejection.go", "\t\ts.failHandler(u, next, rejection)\n\t\ts.state.drop(next)", "\t\tfor _, edit := range tried {\n\t\t\ts.failHandler(u, edit, rejection)\n\t\t\ts.state.drop(edit)\n\t\t}", "TestGuard14",
+	},
+	"a rejection that begins meanwhile blames no handler": {
+		"rejection.go", "\tif err == nil {\n\t\ts.failHandler(u, next, rejection)", "\tif true {\n\t\terr = nil\n\t\ts.failHandler(u, next, rejection)", "TestAPolicyThatBegins",
 	},
 	"15 rejected records blame no handler": {
 		"rejection.go", "err != nil || len(suspects) == 0 {", "err != nil && len(suspects) == 0 {", "TestGuard15",
