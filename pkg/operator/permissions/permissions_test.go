@@ -1,0 +1,89 @@
+package permissions
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+type answering func(*http.Request) (*http.Response, error)
+
+func (f answering) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// send sends a request through the transport of the configuration, and gets an answer.
+func send(t *testing.T, config *rest.Config, method, path string, status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://example.com"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := config.WrapTransport(answering(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}, nil
+	})).RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := io.ReadAll(response.Body); string(got) != body {
+		t.Errorf("the answer has become %q", got)
+	}
+	_ = response.Body.Close()
+}
+
+func TestMissingRulesAreLoggedOnce(t *testing.T) {
+	var lines []string
+	config, o := &rest.Config{}, New(nil, nil, funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+	o.Observe(config, settings.Settings{})
+	for range 2 {
+		send(t, config, http.MethodGet, "/api/v1/namespaces/a/pods", http.StatusForbidden, `{"message":"User \"x\" cannot list resource \"pods\" in"}`)
+		send(t, config, http.MethodPost, "/api/v1/namespaces/a/pods", http.StatusForbidden, `{"message":"exceeded quota"}`)
+	}
+	if len(lines) != 1 || !strings.Contains(lines[0], "resources: [pods], verbs: [list]}") || !strings.Contains(lines[0], "a Role in the namespace a") {
+		t.Errorf("got %q", lines)
+	}
+}
+
+// What was learned is in the file while the operator runs, and the rest when it has ended.
+func TestLearnedRolesAreWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "roles.yaml")
+		config, o := &rest.Config{}, New(nil, nil, logr.Discard())
+		o.Observe(config, settings.Settings{Name: "mine", Permissions: settings.Permissions{LearnFile: file}}.WithDefaults())
+		ended := make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			defer close(ended)
+			o.Run(ctx)
+		}()
+		read := func() string {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Error(err)
+			}
+			return string(text)
+		}
+		send(t, config, http.MethodGet, "/api/v1/pods", http.StatusOK, "")
+		time.Sleep(interval + time.Second)
+		if text := read(); !strings.HasPrefix(text, "# A LOWER BOUND") || !strings.Contains(text, "resources: [pods]\n    verbs: [list]") {
+			t.Errorf("got %s", text)
+		}
+		send(t, config, http.MethodGet, "/api/v1/services/x", http.StatusOK, "")
+		cancel()
+		<-ended
+		if text := read(); !strings.Contains(text, "resources: [services]\n    verbs: [get]") {
+			t.Errorf("got %s", text)
+		}
+	})
+}
