@@ -168,7 +168,7 @@ func (c *callOf) resource() *selector.Resource {
 
 // argumentsOf returns the arguments of one kind, or of its typed form.
 func argumentsOf[A any](c *callOf) (A, error) {
-	all := []any{c.change(), c.event(), c.task(), c.tick(), c.admission(), c.indexed(), c.childChange()}
+	all := []any{c.change(), c.event(), c.task(), c.tick(), c.admission(), c.indexed(), c.childChange(), c.drift()}
 	for _, one := range all {
 		if arguments, ok := one.(A); ok {
 			return arguments, nil
@@ -197,6 +197,8 @@ func (c *callOf) bind(typed any, kind reflect.Type) error {
 		return typed.Bind(c.change())
 	case interface{ Bind(*kopf.ChildChange) error }:
 		return typed.Bind(c.childChange())
+	case interface{ Bind(*kopf.Drift) error }:
+		return typed.Bind(c.drift())
 	case interface{ Bind(*kopf.WatchEvent) error }:
 		return typed.Bind(c.event())
 	case interface{ Bind(*kopf.Task) error }:

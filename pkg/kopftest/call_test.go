@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -151,5 +152,32 @@ func TestCallOfTypedHandlers(t *testing.T) {
 	misfit.Object["data"] = map[string]any{"key": int64(1)}
 	if got := kopftest.Call(t, remember, misfit); got.Err == nil {
 		t.Error("an object that does not fit is decoded")
+	}
+}
+
+func TestArgumentsOfADriftHandler(t *testing.T) {
+	decide := func(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
+		if color, drifted := c.Field("data.key"); drifted && color.Manager == "kubectl-edit" && !c.Deleted() {
+			c.Patch().Set(color.Found.Any(), "status", "tried")
+			return kopf.AcceptFields(color.Path), nil
+		}
+		return kopf.Restore(), nil
+	}
+	drifted := []kopftest.CallOption{kopftest.Child(config("child", "red")), kopftest.Drifted("data.key", "kubectl-edit", "blue", "red")}
+	c := kopftest.Arguments[*kopf.Drift](t, example("one"), drifted...)
+	got, err := decide(t.Context(), c)
+	if err != nil || !reflect.DeepEqual(got, kopf.AcceptFields("data.key")) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if key := c.Key().String(); key != "ConfigMap default/child" || c.Child().Name() != "child" || c.Name() != "one" {
+		t.Errorf("got %s, %v", key, c.Child())
+	}
+	deleted := kopftest.Arguments[*kopf.Drift](t, example("one"), append(drifted, kopftest.Reason(kopf.ReasonDelete))...)
+	if got, err := decide(t.Context(), deleted); err != nil || !deleted.Deleted() || !reflect.DeepEqual(got, kopf.Restore()) {
+		t.Errorf("got %v, %v", got, err)
+	}
+	typed := kopftest.Arguments[*kopf.DriftOf[*corev1.ConfigMap]](t, config("parent", "x"), drifted...)
+	if typed.Object().Name != "parent" || len(typed.Fields()) != 1 {
+		t.Errorf("got %v", typed.Fields())
 	}
 }

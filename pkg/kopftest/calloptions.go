@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
@@ -138,6 +139,7 @@ func (c *callOf) outcome(arguments any, err error) Outcome {
 type family struct {
 	child, old client.Object
 	siblings   []client.Object
+	drifted    []kopf.DriftedField
 }
 
 // Child is the child that a handler of children is called for: a created one, a changed one with
@@ -155,6 +157,36 @@ func OldChild(before client.Object) CallOption {
 // Children are all children of the object, for a handler of children.
 func Children(all ...client.Object) CallOption {
 	return callOptionFunc(func(s *callSettings) { s.family.siblings = all })
+}
+
+// Drifted is a field of the Child that a field manager has changed, for a handler of drift: from
+// what the handler of the children wants to what was found; nil is an absent value. The option can
+// be repeated. With Reason(kopf.ReasonDelete), the child was deleted. Such a handler returns more
+// than an error, so use Arguments:
+//
+//	c := kopftest.Arguments[*kopf.Drift](t, shop, kopftest.Child(theme), kopftest.Drifted("data.color", "kubectl-edit", "blue", "red"))
+//	resolution, err := decide(t.Context(), c)
+func Drifted(path, manager string, wanted, found any) CallOption {
+	return callOptionFunc(func(s *callSettings) {
+		s.family.drifted = append(s.family.drifted, kopf.DriftedField{
+			Path: path, Manager: manager, Wanted: object.NewValue(wanted), Found: object.NewValue(found),
+		})
+	})
+}
+
+// drift returns the arguments of a handler of drift.
+func (c *callOf) drift() *kopf.Drift {
+	of := convergence.Drift{Fields: c.settings.family.drifted}
+	if child := c.settings.family.child; child != nil {
+		live := c.bodyOf(child)
+		kind := (&unstructured.Unstructured{Object: live.Raw()}).GroupVersionKind()
+		of.Child = kopf.ChildKey{GroupKind: kind.GroupKind(), Namespace: live.Namespace(), Name: live.Name()}
+		if c.settings.reason != kopf.ReasonDelete {
+			of.Live = live
+		}
+	}
+	declared := &handler.Declaration{Param: c.settings.param}
+	return handler.NewDrift(declared, c.call, handler.NewChange(c.call, c.settings.param, c.attempt(), handler.Transition{}, c), "", of)
 }
 
 // childChange returns the arguments of a handler of children.

@@ -61,9 +61,9 @@ type HandlerCall struct {
 	Object string
 	// Resource is the plural name of the resource.
 	Resource string
-	// Child is the name of the child that the call is about, with its resource and, unless it is
-	// the parent's, its namespace: "configmaps/one". It is empty for calls about all children,
-	// and for handlers of other kinds.
+	// Child is the name of the child that the call, or the drift, is about, with its resource and,
+	// unless it is the parent's, its namespace: "configmaps/one". It is empty for calls about all
+	// children, and for handlers of other kinds.
 	Child string
 	// Attempt is 1 for the first attempt.
 	Attempt int
