@@ -157,6 +157,9 @@ func TestCallOfTypedHandlers(t *testing.T) {
 
 func TestArgumentsOfADriftHandler(t *testing.T) {
 	decide := func(_ context.Context, c *kopf.Drift) (kopf.Resolution, error) {
+		if c.Key().Kind != "ConfigMap" {
+			return kopf.Restore(), kopf.Permanent(errors.New("an unknown child"))
+		}
 		if color, drifted := c.Field("data.key"); drifted && color.Manager == "kubectl-edit" && !c.Deleted() {
 			c.Patch().Set(color.Found.Any(), "status", "tried")
 			return kopf.AcceptFields(color.Path), nil
