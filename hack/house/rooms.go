@@ -23,7 +23,7 @@ var rooms = map[string]string{
 	"watching":   "internal/watch orchestrate follow leave depart served stream warn watch gate",
 	"failover":   "catchup failover handover",
 	"state":      "memory memo objectstate",
-	"pass":       "pass target observe record deliver attend held execute mention eventhandler detect update decision outcome heldobjects requests backgroundsync ensure triggered",
+	"pass":       "pass target observe record deliver attend held execute mention eventhandler detect update decision outcome heldobjects requests backgroundsync ensure triggered inspection",
 	"reporting":  "internal/report internal/heldobjects internal/requests report internal/undeclared internal/conditions",
 	"cycle":      "internal/record internal/revision cycle first",
 	"background": "background",

@@ -138,7 +138,7 @@ var foreignFlags = strings.Fields("token username password request-timeout modul
 
 func TestDocumentedFlagsExist(t *testing.T) {
 	defined := map[string]bool{}
-	for _, command := range append(newKopfCommand().Commands(), newOperatorCommand("operator", nil)) {
+	for _, command := range slices.Concat(newKopfCommand().Commands(), Commands(nil), []*cobra.Command{newOperatorCommand("operator", nil)}) {
 		command.Flags().VisitAll(func(flag *pflag.Flag) { defined[flag.Name] = true })
 	}
 	paths, err := filepath.Glob("../../docs/*.md")

@@ -20,11 +20,14 @@ func prepareCommand(command *cobra.Command) {
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	command.InitDefaultCompletionCmd()
 	for _, parent := range append(command.Commands(), command) {
-		if parent.HasSubCommands() {
+		if parent.HasSubCommands() && !parent.Runnable() {
 			parent.Args, parent.RunE = rejectUnknownCommand, func(parent *cobra.Command, _ []string) error { return parent.Help() }
 		}
 	}
 }
+
+// runsAnnotation marks a command that does something without a subcommand.
+const runsAnnotation = "runs"
 
 // groupAnnotation is the annotation of a flag with the title of its group.
 const groupAnnotation = "group"
@@ -46,7 +49,11 @@ func writeUsage(command *cobra.Command) error {
 	out := command.OutOrStderr()
 	text := "Usage:\n  " + command.UseLine() + "\n"
 	if command.HasAvailableSubCommands() {
-		text = "Usage:\n  " + command.CommandPath() + " COMMAND\n\nCommands:\n" + formatCommands(command)
+		text = "Usage:\n"
+		if _, runs := command.Annotations[runsAnnotation]; runs {
+			text += "  " + command.UseLine() + "\n"
+		}
+		text += "  " + command.CommandPath() + " COMMAND\n\nCommands:\n" + formatCommands(command)
 	}
 	if command.Example != "" {
 		text += "\nExamples:\n" + command.Example + "\n"

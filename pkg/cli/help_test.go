@@ -16,13 +16,20 @@ func TestHelp(t *testing.T) {
 		command   func() *cobra.Command
 		arguments []string
 	}{
-		"operator":        {func() *cobra.Command { return newOperatorCommand("operator", nil) }, nil},
-		"kopf":            {newKopfCommand, nil},
-		"kopf-run":        {newKopfCommand, []string{"run"}},
-		"kopf-freeze":     {newKopfCommand, []string{"freeze"}},
-		"kopf-resume":     {newKopfCommand, []string{"resume"}},
-		"kopf-version":    {newKopfCommand, []string{"version"}},
-		"kopf-completion": {newKopfCommand, []string{"completion"}},
+		"operator":          {func() *cobra.Command { return newOperatorCommand("operator", nil) }, nil},
+		"operator-commands": {newOperatorWithCommands, nil},
+		"operator-explain":  {newOperatorWithCommands, []string{"explain"}},
+		"operator-plan":     {newOperatorWithCommands, []string{"plan"}},
+		"operator-peers":    {newOperatorWithCommands, []string{"peers"}},
+		"operator-skip":     {newOperatorWithCommands, []string{"skip"}},
+		"operator-suspend":  {newOperatorWithCommands, []string{"suspend"}},
+		"kopf-explain":      {newKopfCommand, []string{"explain"}},
+		"kopf":              {newKopfCommand, nil},
+		"kopf-run":          {newKopfCommand, []string{"run"}},
+		"kopf-freeze":       {newKopfCommand, []string{"freeze"}},
+		"kopf-resume":       {newKopfCommand, []string{"resume"}},
+		"kopf-version":      {newKopfCommand, []string{"version"}},
+		"kopf-completion":   {newKopfCommand, []string{"completion"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -38,6 +45,12 @@ func TestHelp(t *testing.T) {
 	if got := run(t, newKopfCommand()); got.code != ExitOK || !strings.HasPrefix(got.out, "kopf runs Kubernetes operators") {
 		t.Errorf("without a command: got %+v", got)
 	}
+}
+
+func newOperatorWithCommands() *cobra.Command {
+	operator := newOperatorCommand("operator", nil)
+	addCommands(operator, nil)
+	return operator
 }
 
 func compareGolden(t *testing.T, path, got string) {

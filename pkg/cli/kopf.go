@@ -12,12 +12,48 @@ import (
 func newKopfCommand() *cobra.Command {
 	tool := &cobra.Command{
 		Use:     "kopf",
-		Short:   "kopf runs Kubernetes operators that are built from handlers, and pauses and resumes them.",
+		Short:   "kopf runs Kubernetes operators that are built from handlers, and answers questions about them.",
 		Version: versionString(),
 	}
 	tool.SetVersionTemplate("{{.Version}}\n")
 	tool.AddCommand(newRunCommand(), newFreezeCommand(), newResumeCommand(), newVersionCommand())
+	for _, of := range Commands(nil) {
+		tool.AddCommand(newBuiltCommand(of))
+	}
 	return tool
+}
+
+// newBuiltCommand returns a command that builds packages, and runs a command of the program.
+func newBuiltCommand(of *cobra.Command) *cobra.Command {
+	_, arguments, _ := strings.Cut(of.Use, " ")
+	command := &cobra.Command{
+		Use: of.Name() + " PACKAGE... " + arguments, Short: of.Short,
+		Long: of.Long + "\n\nThe PACKAGES have the handlers, as for kopf run. The first argument is a package; further ones\n" +
+			"begin with ./, ../, or /. See also: " + of.Name() + " PACKAGE --help.",
+		Example:            strings.ReplaceAll(of.Example, "  "+of.Name(), "  kopf "+of.Name()+" ./handlers"),
+		DisableFlagParsing: true,
+	}
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		switch {
+		case len(arguments) == 0:
+			return usageErrorf("no package is given: use kopf %s ./handlers", of.Name())
+		case arguments[0] == "--help" || arguments[0] == "-h":
+			return command.Help()
+		case strings.HasPrefix(arguments[0], "-"):
+			return usageErrorf("the first argument is %s: use kopf %s ./handlers, and then the flags", arguments[0], of.Name())
+		}
+		packages := 1
+		for packages < len(arguments) && isLocalPackage(arguments[packages]) {
+			packages++
+		}
+		return buildAndRun(command, arguments[:packages], append([]string{of.Name()}, arguments[packages:]...))
+	}
+	return command
+}
+
+// isLocalPackage reports whether an argument can only be a directory.
+func isLocalPackage(argument string) bool {
+	return argument == "." || argument == ".." || strings.HasPrefix(argument, "./") || strings.HasPrefix(argument, "../") || strings.HasPrefix(argument, "/")
 }
 
 // rejectUnknownCommand returns an error for an unknown subcommand, with similar ones.

@@ -25,8 +25,19 @@ const (
 // Main runs an operator as a program, with the arguments and the environment of the
 // process, until it is interrupted. The first signal stops the operator gracefully; another
 // one, a second or more later, ends the process at once. Main returns the exit code.
-func Main(run func(context.Context, Invocation) error) int {
-	return runProcess(newOperatorCommand(filepath.Base(os.Args[0]), run))
+//
+// If the first argument is one of Commands, it runs that command instead.
+func Main(run func(context.Context, Invocation) error, load Load) int {
+	command := newOperatorCommand(filepath.Base(os.Args[0]), run)
+	addCommands(command, load)
+	return runProcess(command)
+}
+
+// addCommands adds the commands about an operator to its own.
+func addCommands(operator *cobra.Command, load Load) {
+	operator.AddCommand(Commands(load)...)
+	operator.Annotations = map[string]string{runsAnnotation: ""}
+	operator.CompletionOptions = cobra.CompletionOptions{}
 }
 
 // KopfMain runs the command kopf and returns the exit code.

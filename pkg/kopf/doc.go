@@ -185,6 +185,8 @@
 // # Operators
 //
 //	Main                                     a program with a command line
+//	Commands                                 explain, plan, and others for another command line
+//	Configure                                settings that commands know, too
 //	Run, Options                             an operator inside of a program
 //	Add                                      a part of a controller-runtime manager
 //	NewOperator, Operator                    an operator whose state you can ask for

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -93,4 +94,36 @@ func ExampleEventFor() {
 		return kopf.EventFor(ctx, pvc, corev1.EventTypeNormal, "Resized", "The claim has another size.")
 	}
 	kopf.OnField(volumeclaims, "spec.size", notify, kopf.ID("notify"))
+}
+
+// The command line of a program with a manager of controller-runtime also answers questions:
+// "manager explain kopfexample/kopf-example-1".
+func ExampleCommands() {
+	registry := kopf.NewRegistry()
+	registry.OnCreate(volumeclaims, createClaim)
+	root := &cobra.Command{Use: "manager"}
+	root.AddCommand(kopf.Commands(func(o *kopf.Options) { o.Registry = registry })...)
+	for _, command := range root.Commands() {
+		fmt.Println(command.Name())
+	}
+	// Output:
+	// explain
+	// peers
+	// plan
+	// rerun
+	// retry
+	// skip
+	// suspend
+	// unsuspend
+}
+
+// Settings in the program. Unlike those of a startup handler, they are known to commands such as
+// explain.
+func ExampleConfigure() {
+	registry := kopf.NewRegistry() // kopf.Configure is for the default one
+	registry.Configure(func(s *kopf.Settings) { s.Execution.Workers = -1 })
+	_, err := kopf.NewOperator(kopf.Options{Registry: registry, Config: nowhere()})
+	fmt.Println(err != nil)
+
+	// Output: true
 }

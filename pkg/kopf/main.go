@@ -4,9 +4,15 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kopf-go/kopf/pkg/cli"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 )
 
 // Main runs an operator as a program. It reads the command line, connects to the cluster
@@ -30,7 +36,70 @@ func Main(configure ...func(*Options)) {
 			options.Connect = in.Connect
 		}
 		return Run(ctx, options)
-	}))
+	}, loader(configure)))
+}
+
+// Commands returns the commands that answer questions about an operator: explain, plan, peers, and
+// those that send requests. Programs of Main have them; add them to the command line of another
+// program, such as one with the manager of controller-runtime:
+//
+//	root.AddCommand(kopf.Commands()...)
+//
+// The functions change the options as for Main: the registry, the scheme, and the settings. The
+// commands connect to the cluster like kubectl. They call neither handlers nor login handlers, and
+// only those that send requests change something.
+func Commands(configure ...func(*Options)) []*cobra.Command { return cli.Commands(loader(configure)) }
+
+// loader returns a function that returns the program without running it.
+func loader(configure []func(*Options)) cli.Load {
+	return func(s Settings) (cli.Program, error) {
+		options := Options{Settings: s}
+		for _, change := range configure {
+			change(&options)
+		}
+		complete := options.complete()
+		if complete.Scheme == nil {
+			complete.Scheme = scheme.Scheme
+		}
+		handlers, err := complete.Registry.Handlers(complete.Scheme)
+		if err != nil {
+			return cli.Program{}, err
+		}
+		return cli.Program{
+			Handlers: handlers, Startup: complete.Registry.Activities().OfKind(handler.OnStartup), Settings: complete.Settings,
+		}, nil
+	}
+}
+
+// Configure changes the settings before the operator starts, after the command line and the options
+// of the program, and before startup handlers. The function must only change the settings: commands
+// such as explain call it, too, and they do not call startup handlers. Several functions are called in
+// their order.
+func Configure(change func(*Settings)) { DefaultRegistry.Configure(change) }
+
+// configuration is the part of a registry with the functions of Configure.
+type configuration struct {
+	mu        sync.Mutex
+	functions []func(*Settings)
+}
+
+// Configure is the function Configure for the operators of this registry. It ignores nil.
+func (c *configuration) Configure(change func(*Settings)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if change != nil {
+		c.functions = append(c.functions, change)
+	}
+}
+
+// applyTo changes settings with the functions.
+func (c *configuration) applyTo(s *Settings) {
+	c.mu.Lock()
+	functions := slices.Clone(c.functions)
+	c.mu.Unlock()
+	for _, change := range functions {
+		change(s)
+	}
 }
 
 // connects reports whether the options or the login handlers select the cluster.

@@ -12,6 +12,8 @@ import (
 // declarations are reported when an operator starts with the registry, all at once.
 type Registry struct {
 	handlers registry.Registry
+
+	configuration
 }
 
 // NewRegistry returns an empty registry.

@@ -37,6 +37,11 @@ type Options struct {
 }
 
 func (o Options) complete() operator.Options {
+	if o.Registry != nil {
+		o.Registry.applyTo(&o.Settings)
+	} else {
+		DefaultRegistry.applyTo(&o.Settings)
+	}
 	return operator.Options{
 		Registry: o.Registry.declared(), Settings: o.Settings, Config: o.Config, Connect: o.Connect,
 		Logger: o.Logger, Scheme: o.Scheme,

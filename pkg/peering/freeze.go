@@ -182,3 +182,20 @@ func patchEntry(ctx context.Context, object peeringAPI, target Target, identity 
 	}
 	return state, err
 }
+
+// Read returns the entries of a peering, from the objects of both API groups. It changes nothing. If
+// neither object exists, it returns a NotFoundError. Invalid entries are left out, because they
+// pause nothing.
+func Read(ctx context.Context, config *rest.Config, target Target) (map[string]Record, error) {
+	all := map[string]Record{}
+	_, err := forEachGroup(ctx, config, target, func(object peeringAPI) error {
+		state, err := object.read(ctx)
+		if err != nil {
+			return err
+		}
+		records, _ := Parse(state.status)
+		maps.Copy(all, records)
+		return nil
+	})
+	return all, err
+}

@@ -62,8 +62,15 @@ func (t *target) prepareCall(ctx context.Context, d *handler.Declaration, body *
 func (t *target) callArguments(body *object.Body) handler.CallContext {
 	return handler.CallContext{
 		Body: body, Resource: &t.resource.Resource.Resource, Logger: t.report.Log, Client: t.engine.Client,
-		Memo: func() *memo.Values { return t.object.memosOf(body.UID(), t.engine.Memos) },
+		Memo: func() *memo.Values { return t.memos(body.UID()) },
 	}
+}
+
+func (t *target) memos(uid types.UID) *memo.Values {
+	if t.engine.inspecting {
+		panic(&handler.UnavailableError{What: "a memo"})
+	}
+	return t.object.memosOf(uid, t.engine.Memos)
 }
 
 // objectRef identifies an object in log lines. It is resolved only when a line is written,

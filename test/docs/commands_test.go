@@ -18,10 +18,10 @@ import (
 // kopf and of operators are checked in pkg/cli, by the real command line.
 var programs = map[string][]string{
 	"go":   {"build", "doc", "get", "install", "list", "mod", "run", "test", "tool", "vet"},
-	"kopf": {"completion", "freeze", "resume", "run", "version"},
+	"kopf": {"completion", "explain", "freeze", "peers", "plan", "rerun", "resume", "retry", "run", "skip", "suspend", "unsuspend", "version"},
 	"kubectl": {
 		"annotate", "api-resources", "apply", "auth", "cluster-info", "config", "create", "delete", "describe", "edit",
-		"explain", "get", "kustomize", "label", "logs", "patch", "replace", "rollout", "scale", "version", "wait",
+		"explain", "get", "kopf", "kustomize", "label", "logs", "patch", "replace", "rollout", "scale", "version", "wait",
 	},
 	"docker":      {"build", "buildx", "push"},
 	"git":         {"clone"},

@@ -165,3 +165,14 @@ func HTTPStatus(err error) int {
 
 // lastStatus is the highest HTTP status.
 const lastStatus = 599
+
+// UnavailableError means that a filter uses what exists only in a running operator, such as an
+// index or a memo, so that it cannot be evaluated here. It is the value of a panic in commands that
+// look at objects without an operator.
+type UnavailableError struct {
+	What string // "an index"
+}
+
+func (e *UnavailableError) Error() string {
+	return "it uses " + e.What + ", which exists only in a running operator"
+}

@@ -1,9 +1,12 @@
 package handler
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 
+	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -23,7 +26,9 @@ type Matcher struct {
 	// The API server can also check presence and equality, but not callbacks, so they are
 	// distinguished.
 	want any
-	err  error // a value that cannot be compared; reported with the declaration
+	// place is where a function is declared that decides.
+	place string
+	err   error // a value that cannot be compared; reported with the declaration
 }
 
 type presence bool
@@ -53,12 +58,35 @@ func MatchFunc(test func(object.Value, Arguments) bool) Matcher {
 	if test == nil {
 		return Matcher{err: errors.New("MatchFunc has no function")}
 	}
-	return Matcher{matches: test}
+	return Matcher{matches: test, place: function.Place(test)}
 }
 
 // Matches reports whether the matcher accepts the value.
 func (m Matcher) Matches(v object.Value, a Arguments) bool {
 	return m.matches == nil || m.matches(v, a)
+}
+
+// String describes which values match: `"web"`, "any value", "no value", or the place of the
+// function that decides.
+func (m Matcher) String() string {
+	switch want := m.want.(type) {
+	case presence:
+		if want {
+			return "any value"
+		}
+		return "no value"
+	case nil:
+		if m.place == "" {
+			return "what a combination of filters accepts"
+		}
+		return "what the function at " + m.place + " accepts"
+	default:
+		text, err := json.Marshal(want)
+		if err != nil {
+			return fmt.Sprint(want)
+		}
+		return string(text)
+	}
 }
 
 // IsZero reports whether the matcher is no filter.
@@ -124,6 +152,7 @@ func combineMatchers(matchers []Matcher, l logic) Matcher {
 	combined := MatchFunc(func(v object.Value, a Arguments) bool {
 		return decide(l, matchers, func(m Matcher) bool { return m.Matches(v, a) })
 	})
+	combined.place = "" // of a function in the library
 	for _, matcher := range matchers {
 		err := matcher.err
 		if err == nil && matcher.IsZero() {
@@ -149,4 +178,11 @@ func combinePredicates(predicates []Predicate, l logic) Predicate {
 func (o *Cause) Concerns(d *Declaration) bool {
 	m := matching{d: d, o: o}
 	return m.labels().Matches() && m.callbacks().Matches()
+}
+
+// OutOfScope returns the first filter because of which the handler never applies to the object
+// as it is. The result Matches if the handler is InScope.
+func (o *Cause) OutOfScope(d *Declaration) Mismatch {
+	m := matching{d: d, o: o}
+	return m.scope()
 }

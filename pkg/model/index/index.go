@@ -17,6 +17,8 @@ type Index[K comparable, V any] struct {
 	mu    sync.RWMutex
 	cells map[K]*cell[K, V]
 	own   contribution[K, V]
+	// unavailable is set while nothing fills the index, and readers must know that.
+	unavailable bool
 }
 
 // contribution is what one function has put into an index. The index's lock guards it.
@@ -54,5 +56,21 @@ func (x *Index[K, V]) release(c *contribution[K, V]) {
 	c.claimed = false
 	for owner := range c.holdings {
 		x.replace(c, owner, nil)
+	}
+}
+
+// SetAvailable sets whether the index can be read. Reading an index that is not available panics
+// with a handler.UnavailableError. That is for commands that evaluate filters without an operator
+// and recover from it: an index that nothing fills must not look like an empty one.
+func (x *Index[K, V]) SetAvailable(available bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.unavailable = !available
+}
+
+// check must be called with the lock for reading, which a panic releases.
+func (x *Index[K, V]) check() {
+	if x.unavailable {
+		panic(&handler.UnavailableError{What: "an index"})
 	}
 }

@@ -14,6 +14,7 @@ import (
 func (x *Index[K, V]) Get(key K) []V {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	x.check()
 	if found := x.cells[key]; found != nil {
 		return found.values()
 	}
@@ -24,6 +25,7 @@ func (x *Index[K, V]) Get(key K) []V {
 func (x *Index[K, V]) Has(key K) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	x.check()
 	return x.cells[key] != nil
 }
 
@@ -31,6 +33,7 @@ func (x *Index[K, V]) Has(key K) bool {
 func (x *Index[K, V]) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	x.check()
 	return len(x.cells)
 }
 
@@ -49,6 +52,7 @@ func (x *Index[K, V]) Keys() iter.Seq[K] {
 func (x *Index[K, V]) keys() []K {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	x.check()
 	return slices.AppendSeq(make([]K, 0, len(x.cells)), maps.Keys(x.cells))
 }
 
@@ -72,6 +76,7 @@ type item[K comparable, V any] struct {
 func (x *Index[K, V]) items() []item[K, V] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
+	x.check()
 	items := make([]item[K, V], 0, len(x.cells))
 	for key, found := range x.cells {
 		items = append(items, item[K, V]{key, found.values()})

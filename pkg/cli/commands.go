@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+// Program is what the commands of an operator ask about. It is internal to the framework.
+type Program = inspect.Program
+
+// Load returns the program with the settings of the command line.
+type Load func(settings.Settings) (Program, error)
+
+// Commands returns the commands that answer questions about an operator, such as explain, for the
+// command line of a program. They belong to no operator that runs.
+func Commands(load Load) []*cobra.Command {
+	commands := []*cobra.Command{
+		newExplainCommand(load), newPlanCommand(load), newPeersCommand(load),
+		newRequestCommand(load, "retry"), newRequestCommand(load, "rerun"), newRequestCommand(load, "skip"),
+		newSuspendCommand(load), newUnsuspendCommand(load),
+	}
+	for _, command := range commands {
+		command.SilenceErrors, command.SilenceUsage = true, true
+		command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
+	}
+	return commands
+}
+
+// question holds the flags of the commands that look at a cluster.
+type question struct {
+	load       Load
+	connection connection
+	namespace  string
+	output     string
+}
+
+// newQuestion returns a command about a cluster.
+func newQuestion(load Load, use, short, long, example string, run func(q *question, command *cobra.Command, arguments []string) error) *cobra.Command {
+	q := &question{load: load}
+	command := &cobra.Command{
+		Use: use, Short: short, Long: long, Example: example,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if err := q.complete(command.Flags()); err != nil {
+				return err
+			}
+			return run(q, command, arguments)
+		},
+	}
+	command.Flags().SortFlags = false
+	defineGroup(command.Flags(), "Object", func(set *pflag.FlagSet) {
+		set.StringVarP(&q.namespace, "namespace", "n", "", "the `namespace` (default: that of the kubeconfig)")
+		set.StringVarP(&q.output, "output", "o", "", "write json or yaml instead of a text")
+	})
+	defineGroup(command.Flags(), "Connection", q.connection.define)
+	return command
+}
+
+func (q *question) complete(set *pflag.FlagSet) error {
+	for _, name := range []string{"output"} {
+		if value := set.Lookup(name).Value.String(); value != "" && value != "json" && value != "yaml" {
+			return usageErrorf("--output is %q: use json or yaml", value)
+		}
+	}
+	var mistake error
+	set.VisitAll(func(flag *pflag.Flag) {
+		isConnection := len(flag.Annotations[groupAnnotation]) > 0 && flag.Annotations[groupAnnotation][0] == "Connection"
+		if isConnection && !flag.Changed && mistake == nil { // KOPF_NAMESPACE is the scope of the operator
+			mistake = setFromEnvironment(set, flag, "run", environment)
+		}
+	})
+	q.connection.complete(set)
+	return mistake
+}
+
+// connect returns the cluster to look at, and the configuration for writing.
+func (q *question) connect(ctx context.Context) (*inspect.Cluster, *rest.Config, error) {
+	program, err := q.load(settings.Default())
+	if err != nil {
+		return nil, nil, err
+	}
+	config, err := q.connection.connect(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.QPS, config.Burst = -1, 0 // the API server limits its clients itself
+	if q.namespace == "" {
+		namespace, _, err := q.connection.clientConfig().Namespace()
+		if err != nil {
+			return nil, nil, err
+		}
+		q.namespace = namespace
+	}
+	cluster, err := inspect.Connect(ctx, config, program)
+	return cluster, config, err
+}
+
+// target returns the object that the arguments name, and the other arguments.
+func (q *question) target(arguments []string) (inspect.Target, []string, error) {
+	t, rest, err := inspect.ParseTarget(arguments)
+	if err != nil {
+		return t, nil, &usageError{err}
+	}
+	t.Namespace = q.namespace
+	return t, rest, nil
+}
+
+// text is an answer.
+type text interface {
+	Text(inspect.Style) string
+}
+
+// write writes the answer.
+func (q *question) write(out io.Writer, answer text) error {
+	var data []byte
+	var err error
+	switch q.output {
+	case "json":
+		if data, err = json.MarshalIndent(answer, "", "  "); err == nil {
+			data = append(data, '\n')
+		}
+	case "yaml":
+		data, err = yaml.Marshal(answer)
+	default:
+		data = []byte(answer.Text(styleOf(out)))
+	}
+	if err == nil {
+		_, err = out.Write(data)
+	}
+	return err
+}
+
+// styleOf returns the style of a terminal, or that of a pipe.
+func styleOf(out io.Writer) inspect.Style {
+	style := inspect.Style{Colors: supportsColor(out)}
+	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			style.Width = min(width, helpWidth)
+		}
+	}
+	return style
+}
+
+func newExplainCommand(load Load) *cobra.Command {
+	return newQuestion(load, "explain KIND/NAME [flags]", "Explain what the handlers do with an object, and why",
+		"Explain for each handler whether it is called for an object, waits, has ended, or is not for the\n"+
+			"object, and which filter decides; who holds its deletion; and who pauses the operator.\n\n"+
+			"It needs no running operator, calls no handlers, and changes nothing.",
+		"  explain kopfexample/kopf-example-1\n  explain kex/kopf-example-1 -n default -o json",
+		func(q *question, command *cobra.Command, arguments []string) error {
+			if err := checkArguments(arguments, 2); err != nil {
+				return err
+			}
+			cluster, _, err := q.connect(command.Context())
+			if err != nil {
+				return err
+			}
+			target, _, err := q.target(arguments)
+			if err != nil {
+				return err
+			}
+			answer, err := cluster.Explain(command.Context(), target)
+			if err != nil {
+				return err
+			}
+			return q.write(command.OutOrStdout(), answer)
+		})
+}
+
+// checkArguments returns a usage error if the arguments name no object, or are too many.
+func checkArguments(arguments []string, most int) error {
+	_, rest, err := inspect.ParseTarget(arguments)
+	switch {
+	case err != nil:
+		return &usageError{err}
+	case strings.Contains(arguments[0], "/") && len(rest) > most-2, len(arguments) > most:
+		return usageErrorf("unexpected argument %q", arguments[len(arguments)-1])
+	default:
+		return nil
+	}
+}
+
+func newPeersCommand(load Load) *cobra.Command {
+	var name string
+	command := newQuestion(load, "peers [flags]", "Show which operators pause each other",
+		"Show the entries of the peering objects: of the cluster, and of the namespace.",
+		"  peers\n  peers -n default --peering mine",
+		func(q *question, command *cobra.Command, arguments []string) error {
+			if err := rejectArguments(command, arguments); err != nil {
+				return err
+			}
+			cluster, _, err := q.connect(command.Context())
+			if err != nil {
+				return err
+			}
+			name = cmp.Or(name, cluster.Settings.Peering.Name, settings.DefaultPeeringName)
+			peers, err := cluster.Peers(command.Context(), name, q.namespace)
+			if err != nil {
+				return err
+			}
+			return q.write(command.OutOrStdout(), &inspect.PeerList{Peering: name, Namespace: q.namespace, Peers: peers})
+		})
+	command.Flags().StringVarP(&name, "peering", "P", "", fmt.Sprintf("the `name` of the peering object (default %q)", settings.DefaultPeeringName))
+	return command
+}

@@ -1,0 +1,269 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+)
+
+// Explanation says what the handlers of a program would do with an object, and why.
+type Explanation struct {
+	Object    string `json:"object"`
+	Namespace string `json:"namespace,omitempty"`
+	// Reason is what has happened to the object: create, update, delete, resume, noop, or free.
+	Reason string `json:"reason"`
+	// State says it as a sentence.
+	State string `json:"state"`
+	// Changes are the fields that have changed since the object was handled last.
+	Changes []string `json:"changes,omitempty"`
+	// Deletion says what the deletion waits for, or what it would wait for.
+	Deletion []string  `json:"deletion"`
+	Handlers []Handler `json:"handlers"`
+	// Holds says what keeps handlers from being called: suspensions, and other operators.
+	Holds []string `json:"holds,omitempty"`
+	// Requests says what would come of requests that no operator has honored yet.
+	Requests []string `json:"requests,omitempty"`
+	// Notes are other findings, and what is unknown.
+	Notes []string `json:"notes,omitempty"`
+	Peers []Peer   `json:"peers,omitempty"`
+}
+
+// Handler is what is said about one handler.
+type Handler struct {
+	ID         string `json:"id"`
+	Kind       string `json:"kind"`
+	DeclaredAt string `json:"declaredAt,omitempty"`
+	// State is one word: due, waiting, succeeded, failed, running, undecidable, …
+	State   string `json:"state"`
+	Message string `json:"message"`
+	// Todo is what a person can do about it.
+	Todo string `json:"todo,omitempty"`
+}
+
+// Explain explains an object.
+func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
+	found, obj, err := c.get(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	n, err := c.inspector.Inspect(ctx, found, obj.Object)
+	if err != nil {
+		return nil, fmt.Errorf("the object %s/%s cannot be explained: %w", t.Kind, t.Name, err)
+	}
+	e := describe(situation{Inspection: n, object: obj, kubectl: nameOf(found.Resource), prefix: c.requestPrefix(), finalizer: c.Settings.WithDefaults().Persistence.Finalizer, now: time.Now()})
+	e.Holds = append(e.Holds, c.whoPauses(ctx, obj.GetNamespace(), e)...)
+	if note := c.startupNote(); note != "" {
+		e.Notes = append(e.Notes, note)
+	}
+	return e, nil
+}
+
+// whoPauses adds the peers, and says what they mean for the handlers.
+func (c *Cluster) whoPauses(ctx context.Context, namespace string, e *Explanation) []string {
+	p := c.Settings.WithDefaults().Peering
+	if p.Standalone {
+		return nil
+	}
+	peers, err := c.Peers(ctx, p.Name, namespace)
+	switch {
+	case err != nil:
+		e.Notes = append(e.Notes, fmt.Sprintf("It is unknown whether another operator pauses this one: %v.", err))
+	case len(peers) == 0 && p.Mandatory:
+		return []string{fmt.Sprintf("The operator pauses if the peering object %q does not exist, and it does not, neither for the cluster nor in the namespace of the object. Create it, or run the operator without --peering.", p.Name)}
+	}
+	e.Peers = peers
+	var holds []string
+	for _, peer := range peers {
+		if !peer.Expired && peer.Priority > p.Priority {
+			holds = append(holds, fmt.Sprintf("%s in the %s has the priority %d, and pauses operators of the priority %d until it leaves, or until %s without its renewal.",
+				peer.Identity, peer.Object, peer.Priority, p.Priority, peer.Until.UTC().Format(time.RFC3339)))
+		}
+	}
+	return holds
+}
+
+// situation is an object and what was found about it.
+type situation struct {
+	*reconcile.Inspection
+
+	object    *unstructured.Unstructured
+	kubectl   string // the resource as kubectl names it
+	prefix    string // of the annotations of requests
+	finalizer string
+	now       time.Time
+}
+
+func describe(s situation) *Explanation {
+	e := &Explanation{Object: s.kubectl + "/" + s.object.GetName(), Namespace: s.object.GetNamespace(), Reason: string(s.Reason), State: s.state()}
+	for _, item := range s.Diff {
+		if s.WasHandled {
+			e.Changes = append(e.Changes, s.change(item))
+		}
+	}
+	for _, h := range s.Handlers {
+		e.Handlers = append(e.Handlers, s.handler(h))
+	}
+	e.Handlers = append(e.Handlers, s.subhandlers()...)
+	e.Deletion = s.deletion()
+	e.Holds = s.suspension()
+	for _, r := range s.Requests {
+		e.Requests = append(e.Requests, r.Message)
+	}
+	e.Notes = s.notes()
+	return e
+}
+
+// change describes a change, without the values of secrets.
+func (s *situation) change(item diff.Item) string {
+	if s.isSecret() {
+		return fmt.Sprintf("%s %s", item.Op, item.Path)
+	}
+	return fmt.Sprintf("%s %s: %s -> %s", item.Op, item.Path, short(item.Old), short(item.New))
+}
+
+// isSecret reports whether the values of the object must not be shown.
+func (s *situation) isSecret() bool { return s.kubectl == "secrets" }
+
+// short returns a value on one line.
+func short(value any) string {
+	if value == nil {
+		return "(none)"
+	}
+	text := fmt.Sprintf("%v", value)
+	if len(text) > maxValue {
+		text = text[:maxValue] + "…"
+	}
+	return text
+}
+
+// maxValue is the length of values that are shown.
+const maxValue = 60
+
+// state says what has happened to the object.
+func (s *situation) state() string {
+	if !s.hasChangeHandlers() {
+		return "It has no handlers of changes, so its changes are not tracked."
+	}
+	if !s.InScope && s.Reason != cause.Delete && !s.hasUndecidable() {
+		return "No handler of changes applies to it: it is left alone."
+	}
+	switch s.Reason {
+	case cause.Create:
+		return s.opened("It was never handled: an operator handles it as a creation.")
+	case cause.Update:
+		return s.opened("It has changed since it was handled last: an operator handles it as an update.")
+	case cause.Delete:
+		return s.opened("It is being deleted, and has the finalizer of this operator: its deletion handlers are called.")
+	case cause.Resume:
+		return s.opened("It was handled and has not changed; handlers are called again on request.")
+	case cause.Free:
+		return "It is being deleted, and does not have the finalizer of this operator: no handlers are called for the deletion."
+	default:
+		return "It was handled, and has not changed since."
+	}
+}
+
+func (s *situation) opened(text string) string {
+	if s.Open {
+		return text + " That has begun, and has not ended."
+	}
+	return text
+}
+
+func (s *situation) hasChangeHandlers() bool {
+	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Kind.IsChange() })
+}
+
+func (s *situation) hasUndecidable() bool {
+	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Undecidable != nil })
+}
+
+// suspension says whether the object is suspended.
+func (s *situation) suspension() []string {
+	switch {
+	case s.Suspension.Err != nil:
+		return []string{fmt.Sprintf("The request to suspend the object has no effect: %v.", s.Suspension.Err)}
+	case !s.Suspension.Active:
+		return nil
+	case s.Suspension.Until.IsZero():
+		return []string{"The object is suspended until the request is removed: no handlers are called for it, and its deletion is held. To end that: unsuspend " + s.named()}
+	default:
+		return []string{fmt.Sprintf("The object is suspended until %s: no handlers are called for it, and its deletion is held. To end that: unsuspend %s", s.at(s.Suspension.Until), s.named())}
+	}
+}
+
+// named names the object in the arguments of a command.
+func (s *situation) named() string {
+	text := s.kubectl + "/" + s.object.GetName()
+	if namespace := s.object.GetNamespace(); namespace != "" {
+		text += " -n " + namespace
+	}
+	return text
+}
+
+// at returns a time, and how far away it is.
+func (s *situation) at(t time.Time) string {
+	distance := t.Sub(s.now).Round(time.Second)
+	text := t.UTC().Format(time.RFC3339)
+	if distance >= 0 {
+		return text + " (in " + distance.String() + ")"
+	}
+	return text + " (" + (-distance).String() + " ago)"
+}
+
+// notes says what else was found.
+func (s *situation) notes() []string {
+	var notes []string
+	for _, name := range s.Undeclared {
+		notes = append(notes, fmt.Sprintf("It has the progress of a handler that is not declared here: %s. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues.", name))
+	}
+	for _, err := range s.Unreadable {
+		notes = append(notes, fmt.Sprintf("A stored value cannot be read, and counts as absent: %v.", err))
+	}
+	notes = append(notes, s.others()...)
+	if s.hasUndecidable() {
+		notes = append(notes, "Some filters cannot be evaluated here, so it can be that other handlers are called than those that are shown, and that the object needs the finalizer although it is not said.")
+	}
+	return notes
+}
+
+// deletion says who holds the object, or would hold it.
+func (s *situation) deletion() []string {
+	var lines []string
+	deleting := s.object.GetDeletionTimestamp() != nil
+	switch {
+	case deleting && s.HasFinalizer && s.HeldByFailure != "":
+		lines = append(lines, fmt.Sprintf("The deletion is held, because the handler %s has failed for good. Clean up, and then: skip %s %s --abandon", s.HeldByFailure, s.named(), s.HeldByFailure))
+	case deleting && s.HasFinalizer:
+		lines = append(lines, fmt.Sprintf("The object is being deleted since %s. It has the finalizer %s of this operator, which removes it when its deletion handlers have ended.", s.at(s.object.GetDeletionTimestamp().Time), s.finalizer))
+	case deleting:
+		lines = append(lines, fmt.Sprintf("The object is being deleted since %s. This operator does not hold it.", s.at(s.object.GetDeletionTimestamp().Time)))
+	case s.HasFinalizer && s.NeedsFinalizer:
+		lines = append(lines, fmt.Sprintf("The object has the finalizer %s: its deletion will wait for this operator.", s.finalizer))
+	case s.HasFinalizer && s.hasUndecidable():
+		lines = append(lines, fmt.Sprintf("The object has the finalizer %s of this operator.", s.finalizer))
+	case s.HasFinalizer:
+		lines = append(lines, fmt.Sprintf("The object has the finalizer %s, and no handler needs it: a running operator removes it.", s.finalizer))
+	case s.NeedsFinalizer:
+		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s yet: a running operator adds it before it calls handlers.", s.finalizer))
+	}
+	for _, other := range s.object.GetFinalizers() {
+		if other != s.finalizer {
+			lines = append(lines, fmt.Sprintf("The deletion also waits for the finalizer %s of another controller.", other))
+		}
+	}
+	if lines == nil {
+		lines = []string{"The deletion waits for nothing."}
+	}
+	return lines
+}
+
+// isDeleted reports whether the object is being deleted.
+func (s *situation) isDeleted() bool { return s.object.GetDeletionTimestamp() != nil }

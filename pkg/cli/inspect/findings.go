@@ -1,0 +1,44 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+)
+
+// others says which other operators keep a state on the object.
+func (s *situation) others() []string {
+	var notes []string
+	for key := range s.object.GetAnnotations() {
+		prefix, name, _ := strings.Cut(key, "/")
+		if strings.HasPrefix(name, "last-handled-configuration") && prefix != s.prefix && prefix != "kubectl.kubernetes.io" {
+			notes = append(notes, fmt.Sprintf("Another operator with the prefix %s handles the object, too; what it does is not shown.", prefix))
+		}
+	}
+	slices.Sort(notes)
+	return notes
+}
+
+// wants describes the filter of a handler that does not match, with the value of the object.
+func (s *situation) wants(h *handler.Declaration, m handler.Mismatch) string {
+	switch m.Filter {
+	case handler.FilterLabel:
+		return fmt.Sprintf("the label %s is %s, and the handler wants %s", m.Key, quoted(s.object.GetLabels(), m.Key), h.Labels[m.Key])
+	case handler.FilterAnnotation:
+		return fmt.Sprintf("the annotation %s is %s, and the handler wants %s", m.Key, quoted(s.object.GetAnnotations(), m.Key), h.Annotations[m.Key])
+	case handler.FilterValue:
+		want := h.Value
+		if want.IsZero() {
+			want = handler.Present()
+		}
+		return fmt.Sprintf("the field %s is %s, and the handler wants %s", m.Key, s.valueAt(h), want)
+	case handler.FilterWhen:
+		return fmt.Sprintf("the function of When at %s returns false, called here", m.Key)
+	case handler.FilterWhenObject:
+		return "the function of WhenObject returns false, called here"
+	default:
+		return m.String() + " does not match"
+	}
+}

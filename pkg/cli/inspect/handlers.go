@@ -1,0 +1,253 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// quoted returns the value of a label or an annotation.
+func quoted(values map[string]string, key string) string {
+	value, has := values[key]
+	if !has {
+		return "absent"
+	}
+	return short(strconv.Quote(value))
+}
+
+// valueAt returns the value of the field of a handler.
+func (s *situation) valueAt(h *handler.Declaration) string {
+	value, has := object.Lookup(s.object.Object, h.Field)
+	if !has {
+		return "absent"
+	}
+	if s.isSecret() {
+		return "another value"
+	}
+	return short(value)
+}
+
+// handler says what is known about one declaration.
+func (s *situation) handler(h reconcile.InspectedHandler) Handler {
+	said := Handler{ID: h.ID, Kind: string(h.Kind), DeclaredAt: h.DeclaredAt}
+	switch {
+	case h.Undecidable != nil:
+		said.State, said.Message = "undecidable", "is not decidable here: "+whyUndecidable(h.Undecidable)
+		said.Todo = "see what the operator has done: kubectl describe " + s.named() + ", and its log with --verbose"
+	case h.Kind.IsChange():
+		said.State, said.Message, said.Todo = s.ofChange(h)
+	case !h.OutOfScope.Matches():
+		said.State, said.Message = string(verdict.Mismatched), "is not for this object: "+s.wants(h.Declaration, h.OutOfScope)
+	case h.Misfit != nil:
+		said.State, said.Message, said.Todo = string(verdict.Misfit), "cannot be called: "+h.Misfit.Error(), "correct the object, or deploy an operator with a type that fits"
+	case h.Kind.IsBackground():
+		said.State, said.Message = s.ofBackground(h)
+	default:
+		said.State, said.Message, said.Todo = s.ofOthers(h)
+	}
+	return said
+}
+
+// whyUndecidable says why a filter cannot be evaluated.
+func whyUndecidable(err error) string {
+	var unavailable *handler.UnavailableError
+	if errors.As(err, &unavailable) {
+		return "a filter of it uses " + unavailable.What + ", which exists only in a running operator"
+	}
+	return fmt.Sprintf("a filter of it panicked, called without a running operator (%v)", err)
+}
+
+// ofBackground is about daemons and timers.
+func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message string) {
+	switch {
+	case s.isDeleted():
+		return "stopped", "is stopped, because the object is being deleted"
+	case s.Suspension.Active:
+		return string(verdict.Suspended), "is stopped, because the object is suspended"
+	case !h.Selected:
+		return string(verdict.Mismatched), "does not run for this object"
+	case h.Kind == handler.OnTimer && h.Interval > 0:
+		return "running", fmt.Sprintf("is called every %s while an operator is active", h.Interval)
+	default:
+		return "running", "runs while an operator is active"
+	}
+}
+
+// ofOthers is about handlers without causes.
+func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message, todo string) {
+	switch r, isOpen := s.Records[h.ID]; {
+	case h.Kind.IsTriggered() && isOpen && r.Delayed.After(s.now):
+		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + attempts(r), ""
+	case h.Kind.IsTriggered() && isOpen:
+		return string(verdict.Due), "is due" + attempts(r), ""
+	}
+	switch h.Kind {
+	case handler.OnEvent:
+		if s.Suspension.Active {
+			return string(verdict.Suspended), "is not called, because the object is suspended", ""
+		}
+		return "ready", "is called for each watch event of the object", ""
+	case handler.OnIndex:
+		return "ready", "puts the object into an index while an operator is running", ""
+	case handler.OnDrift:
+		return "ready", "is asked when other clients change the children of the object", ""
+	case handler.Conditions:
+		return "ready", "makes the operator write the conditions of the status", ""
+	default:
+		return string(verdict.Untriggered), "is called when a child of the object changes", ""
+	}
+}
+
+// ofChange is about handlers of changes.
+func (s *situation) ofChange(h reconcile.InspectedHandler) (state, message, todo string) {
+	v := h.Verdict
+	r, recorded := s.Records[h.ID]
+	recorded = recorded && r.Purpose == s.Reason
+	switch {
+	case recorded && v.State == verdict.Dropped:
+		return string(v.State), "is not retried anymore" + attempts(r) + ": " + s.wants(h.Declaration, v.Filter), ""
+	case recorded && r.Finished():
+		return s.ofEnded(h.ID, r)
+	case h.Selected:
+		return s.ofSelected(h, r, recorded)
+	case !h.OutOfScope.Matches():
+		return string(verdict.Mismatched), "is not for this object: " + s.wants(h.Declaration, h.OutOfScope), ""
+	default:
+		state, message = s.ofIdle(h)
+		return state, message, ""
+	}
+}
+
+// ofEnded is about handlers that have ended in the current cycle.
+func (s *situation) ofEnded(id string, r storage.Record) (state, message, todo string) {
+	when := ""
+	if !r.Stopped.IsZero() {
+		when = " at " + s.at(r.Stopped)
+	}
+	switch {
+	case r.Failure:
+		return string(verdict.Failed), "has failed for good" + when + attempts(r), "correct the cause, and then: rerun " + s.named() + " " + id
+	case r.Message != "":
+		return string(verdict.Skipped), "was skipped" + when + ": " + r.Message, ""
+	default:
+		return string(verdict.Succeeded), "has succeeded" + when, ""
+	}
+}
+
+// ofSelected is about handlers that take part in the current cycle.
+func (s *situation) ofSelected(h reconcile.InspectedHandler, r storage.Record, recorded bool) (state, message, todo string) {
+	past := ""
+	if recorded {
+		past = attempts(r)
+	}
+	switch h.Verdict.State {
+	case verdict.Suspended:
+		return string(verdict.Suspended), "waits, because the object is suspended", "unsuspend " + s.named()
+	case verdict.Misfit:
+		return string(verdict.Misfit), "cannot be called: " + h.Verdict.Message, "correct the object, or deploy an operator with a type that fits, or: skip " + s.named() + " " + h.ID + s.abandon()
+	case verdict.Waiting:
+		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + past + s.limit(h, r), "to call it now: retry " + s.named() + " " + h.ID
+	case verdict.Due:
+		return string(verdict.Due), "will run" + past + s.limit(h, r), ""
+	default: // on request, or because it has seen a change that was taken back
+		return string(verdict.Due), "will run again" + past, ""
+	}
+}
+
+// abandon returns the flag for skipping deletion handlers.
+func (s *situation) abandon() string {
+	if s.Reason == cause.Delete {
+		return " --abandon"
+	}
+	return ""
+}
+
+// limit says how many attempts are left.
+func (s *situation) limit(h reconcile.InspectedHandler, r storage.Record) string {
+	var limits []string
+	if h.Retries != nil {
+		limits = append(limits, fmt.Sprintf("attempt %d of %d", r.Retries+1, *h.Retries))
+	}
+	if h.Timeout > 0 && !r.Started.IsZero() {
+		limits = append(limits, "given up at "+s.at(r.Started.Add(h.Timeout)))
+	}
+	if limits == nil {
+		return ""
+	}
+	return " (" + strings.Join(limits, "; ") + ")"
+}
+
+// attempts says how often a handler was called, and with which error.
+func attempts(r storage.Record) string {
+	text := ""
+	if r.Retries == 1 {
+		text = " after 1 attempt"
+	} else if r.Retries > 1 {
+		text = fmt.Sprintf(" after %d attempts", r.Retries)
+	}
+	if r.Message != "" {
+		text += ", the last error: " + r.Message
+	}
+	return text
+}
+
+// ofIdle is about handlers that apply to the object, but not to what has happened to it.
+func (s *situation) ofIdle(h reconcile.InspectedHandler) (state, message string) {
+	const later, done = "later", "done"
+	switch {
+	case s.Reason == cause.Free:
+		return string(verdict.OtherReason), "is not called: the object is being deleted without the finalizer of this operator"
+	case s.Reason == cause.Delete:
+		return string(verdict.OtherReason), "is not called: the object is being deleted"
+	case h.Kind == handler.OnDelete:
+		return later, "will run when the object is deleted"
+	case h.Revision != "" && h.RevisionMark != h.Revision && s.WasHandled && len(h.Rollout) > 0:
+		return later, fmt.Sprintf("waits for the rollout of its revision %s: a running operator decides when", h.Revision)
+	case h.Resumes:
+		return later, "will run when an operator starts"
+	case h.Kind == handler.OnResume:
+		return later, "will run when an operator starts after the object was handled"
+	case h.Kind == handler.OnCreate:
+		return done, "has nothing to do: the object was handled before"
+	case s.Reason == cause.Create:
+		return later, "has nothing to do: it is for later changes"
+	case h.Verdict.State == verdict.Unchanged:
+		return done, "has nothing to do: its field " + h.Verdict.Filter.Key + " has not changed"
+	case h.Verdict.State == verdict.Mismatched:
+		return string(verdict.Mismatched), "is not for this change: " + s.wants(h.Declaration, h.Verdict.Filter)
+	default:
+		return done, "has nothing to do: nothing has changed since the object was handled"
+	}
+}
+
+// subhandlers is about records of sub-handlers, which are declared only while their parents run.
+func (s *situation) subhandlers() []Handler {
+	var found []Handler
+	for _, id := range slices.Sorted(maps.Keys(s.Records)) {
+		r := s.Records[id]
+		if slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.ID == id }) {
+			continue
+		}
+		said := Handler{ID: id, Kind: string(handler.Subhandler)}
+		switch {
+		case r.Finished():
+			said.State, said.Message, said.Todo = s.ofEnded(id, r)
+		case r.Delayed.After(s.now):
+			said.State, said.Message = string(verdict.Waiting), "waits until "+s.at(r.Delayed)+attempts(r)
+		default:
+			said.State, said.Message = string(verdict.Due), "is called when its parent runs"+attempts(r)
+		}
+		found = append(found, said)
+	}
+	return found
+}

@@ -1,0 +1,98 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/peering"
+)
+
+// Peer is an entry of a peering object.
+type Peer struct {
+	Object   string    `json:"object"`
+	Identity string    `json:"identity"`
+	Priority int       `json:"priority"`
+	Until    time.Time `json:"until"`
+	Expired  bool      `json:"expired,omitempty"`
+	// PausedBy are the peers that pause it.
+	PausedBy []string `json:"pausedBy,omitempty"`
+}
+
+// String says what the entry means.
+func (p Peer) String() string {
+	text := fmt.Sprintf("%s (priority %d)", p.Identity, p.Priority)
+	switch {
+	case p.Expired:
+		return text + " has expired at " + p.Until.UTC().Format(time.RFC3339) + ", and pauses nothing"
+	case len(p.PausedBy) > 0:
+		return text + " is paused by " + strings.Join(p.PausedBy, ", ")
+	default:
+		return text + " is active, and pauses all others of this peering"
+	}
+}
+
+// Peers returns the entries of the peering objects with a name: of the cluster and, if they are
+// not empty, of the namespaces.
+func (c *Cluster) Peers(ctx context.Context, name string, namespaces ...string) ([]Peer, error) {
+	var peers []Peer
+	for _, namespace := range append([]string{""}, namespaces...) {
+		if namespace == "" && len(peers) > 0 {
+			continue
+		}
+		target := peering.Target{Name: name, Namespace: namespace}
+		records, err := peering.Read(ctx, c.config, target)
+		if peering.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		peers = append(peers, peersOf(target, records, time.Now())...)
+	}
+	return peers, nil
+}
+
+func peersOf(target peering.Target, records map[string]peering.Record, now time.Time) []Peer {
+	object := fmt.Sprintf("ClusterKopfPeering %q", target.Name)
+	if target.Namespace != "" {
+		object = fmt.Sprintf("KopfPeering %q in the namespace %q", target.Name, target.Namespace)
+	}
+	var peers []Peer
+	for _, identity := range slices.Sorted(maps.Keys(records)) {
+		r := records[identity]
+		peers = append(peers, Peer{
+			Object: object, Identity: identity, Priority: r.Priority, Until: r.Deadline(now), Expired: r.IsDead(now),
+			PausedBy: peering.Decide(records, identity, r.Priority, now).Peers,
+		})
+	}
+	return peers
+}
+
+// PeerList is the answer to who pauses whom.
+type PeerList struct {
+	Peering   string `json:"peering"`
+	Namespace string `json:"namespace,omitempty"`
+	Peers     []Peer `json:"peers"`
+}
+
+// Text returns the answer for a person.
+func (l *PeerList) Text(style Style) string {
+	var b strings.Builder
+	if len(l.Peers) == 0 {
+		style.paragraph(&b, "", fmt.Sprintf("No operator has an entry in a peering object %q, neither in the cluster nor in the namespace %q: no operator pauses another one there.", l.Peering, l.Namespace))
+		return b.String()
+	}
+	object := ""
+	for _, peer := range l.Peers {
+		if peer.Object != object {
+			object = peer.Object
+			b.WriteString(object + "\n")
+		}
+		style.paragraph(&b, "  - ", peer.String())
+	}
+	return b.String()
+}

@@ -1,0 +1,222 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+)
+
+// Plan is what an operator with the handlers of a program would do with all objects.
+type Plan struct {
+	Resources []ResourcePlan `json:"resources"`
+	Notes     []string       `json:"notes,omitempty"`
+}
+
+// ResourcePlan is the plan for the objects of one resource.
+type ResourcePlan struct {
+	Resource string `json:"resource"`
+	Objects  int    `json:"objects"`
+	// Creations, Updates, and Deletions are the objects that would be handled, except those whose
+	// handling has begun already: Continued.
+	Creations int `json:"creations"`
+	Updates   int `json:"updates"`
+	Deletions int `json:"deletions"`
+	Continued int `json:"continued"`
+	// Resumed are the objects for which handlers are called because an operator starts. Daemons
+	// and Timers are those that would run.
+	Resumed int `json:"resumed"`
+	Daemons int `json:"daemons"`
+	Timers  int `json:"timers"`
+	// Suspended objects are not handled.
+	Suspended int `json:"suspended"`
+	// Undecidable are the objects with filters that cannot be evaluated here.
+	Undecidable int `json:"undecidable"`
+	// Undeclared are the names of records whose handlers are not declared, with the number of
+	// objects that have them.
+	Undeclared map[string]int `json:"undeclared,omitempty"`
+	// Calls are the numbers of calls that would be made, by the ids of handlers.
+	Calls map[string]int `json:"calls,omitempty"`
+	// Examples are some of the objects that would be handled.
+	Examples []string `json:"examples,omitempty"`
+	// Errors are the problems of single objects, and their number.
+	Errors     []string `json:"errors,omitempty"`
+	ErrorCount int      `json:"errorCount,omitempty"`
+}
+
+const (
+	pageSize    = 250 // objects in memory
+	maxExamples = 5
+)
+
+// NewPlan looks at all objects of the named kinds, or of all with handlers; in a namespace, or in
+// all if it is empty.
+func (c *Cluster) NewPlan(ctx context.Context, namespace string, kinds ...string) (*Plan, error) {
+	resources := c.resolved.Resources
+	if len(kinds) > 0 {
+		resources = nil
+		for _, kind := range kinds {
+			found, err := c.resource(kind)
+			if err != nil {
+				return nil, err
+			}
+			resources = append(resources, found)
+		}
+	}
+	plan := &Plan{}
+	for _, warning := range c.resolved.Warnings {
+		plan.Notes = append(plan.Notes, warning.Error())
+	}
+	for _, found := range resources {
+		one, err := c.planOf(ctx, found, namespace)
+		if err != nil {
+			return nil, err
+		}
+		plan.Resources = append(plan.Resources, *one)
+	}
+	plan.Notes = append(plan.Notes, "Sub-handlers and children are known only when their parents run, and are not counted.")
+	if note := c.startupNote(); note != "" {
+		plan.Notes = append(plan.Notes, note)
+	}
+	return plan, nil
+}
+
+// planOf lists the objects of a resource in pages.
+func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, namespace string) (*ResourcePlan, error) {
+	plan := &ResourcePlan{Resource: nameOf(found.Resource), Calls: map[string]int{}, Undeclared: map[string]int{}}
+	var api dynamic.ResourceInterface = c.objects.Resource(found.GVR())
+	if found.Namespaced {
+		api = c.objects.Resource(found.GVR()).Namespace(namespace)
+	}
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := api.List(ctx, options)
+		switch {
+		case apierrors.IsResourceExpired(err):
+			return nil, fmt.Errorf("listing %s took too long for the API server: repeat the command: %w", plan.Resource, err)
+		case err != nil:
+			return nil, fmt.Errorf("the objects of %s cannot be listed: %w", plan.Resource, err)
+		}
+		for i := range page.Items {
+			obj := &page.Items[i]
+			if obj.GetKind() == "" {
+				obj.SetGroupVersionKind(found.GVK())
+			}
+			n, err := c.inspector.Inspect(ctx, found, obj.Object)
+			plan.add(n, obj.GetNamespace(), obj.GetName(), err)
+			page.Items[i].Object = nil
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return plan, nil
+		}
+	}
+}
+
+// add counts an object.
+func (p *ResourcePlan) add(n *reconcile.Inspection, namespace, name string, err error) {
+	p.Objects++
+	if namespace != "" {
+		name = namespace + "/" + name
+	}
+	if err != nil {
+		if p.ErrorCount++; len(p.Errors) < maxExamples {
+			p.Errors = append(p.Errors, fmt.Sprintf("%s: %v", name, err))
+		}
+		return
+	}
+	for _, record := range n.Undeclared {
+		p.Undeclared[record]++
+	}
+	if n.Suspension.Active {
+		p.Suspended++
+		return
+	}
+	if p.addHandlers(n) {
+		p.Undecidable++
+	}
+	if !n.InScope && n.Reason != cause.Delete {
+		return
+	}
+	if p.addReason(n) && len(p.Examples) < maxExamples {
+		p.Examples = append(p.Examples, fmt.Sprintf("%s: %s", name, n.Reason))
+	}
+}
+
+// addReason counts what has happened to the object, and reports whether it is handled for that.
+func (p *ResourcePlan) addReason(n *reconcile.Inspection) bool {
+	switch {
+	case n.Reason.Handled() && n.Open:
+		p.Continued++
+	case n.Reason == cause.Create:
+		p.Creations++
+	case n.Reason == cause.Update:
+		p.Updates++
+	case n.Reason == cause.Delete:
+		p.Deletions++
+	default:
+		return false
+	}
+	return true
+}
+
+// addHandlers counts the calls, and reports whether some of them are unknown.
+func (p *ResourcePlan) addHandlers(n *reconcile.Inspection) (isUndecidable bool) {
+	var counted []string
+	resumes := false
+	for _, h := range n.Handlers {
+		switch {
+		case h.Undecidable != nil:
+			isUndecidable = true
+		case h.Kind == handler.OnDaemon && h.Selected:
+			p.Daemons++
+		case h.Kind == handler.OnTimer && h.Selected:
+			p.Timers++
+		case h.Kind.IsChange() && (h.Selected && h.Verdict.IsOpen() || h.Resumes) && !slices.Contains(counted, h.ID):
+			counted = append(counted, h.ID) // several declarations can be one handler
+			p.Calls[h.ID]++
+			resumes = resumes || h.Resumes
+		}
+	}
+	if resumes {
+		p.Resumed++
+	}
+	return isUndecidable
+}
+
+// Changes returns the number of objects that would be handled for what has happened to them.
+func (p *Plan) Changes() int {
+	sum := 0
+	for _, r := range p.Resources {
+		sum += r.Creations + r.Updates + r.Deletions
+	}
+	return sum
+}
+
+// ErrChanges means that objects would be handled.
+var ErrChanges = errors.New("objects would be handled")
+
+// Text returns the plan for a person.
+func (p *Plan) Text(style Style) string {
+	var b strings.Builder
+	for i, r := range p.Resources {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		r.text(&b, style)
+	}
+	if len(p.Resources) == 0 {
+		b.WriteString("The cluster serves no resources that this program has handlers for.\n")
+	}
+	style.list(&b, "Notes", p.Notes)
+	return b.String()
+}

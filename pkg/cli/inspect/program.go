@@ -1,0 +1,170 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+// Program is what is known about an operator without running it.
+type Program struct {
+	Handlers registry.Handlers
+	// Startup are the startup handlers, which are not called: what they change is unknown.
+	Startup  registry.Handlers
+	Settings settings.Settings
+}
+
+// Cluster is a program and the cluster to look at.
+type Cluster struct {
+	Program
+
+	config    *rest.Config
+	objects   dynamic.Interface
+	inspector *reconcile.Inspector
+	served    discovery.Snapshot
+	resolved  discovery.Resolution
+}
+
+// Connect finds out what the cluster serves.
+func Connect(ctx context.Context, config *rest.Config, program Program) (*Cluster, error) {
+	config = ReadOnly(config)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	source, err := discovery.NewSource(config, client)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := dynamic.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Program: program, config: config, objects: objects, inspector: reconcile.NewInspector(program.Handlers, program.Settings)}
+	if c.served, err = source.Resources(ctx); err != nil {
+		return nil, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
+	}
+	c.resolved = discovery.Resolve(program.Handlers.Watching().Selectors(), c.served)
+	return c, nil
+}
+
+// NoHandlersError means that the program declares no handlers for a resource.
+type NoHandlersError struct {
+	Resource string
+	Declared []string
+}
+
+func (e *NoHandlersError) Error() string {
+	if len(e.Declared) == 0 {
+		return fmt.Sprintf("this program declares no handlers for %s, and none for any resource that the cluster serves: is its custom resource definition installed?", e.Resource)
+	}
+	return fmt.Sprintf("this program declares no handlers for %s; it has handlers for %s", e.Resource, strings.Join(e.Declared, ", "))
+}
+
+// resource returns the resource with handlers that a person has named, as for kubectl.
+func (c *Cluster) resource(name string) (discovery.SelectedResource, error) {
+	named := selector.New(name)
+	if err := named.Err(); err != nil {
+		return discovery.SelectedResource{}, err
+	}
+	for _, handled := range c.resolved.Resources { // may be of a version that is not preferred
+		if selector.New(name).Match(handled.Resource) {
+			return handled, nil
+		}
+	}
+	found, err := named.Resolve(c.served.Resources)
+	if err != nil {
+		return discovery.SelectedResource{}, err
+	}
+	for _, handled := range c.resolved.Resources {
+		if slices.ContainsFunc(found, func(r selector.Resource) bool { return r.Group == handled.Group && r.Plural == handled.Plural }) {
+			return handled, nil
+		}
+	}
+	if len(found) == 0 {
+		return discovery.SelectedResource{}, fmt.Errorf("the cluster does not serve a resource %q", name)
+	}
+	return discovery.SelectedResource{}, &NoHandlersError{nameOf(found[0]), c.declared()}
+}
+
+// declared returns the names of the resources with handlers.
+func (c *Cluster) declared() []string {
+	var names []string
+	for _, r := range c.resolved.Resources {
+		names = append(names, nameOf(r.Resource))
+	}
+	return names
+}
+
+// nameOf returns the name of a resource as for kubectl.
+func nameOf(r selector.Resource) string {
+	if r.Group == "" {
+		return r.Plural
+	}
+	return r.Plural + "." + r.Group
+}
+
+// Target names an object: KIND/NAME in a namespace.
+type Target struct{ Kind, Namespace, Name string }
+
+// ParseTarget parses the arguments that name an object: KIND/NAME, or KIND NAME. It returns the
+// arguments that follow.
+func ParseTarget(arguments []string) (t Target, rest []string, err error) {
+	if len(arguments) == 0 {
+		return t, nil, errors.New("no object is given: use KIND/NAME, such as kopfexample/my-object")
+	}
+	kind, name, both := strings.Cut(arguments[0], "/")
+	rest = arguments[1:]
+	if !both && len(rest) > 0 {
+		name, rest = rest[0], rest[1:]
+	}
+	if kind == "" || name == "" || strings.Contains(name, "/") {
+		return t, nil, fmt.Errorf("%q names no object: use KIND/NAME, such as kopfexample/my-object", arguments[0])
+	}
+	return Target{Kind: kind, Name: name}, rest, nil
+}
+
+// get reads an object.
+func (c *Cluster) get(ctx context.Context, t Target) (discovery.SelectedResource, *unstructured.Unstructured, error) {
+	found, err := c.resource(t.Kind)
+	if err != nil {
+		return found, nil, err
+	}
+	api := c.objects.Resource(found.GVR())
+	var of dynamic.ResourceInterface = api
+	if found.Namespaced {
+		of = api.Namespace(t.Namespace)
+	}
+	obj, err := of.Get(ctx, t.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) && found.Namespaced:
+		return found, nil, fmt.Errorf("there is no object %s/%s in the namespace %q: set --namespace (-n) if it is in another one", nameOf(found.Resource), t.Name, t.Namespace)
+	case apierrors.IsNotFound(err):
+		return found, nil, fmt.Errorf("there is no object %s/%s", nameOf(found.Resource), t.Name)
+	case err != nil:
+		return found, nil, fmt.Errorf("the object %s/%s cannot be read: %w", nameOf(found.Resource), t.Name, err)
+	}
+	return found, obj, nil
+}
+
+// startupNote says what is unknown because startup handlers are not called.
+func (c *Cluster) startupNote() string {
+	if len(c.Startup) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The startup handler %s (%s) was not called: settings that it makes, and variables that it sets for filters, are unknown here.", c.Startup[0].ID, c.Startup[0].DeclaredAt)
+}

@@ -1,0 +1,114 @@
+package inspect
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Style is how texts are written.
+type Style struct {
+	Width  int // of lines; 0 for no limit
+	Colors bool
+}
+
+// the colors of a terminal, by states.
+const (
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	gray   = "\x1b[90m"
+	reset  = "\x1b[0m"
+)
+
+// colorOf returns the color of a state.
+func colorOf(state string) string {
+	switch state {
+	case "failed", "misfit":
+		return red
+	case "due", "running", "succeeded", "ready":
+		return green
+	case "waiting", "suspended", "undecidable", "dropped":
+		return yellow
+	default:
+		return gray
+	}
+}
+
+// Text returns the explanation for a person.
+func (e *Explanation) Text(style Style) string {
+	var b strings.Builder
+	name := e.Object
+	if e.Namespace != "" {
+		name += " in the namespace " + e.Namespace
+	}
+	b.WriteString(name + "\n")
+	style.paragraph(&b, "  ", e.State)
+	style.list(&b, "", e.Changes)
+	style.list(&b, "Nothing happens now, because", e.Holds)
+	b.WriteString("\nHandlers\n")
+	for _, h := range e.Handlers {
+		style.handler(&b, h)
+	}
+	if len(e.Handlers) == 0 {
+		b.WriteString("  (none)\n")
+	}
+	style.list(&b, "Requests", e.Requests)
+	style.list(&b, "Deletion", e.Deletion)
+	peers := make([]string, len(e.Peers))
+	for i, peer := range e.Peers {
+		peers[i] = peer.Object + ": " + peer.String()
+	}
+	style.list(&b, "Peering", peers)
+	style.list(&b, "Notes", e.Notes)
+	return b.String()
+}
+
+func (s Style) handler(b *strings.Builder, h Handler) {
+	mark := "-"
+	if s.Colors {
+		mark = colorOf(h.State) + "●" + reset
+	}
+	s.paragraph(b, "  "+mark+" ", fmt.Sprintf("%s (%s) %s", h.ID, h.Kind, h.Message))
+	if h.Todo != "" {
+		s.paragraph(b, "      ", "→ "+h.Todo)
+	}
+	if h.DeclaredAt != "" && !strings.Contains(h.Message, h.DeclaredAt) {
+		s.paragraph(b, "      ", "declared at "+h.DeclaredAt)
+	}
+}
+
+func (s Style) list(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	if title != "" {
+		b.WriteString("\n" + title + "\n")
+	}
+	for _, line := range lines {
+		s.paragraph(b, "  - ", line)
+	}
+}
+
+// paragraph writes a text in lines of the width.
+func (s Style) paragraph(b *strings.Builder, indent, text string) {
+	room := s.Width - len("      ")
+	if s.Width == 0 || room < minRoom {
+		b.WriteString(indent + text + "\n")
+		return
+	}
+	line := ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > room {
+			b.WriteString(indent + line + "\n")
+			line, indent = "", "      "
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	b.WriteString(indent + line + "\n")
+}
+
+// minRoom is the smallest width of a text that is worth breaking lines.
+const minRoom = 30

@@ -1,0 +1,152 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/model/request"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// requestPrefix returns the prefix of the annotations of requests.
+func (c *Cluster) requestPrefix() string {
+	return storage.RequestPrefix(c.Settings.WithDefaults().Persistence.Progress)
+}
+
+// Request is what a person asks of the operator about one object.
+type Request struct {
+	Verb    request.Verb
+	Handler string
+	// Abandon lets deletion handlers be skipped.
+	Abandon bool
+	// Until is the end of a suspension; zero for none. Remove ends the suspension.
+	Until  time.Time
+	Remove bool
+}
+
+// Send writes a request to an object with the configuration, unless it is certain that the operator
+// would refuse it. It returns what will happen.
+func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Request) (string, error) {
+	found, obj, err := c.get(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	if c.Settings.Requests.Disabled {
+		return "", errors.New("the operator ignores requests: Settings.Requests.Disabled is set")
+	}
+	annotation := c.requestPrefix() + "/" + r.Verb.Name()
+	value, text := r.suspension(t)
+	if r.Verb != request.Suspend {
+		value = strings.Join(append([]string{time.Now().UTC().Format("20060102T150405.000Z"), r.Handler}, r.words()...), " ")
+		if text, err = c.try(ctx, found, obj, annotation, value, r); err != nil {
+			return "", err
+		}
+	}
+	var written any = value
+	if r.Remove {
+		written = nil
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotation: written}}})
+	if err != nil {
+		return "", err
+	}
+	return text, patch(ctx, writing, found, obj, body)
+}
+
+// try returns what a pass would make of the request.
+func (c *Cluster) try(ctx context.Context, found discovery.SelectedResource, obj *unstructured.Unstructured, annotation, value string, r Request) (string, error) {
+	asked := obj.DeepCopy()
+	annotations := asked.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotation] = value
+	asked.SetAnnotations(annotations)
+	n, err := c.inspector.Inspect(ctx, found, asked.Object)
+	if err != nil {
+		return "", err
+	}
+	return outcome(n, r, value)
+}
+
+func patch(ctx context.Context, writing *rest.Config, found discovery.SelectedResource, obj *unstructured.Unstructured, body []byte) error {
+	client, err := dynamic.NewForConfig(writing)
+	if err != nil {
+		return err
+	}
+	var api dynamic.ResourceInterface = client.Resource(found.GVR())
+	if found.Namespaced {
+		api = client.Resource(found.GVR()).Namespace(obj.GetNamespace())
+	}
+	if _, err := api.Patch(ctx, obj.GetName(), types.MergePatchType, body, metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("the request cannot be written to %s/%s: %w", nameOf(found.Resource), obj.GetName(), err)
+	}
+	return nil
+}
+
+func (r Request) words() []string {
+	if r.Abandon {
+		return []string{request.Abandon}
+	}
+	return nil
+}
+
+func (r Request) suspension(t Target) (value, text string) {
+	switch {
+	case r.Remove:
+		return "", fmt.Sprintf("%s/%s is no longer suspended: a running operator handles what has changed meanwhile as one change.", t.Kind, t.Name)
+	case r.Until.IsZero():
+		return request.Forever, fmt.Sprintf("%s/%s is suspended until you end it: no handlers are called, and its deletion is held.", t.Kind, t.Name)
+	default:
+		value = r.Until.UTC().Format(time.RFC3339)
+		return value, fmt.Sprintf("%s/%s is suspended until %s: no handlers are called, and its deletion is held.", t.Kind, t.Name, value)
+	}
+}
+
+// outcome returns what the operator would make of the request, or an error if it would refuse it.
+func outcome(n *reconcile.Inspection, r Request, value string) (string, error) {
+	for _, note := range n.Requests {
+		switch {
+		case !strings.Contains(note.Value, value):
+		case note.Refused:
+			return "", fmt.Errorf("nothing was written: %s", note.Message)
+		default:
+			return fmt.Sprintf("Requested. A running operator will %s the handler %s now.", r.Verb, r.Handler), nil
+		}
+	}
+	declared := slices.ContainsFunc(n.Handlers, func(h reconcile.InspectedHandler) bool { return h.ID == r.Handler })
+	undecidable := slices.ContainsFunc(n.Handlers, func(h reconcile.InspectedHandler) bool { return h.Undecidable != nil })
+	switch {
+	case !undecidable && !n.InScope:
+		return "", fmt.Errorf("nothing was written: no handler of changes applies to the object, so the operator leaves it and its requests alone")
+	case !declared && !undecidable:
+		return "", fmt.Errorf("nothing was written: the operator would ignore the request")
+	default:
+		return "Requested. Whether the operator honors it cannot be decided here: its log and its events on the object will say it.", nil
+	}
+}
+
+// Sent is the answer to a request.
+type Sent struct {
+	Message string `json:"message"`
+}
+
+// Text returns the answer for a person.
+func (s Sent) Text(style Style) string {
+	var b strings.Builder
+	style.paragraph(&b, "", s.Message)
+	return b.String()
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func newPlanCommand(load Load) *cobra.Command {
+	var exitCode bool
+	command := newQuestion(load, "plan [KIND...] [flags]", "Show what the handlers would do with all objects",
+		"Show what an operator with these handlers would do with all objects: the creations, updates, and\n"+
+			"deletions that it would handle, and the calls. It needs no running operator, calls no handlers,\n"+
+			"and changes nothing. Without --namespace, it looks at all namespaces.",
+		"  plan\n  plan kopfexamples -n default --exit-code",
+		func(q *question, command *cobra.Command, arguments []string) error {
+			namespace := q.namespace
+			cluster, _, err := q.connect(command.Context())
+			if err != nil {
+				return err
+			}
+			answer, err := cluster.NewPlan(command.Context(), namespace, arguments...)
+			if err != nil {
+				return err
+			}
+			if err := q.write(command.OutOrStdout(), answer); err != nil {
+				return err
+			}
+			if exitCode && answer.Changes() > 0 {
+				return &exitError{exitChanges}
+			}
+			return nil
+		})
+	command.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 3 if objects would be handled")
+	return command
+}
+
+// exitChanges is the exit code of a plan with changes.
+const exitChanges = 3

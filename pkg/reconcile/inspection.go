@@ -1,0 +1,279 @@
+package reconcile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// Inspector finds out what passes over objects would do, without an operator: it makes the
+// detection of a pass, and nothing else. It calls filters, and no handlers. Indices, memos, and
+// the client do not exist; handlers whose filters need them are undecidable.
+//
+// It is not safe for concurrent use, and not beside an operator with the same indices.
+type Inspector struct {
+	engine    *Engine
+	resources map[string]*resource
+}
+
+// NewInspector returns an Inspector for the handlers of an operator.
+func NewInspector(handlers registry.Handlers, s settings.Settings) *Inspector {
+	e := New(Config{Handlers: handlers, Settings: s, Logger: logr.Discard()})
+	e.inspecting = true
+	for _, d := range handlers.OfKind(handler.OnIndex) {
+		if table, ok := d.Table.(interface{ SetAvailable(available bool) }); ok {
+			table.SetAvailable(false)
+		}
+	}
+	return &Inspector{engine: e, resources: map[string]*resource{}}
+}
+
+// Inspection is what a pass would find. Slices and maps can be nil.
+type Inspection struct {
+	// Reason is what has happened to the object, for an operator that knows it already.
+	Reason cause.Reason
+	// Diff is the difference from the state that was handled last.
+	Diff diff.Diff
+	// Open is set if the handling of a change has begun and has not ended.
+	Open bool
+	// WasHandled is set if the object has been handled before.
+	WasHandled bool
+	// InScope is set if a handler of changes applies to the object, now or later.
+	InScope bool
+	// HasFinalizer and NeedsFinalizer are about the finalizer of the operator.
+	HasFinalizer, NeedsFinalizer bool
+	// HeldByFailure is the id of the failed deletion handler that holds the object, if any.
+	HeldByFailure string
+	// Suspension is the request that suspends the object, if any.
+	Suspension requests.Suspension
+	// Requests are those that no operator has honored yet, and what would come of them.
+	Requests []requests.Note
+	// Undeclared are the names of records on the object whose handlers are not declared.
+	Undeclared []string
+	// Unreadable are the errors of stored values that cannot be read.
+	Unreadable []error
+	// Handlers has each declaration for the resource, in order.
+	Handlers []InspectedHandler
+	// Records are the stored ones, by the ids of handlers, including sub-handlers.
+	Records map[string]storage.Record
+}
+
+// InspectedHandler is what a pass would find about one declaration.
+type InspectedHandler struct {
+	*handler.Declaration
+
+	// Undecidable is why it is unknown whether the handler applies; nil if it is known. All
+	// other fields are unknown then.
+	Undecidable error
+	// OutOfScope is the filter because of which it does not apply to the object at all.
+	OutOfScope handler.Mismatch
+	// Verdict is about handlers of changes, if something has happened to the object.
+	Verdict verdict.Verdict
+	// Selected is set if the handler takes part in the handling of what has happened, and if a
+	// daemon or timer should run.
+	Selected bool
+	// Resumes is set if the handler would be called when an operator starts.
+	Resumes bool
+	// Misfit is why a daemon or timer cannot be called, or nil.
+	Misfit error
+	// RevisionMark is the revision under which the handler ended last; empty for none.
+	RevisionMark string
+}
+
+// Inspect returns what passes over an object of a resource would find. It returns an error if
+// that cannot be known at all.
+func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResource, raw map[string]any) (*Inspection, error) {
+	r := i.resourceOf(found)
+	body, err := bodyOf(raw)
+	if err != nil {
+		return nil, err
+	}
+	result := &Inspection{Suspension: i.engine.requests.Suspension(body, time.Now()), Records: map[string]storage.Record{}}
+	undecidable := map[*handler.Declaration]error{}
+	now, err := i.detect(ctx, r, body, false)
+	if isOfFilters(err) {
+		undecidable = i.undecidable(ctx, r, body)
+		r = r.without(undecidable)
+		now, err = i.detect(ctx, r, body, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	resumed, err := i.detect(ctx, r, body, true)
+	if err != nil {
+		return nil, err
+	}
+	result.fill(now)
+	if now.record != nil {
+		i.readRecords(ctx, r, body, now, result)
+	}
+	for _, d := range r.declared {
+		one := InspectedHandler{Declaration: d, Undecidable: undecidable[d]}
+		if one.Undecidable == nil {
+			err := handler.WithRecover(func() error { i.judge(&one, r, now, resumed); return nil })
+			one.Undecidable = err
+		}
+		result.Handlers = append(result.Handlers, one)
+	}
+	return result, nil
+}
+
+// bodyOf returns an object as the cache has it.
+func bodyOf(raw map[string]any) (*object.Body, error) {
+	text, err := json.Marshal(raw)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := object.ParseSnapshot(text)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Body(), nil
+}
+
+func (i *Inspector) resourceOf(found discovery.SelectedResource) *resource {
+	known := i.resources[found.String()]
+	if known == nil {
+		known = newResource(watch.NewResource(found, nil), i.engine.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) }))
+		i.resources[found.String()] = known
+	}
+	return known
+}
+
+// without returns the resource without the handlers that cannot be decided about. The fields that
+// they name still belong to the essence, and their records still have a handler.
+func (r *resource) without(undecidable map[*handler.Declaration]error) *resource {
+	rest := newResource(r.Resource, r.declared.Where(func(d *handler.Declaration) bool { return undecidable[d] == nil }))
+	rest.declared, rest.ids, rest.fields, rest.hasConditions = r.declared, r.ids, r.fields, r.hasConditions
+	return rest
+}
+
+// detect makes the detection of a pass. Initial is for an operator that has just started.
+func (i *Inspector) detect(ctx context.Context, r *resource, body *object.Body, initial bool) (c *cycle, err error) {
+	key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
+	state := &objectState{lifetime: lifetime{seen: true}}
+	state.initial.Store(initial)
+	t := target{engine: i.engine, resource: r, key: key, object: state, report: i.engine.reporter(key, &state.reported)}
+	err = handler.WithRecover(func() (err error) {
+		c, err = detector{t}.detect(ctx, body)
+		return err
+	})
+	return c, err
+}
+
+// isOfFilters reports whether a filter has panicked.
+func isOfFilters(err error) bool {
+	var panicked *handler.PanicError
+	return errors.As(err, &panicked)
+}
+
+// undecidable returns the declarations whose filters cannot be evaluated here.
+func (i *Inspector) undecidable(ctx context.Context, r *resource, body *object.Body) map[*handler.Declaration]error {
+	found := map[*handler.Declaration]error{}
+	for _, d := range r.declared {
+		others := map[*handler.Declaration]error{}
+		for _, other := range r.declared {
+			if other != d {
+				others[other] = errOther
+			}
+		}
+		if _, err := i.detect(ctx, r.without(others), body, true); isOfFilters(err) {
+			found[d] = err
+		}
+	}
+	return found
+}
+
+var errOther = errors.New("another handler")
+
+// fill fills in what is about the object.
+func (n *Inspection) fill(c *cycle) {
+	n.Reason, n.InScope, n.HasFinalizer, n.NeedsFinalizer = c.Reason, c.inScope, c.hasFinalizer, c.needsFinalizer
+	if c.record == nil {
+		return
+	}
+	n.Diff, n.WasHandled, n.Open = c.Diff, c.record.Base != nil, c.record.Progress.Stored().HasOpen(c.Reason)
+	if c.Reason == cause.Delete {
+		n.HeldByFailure = c.record.HeldByFailure()
+	}
+	if c.requests != nil {
+		n.Requests = c.requests.Notes
+	}
+}
+
+// readRecords reads what is stored about handlers.
+func (i *Inspector) readRecords(ctx context.Context, r *resource, body *object.Body, c *cycle, n *Inspection) {
+	records := i.engine.records
+	n.Undeclared = records.Unknown(body, append(c.record.Progress.IDs(), idsOf(r.triggered)...))
+	_, err := records.Storages.DiffBase.Fetch(ctx, body)
+	n.addError(err)
+	for _, id := range append(c.record.Progress.IDs(), idsOf(r.triggered)...) {
+		stored, err := records.Storages.Progress.Fetch(ctx, body, id)
+		n.addError(err)
+		if stored != nil {
+			n.Records[id] = *stored
+		}
+	}
+}
+
+func (n *Inspection) addError(err error) {
+	if err != nil && !slices.ContainsFunc(n.Unreadable, func(known error) bool { return known.Error() == err.Error() }) {
+		n.Unreadable = append(n.Unreadable, err)
+	}
+}
+
+// judge fills in what is about one handler.
+func (i *Inspector) judge(one *InspectedHandler, r *resource, now, resumed *cycle) {
+	of := &now.Cause
+	if !one.Kind.IsChange() {
+		of = &handler.Cause{CallContext: now.CallContext, New: now.CallContext.Body.Raw()}
+	}
+	one.OutOfScope = of.OutOfScope(one.Declaration)
+	switch {
+	case one.Kind.IsBackground():
+		one.Selected = slices.Contains(now.background, one.Declaration)
+		for _, m := range now.misfits {
+			if m.handler == one.Declaration {
+				one.Misfit = m.err
+			}
+		}
+	case one.Kind.IsChange():
+		t := target{engine: i.engine, resource: r, object: &objectState{}, report: i.engine.reporter(object.Key{}, nil)}
+		one.Verdict = t.verdict(now, one.Declaration)
+		one.Selected = slices.Contains(now.handlers, one.Declaration)
+		one.Resumes = slices.Contains(resumed.handlers, one.Declaration) && !one.Selected
+		if one.Revision != "" {
+			one.RevisionMark, _, _ = revision.Read(now.CallContext.Body, i.engine.revisions.Annotation).Of(one.ID)
+		}
+	default:
+		if one.Misfit = errorOf(one.Declaration.Misfit(of)); one.Kind.IsAdmission() {
+			one.Misfit = nil // the API server sends another version
+		}
+	}
+}
+
+// errorOf avoids an error that is a nil pointer.
+func errorOf(err *handler.MisfitError) error {
+	if err == nil {
+		return nil
+	}
+	return err
+}
