@@ -1,0 +1,59 @@
+// Package explain tests the questions about operators against an API server.
+package explain
+
+import (
+	"context"
+	"flag"
+	"strings"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var cluster *testenv.Cluster
+
+func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "6") // the tests wait more than they compute
+	ctrl.SetLogger(operators.Logger())
+	testenv.Main(m, &cluster, testenv.Options{})
+}
+
+func TestAnObjectIsExplainedWithoutAnOperator(t *testing.T) {
+	registry := kopf.NewRegistry()
+	registry.OnCreate(kopf.Resource("kopf.dev", "v1", "kopfexamples"), func(context.Context, *kopf.Change) error {
+		t.Error("it is called")
+		return nil
+	}, kopf.ID("fn"))
+	handlers, err := registry.Handlers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := cluster.Namespace(t)
+	if err := cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "a", nil)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Settings: settings.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := c.Explain(t.Context(), inspect.Target{Kind: "kopfexample", Namespace: namespace, Name: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := said.Text(inspect.Style{}); !strings.Contains(text, "fn (create) will run") {
+		t.Errorf("got\n%s", text)
+	}
+	plan, err := c.NewPlan(t.Context(), namespace)
+	if err != nil || plan.Changes() != 1 || plan.Resources[0].Creations != 1 {
+		t.Errorf("got %+v, %v", plan, err)
+	}
+	if _, err := c.Explain(t.Context(), inspect.Target{Kind: "pods", Namespace: namespace, Name: "a"}); err == nil || !strings.Contains(err.Error(), "no handlers for pods") {
+		t.Errorf("got %v", err)
+	}
+}
