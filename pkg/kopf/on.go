@@ -33,9 +33,9 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (registry.Handlers, error) {
 	return r.declared().Handlers(scheme)
 }
 
-// Needs declares what handlers do with a client of their own, so that the roles of the operator
-// permit it: the command "rbac" prints them, and a missing one is found before it is used. It
-// permits nothing by itself. The verbs are those of RBAC; those of a subresource have its name in
+// Needs declares what handlers do with a client of their own, so that the roles that are derived for
+// the operator permit it: see --learn (Settings.Permissions.LearnFile). It permits nothing by
+// itself. The verbs are those of RBAC; those of a subresource have its name in
 // front: "status/patch".
 //
 // The children of handlers of Ensure need get, list, watch, create, patch, and delete.
