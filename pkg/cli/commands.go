@@ -108,14 +108,14 @@ func (q *question) connect(ctx context.Context) (*inspect.Cluster, *rest.Config,
 	return cluster, config, err
 }
 
-// target returns the object that the arguments name, and the other arguments.
-func (q *question) target(arguments []string) (inspect.Target, []string, error) {
-	t, rest, err := inspect.ParseTarget(arguments)
+// target returns the object that the arguments name.
+func (q *question) target(arguments []string) (inspect.Target, error) {
+	t, _, err := inspect.ParseTarget(arguments)
 	if err != nil {
-		return t, nil, &usageError{err}
+		return t, &usageError{err}
 	}
 	t.Namespace = q.namespace
-	return t, rest, nil
+	return t, nil
 }
 
 // text is an answer.
@@ -168,7 +168,7 @@ func newExplainCommand(load Load) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			target, _, err := q.target(arguments)
+			target, err := q.target(arguments)
 			if err != nil {
 				return err
 			}

@@ -53,7 +53,7 @@ func (q *question) send(command *cobra.Command, arguments []string, r inspect.Re
 	if err != nil {
 		return err
 	}
-	target, _, err := q.target(arguments)
+	target, err := q.target(arguments)
 	if err != nil {
 		return err
 	}

@@ -84,8 +84,9 @@ func annotated(key, value string) func(m) {
 	return func(raw m) { raw["metadata"].(m)["annotations"].(m)["kopf.zalando.org/"+key] = value }
 }
 
-func handled(size int) func(m) {
-	text, _ := json.Marshal(m{"spec": m{"size": size}})
+// handled is set by an operator that has handled the object with the size 1.
+func handled() func(m) {
+	text, _ := json.Marshal(m{"spec": m{"size": 1}})
 	return annotated("last-handled-configuration", string(text)+"\n")
 }
 
@@ -132,42 +133,42 @@ func TestExplanations(t *testing.T) {
 		want     []string // in the text
 	}{
 		"a new object":                    {withSize(1), []declare{create()}, []string{"It was never handled", "fn (create) will run"}},
-		"a handled object":                {withSize(1, handled(1)), []declare{create()}, []string{"has not changed since", "fn (create) has nothing to do: the object was handled before"}},
-		"a changed object":                {withSize(2, handled(1)), []declare{update()}, []string{"It has changed since", "change spec.size: 1 -> 2", "fn (update) will run"}},
-		"no change for an update":         {withSize(1, handled(1)), []declare{update()}, []string{"fn (update) has nothing to do: nothing has changed"}},
+		"a handled object":                {withSize(1, handled()), []declare{create()}, []string{"has not changed since", "fn (create) has nothing to do: the object was handled before"}},
+		"a changed object":                {withSize(2, handled()), []declare{update()}, []string{"It has changed since", "change spec.size: 1 -> 2", "fn (update) will run"}},
+		"no change for an update":         {withSize(1, handled()), []declare{update()}, []string{"fn (update) has nothing to do: nothing has changed"}},
 		"an update of a new one":          {withSize(1), []declare{update()}, []string{"fn (update) has nothing to do: it is for later changes"}},
 		"another label":                   {withSize(1, labeled("web")), []declare{create(wantsApp("db"))}, []string{`fn (create) is not for this object: the label app is "web", and the handler wants "db"`, "No handler of changes applies to it"}},
 		"no label":                        {withSize(1), []declare{create(wantsApp("db"))}, []string{`the label app is absent, and the handler wants "db"`}},
 		"an annotation that is absent":    {withSize(1), []declare{create(handler.Annotations(map[string]handler.Matcher{"note": handler.Present()}))}, []string{"the annotation note is absent, and the handler wants any value"}},
 		"another value":                   {withSize(1), []declare{create(handler.Field("spec.size"), handler.Value(handler.Equal(7)))}, []string{"the field spec.size is 1, and the handler wants 7"}},
 		"no field":                        {withSize(1), []declare{create(handler.Field("spec.name"))}, []string{"the field spec.name is absent, and the handler wants any value"}},
-		"another field changed":           {withSize(2, handled(1), func(raw m) { raw["spec"].(m)["name"] = "x" }, annotated("last-handled-configuration", `{"spec":{"size":1,"name":"x"}}`)), []declare{update(handler.Field("spec.name"))}, []string{"has nothing to do: its field spec.name has not changed"}},
+		"another field changed":           {withSize(2, handled(), func(raw m) { raw["spec"].(m)["name"] = "x" }, annotated("last-handled-configuration", `{"spec":{"size":1,"name":"x"}}`)), []declare{update(handler.Field("spec.name"))}, []string{"has nothing to do: its field spec.name has not changed"}},
 		"a function of a label":           {withSize(1), []declare{create(handler.Labels(map[string]handler.Matcher{"app": handler.MatchFunc(func(object.Value, handler.Arguments) bool { return false })}))}, []string{"the label app is absent, and the handler wants what the function at inspect/explain_test.go:"}},
 		"a predicate":                     {withSize(1), []declare{create(handler.When(func(handler.Arguments) bool { return false }))}, []string{"the function of When at inspect/explain_test.go:", "returns false, called here"}},
 		"a predicate with an index":       {withSize(1), []declare{indexed, create(handler.When(func(handler.Arguments) bool { return names.Has("a") }))}, []string{"fn (create) is not decidable here: a filter of it uses an index, which exists only in a running operator", "kubectl describe kex.kopf.dev/a -n default", "Some filters cannot be evaluated here"}},
 		"a predicate with a memo":         {withSize(1), []declare{create(handler.When(func(a handler.Arguments) bool { return visits.Of(a) > 0 }))}, []string{"fn (create) is not decidable here: a filter of it uses a memo"}},
 		"a predicate that panics":         {withSize(1), []declare{create(handler.When(func(handler.Arguments) bool { panic("no settings") }))}, []string{"is not decidable here: a filter of it panicked", "no settings"}},
-		"a wait":                          {withSize(2, handled(1), record(waiting)), []declare{update()}, []string{"fn (update) waits until ", "(in 1h0m0s) after 2 attempts, the last error: not yet", "to call it now: retry kex.kopf.dev/a -n default fn", "That has begun, and has not ended."}},
-		"a wait with a limit":             {withSize(2, handled(1), record(waiting)), []declare{update(handler.Retries(5))}, []string{"(attempt 3 of 5)"}},
-		"a wait that is over":             {withSize(2, handled(1), open), []declare{update()}, []string{"fn (update) will run after 1 attempt, the last error: not yet"}},
-		"a failure":                       {withSize(2, handled(1), record(failed)), []declare{update()}, []string{"fn (update) has failed for good at ", "after 3 attempts, the last error: broken", "rerun kex.kopf.dev/a -n default fn"}},
-		"a filter that no longer matches": {withSize(2, handled(1), open, labeled("web")), []declare{update(wantsApp("db"))}, []string{`is not retried anymore after 1 attempt, the last error: not yet: the label app is "web"`}},
-		"a renamed handler":               {withSize(2, handled(1), annotated("former", `{"started":"2026-01-01T00:00:00.000000","purpose":"update","retries":1}`)), []declare{update()}, []string{"It has the progress of a handler that is not declared here: former", "kopf.ID"}},
-		"a record that cannot be read":    {withSize(2, handled(1), annotated("fn", "{")), []declare{update()}, []string{"A stored value cannot be read"}},
-		"a suspension":                    {withSize(2, handled(1), annotated("request-suspend", "forever")), []declare{update()}, []string{"The object is suspended until the request is removed", "unsuspend kex.kopf.dev/a -n default", "fn (update) waits, because the object is suspended"}},
-		"a suspension until":              {withSize(2, handled(1), annotated("request-suspend", "2999-01-01T00:00:00Z")), []declare{update()}, []string{"The object is suspended until 2999-01-01T00:00:00Z"}},
-		"a suspension that is over":       {withSize(2, handled(1), annotated("request-suspend", "2020-01-01T00:00:00Z")), []declare{update()}, []string{"fn (update) will run"}},
-		"a mistyped suspension":           {withSize(2, handled(1), annotated("request-suspend", "24h")), []declare{update()}, []string{"The request to suspend the object has no effect", "fn (update) will run"}},
-		"a request":                       {withSize(2, handled(1), record(waiting), annotated("request-retry", "1 fn")), []declare{update()}, []string{"The handler fn is called now as requested."}},
-		"a request that is refused":       {withSize(2, handled(1), record(waiting), annotated("request-retry", "1 fm")), []declare{update()}, []string{"is refused", "fn"}},
-		"a rerun":                         {withSize(1, handled(1), annotated("request-rerun", "1 fn")), []declare{update()}, []string{"fn (update) will run again"}},
-		"a later deletion":                {withSize(1, handled(1), finalized(ours)), []declare{remove()}, []string{"fn (delete) will run when the object is deleted", "its deletion will wait for this operator"}},
+		"a wait":                          {withSize(2, handled(), record(waiting)), []declare{update()}, []string{"fn (update) waits until ", "(in 1h0m0s) after 2 attempts, the last error: not yet", "to call it now: retry kex.kopf.dev/a -n default fn", "That has begun, and has not ended."}},
+		"a wait with a limit":             {withSize(2, handled(), record(waiting)), []declare{update(handler.Retries(5))}, []string{"(attempt 3 of 5)"}},
+		"a wait that is over":             {withSize(2, handled(), open), []declare{update()}, []string{"fn (update) will run after 1 attempt, the last error: not yet"}},
+		"a failure":                       {withSize(2, handled(), record(failed)), []declare{update()}, []string{"fn (update) has failed for good at ", "after 3 attempts, the last error: broken", "rerun kex.kopf.dev/a -n default fn"}},
+		"a filter that no longer matches": {withSize(2, handled(), open, labeled("web")), []declare{update(wantsApp("db"))}, []string{`is not retried anymore after 1 attempt, the last error: not yet: the label app is "web"`}},
+		"a renamed handler":               {withSize(2, handled(), annotated("former", `{"started":"2026-01-01T00:00:00.000000","purpose":"update","retries":1}`)), []declare{update()}, []string{"It has the progress of a handler that is not declared here: former", "kopf.ID"}},
+		"a record that cannot be read":    {withSize(2, handled(), annotated("fn", "{")), []declare{update()}, []string{"A stored value cannot be read"}},
+		"a suspension":                    {withSize(2, handled(), annotated("request-suspend", "forever")), []declare{update()}, []string{"The object is suspended until the request is removed", "unsuspend kex.kopf.dev/a -n default", "fn (update) waits, because the object is suspended"}},
+		"a suspension until":              {withSize(2, handled(), annotated("request-suspend", "2999-01-01T00:00:00Z")), []declare{update()}, []string{"The object is suspended until 2999-01-01T00:00:00Z"}},
+		"a suspension that is over":       {withSize(2, handled(), annotated("request-suspend", "2020-01-01T00:00:00Z")), []declare{update()}, []string{"fn (update) will run"}},
+		"a mistyped suspension":           {withSize(2, handled(), annotated("request-suspend", "24h")), []declare{update()}, []string{"The request to suspend the object has no effect", "fn (update) will run"}},
+		"a request":                       {withSize(2, handled(), record(waiting), annotated("request-retry", "1 fn")), []declare{update()}, []string{"The handler fn is called now as requested."}},
+		"a request that is refused":       {withSize(2, handled(), record(waiting), annotated("request-retry", "1 fm")), []declare{update()}, []string{"is refused", "fn"}},
+		"a rerun":                         {withSize(1, handled(), annotated("request-rerun", "1 fn")), []declare{update()}, []string{"fn (update) will run again"}},
+		"a later deletion":                {withSize(1, handled(), finalized(ours)), []declare{remove()}, []string{"fn (delete) will run when the object is deleted", "its deletion will wait for this operator"}},
 		"no finalizer yet":                {withSize(1), []declare{remove()}, []string{"does not have the finalizer", "a running operator adds it"}},
-		"a deletion":                      {withSize(1, handled(1), finalized(ours), deleting), []declare{remove()}, []string{"It is being deleted, and has the finalizer of this operator", "fn (delete) will run"}},
-		"a deletion without ours":         {withSize(1, handled(1), finalized("example.com/other"), deleting), []declare{remove()}, []string{"does not have the finalizer of this operator", "This operator does not hold it.", "finalizer example.com/other of another controller"}},
-		"a deletion held by a failure":    {withSize(1, handled(1), finalized(ours), deleting, record(m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "delete", "retries": 1, "failure": true, "message": "broken"})), []declare{remove(handler.HoldOnFailure())}, []string{"The deletion is held, because the handler fn has failed for good", "skip kex.kopf.dev/a -n default fn --abandon"}},
-		"a finalizer that nothing needs":  {withSize(1, handled(1), finalized(ours)), []declare{create()}, []string{"no handler needs it: a running operator removes it"}},
-		"resuming":                        {withSize(1, handled(1)), []declare{resume()}, []string{"fn (resume) will run when an operator starts"}},
+		"a deletion":                      {withSize(1, handled(), finalized(ours), deleting), []declare{remove()}, []string{"It is being deleted, and has the finalizer of this operator", "fn (delete) will run"}},
+		"a deletion without ours":         {withSize(1, handled(), finalized("example.com/other"), deleting), []declare{remove()}, []string{"does not have the finalizer of this operator", "This operator does not hold it.", "finalizer example.com/other of another controller"}},
+		"a deletion held by a failure":    {withSize(1, handled(), finalized(ours), deleting, record(m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "delete", "retries": 1, "failure": true, "message": "broken"})), []declare{remove(handler.HoldOnFailure())}, []string{"The deletion is held, because the handler fn has failed for good", "skip kex.kopf.dev/a -n default fn --abandon"}},
+		"a finalizer that nothing needs":  {withSize(1, handled(), finalized(ours)), []declare{create()}, []string{"no handler needs it: a running operator removes it"}},
+		"resuming":                        {withSize(1, handled()), []declare{resume()}, []string{"fn (resume) will run when an operator starts"}},
 		"another operator":                {withSize(1, func(raw m) { raw["metadata"].(m)["annotations"].(m)["example.com/last-handled-configuration"] = "{}" }), []declare{create()}, []string{"Another operator with the prefix example.com handles the object, too"}},
 		"no handlers of changes":          {withSize(1), []declare{indexed}, []string{"It has no handlers of changes", "names (index) puts the object into an index"}},
 		"a timer": {withSize(1), []declare{func(r *registry.Registry) {

@@ -53,7 +53,7 @@ func (s *situation) handler(h reconcile.InspectedHandler) Handler {
 	case h.Kind.IsBackground():
 		said.State, said.Message = s.ofBackground(h)
 	default:
-		said.State, said.Message, said.Todo = s.ofOthers(h)
+		said.State, said.Message = s.ofOthers(h)
 	}
 	return said
 }
@@ -84,27 +84,27 @@ func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message s
 }
 
 // ofOthers is about handlers without causes.
-func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message, todo string) {
+func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message string) {
 	switch r, isOpen := s.Records[h.ID]; {
 	case h.Kind.IsTriggered() && isOpen && r.Delayed.After(s.now):
-		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + attempts(r), ""
+		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + attempts(r)
 	case h.Kind.IsTriggered() && isOpen:
-		return string(verdict.Due), "is due" + attempts(r), ""
+		return string(verdict.Due), "is due" + attempts(r)
 	}
 	switch h.Kind {
 	case handler.OnEvent:
 		if s.Suspension.Active {
-			return string(verdict.Suspended), "is not called, because the object is suspended", ""
+			return string(verdict.Suspended), "is not called, because the object is suspended"
 		}
-		return "ready", "is called for each watch event of the object", ""
+		return "ready", "is called for each watch event of the object"
 	case handler.OnIndex:
-		return "ready", "puts the object into an index while an operator is running", ""
+		return "ready", "puts the object into an index while an operator is running"
 	case handler.OnDrift:
-		return "ready", "is asked when other clients change the children of the object", ""
+		return "ready", "is asked when other clients change the children of the object"
 	case handler.Conditions:
-		return "ready", "makes the operator write the conditions of the status", ""
+		return "ready", "makes the operator write the conditions of the status"
 	default:
-		return string(verdict.Untriggered), "is called when a child of the object changes", ""
+		return string(verdict.Untriggered), "is called when a child of the object changes"
 	}
 }
 

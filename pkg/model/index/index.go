@@ -71,6 +71,6 @@ func (x *Index[K, V]) SetAvailable(available bool) {
 // check must be called with the lock for reading, which a panic releases.
 func (x *Index[K, V]) check() {
 	if x.unavailable {
-		panic(&handler.UnavailableError{What: "an index"})
+		panic(&handler.UnavailableError{What: "an index"}) //nolint:forbidigo // nothing else can end a filter; only commands make it, and recover
 	}
 }
