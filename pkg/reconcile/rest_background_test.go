@@ -113,15 +113,18 @@ func idle(t *testing.T, c company) int64 {
 // inUse counts the stacks of goroutines, too. A collection halves a stack at most, and what waits
 // for a cleanup is freed by a later one.
 func inUse() int64 {
-	for last := int64(math.MaxInt64); ; {
-		heap := liveHeap()
+	heap, stacks := heapAndStacks()
+	return heap + stacks
+}
+
+func heapAndStacks() (heap, stacks int64) {
+	for last := int64(math.MaxInt64); ; last = heap + stacks {
+		heap = liveHeap()
 		var memory runtime.MemStats
 		runtime.ReadMemStats(&memory)
-		now := heap + int64(memory.StackInuse)
-		if now > last-last/500 {
-			return now
+		if stacks = int64(memory.StackInuse); heap+stacks > last-last/500 {
+			return heap, stacks
 		}
-		last = now
 	}
 }
 
