@@ -29,7 +29,7 @@ type Load func(settings.Settings) (Program, error)
 // command line of a program. They belong to no operator that runs.
 func Commands(load Load) []*cobra.Command {
 	commands := []*cobra.Command{
-		newExplainCommand(load), newPlanCommand(load), newPeersCommand(load),
+		newExplainCommand(load), newPlanCommand(load), newPeersCommand(load), newRBACCommand(load),
 		newRequestCommand(load, "retry"), newRequestCommand(load, "rerun"), newRequestCommand(load, "skip"),
 		newSuspendCommand(load), newUnsuspendCommand(load),
 	}

@@ -66,7 +66,8 @@ func loader(configure []func(*Options)) cli.Load {
 			return cli.Program{}, err
 		}
 		return cli.Program{
-			Handlers: handlers, Startup: complete.Registry.Activities().OfKind(handler.OnStartup), Settings: complete.Settings,
+			Handlers: handlers, Startup: complete.Registry.Activities().OfKind(handler.OnStartup),
+			Needs: complete.Registry.Needs(), Settings: complete.Settings,
 		}, nil
 	}
 }

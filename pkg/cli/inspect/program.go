@@ -24,7 +24,9 @@ import (
 type Program struct {
 	Handlers registry.Handlers
 	// Startup are the startup handlers, which are not called: what they change is unknown.
-	Startup  registry.Handlers
+	Startup registry.Handlers
+	// Needs is what the handlers do with a client, as declared.
+	Needs    []registry.Need
 	Settings settings.Settings
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -55,5 +56,40 @@ func TestAnObjectIsExplainedWithoutAnOperator(t *testing.T) {
 	}
 	if _, err := c.Explain(t.Context(), inspect.Target{Kind: "pods", Namespace: namespace, Name: "a"}); err == nil || !strings.Contains(err.Error(), "no handlers for pods") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestRolesAreDerivedFromTheCluster(t *testing.T) {
+	registry := kopf.NewRegistry()
+	registry.OnCreate(kopf.Resource("kopf.dev", "v1", "kopfexamples"), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("fn"))
+	registry.OnEvent(kopf.Resource("absent.example.com", "v1", "things"), func(context.Context, *kopf.WatchEvent) error { return nil }, kopf.ID("absent"))
+	registry.Needs(kopf.Resource("v1", "configmaps"), "create")
+	handlers, err := registry.Handlers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := inspect.Program{Handlers: handlers, Needs: registry.DeclaredNeeds(), Settings: settings.Default()}
+	program.Settings.Scope.Namespaces = []string{"team"}
+	c, err := inspect.Connect(t.Context(), cluster.Config(), program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := c.Roles("operators", rbac.Account{Namespace: "operators", Name: "my-operator"})
+	for _, p := range []rbac.Permission{
+		{Verb: "patch", Group: "kopf.dev", Resource: "kopfexamples", Namespace: "team", Name: "a"},
+		{Verb: "create", Resource: "configmaps", Namespace: "team"},
+	} {
+		if !rbac.Permits(roles.Roles, p) {
+			t.Errorf("%v is not permitted", p)
+		}
+	}
+	if len(roles.Problems) != 1 || !strings.Contains(roles.Problems[0], "things") {
+		t.Errorf("got the problems %q", roles.Problems)
+	}
+	text := roles.Text(inspect.Style{})
+	for _, want := range []string{"kind: RoleBinding\n", "    name: my-operator\n    namespace: operators\n", "  namespace: team\n", "# Not derived: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
 	}
 }

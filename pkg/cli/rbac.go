@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kopf-go/kopf/pkg/rbac"
+)
+
+func newRBACCommand(load Load) *cobra.Command {
+	var account string
+	var scope []string
+	command := newQuestion(load, "rbac [flags]", "Print the roles that the operator needs",
+		"Print the roles that an operator with these handlers needs, as manifests: from the handlers,\n"+
+			"kopf.Needs, the settings, and what the cluster serves now. Each rule has its reason. What handlers\n"+
+			"do with a client is unknown unless kopf.Needs declares it; --learn of a running operator observes it.",
+		"  rbac --namespaces my-team -n operators --service-account my-operator\n  rbac | kubectl apply -f -",
+		func(q *question, command *cobra.Command, arguments []string) error {
+			if len(arguments) > 0 {
+				return usageErrorf("unexpected argument %q", arguments[0])
+			}
+			if strings.Contains(account, "/") {
+				return usageErrorf("--service-account is %q: use its name, and --namespace for its namespace", account)
+			}
+			cluster, _, err := q.connect(command.Context())
+			if err != nil {
+				return err
+			}
+			if len(scope) > 0 {
+				cluster.Settings.Scope.Namespaces = scope
+			}
+			return q.write(command.OutOrStdout(), cluster.Roles(q.namespace, rbac.Account{Namespace: q.namespace, Name: account}))
+		})
+	defineGroup(command.Flags(), "Roles", func(set *pflag.FlagSet) {
+		set.StringSliceVar(&scope, "namespaces", nil, "the `names` or patterns of the namespaces that the operator handles (default: as in the settings, or all)")
+		set.StringVar(&account, "service-account", "", "the `name` of the account in the namespace of -n, to print bindings")
+	})
+	return command
+}
