@@ -31,6 +31,9 @@ type company struct {
 }
 
 func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	alone := idle(t, company{})
 	tests := map[string]company{
 		"a timer that was called":         {timed, 1, 1024},

@@ -22,6 +22,9 @@ import (
 // they need, because the others needed that. What is decoded of an object of 2 KB would take 4 KB
 // for a creation, and 10 KB for an update, if it were kept.
 func TestWaitingHandlerTakesLittleMemory(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	const objects = 1000
 	tests := map[string]struct {
 		declare func(fn handler.Function) (*handler.Declaration, error)
