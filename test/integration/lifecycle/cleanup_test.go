@@ -19,7 +19,7 @@ func TestOrderOfShutdown(t *testing.T) {
 	g, n, namespace, r := gomega.NewWithT(t), &notes{}, cluster.Namespace(t), kopf.NewRegistry()
 	meeting := testenv.NewObject("KopfPeering", namespace, "default", nil)
 	g.Expect(cluster.Client().Create(t.Context(), meeting)).To(gomega.Succeed())
-	entered := make(chan struct{})
+	entered, began := make(chan struct{}), make(chan struct{})
 	r.OnCreate(examples, func(ctx context.Context, _ *kopf.Change) error {
 		close(entered)
 		<-ctx.Done()
@@ -27,6 +27,7 @@ func TestOrderOfShutdown(t *testing.T) {
 		return ctx.Err()
 	}, kopf.ID("create"))
 	r.Daemon(examples, func(_ context.Context, t *kopf.Task) error {
+		close(began)
 		<-t.Stopped()
 		n.add("daemon")
 		return nil
@@ -55,6 +56,7 @@ func TestOrderOfShutdown(t *testing.T) {
 	_, stop := run(t, kopf.Options{Registry: r, Config: cluster.Config(), Settings: s})
 	create(t, namespace, "one")
 	<-entered
+	<-began
 	g.Expect(stop()).To(gomega.Succeed())
 	g.Expect(n.all()).To(gomega.HaveExactElements(
 		gomega.BeElementOf("daemon", "handler"), gomega.BeElementOf("daemon", "handler"), "first", "first", "second", "third"))
