@@ -110,6 +110,7 @@ func ExampleCommands() {
 	// explain
 	// peers
 	// plan
+	// rbac
 	// rerun
 	// retry
 	// skip

@@ -134,6 +134,9 @@ func (h *Harness) Update(object client.Object) {
 // object is what the server has stored. For other patches, use the Client.
 func (h *Harness) Patch(object client.Object, merge string) {
 	h.t.Helper()
+	if err := json.Unmarshal([]byte(merge), new(any)); err != nil {
+		h.t.Fatalf("the merge patch %s is not valid JSON: %v", merge, err)
+	}
 	require(h.t, "patch", object, h.client.Patch(h.t.Context(), object, client.RawPatch("application/merge-patch+json", []byte(merge))))
 }
 
