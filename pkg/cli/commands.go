@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,6 +37,7 @@ func Commands(load Load) []*cobra.Command {
 	}
 	for _, command := range commands {
 		command.SilenceErrors, command.SilenceUsage = true, true
+		command.SetUsageFunc(writeUsage)
 		command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	}
 	return commands
@@ -60,6 +63,7 @@ func newQuestion(load Load, use, short, long, example string, run func(q *questi
 			return run(q, command, arguments)
 		},
 	}
+	command.ValidArgsFunction = q.completeArguments
 	command.Flags().SortFlags = false
 	defineGroup(command.Flags(), "Object", func(set *pflag.FlagSet) {
 		set.StringVarP(&q.namespace, "namespace", "n", "", "the `namespace` (default: that of the kubeconfig)")
@@ -92,20 +96,25 @@ func (q *question) connect(ctx context.Context) (*inspect.Cluster, *rest.Config,
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := q.connection.connect(ctx)
+	config, err := q.config(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	config.QPS, config.Burst = -1, 0 // the API server limits its clients itself
-	if q.namespace == "" {
-		namespace, _, err := q.connection.clientConfig().Namespace()
-		if err != nil {
-			return nil, nil, err
-		}
-		q.namespace = namespace
-	}
 	cluster, err := inspect.Connect(ctx, config, program)
 	return cluster, config, err
+}
+
+// config returns the configuration for writing, and sets the namespace.
+func (q *question) config(ctx context.Context) (*rest.Config, error) {
+	config, err := q.connection.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = -1, 0 // the API server limits its clients itself
+	if q.namespace == "" {
+		q.namespace, _, err = q.connection.clientConfig().Namespace()
+	}
+	return config, err
 }
 
 // target returns the object that the arguments name.
@@ -116,6 +125,55 @@ func (q *question) target(arguments []string) (inspect.Target, error) {
 	}
 	t.Namespace = q.namespace
 	return t, nil
+}
+
+// completionTimeout limits how long a shell waits.
+const completionTimeout = 5 * time.Second
+
+// completeArguments completes KIND/NAME from the cluster, and HANDLER from the program. A command that
+// does not know the program completes all kinds.
+func (q *question) completeArguments(command *cobra.Command, arguments []string, word string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
+	defer cancel()
+	if !strings.Contains(command.Use, "KIND") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	completer, err := q.completer(ctx, command.Flags())
+	var words []string
+	switch {
+	case err != nil:
+	case !strings.Contains(command.Use, "KIND/NAME"):
+		words = completer.Kinds(word, "")
+	default:
+		words, err = completer.Complete(ctx, q.namespace, arguments, word, strings.Contains(command.Use, "HANDLER"))
+	}
+	switch {
+	case err != nil:
+		cobra.CompErrorln(err.Error())
+		return nil, cobra.ShellCompDirectiveError
+	case slices.ContainsFunc(words, func(word string) bool { return strings.HasSuffix(word, "/") }):
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	default:
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (q *question) completer(ctx context.Context, set *pflag.FlagSet) (*inspect.Completer, error) {
+	if err := q.complete(set); err != nil {
+		return nil, err
+	}
+	if q.load == nil {
+		config, err := q.config(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return inspect.NewCompleter(ctx, config)
+	}
+	cluster, _, err := q.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Completer(), nil
 }
 
 // text is an answer.

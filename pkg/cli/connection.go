@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -92,6 +95,9 @@ func (c connection) setLeaseNamespace(r *settings.Replicas) {
 // restConfig returns the configuration of the cluster, without connecting to it.
 func (c connection) restConfig() (*rest.Config, error) {
 	config, err := c.clientConfig().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		err = errors.New(c.whyEmpty(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)))
+	}
 	switch {
 	case err == nil:
 		c.impersonate(config)
@@ -100,6 +106,28 @@ func (c connection) restConfig() (*rest.Config, error) {
 		return nil, fmt.Errorf("no cluster to connect to with %s: %w", strings.Join(c.given, ", "), err)
 	default:
 		return nil, fmt.Errorf("no cluster to connect to: set KUBECONFIG or use --kubeconfig: %w", err)
+	}
+}
+
+// whyEmpty returns why there is no configuration. The library ignores missing files, and names a
+// variable that has no effect here.
+func (c connection) whyEmpty(variable string) string {
+	var missing []string
+	paths := slices.DeleteFunc(filepath.SplitList(variable), func(path string) bool { return path == "" })
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			missing = append(missing, path)
+		}
+	}
+	switch {
+	case c.kubeconfig != "":
+		return fmt.Sprintf("the file %s selects no cluster", c.kubeconfig)
+	case len(paths) == 0:
+		return fmt.Sprintf("%s does not exist or selects no cluster, and this is no pod with a service account", clientcmd.RecommendedHomeFile)
+	case len(missing) > 0:
+		return "the file in KUBECONFIG does not exist: " + strings.Join(missing, ", ")
+	default:
+		return fmt.Sprintf("the file in KUBECONFIG selects no cluster: %s", variable)
 	}
 }
 

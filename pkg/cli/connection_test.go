@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,13 +41,40 @@ func TestRestConfig(t *testing.T) {
 	}
 }
 
+func TestTheReasonForNoClusterIsNamed(t *testing.T) {
+	hideCluster(t)
+	empty := filepath.Join(t.TempDir(), "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		connection           connection
+		variable, want, lack string
+	}{
+		"nothing":                {connection{}, "", "no cluster to connect to: set KUBECONFIG or use --kubeconfig: " + clientcmd.RecommendedHomeFile + " does not exist or selects no cluster, and this is no pod with a service account", "MASTER"},
+		"a missing file":         {connection{}, "/none", "the file in KUBECONFIG does not exist: /none", "MASTER"},
+		"one of two is missing":  {connection{}, empty + ":/none", "the file in KUBECONFIG does not exist: /none", empty},
+		"an empty file":          {connection{}, empty, "the file in KUBECONFIG selects no cluster: " + empty, "MASTER"},
+		"an empty file in flags": {connection{kubeconfig: empty, given: []string{"--kubeconfig"}}, "", "no cluster to connect to with --kubeconfig: the file " + empty + " selects no cluster", "MASTER"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", test.variable)
+			_, err := test.connection.restConfig()
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), test.lack) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 func TestConnectWithoutACluster(t *testing.T) {
 	hideCluster(t)
 	tests := map[string]struct {
 		connection connection
 		want       string
 	}{
-		"no kubeconfig":      {connection{}, "set KUBECONFIG or use --kubeconfig: invalid configuration: no configuration has been provided"},
+		"no kubeconfig":      {connection{}, "set KUBECONFIG or use --kubeconfig: the file in KUBECONFIG does not exist: " + os.Getenv("KUBECONFIG")},
 		"a missing file":     {connection{kubeconfig: "/nonsense"}, "/nonsense"},
 		"an unknown context": {connection{kubeconfig: writeKubeconfig(t, "https://a"), overrides: clientcmd.ConfigOverrides{CurrentContext: "other"}}, `context "other" does not exist`},
 	}

@@ -56,7 +56,7 @@ func writeUsage(command *cobra.Command) error {
 		text += "  " + command.CommandPath() + " COMMAND\n\nCommands:\n" + formatCommands(command)
 	}
 	if command.Example != "" {
-		text += "\nExamples:\n" + command.Example + "\n"
+		text += "\nExamples:\n" + strings.ReplaceAll(command.Example, "  "+command.Name()+" ", "  "+command.CommandPath()+" ") + "\n"
 	}
 	_, err := io.WriteString(out, text+formatFlagGroups(command.Flags()))
 	return err

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -14,6 +16,9 @@ func newKopfCommand() *cobra.Command {
 		Use:     "kopf",
 		Short:   "kopf runs Kubernetes operators that are built from handlers, and answers questions about them.",
 		Version: versionString(),
+	}
+	if filepath.Base(os.Args[0]) == "kubectl-kopf" {
+		tool.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kopf"}
 	}
 	tool.SetVersionTemplate("{{.Version}}\n")
 	tool.AddCommand(newRunCommand(), newFreezeCommand(), newResumeCommand(), newVersionCommand())
@@ -33,6 +38,9 @@ func newBuiltCommand(of *cobra.Command) *cobra.Command {
 		Example:            strings.ReplaceAll(of.Example, "  "+of.Name(), "  kopf "+of.Name()+" ./handlers"),
 		DisableFlagParsing: true,
 	}
+	command.ValidArgsFunction = func(command *cobra.Command, arguments []string, word string) ([]string, cobra.ShellCompDirective) {
+		return completeBuilt(command, of, arguments, word)
+	}
 	command.RunE = func(command *cobra.Command, arguments []string) error {
 		switch {
 		case len(arguments) == 0:
@@ -49,6 +57,24 @@ func newBuiltCommand(of *cobra.Command) *cobra.Command {
 		return buildAndRun(command, arguments[:packages], append([]string{of.Name()}, arguments[packages:]...))
 	}
 	return command
+}
+
+// completeBuilt completes the arguments of a command that builds packages, without building them: the
+// objects are those of the cluster, whatever the handlers are for.
+func completeBuilt(command, of *cobra.Command, arguments []string, word string) ([]string, cobra.ShellCompDirective) {
+	packages := min(1, len(arguments))
+	for packages < len(arguments) && isLocalPackage(arguments[packages]) {
+		packages++
+	}
+	if packages == 0 || isLocalPackage(word) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	}
+	of.SetContext(command.Context())
+	if err := of.ParseFlags(arguments[packages:]); err != nil {
+		cobra.CompErrorln(err.Error())
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return of.ValidArgsFunction(of, of.Flags().Args(), word)
 }
 
 // isLocalPackage reports whether an argument can only be a directory.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -36,6 +37,7 @@ func Main(run func(context.Context, Invocation) error, load Load) int {
 // addCommands adds the commands about an operator to its own.
 func addCommands(operator *cobra.Command, load Load) {
 	operator.AddCommand(Commands(load)...)
+	operator.Args = rejectUnknownCommand
 	operator.Annotations = map[string]string{runsAnnotation: ""}
 	operator.CompletionOptions = cobra.CompletionOptions{}
 }
@@ -54,8 +56,18 @@ func runProcess(command *cobra.Command) int {
 	// signal right after the first one is ignored: some tools send it to a process and to its
 	// group.
 	context.AfterFunc(ctx, func() { time.AfterFunc(repeatedSignalWindow, stop) })
-	command.SetArgs(os.Args[1:])
+	command.SetArgs(argumentsOf(os.Args))
 	return execute(ctx, command, os.Stdout, os.Stderr)
+}
+
+// argumentsOf returns the arguments of a process. kubectl completes the arguments of a plugin
+// kubectl-NAME by the program kubectl_complete-NAME, with the words of the command line: a link of
+// that name is enough.
+func argumentsOf(process []string) []string {
+	if strings.HasPrefix(filepath.Base(process[0]), "kubectl_complete-") {
+		return append([]string{cobra.ShellCompRequestCmd}, process[1:]...)
+	}
+	return process[1:]
 }
 
 // execute runs a command. It writes the requested output to out, and the log and all

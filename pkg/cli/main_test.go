@@ -37,6 +37,17 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+func TestUnknownCommandsOfAnOperator(t *testing.T) {
+	for argument, want := range map[string]string{
+		"explian": "operator: unknown command \"explian\": did you mean explain?\nTry operator --help.\n",
+		"unknown": "operator: unknown command \"unknown\"\nTry operator --help.\n",
+	} {
+		if got := run(t, newOperatorWithCommands(), argument); got.code != ExitUsage || got.log != want {
+			t.Errorf("%s: got %+v", argument, got)
+		}
+	}
+}
+
 func TestAnInterruptedStartSucceeds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -21,12 +21,23 @@ type (
 	//
 	//	go doc github.com/kopf-go/kopf/pkg/model/handler.Drift
 	Drift = handler.Drift
-	// DriftedField is a field of a child that another field manager has changed or removed.
+	// DriftedField is a field of a child that another field manager has changed or removed: its
+	// Path ("spec.replicas"), the Manager that has changed it and Since when, if that is known, and
+	// the values that are Wanted and Found. Its fields and methods (IsRemoved, String) are those of
+	// [convergence.DriftedField].
+	//
+	//	go doc github.com/kopf-go/kopf/pkg/model/convergence.DriftedField
 	DriftedField = convergence.DriftedField
-	// ChildKey identifies a child: its kind, namespace, and name.
+	// ChildKey identifies a child: its Group, Kind, Namespace, and Name. See
+	// [convergence.ChildKey].
+	//
+	//	go doc github.com/kopf-go/kopf/pkg/model/convergence.ChildKey
 	ChildKey = convergence.ChildKey
-	// Resolution is what becomes of a drift: see Restore, Accept, and AcceptFields. The zero
-	// value restores everything.
+	// Resolution is what becomes of a drift. It has no fields: Restore, Accept, and AcceptFields
+	// return it, and the zero value restores everything. Its methods, such as And, which combines
+	// two of them, are those of [convergence.Resolution].
+	//
+	//	go doc github.com/kopf-go/kopf/pkg/model/convergence.Resolution
 	Resolution = convergence.Resolution
 	// DriftOption is an option of OnDrift.
 	DriftOption = handler.DriftOption

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
@@ -39,15 +40,35 @@ func NewInspector(handlers registry.Handlers, s settings.Settings) *Inspector {
 	e := New(Config{Handlers: handlers, Settings: s, Logger: logr.Discard()})
 	e.inspecting = true
 	for _, d := range handlers.OfKind(handler.OnIndex) {
-		if table, ok := d.Table.(interface{ SetAvailable(available bool) }); ok {
-			table.SetAvailable(false)
-		}
+		index.SetAvailable(d.Table, false)
 	}
 	return &Inspector{engine: e, resources: map[string]*resource{}}
 }
 
+// Rollout counts the objects of one rollout, as they are stored.
+type Rollout = revision.Tally
+
+// Count adds an object of a resource to a rollout.
+func (i *Inspector) Count(ctx context.Context, found discovery.SelectedResource, raw map[string]any, in *Rollout) error {
+	r := i.resourceOf(found)
+	body, err := bodyOf(raw)
+	if err != nil {
+		return err
+	}
+	c, err := i.detect(ctx, r, body, false)
+	if err != nil || c.record == nil {
+		return err
+	}
+	return handler.WithRecover(func() error {
+		in.Add(i.engine.revisions, revision.Subject{Key: keyIn(r, body), Cause: &c.Cause, Progress: c.record.Progress})
+		return nil
+	})
+}
+
 // Inspection is what a pass would find. Slices and maps can be nil.
 type Inspection struct {
+	// Body is the object.
+	Body *object.Body
 	// Reason is what has happened to the object, for an operator that knows it already.
 	Reason cause.Reason
 	// Diff is the difference from the state that was handled last.
@@ -95,7 +116,9 @@ type InspectedHandler struct {
 	// Misfit is why a daemon or timer cannot be called, or nil.
 	Misfit error
 	// RevisionMark is the revision under which the handler ended last; empty for none.
-	RevisionMark string
+	// RevisionFailed is set if it failed permanently.
+	RevisionMark   string
+	RevisionFailed bool
 }
 
 // Inspect returns what passes over an object of a resource would find. It returns an error if
@@ -106,7 +129,7 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 	if err != nil {
 		return nil, err
 	}
-	result := &Inspection{Suspension: i.engine.requests.Suspension(body, time.Now()), Records: map[string]storage.Record{}}
+	result := &Inspection{Body: body, Suspension: i.engine.requests.Suspension(body, time.Now()), Records: map[string]storage.Record{}}
 	undecidable := map[*handler.Declaration]error{}
 	now, err := i.detect(ctx, r, body, false)
 	if isOfFilters(err) {
@@ -122,9 +145,7 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 		return nil, err
 	}
 	result.fill(now)
-	if now.record != nil {
-		i.readRecords(ctx, r, body, now, result)
-	}
+	i.readRecords(ctx, r, body, now, result)
 	for _, d := range r.declared {
 		one := InspectedHandler{Declaration: d, Undecidable: undecidable[d]}
 		if one.Undecidable == nil {
@@ -152,7 +173,9 @@ func bodyOf(raw map[string]any) (*object.Body, error) {
 func (i *Inspector) resourceOf(found discovery.SelectedResource) *resource {
 	known := i.resources[found.String()]
 	if known == nil {
-		known = newResource(watch.NewResource(found, nil), i.engine.Handlers.Where(func(d *handler.Declaration) bool { return slices.Contains(found.Selectors, d.Selector) }))
+		known = newResource(watch.NewResource(found, nil), i.engine.Handlers.Where(func(d *handler.Declaration) bool {
+			return slices.Contains(found.Selectors, d.Selector) && !d.Kind.IsAdmission() // requests call these, not passes
+		}))
 		i.resources[found.String()] = known
 	}
 	return known
@@ -168,8 +191,7 @@ func (r *resource) without(undecidable map[*handler.Declaration]error) *resource
 
 // detect makes the detection of a pass. Initial is for an operator that has just started.
 func (i *Inspector) detect(ctx context.Context, r *resource, body *object.Body, initial bool) (c *cycle, err error) {
-	key := object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
-	state := &objectState{lifetime: lifetime{seen: true}}
+	key, state := keyIn(r, body), &objectState{lifetime: lifetime{seen: true}}
 	state.initial.Store(initial)
 	t := target{engine: i.engine, resource: r, key: key, object: state, report: i.engine.reporter(key, &state.reported)}
 	err = handler.WithRecover(func() (err error) {
@@ -177,6 +199,10 @@ func (i *Inspector) detect(ctx context.Context, r *resource, body *object.Body, 
 		return err
 	})
 	return c, err
+}
+
+func keyIn(r *resource, body *object.Body) object.Key {
+	return object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 }
 
 // isOfFilters reports whether a filter has panicked.
@@ -221,11 +247,14 @@ func (n *Inspection) fill(c *cycle) {
 
 // readRecords reads what is stored about handlers.
 func (i *Inspector) readRecords(ctx context.Context, r *resource, body *object.Body, c *cycle, n *Inspection) {
-	records := i.engine.records
-	n.Undeclared = records.Unknown(body, append(c.record.Progress.IDs(), idsOf(r.triggered)...))
-	_, err := records.Storages.DiffBase.Fetch(ctx, body)
-	n.addError(err)
-	for _, id := range append(c.record.Progress.IDs(), idsOf(r.triggered)...) {
+	records, ids := i.engine.records, idsOf(r.triggered)
+	if c.record != nil {
+		ids = append(c.record.Progress.IDs(), ids...)
+		n.Undeclared = records.Unknown(body, ids)
+		_, err := records.Storages.DiffBase.Fetch(ctx, body)
+		n.addError(err)
+	}
+	for _, id := range ids {
 		stored, err := records.Storages.Progress.Fetch(ctx, body, id)
 		n.addError(err)
 		if stored != nil {
@@ -261,19 +290,11 @@ func (i *Inspector) judge(one *InspectedHandler, r *resource, now, resumed *cycl
 		one.Selected = slices.Contains(now.handlers, one.Declaration)
 		one.Resumes = slices.Contains(resumed.handlers, one.Declaration) && !one.Selected
 		if one.Revision != "" {
-			one.RevisionMark, _, _ = revision.Read(now.CallContext.Body, i.engine.revisions.Annotation).Of(one.ID)
+			one.RevisionMark, one.RevisionFailed, _ = revision.Read(now.CallContext.Body, i.engine.revisions.Annotation).Of(one.ID)
 		}
 	default:
-		if one.Misfit = errorOf(one.Declaration.Misfit(of)); one.Kind.IsAdmission() {
-			one.Misfit = nil // the API server sends another version
+		if err := one.Declaration.Misfit(of); err != nil {
+			one.Misfit = err
 		}
 	}
-}
-
-// errorOf avoids an error that is a nil pointer.
-func errorOf(err *handler.MisfitError) error {
-	if err == nil {
-		return nil
-	}
-	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
@@ -26,6 +27,8 @@ type Explanation struct {
 	// Deletion says what the deletion waits for, or what it would wait for.
 	Deletion []string  `json:"deletion"`
 	Handlers []Handler `json:"handlers"`
+	// Children are those of handlers of Ensure.
+	Children []Child `json:"children,omitempty"`
 	// Holds says what keeps handlers from being called: suspensions, and other operators.
 	Holds []string `json:"holds,omitempty"`
 	// Requests says what would come of requests that no operator has honored yet.
@@ -40,7 +43,7 @@ type Handler struct {
 	ID         string `json:"id"`
 	Kind       string `json:"kind"`
 	DeclaredAt string `json:"declaredAt,omitempty"`
-	// State is one word: due, waiting, succeeded, failed, running, undecidable, …
+	// State is one word: due, waiting, succeeded, failed, background, undecidable, …
 	State   string `json:"state"`
 	Message string `json:"message"`
 	// Todo is what a person can do about it.
@@ -57,8 +60,14 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the object %s/%s cannot be explained: %w", t.Kind, t.Name, err)
 	}
-	e := describe(situation{Inspection: n, object: obj, kubectl: nameOf(found.Resource), prefix: c.requestPrefix(), finalizer: c.Settings.WithDefaults().Persistence.Finalizer, now: time.Now()})
+	s := situation{Inspection: n, object: obj, kubectl: nameOf(found.Resource), prefix: c.requestPrefix(), finalizer: c.Settings.WithDefaults().Persistence.Finalizer, now: time.Now()}
+	s.rollouts = c.rollouts(ctx, found, &s)
+	e := describe(s)
+	e.Handlers = append(e.Handlers, c.admission(found, &s)...)
+	c.addChildren(ctx, found, &s, e)
+	e.Holds = append(e.Holds, c.outsideScope(obj.GetNamespace())...)
 	e.Holds = append(e.Holds, c.whoPauses(ctx, obj.GetNamespace(), e)...)
+	e.Notes = append(e.Notes, "The flags and variables of a running operator, such as --namespace and --priority, are unknown here: the answer is for an operator without them.")
 	if note := c.startupNote(); note != "" {
 		e.Notes = append(e.Notes, note)
 	}
@@ -81,9 +90,8 @@ func (c *Cluster) whoPauses(ctx context.Context, namespace string, e *Explanatio
 	e.Peers = peers
 	var holds []string
 	for _, peer := range peers {
-		if !peer.Expired && peer.Priority > p.Priority {
-			holds = append(holds, fmt.Sprintf("%s in the %s has the priority %d, and pauses operators of the priority %d until it leaves, or until %s without its renewal.",
-				peer.Identity, peer.Object, peer.Priority, p.Priority, peer.Until.UTC().Format(time.RFC3339)))
+		if !peer.Expired {
+			holds = append(holds, peer.holds(p.Priority, peers)...)
 		}
 	}
 	return holds
@@ -98,6 +106,7 @@ type situation struct {
 	prefix    string // of the annotations of requests
 	finalizer string
 	now       time.Time
+	rollouts  map[string]rollout // by the ids of handlers
 }
 
 func describe(s situation) *Explanation {
@@ -107,16 +116,16 @@ func describe(s situation) *Explanation {
 			e.Changes = append(e.Changes, s.change(item))
 		}
 	}
-	for _, h := range s.Handlers {
-		e.Handlers = append(e.Handlers, s.handler(h))
-	}
-	e.Handlers = append(e.Handlers, s.subhandlers()...)
+	e.Handlers = append(s.handlers(), s.subhandlers()...)
 	e.Deletion = s.deletion()
 	e.Holds = s.suspension()
 	for _, r := range s.Requests {
 		e.Requests = append(e.Requests, r.Message)
 	}
 	e.Notes = s.notes()
+	if slices.ContainsFunc(e.Handlers, func(h Handler) bool { return h.State == string(verdict.Due) }) {
+		e.Notes = append(e.Notes, "Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. The log of the operator says it, with --verbose.")
+	}
 	return e
 }
 
@@ -158,6 +167,9 @@ func (s *situation) state() string {
 	case cause.Create:
 		return s.opened("It was never handled: an operator handles it as a creation.")
 	case cause.Update:
+		if len(s.Diff) == 0 && slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Revision != h.RevisionMark && h.Selected }) {
+			return s.opened("It was handled under another revision of a handler: an operator handles it again as an update without changes.")
+		}
 		return s.opened("It has changed since it was handled last: an operator handles it as an update.")
 	case cause.Delete:
 		return s.opened("It is being deleted, and has the finalizer of this operator: its deletion handlers are called.")
@@ -188,8 +200,6 @@ func (s *situation) hasUndecidable() bool {
 // suspension says whether the object is suspended.
 func (s *situation) suspension() []string {
 	switch {
-	case s.Suspension.Err != nil:
-		return []string{fmt.Sprintf("The request to suspend the object has no effect: %v.", s.Suspension.Err)}
 	case !s.Suspension.Active:
 		return nil
 	case s.Suspension.Until.IsZero():
@@ -200,9 +210,12 @@ func (s *situation) suspension() []string {
 }
 
 // named names the object in the arguments of a command.
-func (s *situation) named() string {
-	text := s.kubectl + "/" + s.object.GetName()
-	if namespace := s.object.GetNamespace(); namespace != "" {
+func (s *situation) named() string { return s.namedAs(s.object.GetNamespace(), s.object.GetName()) }
+
+// namedAs names another object of the resource.
+func (s *situation) namedAs(namespace, name string) string {
+	text := s.kubectl + "/" + name
+	if namespace != "" {
 		text += " -n " + namespace
 	}
 	return text
@@ -227,7 +240,13 @@ func (s *situation) notes() []string {
 	for _, err := range s.Unreadable {
 		notes = append(notes, fmt.Sprintf("A stored value cannot be read, and counts as absent: %v.", err))
 	}
+	if s.Suspension.Err != nil {
+		notes = append(notes, fmt.Sprintf("The request to suspend the object has no effect: %v.", s.Suspension.Err))
+	}
 	notes = append(notes, s.others()...)
+	if s.Reason == cause.NoOp && s.WasHandled && s.hasChangeHandlers() {
+		notes = append(notes, fmt.Sprintf("Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (kubectl describe %s) and the log.", s.named()))
+	}
 	if s.hasUndecidable() {
 		notes = append(notes, "Some filters cannot be evaluated here, so it can be that other handlers are called than those that are shown, and that the object needs the finalizer although it is not said.")
 	}

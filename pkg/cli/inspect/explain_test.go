@@ -10,6 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/memo"
@@ -117,6 +120,10 @@ func at(d time.Duration) string {
 	return time.Now().Add(d).UTC().Format("2006-01-02T15:04:05.000000+00:00")
 }
 
+func daemon(r *registry.Registry) {
+	r.Add(handler.Daemon(kex, handler.Function{Daemon: func(context.Context, *handler.Task) error { return nil }}, handler.ID("watch")))
+}
+
 var visits = memo.New(func() int { return 1 }, nil)
 
 func TestExplanations(t *testing.T) {
@@ -125,6 +132,24 @@ func TestExplanations(t *testing.T) {
 		r.Add(handler.Index(kex, handler.Function{Table: names, Index: func(context.Context, *handler.Indexed) (any, error) { return map[string]string{}, nil }}, handler.ID("names")))
 	}
 	waiting := m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "update", "retries": 2, "message": "not yet"}
+	ensure := func(o ...handler.EnsureOption) declare {
+		return func(r *registry.Registry) {
+			all, err := handler.Ensure(kex, handler.Function{Ensures: func(context.Context, *handler.Change) ([]client.Object, error) { return nil, errors.New("called") }}, append(o, handler.ID("shop"))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range all {
+				r.Add(d, nil)
+			}
+		}
+	}
+	child := func(r *registry.Registry) {
+		r.Add(handler.Child(kex, selector.New("pods"), handler.Function{Child: func(context.Context, *handler.ChildChange) error { return nil }}, handler.ID("pod")))
+	}
+	recorded := func(name string, fields m) func(m) {
+		text, _ := json.Marshal(fields)
+		return annotated(name, string(text))
+	}
 	failed := m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "update", "retries": 3, "failure": true, "message": "broken"}
 	open := record(m{"started": at(-time.Hour), "purpose": "update", "retries": 1, "message": "not yet"})
 	tests := map[string]struct {
@@ -173,7 +198,29 @@ func TestExplanations(t *testing.T) {
 		"no handlers of changes":          {withSize(1), []declare{indexed}, []string{"It has no handlers of changes", "names (index) puts the object into an index"}},
 		"a timer": {withSize(1), []declare{func(r *registry.Registry) {
 			r.Add(handler.Timer(kex, handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }}, handler.ID("tick"), handler.Interval(time.Minute)))
-		}}, []string{"tick (timer) is called every 1m0s while an operator is active"}},
+		}}, []string{"tick (timer) is called every 1m0s while an operator is active, until it fails for good"}},
+		"children of a new object":                  {withSize(1), []declare{ensure()}, []string{"- shop (ensure) will run\n      declared at inspect/explain_test.go:", "Whether a handler that will run is already running is not decidable here"}},
+		"children of a handled object":              {withSize(1, handled()), []declare{ensure()}, []string{"- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"}},
+		"children that others changed":              {withSize(1, handled(), recorded("shop.restore", m{"started": at(-time.Hour), "delayed": at(time.Hour), "retries": 1, "message": "not allowed"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "(in 1h0m0s) after 1 attempt, the last error: not allowed, to restore what others have changed in its children"}},
+		"children that are refused":                 {withSize(1, recorded("shop", m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "create", "retries": 1, "message": "the child ConfigMap default/a: it belongs to others"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "the child ConfigMap default/a: it belongs to others", "to call it now: retry kex.kopf.dev/a -n default shop"}},
+		"children of another object":                {withSize(1, labeled("web")), []declare{ensure(wantsApp("db"))}, []string{`- shop (ensure) is not for this object: the label app is "web", and the handler wants "db"`}},
+		"children while it is deleted":              {withSize(1, handled(), deleting), []declare{ensure()}, []string{"- shop (ensure) is not called: the object is being deleted, and Kubernetes deletes the children that it owns"}},
+		"children elsewhere":                        {withSize(1, handled(), finalized(ours), deleting, annotated("kopf-children", `["ConfigMap/other"]`)), []declare{ensure()}, []string{"- shop (ensure) will run"}},
+		"children and a predicate":                  {withSize(1), []declare{indexed, ensure(handler.When(func(handler.Arguments) bool { return names.Has("a") }))}, []string{"- shop (ensure) is not decidable here: a filter of it uses an index"}},
+		"a handler of children":                     {withSize(1), []declare{child}, []string{"- pod (child) is called when a child of the object changes, and once when an operator starts; whether a child has changed meanwhile is not decidable here"}},
+		"a handler of children waits":               {withSize(1, recorded("pod", m{"started": at(-time.Hour), "delayed": at(time.Hour), "retries": 2, "message": "not yet"})), []declare{child}, []string{"- pod (child) waits until ", "after 2 attempts, the last error: not yet"}},
+		"a handler of children of a deleted object": {withSize(1, deleting), []declare{child}, []string{"- pod (child) is not called, because the object is being deleted"}},
+		"drift": {withSize(1), []declare{ensure(), func(r *registry.Registry) {
+			r.Add(handler.ForDrift(kex, handler.Function{Drift: func(context.Context, *handler.Drift) (convergence.Resolution, error) {
+				return convergence.Accept(), nil
+			}}, handler.ID("scaled"), handler.EnsuredBy("shop")))
+		}}, []string{"- scaled (drift) is asked when other clients change children that are returned by shop\n      declared at inspect/explain_test.go:"}},
+		"a revision":          {withSize(1, handled()), []declare{create(handler.Revision("2"))}, []string{"It was handled under another revision of a handler", "fn (create) will run"}},
+		"a revision failed":   {withSize(1, handled(), annotated("handled-revisions", `{"failed":{"fn":"2"}}`)), []declare{create(handler.Revision("2"))}, []string{"fn (create) has failed for good under its revision 2: it is not called again under it, until the object changes", "rerun kex.kopf.dev/a -n default fn"}},
+		"an outcome is gone":  {withSize(1, handled()), []declare{create()}, []string{"Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (kubectl describe kex.kopf.dev/a -n default) and the log."}},
+		"a daemon":            {withSize(1), []declare{daemon}, []string{"watch (daemon) runs while an operator is active, until it returns or fails for good"}},
+		"a daemon suspended":  {withSize(1, annotated("request-suspend", "forever")), []declare{daemon}, []string{"watch (daemon) is stopped, because the object is suspended"}},
+		"an index, suspended": {withSize(1, annotated("request-suspend", "forever")), []declare{indexed}, []string{"names (index) puts the object into an index"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -182,6 +229,9 @@ func TestExplanations(t *testing.T) {
 				if !strings.Contains(text, want) {
 					t.Errorf("there is no %q in\n%s", want, text)
 				}
+			}
+			if strings.Count(text, "shop (") > 1 || strings.Contains(text, "handler/change.go") {
+				t.Errorf("a handler of Ensure is shown by its parts:\n%s", text)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 // others says which other operators keep a state on the object.
@@ -19,6 +20,15 @@ func (s *situation) others() []string {
 	}
 	slices.Sort(notes)
 	return notes
+}
+
+// outsideScope says that the operator does not see the objects of a namespace.
+func (c *Cluster) outsideScope(namespace string) []string {
+	scope := selector.Namespaces(c.Settings.Scope.Namespaces)
+	if namespace == "" || scope.Match(namespace) {
+		return nil
+	}
+	return []string{fmt.Sprintf("The operator serves the namespaces %s, and %s is none of them: it does not see the object.", strings.Join(scope, ", "), namespace)}
 }
 
 // wants describes the filter of a handler that does not match, with the value of the object.

@@ -37,6 +37,20 @@ func (s *situation) valueAt(h *handler.Declaration) string {
 	return short(value)
 }
 
+// handlers says what is known about the declarations, each handler of Ensure as one.
+func (s *situation) handlers() []Handler {
+	var all []Handler
+	for _, h := range s.Handlers {
+		switch group := s.ensuring(h); {
+		case group == nil:
+			all = append(all, s.handler(h))
+		case group[0].Declaration == h.Declaration:
+			all = append(all, s.ensure(group))
+		}
+	}
+	return all
+}
+
 // handler says what is known about one declaration.
 func (s *situation) handler(h reconcile.InspectedHandler) Handler {
 	said := Handler{ID: h.ID, Kind: string(h.Kind), DeclaredAt: h.DeclaredAt}
@@ -67,47 +81,6 @@ func whyUndecidable(err error) string {
 	return fmt.Sprintf("a filter of it panicked, called without a running operator (%v)", err)
 }
 
-// ofBackground is about daemons and timers.
-func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message string) {
-	switch {
-	case s.isDeleted():
-		return "stopped", "is stopped, because the object is being deleted"
-	case s.Suspension.Active:
-		return string(verdict.Suspended), "is stopped, because the object is suspended"
-	case !h.Selected:
-		return string(verdict.Mismatched), "does not run for this object"
-	case h.Kind == handler.OnTimer && h.Interval > 0:
-		return "running", fmt.Sprintf("is called every %s while an operator is active", h.Interval)
-	default:
-		return "running", "runs while an operator is active"
-	}
-}
-
-// ofOthers is about handlers without causes.
-func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message string) {
-	switch r, isOpen := s.Records[h.ID]; {
-	case h.Kind.IsTriggered() && isOpen && r.Delayed.After(s.now):
-		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + attempts(r)
-	case h.Kind.IsTriggered() && isOpen:
-		return string(verdict.Due), "is due" + attempts(r)
-	}
-	switch h.Kind {
-	case handler.OnEvent:
-		if s.Suspension.Active {
-			return string(verdict.Suspended), "is not called, because the object is suspended"
-		}
-		return "ready", "is called for each watch event of the object"
-	case handler.OnIndex:
-		return "ready", "puts the object into an index while an operator is running"
-	case handler.OnDrift:
-		return "ready", "is asked when other clients change the children of the object"
-	case handler.Conditions:
-		return "ready", "makes the operator write the conditions of the status"
-	default:
-		return string(verdict.Untriggered), "is called when a child of the object changes"
-	}
-}
-
 // ofChange is about handlers of changes.
 func (s *situation) ofChange(h reconcile.InspectedHandler) (state, message, todo string) {
 	v := h.Verdict
@@ -122,10 +95,19 @@ func (s *situation) ofChange(h reconcile.InspectedHandler) (state, message, todo
 		return s.ofSelected(h, r, recorded)
 	case !h.OutOfScope.Matches():
 		return string(verdict.Mismatched), "is not for this object: " + s.wants(h.Declaration, h.OutOfScope), ""
+	case h.RevisionFailed && h.RevisionMark == h.Revision && !s.isDeleted():
+		return string(verdict.Failed), fmt.Sprintf("has failed for good under its revision %s: it is not called again under it, until the object changes", h.Revision), s.toRerun(h.ID)
+	case s.awaitsRollout(h):
+		return s.ofRollout(h)
 	default:
 		state, message = s.ofIdle(h)
 		return state, message, ""
 	}
+}
+
+// toRerun says how a handler that has failed is called again.
+func (s *situation) toRerun(id string) string {
+	return "correct the cause, and then: rerun " + s.named() + " " + id
 }
 
 // ofEnded is about handlers that have ended in the current cycle.
@@ -136,7 +118,7 @@ func (s *situation) ofEnded(id string, r storage.Record) (state, message, todo s
 	}
 	switch {
 	case r.Failure:
-		return string(verdict.Failed), "has failed for good" + when + attempts(r), "correct the cause, and then: rerun " + s.named() + " " + id
+		return string(verdict.Failed), "has failed for good" + when + attempts(r), s.toRerun(id)
 	case r.Message != "":
 		return string(verdict.Skipped), "was skipped" + when + ": " + r.Message, ""
 	default:
@@ -211,8 +193,6 @@ func (s *situation) ofIdle(h reconcile.InspectedHandler) (state, message string)
 		return string(verdict.OtherReason), "is not called: the object is being deleted"
 	case h.Kind == handler.OnDelete:
 		return later, "will run when the object is deleted"
-	case h.Revision != "" && h.RevisionMark != h.Revision && s.WasHandled && len(h.Rollout) > 0:
-		return later, fmt.Sprintf("waits for the rollout of its revision %s: a running operator decides when", h.Revision)
 	case h.Resumes:
 		return later, "will run when an operator starts"
 	case h.Kind == handler.OnResume:

@@ -13,11 +13,12 @@ import (
 
 // Peer is an entry of a peering object.
 type Peer struct {
-	Object   string    `json:"object"`
-	Identity string    `json:"identity"`
-	Priority int       `json:"priority"`
-	Until    time.Time `json:"until"`
-	Expired  bool      `json:"expired,omitempty"`
+	Object   string `json:"object"`
+	Identity string `json:"identity"`
+	Priority int    `json:"priority"`
+	// Until is when it expires unless it is renewed; zero if it never does.
+	Until   time.Time `json:"until,omitzero"`
+	Expired bool      `json:"expired,omitempty"`
 	// PausedBy are the peers that pause it.
 	PausedBy []string `json:"pausedBy,omitempty"`
 }
@@ -32,6 +33,29 @@ func (p Peer) String() string {
 		return text + " is paused by " + strings.Join(p.PausedBy, ", ")
 	default:
 		return text + " is active, and pauses all others of this peering"
+	}
+}
+
+// holds says what the entry means for an operator with a priority. Which entry is that of the
+// operator itself is unknown.
+func (p Peer) holds(priority int, peers []Peer) []string {
+	ends := "until it leaves: the entry does not expire"
+	if !p.Until.IsZero() {
+		ends = "until it leaves, or until " + p.Until.UTC().Format(time.RFC3339) + " without its renewal"
+	}
+	var equals []string
+	for _, other := range peers {
+		if other.Object == p.Object && other.Priority == priority && slices.Contains(p.PausedBy, other.Identity) {
+			equals = append(equals, other.Identity)
+		}
+	}
+	switch {
+	case p.Priority > priority:
+		return []string{fmt.Sprintf("%s in the %s has the priority %d, and pauses operators of the priority %d %s.", p.Identity, p.Object, p.Priority, priority, ends)}
+	case p.Priority == priority && len(equals) > 0:
+		return []string{fmt.Sprintf("%s in the %s has the same priority %d as the operator, and so has %s: they pause each other.", p.Identity, p.Object, priority, strings.Join(equals, ", "))}
+	default:
+		return nil
 	}
 }
 
@@ -64,10 +88,14 @@ func peersOf(target peering.Target, records map[string]peering.Record, now time.
 	var peers []Peer
 	for _, identity := range slices.Sorted(maps.Keys(records)) {
 		r := records[identity]
-		peers = append(peers, Peer{
-			Object: object, Identity: identity, Priority: r.Priority, Until: r.Deadline(now), Expired: r.IsDead(now),
+		peer := Peer{
+			Object: object, Identity: identity, Priority: r.Priority, Expired: r.IsDead(now),
 			PausedBy: peering.Decide(records, identity, r.Priority, now).Peers,
-		})
+		}
+		if !r.LastSeen.IsZero() {
+			peer.Until = r.Deadline(now)
+		}
+		peers = append(peers, peer)
 	}
 	return peers
 }

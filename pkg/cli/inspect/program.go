@@ -100,6 +100,9 @@ func (c *Cluster) resource(name string) (discovery.SelectedResource, error) {
 	if len(found) == 0 {
 		return discovery.SelectedResource{}, fmt.Errorf("the cluster does not serve a resource %q", name)
 	}
+	if len(c.admissionOf(found[0])) > 0 {
+		return discovery.SelectedResource{Resource: found[0]}, nil
+	}
 	return discovery.SelectedResource{}, &NoHandlersError{nameOf(found[0]), c.declared()}
 }
 

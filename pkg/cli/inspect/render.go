@@ -25,7 +25,7 @@ func colorOf(state string) string {
 	switch state {
 	case "failed", "misfit":
 		return red
-	case "due", "running", "succeeded", "ready":
+	case "due", background, "succeeded", "ready", "onRequest":
 		return green
 	case "waiting", "suspended", "undecidable", "dropped":
 		return yellow
@@ -52,6 +52,11 @@ func (e *Explanation) Text(style Style) string {
 	if len(e.Handlers) == 0 {
 		b.WriteString("  (none)\n")
 	}
+	children := make([]string, len(e.Children))
+	for i, child := range e.Children {
+		children[i] = fmt.Sprintf("%s (%s) %s", child.Object, child.Handler, child.Message)
+	}
+	style.list(&b, "Children", children)
 	style.list(&b, "Requests", e.Requests)
 	style.list(&b, "Deletion", e.Deletion)
 	peers := make([]string, len(e.Peers))

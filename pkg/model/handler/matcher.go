@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/internal/function"
@@ -186,3 +187,25 @@ func (o *Cause) OutOfScope(d *Declaration) Mismatch {
 	m := matching{d: d, o: o}
 	return m.scope()
 }
+
+// ConstantMismatch is OutOfScope for the filters that no function of the user decides. It reports
+// whether these are all filters of the handler.
+func (o *Cause) ConstantMismatch(d *Declaration) (mismatch Mismatch, all bool) {
+	constant := *d
+	constant.Predicates, constant.decoding = nil, nil
+	constant.Labels, constant.Annotations = constantOf(d.Labels), constantOf(d.Annotations)
+	all = len(d.Predicates)+len(d.decoding) == 0 && len(constant.Labels) == len(d.Labels) && len(constant.Annotations) == len(d.Annotations)
+	if d.Value.isFunction() {
+		constant.Field, all = nil, false
+	}
+	return o.OutOfScope(&constant), all
+}
+
+func constantOf(filters map[string]Matcher) map[string]Matcher {
+	constant := maps.Clone(filters)
+	maps.DeleteFunc(constant, func(_ string, m Matcher) bool { return m.isFunction() })
+	return constant
+}
+
+// isFunction reports whether a function decides, or a combination of matchers.
+func (m Matcher) isFunction() bool { return m.matches != nil && m.want == nil }

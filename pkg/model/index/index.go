@@ -59,10 +59,17 @@ func (x *Index[K, V]) release(c *contribution[K, V]) {
 	}
 }
 
-// SetAvailable sets whether the index can be read. Reading an index that is not available panics
-// with a handler.UnavailableError. That is for commands that evaluate filters without an operator
-// and recover from it: an index that nothing fills must not look like an empty one.
-func (x *Index[K, V]) SetAvailable(available bool) {
+// SetAvailable sets whether the index of a table can be read. Reading an index that is not
+// available panics with a handler.UnavailableError. That is for commands that evaluate filters
+// without an operator and recover from it: an index that nothing fills must not look like an empty
+// one. It is internal to the framework, and ignores other tables.
+func SetAvailable(of handler.Table, available bool) {
+	if table, ok := of.(interface{ setAvailable(available bool) }); ok {
+		table.setAvailable(available)
+	}
+}
+
+func (x *Index[K, V]) setAvailable(available bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.unavailable = !available

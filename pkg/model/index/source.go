@@ -36,5 +36,4 @@ func (s *source[K, V]) RemoveAll(gone func(owner object.Key) bool) {
 // Len returns the number of keys of the index, with the values of all its functions.
 func (s *source[K, V]) Len() int { return s.index.Len() }
 
-// SetAvailable is Index.SetAvailable of the index.
-func (s *source[K, V]) SetAvailable(available bool) { s.index.SetAvailable(available) }
+func (s *source[K, V]) setAvailable(available bool) { s.index.setAvailable(available) }

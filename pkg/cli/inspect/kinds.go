@@ -1,0 +1,188 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+)
+
+// ofBackground is about daemons and timers.
+func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message string) {
+	switch {
+	case s.isDeleted():
+		return "stopped", "is stopped, because the object is being deleted"
+	case s.Suspension.Active:
+		return string(verdict.Suspended), "is stopped, because the object is suspended"
+	case !h.Selected:
+		return string(verdict.Mismatched), "does not run for this object"
+	case h.Kind == handler.OnTimer && h.Interval > 0:
+		return background, fmt.Sprintf("is called every %s while an operator is active, until it fails for good", h.Interval)
+	case h.Kind == handler.OnTimer:
+		return background, "is called once after each start of an operator"
+	default:
+		return background, "runs while an operator is active, until it returns or fails for good"
+	}
+}
+
+// background is the state of daemons and timers. Whether they run now is unknown.
+const background = "background"
+
+// ofOthers is about handlers without causes.
+func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message string) {
+	switch r, isOpen := s.Records[h.ID]; {
+	case h.Kind == handler.OnIndex:
+		return "ready", "puts the object into an index while an operator is running"
+	case h.Kind == handler.Conditions:
+		return "ready", "makes the operator write the conditions of the status"
+	case s.Suspension.Active:
+		return string(verdict.Suspended), "is not called, because the object is suspended"
+	case h.Kind == handler.OnEvent:
+		return "ready", "is called for each watch event of the object"
+	case s.isDeleted() && !h.Deleted:
+		return "stopped", "is not called, because the object is being deleted"
+	case isOpen && r.Delayed.After(s.now):
+		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + attempts(r)
+	case isOpen:
+		return string(verdict.Due), "will run" + attempts(r)
+	case h.Kind == handler.OnDrift && len(h.EnsuredBy) > 0:
+		return "ready", "is asked when other clients change children that are returned by " + strings.Join(h.EnsuredBy, ", ")
+	case h.Kind == handler.OnDrift:
+		return "ready", "is asked when other clients change children of the object"
+	default:
+		return string(verdict.Untriggered), "is called when a child of the object changes, and once when an operator starts; whether a child has changed meanwhile is not decidable here"
+	}
+}
+
+// ensuring returns the declarations of the handler of Ensure that a declaration belongs to, or nil.
+func (s *situation) ensuring(h reconcile.InspectedHandler) []reconcile.InspectedHandler {
+	if h.Ensures == nil {
+		return nil
+	}
+	var group []reconcile.InspectedHandler
+	for _, other := range s.Handlers {
+		if other.Ensures != nil && other.Top().ID == h.Top().ID {
+			group = append(group, other)
+		}
+	}
+	return group
+}
+
+// ensure says what is known about a handler of Ensure.
+func (s *situation) ensure(group []reconcile.InspectedHandler) Handler {
+	first := group[0]
+	for _, h := range group {
+		if h.Undecidable != nil {
+			first = h
+		}
+	}
+	if first.Undecidable != nil || !first.OutOfScope.Matches() && !s.isDeleted() {
+		said := s.handler(first)
+		said.ID, said.Kind = first.Top().ID, "ensure"
+		return said
+	}
+	said := Handler{ID: first.ID, Kind: "ensure", DeclaredAt: first.DeclaredAt}
+	for _, h := range group {
+		r, recorded := s.Records[h.ID]
+		switch {
+		case h.Kind == handler.OnDisturbance && recorded && !s.isDeleted():
+			said.State, said.Message = s.ofOthers(h)
+			said.Message += ", to restore what others have changed in its children"
+			return said
+		case h.Kind.IsChange() && (h.Selected || recorded && r.Purpose == s.Reason):
+			said.State, said.Message, said.Todo = s.ofChange(h)
+			return said
+		}
+	}
+	said.State, said.Message = s.ofIdleEnsure()
+	return said
+}
+
+// ofIdleEnsure is about handlers of Ensure that have nothing to do.
+func (s *situation) ofIdleEnsure() (state, message string) {
+	switch {
+	case s.Reason == cause.Delete || s.Reason == cause.Free:
+		return string(verdict.OtherReason), "is not called: the object is being deleted, and Kubernetes deletes the children that it owns"
+	case s.Suspension.Active:
+		return string(verdict.Suspended), "is not called, because the object is suspended"
+	default:
+		return "done", "has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"
+	}
+}
+
+// admission says when the API server calls the admission handlers for the object.
+func (c *Cluster) admission(found discovery.SelectedResource, s *situation) []Handler {
+	var all []Handler
+	for _, d := range c.admissionOf(found.Resource) {
+		said := Handler{ID: d.ID, Kind: string(d.Kind), DeclaredAt: d.DeclaredAt, State: "onRequest"}
+		mismatch, certain := (&handler.Cause{CallContext: handler.CallContext{Body: s.Body}}).ConstantMismatch(d)
+		switch {
+		case !mismatch.Matches():
+			said.State = string(verdict.Mismatched)
+			said.Message = "is not called for requests that leave the object as it is now: " + s.wants(d, mismatch)
+		case !certain:
+			said.State = "undecidable"
+			said.Message = "is not decidable here: the API server calls it " + requestsOf(d) + ", and a function of its filters decides about each request"
+			said.Todo = "send the request as a dry run: kubectl … --dry-run=server"
+		default:
+			said.Message = "is called by the API server " + requestsOf(d) + ", and at no other time; its filters match the object as it is now"
+			said.Todo = "whether the API server knows it: kubectl get " + c.configurationOf(d.Kind) + " -o yaml"
+		}
+		all = append(all, said)
+	}
+	return all
+}
+
+// admissionOf returns the admission handlers of a resource, in any of its versions.
+func (c *Cluster) admissionOf(r selector.Resource) []*handler.Declaration {
+	var all []*handler.Declaration
+	for _, d := range c.Handlers.Admission() {
+		resources, err := d.Selector.Resolve(c.served.Resources)
+		if ambiguous := (*selector.AmbiguousError)(nil); errors.As(err, &ambiguous) {
+			resources = ambiguous.Found // as the webhooks do
+		}
+		if slices.ContainsFunc(resources, func(other selector.Resource) bool { return other.Group == r.Group && other.Plural == r.Plural }) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// requestsOf describes the requests for which the API server calls an admission handler.
+func requestsOf(d *handler.Declaration) string {
+	operations := "creates, changes, deletes, or connects to it"
+	if d.Kind == handler.OnMutate {
+		operations = "creates, changes, or connects to it"
+	}
+	if len(d.Webhook.Operations) > 0 {
+		var names []string
+		for _, operation := range d.Webhook.Operations {
+			names = append(names, string(operation))
+		}
+		operations = "sends " + strings.Join(names, ", ")
+	}
+	switch d.Webhook.Subresource {
+	case "":
+		return "when a client " + operations
+	case handler.AnySubresource:
+		return "when a client " + operations + ", also for subresources"
+	default:
+		return "when a client " + operations + ", for the subresource " + d.Webhook.Subresource
+	}
+}
+
+// configurationOf names the webhook configuration of the operator as for kubectl.
+func (c *Cluster) configurationOf(kind handler.Kind) string {
+	resource := "validatingwebhookconfigurations"
+	if kind == handler.OnMutate {
+		resource = "mutatingwebhookconfigurations"
+	}
+	return strings.TrimSpace(resource + " " + c.Settings.Admission.Managed)
+}

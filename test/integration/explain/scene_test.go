@@ -1,0 +1,99 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+var examples = kopf.Resource("kopf.dev", "v1", "kopfexamples")
+
+// scene is a namespace with an operator whose objects are explained.
+type scene struct {
+	*gomega.WithT
+	*kopf.Registry
+
+	t         *testing.T
+	namespace string
+	settings  settings.Settings
+}
+
+func newScene(t *testing.T) *scene {
+	t.Helper()
+	t.Parallel()
+	return &scene{WithT: gomega.NewWithT(t), Registry: kopf.NewRegistry(), t: t, namespace: cluster.Namespace(t)}
+}
+
+// start runs the operator.
+func (s *scene) start() *operators.Operator {
+	s.t.Helper()
+	return operators.Start(s.t, cluster.Config(), s.namespace, s.Registry, func(o *kopf.Options) {
+		scope := o.Settings.Scope
+		o.Settings = s.settings
+		o.Settings.Scope = scope
+	})
+}
+
+func (s *scene) create(name string, spec map[string]any) *unstructured.Unstructured {
+	s.t.Helper()
+	obj := testenv.NewObject("KopfExample", s.namespace, name, spec)
+	s.Expect(cluster.Client().Create(s.t.Context(), obj)).To(gomega.Succeed())
+	return obj
+}
+
+func (s *scene) patch(obj client.Object, body string) {
+	s.t.Helper()
+	s.Expect(cluster.Client().Patch(s.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(body)), client.FieldOwner("kubectl-edit"))).To(gomega.Succeed())
+}
+
+// explain returns what the command would say.
+func (s *scene) explain(name string) string {
+	s.t.Helper()
+	said, err := s.connect().Explain(s.t.Context(), inspect.Target{Kind: "kopfexample", Namespace: s.namespace, Name: name})
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	return strings.ReplaceAll(said.Text(inspect.Style{}), s.namespace, "NAMESPACE")
+}
+
+// connect returns the cluster for the commands of the operator.
+func (s *scene) connect() *inspect.Cluster {
+	s.t.Helper()
+	handlers, err := s.Handlers(scheme.Scheme)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	c, err := inspect.Connect(s.t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Settings: s.settings})
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	return c
+}
+
+// says waits until the explanation contains the lines.
+func (s *scene) says(name string, lines ...string) {
+	s.t.Helper()
+	for _, line := range lines {
+		s.Eventually(func() string { return s.explain(name) }).Should(gomega.ContainSubstring(line))
+	}
+}
+
+// isHandled waits until the object was handled.
+func (s *scene) isHandled(obj *unstructured.Unstructured) {
+	s.t.Helper()
+	s.Eventually(cluster.Current(obj)).Should(testenv.HaveAnnotation("kopf.zalando.org/last-handled-configuration", gomega.Not(gomega.BeEmpty())))
+}
+
+// peers returns what the command peers would say.
+func (s *scene) peers() string {
+	s.t.Helper()
+	name := s.settings.Peering.Name
+	peers, err := s.connect().Peers(s.t.Context(), name, s.namespace)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	list := inspect.PeerList{Peering: name, Namespace: s.namespace, Peers: peers}
+	return strings.ReplaceAll(list.Text(inspect.Style{}), s.namespace, "NAMESPACE")
+}
