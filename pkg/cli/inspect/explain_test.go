@@ -112,8 +112,8 @@ func labeled(value string) func(m) {
 	return func(raw m) { raw["metadata"].(m)["labels"] = m{"app": value} }
 }
 
-func wantsApp(value string) handler.ObjectOption {
-	return handler.Labels(map[string]handler.Matcher{"app": handler.Equal(value)})
+func wantsDB() handler.ObjectOption {
+	return handler.Labels(map[string]handler.Matcher{"app": handler.Equal("db")})
 }
 
 func at(d time.Duration) string {
@@ -162,8 +162,8 @@ func TestExplanations(t *testing.T) {
 		"a changed object":                {withSize(2, handled()), []declare{update()}, []string{"It has changed since", "change spec.size: 1 -> 2", "fn (update) will run"}},
 		"no change for an update":         {withSize(1, handled()), []declare{update()}, []string{"fn (update) has nothing to do: nothing has changed"}},
 		"an update of a new one":          {withSize(1), []declare{update()}, []string{"fn (update) has nothing to do: it is for later changes"}},
-		"another label":                   {withSize(1, labeled("web")), []declare{create(wantsApp("db"))}, []string{`fn (create) is not for this object: the label app is "web", and the handler wants "db"`, "No handler of changes applies to it"}},
-		"no label":                        {withSize(1), []declare{create(wantsApp("db"))}, []string{`the label app is absent, and the handler wants "db"`}},
+		"another label":                   {withSize(1, labeled("web")), []declare{create(wantsDB())}, []string{`fn (create) is not for this object: the label app is "web", and the handler wants "db"`, "No handler of changes applies to it"}},
+		"no label":                        {withSize(1), []declare{create(wantsDB())}, []string{`the label app is absent, and the handler wants "db"`}},
 		"an annotation that is absent":    {withSize(1), []declare{create(handler.Annotations(map[string]handler.Matcher{"note": handler.Present()}))}, []string{"the annotation note is absent, and the handler wants any value"}},
 		"another value":                   {withSize(1), []declare{create(handler.Field("spec.size"), handler.Value(handler.Equal(7)))}, []string{"the field spec.size is 1, and the handler wants 7"}},
 		"no field":                        {withSize(1), []declare{create(handler.Field("spec.name"))}, []string{"the field spec.name is absent, and the handler wants any value"}},
@@ -177,7 +177,7 @@ func TestExplanations(t *testing.T) {
 		"a wait with a limit":             {withSize(2, handled(), record(waiting)), []declare{update(handler.Retries(5))}, []string{"(attempt 3 of 5)"}},
 		"a wait that is over":             {withSize(2, handled(), open), []declare{update()}, []string{"fn (update) will run after 1 attempt, the last error: not yet"}},
 		"a failure":                       {withSize(2, handled(), record(failed)), []declare{update()}, []string{"fn (update) has failed for good at ", "after 3 attempts, the last error: broken", "rerun kex.kopf.dev/a -n default fn"}},
-		"a filter that no longer matches": {withSize(2, handled(), open, labeled("web")), []declare{update(wantsApp("db"))}, []string{`is not retried anymore after 1 attempt, the last error: not yet: the label app is "web"`}},
+		"a filter that no longer matches": {withSize(2, handled(), open, labeled("web")), []declare{update(wantsDB())}, []string{`is not retried anymore after 1 attempt, the last error: not yet: the label app is "web"`}},
 		"a renamed handler":               {withSize(2, handled(), annotated("former", `{"started":"2026-01-01T00:00:00.000000","purpose":"update","retries":1}`)), []declare{update()}, []string{"It has the progress of a handler that is not declared here: former", "kopf.ID"}},
 		"a record that cannot be read":    {withSize(2, handled(), annotated("fn", "{")), []declare{update()}, []string{"A stored value cannot be read"}},
 		"a suspension":                    {withSize(2, handled(), annotated("request-suspend", "forever")), []declare{update()}, []string{"The object is suspended until the request is removed", "unsuspend kex.kopf.dev/a -n default", "fn (update) waits, because the object is suspended"}},
@@ -203,7 +203,7 @@ func TestExplanations(t *testing.T) {
 		"children of a handled object":              {withSize(1, handled()), []declare{ensure()}, []string{"- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"}},
 		"children that others changed":              {withSize(1, handled(), recorded("shop.restore", m{"started": at(-time.Hour), "delayed": at(time.Hour), "retries": 1, "message": "not allowed"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "(in 1h0m0s) after 1 attempt, the last error: not allowed, to restore what others have changed in its children"}},
 		"children that are refused":                 {withSize(1, recorded("shop", m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "create", "retries": 1, "message": "the child ConfigMap default/a: it belongs to others"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "the child ConfigMap default/a: it belongs to others", "to call it now: retry kex.kopf.dev/a -n default shop"}},
-		"children of another object":                {withSize(1, labeled("web")), []declare{ensure(wantsApp("db"))}, []string{`- shop (ensure) is not for this object: the label app is "web", and the handler wants "db"`}},
+		"children of another object":                {withSize(1, labeled("web")), []declare{ensure(wantsDB())}, []string{`- shop (ensure) is not for this object: the label app is "web", and the handler wants "db"`}},
 		"children while it is deleted":              {withSize(1, handled(), deleting), []declare{ensure()}, []string{"- shop (ensure) is not called: the object is being deleted, and Kubernetes deletes the children that it owns"}},
 		"children elsewhere":                        {withSize(1, handled(), finalized(ours), deleting, annotated("kopf-children", `["ConfigMap/other"]`)), []declare{ensure()}, []string{"- shop (ensure) will run"}},
 		"children and a predicate":                  {withSize(1), []declare{indexed, ensure(handler.When(func(handler.Arguments) bool { return names.Has("a") }))}, []string{"- shop (ensure) is not decidable here: a filter of it uses an index"}},

@@ -15,7 +15,10 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/request"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -49,12 +52,16 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 	}
 	annotation := c.requestPrefix() + "/" + r.Verb.Name()
 	value, text := r.suspension(t)
+	if _, isSuspended := obj.GetAnnotations()[annotation]; r.Remove && !isSuspended {
+		return fmt.Sprintf("%s/%s is not suspended: nothing was written.", t.Kind, t.Name), nil
+	}
 	if r.Verb != request.Suspend {
 		value = strings.Join(append([]string{time.Now().UTC().Format("20060102T150405.000Z"), r.Handler}, r.words()...), " ")
 		if text, err = c.try(ctx, found, obj, annotation, value, r); err != nil {
 			return "", err
 		}
 	}
+	text += c.replaces(obj, r.Verb)
 	var written any = value
 	if r.Remove {
 		written = nil
@@ -64,6 +71,17 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 		return "", err
 	}
 	return text, patch(ctx, writing, found, obj, body)
+}
+
+// replaces says that an earlier request is lost, because no operator has honored it.
+func (c *Cluster) replaces(obj *unstructured.Unstructured, verb request.Verb) string {
+	value, isRequested := obj.GetAnnotations()[c.requestPrefix()+"/"+verb.Name()]
+	handled := request.ParseHandled(obj.GetAnnotations()[c.requestPrefix()+"/"+request.Handled])
+	earlier, err := request.Parse(verb, value)
+	if verb == request.Suspend || !isRequested || handled[verb] == value || err != nil {
+		return ""
+	}
+	return fmt.Sprintf(" It replaces the request to %s %s, which no operator has honored.", verb, strings.Join(earlier.Handlers, ", "))
 }
 
 // try returns what a pass would make of the request.
@@ -122,7 +140,9 @@ func outcome(n *reconcile.Inspection, r Request, value string) (string, error) {
 		switch {
 		case !strings.Contains(note.Value, value):
 		case note.Refused:
-			return "", fmt.Errorf("nothing was written: %s", note.Message)
+			return "", refusal(n, r, note.Message)
+		case n.Suspension.Active:
+			return "Requested. The object is suspended: an operator honors the request when that has ended.", nil
 		default:
 			return fmt.Sprintf("Requested. A running operator will %s the handler %s now.", r.Verb, r.Handler), nil
 		}
@@ -131,12 +151,44 @@ func outcome(n *reconcile.Inspection, r Request, value string) (string, error) {
 	undecidable := slices.ContainsFunc(n.Handlers, func(h reconcile.InspectedHandler) bool { return h.Undecidable != nil })
 	switch {
 	case !undecidable && !n.InScope:
-		return "", fmt.Errorf("nothing was written: no handler of changes applies to the object, so the operator leaves it and its requests alone")
+		return "", refusal(n, r, "no handler of changes applies to the object, so the operator leaves it and its requests alone.")
 	case !declared && !undecidable:
-		return "", fmt.Errorf("nothing was written: the operator would ignore the request")
+		return "", refusal(n, r, "the operator would ignore the request.")
 	default:
 		return "Requested. Whether the operator honors it cannot be decided here: its log and its events on the object will say it.", nil
 	}
+}
+
+// refusal says why a request is not written, in the words of the command, and what could be
+// requested instead.
+func refusal(n *reconcile.Inspection, r Request, message string) error {
+	message = strings.TrimPrefix(message, fmt.Sprintf("The request to %s the handler %s is refused: ", r.Verb, r.Handler))
+	message = strings.NewReplacer(request.Rerun.Name(), string(request.Rerun), "the word "+request.Abandon+" to the value", "--"+request.Abandon).Replace(message)
+	instead := fmt.Sprintf("There is no handler to %s now.", r.Verb)
+	if ids := possible(n, r.Verb); len(ids) > 0 {
+		instead = fmt.Sprintf("Handlers to %s now: %s.", r.Verb, strings.Join(ids, ", "))
+	}
+	return fmt.Errorf("%s %s is refused, and nothing was written: %s %s", r.Verb, r.Handler, message, instead)
+}
+
+// possible returns the ids of the handlers that a request can be about now.
+func possible(n *reconcile.Inspection, verb request.Verb) []string {
+	var ids []string
+	for _, h := range n.Handlers {
+		isOne := h.Kind.IsChange() && h.Undecidable == nil
+		switch verb {
+		case request.Retry:
+			isOne = isOne && h.Selected && h.Verdict.State == verdict.Waiting
+		case request.Skip:
+			isOne = isOne && h.Selected && h.Verdict.State != verdict.Succeeded && h.Verdict.State != verdict.Skipped
+		default:
+			isOne = isOne && h.OutOfScope.Matches() && (h.Kind == handler.OnDelete) == (n.Reason == cause.Delete)
+		}
+		if isOne && !slices.Contains(ids, h.ID) {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
 }
 
 // Sent is the answer to a request.

@@ -44,9 +44,9 @@ func (s *scene) start() *operators.Operator {
 	})
 }
 
-func (s *scene) create(name string, spec map[string]any) *unstructured.Unstructured {
+func (s *scene) create(name string) *unstructured.Unstructured {
 	s.t.Helper()
-	obj := testenv.NewObject("KopfExample", s.namespace, name, spec)
+	obj := testenv.NewObject("KopfExample", s.namespace, name, nil)
 	s.Expect(cluster.Client().Create(s.t.Context(), obj)).To(gomega.Succeed())
 	return obj
 }

@@ -33,7 +33,7 @@ func TestARunningHandlerIsNotKnownToRun(t *testing.T) {
 		}
 	}, kopf.ID("fn"), kopf.Retries(3))
 	s.start()
-	obj := s.create("one", nil)
+	obj := s.create("one")
 	s.says("one", "It was never handled: an operator handles it as a creation.",
 		"- fn (create) will run (attempt 1 of 3)",
 		"Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. The log of the operator says it, with --verbose.")
@@ -65,16 +65,16 @@ func TestChildrenAreExplained(t *testing.T) {
 		return kopf.AcceptFields("data.color"), nil
 	}, kopf.ID("painted"))
 
-	s.create("before", nil)
+	s.create("before")
 	s.says("before", "- shop (ensure) will run")
 
 	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "taken", Namespace: s.namespace}}
 	s.Expect(cluster.Client().Create(t.Context(), taken)).To(gomega.Succeed())
 	s.start()
-	s.create("taken", nil)
+	s.create("taken")
 	s.says("taken", "- shop (ensure) waits until ", "the last error: the child ConfigMap NAMESPACE/taken: the object exists already, and belongs to")
 
-	s.create("one", nil)
+	s.create("one")
 	s.says("one",
 		"- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child\n      declared at explain/situations_test.go:",
 		"- painted (drift) is asked when other clients change children of the object\n      declared at explain/situations_test.go:",
@@ -111,7 +111,7 @@ func TestRolloutsAreExplained(t *testing.T) {
 	s.OnCreate(examples, fail, kopf.ID("fn"), kopf.Revision("1"))
 	former := s.start()
 	for i := range 4 {
-		s.isHandled(s.create(fmt.Sprintf("o%d", i), nil))
+		s.isHandled(s.create(fmt.Sprintf("o%d", i)))
 	}
 	former.Stop()
 
@@ -135,7 +135,7 @@ func TestAdmissionHandlersAreExplained(t *testing.T) {
 	s.OnValidate(examples, review, kopf.ID("check"), kopf.Operations("CREATE", "UPDATE"))
 	s.OnMutate(examples, review, kopf.ID("complete"), kopf.Labels(map[string]kopf.Matcher{"app": kopf.Equal("db")}))
 	s.OnValidate(examples, review, kopf.ID("restrict"), kopf.When(func(a kopf.Arguments) bool { panic("it is called") }))
-	s.create("one", nil)
+	s.create("one")
 	text := s.explain("one")
 	for _, want := range []string{
 		"It has no handlers of changes, so its changes are not tracked.",
@@ -151,7 +151,7 @@ func TestTheScopeIsExplained(t *testing.T) {
 	s := newScene(t)
 	s.settings.Scope.Namespaces = []string{"team-*", "others"}
 	s.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("fn"))
-	s.create("one", nil)
+	s.create("one")
 	s.Expect(s.explain("one")).To(gomega.And(
 		gomega.ContainSubstring("Nothing happens now, because\n  - The operator serves the namespaces team-*, others, and NAMESPACE is none of them: it does not see the object.\n"),
 		gomega.ContainSubstring("The flags and variables of a running operator, such as --namespace and --priority, are unknown here: the answer is for an operator without them.")))
@@ -161,7 +161,7 @@ func TestPeersAreExplained(t *testing.T) {
 	s := newScene(t)
 	s.settings.Peering.Name = "shops"
 	s.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("fn"))
-	s.create("one", nil)
+	s.create("one")
 	object := testenv.NewObject("KopfPeering", s.namespace, "shops", nil)
 	s.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
 	s.Expect(s.peers()).To(gomega.Equal("No operator has an entry in a peering object \"shops\", neither in the cluster nor in the namespace \"NAMESPACE\": no operator pauses another one there.\n"))
@@ -204,8 +204,8 @@ func TestArgumentsAreCompleted(t *testing.T) {
 	s.OnUpdate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("resize"), kopf.Field("spec.size"))
 	s.OnEvent(examples, func(context.Context, *kopf.WatchEvent) error { return nil }, kopf.ID("watch"))
 	s.OnValidate(kopf.Resource("v1", "secrets"), func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("check"))
-	s.create("one", nil)
-	s.create("other", nil)
+	s.create("one")
+	s.create("other")
 	ofProgram := s.connect().Completer()
 	ofAny, err := inspect.NewCompleter(t.Context(), cluster.Config())
 	s.Expect(err).NotTo(gomega.HaveOccurred())
