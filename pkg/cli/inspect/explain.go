@@ -116,7 +116,7 @@ func describe(s situation) *Explanation {
 			e.Changes = append(e.Changes, s.change(item))
 		}
 	}
-	e.Handlers = append(s.handlers(), s.subhandlers()...)
+	e.Handlers = append(s.handlers(), changing{&s}.subhandlers()...)
 	e.Deletion = s.deletion()
 	e.Holds = s.suspension()
 	for _, r := range s.Requests {

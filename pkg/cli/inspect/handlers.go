@@ -59,7 +59,7 @@ func (s *situation) handler(h reconcile.InspectedHandler) Handler {
 		said.State, said.Message = "undecidable", "is not decidable here: "+whyUndecidable(h.Undecidable)
 		said.Todo = "see what the operator has done: kubectl describe " + s.named() + ", and its log with --verbose"
 	case h.Kind.IsChange():
-		said.State, said.Message, said.Todo = s.ofChange(h)
+		said.State, said.Message, said.Todo = changing{s}.ofChange(h)
 	case !h.OutOfScope.Matches():
 		said.State, said.Message = string(verdict.Mismatched), "is not for this object: "+s.wants(h.Declaration, h.OutOfScope)
 	case h.Misfit != nil:
@@ -81,8 +81,11 @@ func whyUndecidable(err error) string {
 	return fmt.Sprintf("a filter of it panicked, called without a running operator (%v)", err)
 }
 
-// ofChange is about handlers of changes.
-func (s *situation) ofChange(h reconcile.InspectedHandler) (state, message, todo string) {
+// changing says what is known about handlers of changes.
+type changing struct{ *situation }
+
+// ofChange is about one declaration.
+func (s changing) ofChange(h reconcile.InspectedHandler) (state, message, todo string) {
 	v := h.Verdict
 	r, recorded := s.Records[h.ID]
 	recorded = recorded && r.Purpose == s.Reason
@@ -106,12 +109,12 @@ func (s *situation) ofChange(h reconcile.InspectedHandler) (state, message, todo
 }
 
 // toRerun says how a handler that has failed is called again.
-func (s *situation) toRerun(id string) string {
+func (s changing) toRerun(id string) string {
 	return "correct the cause, and then: rerun " + s.named() + " " + id
 }
 
 // ofEnded is about handlers that have ended in the current cycle.
-func (s *situation) ofEnded(id string, r storage.Record) (state, message, todo string) {
+func (s changing) ofEnded(id string, r storage.Record) (state, message, todo string) {
 	when := ""
 	if !r.Stopped.IsZero() {
 		when = " at " + s.at(r.Stopped)
@@ -127,7 +130,7 @@ func (s *situation) ofEnded(id string, r storage.Record) (state, message, todo s
 }
 
 // ofSelected is about handlers that take part in the current cycle.
-func (s *situation) ofSelected(h reconcile.InspectedHandler, r storage.Record, recorded bool) (state, message, todo string) {
+func (s changing) ofSelected(h reconcile.InspectedHandler, r storage.Record, recorded bool) (state, message, todo string) {
 	past := ""
 	if recorded {
 		past = attempts(r)
@@ -147,7 +150,7 @@ func (s *situation) ofSelected(h reconcile.InspectedHandler, r storage.Record, r
 }
 
 // abandon returns the flag for skipping deletion handlers.
-func (s *situation) abandon() string {
+func (s changing) abandon() string {
 	if s.Reason == cause.Delete {
 		return " --abandon"
 	}
@@ -155,7 +158,7 @@ func (s *situation) abandon() string {
 }
 
 // limit says how many attempts are left.
-func (s *situation) limit(h reconcile.InspectedHandler, r storage.Record) string {
+func (s changing) limit(h reconcile.InspectedHandler, r storage.Record) string {
 	var limits []string
 	if h.Retries != nil {
 		limits = append(limits, fmt.Sprintf("attempt %d of %d", r.Retries+1, *h.Retries))
@@ -184,7 +187,7 @@ func attempts(r storage.Record) string {
 }
 
 // ofIdle is about handlers that apply to the object, but not to what has happened to it.
-func (s *situation) ofIdle(h reconcile.InspectedHandler) (state, message string) {
+func (s changing) ofIdle(h reconcile.InspectedHandler) (state, message string) {
 	const later, done = "later", "done"
 	switch {
 	case s.Reason == cause.Free:
@@ -211,7 +214,7 @@ func (s *situation) ofIdle(h reconcile.InspectedHandler) (state, message string)
 }
 
 // subhandlers is about records of sub-handlers, which are declared only while their parents run.
-func (s *situation) subhandlers() []Handler {
+func (s changing) subhandlers() []Handler {
 	var found []Handler
 	for _, id := range slices.Sorted(maps.Keys(s.Records)) {
 		r := s.Records[id]

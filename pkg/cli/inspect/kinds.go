@@ -97,7 +97,7 @@ func (s *situation) ensure(group []reconcile.InspectedHandler) Handler {
 			said.Message += ", to restore what others have changed in its children"
 			return said
 		case h.Kind.IsChange() && (h.Selected || recorded && r.Purpose == s.Reason):
-			said.State, said.Message, said.Todo = s.ofChange(h)
+			said.State, said.Message, said.Todo = changing{s}.ofChange(h)
 			return said
 		}
 	}

@@ -26,7 +26,7 @@ type rollout struct {
 
 // awaitsRollout reports whether a handler is called again when the rollout of its revision
 // reaches the object.
-func (s *situation) awaitsRollout(h reconcile.InspectedHandler) bool {
+func (s changing) awaitsRollout(h reconcile.InspectedHandler) bool {
 	isOutdated := h.Revision != "" && h.RevisionMark != h.Revision && (!h.Baseline || h.RevisionMark != "")
 	return isOutdated && len(h.Rollout) > 0 && s.WasHandled && !s.isDeleted() && !h.Selected && h.Undecidable == nil && h.OutOfScope.Matches()
 }
@@ -36,7 +36,7 @@ func (s *situation) awaitsRollout(h reconcile.InspectedHandler) bool {
 func (c *Cluster) rollouts(ctx context.Context, found discovery.SelectedResource, s *situation) map[string]rollout {
 	all := map[string]rollout{}
 	for _, h := range s.Handlers {
-		if _, known := all[h.ID]; !known && s.awaitsRollout(h) {
+		if _, known := all[h.ID]; !known && (changing{s}).awaitsRollout(h) {
 			all[h.ID] = c.rollout(ctx, found, h)
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Cluster) each(ctx context.Context, from dynamic.ResourceInterface, opti
 }
 
 // ofRollout is about a handler that waits for the rollout of its revision.
-func (s *situation) ofRollout(h reconcile.InspectedHandler) (state, message, todo string) {
+func (s changing) ofRollout(h reconcile.InspectedHandler) (state, message, todo string) {
 	waiting, text := string(verdict.Waiting), fmt.Sprintf("waits for the rollout of its revision %s", h.Revision)
 	r := s.rollouts[h.ID]
 	if r.Rollout == nil || r.err != nil {
