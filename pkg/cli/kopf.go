@@ -35,7 +35,7 @@ func newBuiltCommand(of *cobra.Command) *cobra.Command {
 		Use: of.Name() + " PACKAGE... " + arguments, Short: of.Short,
 		Long: of.Long + "\n\nThe PACKAGES have the handlers, as for kopf run. The first argument is a package; further ones\n" +
 			"begin with ./, ../, or /. See also: " + of.Name() + " PACKAGE --help.",
-		Example:            strings.ReplaceAll(of.Example, "  "+of.Name(), "  kopf "+of.Name()+" ./handlers"),
+		Example:            strings.ReplaceAll(of.Example, "  "+of.Name(), "  "+of.Name()+" ./handlers"),
 		DisableFlagParsing: true,
 	}
 	command.ValidArgsFunction = func(command *cobra.Command, arguments []string, word string) ([]string, cobra.ShellCompDirective) {

@@ -38,6 +38,10 @@ func TestCommands(t *testing.T) {
 		"an operator without a resource": testNoResource,
 		"the environment":                testEnvironment,
 		"other commands":                 testOthers,
+		"questions to packages":          testQuestionsToPackages,
+		"peers":                          testPeers,
+		"completion":                     testCompletion,
+		"a plugin of kubectl":            testPlugin,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, p) })
 	}

@@ -1,0 +1,106 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// ask runs a command until it ends, and returns its output.
+func ask(t *testing.T, variables []string, program string, arguments ...string) string {
+	t.Helper()
+	run := start(t, variables, program, arguments...)
+	run.ends(0)
+	return run.out()
+}
+
+// Packages of handlers are built and asked, with and without an operator.
+func testQuestionsToPackages(t *testing.T, p programs) {
+	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
+	variables := []string{"KUBECONFIG=" + kubeconfig(t)}
+	object := created(t, namespace, "one")
+	about := func(command string, more ...string) []string {
+		return append([]string{command, "./testdata/handlers", "kopfexample/one", "-n", namespace}, more...)
+	}
+	g.Expect(ask(t, variables, p.kopf, about("explain")...)).To(gomega.And(
+		gomega.HavePrefix("kopfexamples.kopf.dev/one in the namespace "+namespace+"\n  It was never handled: an operator handles it as a creation.\n"),
+		gomega.ContainSubstring("\n  - greet (create) will run\n      declared at handlers/handlers.go:")))
+
+	operator := start(t, variables, p.kopf, "run", "./testdata/handlers", "-n", namespace, "--standalone", "--log-format=plain")
+	g.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.greet", "hello"))
+	g.Expect(ask(t, variables, p.kopf, about("explain", "-o", "json")...)).To(gomega.ContainSubstring(`"state": "It was handled, and has not changed since."`))
+
+	refused := start(t, variables, p.kopf, about("retry", "greet")...)
+	refused.ends(1)
+	g.Expect(refused.log()).To(gomega.ContainSubstring("retry greet is refused, and nothing was written: nothing has happened to the object that greet waits for, so there is nothing to retry; to call it again, use rerun. There is no handler to retry now.\n"))
+	rerun := append([]string{"rerun", "./testdata/handlers", "kopfexample/one", "greet"}, "-n", namespace)
+	g.Expect(ask(t, variables, p.kopf, rerun...)).To(gomega.Equal("Requested. A running operator will rerun the handler greet now.\n"))
+	g.Eventually(func() int { return strings.Count(operator.log(), "Hello.") }).Should(gomega.Equal(2))
+}
+
+// The entries of a real peering object, of which one belongs to a running operator.
+func testPeers(t *testing.T, p programs) {
+	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
+	variables := []string{"KUBECONFIG=" + kubeconfig(t)}
+	object := testenv.NewObject("KopfPeering", namespace, "mine", nil)
+	g.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
+	peers := func() string { return ask(t, variables, p.example, "peers", "--peering", "mine", "-n", namespace) }
+	g.Expect(peers()).To(gomega.HavePrefix(`No operator has an entry in a peering object "mine"`))
+
+	start(t, append(variables, "POD_ID=alive"), p.example, "--peering", "mine", "-n", namespace, "--priority=1")
+	const title = "KopfPeering \"mine\" in the namespace "
+	g.Eventually(peers, time.Minute).Should(gomega.Equal(title + "\"" + namespace + "\"\n  - alive (priority 1) is active, and pauses all others of this peering\n"))
+	ask(t, variables, p.kopf, "freeze", "--lifetime=10m", "-P", "mine", "-n", namespace, "--id", "me@here")
+	g.Expect(peers()).To(gomega.ContainSubstring("  - alive (priority 1) is paused by me@here\n  - me@here (priority 100) is active, and pauses all others of this peering\n"))
+}
+
+// The shell asks programs, and kubectl asks a plugin under another name.
+func testCompletion(t *testing.T, p programs) {
+	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
+	variables := []string{"KUBECONFIG=" + kubeconfig(t)}
+	created(t, namespace, "one")
+	created(t, namespace, "other")
+	plugin := filepath.Join(t.TempDir(), "kubectl_complete-kopf")
+	g.Expect(os.Symlink(p.kopf, plugin)).To(gomega.Succeed())
+	tests := map[string]struct {
+		program   string
+		arguments []string
+		want      string
+	}{
+		"a kind of an operator":  {p.example, []string{"__complete", "explain", "ko"}, "kopfexamples.kopf.dev/\n:6\n"},
+		"a name of an operator":  {p.example, []string{"__complete", "explain", "-n", namespace, "kopfexample/o"}, "kopfexample/one\nkopfexample/other\n:4\n"},
+		"a handler":              {p.example, []string{"__complete", "rerun", "-n", namespace, "kopfexample/one", ""}, "createFn\n:4\n"},
+		"a kind of a plan":       {p.example, []string{"__complete", "plan", "ko"}, "kopfexamples.kopf.dev\n:4\n"},
+		"nothing":                {p.example, []string{"__complete", "peers", ""}, ":4\n"},
+		"a package":              {p.kopf, []string{"__complete", "explain", "./te"}, ":16\n"},
+		"an object of a package": {p.kopf, []string{"__complete", "explain", "./testdata/handlers", "-n", namespace, "kopfexample/ot"}, "kopfexample/other\n:4\n"},
+		"a command of a plugin":  {plugin, []string{"fre"}, "freeze\tPause the operators of a peering for some time\n:4\n"},
+		"an object for a plugin": {plugin, []string{"explain", "./testdata/handlers", "-n", namespace, "kopfexample/on"}, "kopfexample/one\n:4\n"},
+	}
+	for name, test := range tests {
+		g.Expect(ask(t, variables, test.program, test.arguments...)).To(gomega.HavePrefix(test.want), name)
+	}
+	down := ask(t, []string{"KUBECONFIG=/none"}, p.example, "__complete", "explain", "ko")
+	g.Expect(down).To(gomega.Equal(":1\n"))
+}
+
+// kubectl calls a plugin by its file.
+func testPlugin(t *testing.T, p programs) {
+	g := gomega.NewWithT(t)
+	plugin := filepath.Join(t.TempDir(), "kubectl-kopf")
+	g.Expect(os.Symlink(p.kopf, plugin)).To(gomega.Succeed())
+	g.Expect(ask(t, nil, plugin, "--help")).To(gomega.ContainSubstring("Usage:\n  kubectl kopf COMMAND\n"))
+	g.Expect(ask(t, nil, plugin, "explain", "--help")).To(gomega.ContainSubstring("  kubectl kopf explain ./handlers kopfexample/kopf-example-1\n"))
+	missing := start(t, []string{"KUBECONFIG=/none"}, p.example, "explain", "kopfexample/one")
+	missing.ends(1)
+	g.Expect(missing.log()).To(gomega.HaveSuffix("no cluster to connect to: set KUBECONFIG or use --kubeconfig: the file in KUBECONFIG does not exist: /none\n"))
+	unknown := start(t, nil, p.example, "explian")
+	unknown.ends(2)
+	g.Expect(unknown.log()).To(gomega.ContainSubstring(`unknown command "explian": did you mean explain?`))
+}
