@@ -21,21 +21,23 @@ var programs = map[string][]string{
 	"kopf": {"completion", "explain", "freeze", "peers", "plan", "rbac", "rerun", "resume", "retry", "run", "skip", "suspend", "unsuspend", "version"},
 	"kubectl": {
 		"annotate", "api-resources", "apply", "auth", "cluster-info", "config", "create", "delete", "describe", "edit",
-		"explain", "get", "kopf", "kustomize", "label", "logs", "patch", "replace", "rollout", "scale", "version", "wait",
+		"exec", "explain", "get", "kopf", "kustomize", "label", "logs", "patch", "replace", "rollout", "scale", "version", "wait",
 	},
-	"docker":      {"build", "buildx", "push"},
-	"git":         {"clone"},
-	"k3d":         {"cluster", "image"},
-	"kind":        {"create", "delete", "load"},
-	"kubebuilder": {"create", "init"},
-	"kustomize":   {"build", "edit"},
-	"make":        nil, // the targets of the Makefile
-	"cd":          nil,
-	"curl":        nil,
-	"export":      nil,
-	"grep":        nil,
-	"jq":          nil,
-	"openssl":     nil,
+	"./my-operator": {"completion", "explain", "peers", "plan", "rbac", "rerun", "retry", "skip", "suspend", "unsuspend"},
+	"docker":        {"build", "buildx", "push"},
+	"git":           {"clone"},
+	"k3d":           {"cluster", "image"},
+	"kind":          {"create", "delete", "load"},
+	"kubebuilder":   {"create", "init"},
+	"kustomize":     {"build", "edit"},
+	"make":          nil, // the targets of the Makefile
+	"cd":            nil,
+	"curl":          nil,
+	"export":        nil,
+	"grep":          nil,
+	"jq":            nil,
+	"ln":            nil,
+	"openssl":       nil,
 }
 
 // span matches a command within the text.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,6 +68,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	c.addChildren(ctx, found, &s, e)
 	e.Holds = append(e.Holds, c.outsideScope(obj.GetNamespace())...)
 	e.Holds = append(e.Holds, c.whoPauses(ctx, obj.GetNamespace(), e)...)
+	e.qualify()
 	e.Notes = append(e.Notes, "The flags and variables of a running operator, such as --namespace and --priority, are unknown here: the answer is for an operator without them.")
 	if note := c.startupNote(); note != "" {
 		e.Notes = append(e.Notes, note)
@@ -74,27 +76,20 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	return e, nil
 }
 
-// whoPauses adds the peers, and says what they mean for the handlers.
-func (c *Cluster) whoPauses(ctx context.Context, namespace string, e *Explanation) []string {
-	p := c.Settings.WithDefaults().Peering
-	if p.Standalone {
-		return nil
-	}
-	peers, err := c.Peers(ctx, p.Name, namespace)
-	switch {
-	case err != nil:
-		e.Notes = append(e.Notes, fmt.Sprintf("It is unknown whether another operator pauses this one: %v.", err))
-	case len(peers) == 0 && p.Mandatory:
-		return []string{fmt.Sprintf("The operator pauses if the peering object %q does not exist, and it does not, neither for the cluster nor in the namespace of the object. Create it, or run the operator without --peering.", p.Name)}
-	}
-	e.Peers = peers
-	var holds []string
-	for _, peer := range peers {
-		if !peer.Expired {
-			holds = append(holds, peer.holds(p.Priority, peers)...)
+// qualify says what is not certain about handlers that will run.
+func (e *Explanation) qualify() {
+	isDue := false
+	for i := range e.Handlers {
+		if h := &e.Handlers[i]; h.State == string(verdict.Due) {
+			isDue = true
+			if rest, will := strings.CutPrefix(h.Message, "will run"); will && len(e.Holds) > 0 {
+				h.State, h.Message = string(verdict.Paused), "would run"+rest
+			}
 		}
 	}
-	return holds
+	if isDue && len(e.Holds) == 0 {
+		e.Notes = append(e.Notes, "Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. The log of the operator says it, with --verbose.")
+	}
 }
 
 // situation is an object and what was found about it.
@@ -123,9 +118,6 @@ func describe(s situation) *Explanation {
 		e.Requests = append(e.Requests, r.Message)
 	}
 	e.Notes = s.notes()
-	if slices.ContainsFunc(e.Handlers, func(h Handler) bool { return h.State == string(verdict.Due) }) {
-		e.Notes = append(e.Notes, "Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. The log of the operator says it, with --verbose.")
-	}
 	return e
 }
 
@@ -177,9 +169,11 @@ func (s *situation) state() string {
 		return s.opened("It was handled and has not changed; handlers are called again on request.")
 	case cause.Free:
 		return "It is being deleted, and does not have the finalizer of this operator: no handlers are called for the deletion."
-	default:
-		return "It was handled, and has not changed since."
 	}
+	if !s.WasHandled { // nothing was compared
+		return "What has happened to it is not decidable here, because that depends on filters that are not."
+	}
+	return "It was handled, and has not changed since."
 }
 
 func (s *situation) opened(text string) string {

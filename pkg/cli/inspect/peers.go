@@ -59,6 +59,29 @@ func (p Peer) holds(priority int, peers []Peer) []string {
 	}
 }
 
+// whoPauses adds the peers, and says what they mean for the handlers.
+func (c *Cluster) whoPauses(ctx context.Context, namespace string, e *Explanation) []string {
+	p := c.Settings.WithDefaults().Peering
+	if p.Standalone {
+		return nil
+	}
+	peers, err := c.Peers(ctx, p.Name, namespace)
+	switch {
+	case err != nil:
+		e.Notes = append(e.Notes, fmt.Sprintf("It is unknown whether another operator pauses this one: %v.", err))
+	case len(peers) == 0 && p.Mandatory:
+		return []string{fmt.Sprintf("The operator pauses if the peering object %q does not exist, and it does not, neither for the cluster nor in the namespace of the object. Create it, or run the operator without --peering.", p.Name)}
+	}
+	e.Peers = peers
+	var holds []string
+	for _, peer := range peers {
+		if !peer.Expired {
+			holds = append(holds, peer.holds(p.Priority, peers)...)
+		}
+	}
+	return holds
+}
+
 // Peers returns the entries of the peering objects with a name: of the cluster and, if they are
 // not empty, of the namespaces.
 func (c *Cluster) Peers(ctx context.Context, name string, namespaces ...string) ([]Peer, error) {

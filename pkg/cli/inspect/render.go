@@ -27,7 +27,7 @@ func colorOf(state string) string {
 		return red
 	case "due", background, "succeeded", "ready", "onRequest":
 		return green
-	case "waiting", "suspended", "undecidable", "dropped":
+	case "waiting", "suspended", "paused", "undecidable", "dropped":
 		return yellow
 	default:
 		return gray

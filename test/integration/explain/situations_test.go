@@ -154,6 +154,7 @@ func TestTheScopeIsExplained(t *testing.T) {
 	s.create("one")
 	s.Expect(s.explain("one")).To(gomega.And(
 		gomega.ContainSubstring("Nothing happens now, because\n  - The operator serves the namespaces team-*, others, and NAMESPACE is none of them: it does not see the object.\n"),
+		gomega.ContainSubstring("- fn (create) would run\n"),
 		gomega.ContainSubstring("The flags and variables of a running operator, such as --namespace and --priority, are unknown here: the answer is for an operator without them.")))
 }
 
