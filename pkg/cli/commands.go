@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -38,6 +37,11 @@ func Commands(load Load) []*cobra.Command {
 	for _, command := range commands {
 		command.SilenceErrors, command.SilenceUsage = true, true
 		command.SetUsageFunc(writeUsage)
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if !isConnection(flag) {
+				flag.Annotations = map[string][]string{groupAnnotation: flag.Annotations[groupAnnotation], withoutVariable: nil}
+			}
+		})
 		command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	}
 	return commands
@@ -81,8 +85,7 @@ func (q *question) complete(set *pflag.FlagSet) error {
 	}
 	var mistake error
 	set.VisitAll(func(flag *pflag.Flag) {
-		isConnection := len(flag.Annotations[groupAnnotation]) > 0 && flag.Annotations[groupAnnotation][0] == "Connection"
-		if isConnection && !flag.Changed && mistake == nil { // KOPF_NAMESPACE is the scope of the operator
+		if isConnection(flag) && !flag.Changed && mistake == nil { // KOPF_NAMESPACE is the scope of the operator
 			mistake = setFromEnvironment(set, flag, "run", environment)
 		}
 	})
@@ -102,6 +105,12 @@ func (q *question) connect(ctx context.Context) (*inspect.Cluster, *rest.Config,
 	}
 	cluster, err := inspect.Connect(ctx, config, program)
 	return cluster, config, err
+}
+
+// isConnection reports whether a flag selects the cluster.
+func isConnection(flag *pflag.Flag) bool {
+	group := flag.Annotations[groupAnnotation]
+	return len(group) > 0 && group[0] == "Connection"
 }
 
 // config returns the configuration for writing, and sets the namespace.
@@ -125,55 +134,6 @@ func (q *question) target(arguments []string) (inspect.Target, error) {
 	}
 	t.Namespace = q.namespace
 	return t, nil
-}
-
-// completionTimeout limits how long a shell waits.
-const completionTimeout = 5 * time.Second
-
-// completeArguments completes KIND/NAME from the cluster, and HANDLER from the program. A command that
-// does not know the program completes all kinds.
-func (q *question) completeArguments(command *cobra.Command, arguments []string, word string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
-	defer cancel()
-	if !strings.Contains(command.Use, "KIND") {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	completer, err := q.completer(ctx, command.Flags())
-	var words []string
-	switch {
-	case err != nil:
-	case !strings.Contains(command.Use, "KIND/NAME"):
-		words = completer.Kinds(word, "")
-	default:
-		words, err = completer.Complete(ctx, q.namespace, arguments, word, strings.Contains(command.Use, "HANDLER"))
-	}
-	switch {
-	case err != nil:
-		cobra.CompErrorln(err.Error())
-		return nil, cobra.ShellCompDirectiveError
-	case slices.ContainsFunc(words, func(word string) bool { return strings.HasSuffix(word, "/") }):
-		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
-	default:
-		return words, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-func (q *question) completer(ctx context.Context, set *pflag.FlagSet) (*inspect.Completer, error) {
-	if err := q.complete(set); err != nil {
-		return nil, err
-	}
-	if q.load == nil {
-		config, err := q.config(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return inspect.NewCompleter(ctx, config)
-	}
-	cluster, _, err := q.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return cluster.Completer(), nil
 }
 
 // text is an answer.
@@ -213,7 +173,8 @@ func styleOf(out io.Writer) inspect.Style {
 }
 
 func newExplainCommand(load Load) *cobra.Command {
-	return newQuestion(load, "explain KIND/NAME [flags]", "Explain what the handlers do with an object, and why",
+	var running runningFlags
+	command := newQuestion(load, "explain KIND/NAME [flags]", "Explain what the handlers do with an object, and why",
 		"Explain for each handler whether it is called for an object, waits, has ended, or is not for the\n"+
 			"object, and which filter decides; who holds its deletion; and who pauses the operator.\n\n"+
 			"It needs no running operator, calls no handlers, and changes nothing.",
@@ -231,11 +192,58 @@ func newExplainCommand(load Load) *cobra.Command {
 				return err
 			}
 			answer, err := cluster.Explain(command.Context(), target)
+			if err == nil {
+				err = running.ask(command, q, cluster, target, answer)
+			}
 			if err != nil {
 				return err
 			}
 			return q.write(command.OutOrStdout(), answer)
 		})
+	defineGroup(command.Flags(), "Running operator", running.define)
+	return command
+}
+
+// runningFlags are the flags about a running operator.
+type runningFlags struct {
+	running                        bool
+	endpoint, tokenFile, namespace string
+}
+
+func (r *runningFlags) define(set *pflag.FlagSet) {
+	set.BoolVar(&r.running, "running", false, "also ask the leader what it is doing now; it needs secure metrics")
+	set.StringVar(&r.tokenFile, "token-file", "", "the `file` with a token that the leader accepts, as of kubectl create token")
+	set.StringVar(&r.endpoint, "endpoint", "", "the `URL` of the metrics to ask, instead of finding the pod of the leader")
+	set.StringVar(&r.namespace, "operator-namespace", "", "the `namespace` of the lease and of the pods (default: that of the kubeconfig)")
+}
+
+// ask adds to the answer what the leader is doing.
+func (r *runningFlags) ask(command *cobra.Command, q *question, cluster *inspect.Cluster, t inspect.Target, answer *inspect.Explanation) error {
+	if !r.running {
+		return nil
+	}
+	ctx, at := command.Context(), inspect.Endpoint{URL: r.endpoint}
+	token, err := os.ReadFile(r.tokenFile)
+	if err != nil {
+		return usageErrorf("--running needs --token-file with a token that the operator accepts: kubectl create token SERVICEACCOUNT > FILE (%w)", err)
+	}
+	if at.Token = strings.TrimSpace(string(token)); at.URL == "" {
+		namespace, _, err := q.connection.clientConfig().Namespace()
+		if err != nil {
+			return err
+		}
+		pod, err := cluster.Leader(ctx, cmp.Or(r.namespace, namespace))
+		if err != nil {
+			return err
+		}
+		address, stop, err := launch.Forward(ctx, pod.Namespace, pod.Name, pod.Port, q.connection.arguments(command.Flags()))
+		if err != nil {
+			return err
+		}
+		defer stop()
+		at.URL = "https://" + address
+	}
+	return cluster.AddNow(ctx, t, answer, at)
 }
 
 // checkArguments returns a usage error if the arguments name no object, or are too many.

@@ -55,6 +55,22 @@ func (c *connection) complete(set *pflag.FlagSet) {
 	})
 }
 
+// arguments returns the flags with a value, for kubectl.
+func (c connection) arguments(set *pflag.FlagSet) []string {
+	var all []string
+	for _, name := range c.given {
+		flag := set.Lookup(strings.TrimPrefix(name, "--"))
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			all = append(all, name+"="+value)
+		}
+	}
+	return all
+}
+
 // Connect finds the cluster as kubectl does, or by the service account of the pod if there
 // is no kubeconfig, and requests its version. The error explains why the cluster cannot be
 // reached. Operators with another connection do not need it.

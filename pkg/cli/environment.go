@@ -13,11 +13,14 @@ func environment(name string) string { return os.Getenv(name) }
 
 // environmentVariable returns the environment variable of a flag, such as KOPF_LOG_FORMAT.
 func environmentVariable(flag *pflag.Flag) string {
-	if flag.Name == "help" || flag.Name == "version" {
+	if _, without := flag.Annotations[withoutVariable]; without || flag.Name == "help" || flag.Name == "version" {
 		return ""
 	}
 	return "KOPF_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
 }
+
+// withoutVariable is the annotation of a flag that has no environment variable.
+const withoutVariable = "without variable"
 
 // applyEnvironment sets flags from the environment that are not on the command line, and
 // checks the result. A flag on the command line also disables the variables that it

@@ -1,12 +1,17 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
 )
 
 // helpWidth is the width of the help, in characters.
@@ -103,4 +108,53 @@ func withVariableInUsage(flag *pflag.Flag) *pflag.Flag {
 		shown.Usage += " [" + name + "]"
 	}
 	return &shown
+}
+
+// completionTimeout limits how long a shell waits.
+const completionTimeout = 5 * time.Second
+
+// completeArguments completes KIND/NAME from the cluster, and HANDLER from the program. A command that
+// does not know the program completes all kinds.
+func (q *question) completeArguments(command *cobra.Command, arguments []string, word string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
+	defer cancel()
+	if !strings.Contains(command.Use, "KIND") {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	completer, err := q.completer(ctx, command.Flags())
+	var words []string
+	switch {
+	case err != nil:
+	case !strings.Contains(command.Use, "KIND/NAME"):
+		words = completer.Kinds(word, "")
+	default:
+		words, err = completer.Complete(ctx, q.namespace, arguments, word, strings.Contains(command.Use, "HANDLER"))
+	}
+	switch {
+	case err != nil:
+		cobra.CompErrorln(err.Error())
+		return nil, cobra.ShellCompDirectiveError
+	case slices.ContainsFunc(words, func(word string) bool { return strings.HasSuffix(word, "/") }):
+		return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	default:
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (q *question) completer(ctx context.Context, set *pflag.FlagSet) (*inspect.Completer, error) {
+	if err := q.complete(set); err != nil {
+		return nil, err
+	}
+	if q.load == nil {
+		config, err := q.config(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return inspect.NewCompleter(ctx, config)
+	}
+	cluster, _, err := q.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Completer(), nil
 }

@@ -59,6 +59,9 @@ func (o *Operator) newComponents(mgr manager.Manager, a *activityHandlers) (*com
 	admission.subscribe(&config)
 	o.observeResources(&config)
 	engine = reconcile.New(config)
+	if err := o.addActivity(mgr, engine); err != nil {
+		return nil, err
+	}
 	return &components{
 		engine: engine, recorder: recorder, peering: peering,
 		admission: admission, reviews: admission.newReviews(engine),

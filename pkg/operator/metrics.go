@@ -3,12 +3,15 @@ package operator
 import (
 	"cmp"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	crmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/health/access"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
@@ -73,6 +77,27 @@ func metricsOptions(m settings.Metrics) metricsserver.Options {
 		options.TLSOpts = []func(*tls.Config){restrictTLS}
 	}
 	return options
+}
+
+// addActivity serves what the operator is doing, next to its metrics. Only clients that the cluster
+// authorizes get it, because it has the names of objects: without that, there is no such endpoint.
+// The manager of another program has its own metrics, and may not restrict access to them.
+func (o *Operator) addActivity(mgr manager.Manager, engine *reconcile.Engine) error {
+	isOwn, m := o.permissions != nil, engine.Settings.Metrics
+	if !isOwn || m.Address == "" || !m.Secure {
+		return nil
+	}
+	return mgr.AddMetricsServerExtraHandler(reconcile.ActivityPath, http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {
+		query := request.URL.Query()
+		key := object.Key{Resource: query.Get("resource"), NamespacedName: types.NamespacedName{Namespace: query.Get("namespace"), Name: query.Get("name")}}
+		text, err := json.Marshal(reconcile.ActivityOf(engine, key))
+		if err != nil {
+			http.Error(into, "the activity cannot be encoded", http.StatusInternalServerError)
+			return
+		}
+		into.Header().Set("Content-Type", "application/json")
+		_, _ = into.Write(text) // the client is gone otherwise
+	}))
 }
 
 // restrictTLS disables old versions of TLS and HTTP/2: a single occasional reader does not

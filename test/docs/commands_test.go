@@ -21,7 +21,7 @@ var programs = map[string][]string{
 	"kopf": {"completion", "explain", "freeze", "peers", "plan", "rbac", "rerun", "resume", "retry", "run", "skip", "suspend", "unsuspend", "version"},
 	"kubectl": {
 		"annotate", "api-resources", "apply", "auth", "cluster-info", "config", "create", "delete", "describe", "edit",
-		"exec", "explain", "get", "kopf", "kustomize", "label", "logs", "patch", "replace", "rollout", "scale", "version", "wait",
+		"exec", "explain", "get", "kopf", "kustomize", "label", "logs", "patch", "port-forward", "replace", "rollout", "scale", "version", "wait",
 	},
 	"./my-operator": {"completion", "explain", "peers", "plan", "rbac", "rerun", "retry", "skip", "suspend", "unsuspend"},
 	"docker":        {"build", "buildx", "push"},

@@ -34,6 +34,8 @@ type Explanation struct {
 	Holds []string `json:"holds,omitempty"`
 	// Requests says what would come of requests that no operator has honored yet.
 	Requests []string `json:"requests,omitempty"`
+	// Now is what a running operator is doing, if it was asked.
+	Now *Now `json:"now,omitempty"`
 	// Notes are other findings, and what is unknown.
 	Notes []string `json:"notes,omitempty"`
 	Peers []Peer   `json:"peers,omitempty"`
@@ -88,9 +90,11 @@ func (e *Explanation) qualify() {
 		}
 	}
 	if isDue && len(e.Holds) == 0 {
-		e.Notes = append(e.Notes, "Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. The log of the operator says it, with --verbose.")
+		e.Notes = append(e.Notes, noteRunning)
 	}
 }
+
+const noteRunning = "Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose."
 
 // situation is an object and what was found about it.
 type situation struct {

@@ -133,7 +133,7 @@ func (c *Cluster) admission(found discovery.SelectedResource, s *situation) []Ha
 			said.Todo = "send the request as a dry run: kubectl … --dry-run=server"
 		default:
 			said.Message = "is called by the API server " + requestsOf(d) + ", and at no other time; its filters match the object as it is now"
-			said.Todo = "whether the API server knows it: kubectl get " + c.configurationOf(d.Kind) + " -o yaml"
+			said.Todo = "whether the API server knows it: kubectl get " + configurationOf(d.Kind, c.Settings.Admission.Managed) + " -o yaml"
 		}
 		all = append(all, said)
 	}
@@ -179,10 +179,10 @@ func requestsOf(d *handler.Declaration) string {
 }
 
 // configurationOf names the webhook configuration of the operator as for kubectl.
-func (c *Cluster) configurationOf(kind handler.Kind) string {
+func configurationOf(kind handler.Kind, managed string) string {
 	resource := "validatingwebhookconfigurations"
 	if kind == handler.OnMutate {
 		resource = "mutatingwebhookconfigurations"
 	}
-	return strings.TrimSpace(resource + " " + c.Settings.Admission.Managed)
+	return strings.TrimSpace(resource + " " + managed)
 }

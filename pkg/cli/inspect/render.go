@@ -52,6 +52,9 @@ func (e *Explanation) Text(style Style) string {
 	if len(e.Handlers) == 0 {
 		b.WriteString("  (none)\n")
 	}
+	if e.Now != nil {
+		style.list(&b, "Now, according to the operator at "+e.Now.Endpoint, e.Now.Findings)
+	}
 	children := make([]string, len(e.Children))
 	for i, child := range e.Children {
 		children[i] = fmt.Sprintf("%s (%s) %s", child.Object, child.Handler, child.Message)

@@ -40,3 +40,25 @@ func (w *worker) setPhase(next phase) {
 	t[next]++
 	w.phase = next
 }
+
+// Doing is what a daemon or a timer is doing now: waiting, running, abandoned, or ended.
+type Doing struct {
+	Handler *handler.Declaration
+	What    string
+}
+
+// phases names the phases for people.
+var phases = map[phase]string{waiting: "waiting", running: "running", abandoned: "abandoned", ended: "ended"}
+
+// Of returns what the handlers of the objects are doing that the function selects. It examines all
+// objects.
+func (s *Supervisor) Of(selects func(Host) bool) (all []Doing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.workers() {
+		if what, known := phases[w.phase]; known && selects(w.group.host) {
+			all = append(all, Doing{w.handler, what})
+		}
+	}
+	return all
+}

@@ -42,6 +42,7 @@ func TestCommands(t *testing.T) {
 		"peers":                          testPeers,
 		"completion":                     testCompletion,
 		"a plugin of kubectl":            testPlugin,
+		"a running operator":             testRunning,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, p) })
 	}

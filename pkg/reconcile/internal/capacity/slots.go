@@ -188,3 +188,20 @@ func (s *Slots) Overdue(limit time.Duration) (overdue []Running) {
 	}
 	return slices.Clip(overdue)
 }
+
+// Of returns the running calls for an object, and the handlers that wait for a slot.
+func (s *Slots) Of(key object.Key) (running []Running, waits []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.running.Front(); e != nil; e = e.Next() {
+		if r := e.Value.(*Running); r.Call.Key == key { //nolint:errcheck // there is nothing else in it
+			running = append(running, *r)
+		}
+	}
+	for _, t := range s.tickets[key] {
+		if t.state == waiting {
+			waits = append(waits, t.call.ID)
+		}
+	}
+	return running, waits
+}

@@ -1,0 +1,201 @@
+package inspect
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/reconcile"
+)
+
+// Endpoint is where a running operator says what it is doing.
+type Endpoint struct {
+	// URL is that of its secure metrics, without a path: "https://127.0.0.1:8443".
+	URL string
+	// Token is a bearer token of the cluster. The credentials of the user are never sent.
+	Token string
+}
+
+// Now is what a running operator is doing.
+type Now struct {
+	reconcile.Activity
+
+	Endpoint string `json:"endpoint"`
+	// Findings say it as sentences.
+	Findings []string `json:"findings"`
+}
+
+// AddNow asks a running operator what it is doing for an object, and adds it to the explanation.
+func (c *Cluster) AddNow(ctx context.Context, t Target, e *Explanation, at Endpoint) error {
+	found, obj, err := c.get(ctx, t)
+	if err != nil {
+		return err
+	}
+	query := url.Values{"resource": {found.String()}, "namespace": {obj.GetNamespace()}, "name": {obj.GetName()}}
+	now := &Now{Endpoint: at.URL}
+	if err := at.get(ctx, query, &now.Activity); err != nil {
+		return err
+	}
+	now.Findings = findingsOf(&now.Activity, obj.GetResourceVersion())
+	e.Now = now
+	e.Notes = slices.DeleteFunc(e.Notes, func(note string) bool { return note == noteRunning })
+	return nil
+}
+
+// maxActivity limits the answer of an operator.
+const (
+	maxActivity    = 1 << 20
+	askingDeadline = 10 * time.Second
+)
+
+// get sends a request to the operator.
+func (at Endpoint) get(ctx context.Context, query url.Values, into *reconcile.Activity) error {
+	where, err := url.Parse(at.URL)
+	if err != nil || where.Scheme != "https" || where.Host == "" {
+		return fmt.Errorf("%q is no endpoint of secure metrics: use one such as https://127.0.0.1:8443", at.URL)
+	}
+	where.Path, where.RawQuery = reconcile.ActivityPath, query.Encode()
+	ctx, cancel := context.WithTimeout(ctx, askingDeadline)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+at.Token)
+	// The certificate is self-signed. The API server leads a forwarded port to the pod.
+	isLocal := net.ParseIP(where.Hostname()).IsLoopback() || where.Hostname() == "localhost"
+	transport := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: isLocal}}
+	defer transport.CloseIdleConnections()
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("the running operator cannot be asked: %w", err)
+	}
+	defer func() { _ = answer.Body.Close() }() // only read
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxActivity))
+	switch {
+	case err != nil:
+		return fmt.Errorf("the answer of the running operator cannot be read: %w", err)
+	case answer.StatusCode != http.StatusOK:
+		return refusedBy(at.URL, answer.StatusCode, string(text))
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s is no endpoint of an operator: %w", at.URL, err)
+	}
+	return nil
+}
+
+// refusedBy explains why the operator does not answer.
+func refusedBy(endpoint string, status int, text string) error {
+	switch status {
+	case http.StatusUnauthorized:
+		return errors.New("the operator does not accept the token: get one by kubectl create token SERVICEACCOUNT, and pass its file by --token-file")
+	case http.StatusForbidden:
+		return fmt.Errorf("the account of the token may not ask the operator: bind it to a ClusterRole with the rule {nonResourceURLs: [%s], verbs: [get]}", reconcile.ActivityPath)
+	case http.StatusNotFound:
+		return fmt.Errorf("%s does not say what it is doing: only operators with secure metrics do (--metrics and --metrics-secure)", endpoint)
+	default:
+		return fmt.Errorf("the running operator does not answer: %d %s", status, strings.TrimSpace(text))
+	}
+}
+
+// findingsOf says what an operator is doing for an object with a version.
+func findingsOf(a *reconcile.Activity, version string) []string {
+	var all []string
+	add := func(isSo bool, format string, args ...any) {
+		if isSo {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	since := func(t time.Time) string { return (&situation{now: a.At}).at(t) }
+	add(!a.Leading, "This replica is on standby: it handles nothing, and does not know what the leader does.")
+	add(a.Leading && a.Paused, "The operator is paused by another one.")
+	add(!a.Ready, "The operator is not ready: it has not seen all objects yet.")
+	add(a.Version == "", "The operator does not know the object: it does not watch it, or has not seen it yet.")
+	add(a.Version != "" && a.Version != version, "The operator has seen the version %s of the object, and the API server has the version %s.", a.Version, version)
+	for _, call := range a.Calls {
+		add(true, "The handler %s is running since %s.", call.Handler, since(call.Since))
+	}
+	for _, id := range a.Limited {
+		add(true, "The handler %s waits for a slot, because of its kopf.Limit or of Settings.Execution.MaxCalls.", id)
+	}
+	for _, b := range a.Background {
+		add(true, "The %s %s %s.", b.Kind, b.Handler, doing[b.State])
+	}
+	add(a.Contention > 0, "Writes to the object wait for another %s, because another client keeps undoing them.", a.Contention.Round(time.Second))
+	isWaiting := !a.Handling && !a.From.IsZero()
+	add(a.Handling && len(a.Calls) == 0, "The operator is looking at the object.")
+	add(isWaiting && a.From.After(a.At), "The operator looks at the object again at %s, if nothing happens before.", since(a.From))
+	add(isWaiting && !a.From.After(a.At), "The object waits for a worker since %s.", since(a.From))
+	add(a.Leading && a.Version != "" && !a.Handling && !isWaiting, "Nothing is due for the object.")
+	add(a.Leading, "For all objects: %d handlers are running, %d wait for a slot, and %d objects wait for a worker, the first of them for %s.", a.Running, a.Waiting, a.Queued, a.QueueAge.Round(time.Second))
+	return all
+}
+
+// doing says what a daemon or a timer is doing.
+var doing = map[string]string{
+	"waiting": "waits for its next call, or for a change of the object", "running": "is running",
+	"abandoned": "was stopped and has not returned: it is abandoned", "ended": "has ended, and is not called again",
+}
+
+// Pod is a pod with a port.
+type Pod struct{ Namespace, Name, Port string }
+
+// Leader returns the pod that holds the lease of the operator, with the port of its metrics.
+func (c *Cluster) Leader(ctx context.Context, namespace string) (Pod, error) {
+	s := c.Settings.WithDefaults()
+	if s.Replicas.LeaseNamespace != "" {
+		namespace = s.Replicas.LeaseNamespace
+	}
+	const otherwise = "forward the port of the metrics of its pod yourself, and set --endpoint https://127.0.0.1:PORT"
+	leases := c.objects.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
+	lease, err := leases.Namespace(namespace).Get(ctx, s.Replicas.LeaseName, metav1.GetOptions{})
+	if err != nil {
+		return Pod{}, fmt.Errorf("the leader is unknown without the lease %q in the namespace %q (set --operator-namespace, or, for an operator without leader election, %s): %w", s.Replicas.LeaseName, namespace, otherwise, err)
+	}
+	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+	pod := Pod{Namespace: namespace}
+	if pod.Name, _, _ = strings.Cut(holder, "_"); pod.Name == "" {
+		return Pod{}, fmt.Errorf("no operator holds the lease %q in the namespace %q: none is running", s.Replicas.LeaseName, namespace)
+	}
+	of, err := c.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return Pod{}, fmt.Errorf("the leader %s is no pod in the namespace %q (%s): %w", holder, namespace, otherwise, err)
+	}
+	if _, pod.Port, _ = net.SplitHostPort(s.Metrics.Address); pod.Port == "" {
+		pod.Port = metricsPort(of)
+	}
+	if pod.Port == "" {
+		return Pod{}, fmt.Errorf("the pod %s has no port with the name metrics: %s", pod.Name, otherwise)
+	}
+	return pod, nil
+}
+
+// metricsPort returns the port of a pod with the name metrics, or "".
+func metricsPort(pod *unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	for _, container := range containers {
+		of, _ := container.(map[string]any)
+		ports, _, _ := unstructured.NestedSlice(of, "ports")
+		for _, each := range ports {
+			port, _ := each.(map[string]any)
+			if number, ok := port["containerPort"].(int64); ok && port["name"] == "metrics" {
+				return strconv.FormatInt(number, 10)
+			}
+		}
+	}
+	return ""
+}
