@@ -9,6 +9,7 @@ import (
 	"time"
 	"weak"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -230,10 +231,10 @@ type Activity struct {
 	Paused  bool `json:"paused"`
 	// Queued objects wait for a worker, the first of them for QueueAge. Running calls have slots,
 	// and Waiting handlers do not.
-	Queued   int           `json:"queued"`
-	QueueAge time.Duration `json:"queueAge"`
-	Running  int           `json:"running"`
-	Waiting  int           `json:"waiting"`
+	Queued   int             `json:"queued"`
+	QueueAge metav1.Duration `json:"queueAge"`
+	Running  int             `json:"running"`
+	Waiting  int             `json:"waiting"`
 
 	// Version is the version of the object that the operator knows; empty for none.
 	Version string `json:"version,omitempty"`
@@ -242,7 +243,7 @@ type Activity struct {
 	Handling bool      `json:"handling"`
 	From     time.Time `json:"from,omitzero"`
 	// Contention delays the writes to the object, because another client undoes them.
-	Contention time.Duration `json:"contention,omitempty"`
+	Contention metav1.Duration `json:"contention,omitzero"`
 	// Calls are the running ones. Limited are the handlers that wait for a slot.
 	Calls      []ActiveCall `json:"calls,omitempty"`
 	Limited    []string     `json:"limited,omitempty"`
@@ -267,11 +268,12 @@ func ActivityOf(e *Engine, key object.Key) Activity {
 	state := e.State()
 	a := Activity{
 		At: time.Now(), Ready: state.Ready, Leading: state.Leading, Paused: state.Paused,
-		Queued: state.Queue.Depth, QueueAge: state.Queue.Oldest, Running: state.Calls.Running, Waiting: state.Calls.Waiting,
+		Queued: state.Queue.Depth, QueueAge: metav1.Duration{Duration: state.Queue.Oldest}, Running: state.Calls.Running, Waiting: state.Calls.Waiting,
 	}
 	if r := e.resources.get(key.Resource); r != nil {
 		if snapshot := r.Cached(key.NamespacedName); snapshot != nil {
-			a.Version, a.Contention = snapshot.GetResourceVersion(), e.writer.ContentionDelay(key, snapshot)
+			a.Version = snapshot.GetResourceVersion()
+			a.Contention.Duration = e.writer.ContentionDelay(key, snapshot)
 		}
 	}
 	a.Handling, a.From = e.currentQueue().Of(key)

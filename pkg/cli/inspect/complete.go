@@ -39,14 +39,7 @@ func NewCompleter(ctx context.Context, config *rest.Config) (*Completer, error) 
 
 // Completer returns a Completer that knows the handlers.
 func (c *Cluster) Completer() *Completer {
-	of := &Completer{config: c.config, served: c.served, declared: []selector.Resource{}, cluster: c}
-	for _, r := range c.served.Resources {
-		isWatched := slices.ContainsFunc(c.resolved.Resources, func(s discovery.SelectedResource) bool { return s.Resource.GVR() == r.GVR() })
-		if isWatched || len(c.admissionOf(r)) > 0 {
-			of.declared = append(of.declared, r)
-		}
-	}
-	return of
+	return &Completer{config: c.config, served: c.served, declared: c.handled(), cluster: c}
 }
 
 // Complete returns what the last word can be, after the others: KIND/NAME, or KIND NAME, and the id

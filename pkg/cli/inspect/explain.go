@@ -259,7 +259,7 @@ func (s *situation) deletion() []string {
 	case deleting && s.HasFinalizer && s.HeldByFailure != "":
 		lines = append(lines, fmt.Sprintf("The deletion is held, because the handler %s has failed for good. Clean up, and then: skip %s %s --abandon", s.HeldByFailure, s.named(), s.HeldByFailure))
 	case deleting && s.HasFinalizer:
-		lines = append(lines, fmt.Sprintf("The object is being deleted since %s. It has the finalizer %s of this operator, which removes it when its deletion handlers have ended.", s.at(s.object.GetDeletionTimestamp().Time), s.finalizer))
+		lines = append(lines, fmt.Sprintf("The object is being deleted since %s. It has the finalizer %s of this operator, which removes it when its deletion handlers and daemons have ended.", s.at(s.object.GetDeletionTimestamp().Time), s.finalizer))
 	case deleting:
 		lines = append(lines, fmt.Sprintf("The object is being deleted since %s. This operator does not hold it.", s.at(s.object.GetDeletionTimestamp().Time)))
 	case s.HasFinalizer && s.NeedsFinalizer:
@@ -268,6 +268,8 @@ func (s *situation) deletion() []string {
 		lines = append(lines, fmt.Sprintf("The object has the finalizer %s of this operator.", s.finalizer))
 	case s.HasFinalizer:
 		lines = append(lines, fmt.Sprintf("The object has the finalizer %s, and no handler needs it: a running operator removes it.", s.finalizer))
+	case s.NeedsFinalizer && !s.hasDeletionHandlers():
+		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s now: a running operator adds it while a daemon runs for the object.", s.finalizer))
 	case s.NeedsFinalizer:
 		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s yet: a running operator adds it before it calls handlers.", s.finalizer))
 	}
@@ -280,6 +282,11 @@ func (s *situation) deletion() []string {
 		lines = []string{"The deletion waits for nothing."}
 	}
 	return lines
+}
+
+// hasDeletionHandlers reports whether handlers hold the deletion.
+func (s *situation) hasDeletionHandlers() bool {
+	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
 }
 
 // isDeleted reports whether the object is being deleted.

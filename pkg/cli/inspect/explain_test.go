@@ -215,10 +215,15 @@ func TestExplanations(t *testing.T) {
 				return convergence.Accept(), nil
 			}}, handler.ID("scaled"), handler.EnsuredBy("shop")))
 		}}, []string{"- scaled (drift) is asked when other clients change children that are returned by shop\n      declared at inspect/explain_test.go:"}},
-		"a revision":          {withSize(1, handled()), []declare{create(handler.Revision("2"))}, []string{"It was handled under another revision of a handler", "fn (create) will run"}},
-		"a revision failed":   {withSize(1, handled(), annotated("handled-revisions", `{"failed":{"fn":"2"}}`)), []declare{create(handler.Revision("2"))}, []string{"fn (create) has failed for good under its revision 2: it is not called again under it, until the object changes", "rerun kex.kopf.dev/a -n default fn"}},
-		"an outcome is gone":  {withSize(1, handled()), []declare{create()}, []string{"Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (kubectl describe kex.kopf.dev/a -n default) and the log."}},
-		"a daemon":            {withSize(1), []declare{daemon}, []string{"watch (daemon) runs while an operator is active, until it returns or fails for good"}},
+		"a revision":                 {withSize(1, handled()), []declare{create(handler.Revision("2"))}, []string{"It was handled under another revision of a handler", "fn (create) will run"}},
+		"a revision failed":          {withSize(1, handled(), annotated("handled-revisions", `{"failed":{"fn":"2"}}`)), []declare{create(handler.Revision("2"))}, []string{"fn (create) has failed for good under its revision 2: it is not called again under it, until the object changes", "rerun kex.kopf.dev/a -n default fn"}},
+		"an outcome is gone":         {withSize(1, handled()), []declare{create()}, []string{"Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (kubectl describe kex.kopf.dev/a -n default) and the log."}},
+		"a daemon":                   {withSize(1), []declare{daemon}, []string{"watch (daemon) runs while an operator is active, until it returns or fails for good"}},
+		"a daemon that is not there": {withSize(1), []declare{daemon}, []string{"The object does not have the finalizer kopf.zalando.org/KopfFinalizerMarker now: a running operator adds it while a daemon runs for the object."}},
+		"a daemon of a deleted one":  {withSize(1, handled(), finalized(ours), deleting), []declare{daemon, create()}, []string{"which removes it when its deletion handlers and daemons have ended"}},
+		"an idle timer": {withSize(1), []declare{func(r *registry.Registry) {
+			r.Add(handler.Timer(kex, handler.Function{Timer: func(context.Context, *handler.Tick) error { return nil }}, handler.ID("tick"), handler.Interval(time.Minute), handler.Idle(time.Hour)))
+		}}, []string{"tick (timer) is called while an operator is active, when the object has not changed for 1h0m0s"}},
 		"a daemon suspended":  {withSize(1, annotated("request-suspend", "forever")), []declare{daemon}, []string{"watch (daemon) is stopped, because the object is suspended"}},
 		"an index, suspended": {withSize(1, annotated("request-suspend", "forever")), []declare{indexed}, []string{"names (index) puts the object into an index"}},
 	}

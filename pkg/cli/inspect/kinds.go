@@ -23,6 +23,8 @@ func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message s
 		return string(verdict.Suspended), "is stopped, because the object is suspended"
 	case !h.Selected:
 		return string(verdict.Mismatched), "does not run for this object"
+	case h.Kind == handler.OnTimer && h.Idle > 0:
+		return background, fmt.Sprintf("is called while an operator is active, when the object has not changed for %s, until it fails for good", h.Idle)
 	case h.Kind == handler.OnTimer && h.Interval > 0:
 		return background, fmt.Sprintf("is called every %s while an operator is active, until it fails for good", h.Interval)
 	case h.Kind == handler.OnTimer:

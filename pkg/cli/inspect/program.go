@@ -103,16 +103,19 @@ func (c *Cluster) resource(name string) (discovery.SelectedResource, error) {
 	if len(c.admissionOf(found[0])) > 0 {
 		return discovery.SelectedResource{Resource: found[0]}, nil
 	}
-	return discovery.SelectedResource{}, &NoHandlersError{nameOf(found[0]), c.declared()}
+	return discovery.SelectedResource{}, &NoHandlersError{nameOf(found[0]), namesOf(c.handled())}
 }
 
-// declared returns the names of the resources with handlers.
-func (c *Cluster) declared() []string {
-	var names []string
-	for _, r := range c.resolved.Resources {
-		names = append(names, nameOf(r.Resource))
+// handled returns the resources with handlers, of passes or of requests.
+func (c *Cluster) handled() []selector.Resource {
+	all := []selector.Resource{}
+	for _, r := range c.served.Resources {
+		isWatched := slices.ContainsFunc(c.resolved.Resources, func(s discovery.SelectedResource) bool { return s.GVR() == r.GVR() })
+		if isWatched || len(c.admissionOf(r)) > 0 {
+			all = append(all, r)
+		}
 	}
-	return names
+	return all
 }
 
 // nameOf returns the name of a resource as for kubectl.
@@ -121,6 +124,17 @@ func nameOf(r selector.Resource) string {
 		return r.Plural
 	}
 	return r.Plural + "." + r.Group
+}
+
+// namesOf returns the names of resources, without their versions.
+func namesOf(resources []selector.Resource) []string {
+	var names []string
+	for _, r := range resources {
+		if name := nameOf(r); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Target names an object: KIND/NAME in a namespace.

@@ -135,7 +135,7 @@ func findingsOf(a *reconcile.Activity, version string) []string {
 	for _, b := range a.Background {
 		add(true, "The %s %s %s.", b.Kind, b.Handler, doing[b.State])
 	}
-	add(a.Contention > 0, "Writes to the object wait for another %s, because another client keeps undoing them.", a.Contention.Round(time.Second))
+	add(a.Contention.Duration > 0, "Writes to the object wait for another %s, because another client keeps undoing them.", a.Contention.Round(time.Second))
 	isWaiting := !a.Handling && !a.From.IsZero()
 	add(a.Handling && len(a.Calls) == 0, "The operator is looking at the object.")
 	add(isWaiting && a.From.After(a.At), "The operator looks at the object again at %s, if nothing happens before.", since(a.From))

@@ -61,7 +61,7 @@ func TestARunningOperatorIsAsked(t *testing.T) {
 			return ctx.Err()
 		}
 	}, kopf.ID("slow"), kopf.Limit(1))
-	s.Daemon(examples, func(ctx context.Context, _ *kopf.Task) error { <-ctx.Done(); return nil }, kopf.ID("watch"))
+	s.Daemon(examples, func(_ context.Context, c *kopf.Task) error { <-c.Stopped(); return nil }, kopf.ID("watch"))
 	s.start()
 	at := inspect.Endpoint{URL: "https://" + address, Token: s.token("reader", true)}
 	said := func(name string) func() (string, error) { return func() (string, error) { return s.now(name, at) } }

@@ -234,4 +234,6 @@ func TestArgumentsAreCompleted(t *testing.T) {
 	}
 	_, err = ofProgram.Complete(t.Context(), s.namespace, nil, "nonsense/", false)
 	s.Expect(err).To(gomega.HaveOccurred())
+	_, err = s.connect().Explain(t.Context(), inspect.Target{Kind: "pods", Namespace: s.namespace, Name: "one"})
+	s.Expect(err).To(gomega.MatchError("this program declares no handlers for pods; it has handlers for secrets, kopfexamples.kopf.dev"))
 }
