@@ -69,6 +69,9 @@ func (t *target) verdict(c *cycle, d *handler.Declaration) verdict.Verdict {
 	if stored := c.record.Progress.Load(d.ID).Stored(); stored != nil && stored.Purpose == c.Reason {
 		s.Record = &verdict.Record{Attempts: stored.Retries, Message: stored.Message, Delayed: stored.Delayed, Success: stored.Success, Failure: stored.Failure}
 	}
+	if s.Record != nil && c.record.Progress.Load(d.ID).RemainingDelay(s.Now) == 0 {
+		s.Record.Delayed = time.Time{} // a request has ended the wait
+	}
 	s.Misfit = c.record.Progress.WhyAside(d.ID)
 	suspension := t.engine.requests.Suspension(c.CallContext.Body, s.Now)
 	s.Suspended, s.SuspendedUntil = suspension.Active, suspension.Until

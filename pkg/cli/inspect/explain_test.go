@@ -184,7 +184,7 @@ func TestExplanations(t *testing.T) {
 		"a suspension until":              {withSize(2, handled(), annotated("request-suspend", "2999-01-01T00:00:00Z")), []declare{update()}, []string{"The object is suspended until 2999-01-01T00:00:00Z"}},
 		"a suspension that is over":       {withSize(2, handled(), annotated("request-suspend", "2020-01-01T00:00:00Z")), []declare{update()}, []string{"fn (update) will run"}},
 		"a mistyped suspension":           {withSize(2, handled(), annotated("request-suspend", "24h")), []declare{update()}, []string{"The request to suspend the object has no effect", "fn (update) will run"}},
-		"a request":                       {withSize(2, handled(), record(waiting), annotated("request-retry", "1 fn")), []declare{update()}, []string{"The handler fn is called now as requested."}},
+		"a request":                       {withSize(2, handled(), record(waiting), annotated("request-retry", "1 fn")), []declare{update()}, []string{"The handler fn is called now as requested.", "fn (update) will run after 2 attempts"}},
 		"a request that is refused":       {withSize(2, handled(), record(waiting), annotated("request-retry", "1 fm")), []declare{update()}, []string{"is refused", "fn"}},
 		"a rerun":                         {withSize(1, handled(), annotated("request-rerun", "1 fn")), []declare{update()}, []string{"fn (update) will run again"}},
 		"a later deletion":                {withSize(1, handled(), finalized(ours)), []declare{remove()}, []string{"fn (delete) will run when the object is deleted", "its deletion will wait for this operator"}},

@@ -196,6 +196,8 @@ func (s changing) ofIdle(h reconcile.InspectedHandler) (state, message string) {
 		return string(verdict.OtherReason), "is not called: the object is being deleted"
 	case h.Kind == handler.OnDelete:
 		return later, "will run when the object is deleted"
+	case h.Resumes && s.Suspension.Active:
+		return string(verdict.Suspended), "is not called, because the object is suspended"
 	case h.Resumes:
 		return later, "will run when an operator starts"
 	case h.Kind == handler.OnResume:
