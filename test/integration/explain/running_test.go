@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -118,4 +119,25 @@ func TestTheLeaderIsFoundByItsLease(t *testing.T) {
 	found, err = leader()
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(found.Port).To(gomega.Equal("9443"))
+}
+
+// Without authorization, there is no endpoint: it has the names of objects.
+func TestInsecureMetricsHaveNoActivity(t *testing.T) {
+	s := newScene(t)
+	address := testenv.FreeAddress(t)
+	s.settings.Name, s.settings.Metrics.Address = "insecure.example.com", address
+	s.OnCreate(examples, create, kopf.ID("createFn"))
+	s.start()
+	status := func(path string) func() int {
+		return func() int {
+			answer, err := http.Get("http://" + address + path) //nolint:gosec,noctx // it is the address of the test
+			if err != nil {
+				return 0
+			}
+			_ = answer.Body.Close()
+			return answer.StatusCode
+		}
+	}
+	s.Eventually(status("/metrics")).Should(gomega.Equal(http.StatusOK))
+	s.Expect(status("/activity")()).To(gomega.Equal(http.StatusNotFound))
 }

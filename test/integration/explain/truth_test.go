@@ -36,6 +36,7 @@ var states = map[string]struct {
 	"waiting":        {before: patching(`{"metadata":{"labels":{"fails":"yes"}}}`)},
 	"waiting-asked":  {before: patching(`{"metadata":{"labels":{"fails":"yes"}}}`), after: asking("retry", "1 created")},
 	"waiting-cured":  {before: patching(`{"metadata":{"labels":{"fails":"yes"}}}`), after: patching(`{"metadata":{"labels":null},"spec":{"size":3}}`)},
+	"waiting-drops":  {before: patching(`{"metadata":{"labels":{"fails":"yes","app":"db"}}}`), after: patching(`{"metadata":{"labels":{"app":"web"}}}`)},
 	"waiting-gone":   {before: patching(`{"metadata":{"labels":{"fails":"yes"}}}`), after: deleting},
 	"forgotten":      {before: func(*scene, *unstructured.Unstructured) {}, after: patching(`{"metadata":{"annotations":{"kopf.zalando.org/last-handled-configuration":null}}}`)},
 	"taken-back":     {before: patching(`{"spec":{"size":1}}`), after: both(patching(`{"spec":{"size":2}}`), patching(`{"spec":{"size":1}}`))},
@@ -72,7 +73,7 @@ func declare(registry *kopf.Registry, calls *operators.Calls) {
 	note := func(id string) kopf.ChangeFunc {
 		return func(_ context.Context, c *kopf.Change) error {
 			calls.Note("%s %s", c.Name(), id)
-			if id == "created" && c.Labels()["fails"] == "yes" {
+			if strings.HasPrefix(id, "created") && c.Labels()["fails"] == "yes" {
 				return kopf.Temporary(errors.New("not yet"), time.Hour)
 			}
 			return nil
