@@ -32,7 +32,7 @@ func Commands(load Load) []*cobra.Command {
 	commands := []*cobra.Command{
 		newExplainCommand(load), newPlanCommand(load), newPeersCommand(load), newRBACCommand(load),
 		newRequestCommand(load, "retry"), newRequestCommand(load, "rerun"), newRequestCommand(load, "skip"),
-		newSuspendCommand(load), newUnsuspendCommand(load),
+		newSuspendCommand(load), newUnsuspendCommand(load), newReleaseCommand(load),
 	}
 	for _, command := range commands {
 		command.SilenceErrors, command.SilenceUsage = true, true

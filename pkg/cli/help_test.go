@@ -21,6 +21,7 @@ func TestHelp(t *testing.T) {
 		"operator-explain":  {newOperatorWithCommands, []string{"explain"}},
 		"operator-plan":     {newOperatorWithCommands, []string{"plan"}},
 		"operator-peers":    {newOperatorWithCommands, []string{"peers"}},
+		"operator-release":  {newOperatorWithCommands, []string{"release"}},
 		"operator-skip":     {newOperatorWithCommands, []string{"skip"}},
 		"operator-suspend":  {newOperatorWithCommands, []string{"suspend"}},
 		"kopf-explain":      {newKopfCommand, []string{"explain"}},

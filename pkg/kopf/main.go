@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/cli"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/operator"
 )
 
 // Main runs an operator as a program. It reads the command line, connects to the cluster
@@ -40,14 +42,14 @@ func Main(configure ...func(*Options)) {
 }
 
 // Commands returns the commands that answer questions about an operator: explain, plan, peers, and
-// those that send requests. Programs of Main have them; add them to the command line of another
+// others; those that send requests; and release, which removes its state before an uninstall. Programs of Main have them; add them to the command line of another
 // program, such as one with the manager of controller-runtime:
 //
 //	root.AddCommand(kopf.Commands()...)
 //
 // The functions change the options as for Main: the registry, the scheme, and the settings. The
-// commands connect to the cluster like kubectl. They call neither handlers nor login handlers, and
-// only those that send requests change something.
+// commands connect to the cluster like kubectl. They call neither handlers nor login handlers (release
+// calls startup handlers on request), and only release and those that send requests change something.
 func Commands(configure ...func(*Options)) []*cobra.Command { return cli.Commands(loader(configure)) }
 
 // loader returns a function that returns the program without running it.
@@ -68,6 +70,10 @@ func loader(configure []func(*Options)) cli.Load {
 		return cli.Program{
 			Handlers: handlers, Startup: complete.Registry.Activities().OfKind(handler.OnStartup),
 			Needs: complete.Registry.Needs(), Settings: complete.Settings,
+			StartUp: func(ctx context.Context, config *rest.Config) (Settings, error) {
+				complete.Config, complete.Connect = config, nil
+				return operator.SettingsAfterStartup(ctx, complete)
+			},
 		}, nil
 	}
 }

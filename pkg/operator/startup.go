@@ -42,3 +42,26 @@ func SettingsFrom(ctx context.Context) *settings.Settings {
 	s, _ := ctx.Value(settingsKey{}).(*settings.Settings)
 	return s
 }
+
+// SettingsAfterStartup calls the startup handlers of an operator that does not run, once each, and
+// returns the settings that they leave. It calls the cleanup handlers afterwards.
+func SettingsAfterStartup(ctx context.Context, options Options) (settings.Settings, error) {
+	o, err := newOperator(options)
+	if err != nil {
+		return settings.Settings{}, err
+	}
+	connection := newConnection(ctx, o)
+	defer connection.close()
+	a := o.newActivityHandlers(connection.client)
+	defer a.cleanUp(ctx)
+	startup := context.WithValue(ctx, settingsKey{}, &o.settings)
+	for _, d := range o.activities.OfKind(handler.OnStartup) {
+		for _, result := range a.runner().Once(startup, registry.Handlers{d}) {
+			if result.Err != nil {
+				return o.settings, fmt.Errorf("the startup handler %s (%s) has failed: %w", d.ID, d.DeclaredAt, result.Err)
+			}
+		}
+		a.started = true
+	}
+	return o.settings, checkSettings(o.settings)
+}

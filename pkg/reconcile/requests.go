@@ -15,8 +15,13 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/heldobjects"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
+
+// RevisionsAnnotation is the name of the annotation with the revisions of handlers. Its prefix is
+// that of requests.
+const RevisionsAnnotation = revision.Name
 
 // readRequests reads the requests of the object, and returns the handlers to call again. An
 // object to which nothing has happened is resumed for them: with old and new values that are

@@ -134,7 +134,7 @@ type PeerList struct {
 func (l *PeerList) Text(style Style) string {
 	var b strings.Builder
 	if len(l.Peers) == 0 {
-		style.paragraph(&b, "", fmt.Sprintf("No operator has an entry in a peering object %q, neither in the cluster nor in the namespace %q: no operator pauses another one there.", l.Peering, l.Namespace))
+		style.Paragraph(&b, "", fmt.Sprintf("No operator has an entry in a peering object %q, neither in the cluster nor in the namespace %q: no operator pauses another one there.", l.Peering, l.Namespace))
 		return b.String()
 	}
 	object := ""
@@ -143,7 +143,7 @@ func (l *PeerList) Text(style Style) string {
 			object = peer.Object
 			b.WriteString(object + "\n")
 		}
-		style.paragraph(&b, "  - ", peer.String())
+		style.Paragraph(&b, "  - ", peer.String())
 	}
 	return b.String()
 }

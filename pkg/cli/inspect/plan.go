@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -54,10 +54,7 @@ type ResourcePlan struct {
 	ErrorCount int      `json:"errorCount,omitempty"`
 }
 
-const (
-	pageSize    = 250 // objects in memory
-	maxExamples = 5
-)
+const maxExamples = 5
 
 // NewPlan looks at all objects of the named kinds, or of all with handlers; in a namespace, or in
 // all if it is empty.
@@ -98,28 +95,22 @@ func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, 
 	if found.Namespaced {
 		api = c.objects.Resource(found.GVR()).Namespace(namespace)
 	}
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		page, err := api.List(ctx, options)
-		switch {
-		case apierrors.IsResourceExpired(err):
-			return nil, fmt.Errorf("listing %s took too long for the API server: repeat the command: %w", plan.Resource, err)
-		case err != nil:
-			return nil, fmt.Errorf("the objects of %s cannot be listed: %w", plan.Resource, err)
-		}
-		for i := range page.Items {
-			obj := &page.Items[i]
+	err := EachPage(ctx, api, metav1.ListOptions{}, func(items []unstructured.Unstructured) error {
+		for i := range items {
+			obj := &items[i]
 			if obj.GetKind() == "" {
 				obj.SetGroupVersionKind(found.GVK())
 			}
 			n, err := c.inspector.Inspect(ctx, found, obj.Object)
 			plan.add(n, obj.GetNamespace(), obj.GetName(), err)
-			page.Items[i].Object = nil
+			items[i].Object = nil
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return plan, nil
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the objects of %s cannot be listed: %w", plan.Resource, err)
 	}
+	return plan, nil
 }
 
 // add counts an object.
@@ -217,6 +208,6 @@ func (p *Plan) Text(style Style) string {
 	if len(p.Resources) == 0 {
 		b.WriteString("The cluster serves no resources that this program has handlers for.\n")
 	}
-	style.list(&b, "Notes", p.Notes)
+	style.List(&b, "Notes", p.Notes)
 	return b.String()
 }

@@ -22,18 +22,18 @@ func (p *ResourcePlan) text(b *strings.Builder, style Style) {
 		{p.ErrorCount, "cannot be judged"},
 	} {
 		if line.number > 0 {
-			style.paragraph(b, "  ", fmt.Sprintf("%d %s", line.number, line.text))
+			style.Paragraph(b, "  ", fmt.Sprintf("%d %s", line.number, line.text))
 		}
 	}
 	if p.Daemons+p.Timers > 0 {
 		fmt.Fprintf(b, "  %d daemons and %d timers would run\n", p.Daemons, p.Timers)
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.Calls)) {
-		style.paragraph(b, "  - ", fmt.Sprintf("%s would be called for %d objects", id, p.Calls[id]))
+		style.Paragraph(b, "  - ", fmt.Sprintf("%s would be called for %d objects", id, p.Calls[id]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Undeclared)) {
-		style.paragraph(b, "  ! ", fmt.Sprintf("%d objects have the progress of %s, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).", p.Undeclared[name], name))
+		style.Paragraph(b, "  ! ", fmt.Sprintf("%d objects have the progress of %s, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).", p.Undeclared[name], name))
 	}
-	style.list(b, "", p.Examples)
-	style.list(b, "", p.Errors)
+	style.List(b, "", p.Examples)
+	style.List(b, "", p.Errors)
 }

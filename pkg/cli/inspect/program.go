@@ -28,6 +28,9 @@ type Program struct {
 	// Needs is what the handlers do with a client, as declared.
 	Needs    []registry.Need
 	Settings settings.Settings
+	// StartUp calls the startup handlers with a connection to the cluster, and returns the
+	// settings that they leave. Commands that only look do not call it.
+	StartUp func(context.Context, *rest.Config) (settings.Settings, error)
 }
 
 // Cluster is a program and the cluster to look at.
@@ -68,6 +71,8 @@ func Connect(ctx context.Context, config *rest.Config, program Program) (*Cluste
 type NoHandlersError struct {
 	Resource string
 	Declared []string
+
+	found selector.Resource
 }
 
 func (e *NoHandlersError) Error() string {
@@ -79,31 +84,16 @@ func (e *NoHandlersError) Error() string {
 
 // resource returns the resource with handlers that a person has named, as for kubectl.
 func (c *Cluster) resource(name string) (discovery.SelectedResource, error) {
-	named := selector.New(name)
-	if err := named.Err(); err != nil {
-		return discovery.SelectedResource{}, err
+	handled, err := FindResource(name, c.resolved.Resources, c.served.Resources)
+	var none *NoHandlersError
+	if !errors.As(err, &none) {
+		return handled, err
 	}
-	for _, handled := range c.resolved.Resources { // may be of a version that is not preferred
-		if selector.New(name).Match(handled.Resource) {
-			return handled, nil
-		}
+	if found := none.found; len(c.admissionOf(found)) > 0 {
+		return discovery.SelectedResource{Resource: found}, nil
 	}
-	found, err := named.Resolve(c.served.Resources)
-	if err != nil {
-		return discovery.SelectedResource{}, err
-	}
-	for _, handled := range c.resolved.Resources {
-		if slices.ContainsFunc(found, func(r selector.Resource) bool { return r.Group == handled.Group && r.Plural == handled.Plural }) {
-			return handled, nil
-		}
-	}
-	if len(found) == 0 {
-		return discovery.SelectedResource{}, fmt.Errorf("the cluster does not serve a resource %q", name)
-	}
-	if len(c.admissionOf(found[0])) > 0 {
-		return discovery.SelectedResource{Resource: found[0]}, nil
-	}
-	return discovery.SelectedResource{}, &NoHandlersError{nameOf(found[0]), namesOf(c.handled())}
+	none.Declared = namesOf(c.handled())
+	return handled, none
 }
 
 // handled returns the resources with handlers, of passes or of requests.

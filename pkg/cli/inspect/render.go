@@ -42,9 +42,9 @@ func (e *Explanation) Text(style Style) string {
 		name += " in the namespace " + e.Namespace
 	}
 	b.WriteString(name + "\n")
-	style.paragraph(&b, "  ", e.State)
-	style.list(&b, "", e.Changes)
-	style.list(&b, "Nothing happens now, because", e.Holds)
+	style.Paragraph(&b, "  ", e.State)
+	style.List(&b, "", e.Changes)
+	style.List(&b, "Nothing happens now, because", e.Holds)
 	b.WriteString("\nHandlers\n")
 	for _, h := range e.Handlers {
 		style.handler(&b, h)
@@ -53,21 +53,21 @@ func (e *Explanation) Text(style Style) string {
 		b.WriteString("  (none)\n")
 	}
 	if e.Now != nil {
-		style.list(&b, "Now, according to the operator at "+e.Now.Endpoint, e.Now.Findings)
+		style.List(&b, "Now, according to the operator at "+e.Now.Endpoint, e.Now.Findings)
 	}
 	children := make([]string, len(e.Children))
 	for i, child := range e.Children {
 		children[i] = fmt.Sprintf("%s (%s) %s", child.Object, child.Handler, child.Message)
 	}
-	style.list(&b, "Children", children)
-	style.list(&b, "Requests", e.Requests)
-	style.list(&b, "Deletion", e.Deletion)
+	style.List(&b, "Children", children)
+	style.List(&b, "Requests", e.Requests)
+	style.List(&b, "Deletion", e.Deletion)
 	peers := make([]string, len(e.Peers))
 	for i, peer := range e.Peers {
 		peers[i] = peer.Object + ": " + peer.String()
 	}
-	style.list(&b, "Peering", peers)
-	style.list(&b, "Notes", e.Notes)
+	style.List(&b, "Peering", peers)
+	style.List(&b, "Notes", e.Notes)
 	return b.String()
 }
 
@@ -76,16 +76,17 @@ func (s Style) handler(b *strings.Builder, h Handler) {
 	if s.Colors {
 		mark = colorOf(h.State) + "●" + reset
 	}
-	s.paragraph(b, "  "+mark+" ", fmt.Sprintf("%s (%s) %s", h.ID, h.Kind, h.Message))
+	s.Paragraph(b, "  "+mark+" ", fmt.Sprintf("%s (%s) %s", h.ID, h.Kind, h.Message))
 	if h.Todo != "" {
-		s.paragraph(b, "      ", "→ "+h.Todo)
+		s.Paragraph(b, "      ", "→ "+h.Todo)
 	}
 	if h.DeclaredAt != "" && !strings.Contains(h.Message, h.DeclaredAt) {
-		s.paragraph(b, "      ", "declared at "+h.DeclaredAt)
+		s.Paragraph(b, "      ", "declared at "+h.DeclaredAt)
 	}
 }
 
-func (s Style) list(b *strings.Builder, title string, lines []string) {
+// List writes a title, unless it is empty, and paragraphs. It writes nothing without lines.
+func (s Style) List(b *strings.Builder, title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -93,12 +94,12 @@ func (s Style) list(b *strings.Builder, title string, lines []string) {
 		b.WriteString("\n" + title + "\n")
 	}
 	for _, line := range lines {
-		s.paragraph(b, "  - ", line)
+		s.Paragraph(b, "  - ", line)
 	}
 }
 
-// paragraph writes a text in lines of the width.
-func (s Style) paragraph(b *strings.Builder, indent, text string) {
+// Paragraph writes a text in lines of the width.
+func (s Style) Paragraph(b *strings.Builder, indent, text string) {
 	room := s.Width - len("      ")
 	if s.Width == 0 || room < minRoom {
 		b.WriteString(indent + text + "\n")

@@ -199,6 +199,6 @@ type Sent struct {
 // Text returns the answer for a person.
 func (s Sent) Text(style Style) string {
 	var b strings.Builder
-	style.paragraph(&b, "", s.Message)
+	style.Paragraph(&b, "", s.Message)
 	return b.String()
 }

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +33,19 @@ var (
 // and long ids are stored with other characters, or as a hash.
 func (s AnnotationsProgress) UnknownRecords(body *object.Body, handlerIDs []string) []string {
 	prefix := s.prefix() + "/"
+	found := s.records(body)
+	return unknownOf(found, handlerIDs, ".", func(id string) []string {
+		names := annotation.Keys(s.prefix(), id, body, false)
+		for i, key := range names {
+			names[i] = strings.TrimPrefix(key, prefix)
+		}
+		return names
+	})
+}
+
+// records returns the records in the annotations by their names, without the prefix.
+func (s AnnotationsProgress) records(body *object.Body) map[string]*Record {
+	prefix := s.prefix() + "/"
 	// Kubernetes copies the records of a Deployment to its ReplicaSets, whose own ones have
 	// this suffix.
 	suffix := strings.TrimPrefix(annotation.Key(s.prefix(), "", body), prefix)
@@ -44,13 +59,7 @@ func (s AnnotationsProgress) UnknownRecords(body *object.Body, handlerIDs []stri
 			found[name] = record
 		}
 	}
-	return unknownOf(found, handlerIDs, ".", func(id string) []string {
-		names := annotation.Keys(s.prefix(), id, body, false)
-		for i, key := range names {
-			names[i] = strings.TrimPrefix(key, prefix)
-		}
-		return names
-	})
+	return found
 }
 
 // isProgress reports whether the record has what all records have, also those of early
@@ -113,4 +122,93 @@ func (m MultiProgress) UnknownRecords(body *object.Body, handlerIDs []string) []
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// Eraser is a DiffBase or a Progress that can remove everything that it has stored on an object,
+// whichever handlers it belongs to. The command release uses it before an uninstall. What other
+// storages have stored stays.
+type Eraser interface {
+	// Erase adds the removals to the patch. It makes no requests and changes nothing else,
+	// because it is also called to show what would be removed.
+	Erase(body *object.Body, into Patch)
+}
+
+var (
+	_ Eraser = AnnotationsDiffBase{}
+	_ Eraser = StatusDiffBase{}
+	_ Eraser = MultiDiffBase{}
+	_ Eraser = AnnotationsProgress{}
+	_ Eraser = StatusProgress{}
+	_ Eraser = SmartProgress{}
+	_ Eraser = MultiProgress{}
+)
+
+// Erase removes the base, the open cycle, and the marker of the prefix.
+func (s AnnotationsDiffBase) Erase(body *object.Body, into Patch) {
+	for _, key := range annotation.Keys(s.prefix(), cmp.Or(s.Key, DefaultKey), body, false) {
+		into.remove(annotation.Path(key), body)
+	}
+	into.remove(annotation.Path(s.cycleKey(body)), body)
+	eraseMarker(s.prefix(), body, into)
+}
+
+func eraseMarker(prefix string, body *object.Body, into Patch) {
+	into.remove(annotation.Path(prefix+"/"+annotation.Marker), body)
+}
+
+// Erase removes the base and the open cycle.
+func (s StatusDiffBase) Erase(body *object.Body, into Patch) {
+	into.remove(s.field(), body)
+	into.remove(s.cycleField(), body)
+}
+
+// Erase removes what is in the storages that implement Eraser.
+func (m MultiDiffBase) Erase(body *object.Body, into Patch) { eraseAll(m, body, into) }
+
+// Erase removes all records, the annotation touch-dummy, and the marker of the prefix.
+func (s AnnotationsProgress) Erase(body *object.Body, into Patch) {
+	for name := range s.records(body) {
+		into.remove(annotation.Path(s.prefix()+"/"+name), body)
+	}
+	s.PurgeTouch(body, into)
+	eraseMarker(s.prefix(), body, into)
+}
+
+// Erase removes the field with all records.
+func (s StatusProgress) Erase(body *object.Body, into Patch) { into.remove(s.field(), body) }
+
+// Erase removes the records from the annotations and the status.
+func (s SmartProgress) Erase(body *object.Body, into Patch) { s.storages().Erase(body, into) }
+
+// Erase removes what is in the storages that implement Eraser.
+func (m MultiProgress) Erase(body *object.Body, into Patch) { eraseAll(m, body, into) }
+
+func eraseAll[S any](storages []S, body *object.Body, into Patch) {
+	for _, each := range storages {
+		if eraser, ok := any(each).(Eraser); ok {
+			eraser.Erase(body, into)
+		}
+	}
+}
+
+// NotErased returns the types of the storages, also of those within others, that do not implement
+// Eraser.
+func NotErased(storages ...any) []string {
+	var names []string
+	for _, each := range storages {
+		switch each := each.(type) {
+		case MultiDiffBase:
+			for _, inner := range each {
+				names = append(names, NotErased(inner)...)
+			}
+		case MultiProgress:
+			for _, inner := range each {
+				names = append(names, NotErased(inner)...)
+			}
+		case Eraser:
+		default:
+			names = append(names, fmt.Sprintf("%T", each))
+		}
+	}
+	return names
 }

@@ -91,3 +91,44 @@ func TestUnknownRecordsInTheStatus(t *testing.T) {
 		}
 	}
 }
+
+func TestStoragesEraseWhatTheyHaveStored(t *testing.T) {
+	mine, others := "my-op.example.com/", "other.example.com/"
+	annotations := map[string]any{
+		mine + "last-handled-configuration": essence, mine + "last-handled-configuration-started": "{}",
+		mine + "fn": open, mine + "renamed": open, mine + "touch-dummy": "2024", mine + "kopf-managed": "yes",
+		mine + "text": "started", mine + "keep": `{"started":"yesterday"}`, // of people
+		others + "fn": open, others + "kopf-managed": "yes", "kopf.zalando.org/fn": open,
+	}
+	body := object.NewBody(map[string]any{
+		"metadata": map[string]any{"annotations": annotations},
+		"status":   map[string]any{"kopf": map[string]any{"progress": map[string]any{"fn": map[string]any{}}, "last-handled-configuration": "{}", "last-handled-configuration-started": "{}", "x": 1}},
+	})
+	patch := storage.Patch{}
+	storage.MultiDiffBase{storage.AnnotationsDiffBase{Prefix: mine[:len(mine)-1]}, storage.StatusDiffBase{}}.Erase(body, patch)
+	storage.MultiProgress{storage.SmartProgress{Prefix: mine[:len(mine)-1]}}.Erase(body, patch)
+	removed := patch["metadata"].(map[string]any)["annotations"].(map[string]any)
+	want := []string{mine + "fn", mine + "kopf-managed", mine + "last-handled-configuration", mine + "last-handled-configuration-started", mine + "renamed", mine + "touch-dummy"}
+	if got := slices.Sorted(maps.Keys(removed)); !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+	status := patch["status"].(map[string]any)["kopf"].(map[string]any)
+	if got := slices.Sorted(maps.Keys(status)); !slices.Equal(got, []string{"last-handled-configuration", "last-handled-configuration-started", "progress"}) {
+		t.Errorf("got %q", got)
+	}
+	empty := storage.Patch{}
+	storage.SmartProgress{}.Erase(object.NewBody(map[string]any{}), empty)
+	storage.AnnotationsDiffBase{}.Erase(object.NewBody(map[string]any{}), empty)
+	if len(empty) > 0 {
+		t.Errorf("got %v for an object without state", empty)
+	}
+}
+
+// elsewhere is a storage of another package.
+type elsewhere struct{ storage.Progress }
+
+func TestStoragesThatEraseNothingAreNamed(t *testing.T) {
+	if got := storage.NotErased(storage.MultiDiffBase{storage.StatusDiffBase{}}, storage.MultiProgress{storage.SmartProgress{}, elsewhere{}}); !slices.Equal(got, []string{"storage_test.elsewhere"}) {
+		t.Errorf("got %q", got)
+	}
+}

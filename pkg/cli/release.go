@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+	"k8s.io/client-go/rest"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/cli/release"
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+// releaseFlags are the flags of the command release, apart from those of all commands.
+type releaseFlags struct {
+	release.Options
+
+	runStartup         bool
+	peering, leaseName string
+}
+
+func (f *releaseFlags) define(set *pflag.FlagSet) {
+	set.BoolVar(&f.All, "all", false, "release the objects of all resources that the operator stores something on")
+	set.BoolVar(&f.DryRun, "dry-run", false, "only show what would be released")
+	set.BoolVar(&f.AbandonDeletions, "abandon-deletions", false, "also release objects that are being deleted: they disappear, and nothing cleans up for them")
+	set.StringSliceVar(&f.AlsoIDs, "also-ids", nil, "the `ids` of handlers that are not declared anymore, whose progress is removed, too")
+	set.StringVar(&f.leaseName, "lease-name", "", "the `name` of the lease of the operator, which must not be held (default: as in the settings)")
+	set.StringVar(&f.LeaseNamespace, "lease-namespace", "", "the `namespace` of the lease (default: as in the settings, or all)")
+	set.StringVarP(&f.peering, "peering", "P", "", "the `name` of the peering object, in which no operator may be alive (default: as in the settings)")
+	set.BoolVar(&f.runStartup, "run-startup", false, "call the startup handlers for the settings that they make, and the cleanup handlers; with --dry-run, they can only read")
+	set.StringVar(&f.Finalizer, "finalizer", "", "the `name` of the finalizer to remove (default: as in the settings)")
+	set.StringSliceVar(&f.Prefixes, "prefix", nil, "the `prefixes` of the annotations to remove, in place of the storages in the settings")
+}
+
+// validate returns the mistakes in the flags.
+func (f *releaseFlags) validate(kinds []string) error {
+	switch {
+	case f.All && len(kinds) > 0:
+		return usageErrorf("there are both kinds and --all: choose one")
+	case !f.All && len(kinds) == 0:
+		return usageErrorf("no kind is given: use release KIND..., or --all")
+	case f.runStartup && (f.Finalizer != "" || len(f.Prefixes) > 0):
+		return usageErrorf("--run-startup finds out what --finalizer and --prefix say: choose one")
+	}
+	return nil
+}
+
+// errHeld is the end of a release that has skipped objects.
+var errHeld = &exitError{exitChanges}
+
+func newReleaseCommand(load Load) *cobra.Command {
+	flags := &releaseFlags{}
+	command := newQuestion(load, "release KIND... [flags]", "Remove the state of the operator from objects, before an uninstall",
+		"Remove the finalizer and the records of the operator from all objects, so that they can be deleted\n"+
+			"without it: the last handled state, the progress, requests, and revisions. It calls no deletion\n"+
+			"handlers. Objects that are being deleted and wait for the operator are listed and skipped. Without\n"+
+			"--namespace, it releases the objects in all namespaces, or in those of the settings.\n\n"+
+			"Stop the operator first: it would handle released objects as new ones. The command refuses while\n"+
+			"the lease is held or a peer is alive. It can be interrupted and repeated.\n\n"+
+			"The exit code is 3 if objects were skipped.",
+		"  release kopfexamples --dry-run\n  release --all",
+		func(q *question, command *cobra.Command, arguments []string) error {
+			if err := flags.validate(arguments); err != nil {
+				return err
+			}
+			flags.Kinds, flags.Options.Namespace = arguments, q.namespace
+			flags.Progress = progress(command.ErrOrStderr())
+			report, err := q.release(command.Context(), flags)
+			if report != nil {
+				err = errors.Join(q.write(command.OutOrStdout(), report), err)
+			}
+			switch {
+			case err != nil:
+				return err
+			case report.Failed() > 0:
+				return fmt.Errorf("%d objects were not released: repeat the command", report.Failed())
+			case report.Held() > 0:
+				return errHeld
+			}
+			return nil
+		})
+	defineGroup(command.Flags(), "Release", flags.define)
+	return command
+}
+
+// release connects to the cluster, and releases the objects.
+func (q *question) release(ctx context.Context, flags *releaseFlags) (*release.Report, error) {
+	defaults := settings.Default()
+	defaults.Replicas.LeaseName = "" // depends on the name of the operator
+	program, err := q.load(defaults)
+	if err != nil {
+		return nil, err
+	}
+	hasExplicit := flags.Finalizer != "" && len(flags.Prefixes) > 0
+	if len(program.Startup) > 0 && !flags.runStartup && !hasExplicit {
+		first := program.Startup[0]
+		return nil, fmt.Errorf("the startup handler %s (%s) can change the settings, so the finalizer and the annotations are unknown: add --run-startup to call it, or say them with --finalizer and --prefix", first.ID, first.DeclaredAt)
+	}
+	config, err := q.config(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if flags.runStartup {
+		of := config
+		if flags.DryRun {
+			of = inspect.ReadOnly(config)
+		}
+		if program.Settings, err = program.StartUp(ctx, rest.CopyConfig(of)); err != nil {
+			return nil, err
+		}
+	}
+	flags.adjust(&program.Settings)
+	releaser, err := release.New(ctx, config, program, flags.Options)
+	if err != nil {
+		return nil, err
+	}
+	return releaser.Run(ctx)
+}
+
+// adjust applies the flags for the lease and the peering.
+func (f *releaseFlags) adjust(s *settings.Settings) {
+	if f.leaseName != "" {
+		s.Replicas.LeaseName = f.leaseName
+	}
+	if f.LeaseNamespace == "" {
+		f.LeaseNamespace = s.Replicas.LeaseNamespace
+	}
+	if f.peering != "" {
+		s.Peering.Name, s.Peering.Standalone = f.peering, false
+	}
+}
+
+// progress returns a function that shows how far a release is: on one line of a terminal, or in
+// lines.
+func progress(out io.Writer) func(resource string, done, total int) {
+	file, ok := out.(*os.File)
+	isTerminal := ok && term.IsTerminal(int(file.Fd()))
+	return func(resource string, done, total int) {
+		line := fmt.Sprintf("%s: %d of %d objects", resource, done, total)
+		switch {
+		case !isTerminal:
+			line += "\n"
+		case done < total:
+			line = "\r" + line
+		default:
+			line = "\r" + line + "\n"
+		}
+		_, _ = io.WriteString(out, line)
+	}
+}

@@ -1,0 +1,160 @@
+package release
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// Report says what was released, or would be.
+type Report struct {
+	// DryRun means that nothing was written.
+	DryRun    bool             `json:"dryRun"`
+	Resources []ResourceReport `json:"resources"`
+	// Left says what the release does not remove.
+	Left []string `json:"left,omitempty"`
+}
+
+// ResourceReport is about the objects of one resource.
+type ResourceReport struct {
+	Resource string `json:"resource"`
+	Objects  int    `json:"objects"`
+	// Released are the objects with traces of the operator, which were removed. Finalizers are
+	// those of them with the finalizer, and Abandoned those of these that were being deleted.
+	Released   int `json:"released"`
+	Finalizers int `json:"finalizers"`
+	Abandoned  int `json:"abandoned"`
+	// Held are the names of objects that are being deleted and wait for the operator. They are
+	// skipped. HeldCount is their number, which can be higher.
+	Held      []string `json:"held,omitempty"`
+	HeldCount int      `json:"heldCount"`
+	// Orphans is the number of objects with children that no garbage collector deletes with
+	// the object.
+	Orphans int `json:"orphans"`
+	// Failed is the number of objects that could not be written, and Errors some of the reasons.
+	Failed int      `json:"failed"`
+	Errors []string `json:"errors,omitempty"`
+}
+
+// maxNames limits the names in a report, and maxErrors the errors.
+const (
+	maxNames  = 100
+	maxErrors = 5
+)
+
+// add counts an object with traces, except for what came of the write.
+func (p *ResourceReport) add(name string, t *traces, abandon bool) {
+	switch {
+	case t.held && !abandon:
+		if p.HeldCount++; len(p.Held) < maxNames {
+			p.Held = append(p.Held, name)
+		}
+		return
+	case t.isEmpty():
+		return
+	}
+	p.Released++
+	if t.finalizer {
+		p.Finalizers++
+	}
+	if t.held {
+		p.Abandoned++
+	}
+	if len(t.orphans) > 0 {
+		p.Orphans++
+	}
+}
+
+func (p *ResourceReport) fail(name string, err error) {
+	if p.Failed++; len(p.Errors) < maxErrors {
+		p.Errors = append(p.Errors, fmt.Sprintf("%s: %v", name, err))
+	}
+}
+
+// Held returns the number of skipped objects.
+func (r *Report) Held() int {
+	sum := 0
+	for _, one := range r.Resources {
+		sum += one.HeldCount
+	}
+	return sum
+}
+
+// Failed returns the number of objects that could not be written.
+func (r *Report) Failed() int {
+	sum := 0
+	for _, one := range r.Resources {
+		sum += one.Failed
+	}
+	return sum
+}
+
+// Text returns the report for a person.
+func (r *Report) Text(style inspect.Style) string {
+	var b strings.Builder
+	for _, one := range r.Resources {
+		one.text(&b, style, r.DryRun)
+	}
+	if len(r.Resources) == 0 {
+		b.WriteString("The cluster serves no resources on which this program stores something.\n")
+	}
+	style.List(&b, "This is left", r.Left)
+	return b.String()
+}
+
+func (p *ResourceReport) text(b *strings.Builder, style inspect.Style, dry bool) {
+	verb := "were"
+	if dry {
+		verb = "would be"
+	}
+	fmt.Fprintf(b, "%s: %d of %d objects %s released, %d of them from the finalizer\n", p.Resource, p.Released, p.Objects, verb, p.Finalizers)
+	if p.Abandoned > 0 {
+		style.Paragraph(b, "  ", fmt.Sprintf("%d of them %s being deleted, and nothing cleans up for them", p.Abandoned, map[bool]string{true: "are", false: "were"}[dry]))
+	}
+	if p.Orphans > 0 {
+		style.Paragraph(b, "  ", fmt.Sprintf("%d of them have children in other namespaces, which stay when the object is deleted: delete them by the label of handlers of Ensure", p.Orphans))
+	}
+	if p.HeldCount > 0 {
+		style.Paragraph(b, "  ! ", fmt.Sprintf("skipped: %d objects are being deleted, and wait for the deletion handlers; let the operator finish them, or clean up and release them with --abandon-deletions", p.HeldCount))
+		style.List(b, "", p.Held)
+	}
+	if p.Failed > 0 {
+		style.Paragraph(b, "  ! ", fmt.Sprintf("%d objects could not be written, and are not released", p.Failed))
+		style.List(b, "", p.Errors)
+	}
+}
+
+// left says what stays on the objects and in the cluster.
+func (r *Releaser) left() []string {
+	left := []string{"The results of handlers in the status of the objects, and their events."}
+	has := func(is func(*handler.Declaration) bool) bool { return len(r.Handlers.Where(is)) > 0 }
+	if has(func(d *handler.Declaration) bool { return d.Kind == handler.Conditions }) {
+		left = append(left, "The conditions in the status of the objects.")
+	}
+	left = append(left, "Objects that handlers have created. Those with an owner are deleted together with it.")
+	if has(func(d *handler.Declaration) bool { return d.Ensures != nil }) {
+		left = append(left, "The children of handlers of Ensure, and their labels and annotations ("+storage.DefaultPrefix+"/ensured-by). Children in other namespaces than their parent have no owner: they stay when the parent is deleted.")
+	}
+	if has(func(d *handler.Declaration) bool { return d.Kind.IsAdmission() }) {
+		left = append(left, "Webhook configurations, if the operator has not removed them at its end: they can reject writes of the objects.")
+	}
+	left = append(left, fmt.Sprintf("The lease %q and the peering %q, if they exist.", r.Settings.Replicas.LeaseName, r.Settings.Peering.Name))
+	for _, name := range storage.NotErased(r.Settings.Persistence.DiffBase, r.Settings.Persistence.Progress) {
+		left = append(left, fmt.Sprintf("What the storage %s has stored, because it does not implement storage.Eraser.", name))
+	}
+	return left
+}
+
+// nameOf returns a name with its namespace.
+func nameOf(obj interface {
+	GetNamespace() string
+	GetName() string
+}) string {
+	if namespace := obj.GetNamespace(); namespace != "" {
+		return namespace + "/" + obj.GetName()
+	}
+	return obj.GetName()
+}

@@ -1,0 +1,196 @@
+package release
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/onsi/gomega"
+	apimeta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kopf-go/kopf/pkg/cli/release"
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/storage"
+	"github.com/kopf-go/kopf/test/operators"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+const many = 1000
+
+func TestManyObjectsAreReleasedWithOneWriteEach(t *testing.T) {
+	s := newScene(t, true)
+	s.create(many)
+	config, requests := counted()
+	dry, err := s.release(t.Context(), config, dryRun)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	for _, request := range requests.Requests() {
+		s.Expect(request.Method).To(gomega.BeElementOf("GET", testenv.MethodList), request.String())
+	}
+	s.Expect(text(t, s.all())).To(gomega.ContainSubstring(finalizer))
+
+	requests.Reset()
+	var pages []int
+	real, err := s.release(t.Context(), config, func(o *release.Options) {
+		o.Progress = func(_ string, done, total int) { pages = append(pages, done, total) }
+	})
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(dry.DryRun).To(gomega.BeTrue())
+	dry.DryRun = false
+	s.Expect(real).To(gomega.Equal(dry))
+	s.Expect(real.Resources).To(gomega.HaveLen(1))
+	s.Expect(real.Resources[0].Released).To(gomega.Equal(many))
+	s.Expect(real.Resources[0].Finalizers).To(gomega.Equal(many))
+	s.Expect(requests.Snapshot().Writes("things")).To(gomega.Equal(many))
+	s.Expect(pages).To(gomega.Equal([]int{250, many, 500, many, 750, many, many, many}))
+	s.expectReleased(many)
+
+	requests.Reset()
+	again, err := s.release(t.Context(), config)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(again.Resources[0].Released).To(gomega.BeZero())
+	s.Expect(requests.Snapshot().Writes("things")).To(gomega.BeZero())
+
+	s.removeFinalizers()
+	s.expectUninstalled()
+}
+
+func TestRecordsInTheStatusTakeTwoWrites(t *testing.T) {
+	for name, writes := range map[string]int{"a subresource": 2, "no subresource": 1} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, writes == 2)
+			s.settings.Persistence.DiffBase, s.settings.Persistence.Progress = storage.StatusDiffBase{}, storage.StatusProgress{}
+			s.create(3, func(obj *unstructured.Unstructured) {
+				obj.SetAnnotations(theirs())
+				obj.Object["status"] = map[string]any{"fn": "result", "kopf": map[string]any{
+					"last-handled-configuration": "{}", "progress": map[string]any{"fn": map[string]any{"started": "2026-01-01T00:00:00.000000+00:00", "purpose": "create"}},
+				}}
+			})
+			config, requests := counted()
+			_, err := s.release(t.Context(), config)
+			s.Expect(err).NotTo(gomega.HaveOccurred())
+			s.expectReleased(3)
+			for _, obj := range s.all() {
+				s.Expect(obj.Object["status"]).To(gomega.Equal(map[string]any{"fn": "result"}))
+			}
+			s.Expect(requests.Snapshot().Writes("things")).To(gomega.Equal(3 * writes))
+		})
+	}
+}
+
+func TestAnObjectOfARealOperatorIsReleased(t *testing.T) {
+	s := newScene(t, true)
+	s.create(1, func(obj *unstructured.Unstructured) {
+		obj.SetAnnotations(theirs())
+		obj.SetFinalizers([]string{"example.com/first", "example.com/last"})
+	})
+	operator := operators.Start(t, cluster.Config(), s.namespace, s.registry, func(o *kopf.Options) { o.Settings.Peering.Name = s.namespace })
+	s.Eventually(func() map[string]string { return s.all()[0].GetAnnotations() }).Should(gomega.HaveKey(prefix + "last-handled-configuration"))
+	s.Expect(s.all()[0].GetFinalizers()).To(gomega.ContainElement(finalizer))
+	operator.Stop()
+	report, err := s.release(t.Context(), cluster.Config())
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(report.Resources[0].Released).To(gomega.Equal(1))
+	s.expectReleased(1)
+}
+
+func TestHeldDeletionsAreListedAndSkipped(t *testing.T) {
+	s := newScene(t, true)
+	s.create(3, func(obj *unstructured.Unstructured) { obj.SetFinalizers([]string{finalizer}) })
+	s.Expect(s.objects.Delete(t.Context(), "a00001", apimeta.DeleteOptions{})).To(gomega.Succeed())
+	report, err := s.release(t.Context(), cluster.Config())
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(report.Resources[0].Held).To(gomega.Equal([]string{s.namespace + "/a00001"}))
+	s.Expect(report.Resources[0].Released).To(gomega.Equal(2))
+	held, err := s.objects.Get(t.Context(), "a00001", apimeta.GetOptions{})
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(held.GetAnnotations()).To(gomega.HaveKey(prefix + "last-handled-configuration"))
+	report, err = s.release(t.Context(), cluster.Config(), func(o *release.Options) { o.AbandonDeletions = true })
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(report.Resources[0].Abandoned).To(gomega.Equal(1))
+	s.Expect(s.all()).To(gomega.HaveLen(2))
+	s.expectUninstalled()
+}
+
+func TestAnInterruptedReleaseIsRepeated(t *testing.T) {
+	const number = 300
+	for name, interrupt := range map[string]func(*testenv.Faults, context.CancelFunc) testenv.Fault{
+		"the context is canceled": func(_ *testenv.Faults, cancel context.CancelFunc) testenv.Fault {
+			return func(*http.Request, http.RoundTripper) (*http.Response, error) { cancel(); return nil, context.Canceled }
+		},
+		"writes fail": func(*testenv.Faults, context.CancelFunc) testenv.Fault {
+			return testenv.Answer(http.StatusForbidden, "Forbidden", 0)
+		},
+		"the last writes are lost": func(f *testenv.Faults, cancel context.CancelFunc) testenv.Fault {
+			return testenv.After(func(*http.Request, http.RoundTripper) (*http.Response, error) { cancel(); return nil, context.Canceled })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, true)
+			s.create(number)
+			config := cluster.Config()
+			faults := testenv.Strike(config)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var writes atomic.Int64
+			faults.Begin(interrupt(faults, cancel), func(r testenv.Request) bool { return r.Method == http.MethodPatch && writes.Add(1) > 100 })
+			report, err := s.release(ctx, config)
+			s.Expect(err).To(gomega.HaveOccurred())
+			s.Expect(report.Resources[0].Released).To(gomega.BeNumerically("<", number))
+			faults.Heal()
+			_, err = s.release(t.Context(), config)
+			s.Expect(err).NotTo(gomega.HaveOccurred())
+			s.expectReleased(number)
+		})
+	}
+}
+
+func TestOthersWriteMeanwhile(t *testing.T) {
+	for name, fault := range map[string]func(s *scene, once *atomic.Bool) testenv.Fault{
+		"a change": func(s *scene, once *atomic.Bool) testenv.Fault {
+			return func(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
+				_, err := s.objects.Patch(s.t.Context(), "a00000", types.MergePatchType, []byte(`{"spec":{"theirs":1},"metadata":{"finalizers":["example.com/first","`+finalizer+`","example.com/last"]}}`), apimeta.PatchOptions{})
+				if err != nil {
+					return nil, err
+				}
+				return next.RoundTrip(sent)
+			}
+		},
+		"a lost answer": func(*scene, *atomic.Bool) testenv.Fault { return testenv.Lose },
+		"a lost write":  func(*scene, *atomic.Bool) testenv.Fault { return testenv.Reset },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, true)
+			s.create(1)
+			config := cluster.Config()
+			faults := testenv.Strike(config)
+			var once atomic.Bool
+			faults.Begin(fault(s, &once), func(r testenv.Request) bool { return r.Method == http.MethodPatch && !once.Swap(true) })
+			report, err := s.release(t.Context(), config)
+			s.Expect(err).NotTo(gomega.HaveOccurred())
+			s.Expect(report.Resources[0].Released).To(gomega.Equal(1))
+			s.Expect(report.Resources[0].Failed).To(gomega.BeZero())
+			s.expectReleased(1)
+		})
+	}
+	t.Run("a deletion", func(t *testing.T) {
+		s := newScene(t, true)
+		s.create(1)
+		config := cluster.Config()
+		faults := testenv.Strike(config)
+		var once atomic.Bool
+		faults.Begin(func(sent *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if err := s.objects.Delete(t.Context(), "a00000", apimeta.DeleteOptions{}); err != nil {
+				return nil, err
+			}
+			return next.RoundTrip(sent)
+		}, func(r testenv.Request) bool { return r.Method == http.MethodPatch && !once.Swap(true) })
+		report, err := s.release(t.Context(), config)
+		s.Expect(err).NotTo(gomega.HaveOccurred())
+		s.Expect(report.Resources[0].HeldCount).To(gomega.Equal(1))
+		s.Expect(strings.Join(s.all()[0].GetFinalizers(), " ")).To(gomega.ContainSubstring(finalizer))
+	})
+}
