@@ -111,6 +111,7 @@ func ExampleCommands() {
 	// peers
 	// plan
 	// rbac
+	// release
 	// rerun
 	// retry
 	// skip

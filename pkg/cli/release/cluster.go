@@ -84,7 +84,10 @@ func New(ctx context.Context, config *rest.Config, program inspect.Program, opti
 	if r.served, err = source.Resources(ctx); err != nil {
 		return nil, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
 	}
-	return r, r.choose()
+	if err := r.choose(); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // usePrefixes replaces the storages of the settings.

@@ -42,7 +42,7 @@ func (r *Releaser) checkStopped(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("it is unknown whether an operator runs, because the peering %q cannot be read: %w", r.Settings.Peering.Name, err)
 	}
-	if signs := append(leases, peers...); len(signs) > 0 {
+	if signs := slices.Concat(leases, peers); len(signs) > 0 {
 		return &RunningError{signs}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -149,10 +151,7 @@ func (r *Releaser) left() []string {
 }
 
 // nameOf returns a name with its namespace.
-func nameOf(obj interface {
-	GetNamespace() string
-	GetName() string
-}) string {
+func nameOf(obj metav1.Object) string {
 	if namespace := obj.GetNamespace(); namespace != "" {
 		return namespace + "/" + obj.GetName()
 	}

@@ -34,16 +34,16 @@ func TestManyObjectsAreReleasedWithOneWriteEach(t *testing.T) {
 
 	requests.Reset()
 	var pages []int
-	real, err := s.release(t.Context(), config, func(o *release.Options) {
-		o.Progress = func(_ string, done, total int) { pages = append(pages, done, total) }
+	done, err := s.release(t.Context(), config, func(o *release.Options) {
+		o.Progress = func(_ string, seen, total int) { pages = append(pages, seen, total) }
 	})
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(dry.DryRun).To(gomega.BeTrue())
 	dry.DryRun = false
-	s.Expect(real).To(gomega.Equal(dry))
-	s.Expect(real.Resources).To(gomega.HaveLen(1))
-	s.Expect(real.Resources[0].Released).To(gomega.Equal(many))
-	s.Expect(real.Resources[0].Finalizers).To(gomega.Equal(many))
+	s.Expect(done).To(gomega.Equal(dry))
+	s.Expect(done.Resources).To(gomega.HaveLen(1))
+	s.Expect(done.Resources[0].Released).To(gomega.Equal(many))
+	s.Expect(done.Resources[0].Finalizers).To(gomega.Equal(many))
 	s.Expect(requests.Snapshot().Writes("things")).To(gomega.Equal(many))
 	s.Expect(pages).To(gomega.Equal([]int{250, many, 500, many, 750, many, many, many}))
 	s.expectReleased(many)
