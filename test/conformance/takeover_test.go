@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/test/operators"
@@ -46,6 +47,7 @@ func TestTakeover(t *testing.T) {
 		objects[v.Name] = leftBehind(t, cluster, namespace, v.Input.Object)
 	}
 	log := &startLog{}
+	expectPlan(t, cluster, namespace, log.handlers(), len(vectors), len(vectors)-finishedVectors)
 	operators.Start(t, cluster.Config(), namespace, log.handlers())
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
@@ -59,6 +61,30 @@ func TestTakeover(t *testing.T) {
 			}
 		})
 	}
+	if !t.Failed() {
+		left := slices.DeleteFunc(vectors, func(v vector[takeoverInput, takeoverExpect]) bool { return v.Expect.Final == nil })
+		expectPlan(t, cluster, namespace, log.handlers(), len(left), 0)
+	}
+}
+
+// finishedVectors is the number of objects that Kopf has handled before it was killed.
+const finishedVectors = 3
+
+// expectPlan expects that no object would be handled for another change, and that the handling of
+// some is continued.
+func expectPlan(t *testing.T, cluster *testenv.Cluster, namespace string, registry *kopf.Registry, objects, continued int) {
+	g := gomega.NewWithT(t)
+	handlers, err := registry.Handlers(nil)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	c, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	plan, err := c.NewPlan(t.Context(), namespace)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(plan.Changes()).To(gomega.BeZero(), plan.Text(inspect.Style{}))
+	g.Expect(plan.Resources).To(gomega.HaveLen(1))
+	g.Expect(plan.Resources[0].Objects).To(gomega.Equal(objects))
+	g.Expect(plan.Resources[0].Continued).To(gomega.Equal(continued))
+	g.Expect(plan.Resources[0].ErrorCount + plan.Resources[0].Undecidable + len(plan.Resources[0].Undeclared)).To(gomega.BeZero())
 }
 
 // leftBehind creates an object in the state when Kopf was killed.
