@@ -8,4 +8,4 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli"
 )
 
-func main() { os.Exit(cli.KopfMain()) }
+func main() { os.Exit(cli.KopfMain(startCluster)) }

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
-	"github.com/kopf-go/kopf/hack/envtest/guard"
+	"github.com/kopf-go/kopf/internal/guard"
 )
 
 // fieldManager is the field manager of the sample objects.

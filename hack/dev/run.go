@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kopf-go/kopf/hack/envtest/guard"
+	"github.com/kopf-go/kopf/internal/guard"
 )
 
 // settle is how long to wait for the first output of the operator before the sample

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
-	"github.com/kopf-go/kopf/hack/envtest/controlplane"
+	"github.com/kopf-go/kopf/internal/controlplane"
 )
 
 // The values of -cluster.
@@ -41,11 +41,12 @@ func findCluster(ctx context.Context, opts options, example string, out *console
 }
 
 func startCluster(ctx context.Context, example string, out *console) (*target, error) {
-	if _, err := assets.Ensure(ctx, out); err != nil {
+	programs, err := assets.Ensure(ctx, out)
+	if err != nil {
 		return nil, err
 	}
 	out.say("Starting etcd and kube-apiserver, which takes about five seconds.")
-	plane, err := controlplane.Start(controlplane.Options{})
+	plane, err := controlplane.Start(programs, controlplane.Options{})
 	if err != nil {
 		return nil, err
 	}

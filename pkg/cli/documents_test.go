@@ -95,7 +95,7 @@ func accept(t *testing.T, words []string) error {
 	case words[0] == "go":
 		arguments = words[3:]
 	case words[0] == "kopf":
-		found, rest, err := newKopfCommand().Find(words[1:])
+		found, rest, err := newKopfCommand(nil).Find(words[1:])
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ var foreignFlags = strings.Fields("token username password request-timeout modul
 
 func TestDocumentedFlagsExist(t *testing.T) {
 	defined := map[string]bool{}
-	for _, command := range slices.Concat(newKopfCommand().Commands(), Commands(nil), []*cobra.Command{newOperatorCommand("operator", nil)}) {
+	for _, command := range slices.Concat(newKopfCommand(nil).Commands(), Commands(nil), []*cobra.Command{newOperatorCommand("operator", nil)}) {
 		command.Flags().VisitAll(func(flag *pflag.Flag) { defined[flag.Name] = true })
 	}
 	paths, err := filepath.Glob("../../docs/*.md")

@@ -24,13 +24,13 @@ func TestHelp(t *testing.T) {
 		"operator-release":  {newOperatorWithCommands, []string{"release"}},
 		"operator-skip":     {newOperatorWithCommands, []string{"skip"}},
 		"operator-suspend":  {newOperatorWithCommands, []string{"suspend"}},
-		"kopf-explain":      {newKopfCommand, []string{"explain"}},
-		"kopf":              {newKopfCommand, nil},
-		"kopf-run":          {newKopfCommand, []string{"run"}},
-		"kopf-freeze":       {newKopfCommand, []string{"freeze"}},
-		"kopf-resume":       {newKopfCommand, []string{"resume"}},
-		"kopf-version":      {newKopfCommand, []string{"version"}},
-		"kopf-completion":   {newKopfCommand, []string{"completion"}},
+		"kopf-explain":      {newTool, []string{"explain"}},
+		"kopf":              {newTool, nil},
+		"kopf-run":          {newTool, []string{"run"}},
+		"kopf-freeze":       {newTool, []string{"freeze"}},
+		"kopf-resume":       {newTool, []string{"resume"}},
+		"kopf-version":      {newTool, []string{"version"}},
+		"kopf-completion":   {newTool, []string{"completion"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestHelp(t *testing.T) {
 			}
 		})
 	}
-	if got := run(t, newKopfCommand()); got.code != ExitOK || !strings.HasPrefix(got.out, "kopf runs Kubernetes operators") {
+	if got := run(t, newKopfCommand(nil)); got.code != ExitOK || !strings.HasPrefix(got.out, "kopf runs Kubernetes operators") {
 		t.Errorf("without a command: got %+v", got)
 	}
 }
@@ -74,3 +74,6 @@ func compareGolden(t *testing.T, path, got string) {
 		}
 	}
 }
+
+// newTool returns the command kopf.
+func newTool() *cobra.Command { return newKopfCommand(nil) }

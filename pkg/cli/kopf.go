@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 // newKopfCommand returns the command kopf.
-func newKopfCommand() *cobra.Command {
+func newKopfCommand(start launch.StartCluster) *cobra.Command {
 	tool := &cobra.Command{
 		Use:     "kopf",
 		Short:   "kopf runs Kubernetes operators that are built from handlers, and answers questions about them.",
@@ -21,7 +23,7 @@ func newKopfCommand() *cobra.Command {
 		tool.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kopf"}
 	}
 	tool.SetVersionTemplate("{{.Version}}\n")
-	tool.AddCommand(newRunCommand(), newFreezeCommand(), newResumeCommand(), newVersionCommand())
+	tool.AddCommand(newRunCommand(start), newFreezeCommand(), newResumeCommand(), newVersionCommand())
 	for _, of := range Commands(nil) {
 		tool.AddCommand(newBuiltCommand(of))
 	}
@@ -54,7 +56,7 @@ func newBuiltCommand(of *cobra.Command) *cobra.Command {
 		for packages < len(arguments) && isLocalPackage(arguments[packages]) {
 			packages++
 		}
-		return buildAndRun(command, arguments[:packages], append([]string{of.Name()}, arguments[packages:]...))
+		return buildAndRun(command, arguments[:packages], append([]string{of.Name()}, arguments[packages:]...), nil, nil)
 	}
 	return command
 }

@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 func TestInvalidCommands(t *testing.T) {
@@ -28,12 +33,14 @@ func TestInvalidCommands(t *testing.T) {
 		"a run without a package":               {"run --dev", ExitUsage, "kopf: no package is given: use kopf run ./handlers\nTry kopf run --help.\n"},
 		"a run with additional flags only":      {"run -- ./handlers", ExitUsage, "no package is given"},
 		"a run with exclusive flags":            {"run ./handlers --standalone -P a", ExitUsage, "--standalone cannot be used"},
+		"a run with definitions only":           {"run ./handlers --crds config", ExitUsage, "--crds is for --with-cluster"},
+		"a run with two clusters":               {"run ./handlers --with-cluster --context prod", ExitUsage, "--with-cluster cannot be combined with --context"},
 		"a version with an argument":            {"version 5", ExitUsage, `unexpected argument "5"`},
 		"completion for an unknown shell":       {"completion cmd", ExitUsage, `unknown command "cmd"`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := run(t, newKopfCommand(), strings.Fields(test.arguments)...)
+			got := run(t, newKopfCommand(noCluster), strings.Fields(test.arguments)...)
 			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" {
 				t.Errorf("got %+v, want %q", got, test.want)
 			}
@@ -42,7 +49,7 @@ func TestInvalidCommands(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	got := run(t, newKopfCommand(), "version")
+	got := run(t, newKopfCommand(nil), "version")
 	if got.code != ExitOK || !regexp.MustCompile(`^kopf \S+ go1\.\S+ \w+/\w+\n$`).MatchString(got.out) {
 		t.Errorf("got %+v", got)
 	}
@@ -50,18 +57,18 @@ func TestVersion(t *testing.T) {
 
 func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
-		if got := run(t, newKopfCommand(), "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "kopf") {
+		if got := run(t, newKopfCommand(nil), "completion", shell); got.code != ExitOK || !strings.Contains(got.out, "kopf") {
 			t.Errorf("%s: got %+v", shell, got)
 		}
 	}
-	if got := run(t, newKopfCommand(), "__complete", "fr"); !strings.HasPrefix(got.out, "freeze\t") {
+	if got := run(t, newKopfCommand(nil), "__complete", "fr"); !strings.HasPrefix(got.out, "freeze\t") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestRunPassesItsFlagsToTheOperator(t *testing.T) {
 	t.Setenv("KOPF_PRIORITY", "5")
-	run := newRunCommand()
+	run := newRunCommand(nil)
 	if err := run.ParseFlags([]string{"./handlers", "-n", "a,b", "-n", "c", "--dev=false", "--liveness", ":8080", "--log-format=json", "-v"}); err != nil {
 		t.Fatal(err)
 	}
@@ -69,4 +76,9 @@ func TestRunPassesItsFlagsToTheOperator(t *testing.T) {
 	if got := formatFlags(run.Flags()); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
+}
+
+// noCluster starts no cluster, because no mistake may start one.
+func noCluster(context.Context, []string, io.Writer) (*launch.Cluster, error) {
+	return nil, errors.New("a cluster was started")
 }

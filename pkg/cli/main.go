@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 // The exit codes.
@@ -42,8 +44,17 @@ func addCommands(operator *cobra.Command, load Load) {
 	operator.CompletionOptions = cobra.CompletionOptions{}
 }
 
-// KopfMain runs the command kopf and returns the exit code.
-func KopfMain() int { return runProcess(newKopfCommand()) }
+// StartCluster starts a control plane on this machine with the resource definitions in files and
+// folders, and writes its progress to log.
+type StartCluster = launch.StartCluster
+
+// Cluster is a control plane that a StartCluster has started: the path of its kubeconfig file, and
+// the function that stops it.
+type Cluster = launch.Cluster
+
+// KopfMain runs the command kopf and returns the exit code. The function starts the control
+// plane of kopf run --with-cluster. It is given, because the programs of operators need none.
+func KopfMain(start StartCluster) int { return runProcess(newKopfCommand(start)) }
 
 // repeatedSignalWindow is the time in which a second signal counts as the same one.
 const repeatedSignalWindow = time.Second

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -12,8 +14,9 @@ import (
 
 // newRunCommand returns the command that builds packages and runs them as an operator. It
 // has the flags of an operator, so that it finds mistakes before it builds anything.
-func newRunCommand() *cobra.Command {
+func newRunCommand(start launch.StartCluster) *cobra.Command {
 	flags := newFlags()
+	var cluster clusterFlags
 	command := &cobra.Command{
 		Use:   "run PACKAGE... [flags] [-- additional flags]",
 		Short: "Build and run packages of handlers as an operator",
@@ -22,7 +25,7 @@ func newRunCommand() *cobra.Command {
 			"that calls kopf.Main, or a package that declares handlers when it is imported, in a\n" +
 			"function init. The flags are those of the operator. Put additional flags of your own\n" +
 			"program after --.",
-		Example: "  kopf run ./handlers --verbose\n  kopf run ./pods ./nodes -n default --dev",
+		Example: "  kopf run ./handlers --verbose\n  kopf run ./pods ./nodes -n default --dev\n  kopf run ./handlers --with-cluster",
 	}
 	var further []string
 	command.Args = func(_ *cobra.Command, arguments []string) error {
@@ -40,13 +43,22 @@ func newRunCommand() *cobra.Command {
 		if err := flags.complete(command.Flags(), environment); err != nil {
 			return err
 		}
-		return buildAndRun(command, packages, given)
+		if err := cluster.check(flags.connection.given); err != nil {
+			return err
+		}
+		if !cluster.wanted {
+			return buildAndRun(command, packages, given, nil, nil)
+		}
+		return buildAndRun(command, packages, given, start, cluster.definitions)
 	}
 	flags.define(command.Flags())
+	cluster.define(command.Flags())
 	return command
 }
 
-func buildAndRun(command *cobra.Command, packages, arguments []string) error {
+// buildAndRun builds packages, and runs the program with the arguments: on a cluster that start
+// starts, if it is not nil.
+func buildAndRun(command *cobra.Command, packages, arguments []string, start launch.StartCluster, definitions []string) (err error) {
 	dir, err := os.MkdirTemp("", "kopf-run-")
 	if err != nil {
 		return err
@@ -57,7 +69,12 @@ func buildAndRun(command *cobra.Command, packages, arguments []string) error {
 	if err := cmp.Or(err, command.Context().Err()); err != nil {
 		return err
 	}
-	code, err := launch.Run(program, arguments, command.OutOrStdout(), log)
+	of, stop, err := launch.Connection(command.Context(), start, definitions, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, stop()) }()
+	code, err := launch.Run(program, append(of, arguments...), command.OutOrStdout(), log)
 	if err == nil && code != ExitOK {
 		err = &exitError{code}
 	}
@@ -68,6 +85,9 @@ func buildAndRun(command *cobra.Command, packages, arguments []string) error {
 func formatFlags(set *pflag.FlagSet) []string {
 	var arguments []string
 	set.Visit(func(flag *pflag.Flag) {
+		if isClusterFlag(flag) {
+			return
+		}
 		values := []string{flag.Value.String()}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
@@ -77,4 +97,46 @@ func formatFlags(set *pflag.FlagSet) []string {
 		}
 	})
 	return arguments
+}
+
+// clusterFlags holds the flags of kopf run for a cluster of its own.
+type clusterFlags struct {
+	wanted      bool
+	definitions []string
+}
+
+// The flags. --cluster is taken: as for kubectl, it names a cluster of the kubeconfig.
+const (
+	withClusterFlag = "with-cluster"
+	definitionsFlag = "crds"
+)
+
+// define defines the flags. They have no environment variables: who sets one for a session would
+// start clusters by accident.
+func (c *clusterFlags) define(set *pflag.FlagSet) {
+	defineGroup(set, "Cluster", c.defineFlags)
+	for _, name := range []string{withClusterFlag, definitionsFlag} {
+		set.Lookup(name).Annotations[withoutVariable] = nil
+	}
+}
+
+func (c *clusterFlags) defineFlags(set *pflag.FlagSet) {
+	set.BoolVar(&c.wanted, withClusterFlag, false, "start a cluster for the operator, with an API server but no nodes, and remove it in the end")
+	set.StringSliceVar(&c.definitions, definitionsFlag, nil, "with --"+withClusterFlag+": a `file` or folder of resource definitions to install; can be repeated (default: "+filepath.ToSlash(launch.DefaultDefinitions)+" and its folder bases, if they exist)")
+}
+
+func isClusterFlag(flag *pflag.Flag) bool {
+	return flag.Name == withClusterFlag || flag.Name == definitionsFlag
+}
+
+// check returns what is wrong with the flags. The others are those of the connection.
+func (c *clusterFlags) check(others []string) error {
+	switch {
+	case !c.wanted && len(c.definitions) > 0:
+		return usageErrorf("--%s is for --%s: nothing is installed in other clusters", definitionsFlag, withClusterFlag)
+	case c.wanted && len(others) > 0:
+		return usageErrorf("--%s cannot be combined with %s: the operator connects to the cluster that is started for it", withClusterFlag, strings.Join(others, ", "))
+	default:
+		return nil
+	}
 }

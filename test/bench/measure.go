@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
-	"github.com/kopf-go/kopf/hack/envtest/controlplane"
+	"github.com/kopf-go/kopf/internal/controlplane"
 )
 
 // warmUp is the number of objects that an operator handles before it is measured, so
@@ -47,7 +47,11 @@ type step struct {
 
 // measure takes all figures of one subject.
 func measure(ctx context.Context, subject string, o options, log io.Writer) (m *measurement, err error) {
-	plane, err := controlplane.Start(controlplane.Options{})
+	programs, err := assets.Find()
+	if err != nil {
+		return nil, err
+	}
+	plane, err := controlplane.Start(programs, controlplane.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
 
-	"github.com/kopf-go/kopf/hack/envtest/guard"
+	"github.com/kopf-go/kopf/internal/guard"
 )
 
 // operator is a running example.

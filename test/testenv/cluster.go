@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
-	"github.com/kopf-go/kopf/hack/envtest/controlplane"
+	"github.com/kopf-go/kopf/internal/controlplane"
 )
 
 // The default timeout and polling interval of Eventually. The timeout costs time only
@@ -97,7 +97,11 @@ func Open(options Options) (*Cluster, error) {
 	if os.Getenv(Server) == InMemory {
 		return openInMemory(options)
 	}
-	plane, err := controlplane.Start(controlplane.Options{Flags: options.Flags})
+	programs, err := assets.Find()
+	if err != nil {
+		return nil, err
+	}
+	plane, err := controlplane.Start(programs, controlplane.Options{Flags: options.Flags})
 	if err != nil {
 		return nil, err
 	}

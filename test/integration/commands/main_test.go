@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/kopf-go/kopf/hack/envtest/guard"
+	"github.com/kopf-go/kopf/internal/guard"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -27,22 +27,23 @@ func TestMain(m *testing.M) {
 func TestCommands(t *testing.T) {
 	p := programs{kopf: build(t, "cmd/kopf"), example: build(t, "examples/01-minimal")}
 	for name, test := range map[string]func(*testing.T, programs){
-		"a program is run":               testRunOfAProgram,
-		"packages of handlers are run":   testRunOfPackages,
-		"invalid runs fail":              testRefusedRuns,
-		"the exit code is passed on":     testExitCode,
-		"freeze and resume":              testFreezeAndResume,
-		"freeze without peering fails":   testFreezeOfNothing,
-		"troubles":                       testTroubles,
-		"an operator without permission": testNoPermission,
-		"an operator without a resource": testNoResource,
-		"the environment":                testEnvironment,
-		"other commands":                 testOthers,
-		"questions to packages":          testQuestionsToPackages,
-		"peers":                          testPeers,
-		"completion":                     testCompletion,
-		"a plugin of kubectl":            testPlugin,
-		"a running operator":             testRunning,
+		"a program is run":                testRunOfAProgram,
+		"packages of handlers are run":    testRunOfPackages,
+		"a run with a cluster of its own": testRunWithCluster,
+		"invalid runs fail":               testRefusedRuns,
+		"the exit code is passed on":      testExitCode,
+		"freeze and resume":               testFreezeAndResume,
+		"freeze without peering fails":    testFreezeOfNothing,
+		"troubles":                        testTroubles,
+		"an operator without permission":  testNoPermission,
+		"an operator without a resource":  testNoResource,
+		"the environment":                 testEnvironment,
+		"other commands":                  testOthers,
+		"questions to packages":           testQuestionsToPackages,
+		"peers":                           testPeers,
+		"completion":                      testCompletion,
+		"a plugin of kubectl":             testPlugin,
+		"a running operator":              testRunning,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, p) })
 	}

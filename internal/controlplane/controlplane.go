@@ -11,9 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
-	"github.com/kopf-go/kopf/hack/envtest/assets"
-	"github.com/kopf-go/kopf/hack/envtest/guard"
 	"github.com/kopf-go/kopf/internal/binaries"
+	"github.com/kopf-go/kopf/internal/guard"
 )
 
 // Timeouts of each of the two processes. A start takes five seconds on two idle cores;
@@ -39,13 +38,9 @@ type ControlPlane struct {
 	guard *guard.Guard
 }
 
-// Start starts a control plane and waits until it serves. It returns
-// binaries.ErrMissing if the binaries are not built. The caller must call Stop.
-func Start(options Options) (*ControlPlane, error) {
-	programs, err := assets.Find()
-	if err != nil {
-		return nil, err
-	}
+// Start starts a control plane with the programs in a directory, which package binaries
+// finds, and waits until it serves. The caller must call Stop.
+func Start(programs string, options Options) (*ControlPlane, error) {
 	watch, err := guard.New()
 	if err != nil {
 		return nil, err
@@ -98,6 +93,10 @@ func (p *ControlPlane) Config() *rest.Config { return rest.CopyConfig(p.env.Conf
 
 // KubeConfig returns the content of a kubeconfig file of an administrator.
 func (p *ControlPlane) KubeConfig() []byte { return p.env.KubeConfig }
+
+// Dir returns the directory with the files of both processes. Callers can add files, which are
+// removed with it.
+func (p *ControlPlane) Dir() string { return p.guard.Dir() }
 
 // Stop stops both processes and removes their files.
 func (p *ControlPlane) Stop() error {

@@ -12,20 +12,19 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kopf-go/kopf/hack/envtest/assets"
 	"github.com/kopf-go/kopf/internal/binaries"
 )
 
 func TestControlPlaneServesTheRelease(t *testing.T) {
-	programs, err := assets.Find()
+	programs, err := binaries.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plane, err := Start(Options{Flags: map[string]string{"v": "1"}})
+	plane, err := Start(programs, Options{Flags: map[string]string{"v": "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := plane.guard.Dir()
+	files := plane.Dir()
 	client, err := kubernetes.NewForConfig(plane.Config())
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +62,13 @@ func canListNamespaces(t *testing.T, kubeconfig []byte) {
 }
 
 func TestUnknownFlagIsAnErrorAndLeavesNoFiles(t *testing.T) {
+	programs, err := binaries.Find("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	_, err := Start(Options{Flags: map[string]string{"no-such-flag": "1"}})
+	_, err = Start(programs, Options{Flags: map[string]string{"no-such-flag": "1"}})
 	if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
 		t.Errorf("the error must contain the output of kube-apiserver: %v", err)
 	}

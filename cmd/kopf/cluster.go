@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-logr/logr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/kopf-go/kopf/internal/binaries"
+	"github.com/kopf-go/kopf/internal/controlplane"
+	"github.com/kopf-go/kopf/pkg/cli/launch"
+)
+
+// startCluster starts a control plane, whose programs it builds on first use, and installs the
+// resource definitions.
+func startCluster(ctx context.Context, definitions []string, log io.Writer) (*launch.Cluster, error) {
+	ctrllog.SetLogger(logr.Discard()) // envtest logs through it, and complains if there is none
+	programs, err := binaries.Find("")
+	if errors.Is(err, binaries.ErrMissing) {
+		programs, err = binaries.Build(ctx, binaries.Newest(), log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	say(log, "Starting kube-apiserver and etcd, which takes about five seconds.")
+	plane, err := controlplane.Start(programs, controlplane.Options{})
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig := filepath.Join(plane.Dir(), "kubeconfig")
+	err = os.WriteFile(kubeconfig, plane.KubeConfig(), 0o600)
+	if err == nil {
+		err = install(plane, definitions, log)
+	}
+	if err != nil {
+		return nil, errors.Join(err, plane.Stop())
+	}
+	say(log, "The cluster is at %s. It has no nodes: pods do not run there. For kubectl in another terminal:", plane.Config().Host)
+	say(log, "    export KUBECONFIG=%s", kubeconfig)
+	return &launch.Cluster{Kubeconfig: kubeconfig, Stop: func() error {
+		say(log, "Stopping the cluster, and removing its files.")
+		return plane.Stop()
+	}}, nil
+}
+
+func install(plane *controlplane.ControlPlane, definitions []string, log io.Writer) error {
+	if len(definitions) == 0 {
+		say(log, "There is no folder config/crd, so no resource definitions are installed. Name them by --crds.")
+		return nil
+	}
+	installed, err := envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: definitions, ErrorIfPathMissing: true})
+	if err != nil {
+		return fmt.Errorf("installing the resource definitions in %s: %w", strings.Join(definitions, ", "), err)
+	}
+	names := make([]string, len(installed))
+	for i, definition := range installed {
+		names[i] = definition.Name
+	}
+	say(log, "Installed resource definitions: %s.", strings.Join(names, ", "))
+	return nil
+}
+
+func say(log io.Writer, format string, values ...any) {
+	_, _ = fmt.Fprintf(log, "kopf: "+format+"\n", values...)
+}

@@ -1,0 +1,54 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// Cluster is a control plane that was started for an operator.
+type Cluster struct {
+	// Kubeconfig is the path of the kubeconfig file of an administrator.
+	Kubeconfig string
+	// Stop stops the control plane and removes its files.
+	Stop func() error
+}
+
+// StartCluster starts a control plane with the resource definitions in files and folders. It
+// writes its progress to log.
+type StartCluster func(ctx context.Context, definitions []string, log io.Writer) (*Cluster, error)
+
+// DefaultDefinitions is where projects of kubebuilder have their resource definitions, also in
+// its folder bases.
+var DefaultDefinitions = filepath.Join("config", "crd")
+
+// Connection starts a cluster for an operator, or none if start is nil. It returns the arguments
+// that connect the operator to the cluster, and a function that stops it.
+func Connection(ctx context.Context, start StartCluster, definitions []string, log io.Writer) ([]string, func() error, error) {
+	if start == nil {
+		return nil, func() error { return nil }, nil
+	}
+	for _, path := range definitions {
+		if _, err := os.Stat(path); err != nil {
+			return nil, nil, fmt.Errorf("the resource definitions cannot be read: %w", err)
+		}
+	}
+	if len(definitions) == 0 {
+		for _, path := range []string{DefaultDefinitions, filepath.Join(DefaultDefinitions, "bases")} {
+			if _, err := os.Stat(path); err == nil {
+				definitions = append(definitions, path)
+			}
+		}
+	}
+	cluster, err := start(ctx, definitions, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := ctx.Err(); err != nil { // interrupted while the cluster started
+		return nil, nil, errors.Join(err, cluster.Stop())
+	}
+	return []string{"--kubeconfig=" + cluster.Kubeconfig}, cluster.Stop, nil
+}
