@@ -124,7 +124,9 @@ func (h *history) answered(w *write, status int, content []byte) {
 	h.log("#%d is committed as version %s", w.number, after.body.ResourceVersion())
 	h.judgeCommit(w.operator.name, after)
 	h.judgeCompany(w.operator.name, after)
-	h.committed, h.writer = after, w.operator.name
+	if !after.isBefore(h.committed) {
+		h.committed, h.writer = after, w.operator.name
+	}
 }
 
 // quiet returns how long nothing has happened.

@@ -44,6 +44,10 @@ func (s start) repeats(other start) bool {
 // judgeCommit checks a committed write against the previous version.
 func (h *history) judgeCommit(operator string, after state) {
 	before := h.committed
+	if after.isBefore(before) {
+		h.bases = append(h.bases, after.base())
+		return
+	}
 	if before.body != nil && before.body.UID() != after.body.UID() {
 		before, h.bases = state{}, nil
 	}

@@ -48,6 +48,13 @@ func (s state) base() object.Essence {
 	return base
 }
 
+// isBefore reports whether another version of the same object is later. Two operators can get
+// their answers in the other order than the API server has written the versions.
+func (s state) isBefore(other state) bool {
+	return other.body != nil && other.body.UID() == s.body.UID() &&
+		number(s.body.ResourceVersion()) < number(other.body.ResourceVersion())
+}
+
 // record returns the progress of a handler, or nil if there is none.
 func (s state) record(id string) *storage.Record {
 	if s.body == nil {

@@ -75,9 +75,10 @@ func (s *subject) judgeJournals(w *write, before, after state) {
 	s.judgeEntries(w, before, after)
 }
 
-// judgeEntries checks that an edit is written together with the record of its attempt.
+// judgeEntries checks that an edit is written together with the record of its attempt, or with
+// the end of the cycle.
 func (s *subject) judgeEntries(w *write, before, after state) {
-	if s.storm.statusRecords || !equal(before.base(), after.base()) || after.released() {
+	if s.storm.statusRecords || hasEnded(before, after) || after.released() {
 		return // the records are elsewhere, or gone
 	}
 	for _, entry := range after.journal("spec") {
@@ -86,6 +87,12 @@ func (s *subject) judgeEntries(w *write, before, after state) {
 			s.breach("#%d has stored the edit %s without the record of its attempt", w.number, entry)
 		}
 	}
+}
+
+// hasEnded reports whether a write has ended a cycle. The base stays the same if the change was
+// taken back in the meantime.
+func hasEnded(before, after state) bool {
+	return !equal(before.base(), after.base()) || len(before.leftovers()) > 0 && len(after.leftovers()) == 0
 }
 
 func sameRecord(before, after state, id string) bool {
