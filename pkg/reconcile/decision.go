@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -225,15 +226,13 @@ func (t *target) revisionsAtEnd(c, now *cycle) func() map[string]string {
 
 // withBaseline adds the marks of handlers that adopt the object as it is.
 func (t *target) withBaseline(c *cycle, annotations map[string]string) map[string]string {
-	if len(t.resource.revised) == 0 || !c.inScope {
+	if !c.inScope {
 		return annotations
 	}
 	adopted := t.engine.revisions.Adopted(t.resource.revised, t.subject(c))
 	if adopted == nil {
 		return annotations
 	}
-	for key, value := range annotations {
-		adopted[key] = value
-	}
+	maps.Copy(adopted, annotations)
 	return adopted
 }

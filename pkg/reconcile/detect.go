@@ -68,7 +68,7 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 			c.requests.Apply(c.record.Progress, requests.Handlers{Due: selected, Declared: d.resource.declared}, c.Reason)
 			c.record.Skipped = c.requests.HasSkipped()
 			c.handlers = d.setMisfitsAside(c, selected)
-			c.inScope = c.inScope || len(c.handlers) > 0
+			c.inScope = c.inScope || len(c.handlers) > 0 // a change that is taken back may leave the scope
 			c.record.IsDue = func(id string, before, after object.Essence) bool { return d.isDue(c, id, before, after) }
 			c.record.HoldOnFailure = idsOf(c.handlers.Where(func(h *handler.Declaration) bool { return h.Hold }))
 		} else {
@@ -83,11 +83,8 @@ func (d detector) detect(ctx context.Context, body *object.Body) (*cycle, error)
 // outdated returns the handlers that must be called again because of their revisions. An object
 // to which nothing has happened is updated for them, with old and new values that are equal.
 func (d detector) outdated(c *cycle) []string {
-	if len(d.resource.revised) == 0 || !c.inScope {
-		return nil
-	}
 	ids := d.engine.revisions.Due(d.resource.revised, d.subject(c))
-	if len(ids) > 0 && (c.Reason == cause.NoOp || c.Reason == cause.Resume) {
+	if len(ids) > 0 {
 		c.Reason, c.record.Reason = cause.Update, cause.Update
 	}
 	return ids

@@ -416,17 +416,18 @@ func TestHandlerOfAFieldThatIsTakenBackIsCalledAgain(t *testing.T) {
 	}
 }
 
-// Neither state has the value anymore that the failed attempt was for.
+// Neither state has the value anymore that the failed attempt was for, and no handler is for the
+// object now.
 func TestHandlerOfAValueThatIsTakenBackIsCalledAgain(t *testing.T) {
-	l := newLone(t, m{"spec": m{"size": 1}}, func(r *registry.Registry) {
+	l := newLone(t, m{"metadata": m{"labels": m{"new": "yes"}}, "spec": m{"size": 1}}, func(r *registry.Registry) {
 		r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: func(context.Context, *handler.Change) error {
 			return handler.Temporary(errBroken, time.Minute)
 		}}, handler.ID("update"), handler.Field("spec", "size"), handler.Value(handler.Equal(int64(2)))))
-		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create")))
+		r.Add(handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("create"), handler.Labels(map[string]handler.Matcher{"new": handler.Equal("yes")})))
 	})
 	l.rest()
 	for _, size := range []int{2, 1} {
-		l.server.change(m{"spec": m{"size": size}})
+		l.server.change(m{"metadata": m{"labels": m{"new": nil}}, "spec": m{"size": size}})
 		if _, err := l.pass(); err != nil {
 			t.Fatal(err)
 		}

@@ -68,7 +68,7 @@ func (p *pauseState) wait(ctx context.Context) (active context.Context, end cont
 		select {
 		case <-resumed:
 		case <-ctx.Done():
-			return nil, nil, false
+			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -55,4 +56,23 @@ func isStale(t *testing.T, s *objectState, version string) bool {
 		t.Fatal(err)
 	}
 	return !freshness.Fresh
+}
+
+func TestAPauseCanBeginBeforeTheOperatorWorks(t *testing.T) {
+	var e Engine
+	e.SetPaused(true)
+	if !e.pause.isPaused() {
+		t.Error("it is not paused")
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if active, end, _ := e.pause.wait(stopped); active != nil || end != nil {
+		t.Error("it works after it was stopped")
+	}
+	e.SetPaused(false)
+	active, end, others := e.pause.wait(t.Context())
+	if e.pause.isPaused() || active.Err() != nil || !others {
+		t.Errorf("after the pause: %v, worked by others: %t", active.Err(), others)
+	}
+	end()
 }

@@ -36,7 +36,7 @@ func TestMemosEndWithTheirObjects(t *testing.T) {
 
 // Indexing functions, daemons, timers, and passes use the values at the same time.
 func TestMemosAreSafeForConcurrentUse(t *testing.T) {
-	for range 2000 {
+	for range 20_000 {
 		var s objectState
 		s.memosOf("u-1", nil)
 		var values [2]*memo.Values

@@ -125,6 +125,9 @@ func (v *Reviser) Ended(revised registry.Handlers, s Subject, ids []string) map[
 
 // Adopted returns the annotation for a handled object at rest whose handlers have a baseline.
 func (v *Reviser) Adopted(revised registry.Handlers, s Subject) map[string]string {
+	if len(revised) == 0 {
+		return nil
+	}
 	before := Read(s.body(), v.Annotation)
 	return v.annotation(before, v.withBaselines(revised, s, before))
 }

@@ -52,6 +52,15 @@ func TestAllWritesOfAPassRespectChangesByOthers(t *testing.T) {
 	f.expect("ended, by others", []bool{outcome.Ended, outcome.ChangedByOthers}, []bool{true, false})
 }
 
+// The object stays for the sake of others, but is not ours anymore.
+func TestEditsOfAReleasedObjectAreDropped(t *testing.T) {
+	f := newFixture(t, deleting(theirs))
+	f.edit("a", set("x", "spec", "a"))
+	outcome := f.write(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expectSent("")
+	f.expect("changed by others, edits", []any{outcome.ChangedByOthers, f.state.HasEdits()}, []any{true, false})
+}
+
 func TestAWriteGivesUpAfterSomeConflicts(t *testing.T) {
 	f := newFixture(t, m{})
 	for range maxTries {

@@ -52,9 +52,6 @@ func refuseConditions(s *Session, problem string) {
 // isolateConditions finds out whether the conditions cause a rejection. It reports true after
 // giving them up.
 func isolateConditions(ctx context.Context, s *Session, u *Update) (refused bool, err error) {
-	if !hasConditions(s, u) {
-		return false, nil
-	}
 	edits := s.state.edits
 	s.state.edits = nil
 	defer func() { s.state.edits = edits }()

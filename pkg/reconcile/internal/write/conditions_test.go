@@ -70,6 +70,7 @@ func TestConditionsThatAreRejectedFailNoHandler(t *testing.T) {
 			u := Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}}
 			if errors.Is(rejection, errDown) {
 				f.expect("unanswered", errors.Is(f.writeFails(u), errDown), true)
+				f.expectSent("PATCH status, DRYRUN status") // nothing else is asked
 				f.rejects = nil
 				f.flush()
 				f.expect("status", f.field("status"), m{"condition": "failed: false, continues: false", "result": "done"})
@@ -85,6 +86,26 @@ func TestConditionsThatAreRejectedFailNoHandler(t *testing.T) {
 			f.expectSent("") // they are not tried again
 		})
 	}
+}
+
+// Conditions are not blamed for what a handler writes to the status.
+func TestConditionsAreWrittenBesideARejectedStatus(t *testing.T) {
+	f, asked := newFixture(t, m{}), []string(nil)
+	f.rejects = rejecting(http.StatusUnprocessableEntity, "status", "bad")
+	f.edit("fn", set("x", "status", "bad"))
+	c := f.finished(cause.Create, "fn")
+	f.write(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
+	f.expect("status", f.field("status"), m{"condition": "failed: true, continues: false"})
+}
+
+// Conditions are written before the records, but not if the records cannot be.
+func TestConditionsAreNotWrittenWithoutRecords(t *testing.T) {
+	f, asked := newFixture(t, m{}), []string(nil)
+	c := f.finished(cause.Create, "fn")
+	f.writer.Records.Storages.DiffBase = failingBase{DiffBase: f.writer.Records.Storages.DiffBase, store: errStorage}
+	err := f.writeFails(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
+	f.expect("error", errors.Is(err, errStorage), true)
+	f.expectSent("GET")
 }
 
 func TestConditionsThatAreDroppedAreGivenUp(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -147,6 +148,49 @@ func TestTheLargestEditIsBlamedForARejectionThatRepeats(t *testing.T) {
 			}
 		})
 	}
+}
+
+// requiring returns a transformation that fails for objects without a field, and sets another.
+func requiring(field, sets string) func(*patch.Patch) {
+	return func(p *patch.Patch) {
+		p.Apply(func(obj *unstructured.Unstructured) error {
+			if _, has, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", field); !has {
+				return errors.New("the field is missing")
+			}
+			return unstructured.SetNestedField(obj.Object, "x", "spec", sets)
+		})
+	}
+}
+
+// The transformation cannot be tried alone.
+func TestARejectedTransformationOfAnEditFailsItsOwnHandler(t *testing.T) {
+	f := newFixture(t, m{})
+	f.rejects = rejecting(http.StatusUnprocessableEntity, "spec", "bad")
+	c := f.finished(cause.Create, "first", "second")
+	f.edit("first", set("x", "spec", "first"))
+	f.edit("second", requiring("first", "bad"))
+	f.write(Update{Cycle: c})
+	f.expect("unreported successes", c.Unreported, []string{"first"})
+	f.expect("first, bad", []any{f.field("spec", "first"), f.field("spec", "bad")}, []any{"x", nil})
+}
+
+// The edit that a transformation builds on is rejected, and then the server rejects everything.
+func TestATransformationFailsOnce(t *testing.T) {
+	f := newFixture(t, m{})
+	f.rejects = func(of m) error {
+		if len(f.requests) == 5 {
+			return answer(http.StatusUnprocessableEntity)
+		}
+		return rejecting(http.StatusUnprocessableEntity, "spec", "bad")(of)
+	}
+	c := f.finished(cause.Create, "first", "second")
+	f.edit("first", set("x", "spec", "bad"))
+	f.edit("second", requiring("bad", "second"))
+	_ = f.writeFails(Update{Cycle: c})
+	f.expectSent("PATCH, DRYRUN, DRYRUN, DRYRUN, DRYRUN")
+	f.flush()
+	f.expect("events", len(f.events), 2)
+	f.expect("unreported successes", len(c.Unreported), 0)
 }
 
 // What is written already cannot be the cause.

@@ -41,6 +41,22 @@ func TestResultIsStoredWhenTheStatusIsNoLongerASubresource(t *testing.T) {
 	f.expect("ended, done, told", []any{outcome.Ended, f.done["a"], *told}, []any{true, 1, []bool{false}})
 }
 
+// A session writes several times.
+func TestLaterWritesFollowTheDefinitionOfTheStatus(t *testing.T) {
+	f, told := redefined(t, false)
+	f.edit("a", set("x", "status", "a"))
+	f.write(Update{})
+	f.server.requests = nil
+	f.edit("b", set("x", "status", "b"))
+	f.write(Update{})
+	f.expectSent("PATCH")
+	f.server.statusSubresource = true
+	f.edit("c", set("x", "status", "c"))
+	f.write(Update{})
+	f.expectSent("PATCH, PATCH status")
+	f.expect("status, told", []any{f.field("status"), *told}, []any{m{"a": "x", "b": "x", "c": "x"}, []bool{false, true}})
+}
+
 // An API server that lags behind answers the same to the write of a status that it has.
 func TestSuccessIsNotRecordedBeforeAStatusThatIsNotFound(t *testing.T) {
 	f := newFixture(t, m{})
