@@ -47,7 +47,7 @@ type Finding struct {
 	// Begins is set if contention begins with this write.
 	Begins bool
 
-	removed []uint64 // the hashes of the fields that the write removes together with a mapping
+	removed []uint64 // the ids of the fields that the write removes together with a mapping
 }
 
 // Check compares a merge patch with earlier writes. The patch must be minimal for the body.
@@ -58,12 +58,12 @@ func (d *Detector[K]) Check(key K, body, merge map[string]any) Finding {
 	if e == nil {
 		return Finding{}
 	}
-	fields := e.hashes.overwritten(body, merge)
+	fields, removed := e.hashes.compare(body, merge)
 	overwrites := e.overwrites
 	if e.isOver() {
 		overwrites = 0
 	}
-	return Finding{Fields: fields, Begins: len(fields) > 0 && overwrites+1 == Threshold, removed: e.hashes.removed(body, merge)}
+	return Finding{Fields: fields, Begins: len(fields) > 0 && overwrites+1 == Threshold, removed: removed}
 }
 
 // RecordWrite records a write after it was made, and returns how long the object must

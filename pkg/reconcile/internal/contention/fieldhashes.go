@@ -2,8 +2,7 @@ package contention
 
 import (
 	"encoding/json"
-	"hash/fnv"
-	"maps"
+	"hash/maphash"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -13,73 +12,76 @@ import (
 // more fields within seconds has other problems.
 const maxFields = 200
 
-// fieldHashes maps the hashes of fields to the hashes of their values.
+// fieldHashes maps the ids of fields to the hashes of their values.
 type fieldHashes map[uint64]uint64
 
-// field is a field that a merge patch writes; its value is nil if the field is
-// removed.
+// seed makes the hashes of this process, which are never stored.
+var seed = maphash.MakeSeed()
+
+// field is a field that a merge patch writes. Its value is nil if the field is removed, and a
+// mapping if only fields below it are written.
 type field struct {
-	path  object.Path
+	path  object.Path // its memory belongs to the next field afterwards
+	id    uint64      // the hash of the path
 	value any
 }
 
-// fieldsOf returns the fields that a merge patch writes, in order.
-func fieldsOf(above object.Path, merge map[string]any) []field {
-	var all []field
-	for _, key := range slices.Sorted(maps.Keys(merge)) {
-		path := append(slices.Clone(above), key)
-		if inner, mapping := merge[key].(map[string]any); mapping {
-			all = append(all, fieldsOf(path, inner)...)
-		} else {
-			all = append(all, field{path, merge[key]})
-		}
+// walk visits a field, and then those below it.
+func (f field) walk(visit func(f field)) {
+	visit(f)
+	mapping, _ := f.value.(map[string]any)
+	for key, value := range mapping {
+		below := field{append(f.path, key), maphash.Comparable(seed, step{f.id, key}), value}
+		below.walk(visit)
 	}
-	return all
 }
 
-// overwritten returns the fields of a merge patch that no longer have the value that
-// was written last.
-func (h fieldHashes) overwritten(body, merge map[string]any) []object.Path {
+// step is the last step of a path.
+type step struct {
+	above uint64
+	key   string
+}
+
+func (f field) isMapping() bool {
+	_, mapping := f.value.(map[string]any)
+	return mapping
+}
+
+// compare compares a merge patch with what was written last. Overwritten are the fields that no
+// longer have that value. Removed are the fields below those that the patch removes or replaces:
+// the operator gives them up, and can write them again.
+func (h fieldHashes) compare(body, merge map[string]any) (overwritten []object.Path, removed []uint64) {
 	if len(h) == 0 {
-		return nil
+		return nil, nil
 	}
-	var fields []object.Path
-	for _, f := range fieldsOf(nil, merge) {
-		if last, known := h[hashPath(f.path)]; known && f.isOverwritten(body, last) {
-			fields = append(fields, f.path)
+	field{value: merge}.walk(func(f field) {
+		if f.isMapping() {
+			return
 		}
-	}
-	return fields
+		stored, exists := object.Lookup(body, f.path)
+		if last, known := h[f.id]; known && f.isOverwritten(stored, exists, last) {
+			overwritten = append(overwritten, slices.Clone(f.path))
+		}
+		former := field{path: f.path, id: f.id, value: stored}
+		if former.isMapping() {
+			former.walk(func(f field) { removed = append(removed, f.id) })
+		}
+	})
+	slices.SortFunc(overwritten, slices.Compare)
+	return overwritten, removed
 }
 
 // isOverwritten reports whether another writer has changed the field, and writing it
 // reverts that.
-func (f field) isOverwritten(body map[string]any, last uint64) bool {
+func (f field) isOverwritten(stored any, exists bool, last uint64) bool {
 	_, list := f.value.([]any)
-	return last != hashValue(object.Lookup(body, f.path)) && (!list || last == hashValue(f.value, true))
-}
-
-// removed returns the hashes of the fields below those that a merge patch removes or replaces: the
-// operator gives them up, and can write them again.
-func (h fieldHashes) removed(body, merge map[string]any) (hashes []uint64) {
-	if len(h) == 0 {
-		return nil
-	}
-	for _, f := range fieldsOf(nil, merge) {
-		former, _ := object.Lookup(body, f.path)
-		if mapping, ok := former.(map[string]any); ok {
-			for _, below := range fieldsOf(f.path, mapping) {
-				hashes = append(hashes, hashPath(below.path))
-			}
-		}
-	}
-	return hashes
+	return last != hashValue(stored, exists) && (!list || last == hashValue(f.value, true))
 }
 
 // forget forgets fields.
-func (h fieldHashes) forget(hashes []uint64) {
-	for _, hash := range hashes {
-		delete(h, hash)
+func (h fieldHashes) forget(ids []uint64) {
+	for _, id := range ids {
+		delete(h, id)
 	}
 }
 
@@ -89,33 +91,22 @@ func (h fieldHashes) updated(merge map[string]any, accepted func(object.Path, an
 	if h == nil || len(h) > maxFields {
 		h = fieldHashes{}
 	}
-	for _, f := range fieldsOf(nil, merge) {
-		for depth := range f.path {
-			delete(h, hashPath(f.path[:depth]))
+	field{value: merge}.walk(func(f field) {
+		if delete(h, f.id); !f.isMapping() && accepted(f.path, f.value) {
+			h[f.id] = hashValue(f.value, f.value != nil)
 		}
-		if delete(h, hashPath(f.path)); accepted(f.path, f.value) {
-			h[hashPath(f.path)] = hashValue(f.value, f.value != nil)
-		}
-	}
+	})
 	return h
-}
-
-// hashPath returns the hash of a path.
-func hashPath(path object.Path) uint64 {
-	sum := fnv.New64a()
-	for _, key := range path {
-		_, _ = sum.Write([]byte(key)) // never fails
-		_, _ = sum.Write([]byte{0})
-	}
-	return sum.Sum64()
 }
 
 // hashValue returns the hash of a value, which may be absent.
 func hashValue(value any, exists bool) uint64 {
-	sum := fnv.New64a()
-	if exists {
-		text, _ := json.Marshal(value) // never fails: the value comes from JSON
-		_, _ = sum.Write(text)
+	if !exists {
+		return 0
 	}
-	return sum.Sum64()
+	if text, ok := value.(string); ok {
+		return maphash.String(seed, text)
+	}
+	text, _ := json.Marshal(value) // never fails: the value comes from JSON
+	return maphash.Bytes(seed, text)
 }
