@@ -21,13 +21,12 @@ type Calls struct {
 	Done func()
 }
 
-// FailHandler is Cycle.FailHandler for these calls.
-func (c *Calls) FailHandler(id string, err error) bool {
-	if c == nil || !c.Progress.Has(id) {
-		return false
+// FailHandler records that a handler failed after its call, if it is one of these calls: its edit
+// was rejected.
+func (c *Calls) FailHandler(id string, err error) {
+	if c != nil && c.Progress.Has(id) {
+		c.Progress.Fail(id, err)
 	}
-	c.Progress.Fail(id, err)
-	return true
 }
 
 // ReviseHandler is Cycle.ReviseHandler for these calls.

@@ -33,6 +33,7 @@ func TestReasonOfAWrite(t *testing.T) {
 		"a daemon is still running":   {Update{Cycle: done, Decision: Decision{DaemonsRunning: true}}, "", metrics.Progress},
 		"some handlers are done":      {Update{Cycle: waiting}, "", metrics.Progress},
 		"a call outside of a cycle":   {Update{Calls: calling(waiting, "one")}, "", metrics.Progress},
+		"the edits of such a call":    {Update{Calls: calling(waiting)}, "", metrics.Patch},
 		"the finalizer":               {Update{Decision: Decision{AddFinalizer: true}}, "", metrics.Finalizer},
 		"the finalizer is not needed": {Update{Decision: Decision{RemoveFinalizer: true}}, "", metrics.Finalizer},
 		"edits of event handlers":     {Update{}, "", metrics.Patch},
