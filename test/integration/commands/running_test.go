@@ -44,6 +44,7 @@ func testRunning(t *testing.T, p programs) {
 	created(t, namespace, "one")
 	operator := start(t, append(variables, "POD_ID=me"), p.example, "-n", namespace, "--standalone", "--leader-elect", "--lease-namespace", namespace, "--metrics", address, "--metrics-secure")
 	operator.says("And here we are!")
+	operator.says("Serving metrics server") // the server listens later than the first handler runs
 
 	host, err := os.Hostname()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
