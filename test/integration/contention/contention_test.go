@@ -135,6 +135,8 @@ func TestOtherWritesAreNotContention(t *testing.T) {
 	}, kopf.ID("tick"), kopf.Interval(20*time.Millisecond))
 	one := b.run(registry, "one.example.com", []time.Duration{time.Hour})
 	b.create()
+	// An edit before the first look at the object would be a part of its creation.
+	b.Eventually(cluster.Current(b.object)).Should(testenv.HaveAnnotation("one.example.com/last-handled-configuration", gomega.Not(gomega.BeEmpty())))
 	for _, x := range []string{"b", "c", "b", "c", "b", "c"} {
 		b.Expect(b.set("kubectl-edit", x)).To(gomega.Succeed())
 		b.Eventually(cluster.Current(b.object)).Should(testenv.HavePath("spec.x", "a"))
