@@ -140,8 +140,15 @@ func TestANilRegistryIsTheDefaultRegistry(t *testing.T) {
 		none.OnCleanup(func(context.Context, *Activity) error { return nil }, ID("cleanup"))
 		none.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, nil }, ID("login"))
 		none.OnProbe(func(context.Context, *Activity) (any, error) { return nil, nil }, ID("probe"))
-		if n := len(r.handlers.Activities()); n != 4 || !none.connects() {
-			t.Errorf("got %d activities, connects: %v", n, none.connects())
+		if n := len(r.handlers.Activities()); n != 4 || !hasLogin(none) {
+			t.Errorf("got %d activities, a login: %v", n, hasLogin(none))
+		}
+	})
+	t.Run("the settings", func(t *testing.T) {
+		withDefaultRegistry(t)
+		(*Registry)(nil).Configure(func(s *Settings) { s.Execution.Workers = -1 })
+		if _, err := NewOperator(Options{}); err == nil || !strings.Contains(err.Error(), "Execution.Workers") {
+			t.Errorf("got %v, want the mistake in the settings", err)
 		}
 	})
 	t.Run("a zero Typed", func(t *testing.T) {

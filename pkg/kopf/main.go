@@ -84,14 +84,17 @@ func loader(configure []func(*Options)) cli.Load {
 // their order.
 func Configure(change func(*Settings)) { DefaultRegistry.Configure(change) }
 
+// Configure is the function Configure for the operators of this registry. It ignores nil.
+func (r *Registry) Configure(change func(*Settings)) { orDefault(r).configuration.add(change) }
+
 // configuration is the part of a registry with the functions of Configure.
 type configuration struct {
 	mu        sync.Mutex
 	functions []func(*Settings)
 }
 
-// Configure is the function Configure for the operators of this registry. It ignores nil.
-func (c *configuration) Configure(change func(*Settings)) {
+// add adds a function, unless it is nil.
+func (c *configuration) add(change func(*Settings)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if change != nil {
@@ -111,5 +114,5 @@ func (c *configuration) applyTo(s *Settings) {
 
 // connects reports whether the options or the login handlers select the cluster.
 func (o Options) connects() bool {
-	return o.Config != nil || o.Connect != nil || o.Registry.connects()
+	return o.Config != nil || o.Connect != nil || hasLogin(o.Registry)
 }

@@ -13,19 +13,22 @@ import (
 type Registry struct {
 	handlers registry.Registry
 
-	configuration
+	configuration configuration
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry { return &Registry{} }
 
-// declared returns the handlers, or those of DefaultRegistry if the registry is nil.
-func (r *Registry) declared() *registry.Registry {
+// orDefault returns the registry, or DefaultRegistry if it is nil.
+func orDefault(r *Registry) *Registry {
 	if r == nil {
-		r = DefaultRegistry
+		return DefaultRegistry
 	}
-	return &r.handlers
+	return r
 }
+
+// declared returns the handlers, or those of DefaultRegistry if the registry is nil.
+func (r *Registry) declared() *registry.Registry { return &orDefault(r).handlers }
 
 // Handlers returns the declared handlers of objects, or all mistakes in the declarations, for
 // tools that look at them. The scheme has the Go types of typed handlers.

@@ -37,11 +37,7 @@ type Options struct {
 }
 
 func (o Options) complete() operator.Options {
-	if o.Registry != nil {
-		o.Registry.applyTo(&o.Settings)
-	} else {
-		DefaultRegistry.applyTo(&o.Settings)
-	}
+	orDefault(o.Registry).configuration.applyTo(&o.Settings)
 	return operator.Options{
 		Registry: o.Registry.declared(), Settings: o.Settings, Config: o.Config, Connect: o.Connect,
 		Logger: o.Logger, Scheme: o.Scheme,
