@@ -77,6 +77,11 @@ func newQuestion(load Load, use, short, long, example string, run func(q *questi
 	return command
 }
 
+// describeNamespace replaces the help of --namespace, for commands with another default.
+func describeNamespace(command *cobra.Command, usage string) {
+	command.Flags().Lookup("namespace").Usage = usage
+}
+
 func (q *question) complete(set *pflag.FlagSet) error {
 	for _, name := range []string{"output"} {
 		if value := set.Lookup(name).Value.String(); value != "" && value != "json" && value != "yaml" {

@@ -29,6 +29,7 @@ func newPlanCommand(load Load) *cobra.Command {
 			}
 			return nil
 		})
+	describeNamespace(command, "the `namespace` (default: all)")
 	command.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 3 if objects would be handled")
 	return command
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/release"
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -79,12 +80,13 @@ func newReleaseCommand(load Load) *cobra.Command {
 			case err != nil:
 				return err
 			case report.Failed() > 0:
-				return fmt.Errorf("%d objects were not released: repeat the command", report.Failed())
+				return fmt.Errorf("%s not released: repeat the command", plural.Of(report.Failed(), "object was", "objects were"))
 			case report.Held() > 0:
 				return errHeld
 			}
 			return nil
 		})
+	describeNamespace(command, "the `namespace` (default: all, or those of the settings)")
 	defineGroup(command.Flags(), "Release", flags.define)
 	return command
 }
@@ -142,7 +144,7 @@ func progress(out io.Writer) func(resource string, done, total int) {
 	file, ok := out.(*os.File)
 	isTerminal := ok && term.IsTerminal(int(file.Fd()))
 	return func(resource string, done, total int) {
-		line := fmt.Sprintf("%s: %d of %d objects", resource, done, total)
+		line := fmt.Sprintf("%s: %d of %s", resource, done, plural.Of(total, "object", "objects"))
 		switch {
 		case !isTerminal:
 			line += "\n"

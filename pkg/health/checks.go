@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
@@ -68,8 +69,8 @@ func checkStart(state metrics.State) checkResult {
 func checkQueue(q metrics.Queue, maxAge time.Duration) checkResult {
 	c := checkResult{name: "queue"}
 	if q.Oldest > maxAge {
-		c.problem = fmt.Sprintf("stalled: %d objects are waiting, the oldest for %s; %d of %d workers are busy",
-			q.Depth, q.Oldest.Round(time.Second), q.Busy, q.Workers)
+		c.problem = fmt.Sprintf("stalled: %s waiting, the oldest for %s; %d of %s busy", plural.Of(q.Depth, "object is", "objects are"),
+			q.Oldest.Round(time.Second), q.Busy, plural.Of(q.Workers, "worker is", "workers are"))
 	}
 	return c
 }

@@ -117,7 +117,7 @@ func TestDescribeErrorQuotesNothing(t *testing.T) {
 const list = `[+]` + kex + `/ns ok
 [+]pods.v1 ok
 [+]start ok
-[-]queue stalled: 1 objects are waiting, the oldest for 1h0m0s; 1 of 1 workers are busy
+[-]queue stalled: 1 object is waiting, the oldest for 1h0m0s; 1 of 1 worker is busy
 [+]handling ok
 not ready
 `
@@ -131,7 +131,7 @@ func TestReadinessChecksAsInTheAPIServer(t *testing.T) {
 		"all checks":                {"/readyz", http.StatusServiceUnavailable, list},
 		"all checks with verbose":   {"/readyz?verbose", http.StatusServiceUnavailable, list},
 		"a check that passed":       {"/readyz/handling", http.StatusOK, "[+]handling ok\n"},
-		"a check that failed":       {"/readyz/queue?verbose", http.StatusServiceUnavailable, "[-]queue stalled: 1 objects are waiting, the oldest for 1h0m0s; 1 of 1 workers are busy\n"},
+		"a check that failed":       {"/readyz/queue?verbose", http.StatusServiceUnavailable, "[-]queue stalled: 1 object is waiting, the oldest for 1h0m0s; 1 of 1 worker is busy\n"},
 		"a watch":                   {"/readyz/pods.v1", http.StatusOK, "[+]pods.v1 ok\n"},
 		"a watch in a namespace":    {"/readyz/" + kex + "/ns", http.StatusOK, "[+]" + kex + "/ns ok\n"},
 		"an unknown check":          {"/readyz/nonsense", http.StatusNotFound, `there is no check "nonsense"; the checks are: ` + kex + "/ns, pods.v1, start, queue, handling\n"},

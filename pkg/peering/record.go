@@ -26,6 +26,8 @@ type Record struct {
 	// Lease names the lease by which the replicas of the operator elect their leader, or
 	// is empty. Only the leader has an entry.
 	Lease string
+	// Message is the reason of a freeze, for people. Operators have none.
+	Message string
 }
 
 // Deadline returns when the entry expires unless it is renewed.
@@ -77,7 +79,8 @@ func parseRecord(entry any) (Record, error) {
 	lifetime, lifetimeErr := parseInt("lifetime", fields["lifetime"], int64(DefaultLifetime/time.Second))
 	lastSeen, lastSeenErr := parseTime("lastseen", fields["lastseen"])
 	lease, _ := fields["lease"].(string)
-	record := Record{Priority: int(priority), LastSeen: lastSeen, Lifetime: seconds(lifetime), Lease: lease}
+	message, _ := fields["message"].(string)
+	record := Record{Priority: int(priority), LastSeen: lastSeen, Lifetime: seconds(lifetime), Lease: lease, Message: message}
 	return record, errors.Join(priorityErr, lifetimeErr, lastSeenErr)
 }
 

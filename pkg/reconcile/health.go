@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -138,8 +139,9 @@ func reportRollout(e *Engine, r revision.Report) {
 	case revision.Finished:
 		log.Info("The rollout has ended.")
 	case revision.Stopped:
-		message := fmt.Sprintf("The rollout of revision %s of handler %s is stopped: %d of %d objects have failed, and %d wait. "+
-			"Correct the objects, request to rerun the handler for them, or deploy another revision.", r.Revision, r.ID, r.Failed, r.Total(), r.Waiting)
+		message := fmt.Sprintf("The rollout of revision %s of handler %s is stopped: %d of %s %s failed, and %s. "+
+			"Correct the objects, request to rerun the handler for them, or deploy another revision.", r.Revision, r.ID, r.Failed,
+			plural.Of(r.Total(), "object", "objects"), plural.Word(r.Failed, "has", "have"), plural.Of(r.Waiting, "waits", "wait"))
 		e.objectLogger(r.Object).Error(nil, message, "handler", r.ID, "revision", r.Revision)
 		if of := e.resources.get(r.Resource); of != nil {
 			if snapshot := of.Cached(r.Object.NamespacedName); snapshot != nil {

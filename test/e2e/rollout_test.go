@@ -32,7 +32,7 @@ func testRollout(t testing.TB, e *example) {
 	first.stop()
 
 	second := e.start(t, "REVISION=2")
-	second.says("The rollout of revision 2 of handler render is stopped: 1 of 4 objects have failed, and 1 wait.")
+	second.says("The rollout of revision 2 of handler render is stopped: 1 of 4 objects has failed, and 1 waits.")
 	renderedBy(1, "2")
 	renderedBy(3, "2")
 	renderedBy(4, "1")
@@ -40,7 +40,7 @@ func testRollout(t testing.TB, e *example) {
 	second.stop()
 
 	third := e.start(t, "REVISION=2") // a restart begins nothing
-	third.says("is stopped: 1 of 4 objects have failed, and 1 wait.")
+	third.says("is stopped: 1 of 4 objects has failed, and 1 waits.")
 	merge(t, objects[1], `{"spec": {"page": "index"}}`)
 	renderedBy(2, "2")
 	renderedBy(4, "2")

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -175,10 +176,8 @@ func (s changing) limit(h reconcile.InspectedHandler, r storage.Record) string {
 // attempts says how often a handler was called, and with which error.
 func attempts(r storage.Record) string {
 	text := ""
-	if r.Retries == 1 {
-		text = " after 1 attempt"
-	} else if r.Retries > 1 {
-		text = fmt.Sprintf(" after %d attempts", r.Retries)
+	if r.Retries > 0 {
+		text = " after " + plural.Of(r.Retries, "attempt", "attempts")
 	}
 	if r.Message != "" {
 		text += ", the last error: " + r.Message

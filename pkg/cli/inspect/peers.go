@@ -19,20 +19,34 @@ type Peer struct {
 	// Until is when it expires unless it is renewed; zero if it never does.
 	Until   time.Time `json:"until,omitzero"`
 	Expired bool      `json:"expired,omitempty"`
-	// PausedBy are the peers that pause it.
+	// PausedBy are the peers that pause it, and Pauses those that it pauses.
 	PausedBy []string `json:"pausedBy,omitempty"`
+	Pauses   []string `json:"pauses,omitempty"`
+	// Message is the reason of a freeze. Operators have none, and a freeze needs none.
+	Message string `json:"message,omitempty"`
+
+	isEqual bool // those that pause it have its priority
 }
 
 // String says what the entry means.
 func (p Peer) String() string {
 	text := fmt.Sprintf("%s (priority %d)", p.Identity, p.Priority)
+	if p.Message != "" {
+		text = fmt.Sprintf("%s (priority %d, a freeze: %s)", p.Identity, p.Priority, p.Message)
+	}
 	switch {
 	case p.Expired:
 		return text + " has expired at " + p.Until.UTC().Format(time.RFC3339) + ", and pauses nothing"
+	case p.isEqual:
+		return text + " is paused by " + strings.Join(p.PausedBy, ", ") + ", because of the same priority: give them distinct ones by --priority"
 	case len(p.PausedBy) > 0:
-		return text + " is paused by " + strings.Join(p.PausedBy, ", ")
+		return text + " is paused by " + strings.Join(p.PausedBy, ", ") + ", because of a higher priority"
+	case len(p.Pauses) == 0:
+		return text + " is not paused, and pauses no other"
+	case p.Until.IsZero():
+		return text + " pauses " + strings.Join(p.Pauses, ", ") + " until it is removed: it does not expire"
 	default:
-		return text + " is active, and pauses all others of this peering"
+		return text + " pauses " + strings.Join(p.Pauses, ", ") + ", until " + p.Until.UTC().Format(time.RFC3339) + " unless it is renewed"
 	}
 }
 
@@ -51,7 +65,11 @@ func (p Peer) holds(priority int, peers []Peer) []string {
 	}
 	switch {
 	case p.Priority > priority:
-		return []string{fmt.Sprintf("%s in the %s has the priority %d, and pauses operators of the priority %d %s.", p.Identity, p.Object, p.Priority, priority, ends)}
+		text := fmt.Sprintf("%s in the %s has the priority %d, and pauses operators of the priority %d %s.", p.Identity, p.Object, p.Priority, priority, ends)
+		if p.Message != "" {
+			text += " Its message: " + p.Message
+		}
+		return []string{text}
 	case p.Priority == priority && len(equals) > 0:
 		return []string{fmt.Sprintf("%s in the %s has the same priority %d as the operator, and so has %s: they pause each other.", p.Identity, p.Object, priority, strings.Join(equals, ", "))}
 	default:
@@ -111,14 +129,22 @@ func peersOf(target peering.Target, records map[string]peering.Record, now time.
 	var peers []Peer
 	for _, identity := range slices.Sorted(maps.Keys(records)) {
 		r := records[identity]
+		decision := peering.Decide(records, identity, r.Priority, now)
 		peer := Peer{
-			Object: object, Identity: identity, Priority: r.Priority, Expired: r.IsDead(now),
-			PausedBy: peering.Decide(records, identity, r.Priority, now).Peers,
+			Object: object, Identity: identity, Priority: r.Priority, Expired: r.IsDead(now), Message: r.Message,
+			PausedBy: decision.Peers, isEqual: decision.Reason == peering.ReasonSamePriority,
 		}
 		if !r.LastSeen.IsZero() {
 			peer.Until = r.Deadline(now)
 		}
 		peers = append(peers, peer)
+	}
+	for i := range peers {
+		for _, other := range peers {
+			if !other.Expired && slices.Contains(other.PausedBy, peers[i].Identity) {
+				peers[i].Pauses = append(peers[i].Pauses, other.Identity)
+			}
+		}
 	}
 	return peers
 }

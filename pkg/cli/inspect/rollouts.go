@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile"
@@ -78,17 +79,18 @@ func (s changing) ofRollout(h reconcile.InspectedHandler) (state, message, todo 
 	at := r.Of(s.object.GetNamespace(), s.object.GetName())
 	unknown := ""
 	if r.unknown > 0 {
-		unknown = fmt.Sprintf("; that is not certain, because the filters are not decidable here for %d objects", r.unknown)
+		unknown = "; that is not certain, because the filters are not decidable here for " + plural.Of(r.unknown, "object", "objects")
 	}
 	switch {
 	case at.Failed > 0:
 		failed := s.namedAs(at.FailedObject.Namespace, at.FailedObject.Name)
-		return waiting, fmt.Sprintf("%s, which is stopped: %d of %d objects have failed, such as %s, and %d wait%s", text, at.Failed, at.Total(), failed, at.Waiting, unknown),
+		return waiting, fmt.Sprintf("%s, which is stopped: %d of %s %s failed, such as %s, and %s%s", text, at.Failed, plural.Of(at.Total(), "object", "objects"),
+				plural.Word(at.Failed, "has", "have"), failed, plural.Of(at.Waiting, "waits", "wait"), unknown),
 			fmt.Sprintf("correct the cause, and then: rerun %s %s", failed, h.ID)
 	case at.Begins():
 		return string(verdict.Due), fmt.Sprintf("will run: the rollout of its revision %s has reached the object in step %d%s", h.Revision, at.Step, unknown), ""
 	default:
-		return waiting, fmt.Sprintf("%s: step %d allows %d of %d objects, of which %d have ended, and %d begin before this one%s",
-			text, at.Step, at.Limit, at.Total(), at.Done, at.Ahead, unknown), ""
+		return waiting, fmt.Sprintf("%s: step %d allows %d of %s, of which %s ended, and %s before this one%s", text, at.Step, at.Limit,
+			plural.Of(at.Total(), "object", "objects"), plural.Of(at.Done, "has", "have"), plural.Of(at.Ahead, "begins", "begin"), unknown), ""
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
@@ -141,8 +142,17 @@ func findingsOf(a *reconcile.Activity, version string) []string {
 	add(isWaiting && a.From.After(a.At), "The operator looks at the object again at %s, if nothing happens before.", since(a.From))
 	add(isWaiting && !a.From.After(a.At), "The object waits for a worker since %s.", since(a.From))
 	add(a.Leading && a.Version != "" && !a.Handling && !isWaiting, "Nothing is due for the object.")
-	add(a.Leading, "For all objects: %d handlers are running, %d wait for a slot, and %d objects wait for a worker, the first of them for %s.", a.Running, a.Waiting, a.Queued, a.QueueAge.Round(time.Second))
+	add(a.Leading, "For all objects: %s running, %s for a slot, and %s for a worker%s.", plural.Of(a.Running, "handler is", "handlers are"),
+		plural.Of(a.Waiting, "waits", "wait"), plural.Of(a.Queued, "object waits", "objects wait"), oldest(a))
 	return all
+}
+
+// oldest says how long the first object of the queue waits.
+func oldest(a *reconcile.Activity) string {
+	if a.Queued == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", the first for %s", a.QueueAge.Round(time.Second))
 }
 
 // doing says what a daemon or a timer is doing.

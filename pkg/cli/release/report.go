@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -108,25 +109,34 @@ func (r *Report) Text(style inspect.Style) string {
 }
 
 func (p *ResourceReport) text(b *strings.Builder, style inspect.Style, dry bool) {
-	verb := "were"
+	verb := plural.Word(p.Released, "was", "were")
 	if dry {
 		verb = "would be"
 	}
-	fmt.Fprintf(b, "%s: %d of %d objects %s released, %d of them from the finalizer\n", p.Resource, p.Released, p.Objects, verb, p.Finalizers)
+	fmt.Fprintf(b, "%s: %d of %s %s released, %d from the finalizer\n", p.Resource, p.Released, plural.Of(p.Objects, "object", "objects"), verb, p.Finalizers)
 	if p.Abandoned > 0 {
-		style.Paragraph(b, "  ", fmt.Sprintf("%d of them %s being deleted, and nothing cleans up for them", p.Abandoned, map[bool]string{true: "are", false: "were"}[dry]))
+		style.Paragraph(b, "  ", p.abandoned(dry))
 	}
 	if p.Orphans > 0 {
-		style.Paragraph(b, "  ", fmt.Sprintf("%d of them have children in other namespaces, which stay when the object is deleted: delete them by the label of handlers of Ensure", p.Orphans))
+		style.Paragraph(b, "  ", plural.Of(p.Orphans, "of them has", "of them have")+" children in other namespaces, which stay when the object is deleted: delete them by the label of handlers of Ensure")
 	}
 	if p.HeldCount > 0 {
-		style.Paragraph(b, "  ! ", fmt.Sprintf("skipped: %d objects are being deleted, and wait for the deletion handlers; let the operator finish them, or clean up and release them with --abandon-deletions", p.HeldCount))
+		style.Paragraph(b, "  ! ", "skipped: "+plural.Of(p.HeldCount, "object is being deleted, and waits", "objects are being deleted, and wait")+" for the deletion handlers; let the operator finish that, or clean up and release with --abandon-deletions")
 		style.List(b, "", p.Held)
 	}
 	if p.Failed > 0 {
-		style.Paragraph(b, "  ! ", fmt.Sprintf("%d objects could not be written, and are not released", p.Failed))
+		style.Paragraph(b, "  ! ", plural.Of(p.Failed, "object could not be written, and is not released", "objects could not be written, and are not released"))
 		style.List(b, "", p.Errors)
 	}
+}
+
+// abandoned is about objects that disappear.
+func (p *ResourceReport) abandoned(dry bool) string {
+	are := plural.Word(p.Abandoned, "was", "were")
+	if dry {
+		are = plural.Word(p.Abandoned, "is", "are")
+	}
+	return fmt.Sprintf("%d of them %s being deleted, and nothing cleans up for %s", p.Abandoned, are, plural.Word(p.Abandoned, "it", "them"))
 }
 
 // left says what stays on the objects and in the cluster.

@@ -55,9 +55,9 @@ func testPeers(t *testing.T, p programs) {
 
 	start(t, append(variables, "POD_ID=alive"), p.example, "--peering", "mine", "-n", namespace, "--priority=1")
 	const title = "KopfPeering \"mine\" in the namespace "
-	g.Eventually(peers, time.Minute).Should(gomega.Equal(title + "\"" + namespace + "\"\n  - alive (priority 1) is active, and pauses all others of this peering\n"))
-	ask(t, variables, p.kopf, "freeze", "--lifetime=10m", "-P", "mine", "-n", namespace, "--id", "me@here")
-	g.Expect(peers()).To(gomega.ContainSubstring("  - alive (priority 1) is paused by me@here\n  - me@here (priority 100) is active, and pauses all others of this peering\n"))
+	g.Eventually(peers, time.Minute).Should(gomega.Equal(title + "\"" + namespace + "\"\n  - alive (priority 1) is not paused, and pauses no other\n"))
+	ask(t, variables, p.kopf, "freeze", "--lifetime=10m", "-m", "a migration", "-P", "mine", "-n", namespace, "--id", "me@here")
+	g.Expect(peers()).To(gomega.MatchRegexp(`  - alive \(priority 1\) is paused by me@here, because of a higher priority\n  - me@here \(priority 100, a freeze: a migration\) pauses alive, until \S+Z unless it is renewed\n`))
 }
 
 // The shell asks programs, and kubectl asks a plugin under another name.

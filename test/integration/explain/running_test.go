@@ -71,7 +71,7 @@ func TestARunningOperatorIsAsked(t *testing.T) {
 	s.Eventually(said("one")).Should(gomega.And(
 		gomega.ContainSubstring("Now, according to the operator at https://"+address+"\n"),
 		gomega.MatchRegexp(`  - The handler slow is running since \S+ \(\S+ ago\)\.\n`),
-		gomega.ContainSubstring("For all objects: 1 handlers are running, "),
+		gomega.ContainSubstring("For all objects: 1 handler is running, "),
 		gomega.Not(gomega.ContainSubstring("not decidable"))))
 	s.create("other")
 	s.Eventually(said("other")).Should(gomega.ContainSubstring("  - The handler slow waits for a slot, because of its kopf.Limit or of Settings.Execution.MaxCalls.\n"))

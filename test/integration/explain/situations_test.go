@@ -122,7 +122,7 @@ func TestRolloutsAreExplained(t *testing.T) {
 	s.Expect(s.explain("o2")).To(gomega.ContainSubstring("- fn (create) waits for the rollout of its revision 2: step 1 allows 1 of 4 objects, of which 0 have ended, and 2 begin before this one"))
 
 	s.start()
-	s.says("o2", "- fn (create) waits for the rollout of its revision 2, which is stopped: 1 of 4 objects have failed, such as kopfexamples.kopf.dev/o1 -n NAMESPACE, and 2 wait",
+	s.says("o2", "- fn (create) waits for the rollout of its revision 2, which is stopped: 1 of 4 objects has failed, such as kopfexamples.kopf.dev/o1 -n NAMESPACE, and 2 wait",
 		"→ correct the cause, and then: rerun kopfexamples.kopf.dev/o1 -n NAMESPACE fn")
 	s.Expect(s.explain("o1")).To(gomega.ContainSubstring("- fn (create) has failed for good under its revision 2: it is not called again under it, until the object changes"))
 	s.Expect(s.explain("o0")).To(gomega.ContainSubstring("- fn (create) has nothing to do: the object was handled before"))
@@ -181,22 +181,22 @@ func TestPeersAreExplained(t *testing.T) {
 	s.patch(object, string(text))
 	const title = "KopfPeering \"shops\" in the namespace \"NAMESPACE\"\n"
 	s.Expect(s.peers()).To(gomega.Equal(title +
-		"  - alive@a/1 (priority 0) is paused by other@a/2\n" +
+		"  - alive@a/1 (priority 0) is paused by other@a/2, because of the same priority: give them distinct ones by --priority\n" +
 		"  - dead@a/3 (priority 100) has expired at 2026-01-01T00:01:00Z, and pauses nothing\n" +
-		"  - other@a/2 (priority 0) is paused by alive@a/1\n" +
-		"  - strong@a/4 (priority -1) is paused by alive@a/1, other@a/2\n"))
+		"  - other@a/2 (priority 0) is paused by alive@a/1, because of the same priority: give them distinct ones by --priority\n" +
+		"  - strong@a/4 (priority -1) is paused by alive@a/1, other@a/2, because of a higher priority\n"))
 	s.Expect(s.explain("one")).To(gomega.ContainSubstring("alive@a/1 in the KopfPeering \"shops\" in the namespace \"NAMESPACE\" has the same priority 0 as the operator, and so has other@a/2: they pause each other."))
 
 	s.patch(object, `{"status":{"other@a/2":null,"strong@a/4":{"priority":5}}}`)
-	s.Expect(s.peers()).To(gomega.ContainSubstring("- strong@a/4 (priority 5) is active, and pauses all others of this peering\n"))
+	s.Expect(s.peers()).To(gomega.ContainSubstring("- strong@a/4 (priority 5) pauses alive@a/1 until it is removed: it does not expire\n"))
 	s.Expect(s.explain("one")).To(gomega.ContainSubstring("strong@a/4 in the KopfPeering \"shops\" in the namespace \"NAMESPACE\" has the priority 5, and pauses operators of the priority 0 until it leaves: the entry does not expire."))
 
-	_, err = peering.Freeze(t.Context(), cluster.Config(), peering.Target{Name: "shops", Namespace: s.namespace}, peering.FreezeOptions{Identity: "me@here", Priority: 100, Lifetime: time.Hour})
+	_, err = peering.Freeze(t.Context(), cluster.Config(), peering.Target{Name: "shops", Namespace: s.namespace}, peering.FreezeOptions{Identity: "me@here", Priority: 100, Lifetime: time.Hour, Message: "a migration"})
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(s.peers()).To(gomega.And(
-		gomega.ContainSubstring("- me@here (priority 100) is active, and pauses all others of this peering\n"),
-		gomega.ContainSubstring("- strong@a/4 (priority 5) is paused by me@here\n")))
-	s.Expect(s.explain("one")).To(gomega.MatchRegexp(`Nothing happens now, because\n  - me@here in the KopfPeering "shops" in the namespace "NAMESPACE" has the priority 100, and pauses operators of the priority 0 until it leaves, or until \S+ without its renewal\.\n`))
+		gomega.MatchRegexp(`- me@here \(priority 100, a freeze: a migration\) pauses alive@a/1, strong@a/4, until \S+Z unless it is renewed\n`),
+		gomega.ContainSubstring("- strong@a/4 (priority 5) is paused by me@here, because of a higher priority\n")))
+	s.Expect(s.explain("one")).To(gomega.MatchRegexp(`Nothing happens now, because\n  - me@here in the KopfPeering "shops" in the namespace "NAMESPACE" has the priority 100, and pauses operators of the priority 0 until it leaves, or until \S+ without its renewal\. Its message: a migration\n`))
 }
 
 func TestArgumentsAreCompleted(t *testing.T) {

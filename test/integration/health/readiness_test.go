@@ -79,7 +79,7 @@ func TestReadinessReportsAStalledQueueUntilItMoves(t *testing.T) {
 	g.Consistently(asking(address, "/readyz"), 300*time.Millisecond).Should(says(http.StatusOK), "objects that are being handled do not wait")
 
 	g.Expect(cluster.Client().Create(t.Context(), testenv.NewObject("KopfExample", namespace, "two", nil))).To(gomega.Succeed())
-	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusServiceUnavailable, "[-]queue stalled: 1 objects are waiting", "1 of 1 workers are busy"))
+	g.Eventually(asking(address, "/readyz")).Should(says(http.StatusServiceUnavailable, "[-]queue stalled: 1 object is waiting", "1 of 1 worker is busy"))
 	g.Expect(series(t.Name())()).To(gomega.And(
 		gomega.HaveKeyWithValue("kopf_queue_depth", 1.0), gomega.HaveKeyWithValue("kopf_workers", 1.0),
 		gomega.HaveKeyWithValue("kopf_queue_oldest_seconds", gomega.BeNumerically(">", 0.1))))

@@ -217,7 +217,7 @@ func TestTheCommand(t *testing.T) {
 	s.Expect(s.command("release", "--all", "--finalizer=x").err).To(gomega.MatchError(gomega.ContainSubstring("add --run-startup")))
 	dry := s.command("release", "--all", "--dry-run", "--finalizer="+finalizer, "--prefix=kopf.zalando.org")
 	s.Expect(dry.err).NotTo(gomega.HaveOccurred())
-	s.Expect(dry.out).To(gomega.ContainSubstring("2 of 2 objects would be released, 2 of them from the finalizer\n"))
+	s.Expect(dry.out).To(gomega.ContainSubstring("2 of 2 objects would be released, 2 from the finalizer\n"))
 	started := s.command("release", "--all", "--run-startup", "--dry-run", "-o", "json")
 	s.Expect(started.err).NotTo(gomega.HaveOccurred())
 	s.Expect(started.out).To(gomega.And(gomega.ContainSubstring(`"finalizers": 0`), gomega.ContainSubstring(`"released": 2`)))

@@ -38,7 +38,7 @@ func TestARolloutStopsAfterAFailure(t *testing.T) {
 	s.rest()
 	s.Expect(s.called()).To(gomega.Equal(numbers(1, 5)))
 	s.Expect(s.marked(done("2"))).To(gomega.Equal([]string{"o001", "o002", "o004", "o005"}))
-	const stopped = "The rollout of revision 2 of handler fn is stopped: 1 of 100 objects have failed, and 95 wait."
+	const stopped = "The rollout of revision 2 of handler fn is stopped: 1 of 100 objects has failed, and 95 wait."
 	s.Expect(s.logs.With(stopped)).To(gomega.HaveLen(1))
 	s.Eventually(s.eventsOf("o003")).Should(gomega.ContainElement(gomega.HavePrefix("Warning RolloutStopped: " + stopped)))
 	s.Expect(s.take()).To(gomega.Equal(map[string]int{"b update 0": 5}))

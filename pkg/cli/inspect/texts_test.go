@@ -1,0 +1,84 @@
+package inspect
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/peering"
+)
+
+func TestPlansAreInGoodEnglish(t *testing.T) {
+	one := ResourcePlan{
+		Resource: "kopfexamples.kopf.dev", Objects: 1, Creations: 1, Updates: 1, Deletions: 1, Continued: 1, Resumed: 1, Daemons: 1, Timers: 1,
+		Suspended: 1, Undecidable: 1, Undeclared: map[string]int{"gone": 1}, Calls: map[string]int{"fn": 1}, ErrorCount: 1,
+	}
+	two := one
+	two.Objects, two.Creations, two.Updates, two.Deletions, two.Continued, two.Resumed, two.Daemons, two.Timers = 2, 0, 2, 2, 2, 2, 2, 0
+	two.Suspended, two.Undecidable, two.Undeclared, two.Calls, two.ErrorCount = 2, 2, map[string]int{"gone": 2}, map[string]int{"fn": 2}, 2
+	const undeclared = "the progress of gone, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).\n"
+	want := `kopfexamples.kopf.dev: 1 object
+  1 creation, 1 update, and 1 deletion would be handled
+  1 object, whose handling has begun, would be continued
+  1 object would be resumed when an operator starts
+  1 object is suspended, and left alone
+  1 object has handlers that are not decidable here: explain shows which
+  1 object cannot be judged
+  1 daemon and 1 timer would run
+  - fn would be called for 1 object
+  ! 1 object has ` + undeclared + `
+kopfexamples.kopf.dev: 2 objects
+  0 creations, 2 updates, and 2 deletions would be handled
+  2 objects, whose handling has begun, would be continued
+  2 objects would be resumed when an operator starts
+  2 objects are suspended, and left alone
+  2 objects have handlers that are not decidable here: explain shows which
+  2 objects cannot be judged
+  2 daemons and 0 timers would run
+  - fn would be called for 2 objects
+  ! 2 objects have ` + undeclared
+	if got := (&Plan{Resources: []ResourcePlan{one, two}}).Text(Style{}); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestPeersSayWhoPausesWhomAndWhy(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	alive := func(priority int) peering.Record {
+		return peering.Record{Priority: priority, LastSeen: now.Add(-time.Second), Lifetime: time.Minute}
+	}
+	freeze := peering.Record{Priority: 100, LastSeen: now, Lifetime: time.Hour, Message: "a migration"}
+	tests := map[string]struct {
+		records map[string]peering.Record
+		want    []string
+	}{
+		"one operator":               {map[string]peering.Record{"a": alive(1)}, []string{"a (priority 1) is not paused, and pauses no other"}},
+		"an operator that has ended": {map[string]peering.Record{"a": {LastSeen: now.Add(-time.Hour), Lifetime: time.Minute}}, []string{"a (priority 0) has expired at 2026-01-31T11:01:00Z, and pauses nothing"}},
+		"two of different priorities": {map[string]peering.Record{"a": alive(1), "b": alive(2)}, []string{
+			"a (priority 1) is paused by b, because of a higher priority",
+			"b (priority 2) pauses a, until 2026-01-31T12:00:59Z unless it is renewed",
+		}},
+		"two of the same priority": {map[string]peering.Record{"a": alive(1), "b": alive(1)}, []string{
+			"a (priority 1) is paused by b, because of the same priority: give them distinct ones by --priority",
+			"b (priority 1) is paused by a, because of the same priority: give them distinct ones by --priority",
+		}},
+		"a freeze": {map[string]peering.Record{"a": alive(1), "b": alive(2), "me": freeze}, []string{
+			"a (priority 1) is paused by b, me, because of a higher priority",
+			"b (priority 2) is paused by me, because of a higher priority",
+			"me (priority 100, a freeze: a migration) pauses a, b, until 2026-01-31T13:00:00Z unless it is renewed",
+		}},
+		"an entry of a person": {map[string]peering.Record{"a": alive(1), "b": {Priority: 7, Lifetime: time.Minute}}, []string{
+			"a (priority 1) is paused by b, because of a higher priority",
+			"b (priority 7) pauses a until it is removed: it does not expire",
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			list := PeerList{Peering: "mine", Peers: peersOf(peering.Target{Name: "mine"}, test.records, now)}
+			want := "ClusterKopfPeering \"mine\"\n  - " + strings.Join(test.want, "\n  - ") + "\n"
+			if got := list.Text(Style{}); got != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
