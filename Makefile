@@ -9,6 +9,7 @@ TIMEOUT   ?= 15m
 FUZZTIME  ?= 10s
 SMOKETIME ?= 3s
 DURATION  ?= 1h
+LATENCY   ?= 200ms
 PROCS     ?= 4
 BASE      ?=
 VERSION   ?= main
@@ -75,6 +76,10 @@ test-race: test ## Run all tests under the race detector, which needs a C compil
 .PHONY: test-memory
 test-memory: ## Run the tests that need a cluster on the API server of the test kit, except those in test/memory.txt (TESTFLAGS)
 	@hack/test-memory.sh $(TESTFLAGS)
+
+.PHONY: test-latency
+test-latency: envtest-assets ## Run the tests that need a cluster with operators whose requests and watches are up to LATENCY late (TESTFLAGS)
+	@$(WITH_ASSETS) TEST_LATENCY=$(LATENCY) go test -timeout $(TIMEOUT) $(TESTFLAGS) ./test/integration/...
 
 .PHONY: test-oldest
 test-oldest: ## Run the tests that need a cluster on the oldest Kubernetes that is supported (TESTFLAGS)

@@ -50,6 +50,7 @@ type Cluster struct {
 	kubeconfig []byte
 	config     *rest.Config
 	client     client.WithWatch
+	late       client.Client // as late as the operators
 }
 
 // Main implements TestMain: it runs the tests of a package with one control plane,
@@ -120,8 +121,7 @@ func Connect(kubeconfig []byte) (*Cluster, error) {
 		return nil, err
 	}
 	cluster := &Cluster{kubeconfig: kubeconfig, config: config}
-	cluster.client, err = client.NewWithWatch(cluster.Config(), client.Options{})
-	return cluster, err
+	return cluster, cluster.connect()
 }
 
 func setPatience() {
@@ -153,7 +153,19 @@ func (c *Cluster) prepare(crds []string) error {
 	if _, err := envtest.InstallCRDs(c.Config(), install); err != nil {
 		return fmt.Errorf("installing the definitions in %v: %w", crds, err)
 	}
-	c.client, err = client.NewWithWatch(c.Config(), client.Options{})
+	return c.connect()
+}
+
+// connect creates the client, and makes later ones late if the environment says so.
+func (c *Cluster) connect() error {
+	var err error
+	if c.client, err = client.NewWithWatch(c.Config(), client.Options{}); err != nil {
+		return err
+	}
+	if err = delay(c.config); err != nil {
+		return err
+	}
+	c.late, err = client.New(c.Config(), client.Options{})
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 type CountingTransport struct {
 	mu       sync.Mutex
 	requests []Request
+	underWay int
 }
 
 // Count adds a CountingTransport to the configuration. Call it before any client is
@@ -32,15 +33,35 @@ func Count(config *rest.Config) *CountingTransport {
 func (c *CountingTransport) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(sent *http.Request) (*http.Response, error) {
 		request := newRequest(sent)
+		c.count(request, 1)
 		answer, err := next.RoundTrip(sent)
 		if err == nil {
 			request.Status = answer.StatusCode
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.requests = append(c.requests, request)
+		c.count(request, -1)
 		return answer, err
 	})
+}
+
+// count counts a request that begins, or keeps one that has ended.
+func (c *CountingTransport) count(r Request, underWay int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !isApart(r) {
+		c.underWay += underWay
+	}
+	if underWay < 0 {
+		c.requests = append(c.requests, r)
+	}
+}
+
+// activity returns the number of requests that are answered, and of those that are not yet,
+// without events and leases.
+func (c *CountingTransport) activity() (answered, underWay int) {
+	answered = len(c.Requests())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return answered, c.underWay
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)

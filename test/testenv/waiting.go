@@ -7,6 +7,7 @@ import (
 
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,20 +91,20 @@ func matcher(expected any) types.GomegaMatcher {
 const restRounds = 15
 
 // AtRest reports each time it is polled whether the operators have nothing left to do: whether
-// the number of their requests has stayed the same. It counts answers of the API server
-// instead of time, because a machine with other work makes everybody pause.
+// none of their requests is under way, and their number has stayed the same. It counts answers of
+// the API server instead of time, because a machine with other work makes everybody pause.
 //
 //	g.Eventually(cluster.AtRest(requests)).Should(gomega.BeTrue())
-func (c *Cluster) AtRest(requests func() int) func() (bool, error) {
-	ask := c.Current(&unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "default"},
-	}})
+func (c *Cluster) AtRest(requests *CountingTransport) func() (bool, error) {
 	last, rounds := -1, 0
 	return func() (bool, error) {
-		if _, err := ask(); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		defer cancel()
+		if err := c.late.Get(ctx, client.ObjectKey{Name: "default"}, &corev1.Namespace{}); err != nil {
 			return false, err
 		}
-		if now := requests(); now != last {
+		now, underWay := requests.activity()
+		if now != last || underWay > 0 {
 			last, rounds = now, 0
 		}
 		rounds++

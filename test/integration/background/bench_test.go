@@ -179,7 +179,7 @@ func (b *bench) expectRunning(name string, now, begun int) {
 // expectRest waits until the operators have nothing left to do.
 func (b *bench) expectRest() {
 	b.t.Helper()
-	b.Eventually(cluster.AtRest(func() int { return len(b.requests.Requests()) })).Should(gomega.BeTrue(), b.requests.String)
+	b.Eventually(cluster.AtRest(b.requests)).Should(gomega.BeTrue(), b.requests.String)
 }
 
 // writes returns the writes to all example objects, except for conflicts with other

@@ -30,7 +30,7 @@ func (b *bench) crowd(kind string, count int) {
 
 func TestIndicesAreCompleteBeforeHandlersAreCalled(t *testing.T) {
 	t.Parallel()
-	const objects = 300
+	const objects = 100
 	for _, workers := range []int{1, 100} {
 		t.Run(fmt.Sprint("with workers: ", workers), func(t *testing.T) {
 			t.Parallel()

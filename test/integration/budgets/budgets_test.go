@@ -65,15 +65,9 @@ func lifeCycle(t *testing.T, registry *kopf.Registry) (create, update, remove in
 	return create, update, writes()
 }
 
-// rest waits long enough for an operator to make unexpected writes.
+// rest waits until the operator has nothing left to do.
 func rest(g *gomega.WithT, requests *testenv.CountingTransport) {
-	count, since := -1, time.Now()
-	g.Eventually(func() bool {
-		if now := len(requests.Requests()); now != count {
-			count, since = now, time.Now()
-		}
-		return time.Since(since) > 400*time.Millisecond
-	}).Should(gomega.BeTrue(), "%s", requests)
+	g.Eventually(cluster.AtRest(requests)).Should(gomega.BeTrue(), "%s", requests)
 }
 
 func TestLifeCycle(t *testing.T) {

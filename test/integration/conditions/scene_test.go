@@ -198,14 +198,14 @@ func (s *scene) expect(want verdict) {
 // operator rests.
 func (s *scene) settle(want verdict) {
 	s.t.Helper()
-	s.Eventually(cluster.AtRest(func() int { return len(s.requests.Requests()) })).Should(gomega.BeTrue())
+	s.Eventually(cluster.AtRest(s.requests)).Should(gomega.BeTrue())
 	s.expect(want)
 }
 
 // expectWrites expects the number of writes since the last time, at rest.
 func (s *scene) expectWrites(main, ofStatus int) {
 	s.t.Helper()
-	s.Eventually(cluster.AtRest(func() int { return len(s.requests.Requests()) })).Should(gomega.BeTrue())
+	s.Eventually(cluster.AtRest(s.requests)).Should(gomega.BeTrue())
 	counts := s.requests.Snapshot()
 	got := [2]int{counts[testenv.Key{Method: "PATCH", Target: "widgets"}], counts[testenv.Key{Method: "PATCH", Target: "widgets/status"}]}
 	s.Expect(got).To(gomega.Equal([2]int{main, ofStatus}), "%s\n%s", s.requests, s.logs)

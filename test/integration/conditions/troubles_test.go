@@ -75,7 +75,7 @@ func TestAPausedOperatorWritesNoConditions(t *testing.T) {
 	s.Eventually(s.logs.String).Should(gomega.ContainSubstring("The operator is paused"))
 	s.patch(`{"spec":{"size":2}}`)
 	s.requests.Reset()
-	s.Eventually(cluster.AtRest(func() int { return s.requests.Snapshot().Writes("widgets") })).Should(gomega.BeTrue())
+	s.Eventually(cluster.AtRest(s.requests)).Should(gomega.BeTrue())
 	s.expect(isWorking)
 	s.Expect(s.requests.Snapshot().Writes("widgets")).To(gomega.BeZero())
 	setPeer(`null`)
@@ -114,11 +114,12 @@ func TestConditionsThatTheSchemaRejects(t *testing.T) {
 	s.reply("fn", nil)
 	s.Eventually(cluster.Current(s.object)).Should(testenv.HaveAnnotation("kopf.zalando.org/last-handled-configuration", gomega.Not(gomega.BeEmpty())))
 	s.Eventually(cluster.Events(s.current())).Should(gomega.ContainElement(gomega.HavePrefix("Warning ConditionsRefused: ")))
+	s.Eventually(cluster.AtRest(s.requests)).Should(gomega.BeTrue())
 	s.requests.Reset()
 	s.patch(resized)
 	s.reply("fn", nil)
 	s.Eventually(cluster.Current(s.object)).Should(testenv.HaveAnnotation("kopf.zalando.org/last-handled-configuration", gomega.ContainSubstring(`"size":2`)))
-	s.Eventually(cluster.AtRest(func() int { return len(s.requests.Requests()) })).Should(gomega.BeTrue())
+	s.Eventually(cluster.AtRest(s.requests)).Should(gomega.BeTrue())
 	s.Expect(s.requests.Snapshot().Writes("picks")).To(gomega.Equal(1)) // it is not tried again
 	s.Expect(s.logs.With("the handler has failed")).To(gomega.BeEmpty())
 }

@@ -70,8 +70,8 @@ func TestContentionEndsWithOneOfTheOperators(t *testing.T) {
 	before := one.writes() + two.writes()
 	b.Eventually(func() int { return one.writes() + two.writes() }).Should(gomega.BeNumerically(">", before+4), "it was only slowed down")
 	two.Stop()
+	b.Eventually(cluster.Current(b.object)).Should(testenv.HavePath("spec.x", "a"))
 	b.Eventually(b.quiet(one)).Should(gomega.BeTrue())
-	b.Expect(cluster.Current(b.object)()).To(testenv.HavePath("spec.x", "a"))
 	b.expectContentions(gomega.Equal(2))
 
 	b.Expect(b.set("somebody", "c")).To(gomega.Succeed())

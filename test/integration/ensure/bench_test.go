@@ -143,7 +143,7 @@ func (b *bench) story() string { return b.logs.String() + "\n" + b.requests.Stri
 // expectRest waits until the operators have nothing left to do.
 func (b *bench) expectRest() {
 	b.t.Helper()
-	b.Eventually(cluster.AtRest(func() int { return len(b.requests.Requests()) })).Should(gomega.BeTrue(), b.story)
+	b.Eventually(cluster.AtRest(b.requests)).Should(gomega.BeTrue(), b.story)
 }
 
 // expectHandled waits until the parent has no open records, and the operators rest.

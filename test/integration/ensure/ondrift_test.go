@@ -172,10 +172,11 @@ func TestNothingIsRestoredWhileTheDecisionFails(t *testing.T) {
 	b.as("kubectl-edit", b.of(configMaps, "one"), `{"data":{"theme":"light"}}`)
 	b.Eventually(b.logged("will be retried", "handler drift", "the owner is asked")).ShouldNot(gomega.BeEmpty(), b.story)
 	b.remove(b.of(services, "one"))
-	b.Eventually(func() bool {
-		all := fmt.Sprint(notes.take())
-		return strings.Contains(all, "ConfigMap data.theme") && strings.Contains(all, "Service deleted")
-	}).Should(gomega.BeTrue(), b.story)
+	var all []string
+	b.Eventually(func() string {
+		all = append(all, notes.take()...)
+		return fmt.Sprint(all)
+	}).Should(gomega.And(gomega.ContainSubstring("ConfigMap data.theme"), gomega.ContainSubstring("Service deleted")), b.story)
 	b.Expect(b.current(b.of(configMaps, "one"))).To(testenv.HavePath("data.theme", "light"))
 	b.Expect(cluster.Exists(b.of(services, "one"))()).To(gomega.BeFalse())
 	b.Eventually(cluster.Current(shop)).Should(testenv.HavePath("metadata.annotations", gomega.HaveKey(prefix+"children.restore")), b.story)

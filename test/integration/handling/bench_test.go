@@ -131,7 +131,7 @@ const quiet = 300 * time.Millisecond
 // expectRest waits until the operators have nothing left to do.
 func (b *bench) expectRest() {
 	b.t.Helper()
-	b.Eventually(cluster.AtRest(func() int { return len(b.requests.Requests()) })).Should(gomega.BeTrue(), b.requests.String)
+	b.Eventually(cluster.AtRest(b.requests)).Should(gomega.BeTrue(), b.requests.String)
 }
 
 // logged returns the lines of the log that contain all of the texts, for Eventually.

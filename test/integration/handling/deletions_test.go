@@ -150,6 +150,7 @@ func TestNothingElseIsWrittenWithTheLastFinalizer(t *testing.T) {
 	b.start()
 	obj := b.create("one", nil)
 	b.expectHandled(obj)
+	b.expectRest()
 	b.requests.Reset()
 	b.remove(obj)
 	b.expectGone(obj)

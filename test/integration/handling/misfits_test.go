@@ -154,6 +154,7 @@ func TestHandlerCanWaitForAFormerStateThatFits(t *testing.T) {
 	b.startTyped()
 	obj := b.create("one", size("abc"))
 	b.expectHandled(obj)
+	b.expectRest()
 	b.requests.Reset()
 	b.resize(obj, "1Gi")
 	b.Eventually(b.misfitEvents(obj)).Should(gomega.ContainElement(gomega.ContainSubstring("the former state of the object does not fit")))

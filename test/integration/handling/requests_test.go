@@ -159,6 +159,7 @@ func TestRefusedRequestIsNotHonoredLater(t *testing.T) {
 	operator := b.start()
 	obj := b.create("one", map[string]any{"field": "1"})
 	b.expectHandled(obj)
+	b.expectRest()
 	b.requests.Reset()
 	b.request(obj, "skip", "1 update")
 	b.Eventually(cluster.Events(obj)).Should(gomega.ContainElement(gomega.HavePrefix("Warning RequestRefused: ")))

@@ -82,7 +82,7 @@ func (s *scene) startWith(r *kopf.Registry) {
 // rest waits until the operator has nothing left to do.
 func (s *scene) rest() {
 	s.t.Helper()
-	s.Eventually(cluster.AtRest(func() int { return len(s.requests.Requests()) })).Should(gomega.BeTrue())
+	s.Eventually(cluster.AtRest(s.requests)).Should(gomega.BeTrue())
 }
 
 func (s *scene) object(name string) *unstructured.Unstructured {
