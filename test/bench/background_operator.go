@@ -33,6 +33,7 @@ type tally struct {
 	present, daemons, calls atomic.Int64
 	waiting                 atomic.Int64 // handlers
 	wait                    atomic.Int64 // how long they wait
+	expected                atomic.Pointer[expectedCall]
 }
 
 // tallied is a snapshot of a tally.
@@ -41,10 +42,13 @@ type tallied struct {
 	Daemons int64 // running
 	Calls   int64 // of timers, in total
 	Waiting int64 // handlers
+	// Called is when the handler was called for the object of the last commandCall, in
+	// nanoseconds since the epoch.
+	Called int64
 }
 
 func (t *tally) snapshot() tallied {
-	return tallied{t.present.Load(), t.daemons.Load(), t.calls.Load(), t.waiting.Load()}
+	return tallied{t.present.Load(), t.daemons.Load(), t.calls.Load(), t.waiting.Load(), t.expected.Load().time()}
 }
 
 func (t *tally) event(_ context.Context, e *kopf.WatchEvent) error {

@@ -12,14 +12,20 @@ type burst struct {
 	do      func(ctx context.Context, number int) error
 	// expect tells the observer what to look for.
 	expect func()
+	// wait returns when that has happened. Default: when the observer has seen it.
+	wait func(ctx context.Context) error
 }
 
 func (m *measurement) creation(objects int) burst {
-	return burst{objects, m.load.create, func() { m.observer.expectHandled(objects, firstRevision) }}
+	return burst{objects: objects, do: m.load.create, expect: func() { m.observer.expectHandled(objects, firstRevision) }}
 }
 
 func (m *measurement) deletion(objects int) burst {
-	return burst{objects, m.load.delete, func() { m.observer.expectGone(objects) }}
+	return burst{objects: objects, do: m.load.delete, expect: func() { m.observer.expectGone(objects) }}
+}
+
+func (m *measurement) changing() burst {
+	return burst{objects: m.objects, do: m.load.update, expect: func() { m.observer.expectHandled(m.objects, secondRevision) }}
 }
 
 // patience is how long a burst may take. It allows for slow machines.
@@ -32,6 +38,9 @@ func (m *measurement) runBurst(ctx context.Context, s burst) error {
 	s.expect()
 	if err := m.load.each(ctx, s.objects, s.do); err != nil {
 		return err
+	}
+	if s.wait != nil {
+		return s.wait(ctx)
 	}
 	return m.observer.wait(ctx)
 }

@@ -97,14 +97,20 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, r.apply(ctx, example)
 }
 
+// handledSpec returns what is recorded of a handled spec.
+func handledSpec(example *Example) (string, error) {
+	text, err := json.Marshal(example.Spec)
+	return string(text), err
+}
+
 // apply handles a spec that is not handled yet.
 func (r *reconciler) apply(ctx context.Context, example *Example) error {
-	text, err := json.Marshal(example.Spec)
+	text, err := handledSpec(example)
 	if err != nil {
 		return err
 	}
 	before := example.Annotations[handledByThem]
-	if before == string(text) {
+	if before == text {
 		return nil
 	}
 	example.Status = outcome(example.Spec)
@@ -114,7 +120,7 @@ func (r *reconciler) apply(ctx context.Context, example *Example) error {
 	if example.Annotations == nil {
 		example.Annotations = map[string]string{}
 	}
-	example.Annotations[handledByThem] = string(text)
+	example.Annotations[handledByThem] = text
 	if err := r.Update(ctx, example); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
@@ -28,10 +29,14 @@ func operateKopf(ctx context.Context, env environment, registry *kopf.Registry, 
 	if err := addToScheme(scheme); err != nil {
 		return err
 	}
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return err
+	}
 	options := kopf.Options{Registry: registry, Config: env.config, Logger: env.logger, Scheme: scheme}
 	options.Settings.Networking.QPS = -1
 	options.Settings.Execution.Workers = env.workers
 	options.Settings.Posting.Disabled = !events
+	options.Settings.Name = "bench"
 	operator, err := kopf.NewOperator(options)
 	if err != nil {
 		return err

@@ -44,6 +44,8 @@ type options struct {
 	// background measures only background handlers, unless there are subjects.
 	background bool
 	waiting    bool // measure only waiting handlers
+	children   bool // measure only the children of objects
+	changes    int
 	wait       time.Duration
 	initial    int  // number of objects at the start of the operator, with waiting
 	admission  bool // measure only admission
@@ -64,12 +66,14 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.DurationVar(&o.interval, "interval", 5*time.Second, "interval of the timers")
 	flags.BoolVar(&o.background, "background", false, "measure only daemons and timers: the subjects "+strings.Join(backgroundSubjects, ", "))
 	flags.BoolVar(&o.waiting, "waiting", false, "measure only handlers that wait: the subjects "+strings.Join(waitingSubjects, ", "))
+	flags.BoolVar(&o.children, "children", false, "measure only operators that keep children: the subjects "+strings.Join(childrenSubjects, ", "))
+	flags.IntVar(&o.changes, "changes", 1000, "with -children: number of changes of children, one after the other, whose time is measured")
 	flags.DurationVar(&o.wait, "wait", 10*time.Second, "how long handlers wait")
 	flags.IntVar(&o.initial, "initial", 10_000, "with -waiting: number of objects that exist when the operator starts")
 	flags.BoolVar(&o.admission, "admission", false, "measure only admission webhooks")
 	flags.IntVar(&o.calls, "calls", 20_000, "number of calls of each admission webhook")
 	flags.StringVar(&o.profiles, "profile", "", "directory for CPU and heap profiles of the operators (default: no profiles)")
-	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+" and those of -waiting)")
+	flags.StringVar(&o.subjects, "subjects", "", "comma-separated list of subjects to measure, of "+strings.Join(subjectNames(), ", ")+" (default: all except "+oursTyped+" and those of -waiting and -children)")
 	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of tables")
 	return o, flags.Parse(arguments)
 }
@@ -83,6 +87,8 @@ func (o options) chosen() []string {
 		return strings.Split(o.subjects, ",")
 	case o.waiting:
 		return waitingSubjects
+	case o.children:
+		return childrenSubjects
 	case o.background:
 		return backgroundSubjects
 	default:
@@ -107,7 +113,7 @@ func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if options.admission || options.subjects == "" && !options.background && !options.waiting {
+	if options.admission || options.subjects == "" && !options.background && !options.waiting && !options.children {
 		_, _ = fmt.Fprintf(log, "admission: %d calls\n", options.calls)
 		if report.Admission, err = measureAdmission(ctx, options); err != nil {
 			return fmt.Errorf("admission: %w", err)

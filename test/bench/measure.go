@@ -35,6 +35,8 @@ type measurement struct {
 	figures           figures
 	backgroundFigures backgroundFigures
 	waitingFigures    waitingFigures
+	childrenFigures   childrenFigures
+	repairs           *repairs
 	clients           kubernetes.Interface
 	probe             *probe
 }
@@ -64,6 +66,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	m = &measurement{options: o, log: log, subject: subjects[subject]}
 	m.figures = figures{Subject: subject, Description: m.subject.description}
 	m.waitingFigures = waitingFigures{Subject: subject, Description: m.subject.description}
+	m.childrenFigures = childrenFigures{Subject: subject, Description: m.subject.description}
 	m.backgroundFigures = backgroundFigures{Subject: subject, Description: m.subject.description}
 	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval}
 	if err := os.WriteFile(m.role.KubeConfig, plane.KubeConfig(), 0o600); err != nil {
@@ -154,7 +157,7 @@ func (m *measurement) create(ctx context.Context) (err error) {
 }
 
 func (m *measurement) update(ctx context.Context) (err error) {
-	m.figures.Update, err = m.phase(ctx, "update", burst{m.objects, m.load.update, func() { m.observer.expectHandled(m.objects, secondRevision) }})
+	m.figures.Update, err = m.phase(ctx, "update", m.changing())
 	return err
 }
 

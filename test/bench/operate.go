@@ -41,6 +41,7 @@ const (
 	commandProfile = "profile" // start a CPU profile; the argument is its path
 	commandEnd     = "end"     // end the profile, and write a heap profile next to it
 	commandWait    = "wait"    // let handlers wait; the argument is the duration
+	commandCall    = "call"    // note the time of the next call; the argument is the name of the object
 )
 
 // answer is a line of the child.
@@ -133,6 +134,8 @@ func (o *operator) do(command, argument string) (err error) {
 		var wait time.Duration
 		wait, err = time.ParseDuration(argument)
 		o.tally.wait.Store(int64(wait))
+	case commandCall:
+		o.tally.expected.Store(&expectedCall{name: argument})
 	case commandEnd:
 		pprof.StopCPUProfile()
 		err = errors.Join(o.profile.Close(), writeHeap(o.profile.Name()))

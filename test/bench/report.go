@@ -20,6 +20,7 @@ type report struct {
 	Interval   time.Duration       `json:"intervalNanoseconds"` // of timers
 	Background []backgroundFigures `json:"background,omitempty"`
 	Waiting    []waitingFigures    `json:"waiting,omitempty"`
+	Children   []childrenFigures   `json:"children,omitempty"`
 
 	Admission *admission `json:"admission,omitempty"`
 }
@@ -32,6 +33,8 @@ func (r *report) add(ctx context.Context, subject string, o options, log io.Writ
 		return err
 	case slices.Contains(waitingSubjects, subject):
 		r.Waiting = append(r.Waiting, m.waitingFigures)
+	case slices.Contains(childrenSubjects, subject):
+		r.Children = append(r.Children, m.childrenFigures)
 	case slices.Contains(backgroundSubjects, subject):
 		r.Background = append(r.Background, m.backgroundFigures)
 	default:
@@ -53,6 +56,9 @@ func (r report) print(out io.Writer) error {
 		defer r.Admission.print(out)
 	}
 	r.printWaiting(out)
+	if err := r.printChildren(out); err != nil {
+		return err
+	}
 	if len(r.Background) > 0 {
 		defer r.printBackground(out)
 	}

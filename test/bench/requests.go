@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -12,10 +13,22 @@ type requests struct {
 	Conflicts int `json:"conflicts"` // of these, rejected because of an old version
 	Reads     int `json:"reads"`     // GET of one of the objects
 	Events    int `json:"events"`    // POST and PATCH of Kubernetes events
+	Children  int `json:"children"`  // writes of other objects in the namespace of the load
+	Watches   int `json:"watches"`   // with those that are renewed every few minutes
+	Discovery int `json:"discovery"` // of the resources that the API server has
+	Others    int `json:"others"`
 }
 
+// all returns the number of all requests, except those that do not depend on objects: a watch
+// is renewed every few minutes, and discovery follows a change of the definitions.
+func (r requests) all() int { return r.Writes + r.Reads + r.Events + r.Children + r.Others }
+
 func (r requests) minus(other requests) requests {
-	return requests{r.Writes - other.Writes, r.Conflicts - other.Conflicts, r.Reads - other.Reads, r.Events - other.Events}
+	return requests{
+		r.Writes - other.Writes, r.Conflicts - other.Conflicts, r.Reads - other.Reads,
+		r.Events - other.Events, r.Children - other.Children, r.Watches - other.Watches,
+		r.Discovery - other.Discovery, r.Others - other.Others,
+	}
 }
 
 // counter is a transport that counts requests. It stores nothing else, to keep its
@@ -47,9 +60,19 @@ func (c *counter) RoundTrip(request *http.Request) (*http.Response, error) {
 		c.Reads++
 	case strings.HasSuffix(path, "/events") || strings.Contains(path, "/events/"):
 		c.Events++
+	case request.Method != http.MethodGet && strings.Contains(path, "/namespaces/"+namespace+"/"):
+		c.Children++
+	case request.URL.Query().Get("watch") == "true":
+		c.Watches++
+	case isDiscovery.MatchString(path):
+		c.Discovery++
+	default:
+		c.Others++
 	}
 	return response, err
 }
+
+var isDiscovery = regexp.MustCompile(`^/(api(/v1)?|apis(/[^/]+(/[^/]+)?)?)$`)
 
 func (c *counter) snapshot() requests {
 	c.mu.Lock()

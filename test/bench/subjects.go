@@ -51,6 +51,10 @@ const (
 	waitingHandlers   = "waiting"
 	waitingReconciles = "waiting+handwritten"
 
+	childrenEnsured     = "children"
+	childrenHandwritten = "children+handwritten"
+	childrenCached      = "children-cached" // for the memory without what is kept of children
+
 	handledByUs   = "kopf.zalando.org/last-handled-configuration"
 	handledByThem = "bench.kopf.dev/last-handled"
 )
@@ -59,6 +63,7 @@ var (
 	defaultSubjects    = []string{ours, theirs, oursEvents, theirsEvents}
 	backgroundSubjects = []string{without, timers, daemons, timersDaemons}
 	waitingSubjects    = []string{waitingHandlers, waitingReconciles}
+	childrenSubjects   = []string{childrenEnsured, childrenHandwritten}
 )
 
 var subjects = map[string]subject{
@@ -70,6 +75,10 @@ var subjects = map[string]subject{
 
 	waitingHandlers:   {"this project, with handlers that wait", handledByUs, waitingOperator{}.run, waitingSteps, backgroundOperator{}},
 	waitingReconciles: {"hand-written on controller-runtime, with a reconciler that waits", handledByThem, waitingHandwritten{}.run, waitingWaveSteps, backgroundOperator{}},
+
+	childrenEnsured:     {"this project, with five children of every object", handledByUs, childrenOperator{}.run, childrenSteps, backgroundOperator{}},
+	childrenHandwritten: {"hand-written on controller-runtime, with Owns and server-side apply", handledByThem, childrenReconcilers{}.run, childrenSteps, backgroundOperator{}},
+	childrenCached:      {"this project, with a cache of the children", handledByUs, childrenCache{}.run, childrenSteps, backgroundOperator{}},
 
 	without:       {"this project, without timers and daemons", "", backgroundOperator{}.run, backgroundSteps, backgroundOperator{}},
 	timers:        {"the same, with a timer for every object", "", backgroundOperator{timer: true}.run, backgroundSteps, backgroundOperator{timer: true}},
