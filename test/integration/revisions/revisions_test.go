@@ -153,7 +153,6 @@ func TestARetryUnderAnotherRevision(t *testing.T) {
 	s.requests.Reset()
 	declare(time.Second)
 	s.Eventually(func() int { s.mu.Lock(); defer s.mu.Unlock(); return len(attempts) }).Should(gomega.Equal(1))
-	s.rest()
 	s.operator.Stop()
 	s.Expect(s.marked(done("1"))).To(gomega.HaveLen(1))
 	declare(10 * time.Millisecond)

@@ -45,7 +45,7 @@ func TestConfigurationsAreCreatedUpdatedAndCleanedUp(t *testing.T) {
 	g.Eventually(names(t, "both.kopf.dev")).Should(gomega.ConsistOf(
 		"validating checkit.both.kopf.dev", "mutating relabel.both.kopf.dev", "mutating always.both.kopf.dev",
 	), "%v", o.logged())
-	g.Expect(creations(requests.Snapshot())).To(gomega.Equal(2))
+	g.Eventually(func() int { return creations(requests.Snapshot()) }).Should(gomega.Equal(2))
 	g.Expect(changes(requests.Snapshot())).To(gomega.BeZero())
 	g.Eventually(func() error { return try(t.Context(), namespace, "denied") }).Should(
 		gomega.MatchError(gomega.ContainSubstring(`admission webhook`)))
@@ -66,7 +66,7 @@ func TestConfigurationsAreCreatedUpdatedAndCleanedUp(t *testing.T) {
 	g.Eventually(func() int { return changes(requests.Snapshot()) }).Should(gomega.Equal(4))
 	o.stop()
 	g.Expect(names(t, "both.kopf.dev")()).To(gomega.ConsistOf("mutating always.both.kopf.dev"))
-	g.Expect(changes(requests.Snapshot())).To(gomega.Equal(6))
+	g.Eventually(func() int { return changes(requests.Snapshot()) }).Should(gomega.Equal(6))
 	g.Expect(try(t.Context(), namespace, "denied")).To(gomega.Succeed(), "the webhook is removed")
 }
 
@@ -144,7 +144,7 @@ func TestCABundleOfCertManagerIsKept(t *testing.T) {
 	for _, webhook := range object.Webhooks {
 		g.Expect(webhook.ClientConfig.CABundle).To(gomega.Equal(bundle))
 	}
-	g.Expect(changes(requests.Snapshot())).To(gomega.Equal(2), "%s", requests)
+	g.Eventually(func() int { return changes(requests.Snapshot()) }).Should(gomega.Equal(2), "%s", requests)
 }
 
 func TestMissingPermissionIsExplained(t *testing.T) {
