@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
+
+	"github.com/kopf-go/kopf/pkg/cli/terminal"
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 )
 
 func newPlanCommand(load Load) *cobra.Command {
@@ -17,7 +22,12 @@ func newPlanCommand(load Load) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			line := &terminal.Progress{Out: command.ErrOrStderr(), Quiet: true}
+			cluster.Progress = func(resource string, done int) {
+				line.Show(fmt.Sprintf("%s: %s", resource, plural.Of(done, "object", "objects")))
+			}
 			answer, err := cluster.NewPlan(command.Context(), namespace, arguments...)
+			line.End()
 			if err != nil {
 				return err
 			}

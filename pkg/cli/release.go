@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/release"
+	"github.com/kopf-go/kopf/pkg/cli/terminal"
 	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
@@ -71,8 +69,12 @@ func newReleaseCommand(load Load) *cobra.Command {
 				return err
 			}
 			flags.Kinds, flags.Options.Namespace = arguments, q.namespace
-			flags.Progress = progress(command.ErrOrStderr())
+			line := &terminal.Progress{Out: command.ErrOrStderr()}
+			flags.Progress = func(resource string, done, total int) {
+				line.Show(fmt.Sprintf("%s: %d of %s", resource, done, plural.Of(total, "object", "objects")))
+			}
 			report, err := q.release(command.Context(), flags)
+			line.End()
 			if report != nil {
 				err = errors.Join(q.write(command.OutOrStdout(), report), err)
 			}
@@ -135,24 +137,5 @@ func (f *releaseFlags) adjust(s *settings.Settings) {
 	}
 	if f.peering != "" {
 		s.Peering.Name, s.Peering.Standalone = f.peering, false
-	}
-}
-
-// progress returns a function that shows how far a release is: on one line of a terminal, or in
-// lines.
-func progress(out io.Writer) func(resource string, done, total int) {
-	file, ok := out.(*os.File)
-	isTerminal := ok && term.IsTerminal(int(file.Fd()))
-	return func(resource string, done, total int) {
-		line := fmt.Sprintf("%s: %d of %s", resource, done, plural.Of(total, "object", "objects"))
-		switch {
-		case !isTerminal:
-			line += "\n"
-		case done < total:
-			line = "\r" + line
-		default:
-			line = "\r" + line + "\n"
-		}
-		_, _ = io.WriteString(out, line)
 	}
 }

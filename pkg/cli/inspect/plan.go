@@ -105,6 +105,9 @@ func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, 
 			plan.add(n, obj.GetNamespace(), obj.GetName(), err)
 			items[i].Object = nil
 		}
+		if c.Progress != nil {
+			c.Progress(plan.Resource, plan.Objects)
+		}
 		return nil
 	})
 	if err != nil {

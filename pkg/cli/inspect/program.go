@@ -37,6 +37,9 @@ type Program struct {
 type Cluster struct {
 	Program
 
+	// Progress is called after each page of the objects of a plan, unless it is nil.
+	Progress func(resource string, done int)
+
 	config    *rest.Config
 	objects   dynamic.Interface
 	inspector *reconcile.Inspector

@@ -43,6 +43,7 @@ func TestCommands(t *testing.T) {
 		"peers":                           testPeers,
 		"completion":                      testCompletion,
 		"a plugin of kubectl":             testPlugin,
+		"a release":                       testRelease,
 		"a running operator":              testRunning,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, p) })

@@ -1,0 +1,86 @@
+package release
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+func TestTheResourcesAreChosen(t *testing.T) {
+	for name, test := range map[string]struct {
+		all   bool
+		kinds []string
+		want  []string
+		err   string
+	}{
+		"all":                          {true, nil, []string{"bares.example.com", "things.example.com"}, ""},
+		"one":                          {false, []string{"thing"}, []string{"things.example.com"}, ""},
+		"one with its group":           {false, []string{"bares.example.com"}, []string{"bares.example.com"}, ""},
+		"one twice":                    {false, []string{"thing", "things"}, []string{"things.example.com"}, ""},
+		"one without handlers":         {false, []string{"pods"}, nil, "declares no handlers for pods"},
+		"one that is not served":       {false, []string{"thing", "nothings"}, nil, "nothings"},
+		"one with only event handlers": {false, []string{"kopfpeerings"}, nil, "declares no handlers for kopfpeerings.kopf.dev"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, _ := newReleaser(t)
+			r.Handlers = append(r.Handlers, &handler.Declaration{ID: "event", Kind: handler.OnEvent, Selector: selector.New("kopf.dev", "v1", "kopfpeerings")})
+			r.resources, r.All, r.Kinds = nil, test.all, test.kinds
+			if err := r.choose(); (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Fatalf("got %v, want %q", err, test.err)
+			}
+			var got []string
+			for _, found := range r.resources {
+				got = append(got, resourceName(found))
+			}
+			slices.Sort(got)
+			if test.err == "" && !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestPrefixesReplaceTheStorages(t *testing.T) {
+	r, _ := newReleaser(t)
+	r.Prefixes = []string{"a.example.com", "b.example.com"}
+	if err := r.usePrefixes(); err != nil {
+		t.Fatal(err)
+	}
+	bases, ok := r.Settings.Persistence.DiffBase.(storage.MultiDiffBase)
+	if !ok || len(bases) != 2 {
+		t.Errorf("got %#v", r.Settings.Persistence.DiffBase)
+	}
+	got, err := r.finder(r.resources[0]).find(t.Context(), parse(t, things, "one", `{"metadata":{"annotations":{`+base+`,"b.example.com/last-handled-configuration":"{}"}}}`))
+	if want := `{"metadata":{"annotations":{"b.example.com/last-handled-configuration":null}}}`; err != nil || text(t, got.patch) != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	r.Prefixes = []string{"A B"}
+	if err := r.usePrefixes(); err == nil || !strings.Contains(err.Error(), `"A B"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What a release leaves depends on the handlers.
+func TestWhatIsLeft(t *testing.T) {
+	r, _ := newReleaser(t)
+	if got := strings.Join(r.left(), "\n"); strings.Contains(got, "Webhook") || strings.Contains(got, "condition") || !strings.Contains(got, `The lease "kopf-operator" and the peering "default"`) {
+		t.Errorf("got %s", got)
+	}
+	for _, kind := range []handler.Kind{handler.Conditions, handler.OnValidate} {
+		r.Handlers = append(r.Handlers, &handler.Declaration{ID: string(kind), Kind: kind})
+	}
+	r.Settings.Persistence.Progress = ownProgress{}
+	got := strings.Join(r.left(), "\n")
+	for _, want := range []string{"Webhook configurations", "The conditions in the status", "What the storage release.ownProgress has stored"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %q", got, want)
+		}
+	}
+}
+
+// ownProgress is a storage of a user without storage.Eraser.
+type ownProgress struct{ storage.Progress }

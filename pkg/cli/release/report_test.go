@@ -1,0 +1,61 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
+)
+
+func TestReportsAreInGoodEnglish(t *testing.T) {
+	one := ResourceReport{Resource: "things", Objects: 1, Released: 1, Finalizers: 1, Abandoned: 1, Orphans: 1, HeldCount: 1, Held: []string{"a"}, Failed: 1, Errors: []string{"b: no"}}
+	two := ResourceReport{Resource: "others", Objects: 9, Released: 2, Finalizers: 0, Abandoned: 2, Orphans: 2, HeldCount: 2, Held: []string{"a", "b"}, Failed: 2, Errors: []string{"c: no"}}
+	const orphans = " children in other namespaces, which stay when the object is deleted: delete them by the label of handlers of Ensure\n"
+	const held = " for the deletion handlers; let the operator finish that, or clean up and release with --abandon-deletions\n"
+	want := `things: 1 of 1 object %s released, 1 from the finalizer
+  1 of them %s being deleted, and nothing cleans up for it
+  1 of them has` + orphans + `  ! skipped: 1 object is being deleted, and waits` + held + `  - a
+  ! 1 object could not be written, and is not released
+  - b: no
+others: 2 of 9 objects %s released, 0 from the finalizer
+  2 of them %s being deleted, and nothing cleans up for them
+  2 of them have` + orphans + `  ! skipped: 2 objects are being deleted, and wait` + held + `  - a
+  - b
+  ! 2 objects could not be written, and are not released
+  - c: no
+
+This is left
+  - The lease.
+`
+	r := Report{Resources: []ResourceReport{one, two}, Left: []string{"The lease."}}
+	if got := r.Text(inspect.Style{}); got != fmt.Sprintf(want, "was", "was", "were", "were") {
+		t.Errorf("got:\n%s", got)
+	}
+	r.DryRun = true
+	if got := r.Text(inspect.Style{}); got != fmt.Sprintf(want, "would be", "is", "would be", "are") {
+		t.Errorf("got:\n%s", got)
+	}
+	if r.Held() != 3 || r.Failed() != 3 {
+		t.Errorf("%d are held, and %d have failed", r.Held(), r.Failed())
+	}
+	if got := (&Report{}).Text(inspect.Style{}); got != "The cluster serves no resources on which this program stores something.\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestReportsNameSomeObjectsAndCountAll(t *testing.T) {
+	var p ResourceReport
+	for i := range 150 {
+		p.add(fmt.Sprint(i), &traces{held: true, finalizer: true}, false)
+		p.fail(fmt.Sprint(i), errors.New("no"))
+	}
+	p.add("clean", &traces{}, false)
+	p.add("abandoned", &traces{held: true, finalizer: true, patch: map[string]any{"metadata": nil}, orphans: []string{"a"}}, true)
+	if p.HeldCount != 150 || len(p.Held) != maxNames || p.Failed != 150 || len(p.Errors) != maxErrors {
+		t.Errorf("got %d, %d, %d, %d", p.HeldCount, len(p.Held), p.Failed, len(p.Errors))
+	}
+	if p.Released != 1 || p.Abandoned != 1 || p.Finalizers != 1 || p.Orphans != 1 {
+		t.Errorf("got %+v", p)
+	}
+}
