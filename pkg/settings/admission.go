@@ -23,7 +23,9 @@ type Admission struct {
 	// Managed is the name of the validating and of the mutating webhook configuration that
 	// the operator writes for its handlers: "auto.kopf.dev". The operator replaces all
 	// webhooks in them, so each operator needs another name. Default: none; you write the
-	// configurations, and the operator logs a manifest for them.
+	// configurations, and the operator logs a manifest for them. They have the name of
+	// the operator there (Settings.Name), if it is a valid name of an object; else,
+	// "auto.kopf.dev".
 	Managed string
 	// ManifestFile is a file to which the leader writes that manifest whenever it changes:
 	// "admission.yaml". The write is atomic. It has no effect with Managed. Default: none;

@@ -14,7 +14,7 @@ type Settings struct {
 	// Name tells this operator apart from others. It is the value of the label "operator" in
 	// all metrics (if another operator in the process already has the name, a number is
 	// appended), the field manager of its writes, and, if it is a valid name of an object, the
-	// default of Replicas.LeaseName. At most 128 bytes. Default: none; the metrics and the field
+	// default of Replicas.LeaseName, and the name of webhook configurations that are not managed. At most 128 bytes. Default: none; the metrics and the field
 	// manager are then DefaultName. Handlers of children (Ensure) need it: it is a part of the
 	// identity of the children, so it must stay the same for ever.
 	Name string

@@ -2,6 +2,7 @@ package configurations
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,14 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// unmanagedName is the name of configurations that have no name.
-const unmanagedName = "auto.kopf.dev"
+// DefaultManifestName is the name in the manifests of operators without a name.
+const DefaultManifestName = "auto.kopf.dev"
 
 // Manifest returns both configurations in YAML, without empty ones, for a person to
 // apply where configurations are not managed.
 func Manifest(hooks []Hook, config admissionregistrationv1.WebhookClientConfig, options Options) ([]byte, error) {
 	if options.Name == "" {
-		options.Name = unmanagedName
+		options.Name = cmp.Or(options.ManifestName, DefaultManifestName)
 	}
 	forValidating, forMutating := Build(hooks, config, options)
 	var documents [][]byte

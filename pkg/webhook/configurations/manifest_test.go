@@ -3,12 +3,15 @@ package configurations
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kopf-go/kopf/pkg/settings"
 )
@@ -37,6 +40,33 @@ func TestManifestsAreWrittenToAFile(t *testing.T) {
 		g.Expect(c.logged()).To(gomega.HaveLen(2))
 		g.Expect(c.logged()).To(gomega.HaveEach(gomega.And(gomega.ContainSubstring(`"file"=`), gomega.ContainSubstring("certificate signed by unknown authority"))))
 	})
+}
+
+// Two operators with names have two manifests, so that applying one does not replace the other.
+func TestManifestsHaveTheNameOfTheOperator(t *testing.T) {
+	for operator, want := range map[string][2]string{
+		"":                   {"auto.kopf.dev", "a.auto.kopf.dev"},
+		"web.example.com":    {"web.example.com", "a.web.example.com"},
+		"web":                {"web", "a.web.kopf.dev"},
+		"No Name of Objects": {"auto.kopf.dev", "a.auto.kopf.dev"},
+	} {
+		text, err := Manifest([]Hook{hook("a")}, at("https://h/"), OptionsFor(settings.Settings{Name: operator}, "", types.NamespacedName{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := &admissionregistrationv1.ValidatingWebhookConfiguration{}
+		document, _, _ := strings.Cut(string(text), "---\n")
+		if err := yaml.Unmarshal([]byte(document), config); err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]string{config.Name, config.Webhooks[0].Name}; got != want {
+			t.Errorf("the operator %q: got %q, want %q", operator, got, want)
+		}
+	}
+	named := OptionsFor(settings.Settings{Name: "web.example.com", Admission: settings.Admission{Managed: "mine"}}, "", types.NamespacedName{})
+	if text, err := Manifest([]Hook{hook("a")}, at("https://h/"), named); err != nil || !strings.Contains(string(text), "\n  name: mine\n") {
+		t.Errorf("got %s, %v", text, err)
+	}
 }
 
 // A file that cannot be written delays nothing, and is tried again.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -16,6 +17,9 @@ type Options struct {
 	// Name is the name of both configurations, and the suffix of the names of the
 	// webhooks. Empty: the configurations are not managed.
 	Name string
+	// ManifestName is that name in the manifest of configurations that are not managed.
+	// Default: DefaultManifestName.
+	ManifestName string
 	// Namespaces are the namespaces that the operator serves. Empty: all.
 	Namespaces []string
 	// OwnNamespace is the namespace in which the operator runs, if the objects there
@@ -35,8 +39,13 @@ type Options struct {
 // OptionsFor returns the options of an operator. podNamespace is empty for an operator
 // outside of a cluster; lease is empty for an operator without leader election.
 func OptionsFor(s settings.Settings, podNamespace string, lease types.NamespacedName) Options {
+	manifestName := s.Name // tells operators apart, if it can be the name of an object
+	if len(validation.IsDNS1123Subdomain(s.Name)) > 0 {
+		manifestName = DefaultManifestName
+	}
 	options := Options{
-		Name: s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease,
+		ManifestName: manifestName,
+		Name:         s.Admission.Managed, OwnNamespace: podNamespace, Lease: lease,
 		Timeout: s.Admission.Timeout, ManifestFile: s.Admission.ManifestFile,
 	}
 	if s.Admission.IncludeOwnNamespace || slices.Contains(s.Scope.Namespaces, podNamespace) {
