@@ -103,6 +103,7 @@ fuzz: ## Fuzz every target in PACKAGES, for FUZZTIME each
 bench: envtest-assets ## Run the benchmarks, and compare with a hand-written reconciler (ARGS)
 	go test -run '^$$' -bench . -benchmem $(TESTFLAGS) ./pkg/...
 	@$(WITH_ASSETS) go run ./test/bench $(ARGS)
+	@$(WITH_ASSETS) go test -timeout 30m -count 1 -run ManyFamilies -v ./test/integration/ensure -families 1000
 
 .PHONY: envtest-assets
 envtest-assets: ## Build kube-apiserver and etcd, unless they are in KUBEBUILDER_ASSETS or in your cache

@@ -2,7 +2,6 @@ package ensure
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -11,27 +10,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/testenv"
 )
-
-// A restart asks for nothing about children that are as they should be, although the server
-// has written their quantities, defaults, and passwords in another way.
-func TestRestartOverManyChildrenRequestsNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	const parents = 20
-	b.Ensure(shops, b.counted(children), kopf.ID("children"))
-	operator := b.start()
-	for i := range parents {
-		b.shop(fmt.Sprint("shop-", i), map[string]any{"replicas": int64(1)})
-	}
-	for i := range parents {
-		b.expectHandled(b.of(shopKind, fmt.Sprint("shop-", i)))
-	}
-	b.calls.Store(0)
-	b.requests.Reset()
-	b.restart(operator, func(r *kopf.Registry) { r.Ensure(shops, b.counted(children), kopf.ID("children")) })
-	b.Eventually(b.calls.Load).Should(gomega.BeEquivalentTo(parents))
-	b.expectWrites(0, 0)
-}
 
 func TestChangesDuringAnOutageAreRestored(t *testing.T) {
 	t.Parallel()
