@@ -58,13 +58,16 @@ func (childrenOperator) run(ctx context.Context, env environment) error {
 	return operateKopf(ctx, env, registry, false)
 }
 
-// childrenCache is an operator of this project that has the same objects in its cache, and
-// nothing else to do. Its memory is that of the compact snapshots.
-type childrenCache struct{}
+// childrenCache is an operator of this project that has the same objects in its cache, with or
+// without the children, and nothing else to do.
+type childrenCache struct{ children bool }
 
-func (childrenCache) run(ctx context.Context, env environment) error {
+func (k childrenCache) run(ctx context.Context, env environment) error {
 	registry := kopf.NewRegistry()
 	registry.OnCreate(kopf.Resource("kopfexamples"), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("children"))
+	if !k.children {
+		return operateKopf(ctx, env, registry, false)
+	}
 	ours := kopf.Labels(kopf.Filters{convergence.OwnerLabel: kopf.Present()})
 	for i, kind := range [childrenOf]kopf.Selector{
 		kopf.Resource("apps", "v1", "deployments"), kopf.Resource("v1", "services"), kopf.Resource("v1", "configmaps"),

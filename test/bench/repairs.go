@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 )
 
 // repairs breaks children, and watches how the operator repairs them.
@@ -28,7 +30,17 @@ type repairs struct {
 }
 
 func watchRepairs(ctx context.Context, maps typedcorev1.ConfigMapInterface) (*repairs, error) {
-	watching, err := maps.Watch(ctx, metav1.ListOptions{LabelSelector: childLabel})
+	list, err := maps.List(ctx, metav1.ListOptions{LabelSelector: childLabel, Limit: 1})
+	if err != nil {
+		return nil, fmt.Errorf("listing the children: %w", err)
+	}
+	// The API server ends watches that cannot keep up.
+	watching, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = childLabel
+			return maps.Watch(ctx, options)
+		},
+	})
 	if err != nil {
 		return nil, fmt.Errorf("watching the children: %w", err)
 	}

@@ -53,7 +53,8 @@ const (
 
 	childrenEnsured     = "children"
 	childrenHandwritten = "children+handwritten"
-	childrenCached      = "children-cached" // for the memory without what is kept of children
+	childrenAlone       = "children-alone"  // for the memory of the objects without children
+	childrenCached      = "children-cached" // for that of the children in the compact cache
 
 	handledByUs   = "kopf.zalando.org/last-handled-configuration"
 	handledByThem = "bench.kopf.dev/last-handled"
@@ -78,7 +79,8 @@ var subjects = map[string]subject{
 
 	childrenEnsured:     {"this project, with five children of every object", handledByUs, childrenOperator{}.run, childrenSteps, backgroundOperator{}},
 	childrenHandwritten: {"hand-written on controller-runtime, with Owns and server-side apply", handledByThem, childrenReconcilers{}.run, childrenSteps, backgroundOperator{}},
-	childrenCached:      {"this project, with a cache of the children", handledByUs, childrenCache{}.run, childrenSteps, backgroundOperator{}},
+	childrenAlone:       {"this project, with a cache of the objects", handledByUs, childrenCache{}.run, childrenSteps, backgroundOperator{}},
+	childrenCached:      {"this project, with a cache of the children", handledByUs, childrenCache{children: true}.run, childrenSteps, backgroundOperator{}},
 
 	without:       {"this project, without timers and daemons", "", backgroundOperator{}.run, backgroundSteps, backgroundOperator{}},
 	timers:        {"the same, with a timer for every object", "", backgroundOperator{timer: true}.run, backgroundSteps, backgroundOperator{timer: true}},

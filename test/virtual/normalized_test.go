@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -63,6 +64,15 @@ func TestWhatWebhooksAndTheServerMakeOfChildrenIsNoDrift(t *testing.T) {
 		} {
 			writes, calls := len(h.Writes()), len(h.Calls("children"))
 			test.happens()
+			h.Advance(time.Minute)
+			requests := refuse(h)
+			h.Advance(10 * time.Minute)
+			for selected, refused := range requests {
+				if refused.Count() > 0 {
+					t.Errorf("%s: %d requests to %s %s in ten minutes of rest", what, refused.Count(), selected.Verb, selected.Resource)
+				}
+				refused.End()
+			}
 			h.Advance(5 * time.Hour)
 			for _, write := range h.Writes()[writes:] {
 				if !strings.Contains(write.Path, "webhookconfigurations") {
@@ -74,4 +84,17 @@ func TestWhatWebhooksAndTheServerMakeOfChildrenIsNoDrift(t *testing.T) {
 			}
 		}
 	})
+}
+
+// refuse refuses all requests for parents, children, and events, except watches, which are renewed
+// every few minutes.
+func refuse(h *kopftest.Harness) map[kopftest.Requests]*kopftest.Failure {
+	refused := map[kopftest.Requests]*kopftest.Failure{}
+	for _, resource := range []string{"kopfexamples", "kopfexamples/status", "configmaps", "deployments", "events"} {
+		for _, verb := range []string{"get", "list", "create", "update", "patch", "delete", "deletecollection"} {
+			selected := kopftest.Requests{Verb: verb, Resource: resource}
+			refused[selected] = h.Fail(selected, 0, errors.New("nothing is due"))
+		}
+	}
+	return refused
 }

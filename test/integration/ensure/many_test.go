@@ -73,7 +73,7 @@ func (b *bench) expectRequests(when string, want testenv.Snapshot) {
 			delete(got, key)
 		}
 	}
-	b.t.Logf("%s: %d families: %v; apart: %v", when, *families, got, apart)
+	b.t.Logf("%s: %v; apart: %v", when, got, apart)
 	b.Expect(got).To(gomega.Equal(want), when)
 	for key, number := range apart {
 		b.Expect(number).To(gomega.BeNumerically("<", 20), "%s: %v", when, key)
@@ -118,4 +118,5 @@ func TestManyFamiliesAreCreatedRestoredAndFoundAgain(t *testing.T) {
 	b.Eventually(b.calls.Load).WithTimeout(time.Minute).Should(gomega.BeEquivalentTo(n))
 	b.expectRest()
 	b.expectRequests("a restart", testenv.Snapshot{})
+	b.stayIdle()
 }

@@ -2,9 +2,11 @@ package ensure
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -109,4 +111,18 @@ func TestWhatWebhooksAndTheServerMakeOfChildrenIsNoDrift(t *testing.T) {
 	b.as("other", b.of(configMaps, "one"), `{"data":{"theme":"light"}}`)
 	b.Eventually(b.calls.Load).Should(gomega.BeEquivalentTo(2))
 	b.expectWrites(0, 1)
+	b.stayIdle()
+}
+
+// idle is how long an operator is watched at rest. The test is right without it: it says nothing
+// about requests that begin after minutes.
+var idle = flag.Duration("idle", 0, "how long an operator must make no requests at rest")
+
+// stayIdle expects no requests for a while, except watches, which are renewed every few minutes.
+func (b *bench) stayIdle() {
+	b.t.Helper()
+	b.requests.Reset()
+	<-time.After(*idle)
+	b.expectRest()
+	b.expectRequests("at rest", testenv.Snapshot{})
 }
