@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -229,10 +230,11 @@ func (s *subject) answered(w *stormWrite, code int, content []byte) {
 }
 
 // storesRecords reports whether a write stores the outcomes of handlers. With records in the
-// status, another write of the status stores them, but not the end of a cycle.
+// status, another write of the status stores them, but not the end of a cycle; and the API server
+// drops them if an operator tries to write them without the subresource.
 func (s *subject) storesRecords(w *stormWrite, before, after state) bool {
 	if s.storm.statusRecords {
-		return bytes.Contains(w.body(), []byte(`"kopf":`)) || !equal(before.base(), after.base()) || after.released()
+		return !reflect.DeepEqual(statusOf(before.body.Raw())["kopf"], statusOf(after.body.Raw())["kopf"]) || !equal(before.base(), after.base()) || after.released()
 	}
 	return w.target() == "main" && (bytes.Contains(w.body(), []byte(ourPrefix)) || after.released() && !before.released())
 }
