@@ -142,9 +142,11 @@ CONTAINER_TOOL  ?= docker
 WITH_IMAGE = sed 's|image: registry.example.com/kopf-manager:latest|image: $(IMG)|'
 
 .PHONY: build
-build: ## Build the manager and the command kopf in bin/
+build: ## Build the manager, the command kopf, and the plugin for kubectl with its completion in bin/
 	go build -trimpath -o bin/manager ./cmd/manager
 	go build -trimpath -o bin/kopf ./cmd/kopf
+	ln -sf kopf bin/kubectl-kopf
+	ln -sf kopf bin/kubectl_complete-kopf
 
 .PHONY: docker-build
 docker-build: ## Build the image IMG of the manager (CONTAINER_TOOL)

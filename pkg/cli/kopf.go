@@ -19,7 +19,7 @@ func newKopfCommand(start launch.StartCluster) *cobra.Command {
 		Short:   "kopf runs Kubernetes operators that are built from handlers, and answers questions about them.",
 		Version: versionString(),
 	}
-	if filepath.Base(os.Args[0]) == "kubectl-kopf" {
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "kubectl-kopf" {
 		tool.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kopf"}
 	}
 	tool.SetVersionTemplate("{{.Version}}\n")
