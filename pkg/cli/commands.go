@@ -83,10 +83,8 @@ func describeNamespace(command *cobra.Command, usage string) {
 }
 
 func (q *question) complete(set *pflag.FlagSet) error {
-	for _, name := range []string{"output"} {
-		if value := set.Lookup(name).Value.String(); value != "" && value != "json" && value != "yaml" {
-			return usageErrorf("--output is %q: use json or yaml", value)
-		}
+	if q.output != "" && q.output != "json" && q.output != "yaml" {
+		return usageErrorf("--output is %q: use json or yaml", q.output)
 	}
 	var mistake error
 	set.VisitAll(func(flag *pflag.Flag) {
@@ -100,7 +98,9 @@ func (q *question) complete(set *pflag.FlagSet) error {
 
 // connect returns the cluster to look at, and the configuration for writing.
 func (q *question) connect(ctx context.Context) (*inspect.Cluster, *rest.Config, error) {
-	program, err := q.load(settings.Default())
+	defaults := settings.Default()
+	defaults.Replicas.LeaseName = "" // depends on the name of the operator
+	program, err := q.load(defaults)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -196,6 +196,7 @@ func newExplainCommand(load Load) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			running.adjust(cluster)
 			answer, err := cluster.Explain(command.Context(), target)
 			if err == nil {
 				err = running.ask(command, q, cluster, target, answer)
@@ -213,13 +214,22 @@ func newExplainCommand(load Load) *cobra.Command {
 type runningFlags struct {
 	running                        bool
 	endpoint, tokenFile, namespace string
+	leaseName                      string
 }
 
 func (r *runningFlags) define(set *pflag.FlagSet) {
 	set.BoolVar(&r.running, "running", false, "also ask the leader what it is doing now; it needs secure metrics")
 	set.StringVar(&r.tokenFile, "token-file", "", "the `file` with a token that the leader accepts, as of kubectl create token")
 	set.StringVar(&r.endpoint, "endpoint", "", "the `URL` of the metrics to ask, instead of finding the pod of the leader")
-	set.StringVar(&r.namespace, "operator-namespace", "", "the `namespace` of the lease and of the pods (default: that of the kubeconfig)")
+	set.StringVar(&r.namespace, "operator-namespace", "", "the `namespace` of the lease and of the pods (default: as in the settings, or that of the kubeconfig); the answer names the leader")
+	set.StringVar(&r.leaseName, "lease-name", "", "the `name` of the lease (default: as in the settings)")
+}
+
+// adjust applies the flags about the lease.
+func (r *runningFlags) adjust(cluster *inspect.Cluster) {
+	replicas := &cluster.Settings.Replicas
+	replicas.LeaseName = cmp.Or(r.leaseName, replicas.LeaseName)
+	replicas.LeaseNamespace = cmp.Or(r.namespace, replicas.LeaseNamespace)
 }
 
 // ask adds to the answer what the leader is doing.

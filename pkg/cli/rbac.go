@@ -33,6 +33,7 @@ func newRBACCommand(load Load) *cobra.Command {
 			}
 			return q.write(command.OutOrStdout(), cluster.Roles(q.namespace, rbac.Account{Namespace: q.namespace, Name: account}))
 		})
+	describeNamespace(command, "the `namespace` in which the operator runs (default: that of the kubeconfig)")
 	defineGroup(command.Flags(), "Roles", func(set *pflag.FlagSet) {
 		set.StringSliceVar(&scope, "namespaces", nil, "the `names` or patterns of the namespaces that the operator handles (default: as in the settings, or all)")
 		set.StringVar(&account, "service-account", "", "the `name` of the account in the namespace of -n, to print bindings")

@@ -34,6 +34,10 @@ type Explanation struct {
 	Holds []string `json:"holds,omitempty"`
 	// Requests says what would come of requests that no operator has honored yet.
 	Requests []string `json:"requests,omitempty"`
+	// Warnings are the latest events of that type about the object.
+	Warnings []string `json:"warnings,omitempty"`
+	// Leader says who holds the lease of the operator, if its namespace is known.
+	Leader []string `json:"leader,omitempty"`
 	// Now is what a running operator is doing, if it was asked.
 	Now *Now `json:"now,omitempty"`
 	// Notes are other findings, and what is unknown.
@@ -70,6 +74,8 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	c.addChildren(ctx, found, &s, e)
 	e.Holds = append(e.Holds, c.outsideScope(obj.GetNamespace())...)
 	e.Holds = append(e.Holds, c.whoPauses(ctx, obj.GetNamespace(), e)...)
+	addWarnings(ctx, c, &s, e)
+	e.Leader = whoLeads(ctx, c, s.now)
 	e.qualify()
 	e.Notes = append(e.Notes, "The flags and variables of a running operator, such as --namespace and --priority, are unknown here: the answer is for an operator without them.")
 	if note := c.startupNote(); note != "" {
@@ -94,7 +100,7 @@ func (e *Explanation) qualify() {
 	}
 }
 
-const noteRunning = "Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose."
+const noteRunning = "Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose. Whether one is running: see its pods, and --operator-namespace names the leader."
 
 // situation is an object and what was found about it.
 type situation struct {
@@ -172,7 +178,7 @@ func (s *situation) state() string {
 	case cause.Resume:
 		return s.opened("It was handled and has not changed; handlers are called again on request.")
 	case cause.Free:
-		return "It is being deleted, and does not have the finalizer of this operator: no handlers are called for the deletion."
+		return "It is being deleted, and does not have the finalizer of this operator, or not anymore: no handlers are called for the deletion."
 	}
 	if !s.WasHandled { // nothing was compared
 		return "What has happened to it is not decidable here, because that depends on filters that are not."
@@ -274,7 +280,11 @@ func (s *situation) deletion() []string {
 		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s yet: a running operator adds it before it calls handlers.", s.finalizer))
 	}
 	for _, other := range s.object.GetFinalizers() {
-		if other != s.finalizer {
+		switch {
+		case other == s.finalizer:
+		case deleting && !s.HasFinalizer:
+			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of another controller, which must remove it.", other))
+		default:
 			lines = append(lines, fmt.Sprintf("The deletion also waits for the finalizer %s of another controller.", other))
 		}
 	}
@@ -283,11 +293,3 @@ func (s *situation) deletion() []string {
 	}
 	return lines
 }
-
-// hasDeletionHandlers reports whether handlers hold the deletion.
-func (s *situation) hasDeletionHandlers() bool {
-	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
-}
-
-// isDeleted reports whether the object is being deleted.
-func (s *situation) isDeleted() bool { return s.object.GetDeletionTimestamp() != nil }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile"
 )
 
 // others says which other operators keep a state on the object.
@@ -52,3 +53,11 @@ func (s *situation) wants(h *handler.Declaration, m handler.Mismatch) string {
 		return m.String() + " does not match"
 	}
 }
+
+// hasDeletionHandlers reports whether handlers hold the deletion.
+func (s *situation) hasDeletionHandlers() bool {
+	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.HoldsDeletion() && h.OutOfScope.Matches() })
+}
+
+// isDeleted reports whether the object is being deleted.
+func (s *situation) isDeleted() bool { return s.object.GetDeletionTimestamp() != nil }

@@ -190,7 +190,7 @@ func (s changing) ofIdle(h reconcile.InspectedHandler) (state, message string) {
 	const later, done = "later", "done"
 	switch {
 	case s.Reason == cause.Free:
-		return string(verdict.OtherReason), "is not called: the object is being deleted without the finalizer of this operator"
+		return string(verdict.OtherReason), "is not called: the object is being deleted, and does not have the finalizer of this operator, or not anymore"
 	case s.Reason == cause.Delete:
 		return string(verdict.OtherReason), "is not called: the object is being deleted"
 	case h.Kind == handler.OnDelete:

@@ -81,7 +81,9 @@ func (c *Cluster) NewPlan(ctx context.Context, namespace string, kinds ...string
 		}
 		plan.Resources = append(plan.Resources, *one)
 	}
-	plan.Notes = append(plan.Notes, "Sub-handlers and children are known only when their parents run, and are not counted.")
+	if len(plan.Resources) > 0 {
+		plan.Notes = append(plan.Notes, "Sub-handlers and children are known only when their parents run, and are not counted.")
+	}
 	if note := c.startupNote(); note != "" {
 		plan.Notes = append(plan.Notes, note)
 	}

@@ -74,15 +74,20 @@ func Connect(ctx context.Context, config *rest.Config, program Program) (*Cluste
 type NoHandlersError struct {
 	Resource string
 	Declared []string
+	// Unresolved says which selectors select nothing in the cluster, and why.
+	Unresolved []string
 
 	found selector.Resource
 }
 
 func (e *NoHandlersError) Error() string {
-	if len(e.Declared) == 0 {
+	switch {
+	case len(e.Declared) == 0 && len(e.Unresolved) > 0:
+		return fmt.Sprintf("this program declares no handlers for %s: %s", e.Resource, strings.Join(e.Unresolved, "; "))
+	case len(e.Declared) == 0:
 		return fmt.Sprintf("this program declares no handlers for %s, and none for any resource that the cluster serves: is its custom resource definition installed?", e.Resource)
 	}
-	return fmt.Sprintf("this program declares no handlers for %s; it has handlers for %s", e.Resource, strings.Join(e.Declared, ", "))
+	return strings.Join(append([]string{fmt.Sprintf("this program declares no handlers for %s; it has handlers for %s", e.Resource, strings.Join(e.Declared, ", "))}, e.Unresolved...), "; ")
 }
 
 // resource returns the resource with handlers that a person has named, as for kubectl.
@@ -96,6 +101,9 @@ func (c *Cluster) resource(name string) (discovery.SelectedResource, error) {
 		return discovery.SelectedResource{Resource: found}, nil
 	}
 	none.Declared = namesOf(c.handled())
+	for _, warning := range c.resolved.Warnings {
+		none.Unresolved = append(none.Unresolved, warning.Error())
+	}
 	return handled, none
 }
 

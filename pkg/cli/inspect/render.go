@@ -55,6 +55,8 @@ func (e *Explanation) Text(style Style) string {
 	if e.Now != nil {
 		style.List(&b, "Now, according to the operator at "+e.Now.Endpoint, e.Now.Findings)
 	}
+	style.List(&b, "Leader", e.Leader)
+	style.List(&b, "Warnings", e.Warnings)
 	children := make([]string, len(e.Children))
 	for i, child := range e.Children {
 		children[i] = fmt.Sprintf("%s (%s) %s", child.Object, child.Handler, child.Message)

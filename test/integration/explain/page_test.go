@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +37,10 @@ var pages = map[string]func(s *scene) string{
 	"handled":   handledAlready,
 	"rollout":   stoppedRollout,
 	"drift":     acceptedDrift,
+	"refused":   refusedWrite,
+	"deletion":  heldByOthers,
+	"version":   anotherVersion,
+	"leader":    standby,
 	"unknown":   unknown,
 }
 
@@ -69,6 +75,7 @@ func TestThePageShowsRealAnswers(t *testing.T) {
 var changing = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`): "TIME",
 	regexp.MustCompile(`\(in [0-9hms]+\)`):                "(in SOME TIME)",
+	regexp.MustCompile(`\([0-9hms]+ ago\)`):               "(SOME TIME ago)",
 	regexp.MustCompile(`\S+\.go:\d+`):                     "PLACE",
 }
 
@@ -161,6 +168,73 @@ func handledAlready(s *scene) string {
 	s.OnUpdate(examples, create, kopf.ID("resize"), kopf.Field("spec.size"))
 	s.start()
 	s.isHandled(s.create("one"))
+	s.says("one", "Warnings\n")
+	return s.explain("one")
+}
+
+// refusedWrite is an operator whose writes a webhook refuses.
+func refusedWrite(s *scene) string {
+	s.OnCreate(examples, create, kopf.ID("createFn"))
+	guard := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+		Name: "guard.example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+		Rules: []admissionregistrationv1.RuleWithOperations{{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"kopf.dev"}, APIVersions: []string{"v1"}, Resources: []string{"kopfexamples"}},
+		}},
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
+		AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
+	}}}
+	s.Expect(cluster.Client().Create(s.t.Context(), guard)).To(gomega.Succeed())
+	s.t.Cleanup(func() { s.Expect(cluster.Client().Delete(context.Background(), guard)).To(gomega.Succeed()) })
+	s.create("probe")
+	s.Eventually(func() error { // until the API server knows the webhook
+		obj := testenv.NewObject("KopfExample", s.namespace, "probe", nil)
+		return cluster.Client().Patch(s.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":null}}}`)))
+	}).ShouldNot(gomega.Succeed())
+	s.start()
+	s.create("one")
+	s.says("one", "failed calling webhook")
+	return s.explain("one")
+}
+
+// heldByOthers is an object with the finalizer of another controller, whose deletion handlers have
+// ended.
+func heldByOthers(s *scene) string {
+	s.OnDelete(examples, create, kopf.ID("deleteFn"))
+	s.start()
+	obj := s.create("one")
+	s.Eventually(cluster.Current(obj)).Should(testenv.HavePath("metadata.finalizers", gomega.HaveLen(1)))
+	s.patch(obj, `{"metadata":{"finalizers":["kopf.zalando.org/KopfFinalizerMarker","example.com/backup"]}}`)
+	s.t.Cleanup(func() {
+		s.Expect(cluster.Client().Patch(context.Background(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(gomega.Succeed())
+	})
+	s.Expect(cluster.Client().Delete(s.t.Context(), obj)).To(gomega.Succeed())
+	s.says("one", "or not anymore")
+	return s.explain("one")
+}
+
+func anotherVersion(s *scene) string {
+	s.OnCreate(kopf.Resource("kopf.dev", "v2", "kopfexamples"), create, kopf.ID("createFn"))
+	_, err := s.connect().Explain(s.t.Context(), inspect.Target{Kind: "kopfexample", Namespace: s.namespace, Name: "one"})
+	s.Expect(err).To(gomega.HaveOccurred())
+	return "my-operator: " + err.Error()
+}
+
+// standby is an operator that does not get its lease.
+func standby(s *scene) string {
+	s.settings.Replicas.LeaseName, s.settings.Replicas.LeaseNamespace = "my-operator", s.namespace
+	s.OnCreate(examples, create, kopf.ID("createFn"))
+	s.create("one")
+	s.Expect(s.explain("one")).To(gomega.ContainSubstring("Leader\n  - There is no lease NAMESPACE/my-operator: no operator with leader election has run there.\n"))
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "my-operator", Namespace: s.namespace}}
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1))}
+	s.Expect(cluster.Client().Create(s.t.Context(), lease)).To(gomega.Succeed())
+	s.Expect(s.explain("one")).To(gomega.ContainSubstring("No operator holds the lease NAMESPACE/my-operator: none with leader election is running."))
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: new("my-operator-7d9c_1"), LeaseDurationSeconds: new(int32(15)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}}
+	s.Expect(cluster.Client().Update(s.t.Context(), lease)).To(gomega.Succeed())
+	s.Expect(s.explain("one")).To(gomega.ContainSubstring("The lease of my-operator-7d9c_1, NAMESPACE/my-operator, has expired: "))
+	lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &metav1.MicroTime{Time: time.Now()}, new(int32(600))
+	s.Expect(cluster.Client().Update(s.t.Context(), lease)).To(gomega.Succeed())
 	return s.explain("one")
 }
 

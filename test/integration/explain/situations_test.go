@@ -36,7 +36,7 @@ func TestARunningHandlerIsNotKnownToRun(t *testing.T) {
 	obj := s.create("one")
 	s.says("one", "It was never handled: an operator handles it as a creation.",
 		"- fn (create) will run (attempt 1 of 3)",
-		"Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose.")
+		"Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose. Whether one is running: see its pods, and --operator-namespace names the leader.")
 
 	called <- kopf.Temporary(errors.New("the disk is missing"), time.Hour)
 	s.says("one", "That has begun, and has not ended.", "- fn (create) waits until ",

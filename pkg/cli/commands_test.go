@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/settings"
+)
+
+// A program that sets its name must get its own lease, and not the default one.
+func TestCommandsLeaveTheLeaseToTheNameOfTheOperator(t *testing.T) {
+	for _, arguments := range [][]string{{"explain", "kopfexample/one"}, {"release", "--all"}} {
+		var got settings.Settings
+		for _, command := range Commands(func(s settings.Settings) (Program, error) {
+			got = s
+			return Program{}, errors.New("enough")
+		}) {
+			if command.Name() == arguments[0] {
+				command.SetArgs(arguments[1:])
+				command.SetErr(io.Discard)
+				if err := command.ExecuteContext(t.Context()); err == nil || err.Error() != "enough" {
+					t.Errorf("got %v", err)
+				}
+			}
+		}
+		if got.Name = "web.example.com"; got.WithDefaults().Replicas.LeaseName != got.Name {
+			t.Errorf("%s: the lease is %q", arguments[0], got.WithDefaults().Replicas.LeaseName)
+		}
+	}
+}
