@@ -94,6 +94,7 @@ func (o *Operator) unsupportedInManager() error {
 		{s.Metrics.Secure != defaults.Metrics.Secure, "Metrics.Secure", "set Metrics in the options of the manager"},
 		{s.Networking.QPS != defaults.Networking.QPS, "Networking.QPS", "set QPS in the rest.Config of the manager"},
 		{s.Networking.Burst != defaults.Networking.Burst, "Networking.Burst", "set Burst in the rest.Config of the manager"},
+		{s.Permissions.LearnFile != "", "Permissions.LearnFile", "declare what handlers use by kopf.Needs, and print the roles by the command rbac; or learn with kopf.Run"},
 		{s.Health.ManagerCheck != o.options.Settings.Health.ManagerCheck, "Health.ManagerCheck from a startup handler", "set it before kopf.Add"},
 	} {
 		if setting.isSet {

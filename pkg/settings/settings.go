@@ -43,7 +43,7 @@ type Permissions struct {
 	// LearnFile is a file with the roles that the operator needs: derived from what it declares,
 	// and with what its requests have used besides. It is a lower bound. The operator writes
 	// it twice a minute if it has changed, and at the end. An operator that is added to a manager
-	// does not learn, because it does not own the client. Default: none.
+	// cannot learn, because it does not own the client: kopf.Add refuses the setting. Default: none.
 	LearnFile string
 }
 

@@ -110,14 +110,14 @@ func TestAddRefusesWhatTheManagerDecides(t *testing.T) {
 	mgr, err := newManager()
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	s := kopf.Settings{}
-	s.Replicas.LeaderElection, s.Networking.QPS, s.Metrics.Address = true, 5, ":1"
+	s.Replicas.LeaderElection, s.Networking.QPS, s.Metrics.Address, s.Permissions.LearnFile = true, 5, ":1", "roles.yaml"
 	connect := func(context.Context) (*rest.Config, error) { return nil, errNo }
 	for name, test := range map[string]struct {
 		options kopf.Options
 		want    []string
 	}{
 		"settings": {kopf.Options{Registry: r, Settings: s}, []string{
-			"settings.Replicas: set LeaderElection", "settings.Networking.QPS: set QPS in the rest.Config", "settings.Metrics.Address: set Metrics",
+			"settings.Replicas: set LeaderElection", "settings.Networking.QPS: set QPS in the rest.Config", "settings.Metrics.Address: set Metrics", "settings.Permissions.LearnFile: declare what handlers use by kopf.Needs",
 		}},
 		"a connection": {kopf.Options{Registry: r, Config: cluster.Config(), Connect: connect}, []string{"Options.Config: pass it to", "Options.Connect: pass"}},
 		"a scheme":     {kopf.Options{Registry: r, Scheme: runtime.NewScheme()}, []string{"another Options.Scheme: add the types"}},
