@@ -18,7 +18,7 @@ var cluster *testenv.Cluster
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "6") // the tests wait more than they compute
 	ctrl.SetLogger(operators.Logger())
-	testenv.Main(m, &cluster, testenv.Options{})
+	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs, testenv.FixtureCRDs}})
 }
 
 const (
