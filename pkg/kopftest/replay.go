@@ -20,7 +20,8 @@ import (
 // same handlers. The file is a recording of the flag --record, or of Settings.Recording. No
 // handler is called: what they have done is in the recorded objects. The test fails if, for some
 // recorded state of an object, the reason, the change, or the called handlers are different;
-// also the daemons and timers that the object has, and the handlers of watch events.
+// also the daemons and timers that the object has, its handlers of children and of drift, and the
+// handlers of watch events.
 //
 // Replay lists the handlers whose filters cannot be repeated, and does not compare them: filters
 // that calculate with values, of which a recording has only hashes; that compare with a constant

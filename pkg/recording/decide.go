@@ -51,7 +51,7 @@ func (d Decider) Explain(raw map[string]any, s Situation, id string) (why string
 				continue
 			}
 			mismatch := one.Mismatch(of)
-			if one.Kind.IsBackground() || one.Kind == handler.OnEvent {
+			if !one.Kind.IsChange() {
 				mismatch = handler.Mismatch{}
 			}
 			if why = fmt.Sprintf("declared at %s", one.DeclaredAt); !mismatch.Matches() {
@@ -117,11 +117,20 @@ func decisionOf(of *handler.Cause, handlers registry.Handlers, s Situation) Deci
 		retrying := func(id string, _ cause.Reason) bool { return slices.Contains(s.Retrying, id) }
 		made.Due = sorted(append(made.Due, idsOf(changing.TakenBack(of, changing.Selected(of), retrying))...))
 	}
+	made.Children = childrenOf(of, handlers)
 	if !of.CallContext.Body.Deleting() {
 		whole := &handler.Cause{CallContext: of.CallContext, New: of.CallContext.Body.Raw()}
 		made.Background = idsOf(handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsBackground() && d.InScope(whole) }))
 	}
 	return made
+}
+
+// childrenOf returns the handlers that an object has for what happens to its children.
+func childrenOf(of *handler.Cause, handlers registry.Handlers) []string {
+	whole := &handler.Cause{CallContext: of.CallContext, New: of.CallContext.Body.Raw()}
+	return idsOf(handlers.Where(func(d *handler.Declaration) bool {
+		return (d.Kind.IsTriggered() || d.Kind == handler.OnDrift) && (d.Deleted || !of.CallContext.Body.Deleting()) && d.InScope(whole)
+	}))
 }
 
 // linesOf describes what has changed, without values.

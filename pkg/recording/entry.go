@@ -3,7 +3,7 @@ package recording
 import "github.com/kopf-go/kopf/pkg/model/selector"
 
 // Format is the version of the format.
-const Format = 1
+const Format = 2
 
 // Entry is a line of a recording. Exactly one of its pointers is set.
 type Entry struct {
@@ -59,6 +59,8 @@ type Decision struct {
 	Due    []string `json:"due,omitempty"`
 	// Background are the daemons and timers that the object has.
 	Background []string `json:"background,omitempty"`
+	// Children are the handlers that the object has for what happens to its children.
+	Children []string `json:"children,omitempty"`
 }
 
 // Outcome is the result of an attempt of a handler of changes.

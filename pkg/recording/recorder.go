@@ -157,7 +157,7 @@ func (r *Recorder) Event(of selector.Resource, handlers registry.Handlers, event
 // Pass records a look at an object: the cause and the handlers that were selected for it.
 func (r *Recorder) Pass(of selector.Resource, handlers registry.Handlers, c handler.Cause, selected, background registry.Handlers, s Situation) {
 	r.describe(of)
-	made := Decision{Reason: string(c.Reason), Diff: linesOf(c.Diff), Due: idsOf(selected), Background: idsOf(background)}
+	made := Decision{Reason: string(c.Reason), Diff: linesOf(c.Diff), Due: idsOf(selected), Background: idsOf(background), Children: childrenOf(&c, handlers)}
 	hashed := r.hasher.Object(c.CallContext.Body.Raw())
 	s.Old = r.hasher.Object(c.Old)
 	again, err := r.decider(of, handlers).Pass(hashed, s)
@@ -190,7 +190,7 @@ func unsure(made, again Decision, err error) []string {
 	if err != nil || made.Reason != again.Reason || !reflect.DeepEqual(made.Diff, again.Diff) {
 		return []string{Everything}
 	}
-	return append(Differing(made.Due, again.Due), Differing(made.Background, again.Background)...)
+	return slices.Concat(Differing(made.Due, again.Due), Differing(made.Background, again.Background), Differing(made.Children, again.Children))
 }
 
 // Differing returns what is in one of two lists only.

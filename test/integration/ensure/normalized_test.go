@@ -118,7 +118,8 @@ func TestWhatWebhooksAndTheServerMakeOfChildrenIsNoDrift(t *testing.T) {
 // about requests that begin after minutes.
 var idle = flag.Duration("idle", 0, "how long an operator must make no requests at rest")
 
-// stayIdle expects no requests for a while, except watches, which are renewed every few minutes.
+// stayIdle expects no requests for a while, except watches, which are renewed every few minutes,
+// and discovery.
 func (b *bench) stayIdle() {
 	b.t.Helper()
 	b.requests.Reset()

@@ -231,7 +231,7 @@ func (r *Replay) askedMemo(d recording.Decider) {
 
 // changed returns the handlers about which two decisions differ.
 func changed(a, b recording.Decision) []string {
-	return append(recording.Differing(a.Due, b.Due), recording.Differing(a.Background, b.Background)...)
+	return slices.Concat(recording.Differing(a.Due, b.Due), recording.Differing(a.Background, b.Background), recording.Differing(a.Children, b.Children))
 }
 
 // compare adds the differences of one decision.
@@ -258,6 +258,7 @@ func (r *Replay) compare(one *recorded) {
 	}
 	r.compareLists(one, note, one.made.Due, one.again.Due, "called")
 	r.compareLists(one, note, one.made.Background, one.again.Background, "running")
+	r.compareLists(one, note, one.made.Children, one.again.Children, "following children")
 }
 
 func (r *Replay) compareLists(one *recorded, note func(id, format string, arguments ...any), before, after []string, what string) {
