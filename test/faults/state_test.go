@@ -136,6 +136,21 @@ func (s state) essential() map[string]any {
 	return raw
 }
 
+// stateFrom returns the state of a decoded object.
+func stateFrom(obj *unstructured.Unstructured) (state, error) {
+	content, err := json.Marshal(obj)
+	if err != nil {
+		return state{}, err
+	}
+	return newState(content)
+}
+
+// text returns the entire object.
+func (s state) text() string {
+	text, _ := json.MarshalIndent(s.body.Raw(), "", "  ")
+	return string(text)
+}
+
 func statusOf(raw map[string]any) map[string]any {
 	status, _ := raw["status"].(map[string]any)
 	return status

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -71,6 +70,8 @@ type life struct {
 	// asked are the requests of people, and loose the handlers that they are about.
 	asked map[request.Verb]string
 	loose map[string]bool
+	// successes counts those that are recorded, and heard those that are said.
+	successes, heard map[teller]int
 	// said contains the handlers of the deletion that have ended: true if it is recorded. failed
 	// contains those that have failed.
 	said, failed map[string]bool
@@ -111,6 +112,7 @@ func (s *subject) begin() {
 		s.judgeLedger()
 	}
 	s.life = life{
+		successes: map[teller]int{}, heard: map[teller]int{},
 		ledger: tilingtest.New(tiled...), ended: map[string]ending{}, rejects: map[string]bool{}, banned: map[string]bool{},
 		asked: map[request.Verb]string{}, loose: map[string]bool{}, said: map[string]bool{}, failed: map[string]bool{}, resumed: map[*stormOperator]bool{},
 	}
@@ -248,6 +250,7 @@ func (s *subject) recorded(w *stormWrite, after state) {
 		if s.storm.strict() && !s.damaged {
 			s.judgeEdit(w, id, e, after)
 		}
+		s.countSuccess(w.stormOperator, id, e)
 	}
 	clear(s.ended)
 	for id := range s.said {
@@ -262,21 +265,6 @@ func (s *subject) send(w *stormWrite) (*http.Response, error) {
 		s.answered(w, answer.StatusCode, content)
 	}
 	return answer, err
-}
-
-// stateFrom returns the state of a decoded object.
-func stateFrom(obj *unstructured.Unstructured) (state, error) {
-	content, err := json.Marshal(obj)
-	if err != nil {
-		return state{}, err
-	}
-	return newState(content)
-}
-
-// text returns the entire object.
-func (s state) text() string {
-	text, _ := json.MarshalIndent(s.body.Raw(), "", "  ")
-	return string(text)
 }
 
 // now returns the object from the API server.

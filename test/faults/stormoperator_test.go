@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
+
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/lifecycles"
@@ -110,6 +112,7 @@ func (o *stormOperator) adjust(options *kopf.Options) {
 	execution, persistence := &options.Settings.Execution, &options.Settings.Persistence
 	execution.Backoff = backoff.Constant(upTo(dice, 30*time.Millisecond))
 	execution.GracePeriod = 5 * time.Second
+	options.Logger = logr.New(listener{LogSink: options.Logger.GetSink(), operator: o})
 	execution.Lifecycle = oneOf(dice,
 		lifecycles.AllAtOnce, lifecycles.OneByOne, lifecycles.AsSoonAsPossible, lifecycles.Shuffled, lifecycles.Randomized)
 	execution.CheckpointInterval = oneOf(dice, time.Second, time.Nanosecond, 10*time.Millisecond)

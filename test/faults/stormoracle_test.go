@@ -193,6 +193,7 @@ func (s *subject) judgeRest() {
 		s.breach("what others have written is lost: %s instead of %s", written, s.others)
 	}
 	s.ledger.Finish(lastOf(now.body))
+	s.judgeReports()
 }
 
 // gone returns an error unless the object does not exist anymore.
