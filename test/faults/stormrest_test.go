@@ -43,7 +43,7 @@ func (s *storm) written() (writes int) {
 	return writes
 }
 
-// longest is the timeout of a handler, and dawdling how late a call may be on a busy machine.
+// longest is the timeout of a handler, and dawdling how late a call may be.
 const (
 	longest  = 200 * time.Millisecond
 	dawdling = 500 * time.Millisecond
@@ -62,7 +62,7 @@ func (s *subject) judgeTime(ctx context.Context, id string, c *kopf.Change) {
 	switch {
 	case !limited:
 		s.breach("%s was called without a deadline", id)
-	case time.Since(deadline) > dawdling:
+	case time.Since(deadline) > dawdling+2*heart.pause():
 		s.breach("%s was called %s after its deadline", id, time.Since(deadline))
 	case !s.storm.strict() || s.damaged || s.storm.requests || s.storm.kopf || s.storm.pauses || record == nil || c.Retry() == 0 || record.Retries != c.Retry() || record.Purpose != c.Reason():
 	case deadline.After(record.Started.Add(longest + time.Millisecond)):
