@@ -75,7 +75,7 @@ func (b *bench) expectRequests(when string, want testenv.Snapshot) {
 	}
 	b.t.Logf("%s: %v; apart: %v", when, got, apart)
 	b.Expect(got).To(gomega.Equal(want), when)
-	delete(apart, testenv.Key{Method: http.MethodGet}) // discovery, every minute
+	delete(apart, testenv.Key{Method: http.MethodGet}) // discovery: the longer the test, the more
 	for key, number := range apart {
 		b.Expect(number).To(gomega.BeNumerically("<", 20), "%s: %v", when, key)
 	}
