@@ -218,14 +218,11 @@ func (p *Progress) IsRetrying(id string, purpose cause.Reason) bool {
 }
 
 // Settle notes that a handler without a stored record is ahead of the cycle: it is not called
-// in it. It does nothing, and reports false, if there is a record.
-func (p *Progress) Settle(id string, purpose cause.Reason) bool {
-	state := p.Load(id)
-	if state.isStored() {
-		return false
+// in it. It does nothing if there is a record.
+func (p *Progress) Settle(id string, purpose cause.Reason) {
+	if state := p.Load(id); !state.isStored() {
+		state.Record, state.ahead = storage.Record{Started: now(), Purpose: purpose, Success: true}, true
 	}
-	state.Record, state.ahead = storage.Record{Started: now(), Purpose: purpose, Success: true}, true
-	return true
 }
 
 // Stored returns the records that the storage holds.

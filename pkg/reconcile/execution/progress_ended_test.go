@@ -194,3 +194,35 @@ func TestRecordsOfResumingHandlersAreNoLeftovers(t *testing.T) {
 		t.Error("another operator finishes them")
 	}
 }
+
+// New records refer to sub-handlers that are ahead of the cycle, as those would not be found
+// otherwise. A handler refers neither to itself nor to one that is not declared anymore.
+func TestNewRecordsReferToSubhandlersThatAreAhead(t *testing.T) {
+	p := progressOf(nil)
+	for id, parent := range map[string]string{"a": "a", "a/x": "a", "a/y": "a", "gone": ""} {
+		execution.Refer(p, parent, id)
+		execution.Refer(p, parent, id)
+	}
+	if got := p.Include("a", cause.Update, false).Subrefs; !slices.Equal(got, []string{"a/x", "a/y"}) {
+		t.Errorf("got %q", got)
+	}
+	if got := p.IDs(); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestRecordsOfChangesAreLeftOverFromOtherCycles(t *testing.T) {
+	p := progressOf(map[string]*storage.Record{
+		"ended":    {Purpose: cause.Update, Success: true, Cycle: "1"},
+		"retried":  {Purpose: cause.Update, Retries: 1},
+		"ahead":    {Purpose: cause.Update, Success: true, Cycle: "2"},
+		"resuming": {Purpose: cause.Resume, Retries: 1},
+	})
+	for _, id := range []string{"ended", "retried", "ahead", "resuming"} {
+		p.Load(id)
+	}
+	execution.LeaveOver(p, "2")
+	if got := p.Stored().Leftovers(); !slices.Equal(got, []string{"ended", "retried"}) {
+		t.Errorf("got %q", got)
+	}
+}

@@ -103,18 +103,13 @@ func (s Stored) Leftovers() []string {
 // HasTokens reports whether a stored record has the token of a cycle.
 func (s Stored) HasTokens() bool { return s.has(func(r *storage.Record) bool { return r.Cycle != "" }) }
 
-// Refer notes a sub-handler that is ahead of the cycle: if its parent gets a record, it refers to
-// that of the sub-handler, too.
+// Refer notes a sub-handler that is ahead of the cycle: if its parent gets a new record, it refers
+// to that of the sub-handler, too.
 func Refer(p *Progress, parent, id string) {
-	if parent == "" || parent == id {
-		return
+	if parent != "" && parent != id {
+		state := p.Load(parent)
+		state.referred = slices.Compact(slices.Sorted(slices.Values(append(slices.Clip(state.referred), id))))
 	}
-	state := p.Load(parent)
-	if state.referred = append(slices.Clip(state.referred), id); state.isStored() {
-		state.addSubref(id)
-	}
-	slices.Sort(state.referred)
-	state.referred = slices.Compact(state.referred)
 }
 
 // AllSubrefs returns the ids of the sub-handlers that the record refers to, or will.

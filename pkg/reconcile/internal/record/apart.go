@@ -27,7 +27,7 @@ func (k Keeper) leaveOver(ctx context.Context, body *object.Body, progress *exec
 	if !progress.Stored().HasTokens() {
 		return nil
 	}
-	if apart, err := k.areApart(ctx, body); err != nil || !apart {
+	if apart, err := k.areApart(ctx, body); !apart {
 		return err
 	}
 	open, err := k.cycles().FetchCycle(ctx, body)

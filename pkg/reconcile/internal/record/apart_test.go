@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -103,20 +104,26 @@ func TestRecordsAreLeftOverAtTheEndOfACycle(t *testing.T) {
 }
 
 // Records in the same place as the cycle are never left over: one write stores both. A cycle that
-// cannot be read does not make its records void either.
+// cannot be read, or that has no token yet, does not make its records void either.
 func TestRecordsCountWithoutTheirCycle(t *testing.T) {
 	for name, damage := range map[string]func(*fixture){
 		"in annotations": func(f *fixture) { f.Storages.Progress = newFixture(t).Storages.Progress },
-		"unreadable": func(f *fixture) {
-			f.Storages.Progress = storage.StatusProgress{}
-			f.change(m{"metadata": m{"annotations": m{startedKey: "{"}}})
+		"in annotations and in the status": func(f *fixture) {
+			f.Storages.Progress = storage.MultiProgress{storage.AnnotationsProgress{}, storage.StatusProgress{}}
 		},
-		"in the same status": func(f *fixture) {
-			f.Storages.Progress, f.Storages.DiffBase = storage.StatusProgress{}, storage.StatusDiffBase{}
+		"in the same status":  func(f *fixture) { f.Storages.DiffBase = storage.StatusDiffBase{} },
+		"not on the object":   func(f *fixture) { f.Storages.Progress = elsewhere{f.Storages.Progress, map[string]*storage.Record{}} },
+		"no cycles":           func(f *fixture) { f.Storages.DiffBase = plainBase{f.Storages.DiffBase} },
+		"an unreadable cycle": func(f *fixture) { f.change(m{"metadata": m{"annotations": m{startedKey: "{"}}}) },
+		"a cycle without a token": func(f *fixture) {
+			f.apply(func(into storage.Patch) error {
+				return f.cycles().StoreCycle(t.Context(), f.body, into, &storage.Cycle{First: f.Essence(f.body, nil), Since: hourAgo()})
+			})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
+			f.Storages.Progress = storage.StatusProgress{}
 			damage(f)
 			f.put("a", storage.Record{Purpose: cause.Update, Success: true, Cycle: "7"})
 			if !f.progress("a").Stored().HasOpen(cause.Update) {
@@ -124,4 +131,20 @@ func TestRecordsCountWithoutTheirCycle(t *testing.T) {
 			}
 		})
 	}
+}
+
+// elsewhere is a storage of records in another place than the object.
+type elsewhere struct {
+	storage.Progress
+
+	records map[string]*storage.Record
+}
+
+func (e elsewhere) Fetch(_ context.Context, _ *object.Body, id string) (*storage.Record, error) {
+	return e.records[id], nil
+}
+
+func (e elsewhere) Store(_ context.Context, _ *object.Body, _ storage.Patch, id string, r *storage.Record) error {
+	e.records[id] = r
+	return nil
 }

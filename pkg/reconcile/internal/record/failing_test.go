@@ -103,28 +103,38 @@ func TestEveryErrorOfAStorageIsReturned(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			for n := 1; ; n++ {
+			calls := failEachCall(t, func() (*fixture, *Cycle) {
 				f, c := open(t)
 				c.Progress.Fail("c", errDown)
-				cycles, ok := f.Storages.DiffBase.(storage.CycleBase)
-				if !ok {
-					t.Fatal("the storage has no cycles")
-				}
-				left := new(countdown(n))
-				f.Storages.DiffBase = failingBase{f.Storages.DiffBase, cycles, left}
-				f.Storages.Progress = failingProgress{f.Storages.Progress, left}
-				err := test.do(f, c)
-				if *left > 0 && err == nil {
-					if n-1 != test.calls {
-						t.Errorf("got %d calls", n-1)
-					}
-					return
-				}
-				if !errors.Is(err, errDown) {
-					t.Fatalf("call %d: got %v", n, err)
-				}
+				return f, c
+			}, test.do)
+			if calls != test.calls {
+				t.Errorf("got %d calls", calls)
 			}
 		})
+	}
+}
+
+// failEachCall repeats something, and each time makes another call of a storage fail. It returns
+// the number of calls.
+func failEachCall(t *testing.T, begin func() (*fixture, *Cycle), do func(f *fixture, c *Cycle) error) (calls int) {
+	t.Helper()
+	for ; ; calls++ {
+		f, c := begin()
+		cycles, ok := f.Storages.DiffBase.(storage.CycleBase)
+		if !ok {
+			t.Fatal("the storage has no cycles")
+		}
+		left := new(countdown(calls + 1))
+		f.Storages.DiffBase = failingBase{f.Storages.DiffBase, cycles, left}
+		f.Storages.Progress = failingProgress{f.Storages.Progress, left}
+		err := do(f, c)
+		if *left > 0 && err == nil {
+			return calls
+		}
+		if !errors.Is(err, errDown) {
+			t.Fatalf("call %d: got %v", calls+1, err)
+		}
 	}
 }
 

@@ -154,16 +154,14 @@ func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 		switch parent := c.parentOf(id); {
 		case parent == "" || !c.IsDue(parent, c.Old, open.First):
 			positions[id] = first
-		case parent != id && c.hasEnded(parent):
+		case c.hasEnded(parent):
 			positions[id] = positions[parent]
 		default:
 			positions[id] = min(now, c.oldestOfSubhandlers(positions, id))
 		}
 	}
 	for _, id := range c.Declared {
-		if c.hasEnded(id) {
-			positions[id] = min(positions[id], c.oldestOfSubhandlers(positions, id))
-		}
+		positions[id] = min(positions[id], c.oldestOfSubhandlers(positions, id))
 	}
 	return positions
 }

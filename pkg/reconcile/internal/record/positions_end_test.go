@@ -220,3 +220,20 @@ func TestFailedHandlersThatAreAheadHaveFailed(t *testing.T) {
 		t.Errorf("got %+v", next.Record)
 	}
 }
+
+func TestSubhandlersThatHaveNotEndedHaveNoPosition(t *testing.T) {
+	f := newFixture(t)
+	c := f.cycle(cause.Create, "a", "p")
+	c.Progress.Fail("a", errDown)
+	c.Progress.Include("p/x", cause.Create, false)
+	c.Progress.Load("p").Subrefs = []string{"p/x"}
+	f.store(c)
+	f.resize(2)
+	c = f.cycle(cause.Create, "a", "p")
+	c.Progress.Load("p").Retries++ // it was called, and did not register p/x again
+	c.Progress.Fail("p", errDown)
+	f.store(c)
+	if got := f.kept(c).At; len(got) != 1 || got["p"] != 0 {
+		t.Errorf("got %v", got)
+	}
+}

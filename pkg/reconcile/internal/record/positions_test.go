@@ -24,6 +24,16 @@ type line struct {
 // those with a question mark, which are retried.
 func (l *line) pass(size int64, ends ...string) {
 	l.t.Helper()
+	if c := l.call(size, ends...); c.Progress.Done() {
+		l.end(c)
+	} else {
+		l.store(c)
+	}
+}
+
+// call is a pass that has not stored anything yet.
+func (l *line) call(size int64, ends ...string) *Cycle {
+	l.t.Helper()
 	l.resize(size)
 	base, _, err := l.Base(l.t.Context(), l.body, l.report)
 	l.must(err)
@@ -46,11 +56,7 @@ func (l *line) pass(size int64, ends ...string) {
 			c.Progress.Revise(id, succeeded)
 		}
 	}
-	if c.Progress.Done() {
-		l.end(c)
-		return
-	}
-	l.store(c)
+	return c
 }
 
 var succeeded = execution.Outcome{Final: true}
@@ -100,7 +106,11 @@ func (l *line) String() string {
 	}
 	text += fmt.Sprintf(", open %v %q", size(kept.First), ended)
 	for _, id := range slices.Sorted(maps.Keys(kept.At)) {
-		text += fmt.Sprintf(" %s@%v", id, size(kept.States[kept.At[id]]))
+		at := kept.First
+		if i := kept.At[id]; i != first {
+			at = kept.States[i]
+		}
+		text += fmt.Sprintf(" %s@%v", id, size(at))
 	}
 	return text
 }

@@ -22,9 +22,8 @@ func (k Keeper) Reopen(ctx context.Context, c *Cycle, body *object.Body, r repor
 		return err
 	}
 	for id := range kept.At {
-		if c.Progress.Settle(id, c.Reason) {
-			execution.Refer(c.Progress, c.parentOf(id), id)
-		}
+		c.Progress.Settle(id, c.Reason)
+		execution.Refer(c.Progress, c.parentOf(id), id)
 	}
 	return nil
 }
@@ -45,7 +44,11 @@ func (k Keeper) kept(ctx context.Context, body *object.Body, r report.Reporter, 
 	if err != nil {
 		return nil, err
 	}
-	if kept.Token == "" && !progress.Stored().HasStartedBy(kept.Since) || kept.Token != "" && !progress.Stored().HasToken(kept.Token) {
+	isOpen := progress.Stored().HasToken(kept.Token)
+	if kept.Token == "" {
+		isOpen = progress.Stored().HasStartedBy(kept.Since)
+	}
+	if !isOpen {
 		return nil, nil
 	}
 	kept.First = k.clear(kept.First)

@@ -1,0 +1,68 @@
+package record
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// halfway returns an object with the annotations of the next cycle, and the records of the ended
+// one. Two sub-handlers of p have seen the change to 3; one has not, so p has not either.
+func halfway(t *testing.T) *line {
+	l := &line{fixture: newFixture(t), ids: []string{"p"}}
+	l.Storages.Progress = storage.StatusProgress{}
+	l.pass(1, "p")
+	l.pass(2, "p/w", "p?")
+	l.endHalfway(l.call(3, "p/x", "p/y", "p"))
+	return l
+}
+
+func TestNextWriteReplacesTheRecordsOfTheEndedCycle(t *testing.T) {
+	l := halfway(t)
+	c := l.call(3, "p?")
+	c.Progress.Load("p").Retries = 7
+	l.store(c)
+	if got := l.String(); got != `base 2, open 3 ["p/x" "p/y"] p/x@3 p/y@3` {
+		t.Errorf("got %s", got)
+	}
+	if got := l.progress("p").Load("p"); got.Retries != 7 {
+		t.Errorf("the record of the called handler stays: got %+v", got.Record)
+	}
+}
+
+func TestNextWriteAddsNoRecordsOfHandlersThatAreNotDeclaredAnymore(t *testing.T) {
+	f, c := twoEnds(t)
+	f.endHalfway(c)
+	f.store(f.cycle(cause.Update, "a")) // b was ahead
+	if got := f.Unknown(f.body, []string{"a"}); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestEveryErrorOfAStorageIsReturnedAfterTheFirstOfTwoWrites(t *testing.T) {
+	tests := map[string]struct {
+		calls int // of the storage
+		do    func(f *fixture, c *Cycle) error
+	}{
+		"Progress": {5, func(f *fixture, _ *Cycle) error {
+			_, err := f.Progress(t.Context(), f.body, []string{"p"}, f.report)
+			return err
+		}},
+		"Store": {13, func(f *fixture, c *Cycle) error {
+			return f.Store(t.Context(), c, f.body, storage.Patch{}, f.report, overtakenAre())
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			calls := failEachCall(t, func() (*fixture, *Cycle) {
+				l := halfway(t)
+				return l.fixture, l.cycle(cause.Update, "p")
+			}, test.do)
+			if calls != test.calls {
+				t.Errorf("got %d calls", calls)
+			}
+		})
+	}
+}
