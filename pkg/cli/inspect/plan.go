@@ -27,6 +27,8 @@ type Plan struct {
 type ResourcePlan struct {
 	Resource string `json:"resource"`
 	Objects  int    `json:"objects"`
+	// Outside are the objects in namespaces that the operator does not serve.
+	Outside int `json:"outside,omitempty"`
 	// Creations, Updates, and Deletions are the objects that would be handled, except those whose
 	// handling has begun already: Continued.
 	Creations int `json:"creations"`
@@ -103,8 +105,12 @@ func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, 
 			if obj.GetKind() == "" {
 				obj.SetGroupVersionKind(found.GVK())
 			}
-			n, err := c.inspector.Inspect(ctx, found, obj.Object)
-			plan.add(n, obj.GetNamespace(), obj.GetName(), err)
+			if len(c.outsideScope(obj.GetNamespace())) > 0 {
+				plan.Objects, plan.Outside = plan.Objects+1, plan.Outside+1
+			} else {
+				n, err := c.inspector.Inspect(ctx, found, obj.Object)
+				plan.add(n, obj.GetNamespace(), obj.GetName(), err)
+			}
 			items[i].Object = nil
 		}
 		if c.Progress != nil {

@@ -20,6 +20,7 @@ func (p *ResourcePlan) text(b *strings.Builder, style Style) {
 	}{
 		{p.Continued, "object, whose handling has begun, would be continued", "objects, whose handling has begun, would be continued"},
 		{p.Resumed, "object would be resumed when an operator starts", "objects would be resumed when an operator starts"},
+		{p.Outside, "object is in a namespace that the operator does not serve", "objects are in namespaces that the operator does not serve"},
 		{p.Suspended, "object is suspended, and left alone", "objects are suspended, and left alone"},
 		{p.Undecidable, "object has handlers that are not decidable here: explain shows which", "objects have handlers that are not decidable here: explain shows which"},
 		{p.ErrorCount, "object cannot be judged", "objects cannot be judged"},

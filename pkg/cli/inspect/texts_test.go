@@ -10,17 +10,18 @@ import (
 
 func TestPlansAreInGoodEnglish(t *testing.T) {
 	one := ResourcePlan{
-		Resource: "kopfexamples.kopf.dev", Objects: 1, Creations: 1, Updates: 1, Deletions: 1, Continued: 1, Resumed: 1, Daemons: 1, Timers: 1,
+		Resource: "kopfexamples.kopf.dev", Objects: 1, Creations: 1, Updates: 1, Deletions: 1, Continued: 1, Resumed: 1, Daemons: 1, Timers: 1, Outside: 1,
 		Suspended: 1, Undecidable: 1, Undeclared: map[string]int{"gone": 1}, Calls: map[string]int{"fn": 1}, ErrorCount: 1,
 	}
 	two := one
 	two.Objects, two.Creations, two.Updates, two.Deletions, two.Continued, two.Resumed, two.Daemons, two.Timers = 2, 0, 2, 2, 2, 2, 2, 0
-	two.Suspended, two.Undecidable, two.Undeclared, two.Calls, two.ErrorCount = 2, 2, map[string]int{"gone": 2}, map[string]int{"fn": 2}, 2
+	two.Outside, two.Suspended, two.Undecidable, two.Undeclared, two.Calls, two.ErrorCount = 2, 2, 2, map[string]int{"gone": 2}, map[string]int{"fn": 2}, 2
 	const undeclared = "the progress of gone, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).\n"
 	want := `kopfexamples.kopf.dev: 1 object
   1 creation, 1 update, and 1 deletion would be handled
   1 object, whose handling has begun, would be continued
   1 object would be resumed when an operator starts
+  1 object is in a namespace that the operator does not serve
   1 object is suspended, and left alone
   1 object has handlers that are not decidable here: explain shows which
   1 object cannot be judged
@@ -31,6 +32,7 @@ kopfexamples.kopf.dev: 2 objects
   0 creations, 2 updates, and 2 deletions would be handled
   2 objects, whose handling has begun, would be continued
   2 objects would be resumed when an operator starts
+  2 objects are in namespaces that the operator does not serve
   2 objects are suspended, and left alone
   2 objects have handlers that are not decidable here: explain shows which
   2 objects cannot be judged

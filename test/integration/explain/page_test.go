@@ -122,6 +122,9 @@ func outsideScope(s *scene) string {
 	s.settings.Scope.Namespaces = []string{"team-*"}
 	s.OnCreate(examples, create, kopf.ID("createFn"))
 	s.create("one")
+	plan, err := s.connect().NewPlan(s.t.Context(), s.namespace, "kopfexamples")
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(plan.Resources).To(gomega.ConsistOf(gomega.And(gomega.HaveField("Objects", 1), gomega.HaveField("Outside", 1), gomega.HaveField("Creations", 0))))
 	return s.explain("one")
 }
 
