@@ -18,7 +18,7 @@ import (
 )
 
 // webhooks runs another operator that changes children before they are stored, and never writes
-// the same twice.
+// the same twice. Only the real API server calls them.
 func (b *bench) webhooks() {
 	b.t.Helper()
 	var reviews atomic.Int64
