@@ -196,6 +196,7 @@ func (s *subject) forget() {
 	s.ledger.Forget()
 	s.late = nil
 	clear(s.ended)
+	clear(s.successes)
 	clear(s.resumed)
 	for id, recorded := range s.said {
 		if !recorded {

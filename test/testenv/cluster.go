@@ -121,7 +121,8 @@ func Connect(kubeconfig []byte) (*Cluster, error) {
 		return nil, err
 	}
 	cluster := &Cluster{kubeconfig: kubeconfig, config: config}
-	return cluster, cluster.connect()
+	err = cluster.connect()
+	return cluster, err
 }
 
 func setPatience() {
@@ -158,13 +159,14 @@ func (c *Cluster) prepare(crds []string) error {
 
 // connect creates the client, and makes later ones late if the environment says so.
 func (c *Cluster) connect() error {
-	var err error
-	if c.client, err = client.NewWithWatch(c.Config(), client.Options{}); err != nil {
+	prompt, err := client.NewWithWatch(c.Config(), client.Options{})
+	if err != nil {
 		return err
 	}
-	if err = delay(c.config); err != nil {
+	if err := delay(c.config); err != nil {
 		return err
 	}
+	c.client = prompt
 	c.late, err = client.New(c.Config(), client.Options{})
 	return err
 }
