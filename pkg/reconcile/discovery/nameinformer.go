@@ -58,13 +58,30 @@ func (n *NameInformer) addHandlers(changed func(), failed func(error)) error {
 	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { failed(err) }); err != nil {
 		return err
 	}
-	registration, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { changed() },
-		UpdateFunc: func(any, any) { changed() },
-		DeleteFunc: func(any) { changed() },
-	})
+	registration, err := n.informer.AddEventHandler(onChange(changed))
 	n.registration = registration
 	return err
+}
+
+// onChange calls a function for every change of an object. Another list of the same objects, as
+// after a watch that has expired, is none.
+func onChange(changed func()) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { changed() },
+		UpdateFunc: func(before, after any) {
+			if versionOf(before) == "" || versionOf(before) != versionOf(after) {
+				changed()
+			}
+		},
+		DeleteFunc: func(any) { changed() },
+	}
+}
+
+func versionOf(item any) string {
+	if object, ok := item.(*metav1.PartialObjectMetadata); ok {
+		return object.ResourceVersion
+	}
+	return ""
 }
 
 // stripToNames drops all parts of an object that are not needed.
