@@ -227,12 +227,11 @@ func (s *situation) namedAs(namespace, name string) string {
 
 // at returns a time, and how far away it is.
 func (s *situation) at(t time.Time) string {
-	distance := t.Sub(s.now).Round(time.Second)
 	text := t.UTC().Format(time.RFC3339)
-	if distance >= 0 {
-		return text + " (in " + distance.String() + ")"
+	if t.After(s.now) {
+		return text + " (in " + t.Sub(s.now).Round(time.Second).String() + ")"
 	}
-	return text + " (" + (-distance).String() + " ago)"
+	return text + " (" + s.now.Sub(t).Round(time.Second).String() + " ago)"
 }
 
 // notes says what else was found.

@@ -84,3 +84,20 @@ func TestPeersSayWhoPausesWhomAndWhy(t *testing.T) {
 		})
 	}
 }
+
+// The API server cuts times to seconds.
+func TestTimes(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 400_000_000, time.UTC)
+	tests := map[time.Duration]string{
+		0:                       "2026-01-02T03:04:05Z (0s ago)",
+		-400 * time.Millisecond: "2026-01-02T03:04:05Z (0s ago)",
+		-time.Hour:              "2026-01-02T02:04:05Z (1h0m0s ago)",
+		100 * time.Millisecond:  "2026-01-02T03:04:05Z (in 0s)",
+		time.Minute:             "2026-01-02T03:05:05Z (in 1m0s)",
+	}
+	for distance, want := range tests {
+		if got := (&situation{now: now}).at(now.Add(distance)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
