@@ -205,7 +205,7 @@ func (t *target) noteRevisions(c *cycle, body *object.Body) {
 	s := t.subject(c)
 	now := c.Cause
 	now.CallContext.Body = body
-	if s.Cause = &now; c.Reason == cause.Create && body != c.CallContext.Body {
+	if s.Cause = &now; body != c.CallContext.Body {
 		now.Old = c.New // it is handled now
 	}
 	t.engine.revisions.Note(t.resource.revised, s)
