@@ -66,13 +66,6 @@ func DeclaredID(d *Declaration) string {
 	return d.ID
 }
 
-// CallChild calls a handler of children. A panic becomes a PanicError.
-func CallChild(ctx context.Context, d *Declaration, c *ChildChange) (err error) {
-	defer observe(ctx, d, c)(&err)
-	defer recoverPanic(&err)
-	return d.onChild(ctx, c)
-}
-
 // Reason returns what has happened to the child: ReasonCreate, ReasonUpdate, or ReasonDelete.
 // A child counts as created if it is new for the parent, and as deleted if it is not a child of
 // the parent anymore; see Moved. ReasonResume means that the call is about all children: see

@@ -1,10 +1,8 @@
 package handler
 
 import (
-	"context"
 	"fmt"
 	"reflect"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -174,101 +172,6 @@ func selectorOf(d *Declaration, typed runtime.Object, otherwise selector.Selecto
 			d.DeclaredAt, d.Kind, d.ID, typed, err)
 	}
 	return selector.Exact(gvk), nil
-}
-
-// Call calls a change handler, or a handler that ForCall has returned. A panic becomes a
-// PanicError.
-func (d *Declaration) Call(ctx context.Context, c *Change) (err error) {
-	if d.childCall != nil {
-		return CallChild(ctx, d, NewChildChange(c, d.childCall()))
-	}
-	defer observe(ctx, d, c)(&err)
-	defer recoverPanic(&err)
-	if d.OnMisfit == CallUntyped {
-		c.misfit = d.misfitOf(c.Body())
-	}
-	return d.onChange(ctx, c)
-}
-
-// CallEvent calls an event handler. A panic becomes a PanicError.
-func (d *Declaration) CallEvent(ctx context.Context, e *Event) (err error) {
-	defer observe(ctx, d, e)(&err)
-	defer recoverPanic(&err)
-	return d.onEvent(ctx, e)
-}
-
-// CallDaemon calls a daemon. A panic becomes a PanicError.
-func (d *Declaration) CallDaemon(ctx context.Context, t *Task) (err error) {
-	defer observe(ctx, d, t)(&err)
-	defer recoverPanic(&err)
-	t.contextDone = ctx.Done()
-	return d.onDaemon(ctx, t)
-}
-
-// CallTimer calls a timer. A panic becomes a PanicError.
-func (d *Declaration) CallTimer(ctx context.Context, t *Tick) (err error) {
-	defer observe(ctx, d, t)(&err)
-	defer recoverPanic(&err)
-	return d.onTimer(ctx, t)
-}
-
-// CallIndex calls an indexing function. A panic becomes a PanicError.
-func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, err error) {
-	defer observe(ctx, d, i)(&err)
-	defer recoverPanic(&err)
-	return d.onIndex(ctx, i)
-}
-
-// CallActivity calls an activity handler. A panic becomes a PanicError.
-func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
-	defer observe(ctx, d, a)(&err)
-	defer recoverPanic(&err)
-	return d.onActivity(ctx, a)
-}
-
-// CallAdmission calls an admission handler. A panic becomes a PanicError.
-func (d *Declaration) CallAdmission(ctx context.Context, a *Admission) (err error) {
-	defer observe(ctx, d, a)(&err)
-	defer recoverPanic(&err)
-	return d.onAdmission(ctx, a)
-}
-
-// Observer is told about every call of a handler, with its arguments, and returns a function
-// that is told the error. It must be safe for concurrent use.
-type Observer func(d *Declaration, arguments any) (end func(error))
-
-type observerKey struct{}
-
-// WithObserver returns a context in which calls of handlers are observed. The test kit uses
-// it; an operator passes the values of its context on to all calls.
-func WithObserver(ctx context.Context, observer Observer) context.Context {
-	return context.WithValue(ctx, observerKey{}, observer)
-}
-
-// IsObserved reports whether calls are observed: the operator runs in the test kit.
-func IsObserved(ctx context.Context) bool { return ctx.Value(observerKey{}) != nil }
-
-// observe reports a call. The function reports its error.
-func observe(ctx context.Context, d *Declaration, arguments any) func(err *error) {
-	observer, ok := ctx.Value(observerKey{}).(Observer)
-	if !ok {
-		return func(*error) {}
-	}
-	end := observer(d, arguments)
-	return func(err *error) { end(*err) }
-}
-
-// WithRecover calls user code other than handlers, such as filters. A panic becomes a
-// PanicError.
-func WithRecover(call func() error) (err error) {
-	defer recoverPanic(&err)
-	return call()
-}
-
-func recoverPanic(err *error) {
-	if value := recover(); value != nil {
-		*err = &PanicError{Value: value, Stack: function.TrimStack(debug.Stack())}
-	}
 }
 
 // Under makes the declaration a sub-handler of another one.

@@ -214,10 +214,10 @@ func (p decodingPredicates) guard(d *Declaration) {
 	}
 }
 
-// guarded returns the function with a preceding check.
+// guarded returns the function with a preceding check, unless there is nothing to check.
 func guarded[A Arguments, F ~func(context.Context, A) error](p decodingPredicates, fn F) F {
-	if fn == nil {
-		return nil
+	if fn == nil || len(p) == 0 {
+		return fn
 	}
 	return func(ctx context.Context, a A) error {
 		if err := p.decodeError(a); err != nil {

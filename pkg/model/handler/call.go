@@ -1,0 +1,121 @@
+package handler
+
+import (
+	"context"
+	"runtime/debug"
+
+	"github.com/kopf-go/kopf/pkg/model/internal/function"
+)
+
+// Call calls a change handler, or a handler that ForCall has returned. A panic becomes a
+// PanicError.
+func (d *Declaration) Call(ctx context.Context, c *Change) error {
+	switch {
+	case d.childCall != nil:
+		return CallChild(ctx, d, NewChildChange(c, d.childCall()))
+	case d.OnMisfit == CallUntyped:
+		return call(ctx, d, d.callUntyped, c)
+	default:
+		return call(ctx, d, d.onChange, c)
+	}
+}
+
+// callUntyped calls a change handler also if the object does not fit its Go type.
+func (d *Declaration) callUntyped(ctx context.Context, c *Change) error {
+	c.misfit = d.misfitOf(c.Body())
+	return d.onChange(ctx, c)
+}
+
+// CallEvent calls an event handler. A panic becomes a PanicError.
+func (d *Declaration) CallEvent(ctx context.Context, e *Event) error {
+	return call(ctx, d, d.onEvent, e)
+}
+
+// CallDaemon calls a daemon. A panic becomes a PanicError.
+func (d *Declaration) CallDaemon(ctx context.Context, t *Task) error {
+	t.contextDone = ctx.Done()
+	return call(ctx, d, d.onDaemon, t)
+}
+
+// CallTimer calls a timer. A panic becomes a PanicError.
+func (d *Declaration) CallTimer(ctx context.Context, t *Tick) error {
+	return call(ctx, d, d.onTimer, t)
+}
+
+// CallAdmission calls an admission handler. A panic becomes a PanicError.
+func (d *Declaration) CallAdmission(ctx context.Context, a *Admission) error {
+	return call(ctx, d, d.onAdmission, a)
+}
+
+// CallChild calls a handler of children. A panic becomes a PanicError.
+func CallChild(ctx context.Context, d *Declaration, c *ChildChange) error {
+	return call(ctx, d, d.onChild, c)
+}
+
+// CallIndex calls an indexing function. A panic becomes a PanicError.
+func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, err error) {
+	defer observe(ctx, d, i)(&err)
+	defer recoverPanic(&err)
+	return d.onIndex(ctx, i)
+}
+
+// CallActivity calls an activity handler. A panic becomes a PanicError.
+func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
+	defer observe(ctx, d, a)(&err)
+	defer recoverPanic(&err)
+	return d.onActivity(ctx, a)
+}
+
+// call calls a handler. Thousands of handlers can wait in it, each on a stack of two kilobytes
+// if its frames fit in, so this frame is small.
+func call[A any, F ~func(context.Context, A) error](ctx context.Context, d *Declaration, fn F, arguments A) (err error) {
+	if IsObserved(ctx) {
+		return callObserved(ctx, d, fn, arguments)
+	}
+	defer recoverPanic(&err)
+	return fn(ctx, arguments)
+}
+
+func callObserved[A any, F ~func(context.Context, A) error](ctx context.Context, d *Declaration, fn F, arguments A) (err error) {
+	defer observe(ctx, d, arguments)(&err)
+	defer recoverPanic(&err)
+	return fn(ctx, arguments)
+}
+
+// Observer is told about every call of a handler, with its arguments, and returns a function
+// that is told the error. It must be safe for concurrent use.
+type Observer func(d *Declaration, arguments any) (end func(error))
+
+type observerKey struct{}
+
+// WithObserver returns a context in which calls of handlers are observed. The test kit uses
+// it; an operator passes the values of its context on to all calls.
+func WithObserver(ctx context.Context, observer Observer) context.Context {
+	return context.WithValue(ctx, observerKey{}, observer)
+}
+
+// IsObserved reports whether calls are observed: the operator runs in the test kit.
+func IsObserved(ctx context.Context) bool { return ctx.Value(observerKey{}) != nil }
+
+// observe reports a call. The function reports its error.
+func observe(ctx context.Context, d *Declaration, arguments any) func(err *error) {
+	observer, ok := ctx.Value(observerKey{}).(Observer)
+	if !ok {
+		return func(*error) {}
+	}
+	end := observer(d, arguments)
+	return func(err *error) { end(*err) }
+}
+
+// WithRecover calls user code other than handlers, such as filters. A panic becomes a
+// PanicError.
+func WithRecover(call func() error) (err error) {
+	defer recoverPanic(&err)
+	return call()
+}
+
+func recoverPanic(err *error) {
+	if value := recover(); value != nil {
+		*err = &PanicError{Value: value, Stack: function.TrimStack(debug.Stack())}
+	}
+}
