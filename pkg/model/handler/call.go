@@ -14,16 +14,19 @@ func (d *Declaration) Call(ctx context.Context, c *Change) error {
 	case d.childCall != nil:
 		return CallChild(ctx, d, NewChildChange(c, d.childCall()))
 	case d.OnMisfit == CallUntyped:
-		return call(ctx, d, d.callUntyped, c)
+		return call(ctx, d, untyped(d), c)
 	default:
 		return call(ctx, d, d.onChange, c)
 	}
 }
 
-// callUntyped calls a change handler also if the object does not fit its Go type.
-func (d *Declaration) callUntyped(ctx context.Context, c *Change) error {
-	c.misfit = d.misfitOf(c.Body())
-	return d.onChange(ctx, c)
+// untyped returns the function of a handler that is called also for objects that do not fit
+// its Go type.
+func untyped(d *Declaration) ChangeFunc {
+	return func(ctx context.Context, c *Change) error {
+		c.misfit = d.misfitOf(c.Body())
+		return d.onChange(ctx, c)
+	}
 }
 
 // CallEvent calls an event handler. A panic becomes a PanicError.
