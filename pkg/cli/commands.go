@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -53,6 +52,7 @@ type question struct {
 	connection connection
 	namespace  string
 	output     string
+	called     inspect.CommandLine
 }
 
 // newQuestion returns a command about a cluster.
@@ -64,6 +64,7 @@ func newQuestion(load Load, use, short, long, example string, run func(q *questi
 			if err := q.complete(command.Flags()); err != nil {
 				return err
 			}
+			q.called = inspect.CommandLine{Pattern: launch.CalledAs(command), Flags: q.connection.arguments(command.Flags())}
 			return run(q, command, arguments)
 		},
 	}
@@ -109,6 +110,9 @@ func (q *question) connect(ctx context.Context) (*inspect.Cluster, *rest.Config,
 		return nil, nil, err
 	}
 	cluster, err := inspect.Connect(ctx, config, program)
+	if err == nil {
+		cluster.CommandLine = q.called
+	}
 	return cluster, config, err
 }
 
@@ -272,28 +276,4 @@ func checkArguments(arguments []string, most int) error {
 	default:
 		return nil
 	}
-}
-
-func newPeersCommand(load Load) *cobra.Command {
-	var name string
-	command := newQuestion(load, "peers [flags]", "Show which operators pause each other",
-		"Show the entries of the peering objects: of the cluster, and of the namespace.",
-		"  peers\n  peers -n default --peering mine",
-		func(q *question, command *cobra.Command, arguments []string) error {
-			if err := rejectArguments(command, arguments); err != nil {
-				return err
-			}
-			cluster, _, err := q.connect(command.Context())
-			if err != nil {
-				return err
-			}
-			name = cmp.Or(name, cluster.Settings.Peering.Name, settings.DefaultPeeringName)
-			peers, err := cluster.Peers(command.Context(), name, q.namespace)
-			if err != nil {
-				return err
-			}
-			return q.write(command.OutOrStdout(), &inspect.PeerList{Peering: name, Namespace: q.namespace, Peers: peers})
-		})
-	command.Flags().StringVarP(&name, "peering", "P", "", fmt.Sprintf("the `name` of the peering object (default %q)", settings.DefaultPeeringName))
-	return command
 }

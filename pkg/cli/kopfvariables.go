@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 // kopfNames are the names of options in the variables of Kopf's command line, where they
@@ -86,7 +88,7 @@ var serviceVariable = regexp.MustCompile(`^KOPF_(\w+_)?(SERVICE_HOST|SERVICE_POR
 // unknownVariables returns the variables of the environment, as NAME=value, that look like
 // ours or Kopf's but have no effect on any command.
 func unknownVariables(environ []string) []string {
-	known := map[string]bool{}
+	known := map[string]bool{launch.CalledAsVariable: true}
 	for command, set := range map[string]*pflag.FlagSet{
 		"run": newOperatorCommand("operator", nil).Flags(), "freeze": newFreezeCommand().Flags(), "resume": newResumeCommand().Flags(),
 	} {

@@ -43,7 +43,7 @@ func (q *question) send(command *cobra.Command, arguments []string, r inspect.Re
 	case err != nil:
 		return &usageError{err}
 	case needsHandler && len(handlers) == 0:
-		return usageErrorf("no handler is given: explain %s shows the ids", arguments[0])
+		return usageErrorf("no handler is given: %s shows the ids", q.called.Of("explain", arguments[0]))
 	case len(handlers) > 1 || !needsHandler && len(handlers) > 0:
 		return usageErrorf("unexpected argument %q", arguments[len(arguments)-1])
 	case needsHandler:

@@ -74,7 +74,7 @@ func buildAndRun(command *cobra.Command, packages, arguments []string, start lau
 		return err
 	}
 	defer func() { err = cmp.Or(err, stop()) }()
-	code, err := launch.Run(program, append(of, arguments...), command.OutOrStdout(), log)
+	code, err := launch.Run(program, append(of, arguments...), launch.CalledBy(command, packages), command.OutOrStdout(), log)
 	if err == nil && code != ExitOK {
 		err = &exitError{code}
 	}

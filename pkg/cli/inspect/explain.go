@@ -67,7 +67,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the object %s/%s cannot be explained: %w", t.Kind, t.Name, err)
 	}
-	s := situation{Inspection: n, object: obj, kubectl: nameOf(found.Resource), prefix: c.requestPrefix(), finalizer: c.Settings.WithDefaults().Persistence.Finalizer, now: time.Now()}
+	s := situation{Inspection: n, object: obj, kubectl: nameOf(found.Resource), commands: c.CommandLine, prefix: c.requestPrefix(), finalizer: c.Settings.WithDefaults().Persistence.Finalizer, now: time.Now()}
 	s.rollouts = c.rollouts(ctx, found, &s)
 	e := describe(s)
 	e.Handlers = append(e.Handlers, c.admission(found, &s)...)
@@ -108,6 +108,7 @@ type situation struct {
 
 	object    *unstructured.Unstructured
 	kubectl   string // the resource as kubectl names it
+	commands  CommandLine
 	prefix    string // of the annotations of requests
 	finalizer string
 	now       time.Time
@@ -207,9 +208,9 @@ func (s *situation) suspension() []string {
 	case !s.Suspension.Active:
 		return nil
 	case s.Suspension.Until.IsZero():
-		return []string{"The object is suspended until the request is removed: no handlers are called for it, and its deletion is held. To end that: unsuspend " + s.named()}
+		return []string{"The object is suspended until the request is removed: no handlers are called for it, and its deletion is held. To end that: " + s.commands.Of("unsuspend", s.named())}
 	default:
-		return []string{fmt.Sprintf("The object is suspended until %s: no handlers are called for it, and its deletion is held. To end that: unsuspend %s", s.at(s.Suspension.Until), s.named())}
+		return []string{fmt.Sprintf("The object is suspended until %s: no handlers are called for it, and its deletion is held. To end that: %s", s.at(s.Suspension.Until), s.commands.Of("unsuspend", s.named()))}
 	}
 }
 
@@ -248,7 +249,7 @@ func (s *situation) notes() []string {
 	}
 	notes = append(notes, s.others()...)
 	if s.Reason == cause.NoOp && s.WasHandled && s.hasChangeHandlers() {
-		notes = append(notes, fmt.Sprintf("Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (kubectl describe %s) and the log.", s.named()))
+		notes = append(notes, fmt.Sprintf("Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (%s) and the log.", s.commands.Kubectl("describe "+s.named())))
 	}
 	if s.hasUndecidable() {
 		notes = append(notes, "Some filters cannot be evaluated here, so it can be that other handlers are called than those that are shown, and that the object needs the finalizer although it is not said.")
@@ -262,7 +263,7 @@ func (s *situation) deletion() []string {
 	deleting := s.object.GetDeletionTimestamp() != nil
 	switch {
 	case deleting && s.HasFinalizer && s.HeldByFailure != "":
-		lines = append(lines, fmt.Sprintf("The deletion is held, because the handler %s has failed for good. Clean up, and then: skip %s %s --abandon", s.HeldByFailure, s.named(), s.HeldByFailure))
+		lines = append(lines, fmt.Sprintf("The deletion is held, because the handler %s has failed for good. Clean up, and then: %s", s.HeldByFailure, s.commands.Of("skip", s.named()+" "+s.HeldByFailure+" --abandon")))
 	case deleting && s.HasFinalizer:
 		lines = append(lines, fmt.Sprintf("The object is being deleted since %s. It has the finalizer %s of this operator, which removes it when its deletion handlers and daemons have ended.", s.at(s.object.GetDeletionTimestamp().Time), s.finalizer))
 	case deleting:

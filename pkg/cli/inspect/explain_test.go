@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,7 @@ func explained(t *testing.T, raw m, declares ...declare) *Explanation {
 	}
 	return describe(situation{
 		Inspection: n, object: &unstructured.Unstructured{Object: raw}, kubectl: "kex.kopf.dev", prefix: "kopf.zalando.org",
+		commands:  CommandLine{Pattern: "kopf COMMAND ./handlers", Flags: []string{"--context=my cluster"}},
 		finalizer: "kopf.zalando.org/KopfFinalizerMarker", now: time.Now(),
 	})
 }
@@ -126,6 +128,9 @@ func daemon(r *registry.Registry) {
 
 var visits = memo.New(func() int { return 1 }, nil)
 
+// withoutProgram matches commands that cannot be pasted into a shell.
+var withoutProgram = regexp.MustCompile(`(retry|rerun|skip|unsuspend) kex|-n default( (fn|shop))?( --abandon)?([,.)\n]|$)`)
+
 func TestExplanations(t *testing.T) {
 	names := index.New[string, string]()
 	indexed := func(r *registry.Registry) {
@@ -170,17 +175,17 @@ func TestExplanations(t *testing.T) {
 		"another field changed":           {withSize(2, handled(), func(raw m) { raw["spec"].(m)["name"] = "x" }, annotated("last-handled-configuration", `{"spec":{"size":1,"name":"x"}}`)), []declare{update(handler.Field("spec.name"))}, []string{"has nothing to do: its field spec.name has not changed"}},
 		"a function of a label":           {withSize(1), []declare{create(handler.Labels(map[string]handler.Matcher{"app": handler.MatchFunc(func(object.Value, handler.Arguments) bool { return false })}))}, []string{"the label app is absent, and the handler wants what the function at inspect/explain_test.go:"}},
 		"a predicate":                     {withSize(1), []declare{create(handler.When(func(handler.Arguments) bool { return false }))}, []string{"the function of When at inspect/explain_test.go:", "returns false, called here"}},
-		"a predicate with an index":       {withSize(1), []declare{indexed, create(handler.When(func(handler.Arguments) bool { return names.Has("a") }))}, []string{"fn (create) is not decidable here: a filter of it uses an index, which exists only in a running operator", "What has happened to it is not decidable here, because that depends on filters that are not.", "kubectl describe kex.kopf.dev/a -n default", "Some filters cannot be evaluated here"}},
+		"a predicate with an index":       {withSize(1), []declare{indexed, create(handler.When(func(handler.Arguments) bool { return names.Has("a") }))}, []string{"fn (create) is not decidable here: a filter of it uses an index, which exists only in a running operator", "What has happened to it is not decidable here, because that depends on filters that are not.", "kubectl describe kex.kopf.dev/a -n default '--context=my cluster'", "Some filters cannot be evaluated here"}},
 		"a predicate with a memo":         {withSize(1), []declare{create(handler.When(func(a handler.Arguments) bool { return visits.Of(a) > 0 }))}, []string{"fn (create) is not decidable here: a filter of it uses a memo"}},
 		"a predicate that panics":         {withSize(1), []declare{create(handler.When(func(handler.Arguments) bool { panic("no settings") }))}, []string{"is not decidable here: a filter of it panicked", "no settings"}},
-		"a wait":                          {withSize(2, handled(), record(waiting)), []declare{update()}, []string{"fn (update) waits until ", "(in 1h0m0s) after 2 attempts, the last error: not yet", "to call it now: retry kex.kopf.dev/a -n default fn", "That has begun, and has not ended."}},
+		"a wait":                          {withSize(2, handled(), record(waiting)), []declare{update()}, []string{"fn (update) waits until ", "(in 1h0m0s) after 2 attempts, the last error: not yet", "to call it now: kopf retry ./handlers kex.kopf.dev/a -n default fn '--context=my cluster'", "That has begun, and has not ended."}},
 		"a wait with a limit":             {withSize(2, handled(), record(waiting)), []declare{update(handler.Retries(5))}, []string{"(attempt 3 of 5)"}},
 		"a wait that is over":             {withSize(2, handled(), open), []declare{update()}, []string{"fn (update) will run after 1 attempt, the last error: not yet"}},
-		"a failure":                       {withSize(2, handled(), record(failed)), []declare{update()}, []string{"fn (update) has failed for good at ", "after 3 attempts, the last error: broken", "rerun kex.kopf.dev/a -n default fn"}},
+		"a failure":                       {withSize(2, handled(), record(failed)), []declare{update()}, []string{"fn (update) has failed for good at ", "after 3 attempts, the last error: broken", "kopf rerun ./handlers kex.kopf.dev/a -n default fn '--context=my cluster'"}},
 		"a filter that no longer matches": {withSize(2, handled(), open, labeled("web")), []declare{update(wantsDB())}, []string{`is not retried anymore after 1 attempt, the last error: not yet: the label app is "web"`}},
 		"a renamed handler":               {withSize(2, handled(), annotated("former", `{"started":"2026-01-01T00:00:00.000000","purpose":"update","retries":1}`)), []declare{update()}, []string{"It has the progress of a handler that is not declared here: former", "kopf.ID"}},
 		"a record that cannot be read":    {withSize(2, handled(), annotated("fn", "{")), []declare{update()}, []string{"A stored value cannot be read"}},
-		"a suspension":                    {withSize(2, handled(), annotated("request-suspend", "forever")), []declare{update()}, []string{"The object is suspended until the request is removed", "unsuspend kex.kopf.dev/a -n default", "fn (update) waits, because the object is suspended"}},
+		"a suspension":                    {withSize(2, handled(), annotated("request-suspend", "forever")), []declare{update()}, []string{"The object is suspended until the request is removed", "kopf unsuspend ./handlers kex.kopf.dev/a -n default '--context=my cluster'", "fn (update) waits, because the object is suspended"}},
 		"a suspension until":              {withSize(2, handled(), annotated("request-suspend", "2999-01-01T00:00:00Z")), []declare{update()}, []string{"The object is suspended until 2999-01-01T00:00:00Z"}},
 		"a suspension that is over":       {withSize(2, handled(), annotated("request-suspend", "2020-01-01T00:00:00Z")), []declare{update()}, []string{"fn (update) will run"}},
 		"a mistyped suspension":           {withSize(2, handled(), annotated("request-suspend", "24h")), []declare{update()}, []string{"The request to suspend the object has no effect", "fn (update) will run"}},
@@ -191,7 +196,7 @@ func TestExplanations(t *testing.T) {
 		"no finalizer yet":                {withSize(1), []declare{remove()}, []string{"does not have the finalizer", "a running operator adds it"}},
 		"a deletion":                      {withSize(1, handled(), finalized(ours), deleting), []declare{remove()}, []string{"It is being deleted, and has the finalizer of this operator", "fn (delete) will run"}},
 		"a deletion without ours":         {withSize(1, handled(), finalized("example.com/other"), deleting), []declare{remove()}, []string{"does not have the finalizer of this operator", "This operator does not hold it.", "finalizer example.com/other of another controller"}},
-		"a deletion held by a failure":    {withSize(1, handled(), finalized(ours), deleting, record(m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "delete", "retries": 1, "failure": true, "message": "broken"})), []declare{remove(handler.HoldOnFailure())}, []string{"The deletion is held, because the handler fn has failed for good", "skip kex.kopf.dev/a -n default fn --abandon"}},
+		"a deletion held by a failure":    {withSize(1, handled(), finalized(ours), deleting, record(m{"started": at(-time.Hour), "stopped": at(-time.Minute), "purpose": "delete", "retries": 1, "failure": true, "message": "broken"})), []declare{remove(handler.HoldOnFailure())}, []string{"The deletion is held, because the handler fn has failed for good", "kopf skip ./handlers kex.kopf.dev/a -n default fn --abandon '--context=my cluster'"}},
 		"a finalizer that nothing needs":  {withSize(1, handled(), finalized(ours)), []declare{create()}, []string{"no handler needs it: a running operator removes it"}},
 		"resuming":                        {withSize(1, handled()), []declare{resume()}, []string{"fn (resume) will run when an operator starts"}},
 		"another operator":                {withSize(1, func(raw m) { raw["metadata"].(m)["annotations"].(m)["example.com/last-handled-configuration"] = "{}" }), []declare{create()}, []string{"Another operator with the prefix example.com handles the object, too"}},
@@ -202,7 +207,7 @@ func TestExplanations(t *testing.T) {
 		"children of a new object":                  {withSize(1), []declare{ensure()}, []string{"- shop (ensure) will run\n      declared at inspect/explain_test.go:"}},
 		"children of a handled object":              {withSize(1, handled()), []declare{ensure()}, []string{"- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"}},
 		"children that others changed":              {withSize(1, handled(), recorded("shop.restore", m{"started": at(-time.Hour), "delayed": at(time.Hour), "retries": 1, "message": "not allowed"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "(in 1h0m0s) after 1 attempt, the last error: not allowed, to restore what others have changed in its children"}},
-		"children that are refused":                 {withSize(1, recorded("shop", m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "create", "retries": 1, "message": "the child ConfigMap default/a: it belongs to others"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "the child ConfigMap default/a: it belongs to others", "to call it now: retry kex.kopf.dev/a -n default shop"}},
+		"children that are refused":                 {withSize(1, recorded("shop", m{"started": at(-time.Hour), "delayed": at(time.Hour), "purpose": "create", "retries": 1, "message": "the child ConfigMap default/a: it belongs to others"})), []declare{ensure()}, []string{"- shop (ensure) waits until ", "the child ConfigMap default/a: it belongs to others", "to call it now: kopf retry ./handlers kex.kopf.dev/a -n default shop '--context=my cluster'"}},
 		"children of another object":                {withSize(1, labeled("web")), []declare{ensure(wantsDB())}, []string{`- shop (ensure) is not for this object: the label app is "web", and the handler wants "db"`}},
 		"children while it is deleted":              {withSize(1, handled(), deleting), []declare{ensure()}, []string{"- shop (ensure) is not called: the object is being deleted, and Kubernetes deletes the children that it owns"}},
 		"children elsewhere":                        {withSize(1, handled(), finalized(ours), deleting, annotated("kopf-children", `["ConfigMap/other"]`)), []declare{ensure()}, []string{"- shop (ensure) will run"}},
@@ -216,8 +221,8 @@ func TestExplanations(t *testing.T) {
 			}}, handler.ID("scaled"), handler.EnsuredBy("shop")))
 		}}, []string{"- scaled (drift) is asked when other clients change children that are returned by shop\n      declared at inspect/explain_test.go:"}},
 		"a revision":                 {withSize(1, handled()), []declare{create(handler.Revision("2"))}, []string{"It was handled under another revision of a handler", "fn (create) will run"}},
-		"a revision failed":          {withSize(1, handled(), annotated("handled-revisions", `{"failed":{"fn":"2"}}`)), []declare{create(handler.Revision("2"))}, []string{"fn (create) has failed for good under its revision 2: it is not called again under it, until the object changes", "rerun kex.kopf.dev/a -n default fn"}},
-		"an outcome is gone":         {withSize(1, handled()), []declare{create()}, []string{"Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (kubectl describe kex.kopf.dev/a -n default) and the log."}},
+		"a revision failed":          {withSize(1, handled(), annotated("handled-revisions", `{"failed":{"fn":"2"}}`)), []declare{create(handler.Revision("2"))}, []string{"fn (create) has failed for good under its revision 2: it is not called again under it, until the object changes", "kopf rerun ./handlers kex.kopf.dev/a -n default fn '--context=my cluster'"}},
+		"an outcome is gone":         {withSize(1, handled()), []declare{create()}, []string{"Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (kubectl describe kex.kopf.dev/a -n default '--context=my cluster') and the log."}},
 		"a daemon":                   {withSize(1), []declare{daemon}, []string{"watch (daemon) runs while an operator is active, until it returns or fails for good"}},
 		"a daemon that is not there": {withSize(1), []declare{daemon}, []string{"The object does not have the finalizer kopf.zalando.org/KopfFinalizerMarker now: a running operator adds it while a daemon runs for the object."}},
 		"a daemon of a deleted one":  {withSize(1, handled(), finalized(ours), deleting), []declare{daemon, create()}, []string{"which removes it when its deletion handlers and daemons have ended"}},
@@ -234,6 +239,9 @@ func TestExplanations(t *testing.T) {
 				if !strings.Contains(text, want) {
 					t.Errorf("there is no %q in\n%s", want, text)
 				}
+			}
+			if found := withoutProgram.FindString(text); found != "" {
+				t.Errorf("the command %q cannot be pasted into a shell:\n%s", found, text)
 			}
 			if strings.Count(text, "shop (") > 1 || strings.Contains(text, "handler/change.go") {
 				t.Errorf("a handler of Ensure is shown by its parts:\n%s", text)

@@ -58,7 +58,7 @@ func (s *situation) handler(h reconcile.InspectedHandler) Handler {
 	switch {
 	case h.Undecidable != nil:
 		said.State, said.Message = "undecidable", "is not decidable here: "+whyUndecidable(h.Undecidable)
-		said.Todo = "see what the operator has done: kubectl describe " + s.named() + ", and its log with --verbose"
+		said.Todo = "see what the operator has done: " + s.commands.Kubectl("describe "+s.named()) + ", and its log with --verbose"
 	case h.Kind.IsChange():
 		said.State, said.Message, said.Todo = changing{s}.ofChange(h)
 	case !h.OutOfScope.Matches():
@@ -111,7 +111,7 @@ func (s changing) ofChange(h reconcile.InspectedHandler) (state, message, todo s
 
 // toRerun says how a handler that has failed is called again.
 func (s changing) toRerun(id string) string {
-	return "correct the cause, and then: rerun " + s.named() + " " + id
+	return "correct the cause, and then: " + s.commands.Of("rerun", s.named()+" "+id)
 }
 
 // ofEnded is about handlers that have ended in the current cycle.
@@ -138,11 +138,11 @@ func (s changing) ofSelected(h reconcile.InspectedHandler, r storage.Record, rec
 	}
 	switch h.Verdict.State {
 	case verdict.Suspended:
-		return string(verdict.Suspended), "waits, because the object is suspended", "unsuspend " + s.named()
+		return string(verdict.Suspended), "waits, because the object is suspended", s.commands.Of("unsuspend", s.named())
 	case verdict.Misfit:
-		return string(verdict.Misfit), "cannot be called: " + h.Verdict.Message, "correct the object, or deploy an operator with a type that fits, or: skip " + s.named() + " " + h.ID + s.abandon()
+		return string(verdict.Misfit), "cannot be called: " + h.Verdict.Message, "correct the object, or deploy an operator with a type that fits, or: " + s.commands.Of("skip", s.named()+" "+h.ID+s.abandon())
 	case verdict.Waiting:
-		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + past + s.limit(h, r), "to call it now: retry " + s.named() + " " + h.ID
+		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + past + s.limit(h, r), "to call it now: " + s.commands.Of("retry", s.named()+" "+h.ID)
 	case verdict.Due:
 		return string(verdict.Due), "will run" + past + s.limit(h, r), ""
 	default: // on request, or because it has seen a change that was taken back

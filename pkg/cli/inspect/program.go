@@ -39,6 +39,8 @@ type Cluster struct {
 
 	// Progress is called after each page of the objects of a plan, unless it is nil.
 	Progress func(resource string, done int)
+	// CommandLine is for the commands in answers.
+	CommandLine CommandLine
 
 	config    *rest.Config
 	objects   dynamic.Interface

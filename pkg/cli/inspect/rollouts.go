@@ -86,7 +86,7 @@ func (s changing) ofRollout(h reconcile.InspectedHandler) (state, message, todo 
 		failed := s.namedAs(at.FailedObject.Namespace, at.FailedObject.Name)
 		return waiting, fmt.Sprintf("%s, which is stopped: %d of %s %s failed, such as %s, and %s%s", text, at.Failed, plural.Of(at.Total(), "object", "objects"),
 				plural.Word(at.Failed, "has", "have"), failed, plural.Of(at.Waiting, "waits", "wait"), unknown),
-			fmt.Sprintf("correct the cause, and then: rerun %s %s", failed, h.ID)
+			"correct the cause, and then: " + s.commands.Of("rerun", failed+" "+h.ID)
 	case at.Begins():
 		return string(verdict.Due), fmt.Sprintf("will run: the rollout of its revision %s has reached the object in step %d%s", h.Revision, at.Step, unknown), ""
 	default:

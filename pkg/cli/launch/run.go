@@ -11,12 +11,13 @@ import (
 
 // Run runs a program until it ends, and returns its exit code. It forwards each signal that
 // would end this process to the program once, and waits for the program to end.
-func Run(program string, arguments []string, out, log io.Writer) (int, error) {
+func Run(program string, arguments, environment []string, out, log io.Writer) (int, error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	command := exec.Command(program, arguments...)
 	command.Stdout, command.Stderr = out, log
+	command.Env = append(os.Environ(), environment...)
 	setProcessGroup(command)
 	if err := command.Start(); err != nil {
 		return 0, fmt.Errorf("the operator could not be started: %w", err)

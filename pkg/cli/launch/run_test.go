@@ -29,22 +29,22 @@ func TestExitCodesOfPrograms(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			program, arguments := shell(test.script)
-			code, err := Run(program, arguments, io.Discard, io.Discard)
+			code, err := Run(program, arguments, nil, io.Discard, io.Discard)
 			if code != test.code || (err == nil) != (test.failed == "") || (err != nil && err.Error() != test.failed) {
 				t.Errorf("got %d, %v", code, err)
 			}
 		})
 	}
-	if _, err := Run("/nonsense", nil, io.Discard, io.Discard); err == nil || !strings.HasPrefix(err.Error(), "the operator could not be started: ") {
+	if _, err := Run("/nonsense", nil, nil, io.Discard, io.Discard); err == nil || !strings.HasPrefix(err.Error(), "the operator could not be started: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestProgramsGetArgumentsAndWriteOutput(t *testing.T) {
+func TestProgramsGetArgumentsAndEnvironmentAndWriteOutput(t *testing.T) {
 	var out, log bytes.Buffer
-	program, arguments := shell(`echo "out $1"; echo "log $2" >&2`)
-	code, err := Run(program, append(arguments, "operator", "a b", "c"), &out, &log)
-	if code != 0 || err != nil || out.String() != "out a b\n" || log.String() != "log c\n" {
+	program, arguments := shell(`echo "out $1"; echo "log $2 $WITH" >&2`)
+	code, err := Run(program, append(arguments, "operator", "a b", "c"), []string{"WITH=environment"}, &out, &log)
+	if code != 0 || err != nil || out.String() != "out a b\n" || log.String() != "log c environment\n" {
 		t.Errorf("got %d, %v, %q, %q", code, err, out.String(), log.String())
 	}
 }
@@ -55,7 +55,7 @@ func TestSignals(t *testing.T) {
 	program, arguments := shell(`n=0; trap 'n=$((n+1)); echo signal $n' TERM HUP; trap 'exit $n' INT; echo ready; while :; do sleep 0.02; done`)
 	ended := make(chan int)
 	go func() {
-		code, err := Run(program, arguments, in, io.Discard)
+		code, err := Run(program, arguments, nil, in, io.Discard)
 		if err != nil {
 			t.Error(err)
 		}

@@ -42,6 +42,12 @@ func testQuestionsToPackages(t *testing.T, p programs) {
 	rerun := append([]string{"rerun", "./testdata/handlers", "kopfexample/one", "greet"}, "-n", namespace)
 	g.Expect(ask(t, variables, p.kopf, rerun...)).To(gomega.Equal("Requested. A running operator will rerun the handler greet now.\n"))
 	g.Eventually(func() int { return strings.Count(operator.log(), "Hello.") }).Should(gomega.Equal(2))
+
+	ask(t, variables, p.kopf, about("suspend")...)
+	_, suggested, _ := strings.Cut(ask(t, variables, p.kopf, about("explain")...), "To end that: ")
+	suggested, _, _ = strings.Cut(suggested, "\n")
+	ask(t, variables, "/bin/sh", "-c", suggested)
+	g.Expect(ask(t, variables, p.kopf, about("explain")...)).NotTo(gomega.ContainSubstring("suspended"), suggested)
 }
 
 // The entries of a real peering object, of which one belongs to a running operator.

@@ -142,7 +142,7 @@ func TestSuspensionsOfCommandsAreHonored(t *testing.T) {
 	until := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
 	s.sends(inspect.Request{Verb: request.Suspend, Until: until}, "kopfexample/one is suspended until "+until.Format(time.RFC3339)+": no handlers are called, and its deletion is held.")
 	s.patch(obj, `{"spec":{"size":1}}`)
-	s.says("one", "The object is suspended until "+until.Format(time.RFC3339), "- fn (update) waits, because the object is suspended\n      → unsuspend kopfexamples.kopf.dev/one -n NAMESPACE")
+	s.says("one", "The object is suspended until "+until.Format(time.RFC3339), "- fn (update) waits, because the object is suspended\n      → ./my-operator unsuspend kopfexamples.kopf.dev/one -n NAMESPACE")
 	s.sends(inspect.Request{Verb: request.Rerun, Handler: "created"}, "Requested. The object is suspended: an operator honors the request when that has ended.")
 	operator.Stop()
 	s.start()

@@ -71,6 +71,7 @@ func (s *scene) connect() *inspect.Cluster {
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	c, err := inspect.Connect(s.t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Settings: s.settings})
 	s.Expect(err).NotTo(gomega.HaveOccurred())
+	c.CommandLine = inspect.CommandLine{Pattern: "./my-operator COMMAND"}
 	return c
 }
 

@@ -40,7 +40,7 @@ func TestARunningHandlerIsNotKnownToRun(t *testing.T) {
 
 	called <- kopf.Temporary(errors.New("the disk is missing"), time.Hour)
 	s.says("one", "That has begun, and has not ended.", "- fn (create) waits until ",
-		"after 1 attempt, the last error: the disk is missing (attempt 2 of 3)", "→ to call it now: retry kopfexamples.kopf.dev/one -n NAMESPACE fn")
+		"after 1 attempt, the last error: the disk is missing (attempt 2 of 3)", "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n NAMESPACE fn")
 	s.Expect(s.explain("one")).NotTo(gomega.ContainSubstring("already running"))
 
 	s.patch(obj, `{"metadata":{"annotations":{"kopf.zalando.org/request-retry":"1 fn"}}}`)
@@ -123,7 +123,7 @@ func TestRolloutsAreExplained(t *testing.T) {
 
 	s.start()
 	s.says("o2", "- fn (create) waits for the rollout of its revision 2, which is stopped: 1 of 4 objects has failed, such as kopfexamples.kopf.dev/o1 -n NAMESPACE, and 2 wait",
-		"→ correct the cause, and then: rerun kopfexamples.kopf.dev/o1 -n NAMESPACE fn")
+		"→ correct the cause, and then: ./my-operator rerun kopfexamples.kopf.dev/o1 -n NAMESPACE fn")
 	s.Expect(s.explain("o1")).To(gomega.ContainSubstring("- fn (create) has failed for good under its revision 2: it is not called again under it, until the object changes"))
 	s.Expect(s.explain("o0")).To(gomega.ContainSubstring("- fn (create) has nothing to do: the object was handled before"))
 }

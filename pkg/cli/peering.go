@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -184,4 +186,28 @@ func describeTarget(target peering.Target) string {
 		return fmt.Sprintf("ClusterKopfPeering %q", target.Name)
 	}
 	return fmt.Sprintf("KopfPeering %q in the namespace %q", target.Name, target.Namespace)
+}
+
+func newPeersCommand(load Load) *cobra.Command {
+	var name string
+	command := newQuestion(load, "peers [flags]", "Show which operators pause each other",
+		"Show the entries of the peering objects: of the cluster, and of the namespace.",
+		"  peers\n  peers -n default --peering mine",
+		func(q *question, command *cobra.Command, arguments []string) error {
+			if err := rejectArguments(command, arguments); err != nil {
+				return err
+			}
+			cluster, _, err := q.connect(command.Context())
+			if err != nil {
+				return err
+			}
+			name = cmp.Or(name, cluster.Settings.Peering.Name, settings.DefaultPeeringName)
+			peers, err := cluster.Peers(command.Context(), name, q.namespace)
+			if err != nil {
+				return err
+			}
+			return q.write(command.OutOrStdout(), &inspect.PeerList{Peering: name, Namespace: q.namespace, Peers: peers})
+		})
+	command.Flags().StringVarP(&name, "peering", "P", "", fmt.Sprintf("the `name` of the peering object (default %q)", settings.DefaultPeeringName))
+	return command
 }
