@@ -6,12 +6,16 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -84,7 +88,34 @@ func (b *bench) grant(manifests string) {
 			b.Expect(cluster.Client().Apply(b.t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"), client.ForceOwnership)).To(gomega.Succeed(), manifests)
 			b.t.Cleanup(func() { _ = cluster.Client().Delete(b.t.Context(), object) })
 		}
+		b.awaitGrant(role)
 	}
+}
+
+// awaitGrant waits until the authorizer of the API server, which watches roles and their bindings,
+// grants a role to the user.
+func (b *bench) awaitGrant(role *unstructured.Unstructured) {
+	b.t.Helper()
+	var of rbacv1.Role // a ClusterRole has the same rules
+	b.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(role.Object, &of)).To(gomega.Succeed())
+	i := slices.IndexFunc(of.Rules, func(r rbacv1.PolicyRule) bool { return len(r.Resources) > 0 })
+	if i < 0 {
+		return
+	}
+	rule := of.Rules[i]
+	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: b.user,
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: role.GetNamespace(), Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: resource, Subresource: subresource,
+			Name: strings.Join(rule.ResourceNames[:min(1, len(rule.ResourceNames))], ""),
+		},
+	}}
+	b.Eventually(func() (bool, error) {
+		asked := review.DeepCopy()
+		err := cluster.Client().Create(b.t.Context(), asked)
+		return asked.Status.Allowed, err
+	}).Should(gomega.BeTrue(), "%s %s", role.GetKind(), role.GetName())
 }
 
 // config connects as the user, and counts what is refused.
