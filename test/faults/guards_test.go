@@ -87,7 +87,7 @@ var guards = map[string]guard{
 	},
 	"another operator: its records are kept": {
 		file: "internal/write/overtaken.go", plan: "retries/k=2/takeover-midway",
-		code:    "return hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found()), nil",
+		code:    "return hasAdvanced(theirs, before), nil",
 		instead: "return hasAdvanced(theirs, theirs), nil",
 	},
 	"another operator: one outcome of an attempt counts, as a whole": {

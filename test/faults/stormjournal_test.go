@@ -89,10 +89,10 @@ func (s *subject) judgeEntries(w *write, before, after state) {
 	}
 }
 
-// hasEnded reports whether a write has ended a cycle. The base stays the same if the change was
-// taken back in the meantime.
+// hasEnded reports whether the cycle has ended with a write, or another operator has ended it
+// before. The base stays the same if the change was taken back in the meantime.
 func hasEnded(before, after state) bool {
-	return !equal(before.base(), after.base()) || len(before.leftovers()) > 0 && len(after.leftovers()) == 0
+	return !equal(before.base(), after.base()) || len(after.leftovers()) == 0
 }
 
 func sameRecord(before, after state, id string) bool {

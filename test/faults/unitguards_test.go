@@ -75,6 +75,9 @@ var unitGuards = map[string]unitGuard{
 	"11 a finished cycle stands: its edits are dropped": {
 		"overtaken.go", "return overtaken || u.finished", "return overtaken", "TestGuard11",
 	},
+	"11 a finished cycle stands: records of sub-handlers need that of their parent": {
+		"overtaken.go", "return err == nil && theirs == nil, err", "return false, err", "TestRecordsOfSubHandlers",
+	},
 	"nothing is written to a released object: not by the next write of a pass": {
 		"commit.go", "if u.isReleased(s.body, s.writer.finalizer()) {", "if false {", "TestNothingIsWrittenToAReleasedObject",
 	},

@@ -63,7 +63,7 @@ func (k Keeper) replaceLeftovers(ctx context.Context, c *Cycle, kept *storage.Cy
 	}
 	e := ending{next: &storage.Cycle{Token: kept.Token}, records: map[string]*storage.Record{}}
 	for id, index := range kept.At {
-		if parent := c.parentOf(id); parent != "" {
+		if parent := c.ParentOf(id); parent != "" {
 			c.carryOver(&e, id, parent, index)
 		}
 	}

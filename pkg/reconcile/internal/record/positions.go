@@ -151,7 +151,7 @@ func (c *Cycle) positions(open *storage.Cycle, now int) map[string]int {
 		}
 	}
 	for _, id := range others {
-		switch parent := c.parentOf(id); {
+		switch parent := c.ParentOf(id); {
 		case parent == "" || !c.IsDue(parent, c.Old, open.First):
 			positions[id] = first
 		case c.hasEnded(parent):
@@ -176,7 +176,7 @@ func (c *Cycle) hasEnded(id string) bool {
 func (c *Cycle) oldestOfSubhandlers(positions map[string]int, id string) int {
 	oldest := math.MaxInt
 	for sub, index := range positions {
-		if strings.HasPrefix(sub, id+"/") && c.parentOf(sub) == c.parentOf(id) {
+		if strings.HasPrefix(sub, id+"/") && c.ParentOf(sub) == c.ParentOf(id) {
 			oldest = min(oldest, index)
 		}
 	}
@@ -196,7 +196,7 @@ func (c *Cycle) isAnyDue(positions map[string]int, index int, before, after obje
 func (c *Cycle) openNext(e *ending, states []object.Essence, begin int, positions map[string]int, token string) {
 	for i, state := range states[begin:] {
 		for id, at := range positions {
-			parent := c.parentOf(id)
+			parent := c.ParentOf(id)
 			if at != begin+i || parent == "" || !c.IsDue(parent, e.base, state) {
 				continue
 			}
@@ -247,9 +247,9 @@ func (e *ending) noteFirst() {
 	}
 }
 
-// parentOf returns the declared handler that a sub-handler belongs to, or a declared handler
+// ParentOf returns the declared handler that a sub-handler belongs to, or a declared handler
 // itself. It returns "" if the handler is not declared anymore.
-func (c *Cycle) parentOf(id string) (parent string) {
+func (c *Cycle) ParentOf(id string) (parent string) {
 	for _, declared := range c.Declared {
 		if (id == declared || strings.HasPrefix(id, declared+"/")) && len(declared) > len(parent) {
 			parent = declared

@@ -23,7 +23,7 @@ func (k Keeper) Reopen(ctx context.Context, c *Cycle, body *object.Body, r repor
 	}
 	for id := range kept.At {
 		c.Progress.Settle(id, c.Reason)
-		execution.Refer(c.Progress, c.parentOf(id), id)
+		execution.Refer(c.Progress, c.ParentOf(id), id)
 	}
 	return nil
 }

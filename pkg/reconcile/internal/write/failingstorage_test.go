@@ -18,10 +18,11 @@ type failingProgress struct {
 	storage.Progress
 
 	fetch, store, purge error
+	only                string // the handler whose record cannot be read; "": all
 }
 
 func (p failingProgress) Fetch(ctx context.Context, body *object.Body, id string) (*storage.Record, error) {
-	if p.fetch != nil {
+	if p.fetch != nil && (p.only == "" || p.only == id) {
 		return nil, p.fetch
 	}
 	return p.Progress.Fetch(ctx, body, id)
@@ -96,6 +97,25 @@ func TestAFailingStorageLosesNothing(t *testing.T) {
 			f.expect("finished", f.done, map[string]int{"a": 1, "b": 1})
 		})
 	}
+}
+
+// Whether a record of a sub-handler is kept after a conflict depends on that of its parent.
+func TestAFailingStorageOfTheParentLosesNothing(t *testing.T) {
+	f := newFixture(t, m{})
+	working := f.writer.Records.Storages
+	f.write(Update{Cycle: f.cycle(cause.Create, "parent")})
+	f.refresh(f.cached())
+	c := f.cycle(cause.Create, "parent", "parent/x")
+	c.Declared = []string{"parent"}
+	f.edit("parent/x", set("x", "spec", "x"))
+	f.faults = []fault{{before: func() { f.change(m{"spec": m{"size": int64(2)}}) }}}
+	f.writer.Records.Storages.Progress = failingProgress{Progress: working.Progress, fetch: errStorage, only: "parent"}
+	if err := f.writeFails(Update{Cycle: c}); !errors.Is(err, errStorage) {
+		t.Errorf("got %v", err)
+	}
+	f.writer.Records.Storages = working
+	f.flush()
+	f.expect("edit", f.field("spec", "x"), "x")
 }
 
 func TestFailingStorageOfLeftoversIsReported(t *testing.T) {

@@ -47,7 +47,9 @@ func (s *Session) isFinished(ctx context.Context, u *Update) (bool, error) {
 }
 
 // isOvertaken reports whether another operator has advanced the record of a handler since the
-// update was created: with more attempts, or an end.
+// update was created: with more attempts, or an end. The first record of a sub-handler depends on
+// that of its parent: if another operator has removed the parent's, it has ended the cycle, and
+// nothing would refer to the sub-handler's, and remove it.
 func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, error) {
 	if !u.changedByOthers {
 		return false, nil
@@ -56,7 +58,16 @@ func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, 
 	if err != nil {
 		return false, err
 	}
-	return hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found()), nil
+	before := u.Cycle.Progress.Load(id).Found()
+	if before != nil || theirs != nil {
+		return hasAdvanced(theirs, before), nil
+	}
+	parent := u.Cycle.ParentOf(id)
+	if parent == "" || u.Cycle.Progress.Load(parent).Found() == nil {
+		return false, nil
+	}
+	theirs, err = s.writer.Records.Record(ctx, s.body, parent, s.report)
+	return err == nil && theirs == nil, err
 }
 
 // hasAdvanced reports whether a record contains an outcome that it did not contain before. A

@@ -27,6 +27,60 @@ func TestARecordWithoutAnAttemptDoesNotReplaceAnOutcome(t *testing.T) {
 	f.expect("record", f.storedRecord("a").Success, true)
 	f.expect("edit", f.field("spec", "a"), "ours")
 	f.expect("finished", f.done["a"], 1)
+	f.expect("progress of no handler", c.Progress.Has(""), false)
+}
+
+// Two leaders overlap. One of them calls a handler that registers sub-handlers for the first time,
+// and the other one ends the cycle meanwhile. Nothing would find the records of the sub-handlers
+// without that of the parent.
+func TestRecordsOfSubHandlersEndWithThatOfTheirParent(t *testing.T) {
+	ids, subs := []string{"a", "parent"}, []string{"parent/x", "parent/y/z"}
+	tests := map[string]struct {
+		stored []string // before the call of the parent
+		others func(records record.Keeper, c *record.Cycle, body *object.Body, into storage.Patch) error
+		want   bool
+	}{
+		"the cycle has ended": {ids, func(records record.Keeper, c *record.Cycle, body *object.Body, into storage.Patch) error {
+			return records.Purge(t.Context(), c, body, into)
+		}, false},
+		"the object has changed": {ids, func(_ record.Keeper, _ *record.Cycle, _ *object.Body, into storage.Patch) error {
+			into.Set(object.Path{"spec", "theirs"}, "theirs")
+			return nil
+		}, true},
+		"the object has changed during the first attempt": {nil, func(_ record.Keeper, _ *record.Cycle, _ *object.Body, into storage.Patch) error {
+			into.Set(object.Path{"spec", "theirs"}, "theirs")
+			return nil
+		}, true},
+		"earlier records are gone": {append(ids, subs...), func(records record.Keeper, _ *record.Cycle, body *object.Body, into storage.Patch) error {
+			for _, id := range subs {
+				if err := records.Storages.Progress.Purge(t.Context(), body, into, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			if test.stored != nil {
+				f.write(Update{Cycle: f.cycle(cause.Update, test.stored...)})
+				f.refresh(f.cached())
+			}
+			c := f.cycle(cause.Update, append(ids, subs...)...)
+			c.Declared = ids
+			succeed(c, "parent/x")
+			f.edit("parent/x", set("x", "spec", "x"))
+			f.faults = []fault{{before: func() {
+				f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+					return test.others(records, f.cycle(cause.Update, ids...), body, into)
+				})
+			}}}
+			f.write(Update{Cycle: c})
+			f.expect("record", f.storedRecord("parent/x") != nil, test.want)
+			f.expect("edit", f.field("spec", "x") != nil, test.want)
+		})
+	}
 }
 
 func TestHasAdvanced(t *testing.T) {
