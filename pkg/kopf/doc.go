@@ -42,7 +42,7 @@
 //
 //	Ensure, ChildrenFunc                     the children that an object should have
 //	AllowEmpty, AdoptExisting, Prune,
-//	Recreate, WaitReady                      its options
+//	Recreate, WaitReady, WatchIndex          its options
 //	InWave, KeepAnnotation                   about one child
 //	ChildError, NotOursError, EmptyError     why a child is not what it should be
 //	OnDrift, DriftFunc                       what others change in such a child
@@ -159,7 +159,8 @@
 //
 // # Memory
 //
-//	NewIndex, NewIndexOf, Index, Indexed     values of all objects, by keys
+//	NewIndex, NewIndexOf, Index, AnyIndex,
+//	Indexed                                  values of all objects, by keys
 //	FillIndex, FillIndexOf                   more values, such as of other resources
 //	NewMemo, Memo                            a value for every object
 //

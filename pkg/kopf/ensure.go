@@ -49,8 +49,8 @@ const KeepAnnotation = convergence.KeepAnnotation
 //
 //	kopf.Ensure(kopf.Resource("shops"), shop)
 //
-// The function is called when the object is created or updated, when the operator starts, and
-// when another client changes a child. It has progress, retries, limits, and filters as all
+// The function is called when the object is created or updated, when the operator starts, when
+// another client changes a child, and when an index of WatchIndex changes. It has progress, retries, limits, and filters as all
 // handlers of changes. At rest, the operator makes no requests.
 //
 // A child belongs to one handler of one object. It gets an owner reference, and is deleted
@@ -124,6 +124,22 @@ func AdoptExisting() ConvergenceOption { return handler.AdoptExisting() }
 // child fails, so does the handler. With Conditions, the object is Ready only while all children
 // are. See InWave.
 func WaitReady() ConvergenceOption { return handler.WaitReady() }
+
+// WatchIndex makes Ensure call the function also when the keys or values of an index change, for
+// all objects that the handler selects. A change is a key or value that appears, disappears, or
+// differs, as reflect.DeepEqual compares them: an object that is indexed again with equal values
+// calls nothing. So index only what the function needs.
+//
+//	kopf.Ensure(kopf.Resource("shops"), shop, kopf.WatchIndex(themes))
+//
+// The objects take turns, about 100 per second, and all of them within 10 seconds. Many changes
+// at the same time are one, and an object is called at most once per second. If the function
+// returns what it returned before, nothing is written. The index must be filled by a function of
+// the same registry: otherwise, the operator does not start.
+//
+// A changed index does not change which objects the filters select: they are checked when the
+// object itself changes, and when the operator starts.
+func WatchIndex(indices ...AnyIndex) ConvergenceOption { return handler.WatchIndex(indices...) }
 
 // Prune lets Ensure delete children of protected kinds when they are no longer returned:
 // "Namespace", "PersistentVolume", "PersistentVolumeClaim", or

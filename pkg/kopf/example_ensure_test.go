@@ -2,6 +2,7 @@ package kopf_test
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,22 @@ func ExampleInWave() {
 		return append(kopf.InWave(-1, database), web), nil
 	}
 	kopf.Ensure(kopf.Resource("shops"), shopFn, kopf.ID("wavesFn"), kopf.WaitReady())
+}
+
+// The function reads an index. When the index changes, it is called for all objects.
+func ExampleWatchIndex() {
+	themes := kopf.NewIndex(nil, kopf.Resource("v1", "configmaps"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+		return map[string]string{i.Labels()["shop-theme"]: i.Name()}, nil
+	}, kopf.ID("themesFn"), kopf.Labels(kopf.Filters{"shop-theme": kopf.Present()}))
+
+	shopFn := func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+		theme, _ := c.Spec().String("theme")
+		return []client.Object{&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: c.Name() + "-themes"},
+			Data:       map[string]string{"available": fmt.Sprint(themes.Has(theme))},
+		}}, nil
+	}
+	kopf.Ensure(kopf.Resource("shops"), shopFn, kopf.ID("themedFn"), kopf.WatchIndex(themes))
 }
 
 // What could destroy something must be allowed.

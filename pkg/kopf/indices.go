@@ -16,6 +16,9 @@ import (
 //	go doc github.com/kopf-go/kopf/pkg/model/index.Index
 type Index[K comparable, V any] = index.Index[K, V]
 
+// AnyIndex is an Index with keys and values of any types.
+type AnyIndex = handler.Table
+
 // Memo has a value in memory for every object. Its methods are those of [memo.Memo].
 //
 //	go doc github.com/kopf-go/kopf/pkg/model/memo.Memo

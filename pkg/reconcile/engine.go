@@ -57,6 +57,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
+	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 	"github.com/kopf-go/kopf/pkg/recording"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -123,6 +124,8 @@ type Engine struct {
 	// converger makes the children of objects what handlers want. It is nil if there are no
 	// such handlers.
 	converger *converge.Converger
+	// spreads call such handlers for changes of indices. It is nil if none watches one.
+	spreads map[*handler.Declaration]*triggers.Spread
 	// supervisor runs the daemons and timers of all objects.
 	supervisor *daemons.Supervisor
 	// eventLogger turns log lines of handlers into events. Nil disables that.
@@ -223,6 +226,11 @@ func (e *Engine) Watch(ctx context.Context) error {
 		return err
 	}
 	defer ended()
+	stopped, err := watchIndices(ctx, e)
+	if err != nil {
+		return err
+	}
+	defer stopped()
 	defer e.objects.misfits.Stop()
 	defer e.stopIndexing()
 	return e.watcher.Run(ctx)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/index"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
@@ -193,7 +196,8 @@ func (p parent) storePlaces(_ context.Context, places convergence.Places) error 
 	}
 }
 
-// following calls a handler when another client changes the children of its object.
+// following calls a handler when another client changes the children of its object, or when an
+// index changes.
 type following struct {
 	*triggers.Flag
 	stop func()
@@ -203,10 +207,52 @@ type following struct {
 func (f following) Stop() { f.stop() }
 
 // followChildren returns the trigger of a handler of children.
-func followChildren(c *converge.Converger, d *handler.Declaration, parent types.UID, failed bool, enqueue func()) triggers.Trigger {
-	flag := triggers.NewFlag(d, enqueue)
+func followChildren(e *Engine, d *handler.Declaration, key object.Key, parent types.UID, failed bool) triggers.Trigger {
+	flag := triggers.NewFlag(d, func() { e.enqueue(key) })
 	if failed {
 		flag.Set()
 	}
-	return following{flag, c.Follow(parent, d.Top().ID, flag.Set)}
+	stop := e.converger.Follow(parent, d.Top().ID, flag.Set)
+	if spread := e.spreads[d]; spread != nil {
+		unfollow, remove := stop, spread.Add(key, flag)
+		stop = func() {
+			remove()
+			unfollow()
+		}
+	}
+	return following{flag, stop}
+}
+
+// watchIndices calls the handlers of children for the changes of the indices that they watch, until
+// the context is done. The function waits for the end.
+func watchIndices(ctx context.Context, e *Engine) (ended func(), err error) {
+	var running sync.WaitGroup
+	var stops []func()
+	filled := map[handler.Table]bool{}
+	for _, d := range e.Handlers.OfKind(handler.OnIndex) {
+		filled[index.Of(d.Table)] = true
+	}
+	for _, d := range e.Handlers.OfKind(handler.OnDisturbance) {
+		for _, table := range d.Watched {
+			if !filled[index.Of(table)] {
+				return nil, fmt.Errorf("%s: the handler %q has kopf.WatchIndex with an index that no function of its registry fills: declare the index with kopf.NewIndex or kopf.FillIndex in the same registry", d.DeclaredAt, d.Top().ID)
+			}
+			if e.spreads[d] == nil {
+				if e.spreads == nil {
+					e.spreads = map[*handler.Declaration]*triggers.Spread{}
+				}
+				e.spreads[d] = triggers.NewSpread()
+			}
+			stops = append(stops, index.Watch(table, e.spreads[d].Set))
+		}
+	}
+	for _, spread := range e.spreads {
+		running.Go(func() { spread.Run(ctx) })
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
+		}
+		running.Wait()
+	}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
@@ -42,6 +43,8 @@ func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 		"an index with one key":           {indexed, 1, 500},
 		"a memo of the indexing function": {remembering, 1, 700},
 		"a handler of children":           {parental, 0, 600},
+		"a handler of Ensure":             {ensuring(nil), 0, 700},
+		"a handler of Ensure of an index": {ensuring(index.New[string, string]()), 0, 900},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +103,13 @@ func idle(t *testing.T, c company) int64 {
 		}
 	})
 	r := e.engine.resources.get(kex.String())
+	ctx, cancel := context.WithCancel(t.Context())
+	ended, err := watchIndices(ctx, e.engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ended()
+	defer cancel()
 	for _, key := range e.keys {
 		if r.indexer != nil {
 			consumer{e.engine}.index(t.Context(), r, key, object.WatchEvent{Type: watch.Added, Snapshot: r.Cached(key.NamespacedName)})
@@ -174,6 +184,25 @@ func remembering(r *registry.Registry, called func()) {
 }
 
 // parental declares a handler of children, of which the objects have none.
+// ensuring declares a handler that watches an index, unless that is nil.
+func ensuring(watched *index.Index[string, string]) func(r *registry.Registry, called func()) {
+	return func(r *registry.Registry, _ func()) {
+		options := []handler.EnsureOption{handler.ID("children")}
+		if watched != nil {
+			options = append(options, handler.WatchIndex(watched))
+			r.Add(handler.Index(selector.New("pods"), handler.Function{Table: watched, Index: func(context.Context, *handler.Indexed) (any, error) {
+				return map[string]string{}, nil
+			}}, handler.ID("index")))
+		}
+		all, err := handler.Ensure(selector.New("kopfexamples"), handler.Function{Ensures: func(context.Context, *handler.Change) ([]client.Object, error) {
+			return nil, nil
+		}}, options...)
+		for _, d := range all {
+			r.Add(d, err)
+		}
+	}
+}
+
 func parental(r *registry.Registry, _ func()) {
 	r.Add(handler.Child(selector.New("kopfexamples"), selector.New("v1", "pods"), handler.Function{
 		Child: func(context.Context, *handler.ChildChange) error { return nil },

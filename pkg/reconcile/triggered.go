@@ -56,7 +56,7 @@ func (t triggering) sync(ctx context.Context) error {
 func (t triggering) newTrigger(d *handler.Declaration, failed bool) triggers.Trigger {
 	engine, key, uid := t.engine, t.key, t.session.Body().UID()
 	if d.Kind == handler.OnDisturbance {
-		return followChildren(engine.converger, d, uid, failed, func() { engine.enqueue(key) })
+		return followChildren(engine, d, key, uid, failed)
 	}
 	link := children.OwnedBy(t.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {

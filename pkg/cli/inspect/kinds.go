@@ -96,26 +96,39 @@ func (s *situation) ensure(group []reconcile.InspectedHandler) Handler {
 		switch {
 		case h.Kind == handler.OnDisturbance && recorded && !s.isDeleted():
 			said.State, said.Message = s.ofOthers(h)
-			said.Message += ", to restore what others have changed in its children"
+			said.Message += purposeOf(h)
 			return said
 		case h.Kind.IsChange() && (h.Selected || recorded && r.Purpose == s.Reason):
 			said.State, said.Message, said.Todo = changing{s}.ofChange(h)
 			return said
 		}
 	}
-	said.State, said.Message = s.ofIdleEnsure()
+	said.State, said.Message = s.ofIdleEnsure(len(first.Watched) > 0)
 	return said
 }
 
+// purposeOf returns why a handler of Ensure is called although its object is handled.
+func purposeOf(h reconcile.InspectedHandler) string {
+	if len(h.Watched) > 0 {
+		return ", to restore what others have changed in its children, or because an index has changed"
+	}
+	return ", to restore what others have changed in its children"
+}
+
+// idleEnsure is the beginning of what is said about them.
+const idleEnsure = "has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts"
+
 // ofIdleEnsure is about handlers of Ensure that have nothing to do.
-func (s *situation) ofIdleEnsure() (state, message string) {
+func (s *situation) ofIdleEnsure(watchesIndex bool) (state, message string) {
 	switch {
 	case s.Reason == cause.Delete || s.Reason == cause.Free:
 		return string(verdict.OtherReason), "is not called: the object is being deleted, and Kubernetes deletes the children that it owns"
 	case s.Suspension.Active:
 		return string(verdict.Suspended), "is not called, because the object is suspended"
+	case watchesIndex:
+		return "done", idleEnsure + ", when another client changes a child, and when an index changes that it watches"
 	default:
-		return "done", "has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"
+		return "done", idleEnsure + ", and when another client changes a child"
 	}
 }
 

@@ -88,6 +88,9 @@ type Declaration struct {
 	// for all others.
 	Ensures *convergence.Options
 
+	// Watched are the indices whose changes call the handler for all its objects.
+	Watched []Table
+
 	// Table is the index that an indexing function fills.
 	Table Table
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -244,6 +245,22 @@ func AdoptExisting() ConvergenceOption {
 // WaitReady applies a wave of children only when the earlier ones are ready.
 func WaitReady() ConvergenceOption {
 	return func(d *Declaration) { d.Ensures.WaitReady = true }
+}
+
+// WatchIndex also calls a handler of children when the keys or values of an index change.
+func WatchIndex(indices ...Table) ConvergenceOption {
+	return func(d *Declaration) {
+		if len(indices) == 0 {
+			d.addProblem(errors.New("kopf.WatchIndex has no index: add some, or leave it out"))
+		}
+		for _, table := range indices {
+			if v := reflect.ValueOf(table); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+				d.addProblem(errors.New("the index of kopf.WatchIndex is nil: is its variable initialized after the declaration?"))
+				continue
+			}
+			d.Watched = append(slices.Clip(d.Watched), table)
+		}
+	}
 }
 
 // Prune also deletes children of protected kinds.

@@ -51,14 +51,16 @@ func (c *cell[K, V]) add(h *holding[K, V], key K, value V) {
 	c.view.Store(nil)
 }
 
-// set replaces a value. Most events of an object change no indexed values; then the view
-// stays valid.
-func (c *cell[K, V]) set(at int, value V) {
-	if same(c.entries[at].value, value) {
-		return
+// set replaces a value, and returns the former one if the new one may differ. Most events of
+// an object change no indexed values; then the view stays valid.
+func (c *cell[K, V]) set(at int, value V) (former V, replaced bool) {
+	former = c.entries[at].value
+	if same(former, value) {
+		return former, false
 	}
 	c.entries[at].value = value
 	c.view.Store(nil)
+	return former, true
 }
 
 // same reports whether two values are equal. Values that are not comparable are

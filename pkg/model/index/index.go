@@ -19,6 +19,8 @@ type Index[K comparable, V any] struct {
 	own   contribution[K, V]
 	// unavailable is set while nothing fills the index, and readers must know that.
 	unavailable bool
+	// watchers are replaced as a whole: they are called without the lock.
+	watchers []*watcher
 }
 
 // contribution is what one function has put into an index. The index's lock guards it.
@@ -51,12 +53,13 @@ func (x *Index[K, V]) claim(c *contribution[K, V]) error {
 }
 
 func (x *Index[K, V]) release(c *contribution[K, V]) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	c.claimed = false
-	for owner := range c.holdings {
-		x.replace(c, owner, nil)
-	}
+	change(x, func() (changed bool) {
+		c.claimed = false
+		for owner := range c.holdings {
+			changed = x.replace(c, owner, nil) || changed
+		}
+		return changed
+	})
 }
 
 // SetAvailable sets whether the index of a table can be read. Reading an index that is not

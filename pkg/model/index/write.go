@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -39,58 +40,57 @@ func (x *Index[K, V]) store(c *contribution[K, V], owner object.Key, values any)
 			return fmt.Errorf("the key %v does not equal itself, so it could not be looked up", key)
 		}
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.replace(c, owner, typed)
+	change(x, func() bool { return x.replace(c, owner, typed) })
 	return nil
 }
 
 func (x *Index[K, V]) remove(c *contribution[K, V], owner object.Key) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.replace(c, owner, nil)
+	change(x, func() bool { return x.replace(c, owner, nil) })
 }
 
 func (x *Index[K, V]) removeAll(c *contribution[K, V], gone func(owner object.Key) bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for owner := range c.holdings {
-		if gone(owner) {
-			x.replace(c, owner, nil)
+	change(x, func() (changed bool) {
+		for owner := range c.holdings {
+			if gone(owner) {
+				changed = x.replace(c, owner, nil) || changed
+			}
 		}
-	}
+		return changed
+	})
 }
 
-func (x *Index[K, V]) replace(c *contribution[K, V], owner object.Key, values map[K]V) {
+// replace replaces the values of an object, and reports whether the watchers must know. It
+// compares values in depth only if there are any.
+func (x *Index[K, V]) replace(c *contribution[K, V], owner object.Key, values map[K]V) (changed bool) {
 	held := c.holdings[owner]
 	if held == nil {
 		if len(values) == 0 {
-			return
+			return false
 		}
-		held = x.hold(c, owner)
+		held = c.hold(owner)
 	}
 	for nth := len(held.places) - 1; nth >= 0; nth-- {
 		at := held.places[nth]
-		if value, stays := values[at.key]; stays {
-			at.cell.set(at.at, value)
-		} else {
+		if value, stays := values[at.key]; !stays {
 			x.removePlace(held, nth)
+			changed = true
+		} else if former, replaced := at.cell.set(at.at, value); replaced && !changed {
+			changed = len(x.watchers) > 0 && !reflect.DeepEqual(former, value)
 		}
 	}
 	if len(held.places) < len(values) {
 		x.add(held, values)
+		changed = true
 	}
 	if len(held.places) == 0 {
 		x.drop(c, owner)
 	}
+	return changed
 }
 
-func (x *Index[K, V]) hold(c *contribution[K, V], owner object.Key) *holding[K, V] {
+func (c *contribution[K, V]) hold(owner object.Key) *holding[K, V] {
 	if c.holdings == nil {
 		c.holdings = map[object.Key]*holding[K, V]{}
-	}
-	if x.cells == nil {
-		x.cells = map[K]*cell[K, V]{}
 	}
 	held := &holding[K, V]{}
 	c.holdings[owner] = held
@@ -124,6 +124,9 @@ func (x *Index[K, V]) add(held *holding[K, V], values map[K]V) {
 		known[at.key] = struct{}{}
 	}
 	held.places = slices.Grow(held.places, len(values)-len(held.places))
+	if x.cells == nil {
+		x.cells = map[K]*cell[K, V]{}
+	}
 	for key, value := range values {
 		if _, has := known[key]; has {
 			continue
