@@ -119,7 +119,11 @@ func (b *binary) run(ctx context.Context, tests []string, timeout time.Duration,
 	// The tests end themselves after the timeout; a test that cannot is ended a moment later.
 	ctx, cancel := context.WithTimeout(ctx, timeout+5*time.Second)
 	defer cancel()
-	command := exec.CommandContext(ctx, b.path, "-test.failfast", "-test.timeout", timeout.String(), "-test.run", "^("+strings.Join(tests, "|")+")$")
+	arguments := []string{"-test.timeout", timeout.String(), "-test.run", "^(" + strings.Join(tests, "|") + ")$"}
+	if b.stage.kind != kit { // its own tests run tests that fail, after which no others would run
+		arguments = append(arguments, "-test.failfast")
+	}
+	command := exec.CommandContext(ctx, b.path, arguments...)
 	command.Dir = b.dir
 	command.Env = append(os.Environ(), environment...)
 	text, err := command.CombinedOutput()
