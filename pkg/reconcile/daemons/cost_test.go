@@ -99,8 +99,9 @@ func waitingHandlers(tb testing.TB) []*handler.Declaration {
 		tb.Fatal(err)
 	}
 	daemon, err := handler.Daemon(resource, handler.Function{Daemon: func(_ context.Context, t *handler.Task) error {
+		var frame [80]byte // besides the 80 bytes that this function takes without it
 		for !t.Wait(time.Hour) {
-			t.Logger().Info("An hour has passed.")
+			t.Logger().Info("An hour has passed.", "frame", frame[:])
 		}
 		return nil
 	}}, handler.ID("daemon"))

@@ -6,6 +6,7 @@ package daemons_test
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"testing/synctest"
 
@@ -43,6 +44,30 @@ func TestMemoryOfWaitingHandlers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A daemon waits on a stack of two kilobytes, the smallest one, also if its own frames take 160
+// bytes. The runtime doubles a stack as soon as the frames of the calls do not fit in.
+func TestDaemonsWaitOnSmallStacks(t *testing.T) {
+	const objects, smallest = 2000, 2 << 10
+	synctest.Test(t, func(t *testing.T) {
+		// After a collection, the runtime begins goroutines with what the others needed.
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		host, supervisor := newDiscardHost(), daemons.New(daemons.Options{})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range objects {
+			supervisor.NewGroup(host).Sync(waitingHandlers(t)[1:], true)
+			synctest.Wait()
+		}
+		runtime.ReadMemStats(&after)
+		each := (after.StackInuse - before.StackInuse) / objects
+		t.Logf("a stack takes %d bytes", each)
+		if each > smallest*3/2 {
+			t.Errorf("a stack takes %d bytes, more than %d", each, smallest)
+		}
+		supervisor.Stop(t.Context())
+	})
 }
 
 // used returns the memory that the process uses when all goroutines are blocked.

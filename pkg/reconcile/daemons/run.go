@@ -33,17 +33,19 @@ func (r *run) start() {
 	switch {
 	case err != nil:
 		r.worker.endRun(r.reportPanic(err))
+	case !r.attempt.Allowed():
+		r.finish(nil)
 	case r.tick != nil:
-		r.execute()
+		r.finish(r.worker.handler.CallTimer(r.ctx, r.tick))
 	default:
 		// The preparations have grown the stack of this goroutine. A daemon gets a
 		// goroutine with a small stack for its life.
-		go r.execute()
+		go r.callDaemon()
 	}
 }
 
-// execute makes the attempt.
-func (r *run) execute() { r.finish(r.call()) }
+// callDaemon makes the attempt of a daemon. Thousands of daemons wait in it.
+func (r *run) callDaemon() { r.finish(r.worker.handler.CallDaemon(r.ctx, r.task)) }
 
 // finish processes what the call returned, and hands the outcome to the worker.
 func (r *run) finish(failure error) {
@@ -76,18 +78,6 @@ func (r *run) prepare() error {
 		}
 		return nil
 	})
-}
-
-// call calls the handler, unless one of its limits is exceeded.
-func (r *run) call() error {
-	switch {
-	case !r.attempt.Allowed():
-		return nil
-	case r.tick != nil:
-		return r.worker.handler.CallTimer(r.ctx, r.tick)
-	default:
-		return r.worker.handler.CallDaemon(r.ctx, r.task)
-	}
 }
 
 // processResult counts the outcome of the call, writes the handler's edit, and reports
