@@ -16,7 +16,11 @@ import (
 )
 
 // faultsTimeout limits the tests on a real API server.
-const faultsTimeout = 10 * time.Minute
+const faultsTimeout = 20 * time.Minute
+
+// stormSeeds is the number of storms that a mutant must pass: five times as many as in make test,
+// since the storms for hours are those that are meant to find what nobody has thought of.
+const stormSeeds = "100"
 
 // binary is the instrumented test program of a stage.
 type binary struct {
@@ -122,6 +126,9 @@ func (b *binary) run(ctx context.Context, tests []string, timeout time.Duration,
 	arguments := []string{"-test.timeout", timeout.String(), "-test.run", "^(" + strings.Join(tests, "|") + ")$"}
 	if b.stage.kind != kit { // its own tests run tests that fail, after which no others would run
 		arguments = append(arguments, "-test.failfast")
+	}
+	if b.stage.kind == storm {
+		arguments = append(arguments, "-seeds", stormSeeds)
 	}
 	command := exec.CommandContext(ctx, b.path, arguments...)
 	command.Dir = b.dir
