@@ -41,7 +41,7 @@ func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)
 		types = config.Client.Scheme()
 	}
 	e.converger = converge.New(converge.Config{
-		Manager: config.Settings.Name, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
+		Manager: config.Settings.Name, FormerManagers: config.Settings.FormerNames, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
 		Delays: config.Settings.Queueing.ContentionDelays, Watching: config.Settings.Watching,
 		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served,
 	})

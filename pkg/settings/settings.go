@@ -16,8 +16,13 @@ type Settings struct {
 	// appended), the field manager of its writes, and, if it is a valid name of an object, the
 	// default of Replicas.LeaseName, and the name of webhook configurations that are not managed. At most 128 bytes. Default: none; the metrics and the field
 	// manager are then DefaultName. Handlers of children (Ensure) need it: it is a part of the
-	// identity of the children, so it must stay the same for ever.
+	// identity of the children, so it must stay the same for ever, or become one of FormerNames.
 	Name string
+	// FormerNames are the names that this operator had before. The children that handlers of
+	// Ensure have applied under them remain its children: when it handles their parent, it becomes
+	// the owner of their fields with one write to each child. Keep the names here: the children
+	// keep their labels. Stop the operator with the former name first. Default: none.
+	FormerNames []string
 
 	Scope       Scope
 	Scanning    Scanning

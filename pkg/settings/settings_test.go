@@ -113,7 +113,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 		"Recording.File", "Recording.Fields", "Permissions.LearnFile",
 	}
 	of := reflect.ValueOf(settings.Default())
-	for i := 1; i < of.NumField(); i++ { // after Name
+	for i := 2; i < of.NumField(); i++ { // after Name and FormerNames
 		group := of.Type().Field(i).Name
 		for j := range of.Field(i).NumField() {
 			name := group + "." + of.Field(i).Type().Field(j).Name
@@ -328,5 +328,32 @@ func TestAdmissionTimeoutsAreThoseOfKubernetes(t *testing.T) {
 		if err := (settings.Settings{Admission: settings.Admission{Timeout: timeout}}).Validate(); (err == nil) != fine {
 			t.Errorf("%v: got %v", timeout, err)
 		}
+	}
+}
+
+func TestFormerNamesAreChecked(t *testing.T) {
+	tests := map[string]struct {
+		spoil func(s *settings.Settings)
+		want  string
+	}{
+		"former names without a name": {func(s *settings.Settings) { s.FormerNames = []string{"a"} }, "settings.FormerNames needs the current name: set settings.Name"},
+		"an empty former name":        {func(s *settings.Settings) { s.Name, s.FormerNames = "b", []string{""} }, "settings.FormerNames has an empty name"},
+		"the name as a former one":    {func(s *settings.Settings) { s.Name, s.FormerNames = "b", []string{"a", "b"} }, `settings.FormerNames has the current name "b": remove it there`},
+		"a former name twice":         {func(s *settings.Settings) { s.Name, s.FormerNames = "b", []string{"a", "a"} }, `settings.FormerNames has the name "a" twice`},
+		"a former name with a line":   {func(s *settings.Settings) { s.Name, s.FormerNames = "b", []string{"a\n"} }, "settings.FormerNames has characters that cannot be printed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := settings.Default()
+			test.spoil(&s)
+			if err := s.Validate(); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	fine := settings.Default()
+	fine.Name, fine.FormerNames = "c", []string{"b", "a"}
+	if err := fine.Validate(); err != nil {
+		t.Error(err)
 	}
 }

@@ -3,6 +3,7 @@ package settings
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,7 +17,8 @@ import (
 // Validate returns an error that lists all mistakes in the settings.
 func (s Settings) Validate() error {
 	return errors.Join(
-		s.validateName(),
+		validateName("Name", s.Name),
+		s.validateFormerNames(),
 		s.validateScope(),
 		s.Persistence.validate(),
 		notNegative("Persistence.ConsistencyTimeout", s.Persistence.ConsistencyTimeout),
@@ -42,16 +44,35 @@ func (s Settings) Validate() error {
 // maxName is the maximum length of a field manager in bytes.
 const maxName = 128
 
-func (s Settings) validateName() error {
+func validateName(setting, name string) error {
 	switch {
-	case !utf8.ValidString(s.Name):
-		return fmt.Errorf("settings.Name is not valid UTF-8: %q", s.Name)
-	case len(s.Name) > maxName:
-		return fmt.Errorf("settings.Name has %d bytes, but as a field manager it can have %d: %q", len(s.Name), maxName, s.Name)
-	case strings.ContainsFunc(s.Name, func(r rune) bool { return !unicode.IsPrint(r) }):
-		return fmt.Errorf("settings.Name has characters that cannot be printed: %q", s.Name)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("settings.%s is not valid UTF-8: %q", setting, name)
+	case len(name) > maxName:
+		return fmt.Errorf("settings.%s has %d bytes, but as a field manager it can have %d: %q", setting, len(name), maxName, name)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("settings.%s has characters that cannot be printed: %q", setting, name)
 	}
 	return nil
+}
+
+func (s Settings) validateFormerNames() error {
+	var problems []error
+	for i, name := range s.FormerNames {
+		problems = append(problems, validateName("FormerNames", name))
+		switch {
+		case name == "":
+			problems = append(problems, errors.New("settings.FormerNames has an empty name: an operator without a name has no children"))
+		case name == s.Name:
+			problems = append(problems, fmt.Errorf("settings.FormerNames has the current name %q: remove it there", name))
+		case slices.Contains(s.FormerNames[:i], name):
+			problems = append(problems, fmt.Errorf("settings.FormerNames has the name %q twice", name))
+		}
+	}
+	if len(s.FormerNames) > 0 && s.Name == "" {
+		problems = append(problems, errors.New("settings.FormerNames needs the current name: set settings.Name"))
+	}
+	return errors.Join(problems...)
 }
 
 func (e Execution) validateBackoff() error {

@@ -40,7 +40,9 @@ func (c *Cluster) addChildren(ctx context.Context, found discovery.SelectedResou
 		owner := converge.Owner{Operator: c.Settings.Name, Handler: h.Top().ID, Parent: converge.Parent{
 			Key: object.Key{}, UID: s.object.GetUID(), GVK: found.GVK(),
 		}}
-		owners[owner.Hash()] = h.Top()
+		for _, owner.Operator = range append([]string{c.Settings.Name}, c.Settings.FormerNames...) {
+			owners[owner.Hash()] = h.Top()
+		}
 	}
 	switch {
 	case len(owners) == 0:
@@ -81,7 +83,7 @@ func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s 
 	}
 	options := metav1.ListOptions{LabelSelector: convergence.OwnerLabel + " in (" + strings.Join(hashes, ",") + ")"}
 	return c.each(ctx, from, options, func(u *unstructured.Unstructured) {
-		seen := converge.See(u, c.Settings.Name)
+		seen := converge.See(u, c.Settings.Name, c.Settings.FormerNames...)
 		e.Children = append(e.Children, childOf(seen, owners[seen.Owner]))
 	})
 }

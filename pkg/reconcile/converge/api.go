@@ -20,6 +20,8 @@ type API interface {
 	// Apply applies an object. With a uid or a version in its metadata, it fails with a
 	// conflict if the object in the cluster has another one, or if there is none.
 	Apply(ctx context.Context, r selector.Resource, content map[string]any) (*unstructured.Unstructured, error)
+	// Rename writes the field managers of an object, as a JSON patch that is bound to a version.
+	Rename(ctx context.Context, r selector.Resource, child Key, patch []byte) (*unstructured.Unstructured, error)
 	// TryCreate asks the server whether it would create an object, under another name.
 	TryCreate(ctx context.Context, r selector.Resource, content map[string]any) error
 	// Delete deletes exactly this version of exactly this object.
@@ -58,6 +60,12 @@ func (c *server) Apply(ctx context.Context, r selector.Resource, content map[str
 	u := &unstructured.Unstructured{Object: content}
 	options := metav1.PatchOptions{FieldManager: c.manager, Force: new(true)}
 	return c.of(r, u.GetNamespace()).Patch(ctx, u.GetName(), types.ApplyPatchType, text, options)
+}
+
+func (c *server) Rename(ctx context.Context, r selector.Resource, child Key, patch []byte) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	return c.of(r, child.Namespace).Patch(ctx, child.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.manager})
 }
 
 func (c *server) TryCreate(ctx context.Context, r selector.Resource, content map[string]any) error {

@@ -31,6 +31,8 @@ type child struct {
 	resource selector.Resource
 	wave     int
 	keep     bool
+	// label is that of the child if it has one of a former name of the operator.
+	label string
 	// content is the object as the handler wants it, without what the operator adds.
 	content map[string]any
 }
@@ -187,7 +189,7 @@ func (ch *child) mark(o Owner, keep bool, fields accepted) applied {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[convergence.OwnerLabel] = o.Hash()
+	labels[convergence.OwnerLabel] = cmp.Or(ch.label, o.Hash())
 	u.SetLabels(labels)
 	if o.Parent.reaches(ch.Namespace) && !keep && !ch.keep {
 		ours, references := o.Parent.reference(), withoutUID(u, string(o.Parent.UID))

@@ -23,6 +23,9 @@ import (
 type Config struct {
 	// Manager is the field manager: the name of the operator.
 	Manager string
+	// FormerManagers are its former names. The children that it has applied under them are its
+	// children.
+	FormerManagers []string
 	// Namespaces are the names or patterns to which the operator is restricted. None means the
 	// whole cluster.
 	Namespaces []string
@@ -93,7 +96,7 @@ type Call struct {
 // Converge makes the children of an owner what its handler wants. It applies whatever it can,
 // and returns the errors of the others together.
 func (c *Converger) Converge(ctx context.Context, call Call, wanted []client.Object) error {
-	r := &run{Converger: c, Call: call, hash: call.Owner.Hash(), state: c.begin(call.Owner, call.Options.WaitReady, call.Drift != nil)}
+	r := &run{Converger: c, Call: call, hashes: c.hashesOf(call.Owner), state: c.begin(call.Owner, call.Options.WaitReady, call.Drift != nil)}
 	defer c.end(r.state)
 	if err := r.read(ctx, wanted); err != nil {
 		return err
@@ -117,7 +120,7 @@ func (c *Converger) Converge(ctx context.Context, call Call, wanted []client.Obj
 type run struct {
 	*Converger
 	Call
-	hash   string
+	hashes []string // of the owner; see hashesOf
 	state  *state
 	wanted []*child
 	keys   map[Key]bool
@@ -254,7 +257,7 @@ func (r *run) candidates() []*fact {
 
 // Release deletes the children that the garbage collector does not delete with the parent.
 func (c *Converger) Release(ctx context.Context, call Call) error {
-	r := &run{Converger: c, Call: call, hash: call.Owner.Hash(), state: c.begin(call.Owner, false, false)}
+	r := &run{Converger: c, Call: call, hashes: c.hashesOf(call.Owner), state: c.begin(call.Owner, false, false)}
 	defer c.end(r.state)
 	if err := r.open(ctx); err != nil {
 		return err

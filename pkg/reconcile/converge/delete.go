@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -50,8 +51,8 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 		if err != nil {
 			return err
 		}
-		now := readFact(u, r.Manager)
-		if now.uid != f.uid || now.owner != r.hash || now.deleting || now.keep {
+		now := r.factOf(u)
+		if now.uid != f.uid || !slices.Contains(r.hashes, now.owner) || now.deleting || now.keep {
 			return nil
 		}
 		f = now

@@ -2,6 +2,7 @@ package converge
 
 import (
 	"crypto/sha256"
+	"slices"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +39,8 @@ type fact struct {
 	readiness readiness
 	deleting  bool
 	keep      bool
+	// former is set if the operator has applied fields under a former name.
+	former bool
 }
 
 // details are what few children have, or only for a short time.
@@ -63,8 +66,9 @@ func (f *fact) detail() details {
 	return *f.details
 }
 
-// readFact reads an object, with its managedFields.
-func readFact(u *unstructured.Unstructured, manager string) *fact {
+// readFact reads an object, with its managedFields. The manager is that of the operator, with its
+// former names.
+func readFact(u *unstructured.Unstructured, manager string, formers ...string) *fact {
 	annotations := u.GetAnnotations()
 	var d details
 	f := &fact{
@@ -75,7 +79,9 @@ func readFact(u *unstructured.Unstructured, manager string) *fact {
 		deleting:   u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
 	}
 	f.marks, d.accepted = readMarks(annotations[convergence.MarksAnnotation])
-	if entry := entryOf(u.GetManagedFields(), manager); entry != nil {
+	entries := u.GetManagedFields()
+	f.former = slices.ContainsFunc(formers, func(former string) bool { return entryOf(entries, former) != nil })
+	if entry := entryOf(entries, manager); entry != nil {
 		d.fields = entry.FieldsV1.GetRawBytes()
 		sum := sha256.Sum256(d.fields)
 		copy(f.digest[:], sum[:])
@@ -116,7 +122,7 @@ func readinessOf(u *unstructured.Unstructured) (readiness, string) {
 
 // isApplied reports whether the operator has applied the object. A copy of a child that
 // another client has created has its label, but not this.
-func (f *fact) isApplied() bool { return f.digest != [hashSize]byte{} }
+func (f *fact) isApplied() bool { return f.digest != [hashSize]byte{} || f.former }
 
 // acceptedBy returns the fields of the child that the owner has left to others. What it has not
 // written itself does not count.
@@ -143,7 +149,7 @@ func compareVersions(a, b string) int {
 // only if the owner waits for it.
 func (f *fact) isSame(now *fact, waits bool) bool {
 	return f.uid == now.uid && f.owner == now.owner && f.digest == now.digest && f.marks.Wanted == now.marks.Wanted &&
-		f.deleting == now.deleting && f.keep == now.keep && f.controller == now.controller &&
+		f.deleting == now.deleting && f.keep == now.keep && f.former == now.former && f.controller == now.controller &&
 		(!waits || f.readiness == now.readiness)
 }
 

@@ -1,7 +1,9 @@
 package converge
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"testing"
@@ -23,6 +25,9 @@ type cluster struct {
 	objects  map[string]*unstructured.Unstructured
 	version  int
 	requests []string
+	manager  string // that applies; "kopf-test" by default
+	// beforeRename is called before the field managers are replaced.
+	beforeRename func()
 }
 
 var (
@@ -57,7 +62,7 @@ func (c *cluster) Apply(_ context.Context, r selector.Resource, content map[stri
 	case current != nil && u.GetUID() != "" && u.GetUID() != current.GetUID():
 		return nil, apierrors.NewInvalid(r.GVK().GroupKind(), u.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), u.GetUID(), "field is immutable")})
 	}
-	return c.save(u, "kopf-test"), nil
+	return c.save(u, cmp.Or(c.manager, "kopf-test")), nil
 }
 
 // save stores an object of a manager.
@@ -74,6 +79,32 @@ func (c *cluster) save(u *unstructured.Unstructured, manager string) *unstructur
 	}})
 	c.objects[u.GetName()] = u
 	return u.DeepCopy()
+}
+
+// Rename applies a patch that replaces the field managers, bound to a version.
+func (c *cluster) Rename(_ context.Context, r selector.Resource, child Key, patch []byte) (*unstructured.Unstructured, error) {
+	c.requests = append(c.requests, "rename "+child.Name)
+	if c.beforeRename != nil {
+		c.beforeRename()
+	}
+	current := c.objects[child.Name]
+	var operations []struct{ Value json.RawMessage }
+	var entries []metav1.ManagedFieldsEntry
+	var version string
+	switch {
+	case current == nil:
+		return nil, apierrors.NewNotFound(r.GVR().GroupResource(), child.Name)
+	case json.Unmarshal(patch, &operations) != nil || json.Unmarshal(operations[0].Value, &entries) != nil || json.Unmarshal(operations[1].Value, &version) != nil:
+		return nil, apierrors.NewBadRequest(string(patch))
+	case version != current.GetResourceVersion():
+		return nil, apierrors.NewConflict(r.GVR().GroupResource(), child.Name, nil)
+	}
+	c.version++
+	current = current.DeepCopy()
+	current.SetResourceVersion(fmt.Sprint(c.version + 100))
+	current.SetManagedFields(entries)
+	c.objects[child.Name] = current
+	return current.DeepCopy(), nil
 }
 
 func (c *cluster) TryCreate(context.Context, selector.Resource, map[string]any) error { return nil }
@@ -108,12 +139,13 @@ func newOperator(c *cluster) *operator {
 	return o
 }
 
-// step applies one config map, and returns the requests.
-func (o *operator) step(t *testing.T, name string) ([]string, error) {
+// step applies the config map "one", and returns the requests.
+func (o *operator) step(t *testing.T) ([]string, error) {
 	t.Helper()
+	const name = "one"
 	o.requests = nil
 	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &convergence.Options{}, Log: logr.Discard(), IsDeclared: func(string) bool { return true }, Drift: o.drift}}
-	r.hash, r.state = o.owner.Hash(), o.begin(o.owner, false, o.drift != nil)
+	r.hashes, r.state = o.hashesOf(o.owner), o.begin(o.owner, false, o.drift != nil)
 	defer o.end(r.state)
 	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: name}, resource: configMaps}
 	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": "b"}}

@@ -42,6 +42,18 @@ func (o Owner) Hash() string {
 	return hashOf([]string{o.Operator, string(o.Parent.UID), o.Handler})
 }
 
+// hashesOf returns the values of the label of the children of an owner: that of new children, and
+// those of children that were created when the operator had another name. These keep it: the
+// label is a part of what is applied, so another one would cost a write.
+func (c *Converger) hashesOf(o Owner) []string {
+	hashes := []string{o.Hash()}
+	for _, former := range c.FormerManagers {
+		o.Operator = former
+		hashes = append(hashes, o.Hash())
+	}
+	return hashes
+}
+
 // hashOf returns the hash of a value as JSON, which is deterministic: the keys are sorted.
 func hashOf(value any) string {
 	text, _ := json.Marshal(value) // it was decoded from JSON, or consists of texts

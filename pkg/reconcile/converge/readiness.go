@@ -47,8 +47,8 @@ type Seen struct {
 }
 
 // See returns what can be seen of a child of an operator with the name.
-func See(u *unstructured.Unstructured, operator string) Seen {
-	f := readFact(u, operator)
+func See(u *unstructured.Unstructured, operator string, formers ...string) Seen {
+	f := readFact(u, operator, formers...)
 	d := f.detail()
 	return Seen{
 		Key: f.Key, Owner: f.owner, Applied: f.isApplied(), Ready: f.readiness == current, Failed: f.readiness == failed, Message: d.message,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,10 +65,13 @@ var errReplaced = errors.New("other clients change, delete, or replace it so oft
 func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
 	live, known := r.view(r.state, ch.Key)
 	for range maxTries {
-		a := ch.mark(r.Owner, live != nil && live.keep, live.acceptedBy(r.Owner))
 		var result *fact
 		var err error
-		switch why := decide(a, r.hash, live, known); why {
+		if live, err = r.inherit(ctx, ch, live, known != nil); err != nil {
+			return nil, err
+		}
+		a := ch.mark(r.Owner, live != nil && live.keep, live.acceptedBy(r.Owner))
+		switch why := decide(a, cmp.Or(ch.label, r.hashes[0]), live, known); why {
 		case nothing, wait:
 			r.note(r.state, live)
 			return live, nil
@@ -151,7 +155,7 @@ func (r *run) reportApplied(key Key, u *unstructured.Unstructured, live *fact, w
 
 // answered remembers the answer to a write.
 func (r *run) answered(u *unstructured.Unstructured) *fact {
-	f := readFact(u, r.Manager)
+	f := r.factOf(u)
 	r.note(r.state, f)
 	return f
 }
@@ -182,15 +186,20 @@ func (r *run) readLive(ctx context.Context, ch *child) (live *fact, adopted bool
 	case err != nil:
 		return nil, false, err
 	}
-	live = readFact(u, r.Manager)
+	live = r.factOf(u)
 	switch {
-	case live.owner == r.hash:
+	case slices.Contains(r.hashes, live.owner):
 		return live, false, nil
 	case live.deleting:
 		return nil, false, handler.Temporary(errors.New("an object of this name is being deleted; the child is created after that"), deletionPoll)
 	}
 	if err := r.checkOwner(live); err != nil {
 		return nil, false, err
+	}
+	if live.former {
+		if live, err = takeOver(ctx, r, ch, live, false); live == nil || err != nil {
+			return nil, false, err
+		}
 	}
 	a := ch.mark(r.Owner, live.keep, live.acceptedBy(r.Owner))
 	if live.isApplied() && r.Drift != nil {
@@ -219,6 +228,8 @@ func (r *run) checkOwner(live *fact) error {
 		return r.notOurs(live, fmt.Sprintf("the handler %q of the same parent", live.marks.Handler), "return it in one of the two handlers only")
 	case byParent && r.Options.AdoptExisting:
 		return nil
+	case byParent && live.marks.Handler == r.Owner.Handler:
+		return r.notOurs(live, "the same handler of an operator with another name", "add the name to settings.FormerNames if this operator was renamed, or rename the child")
 	case byParent:
 		return r.notOurs(live, fmt.Sprintf("the handler %q, which is not declared anymore", live.marks.Handler),
 			fmt.Sprintf("declare the handler with kopf.ID(%q) if it was renamed, or with kopf.AdoptExisting() to take it over", live.marks.Handler))

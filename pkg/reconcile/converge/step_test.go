@@ -15,7 +15,7 @@ import (
 
 func expect(t *testing.T, o *operator, want ...string) {
 	t.Helper()
-	got, err := o.step(t, "one")
+	got, err := o.step(t)
 	if err != nil || !reflect.DeepEqual(got, append([]string(nil), want...)) {
 		t.Errorf("got %v and %v, want %v", got, err, want)
 	}
@@ -60,7 +60,7 @@ func TestReplacedChildIsNotChanged(t *testing.T) {
 	former.SetManagedFields(nil) // the watch shows only that another client has changed it
 	former.SetResourceVersion("150")
 	o.show(former)
-	got, err := o.step(t, "one")
+	got, err := o.step(t)
 	if !reflect.DeepEqual(got, []string{"apply one", "get one"}) {
 		t.Errorf("got %v", got)
 	}
@@ -142,7 +142,7 @@ func TestDecisionsAboutDriftCostOneRequest(t *testing.T) {
 			changed.SetResourceVersion("150")
 			o.objects["one"] = changed
 			o.show(changed)
-			if got, _ := o.step(t, "one"); !reflect.DeepEqual(got, test.want) {
+			if got, _ := o.step(t); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

@@ -33,14 +33,16 @@ type state struct {
 
 // begin returns the state of an owner for one call.
 func (c *Converger) begin(o Owner, waits, asks bool) *state {
-	hash := o.Hash()
+	hashes := c.hashesOf(o)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.states[hash]
+	s := c.states[hashes[0]]
 	if s == nil {
 		s = &state{owner: o, known: map[Key]*fact{}}
-		c.states[hash] = s
-		c.owners[o.Parent.UID] = append(c.owners[o.Parent.UID], hash)
+		for _, hash := range hashes {
+			c.states[hash] = s
+		}
+		c.owners[o.Parent.UID] = append(c.owners[o.Parent.UID], hashes...)
 	}
 	s.busy, s.gone, s.waits, s.asks = true, nil, waits, asks
 	s.seen = map[Key]string{}
@@ -220,15 +222,17 @@ func (c *Converger) note(s *state, f *fact) {
 
 // childrenOf returns the children of an owner, also those that the watch does not show yet.
 func (c *Converger) childrenOf(s *state) map[Key]*fact {
-	hash := s.owner.Hash()
+	hashes := c.hashesOf(s.owner)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := map[Key]*fact{}
-	for _, f := range c.byOwner[hash] {
-		all[f.Key] = f
+	for _, hash := range hashes {
+		for _, f := range c.byOwner[hash] {
+			all[f.Key] = f
+		}
 	}
 	for key, known := range s.known {
-		if cached := all[key]; (cached == nil || cached.isOlder(known)) && known.owner == hash && s.gone[key] != known.uid {
+		if cached := all[key]; (cached == nil || cached.isOlder(known)) && slices.Contains(hashes, known.owner) && s.gone[key] != known.uid {
 			all[key] = known
 		}
 	}

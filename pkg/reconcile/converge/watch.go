@@ -152,7 +152,7 @@ func (s *stream) fact(item any) *fact {
 	if !ok {
 		return nil
 	}
-	return readFact(u, s.converger.Manager)
+	return s.converger.factOf(u)
 }
 
 // Add is called for a new child.
