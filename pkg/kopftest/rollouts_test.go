@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,7 @@ type revised struct {
 	labels   kopf.Filters
 	// fails returns the error of a call.
 	fails func(c *kopf.Change) error
+	mu    sync.Mutex // different objects are handled at the same time
 	calls []string
 }
 
@@ -40,7 +42,9 @@ func withRevisions(t *testing.T, test func(t *testing.T, r *revised), options ..
 func (r *revised) declare() *kopf.Registry {
 	registry, revision := kopf.NewRegistry(), r.revision
 	call := func(_ context.Context, c *kopf.Change) error {
+		r.mu.Lock()
 		r.calls = append(r.calls, fmt.Sprintf("%s %s %s", c.Reason(), c.Name(), revision))
+		r.mu.Unlock()
 		if r.fails != nil {
 			return r.fails(c)
 		}
@@ -103,6 +107,7 @@ func forAnHour(name string) func(c *kopf.Change) error {
 func TestRolloutTakesOneObjectAfterTheOther(t *testing.T) {
 	withRevisions(t, func(t *testing.T, r *revised) {
 		r.Create(example("a"))
+		r.Settle()
 		r.Create(example("b"))
 		r.Advance(time.Minute)
 		r.expect(t, "at the creation", "create a 1", "create b 1")
