@@ -190,6 +190,7 @@
 //	Configure                                settings that commands know, too
 //	Run, Options                             an operator inside of a program
 //	Add                                      a part of a controller-runtime manager
+//	ObservePermissions, PermissionObserver   which permissions that manager uses and lacks
 //	NewOperator, Operator                    an operator whose state you can ask for
 //	OperatorState, WatchState, QueueState    that state
 //	Settings                                 the configuration, see package settings

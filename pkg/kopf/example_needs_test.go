@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -20,4 +22,19 @@ func ExampleNeeds() {
 	// Output:
 	// v1/configmaps [get create patch]
 	// v1/pods [list exec/create]
+}
+
+// An operator in a manager logs the rules that its roles lack, and learns the roles that it needs.
+func ExampleObservePermissions() {
+	config := ctrl.GetConfigOrDie()
+	observer := kopf.ObservePermissions(config) // before the manager is made
+	manager, err := ctrl.NewManager(config, ctrl.Options{})
+	if err != nil {
+		panic(err)
+	}
+	settings := kopf.Settings{Name: "shops"}
+	settings.Permissions.LearnFile = "roles.yaml"
+	if _, err := kopf.Add(manager, kopf.Options{Settings: settings, Permissions: observer}); err != nil {
+		panic(err)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/operator"
+	"github.com/kopf-go/kopf/pkg/operator/permissions"
 )
 
 // Options configure an operator. Every field has a default. They are the same for
@@ -34,14 +35,49 @@ type Options struct {
 	// Scheme has the Go types of typed handlers and of the client for handlers. Default:
 	// the built-in types of Kubernetes. Add uses the scheme of the manager instead.
 	Scheme *runtime.Scheme
+	// Permissions observe the requests of the manager, so that the operator logs the rules that its
+	// roles lack, and can learn roles (Settings.Permissions.LearnFile). Make them by
+	// ObservePermissions. Default: not observed with Add. Only for Add; others always observe their
+	// requests.
+	Permissions *PermissionObserver
 }
 
 func (o Options) complete() operator.Options {
 	orDefault(o.Registry).configuration.applyTo(&o.Settings)
 	return operator.Options{
 		Registry: o.Registry.declared(), Settings: o.Settings, Config: o.Config, Connect: o.Connect,
-		Logger: o.Logger, Scheme: o.Scheme,
+		Logger: o.Logger, Scheme: o.Scheme, Requests: o.Permissions.observed(),
 	}
+}
+
+// PermissionObserver observes which permissions the clients of a connection use, and which they
+// lack. ObservePermissions returns it.
+type PermissionObserver struct{ requests *permissions.Requests }
+
+// ObservePermissions observes the requests of all clients that are made with the configuration from
+// now on. Call it before you make the manager, and pass the result to Add:
+//
+//	config := ctrl.GetConfigOrDie()
+//	observer := kopf.ObservePermissions(config)
+//	mgr, err := ctrl.NewManager(config, ctrl.Options{})
+//	// …
+//	operator, err := kopf.Add(mgr, kopf.Options{Permissions: observer})
+//
+// The other controllers of the manager share the connection, so what the operator learns has their
+// requests, too. One operator can have the observer; Add returns an error for a second one. An
+// observer keeps one entry for each verb, resource, and namespace, and none for each object. It is
+// safe for concurrent use.
+func ObservePermissions(config *rest.Config) *PermissionObserver {
+	o := &PermissionObserver{permissions.NewRequests()}
+	o.requests.Wrap(config)
+	return o
+}
+
+func (o *PermissionObserver) observed() *permissions.Requests {
+	if o == nil {
+		return nil
+	}
+	return o.requests
 }
 
 // Operator is one operator. NewOperator and Add return it. It can run once. It is safe for

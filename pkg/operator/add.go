@@ -27,8 +27,9 @@ func Add(mgr manager.Manager, options Options) (*Operator, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.inManager = true
 	o.claimed.Store(true)
-	if err := errors.Join(o.unsupportedInManager(), unsupportedLogin(o.activities)); err != nil {
+	if err := errors.Join(o.unsupportedInManager(), unsupportedLogin(o.activities), o.observe(options.Requests)); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(o.mount(mgr), o.addReadyzCheck(mgr)); err != nil {
@@ -48,6 +49,7 @@ func (o *Operator) runIn(ctx context.Context, mgr manager.Manager, activities *a
 	if err := errors.Join(o.startUp(ctx, activities), o.unsupportedInManager()); err != nil {
 		return ignoreStop(ctx, err)
 	}
+	o.permissions.Begin(o.settings.WithDefaults())
 	r, err := o.newReplica(mgr, activities)
 	if err != nil {
 		return ignoreStop(ctx, err)
@@ -94,7 +96,7 @@ func (o *Operator) unsupportedInManager() error {
 		{s.Metrics.Secure != defaults.Metrics.Secure, "Metrics.Secure", "set Metrics in the options of the manager"},
 		{s.Networking.QPS != defaults.Networking.QPS, "Networking.QPS", "set QPS in the rest.Config of the manager"},
 		{s.Networking.Burst != defaults.Networking.Burst, "Networking.Burst", "set Burst in the rest.Config of the manager"},
-		{s.Permissions.LearnFile != "", "Permissions.LearnFile", "declare what handlers use by kopf.Needs, and print the roles by the command rbac; or learn with kopf.Run"},
+		{s.Permissions.LearnFile != "" && o.options.Requests == nil, "Permissions.LearnFile", "observe the connection by kopf.ObservePermissions before you make the manager, and pass what it returns as Options.Permissions"},
 		{s.Health.ManagerCheck != o.options.Settings.Health.ManagerCheck, "Health.ManagerCheck from a startup handler", "set it before kopf.Add"},
 	} {
 		if setting.isSet {

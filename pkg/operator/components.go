@@ -25,7 +25,7 @@ type components struct {
 	recorder  *events.Recorder // nil if no events are posted
 	monitor   *monitor
 
-	permissions *permissions.Observer // nil in the manager of another program
+	permissions *permissions.Observer // nil if the requests are not observed
 }
 
 // observeResources lets the observer of permissions know the resources of the cluster.

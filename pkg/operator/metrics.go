@@ -83,8 +83,8 @@ func metricsOptions(m settings.Metrics) metricsserver.Options {
 // authorizes get it, because it has the names of objects: without that, there is no such endpoint.
 // The manager of another program has its own metrics, and may not restrict access to them.
 func (o *Operator) addActivity(mgr manager.Manager, engine *reconcile.Engine) error {
-	isOwn, m := o.permissions != nil, engine.Settings.Metrics
-	if !isOwn || m.Address == "" || !m.Secure {
+	m := engine.Settings.Metrics
+	if o.inManager || m.Address == "" || !m.Secure {
 		return nil
 	}
 	return mgr.AddMetricsServerExtraHandler(reconcile.ActivityPath, http.HandlerFunc(func(into http.ResponseWriter, request *http.Request) {

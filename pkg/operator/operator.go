@@ -38,6 +38,9 @@ type Options struct {
 	// Scheme contains the Go types of typed handlers and of the handlers' client.
 	// Default: the built-in types of Kubernetes.
 	Scheme *runtime.Scheme
+	// Requests are those of the manager that the operator is added to. Default: they are not
+	// observed.
+	Requests *permissions.Requests
 }
 
 // Operator is one operator: its declarations and, after the startup handlers have
@@ -50,8 +53,8 @@ type Operator struct {
 	memos      *memo.Values
 	settings   settings.Settings // startup handlers can change them; final afterwards
 
-	// permissions observes the requests. It is nil in the manager of another program.
-	permissions *permissions.Observer
+	inManager   bool                  // of another program
+	permissions *permissions.Observer // nil if the requests are not observed
 
 	mounted bool              // the webhook server of a manager receives the reviews
 	claimed atomic.Bool       // by Run, or by the manager that it is added to
@@ -82,8 +85,21 @@ func NewOperator(options Options) (*Operator, error) {
 	if err := errors.Join(o.checkConnection(), unsupportedOutsideManager(o.settings)); err != nil {
 		return nil, err
 	}
-	o.permissions = permissions.New(o.handlers, o.options.Registry.Needs(), o.options.Logger)
+	if options.Requests != nil {
+		return nil, errors.New("Options.Permissions is for an operator that kopf.Add adds to a manager: the requests of others are observed without it")
+	}
+	if err := o.observe(permissions.NewRequests()); err != nil {
+		return nil, err
+	}
 	return o, nil
+}
+
+// observe observes the requests, unless there are none to observe.
+func (o *Operator) observe(requests *permissions.Requests) (err error) {
+	if requests != nil {
+		o.permissions, err = permissions.New(requests, o.handlers, o.options.Registry.Needs(), o.options.Logger)
+	}
+	return err
 }
 
 // newOperator checks the requirements of all operators, with or without a manager.

@@ -238,6 +238,7 @@ func TestJournal(t *testing.T) {
 		}
 		send(http.MethodGet, "/api/v1/namespaces/a/services/one")
 		send(http.MethodGet, "/api/v1/namespaces/a/services/two")
+		send(http.MethodGet, "/api/v1/namespaces/a/secrets?watch=true&sendInitialEvents=true")
 		send(http.MethodPatch, "/api/v1/namespaces/a/services/two")
 	}
 	slices.Sort(missing)
@@ -248,7 +249,7 @@ func TestJournal(t *testing.T) {
 	for _, p := range journal.Used() {
 		used = append(used, strings.Join([]string{p.Namespace, p.Resource, p.Name, p.Verb}, " "))
 	}
-	if want := []string{"a services  get", "a services  create", "a services  patch"}; !slices.Equal(used, want) {
+	if want := []string{"a secrets  list", "a secrets  watch", "a services  get", "a services  create", "a services  patch"}; !slices.Equal(used, want) {
 		t.Errorf("got %+v", journal.Used())
 	}
 }

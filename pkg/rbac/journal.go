@@ -68,8 +68,13 @@ func (j *Journal) noteUsed(request *http.Request, status int) {
 		j.used = map[Permission]bool{}
 	}
 	j.used[p] = true
-	if p.Verb == "patch" && status == http.StatusCreated { // server-side apply
+	switch {
+	case p.Verb == "patch" && status == http.StatusCreated: // server-side apply
 		p.Verb = "create"
+		j.used[p] = true
+	case p.Verb == "watch" && request.URL.Query().Get("sendInitialEvents") == "true":
+		// Other API servers do not send the initial objects this way. The client then lists them.
+		p.Verb = "list"
 		j.used[p] = true
 	}
 }

@@ -47,8 +47,8 @@ type Settings struct {
 type Permissions struct {
 	// LearnFile is a file with the roles that the operator needs: derived from what it declares,
 	// and with what its requests have used besides. It is a lower bound. The operator writes
-	// it twice a minute if it has changed, and at the end. An operator that is added to a manager
-	// cannot learn, because it does not own the client: kopf.Add refuses the setting. Default: none.
+	// it twice a minute if it has changed, and at the end. An operator in a manager needs
+	// kopf.Options.Permissions for that. Default: none.
 	LearnFile string
 }
 

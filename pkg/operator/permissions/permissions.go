@@ -7,6 +7,7 @@ package permissions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,30 +34,61 @@ type Observer struct {
 	needs    []registry.Need
 	logger   logr.Logger
 
-	journal  rbac.Journal
+	requests *Requests
 	file     string
 	settings settings.Settings
 	snapshot atomic.Pointer[discovery.Snapshot]
 	written  string
 }
 
-// New returns an observer of an operator with the handlers, and with what they do with a client.
-func New(handlers registry.Handlers, needs []registry.Need, logger logr.Logger) *Observer {
-	o := &Observer{handlers: handlers, needs: needs, logger: logger.WithName("permissions")}
-	o.journal.Refused = o.report
-	return o
+// Requests are the requests of the clients of a connection. They have one observer.
+type Requests struct {
+	journal  rbac.Journal
+	observer atomic.Pointer[Observer]
 }
 
-// Observe makes the configuration report the requests of its clients. The settings must be final.
+// NewRequests returns requests without a connection and without an observer.
+func NewRequests() *Requests {
+	r := &Requests{}
+	r.journal.Refused = func(p rbac.Permission) {
+		if o := r.observer.Load(); o != nil {
+			o.report(p)
+		}
+	}
+	return r
+}
+
+// Wrap adds the requests of all clients that are made with the configuration from now on.
+func (r *Requests) Wrap(config *rest.Config) { config.Wrap(r.journal.Wrap) }
+
+// New returns the observer of the requests of an operator with the handlers, and with what they do
+// with a client. It returns an error if the requests have an observer already.
+func New(requests *Requests, handlers registry.Handlers, needs []registry.Need, logger logr.Logger) (*Observer, error) {
+	o := &Observer{requests: requests, handlers: handlers, needs: needs, logger: logger.WithName("permissions")}
+	if !requests.observer.CompareAndSwap(nil, o) {
+		return nil, errors.New("another operator observes the permissions of this connection: give Options.Permissions to one of them only")
+	}
+	return o, nil
+}
+
+// Observe adds the requests of all clients that are made with the configuration from now on, and
+// begins. The settings must be final.
 func (o *Observer) Observe(config *rest.Config, s settings.Settings) {
+	if o != nil {
+		o.requests.Wrap(config)
+		o.Begin(s)
+	}
+}
+
+// Begin begins to learn, if the settings have a file for that. The settings must be final.
+func (o *Observer) Begin(s settings.Settings) {
 	if o == nil {
 		return
 	}
 	o.settings, o.file = s, s.Permissions.LearnFile
 	if o.file != "" {
-		o.journal.Learn()
+		o.requests.journal.Learn()
 	}
-	config.Wrap(o.journal.Wrap)
 }
 
 // report logs a missing rule.
@@ -113,7 +145,7 @@ func (o *Observer) text() string {
 		in.Snapshot = *present
 	}
 	derived, _ := rbac.Derive(in)
-	roles := rbac.Add(derived, o.journal.Used(), learned)
+	roles := rbac.Add(derived, o.requests.journal.Used(), learned)
 	return "# A LOWER BOUND: what the declarations of the operator need, and what its requests have used so\n" +
 		"# far. Handlers that were not called, or took another way, have asked for nothing.\n" +
 		rbac.YAML(cmp.Or(o.settings.Name, "operator"), roles, rbac.Account{})

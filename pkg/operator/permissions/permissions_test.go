@@ -41,10 +41,26 @@ func send(t *testing.T, config *rest.Config, method, path string, status int, bo
 	_ = response.Body.Close()
 }
 
+// observe returns the observer of the requests of a connection.
+func observe(t *testing.T, s settings.Settings, logger logr.Logger) (*rest.Config, *Observer) {
+	t.Helper()
+	config, requests := &rest.Config{}, NewRequests()
+	requests.Wrap(config)
+	send(t, config, http.MethodGet, "/api/v1/namespaces/early/pods", http.StatusForbidden, `{"message":"User \"x\" cannot list resource \"pods\" in"}`)
+	o, err := New(requests, nil, nil, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(requests, nil, nil, logger); err == nil || !strings.HasPrefix(err.Error(), "another operator observes") {
+		t.Errorf("got %v", err)
+	}
+	o.Begin(s)
+	return config, o
+}
+
 func TestMissingRulesAreLoggedOnce(t *testing.T) {
 	var lines []string
-	config, o := &rest.Config{}, New(nil, nil, funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
-	o.Observe(config, settings.Settings{})
+	config, _ := observe(t, settings.Settings{}, funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
 	for range 2 {
 		send(t, config, http.MethodGet, "/api/v1/namespaces/a/pods", http.StatusForbidden, `{"message":"User \"x\" cannot list resource \"pods\" in"}`)
 		send(t, config, http.MethodPost, "/api/v1/namespaces/a/pods", http.StatusForbidden, `{"message":"exceeded quota"}`)
@@ -58,8 +74,7 @@ func TestMissingRulesAreLoggedOnce(t *testing.T) {
 func TestLearnedRolesAreWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "roles.yaml")
-		config, o := &rest.Config{}, New(nil, nil, logr.Discard())
-		o.Observe(config, settings.Settings{Name: "mine", Permissions: settings.Permissions{LearnFile: file}}.WithDefaults())
+		config, o := observe(t, settings.Settings{Name: "mine", Permissions: settings.Permissions{LearnFile: file}}.WithDefaults(), logr.Discard())
 		ended := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

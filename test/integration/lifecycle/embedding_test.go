@@ -117,7 +117,7 @@ func TestAddRefusesWhatTheManagerDecides(t *testing.T) {
 		want    []string
 	}{
 		"settings": {kopf.Options{Registry: r, Settings: s}, []string{
-			"settings.Replicas: set LeaderElection", "settings.Networking.QPS: set QPS in the rest.Config", "settings.Metrics.Address: set Metrics", "settings.Permissions.LearnFile: declare what handlers use by kopf.Needs",
+			"settings.Replicas: set LeaderElection", "settings.Networking.QPS: set QPS in the rest.Config", "settings.Metrics.Address: set Metrics", "settings.Permissions.LearnFile: observe the connection by kopf.ObservePermissions",
 		}},
 		"a connection": {kopf.Options{Registry: r, Config: cluster.Config(), Connect: connect}, []string{"Options.Config: pass it to", "Options.Connect: pass"}},
 		"a scheme":     {kopf.Options{Registry: r, Scheme: runtime.NewScheme()}, []string{"another Options.Scheme: add the types"}},

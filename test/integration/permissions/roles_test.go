@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -124,45 +125,53 @@ func TestMissingRulesAreNamed(t *testing.T) {
 	b.Expect(said()).To(gomega.HaveLen(1), "it is said once")
 }
 
-// What an operator has learned is sufficient for another one.
+// What an operator has learned is sufficient for another one, with a connection of its own, and in
+// the manager of another program.
 func TestLearnedRolesSuffice(t *testing.T) {
 	t.Parallel()
-	b, file := newBench(t), filepath.Join(t.TempDir(), "roles.yaml")
-	declare := func() *kopf.Registry {
-		registry := kopf.NewRegistry()
-		registry.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
-			c.SetResult("done")
-			var all corev1.ServiceAccountList
-			if err := c.Client().List(ctx, &all, client.InNamespace(c.Namespace())); err != nil {
-				return err
+	for name, test := range map[string]struct {
+		start func(b *bench, config *rest.Config, registry *kopf.Registry, s kopf.Settings) (stop func())
+		reads string // the verbs by which the client lists service accounts
+	}{
+		"of an operator": {(*bench).startOperator, "list"},
+		"of a manager":   {(*bench).startManager, "list, watch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, file := newBench(t), filepath.Join(t.TempDir(), "roles.yaml")
+			settings := kopf.Settings{Name: b.user}
+			settings.Scope.Namespaces = []string{b.namespace}
+			run := func(name string, config *rest.Config, learnFile string) {
+				settings.Permissions.LearnFile = learnFile
+				stop := test.start(b, config, usingAClient(), settings)
+				object := testenv.NewObject("KopfExample", b.namespace, name, nil)
+				b.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
+				b.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.create", "done"))
+				stop()
 			}
-			return c.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: c.Name()}})
-		}, kopf.ID("create"))
-		return registry
+			run("one", cluster.Config(), file)
+			text, err := os.ReadFile(file)
+			b.Expect(err).NotTo(gomega.HaveOccurred())
+			b.Expect(string(text)).To(gomega.And(gomega.HavePrefix("# A LOWER BOUND"),
+				gomega.ContainSubstring("resources: [configmaps]\n    verbs: [create]"), gomega.ContainSubstring("resources: [serviceaccounts]\n    verbs: ["+test.reads+"]"),
+				gomega.Not(gomega.ContainSubstring("ClusterRole"))))
+			b.grant(string(text))
+			run("two", b.config(), "")
+			b.Expect(b.refused.Load()).To(gomega.BeZero())
+		})
 	}
-	settings := kopf.Settings{Name: b.user}
-	settings.Scope.Namespaces = []string{b.namespace}
-	run := func(name string, learn bool) {
-		config := cluster.Config()
-		adjusted := settings
-		if learn {
-			adjusted.Permissions.LearnFile = file
-		} else {
-			config = b.config()
+}
+
+// usingAClient returns an operator whose handler does something with a client.
+func usingAClient() *kopf.Registry {
+	registry := kopf.NewRegistry()
+	registry.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+		c.SetResult("done")
+		var all corev1.ServiceAccountList
+		if err := c.Client().List(ctx, &all, client.InNamespace(c.Namespace())); err != nil {
+			return err
 		}
-		o := operators.Start(t, config, b.namespace, declare(), func(o *kopf.Options) { o.Settings = adjusted })
-		object := testenv.NewObject("KopfExample", b.namespace, name, nil)
-		b.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
-		b.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.create", "done"))
-		o.Stop()
-	}
-	run("one", true)
-	text, err := os.ReadFile(file)
-	b.Expect(err).NotTo(gomega.HaveOccurred())
-	b.Expect(string(text)).To(gomega.And(gomega.HavePrefix("# A LOWER BOUND"),
-		gomega.ContainSubstring("resources: [configmaps]\n    verbs: [create]"), gomega.ContainSubstring("resources: [serviceaccounts]\n    verbs: [list]"),
-		gomega.Not(gomega.ContainSubstring("ClusterRole"))))
-	b.grant(string(text))
-	run("two", false)
-	b.Expect(b.refused.Load()).To(gomega.BeZero())
+		return c.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: c.Name()}})
+	}, kopf.ID("create"))
+	return registry
 }
