@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -27,5 +28,18 @@ func TestCommandsLeaveTheLeaseToTheNameOfTheOperator(t *testing.T) {
 		if got.Name = "web.example.com"; got.WithDefaults().Replicas.LeaseName != got.Name {
 			t.Errorf("%s: the lease is %q", arguments[0], got.WithDefaults().Replicas.LeaseName)
 		}
+	}
+}
+
+func TestProgressOfAReleaseInAPipe(t *testing.T) {
+	var out strings.Builder
+	flags := &releaseFlags{}
+	end := flags.showProgress(&out)
+	flags.Scanned("things", 2)
+	flags.Progress("things", 1, 2)
+	flags.Progress("things", 2, 2)
+	end()
+	if want := "things: 1 of 2 objects\nthings: 2 of 2 objects\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -69,12 +70,9 @@ func newReleaseCommand(load Load) *cobra.Command {
 				return err
 			}
 			flags.Kinds, flags.Options.Namespace = arguments, q.namespace
-			line := &terminal.Progress{Out: command.ErrOrStderr()}
-			flags.Progress = func(resource string, done, total int) {
-				line.Show(fmt.Sprintf("%s: %d of %s", resource, done, plural.Of(total, "object", "objects")))
-			}
+			end := flags.showProgress(command.ErrOrStderr())
 			report, err := q.release(command.Context(), flags)
-			line.End()
+			end()
 			if report != nil {
 				err = errors.Join(q.write(command.OutOrStdout(), report), err)
 			}
@@ -91,6 +89,19 @@ func newReleaseCommand(load Load) *cobra.Command {
 	describeNamespace(command, "the `namespace` (default: all, or those of the settings)")
 	defineGroup(command.Flags(), "Release", flags.define)
 	return command
+}
+
+// showProgress shows how far the command is: in a pipe, only what was written.
+func (f *releaseFlags) showProgress(out io.Writer) (end func()) {
+	scan, line := &terminal.Progress{Out: out, Quiet: true}, &terminal.Progress{Out: out}
+	f.Scanned = func(resource string, done int) {
+		scan.Show(fmt.Sprintf("looking at %s: %s", resource, plural.Of(done, "object", "objects")))
+	}
+	f.Progress = func(resource string, done, total int) {
+		scan.End()
+		line.Show(fmt.Sprintf("%s: %d of %s", resource, done, plural.Of(total, "object", "objects")))
+	}
+	return func() { scan.End(); line.End() }
 }
 
 // release connects to the cluster, and releases the objects.

@@ -37,7 +37,10 @@ type Options struct {
 	Prefixes  []string
 	// LeaseNamespace is the namespace of the lease. Default: that of the settings, or all.
 	LeaseNamespace string
-	// Progress is called after each page of objects. Default: nothing is called.
+	// Scanned is called after each page of objects that were looked at, before anything is written.
+	// Default: nothing is called.
+	Scanned func(resource string, done int)
+	// Progress is called after each page of objects that were released. Default: nothing is called.
 	Progress func(resource string, done, total int)
 }
 

@@ -78,6 +78,9 @@ func (r *Releaser) scan(ctx context.Context) (*Report, error) {
 				one.Objects++
 				one.add(nameOf(&items[i]), t, r.AbandonDeletions)
 			}
+			if r.Scanned != nil {
+				r.Scanned(one.Resource, one.Objects)
+			}
 			return nil
 		})
 		if err != nil {

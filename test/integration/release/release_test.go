@@ -33,8 +33,9 @@ func TestManyObjectsAreReleasedWithOneWriteEach(t *testing.T) {
 	s.Expect(text(t, s.all())).To(gomega.ContainSubstring(finalizer))
 
 	requests.Reset()
-	var pages []int
+	var pages, scanned []int
 	done, err := s.release(t.Context(), config, func(o *release.Options) {
+		o.Scanned = func(_ string, seen int) { scanned = append(scanned, seen) }
 		o.Progress = func(_ string, seen, total int) { pages = append(pages, seen, total) }
 	})
 	s.Expect(err).NotTo(gomega.HaveOccurred())
@@ -45,6 +46,7 @@ func TestManyObjectsAreReleasedWithOneWriteEach(t *testing.T) {
 	s.Expect(done.Resources[0].Released).To(gomega.Equal(many))
 	s.Expect(done.Resources[0].Finalizers).To(gomega.Equal(many))
 	s.Expect(requests.Snapshot().Writes("things")).To(gomega.Equal(many))
+	s.Expect(scanned).To(gomega.Equal([]int{250, 500, 750, many}))
 	s.Expect(pages).To(gomega.Equal([]int{250, many, 500, many, 750, many, many, many}))
 	s.expectReleased(many)
 
