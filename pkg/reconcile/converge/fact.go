@@ -2,6 +2,7 @@ package converge
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"slices"
 	"unique"
 
@@ -79,10 +80,8 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 		deleting:   u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
 	}
 	f.marks, d.accepted = readMarks(annotations[convergence.MarksAnnotation])
-	entries := u.GetManagedFields()
-	f.former = slices.ContainsFunc(formers, func(former string) bool { return entryOf(entries, former) != nil })
-	if entry := entryOf(entries, manager); entry != nil {
-		d.fields = entry.FieldsV1.GetRawBytes()
+	f.former = slices.ContainsFunc(formers, func(former string) bool { return appliedFields(u, former) != nil })
+	if d.fields = appliedFields(u, manager); d.fields != nil {
 		sum := sha256.Sum256(d.fields)
 		copy(f.digest[:], sum[:])
 	}
@@ -93,6 +92,23 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 		*text = unique.Make(*text).Value() // many children share them
 	}
 	return f
+}
+
+// appliedFields returns the fields that the manager has applied, or nil if there are none. It is
+// called for every event of a child, so it does not convert the entries, of which most are those of
+// others.
+func appliedFields(u *unstructured.Unstructured, manager string) []byte {
+	found, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
+	entries, _ := found.([]any)
+	for _, entry := range entries {
+		entry, _ := entry.(map[string]any)
+		subresource, _ := entry["subresource"].(string)
+		if entry["manager"] == manager && entry["operation"] == string(metav1.ManagedFieldsOperationApply) && subresource == "" && entry["fieldsV1"] != nil {
+			text, _ := json.Marshal(entry["fieldsV1"]) // it was decoded from JSON
+			return text
+		}
+	}
+	return nil
 }
 
 // entryOf returns the entry of what the manager has applied.

@@ -1,0 +1,60 @@
+package ensure
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
+)
+
+// shortWatches makes the API server end each watch after a second, instead of after minutes.
+type shortWatches struct{ http.RoundTripper }
+
+func (s shortWatches) RoundTrip(request *http.Request) (*http.Response, error) {
+	if query := request.URL.Query(); query.Has("watch") {
+		query.Set("timeoutSeconds", "1")
+		request = request.Clone(request.Context())
+		request.URL.RawQuery = query.Encode()
+	}
+	return s.RoundTripper.RoundTrip(request)
+}
+
+// At rest, the only requests are those that continue watches which have expired: none for a
+// discovery, and none about children.
+func TestExpiredWatchesAreAllThatHappensAtRest(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Ensure(shops, b.counted(children), kopf.ID("children"))
+	b.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return shortWatches{next} })
+	b.start(func(o *kopf.Options) { o.Settings.Scanning.Interval = 500 * time.Millisecond }) // a start looks several times
+	b.expectHandled(b.shop("one", map[string]any{"replicas": int64(1)}))
+	calls := b.calls.Load()
+	b.expectRenewals(3)
+	b.requests.Reset()
+	b.expectRenewals(8)
+	others := b.requests.Snapshot()
+	for key := range others {
+		if key.Method == testenv.MethodWatch {
+			delete(others, key)
+		}
+	}
+	b.Expect(others).To(gomega.BeEmpty(), b.story)
+	b.Expect(b.calls.Load()).To(gomega.Equal(calls))
+}
+
+// expectRenewals waits until each watch of the operator was continued so often.
+func (b *bench) expectRenewals(number int) {
+	b.t.Helper()
+	watched := []string{"kopfexamples", "customresourcedefinitions", "deployments", "services", "configmaps", "secrets", "persistentvolumeclaims"}
+	b.Eventually(func() (least int) {
+		least, got := number, b.requests.Snapshot()
+		for _, kind := range watched {
+			least = min(least, got[testenv.Key{Method: testenv.MethodWatch, Target: kind}])
+		}
+		return least
+	}).WithTimeout(2*time.Minute).Should(gomega.Equal(number), b.story)
+}
