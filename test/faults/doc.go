@@ -52,11 +52,11 @@
 // all kinds, random outcomes, and many faults (stormwrites_test.go), under lifecycles that change
 // with each operator. The weather of a storm (stormweather_test.go) decides what else happens:
 // operators overlap, or one operator never dies, Kopf takes over between two of ours or while ours
-// is paused, people send requests, or make records unreadable, lists are outdated, records are in
-// the status, background handlers run. It needs no run
-// to compare with: after it, everything must come to rest, and what the handlers have seen must lie
-// end to end (tilingtest.Ledger). Requests that change an object go one at a time, so the order of
-// what others and the operator have written is known exactly.
+// is paused, the clock steps, people send requests, or make records unreadable, lists are outdated,
+// records are in the status, background handlers run. It needs no run to compare with: after it,
+// everything must come to rest, and what the handlers have seen must lie end to end
+// (tilingtest.Ledger). Requests that change an object go one at a time, so the order of what others
+// and the operator have written is known exactly.
 //
 //	the base is the last state, and no other data of the operator is left over
 //	every handler has handled the last state; timers, event handlers, and indices have seen it

@@ -202,6 +202,9 @@ func (s *storm) replace(o *stormOperator) {
 		return
 	}
 	for _, subject := range s.subjects {
+		if s.steps && !s.statusRecords {
+			subject.stepClock(s.dice("clock", s.lives, subject.name))
+		}
 		if s.kopf && !s.calm.Load() {
 			dice := s.dice("Kopf", s.lives, subject.name)
 			subject.takeOver(dice)

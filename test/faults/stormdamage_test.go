@@ -68,7 +68,7 @@ const littered = "2026-01-01T00:00:00.000000+00:00"
 // isLitter reports whether a record was restored by others. It is final, so a call that ends
 // afterwards does not count.
 func isLitter(r *storage.Record) bool {
-	return r != nil && r.Started.UTC().Format("2006-01-02T15:04:05.000000-07:00") == littered
+	return r != nil && r.Started.UTC().Format(timeFormat) == littered
 }
 
 func (w *stormWrite) hasDamage() bool { return w.storm.damage && !w.dry() }

@@ -72,7 +72,7 @@ func rewritten(text string, dice *rand.Rand) string {
 	delete(record, "cycle")
 	if record["success"] != true && record["failure"] != true && dice.IntN(2) == 0 {
 		skew := upTo(dice, 200*time.Millisecond) - 100*time.Millisecond
-		record["success"], record["stopped"] = true, time.Now().UTC().Add(skew).Format("2006-01-02T15:04:05.000000-07:00")
+		record["success"], record["stopped"] = true, time.Now().UTC().Add(skew).Format(timeFormat)
 		delete(record, "delayed")
 	}
 	return textOf(record)

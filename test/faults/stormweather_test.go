@@ -30,6 +30,8 @@ type weather struct {
 	requests bool
 	// damage is unreadable data of the operator.
 	damage bool
+	// steps are those of the clock between two operators.
+	steps bool
 }
 
 func (s *storm) forecast() {
@@ -47,6 +49,7 @@ func (s *storm) forecast() {
 		lists:         dice.IntN(3) == 0,
 		requests:      dice.IntN(3) == 0,
 		damage:        dice.IntN(3) == 0,
+		steps:         dice.IntN(3) == 0,
 	}
 	if s.rivals || s.statusRecords {
 		s.kopf, s.pauses = false, false // Kopf stores its records in annotations, and never works at the same time

@@ -124,8 +124,11 @@ func (t *attemptInfo) Retry() int { return t.attempt.Retry }
 // Started returns the time of the first attempt.
 func (t *attemptInfo) Started() time.Time { return t.attempt.Started }
 
-// Runtime returns the time from the first attempt to this one.
-func (t *attemptInfo) Runtime() time.Duration { return t.attempt.Now.Sub(t.attempt.Started) }
+// Runtime returns the time from the first attempt to this one. It is zero if the clock says that the
+// first one is yet to come: it has stepped back, or that of the former process was ahead.
+func (t *attemptInfo) Runtime() time.Duration {
+	return max(0, t.attempt.Now.Sub(t.attempt.Started))
+}
 
 // resultHolder stores the result. The arguments of all kinds with results embed it.
 type resultHolder struct{ result any }

@@ -51,9 +51,13 @@ func (l limits) exceeded(retries int, runtime time.Duration, last error) error {
 	return nil
 }
 
+// elapsed returns the time between two times. The first is that of another process, whose clock may
+// have been ahead.
+func elapsed(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }
+
 // withTimeout returns the context of one call, or an error if a limit is exceeded.
 func (l limits) withTimeout(ctx context.Context, a handler.Attempt) (context.Context, context.CancelFunc, error) {
-	runtime := a.Now.Sub(a.Started)
+	runtime := elapsed(a.Started, a.Now)
 	if err := l.exceeded(a.Retry, runtime, nil); err != nil {
 		return ctx, nil, err
 	}
@@ -111,7 +115,7 @@ func (l limits) failEarly(ctx context.Context, a handler.Attempt, o Outcome) Out
 	if errors.As(context.Cause(ctx), &timeout) {
 		return Outcome{Called: true, Final: true, Err: &handler.TimeoutError{ID: timeout.ID, Timeout: timeout.Timeout, Err: o.Err}}
 	}
-	if err := l.exceeded(a.Retry+1, now().Sub(a.Started)+o.Delay, o.Err); err != nil {
+	if err := l.exceeded(a.Retry+1, elapsed(a.Started, now())+o.Delay, o.Err); err != nil {
 		return Outcome{Called: true, Final: true, Err: err}
 	}
 	return o

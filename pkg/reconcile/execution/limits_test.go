@@ -165,6 +165,19 @@ func TestHandlerThatHasUsedUpItsAttemptsIsNotCalled(t *testing.T) {
 	})
 }
 
+// The clock of the former process was ahead, or that of this one has stepped back.
+func TestAttemptsThatAreYetToComeTakeNoTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.stored["a"] = &storage.Record{Started: time.Now().Add(time.Hour), Purpose: cause.Create, Retries: 1}
+		w.cycle(w.handler("a", func(ctx context.Context, c *handler.Change) error {
+			w.note("%s before the first attempt, %s", time.Until(c.Started()), c.Runtime())
+			<-ctx.Done()
+			return ctx.Err()
+		}, handler.Timeout(time.Minute)))
+		w.expect("0s 1h0m0s before the first attempt, 0s", "60s a: failed, handler a has timed out after 1m0s: context deadline exceeded")
+	})
+}
+
 // Chance shortens the pauses by up to a fifth.
 func TestPausesGrow(t *testing.T) {
 	tests := map[string]struct {
