@@ -16,9 +16,7 @@ var bubble = regexp.MustCompile(`synctest bubble \d+`)
 func reportLeaks(t testing.TB) {
 	t.Helper()
 	synctest.Wait()
-	stacks := make([]byte, 1<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	all := strings.Split(string(stacks), "\n\n")
+	all := strings.Split(string(allStacks()), "\n\n")
 	own := bubble.FindString(all[0]) // of this goroutine
 	if own == "" {
 		return
@@ -27,6 +25,16 @@ func reportLeaks(t testing.TB) {
 		header, _, _ := strings.Cut(stack, "\n")
 		if bubble.FindString(header) == own && !strings.Contains(stack, "testing/synctest.") {
 			t.Errorf("a goroutine remains after the operator has stopped:\n%s", stack)
+		}
+	}
+}
+
+// allStacks returns the stacks of all goroutines, of which most tests have few.
+func allStacks() []byte {
+	for size := 64 << 10; ; size *= 4 {
+		stacks := make([]byte, size)
+		if used := runtime.Stack(stacks, true); used < size {
+			return stacks[:used]
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"mime"
 	"net/http"
 	"slices"
@@ -92,7 +91,7 @@ func (p *writer) insert(ctx context.Context, w http.ResponseWriter, r *request, 
 	if err := p.checkNamespace(r); err != nil {
 		return nil, err
 	}
-	if err := r.coerce(w, object); err != nil {
+	if err := r.coerce(w, object, nil); err != nil {
 		return nil, err
 	}
 	initialize(object)
@@ -103,7 +102,7 @@ func (p *writer) insert(ctx context.Context, w http.ResponseWriter, r *request, 
 		return nil, err
 	}
 	if object != review.Object {
-		if err := r.coerce(w, object); err != nil {
+		if err := r.coerce(w, object, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +110,7 @@ func (p *writer) insert(ctx context.Context, w http.ResponseWriter, r *request, 
 		return nil, apierrors.NewInvalid(r.of.GroupVersionKind().GroupKind(), r.key.Name, faults)
 	}
 	if !r.isApply() {
-		object = r.track(r.empty(), object)
+		object = r.of.Track(r.subresource, r.empty(), object, r.manager())
 	}
 	review.Object = object
 	if err := p.hooks.Validate(ctx, review); err != nil {
@@ -194,9 +193,11 @@ func initialize(object *unstructured.Unstructured) {
 func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
 
 // coerce drops unknown fields and adds defaults. The request says whether unknown fields
-// are an error, a warning, or ignored.
-func (r *request) coerce(w http.ResponseWriter, object *unstructured.Unstructured) error {
+// are an error, a warning, or ignored. Nothing is stored when the object is created.
+func (r *request) coerce(w http.ResponseWriter, object, stored *unstructured.Unstructured) error {
+	restore := setOwnersAside(object, stored)
 	unknown, err := r.of.Decode(object)
+	restore()
 	switch {
 	case err != nil && r.Method == http.MethodPatch && !r.isApply():
 		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), "", err.Error())})
@@ -227,23 +228,4 @@ func (r *request) empty() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{}}}
 	object.SetGroupVersionKind(r.of.GroupVersionKind())
 	return object
-}
-
-// track updates the owners of the fields that a request has changed.
-func (r *request) track(stored, updated *unstructured.Unstructured) *unstructured.Unstructured {
-	result := r.of.FieldManager(r.subresource).UpdateNoErrors(withOwnMetadata(stored), updated, r.manager())
-	if object, ok := result.(*unstructured.Unstructured); ok {
-		return object
-	}
-	return updated
-}
-
-// withOwnMetadata returns an object that shares everything but its metadata, from which the
-// tracker removes the owners.
-func withOwnMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
-	content := maps.Clone(object.Object)
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		content["metadata"] = maps.Clone(metadata)
-	}
-	return &unstructured.Unstructured{Object: content}
 }

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"mime"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 )
 
 // patchType returns the format of a patch.
@@ -58,7 +59,13 @@ func (s *Server) patch(w http.ResponseWriter, r *request) error {
 
 // patched returns the object with a patch applied.
 func (r *request) patched(current *unstructured.Unstructured, format types.PatchType, data []byte) (*unstructured.Unstructured, error) {
-	before, err := stdjson.Marshal(current.Object)
+	var merge map[string]any
+	if format == types.MergePatchType && json.Unmarshal(data, &merge) == nil && merge != nil {
+		updated := &unstructured.Unstructured{Object: content.CopyObject(current.Object)}
+		content.Merge(updated.Object, merge)
+		return updated, r.checkPatched(current, updated)
+	}
+	before, err := content.Append(nil, current.Object)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
@@ -151,7 +158,7 @@ func (s *Server) apply(w http.ResponseWriter, r *request, data []byte) error {
 
 // merged returns the current object with the applied fields.
 func (r *request) merged(current, applied *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	result, err := r.of.FieldManager(r.subresource).Apply(current, applied.DeepCopy(), r.query.Get("fieldManager"), isTrue(r.query.Get("force")))
+	result, err := r.of.FieldManager(r.subresource).Apply(current.DeepCopy(), applied.DeepCopy(), r.query.Get("fieldManager"), isTrue(r.query.Get("force")))
 	if err != nil {
 		var known apierrors.APIStatus
 		if errors.As(err, &known) {

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -10,11 +9,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 )
 
 // respond sends a value as JSON.
 func respond(w http.ResponseWriter, code int, value any) error {
-	data, err := json.Marshal(value)
+	data, err := content.Append(nil, value)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}

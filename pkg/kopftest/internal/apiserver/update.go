@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/store"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/webhook"
 )
@@ -54,7 +53,7 @@ func (s *Server) update(w http.ResponseWriter, r *request) error {
 			return nil, apierrors.NewConflict(r.of.GroupResource(), r.key.Name,
 				fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID())) //nolint:staticcheck // as the real server
 		}
-		return given.DeepCopy(), nil
+		return &unstructured.Unstructured{Object: content.CopyObject(given.Object)}, nil
 	})
 	if err != nil {
 		return err
@@ -63,7 +62,7 @@ func (s *Server) update(w http.ResponseWriter, r *request) error {
 }
 
 // write replaces an object by what the function makes of the current one, in the version of
-// the request. A write without a version is repeated after conflicts.
+// the request. The function must not modify that one. A write without a version is repeated after conflicts.
 func (p *writer) write(w http.ResponseWriter, r *request, change func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	for range maxAttempts {
 		stored := p.store.Get(r.of.Stored.GroupResource(), r.key)
@@ -71,10 +70,11 @@ func (p *writer) write(w http.ResponseWriter, r *request, change func(*unstructu
 			return nil, r.notFound()
 		}
 		current := r.of.Convert(stored)
-		updated, err := change(current.DeepCopy())
+		updated, err := change(current)
 		if err != nil {
 			return nil, err
 		}
+		shareOwners(updated, current)
 		if version := updated.GetResourceVersion(); version != "" && version != "0" && version != current.GetResourceVersion() {
 			return nil, r.conflict()
 		}
@@ -94,7 +94,7 @@ func (r *request) conflict() error {
 
 // replace stores an object after all checks. Without a change, nothing is stored.
 func (p *writer) replace(ctx context.Context, w http.ResponseWriter, r *request, stored, current, updated *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if err := r.coerce(w, updated); err != nil {
+	if err := r.coerce(w, updated, current); err != nil {
 		return nil, err
 	}
 	r.of.PrepareUpdate(updated, current, r.subresource)
@@ -107,16 +107,16 @@ func (p *writer) replace(ctx context.Context, w http.ResponseWriter, r *request,
 		return nil, err
 	}
 	if updated != review.Object {
-		if err := r.coerce(w, updated); err != nil {
+		if err := r.coerce(w, updated, current); err != nil {
 			return nil, err
 		}
 		r.of.PrepareUpdate(updated, current, r.subresource)
 	}
-	if faults := r.of.Validate(ctx, updated, current, r.subresource); len(faults) > 0 {
+	if faults := r.validate(ctx, updated, current); len(faults) > 0 {
 		return nil, apierrors.NewInvalid(r.of.GroupVersionKind().GroupKind(), r.key.Name, faults)
 	}
 	if !r.isApply() {
-		updated = r.track(current, updated)
+		updated = r.of.Track(r.subresource, current, updated, r.manager())
 	}
 	review.Object = updated
 	if err := p.hooks.Validate(ctx, review); err != nil {
@@ -137,34 +137,12 @@ func (p *writer) replace(ctx context.Context, w http.ResponseWriter, r *request,
 
 // isUnchanged reports whether a write would change nothing but the times of field owners.
 func isUnchanged(before, after *unstructured.Unstructured) bool {
-	return equality.Semantic.DeepEqual(withoutOwners(before), withoutOwners(after)) &&
-		equality.Semantic.DeepEqual(ownersWithoutTimes(before), ownersWithoutTimes(after))
+	return isSame(withoutOwners(before), withoutOwners(after)) && isSame(ownersWithoutTimes(before), ownersWithoutTimes(after))
 }
 
-// withoutOwners returns an object without its field owners. It shares everything else.
-func withoutOwners(object *unstructured.Unstructured) map[string]any {
-	content := maps.Clone(object.Object)
-	if metadata, ok := content["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		content["metadata"] = metadata
-	}
-	return content
-}
-
-// ownersWithoutTimes returns the field owners. It shares everything but the removed times.
-func ownersWithoutTimes(object *unstructured.Unstructured) []any {
-	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields") // there can be none
-	entries, _ := found.([]any)
-	entries = slices.Clone(entries)
-	for i, entry := range entries {
-		if owner, ok := entry.(map[string]any); ok {
-			owner = maps.Clone(owner)
-			delete(owner, "time")
-			entries[i] = owner
-		}
-	}
-	return entries
+// isSame compares as the real server does, for which what is empty is the same as what is missing.
+func isSame(before, after any) bool {
+	return content.Equal(before, after) || equality.Semantic.DeepEqual(before, after)
 }
 
 // isFinished reports whether nothing prevents a deleted object from going.

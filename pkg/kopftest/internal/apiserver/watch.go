@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/store"
 )
 
@@ -94,7 +94,7 @@ func (o *watcher) flush() {
 
 // send writes an event, and reports whether the client still reads.
 func (o *watcher) send(kind apiwatch.EventType, object any) bool {
-	data, err := json.Marshal(map[string]any{"type": kind, "object": object})
+	data, err := content.Append(nil, map[string]any{"type": string(kind), "object": object})
 	if err != nil {
 		return false
 	}
@@ -184,8 +184,7 @@ func (o *watcher) sendAll(events []store.Event) bool {
 		case isSelected && !wasSelected:
 			kind = apiwatch.Added
 		case wasSelected && !isSelected:
-			kind, object = apiwatch.Deleted, event.Before.DeepCopy()
-			object.SetResourceVersion(strconv.FormatUint(event.Version, 10))
+			kind, object = apiwatch.Deleted, store.WithVersion(event.Before, event.Version)
 		case !isSelected:
 			o.cursor = event.Version
 			continue

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 )
 
 // custom are the rules of one version of a custom resource.
@@ -180,10 +182,10 @@ func (c *custom) PrepareCreate(created *unstructured.Unstructured) {
 func (c *custom) PrepareUpdate(updated, stored *unstructured.Unstructured, subresource string) {
 	if subresource == Status {
 		status, has := updated.Object["status"]
-		managed := updated.GetManagedFields()
+		owners := content.Owners(updated.Object)
 		version := updated.GetResourceVersion()
-		updated.Object = stored.DeepCopy().Object
-		if updated.SetManagedFields(managed); version != "" {
+		updated.Object = content.CopyObject(stored.Object)
+		if setOwners(updated, owners); version != "" {
 			updated.SetResourceVersion(version)
 		}
 		if delete(updated.Object, "status"); has {
@@ -240,7 +242,7 @@ func (c *custom) Convert(stored *unstructured.Unstructured) *unstructured.Unstru
 	if stored.GetAPIVersion() == c.version.String() {
 		return stored
 	}
-	object := withVersion(stored, c.version).DeepCopy()
+	object := &unstructured.Unstructured{Object: content.CopyObject(withVersion(stored, c.version).Object)}
 	if _, err := c.Decode(object); err != nil {
 		return stored
 	}
@@ -250,7 +252,7 @@ func (c *custom) Convert(stored *unstructured.Unstructured) *unstructured.Unstru
 // Store changes the version to the one of the storage. It adds the defaults of fields that were
 // dropped: the API server does so whenever it reads an object.
 func (c *custom) Store(object *unstructured.Unstructured) *unstructured.Unstructured {
-	stored := object.DeepCopy()
+	stored := &unstructured.Unstructured{Object: content.CopyObject(object.Object)}
 	defaulting.Default(stored.Object, c.schema)
 	return withVersion(stored, c.stored)
 }

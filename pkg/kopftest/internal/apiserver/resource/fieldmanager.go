@@ -68,13 +68,16 @@ func (converter) Convert(_, _, _ any) error { return nil }
 
 // ConvertToVersion changes the version only: objects have the same fields in all versions.
 func (converter) ConvertToVersion(in runtime.Object, gv runtime.GroupVersioner) (runtime.Object, error) {
+	if tracked, ok := in.(*owned); ok {
+		in = tracked.Unstructured
+	}
 	object, ok := in.(*unstructured.Unstructured)
 	if !ok {
 		return nil, fmt.Errorf("%T is not unstructured", in)
 	}
 	kind, ok := gv.KindForGroupVersionKinds([]schema.GroupVersionKind{object.GroupVersionKind()})
 	if !ok {
-		return in, nil
+		return object, nil
 	}
 	return withVersion(object, kind.GroupVersion()), nil
 }

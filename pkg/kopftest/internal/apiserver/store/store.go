@@ -78,7 +78,7 @@ func (s *Store) Get(of schema.GroupResource, key types.NamespacedName) *unstruct
 }
 
 // Commit stores a new state of the object that the caller has read, and returns it with its
-// version. Without a state before, it creates the object; without a state after, it deletes
+// version. The caller must not modify the state any more. Without a state before, it creates the object; without a state after, it deletes
 // the object, and returns its last state with the version of the deletion. It returns
 // ErrChanged if the stored object is not the one before.
 func (s *Store) Commit(of schema.GroupResource, key types.NamespacedName, before, after *unstructured.Unstructured) (*unstructured.Unstructured, error) {
@@ -96,10 +96,21 @@ func (s *Store) Commit(of schema.GroupResource, key types.NamespacedName, before
 	case after == nil:
 		event.Type, event.Object = watch.Deleted, before
 	}
-	event.Object = event.Object.DeepCopy()
-	event.Object.SetResourceVersion(strconv.FormatUint(s.version, 10))
+	event.Object = WithVersion(event.Object, s.version)
 	on.append(key, event)
 	return event.Object, nil
+}
+
+// WithVersion returns an object in a version. It shares everything but the metadata.
+func WithVersion(object *unstructured.Unstructured, version uint64) *unstructured.Unstructured {
+	content := maps.Clone(object.Object)
+	metadata, _ := content["metadata"].(map[string]any)
+	if metadata = maps.Clone(metadata); metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"] = strconv.FormatUint(version, 10)
+	content["metadata"] = metadata
+	return &unstructured.Unstructured{Object: content}
 }
 
 func (on *shelf) append(key types.NamespacedName, event Event) {

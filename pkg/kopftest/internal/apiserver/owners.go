@@ -1,0 +1,75 @@
+package apiserver
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
+)
+
+// The owners of the fields are the largest part of most objects, and the server itself has written
+// them. What a request leaves as it is stored need not be checked again.
+
+// shareOwners lets an object share the field owners of the stored one, if they are the same.
+func shareOwners(updated, stored *unstructured.Unstructured) {
+	given, known := content.Owners(updated.Object), content.Owners(stored.Object)
+	metadata, _ := updated.Object["metadata"].(map[string]any)
+	if len(known) > 0 && content.Equal(given, known) {
+		metadata["managedFields"] = known
+	}
+}
+
+// setOwnersAside removes the field owners of an object if they are those of the stored one, and
+// returns a function that adds them again.
+func setOwnersAside(updated, stored *unstructured.Unstructured) (restore func()) {
+	metadata, _ := updated.Object["metadata"].(map[string]any)
+	if stored == nil || metadata == nil {
+		return func() {}
+	}
+	given, known := content.Owners(updated.Object), content.Owners(stored.Object)
+	if len(given) == 0 || len(given) != len(known) || &given[0] != &known[0] {
+		return func() {}
+	}
+	delete(metadata, "managedFields")
+	return func() {
+		if metadata, ok := updated.Object["metadata"].(map[string]any); ok {
+			metadata["managedFields"] = given
+			return
+		}
+		updated.Object["metadata"] = map[string]any{"managedFields": given}
+	}
+}
+
+// validate returns the mistakes in an object that replaces the stored one.
+func (r *request) validate(ctx context.Context, updated, stored *unstructured.Unstructured) field.ErrorList {
+	defer setOwnersAside(updated, stored)()
+	return r.of.Validate(ctx, updated, stored, r.subresource)
+}
+
+// withoutOwners returns an object without its field owners. It shares everything else.
+func withoutOwners(object *unstructured.Unstructured) map[string]any {
+	rest := maps.Clone(object.Object)
+	if metadata, ok := rest["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		rest["metadata"] = metadata
+	}
+	return rest
+}
+
+// ownersWithoutTimes returns the field owners. It shares everything but the removed times.
+func ownersWithoutTimes(object *unstructured.Unstructured) []any {
+	entries := slices.Clone(content.Owners(object.Object))
+	for i, entry := range entries {
+		if owner, ok := entry.(map[string]any); ok {
+			owner = maps.Clone(owner)
+			delete(owner, "time")
+			entries[i] = owner
+		}
+	}
+	return entries
+}
