@@ -18,6 +18,7 @@ type CountingTransport struct {
 	mu       sync.Mutex
 	requests []Request
 	underWay int
+	resets   int
 }
 
 // Count adds a CountingTransport to the configuration. Call it before any client is
@@ -33,24 +34,35 @@ func Count(config *rest.Config) *CountingTransport {
 func (c *CountingTransport) Wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(sent *http.Request) (*http.Response, error) {
 		request := newRequest(sent)
-		c.count(request, 1)
+		began := c.begin(request)
 		answer, err := next.RoundTrip(sent)
 		if err == nil {
 			request.Status = answer.StatusCode
 		}
-		c.count(request, -1)
+		c.end(request, began)
 		return answer, err
 	})
 }
 
-// count counts a request that begins, or keeps one that has ended.
-func (c *CountingTransport) count(r Request, underWay int) {
+// begin counts a request that is under way, and returns the number of resets before it.
+func (c *CountingTransport) begin(r Request) (resets int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !isApart(r) {
-		c.underWay += underWay
+		c.underWay++
 	}
-	if underWay < 0 {
+	return c.resets
+}
+
+// end keeps a request that has ended, unless it was sent before the last reset: a test can see what
+// a request has done before the client has the response.
+func (c *CountingTransport) end(r Request, resets int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !isApart(r) {
+		c.underWay--
+	}
+	if resets == c.resets {
 		c.requests = append(c.requests, r)
 	}
 }
@@ -68,7 +80,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(sent *http.Request) (*http.Response, error) { return f(sent) }
 
-// Requests returns the requests since the last Reset, in the order of the responses,
+// Requests returns the requests that were sent since the last Reset, in the order of the responses,
 // without events and leases.
 func (c *CountingTransport) Requests() []Request {
 	return slices.DeleteFunc(c.All(), isApart)
@@ -82,11 +94,12 @@ func (c *CountingTransport) Apart() Snapshot {
 	return count(slices.DeleteFunc(c.All(), func(r Request) bool { return !isApart(r) }))
 }
 
-// Reset forgets all requests.
+// Reset forgets all requests, also those that are under way.
 func (c *CountingTransport) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests = nil
+	c.resets++
 }
 
 // String lists the requests, one per line, for the message of a failed test.

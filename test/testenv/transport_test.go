@@ -95,3 +95,18 @@ func TestRequestsWithoutAResponseAreCounted(t *testing.T) {
 	g.Expect(requests.String()).To(gomega.Equal("PATCH /api/v1/namespaces/ns/pods/one no answer {}\n"))
 	g.Expect(requests.Snapshot().String()).To(gomega.Equal("1 PATCH pods"))
 }
+
+// A test sees what a request has done, and resets the counts before the client has the response.
+func TestRequestsThatWereSentBeforeTheResetAreNotCounted(t *testing.T) {
+	g := gomega.NewWithT(t)
+	requests := &CountingTransport{}
+	transport := requests.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+		requests.Reset()
+		return &http.Response{StatusCode: http.StatusOK}, nil
+	}))
+	sent, err := http.NewRequest(http.MethodPatch, "https://server/api/v1/namespaces/ns/pods/one", strings.NewReader("{}"))
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	_, err = transport.RoundTrip(sent) //nolint:bodyclose // it has no body
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(requests.All()).To(gomega.BeEmpty())
+}
