@@ -52,9 +52,9 @@ type PostedEvent struct {
 	Type, Reason, Message string
 }
 
-// Call calls one handler for an object, without an operator. The function is a handler of
-// any kind, with its typed or untyped arguments, except indexing functions, which CallIndex
-// calls:
+// Call calls one handler for an object, without an operator. The function is a handler of any
+// kind that has an object and returns an error alone, with its typed or untyped arguments. CallIndex
+// calls indexing functions; for others, see Arguments:
 //
 //	outcome := kopftest.Call(t, createFn, object, kopftest.Old(before))
 //
@@ -88,7 +88,8 @@ func CallIndex[A any, K comparable, V any](t testing.TB, fn func(context.Context
 	return values, err
 }
 
-// Arguments returns the arguments of a handler, to call it by hand:
+// Arguments returns the arguments of a handler, to call it by hand, for example a function of Ensure
+// or OnDrift, which returns more than an error:
 //
 //	c := kopftest.Arguments[*kopf.Change](t, object)
 func Arguments[A any](t testing.TB, about client.Object, options ...CallOption) A {

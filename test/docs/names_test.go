@@ -26,10 +26,13 @@ var (
 
 // ofKopf are names of Kopf that the documentation compares with those of this project.
 var ofKopf = strings.Fields(`
-	AdmissionError AnnotationsDiffBaseStorage AnnotationsProgressStorage ConnectionInfo DaemonStoppingReason
-	DiffOperation ErrorsMode LocalObjectLogger LogFormat LoginError Meta ObjectLogger OperatorRegistry
-	OperatorSettings Spec Status Store WebhookAutoServer WebhookAutoTunnel WebhookK3dServer
-	WebhookMinikubeServer WebhookNgrokTunnel`)
+	AdmissionError AnnotationsDiffBaseStorage AnnotationsProgressStorage BodyEssence ConnectionInfo
+	DaemonStoppingReason DiffBaseStorage DiffOperation ErrorsMode LocalObjectLogger LogFormat LoginError Meta
+	MultiDiffBaseStorage MultiProgressStorage ObjectLogger ObjectReference OperatorRegistry OperatorSettings
+	OwnerReference ProgressRecord ProgressStorage RawBody RawEvent SmartProgressStorage Spec Status
+	StatusDiffBaseStorage StatusProgressStorage Store UserInfo WebhookAutoServer WebhookAutoTunnel
+	WebhookClientConfig WebhookClientConfigService WebhookFn WebhookK3dServer WebhookMinikubeServer
+	WebhookNgrokTunnel`)
 
 // arguments are the types of the arguments of handlers, by the names that the
 // documentation gives to the arguments.
@@ -183,7 +186,81 @@ const (
 		managed default_backoff executor max_workers request_timeout error_backoffs enforce_retry_after
 		trust_env finalizer progress_storage diffbase_storage consistency_timeout cancellation_polling
 		instant_exit_timeout instant_exit_zero_time_cycles`
+	// kopfPackage are the names of Kopf's package, besides the decorators.
+	kopfPackage = `execute configure LogFormat login_via_pykube login_via_client login_with_kubeconfig
+		login_with_service_account LoginError ConnectionInfo event info warn exception spawn_tasks run_tasks
+		operator run adopt label not_ all_ any_ none_ get_default_lifecycle set_default_lifecycle
+		build_object_reference build_owner_reference append_owner_reference remove_owner_reference ErrorsMode
+		AdmissionError WebhookClientConfigService WebhookClientConfig UserInfo WebhookFn WebhookServer
+		WebhookK3dServer WebhookMinikubeServer WebhookNgrokTunnel WebhookAutoServer WebhookAutoTunnel
+		PermanentError TemporaryError HandlerTimeoutError HandlerRetriesError OperatorRegistry
+		get_default_registry set_default_registry OperatorSettings DiffBaseStorage AnnotationsDiffBaseStorage
+		StatusDiffBaseStorage MultiDiffBaseStorage ProgressRecord ProgressStorage AnnotationsProgressStorage
+		StatusProgressStorage MultiProgressStorage SmartProgressStorage RawEvent RawBody Status Spec Meta Body
+		BodyEssence ObjectReference OwnerReference Memo Index Store ObjectLogger LocalObjectLogger Diff
+		DiffItem DiffOperation Reason Patch DaemonStoppingReason Resource`
 )
+
+// kopfChapters are the chapters of Kopf's documentation, one a line.
+const kopfChapters = `Installation
+Concepts
+Sample Problem
+Environment Setup
+Custom Resources
+Starting the operator
+Creating the objects
+Updating the objects
+Diffing the fields
+Cascaded deletion
+Cleanup
+Handlers
+Daemons
+Timers
+Arguments
+Async/Await
+Loading and importing
+Resource specification
+Filtering
+Results delivery
+Error handling
+Scopes
+In-memory containers
+In-memory indexing
+Admission control
+Startup
+Shutdown
+Health-checks
+Authentication
+Configuration
+Peering
+Command-line options
+Events
+Hierarchies
+Operator testing
+Embedding
+Deployment
+Continuity
+Idempotence
+Reconciliation
+Tips & Tricks
+Troubleshooting
+Minikube
+Contributing
+Architecture
+kopf package
+Vision
+Naming
+Alternatives`
+
+// Readers who know a chapter of Kopf's documentation find it here.
+func TestFromKopfHasAllChaptersOfKopf(t *testing.T) {
+	_, section, _ := strings.Cut(pages(t)["docs/from-kopf.md"], "## Kopf's documentation, chapter by chapter\n")
+	for chapter := range strings.SplitSeq(kopfChapters, "\n") {
+		if !regexp.MustCompile(`(?m)^\| (\*\*[^*|]*\*\*: )?([^|]*, )?` + regexp.QuoteMeta(chapter) + `(, [^|]*)? \|`).MatchString(section) {
+			t.Errorf("docs/from-kopf.md does not say where the chapter %q is", chapter)
+		}
+	}
+}
 
 func TestFromKopfHasAllWordsOfKopf(t *testing.T) {
 	all := pages(t)
@@ -193,13 +270,14 @@ func TestFromKopfHasAllWordsOfKopf(t *testing.T) {
 		"docs/from-kopf.md ## Keywords of handlers":  keywords,
 		"docs/arguments.md ## Every keyword of Kopf": keywords,
 		"docs/configuration.md ## Coming from Kopf":  kopfSettings,
+		"docs/from-kopf.md ## Functions and classes": kopfPackage,
 	}
 	for place, words := range sections {
 		page, title, _ := strings.Cut(place, " ")
 		_, section, _ := strings.Cut(all[page], title+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
 		for word := range strings.FieldsSeq(words) {
-			if !regexp.MustCompile(fmt.Sprintf("(?m)^\\|[^|]*`(@kopf\\.(on\\.)?|kopf\\.|[a-z]+\\.)?%s[`(]", word)).MatchString(section) {
+			if !regexp.MustCompile(fmt.Sprintf("(?m)^\\|[^|]*`(@kopf\\.(on\\.)?|kopf\\.|[a-z]+\\.)?%s[`(.]", word)).MatchString(section) {
 				t.Errorf("%s has no row for %s", place, word)
 			}
 		}
