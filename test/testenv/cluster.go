@@ -51,6 +51,8 @@ type Cluster struct {
 	config     *rest.Config
 	client     client.WithWatch
 	late       client.Client // as late as the operators
+
+	definitions []string // the folders of the installed definitions
 }
 
 // Main implements TestMain: it runs the tests of a package with one control plane,
@@ -151,6 +153,7 @@ func (c *Cluster) prepare(crds []string) error {
 	for _, dir := range crds {
 		install.Paths = append(install.Paths, filepath.Join(root, dir))
 	}
+	c.definitions = install.Paths
 	if _, err := envtest.InstallCRDs(c.Config(), install); err != nil {
 		return fmt.Errorf("installing the definitions in %v: %w", crds, err)
 	}
@@ -174,6 +177,7 @@ func (c *Cluster) connect() error {
 // Config returns a copy of the configuration of an administrator, without a rate
 // limit.
 func (c *Cluster) Config() *rest.Config {
+	noteVariables()
 	config := rest.CopyConfig(c.config)
 	config.QPS, config.Burst = -1, 0
 	return config
@@ -181,7 +185,10 @@ func (c *Cluster) Config() *rest.Config {
 
 // Client returns a client that reads from the API server, never from a cache. No
 // CountingTransport counts its requests.
-func (c *Cluster) Client() client.WithWatch { return c.client }
+func (c *Cluster) Client() client.WithWatch {
+	noteVariables()
+	return c.client
+}
 
 // KubeConfig returns the content of a kubeconfig file, for child processes of the test binary
 // that has started the control plane.

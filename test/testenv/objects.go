@@ -22,6 +22,9 @@ const maxPrefix = 50
 // namespaces are not finalized here, and the control plane stops after the tests.
 func (c *Cluster) Namespace(t testing.TB) string {
 	t.Helper()
+	if err := c.noteInputs(); err != nil {
+		t.Fatal(err)
+	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix(t.Name())}}
 	if err := c.client.Create(t.Context(), namespace); err != nil {
 		t.Fatal("creating the namespace of the test: ", err)
