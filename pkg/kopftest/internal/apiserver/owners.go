@@ -3,12 +3,13 @@ package apiserver
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/resource"
 )
 
 // The owners of the fields are the largest part of most objects, and the server itself has written
@@ -16,9 +17,9 @@ import (
 
 // shareOwners lets an object share the field owners of the stored one, if they are the same.
 func shareOwners(updated, stored *unstructured.Unstructured) {
-	given, known := content.Owners(updated.Object), content.Owners(stored.Object)
+	given, known := resource.OwnersOf(updated), resource.OwnersOf(stored)
 	metadata, _ := updated.Object["metadata"].(map[string]any)
-	if len(known) > 0 && content.Equal(given, known) {
+	if len(known) > 0 && reflect.DeepEqual(given, known) {
 		metadata["managedFields"] = known
 	}
 }
@@ -30,7 +31,7 @@ func setOwnersAside(updated, stored *unstructured.Unstructured) (restore func())
 	if stored == nil || metadata == nil {
 		return func() {}
 	}
-	given, known := content.Owners(updated.Object), content.Owners(stored.Object)
+	given, known := resource.OwnersOf(updated), resource.OwnersOf(stored)
 	if len(given) == 0 || len(given) != len(known) || &given[0] != &known[0] {
 		return func() {}
 	}
@@ -50,20 +51,9 @@ func (r *request) validate(ctx context.Context, updated, stored *unstructured.Un
 	return r.of.Validate(ctx, updated, stored, r.subresource)
 }
 
-// withoutOwners returns an object without its field owners. It shares everything else.
-func withoutOwners(object *unstructured.Unstructured) map[string]any {
-	rest := maps.Clone(object.Object)
-	if metadata, ok := rest["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		rest["metadata"] = metadata
-	}
-	return rest
-}
-
 // ownersWithoutTimes returns the field owners. It shares everything but the removed times.
 func ownersWithoutTimes(object *unstructured.Unstructured) []any {
-	entries := slices.Clone(content.Owners(object.Object))
+	entries := slices.Clone(resource.OwnersOf(object))
 	for i, entry := range entries {
 		if owner, ok := entry.(map[string]any); ok {
 			owner = maps.Clone(owner)

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"mime"
@@ -16,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/resource"
 )
 
 // patchType returns the format of a patch.
@@ -59,13 +60,11 @@ func (s *Server) patch(w http.ResponseWriter, r *request) error {
 
 // patched returns the object with a patch applied.
 func (r *request) patched(current *unstructured.Unstructured, format types.PatchType, data []byte) (*unstructured.Unstructured, error) {
-	var merge map[string]any
-	if format == types.MergePatchType && json.Unmarshal(data, &merge) == nil && merge != nil {
-		updated := &unstructured.Unstructured{Object: content.CopyObject(current.Object)}
-		content.Merge(updated.Object, merge)
-		return updated, r.checkPatched(current, updated)
+	owned := current
+	if format == types.MergePatchType && !bytes.Contains(data, []byte("managedFields")) {
+		owned = resource.WithoutOwners(current) // most patches leave them as they are
 	}
-	before, err := content.Append(nil, current.Object)
+	before, err := json.Marshal(owned.Object)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
@@ -84,6 +83,9 @@ func (r *request) patched(current *unstructured.Unstructured, format types.Patch
 	updated := &unstructured.Unstructured{}
 	if err := json.Unmarshal(after, &updated.Object); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if metadata, ok := updated.Object["metadata"].(map[string]any); ok && owned != current && resource.OwnersOf(current) != nil {
+		metadata["managedFields"] = resource.OwnersOf(current)
 	}
 	return updated, r.checkPatched(current, updated)
 }

@@ -9,13 +9,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
+	"k8s.io/apimachinery/pkg/util/json"
 )
 
 // respond sends a value as JSON.
 func respond(w http.ResponseWriter, code int, value any) error {
-	data, err := content.Append(nil, value)
+	data, err := json.Marshal(value)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}

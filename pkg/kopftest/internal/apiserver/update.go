@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
+	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/resource"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/store"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/webhook"
 )
@@ -53,7 +53,7 @@ func (s *Server) update(w http.ResponseWriter, r *request) error {
 			return nil, apierrors.NewConflict(r.of.GroupResource(), r.key.Name,
 				fmt.Errorf("Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, current.GetUID())) //nolint:staticcheck // as the real server
 		}
-		return &unstructured.Unstructured{Object: content.CopyObject(given.Object)}, nil
+		return resource.Copy(given), nil
 	})
 	if err != nil {
 		return err
@@ -62,7 +62,8 @@ func (s *Server) update(w http.ResponseWriter, r *request) error {
 }
 
 // write replaces an object by what the function makes of the current one, in the version of
-// the request. The function must not modify that one. A write without a version is repeated after conflicts.
+// the request. The function must not modify that one. A write without a version is repeated after
+// conflicts.
 func (p *writer) write(w http.ResponseWriter, r *request, change func(*unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	for range maxAttempts {
 		stored := p.store.Get(r.of.Stored.GroupResource(), r.key)
@@ -137,12 +138,8 @@ func (p *writer) replace(ctx context.Context, w http.ResponseWriter, r *request,
 
 // isUnchanged reports whether a write would change nothing but the times of field owners.
 func isUnchanged(before, after *unstructured.Unstructured) bool {
-	return isSame(withoutOwners(before), withoutOwners(after)) && isSame(ownersWithoutTimes(before), ownersWithoutTimes(after))
-}
-
-// isSame compares as the real server does, for which what is empty is the same as what is missing.
-func isSame(before, after any) bool {
-	return content.Equal(before, after) || equality.Semantic.DeepEqual(before, after)
+	return equality.Semantic.DeepEqual(resource.WithoutOwners(before).Object, resource.WithoutOwners(after).Object) &&
+		equality.Semantic.DeepEqual(ownersWithoutTimes(before), ownersWithoutTimes(after))
 }
 
 // isFinished reports whether nothing prevents a deleted object from going.

@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/store"
 )
 
@@ -94,7 +94,7 @@ func (o *watcher) flush() {
 
 // send writes an event, and reports whether the client still reads.
 func (o *watcher) send(kind apiwatch.EventType, object any) bool {
-	data, err := content.Append(nil, map[string]any{"type": string(kind), "object": object})
+	data, err := json.Marshal(map[string]any{"type": kind, "object": object})
 	if err != nil {
 		return false
 	}

@@ -22,8 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 )
 
 // custom are the rules of one version of a custom resource.
@@ -182,9 +180,9 @@ func (c *custom) PrepareCreate(created *unstructured.Unstructured) {
 func (c *custom) PrepareUpdate(updated, stored *unstructured.Unstructured, subresource string) {
 	if subresource == Status {
 		status, has := updated.Object["status"]
-		owners := content.Owners(updated.Object)
+		owners := OwnersOf(updated)
 		version := updated.GetResourceVersion()
-		updated.Object = content.CopyObject(stored.Object)
+		updated.Object = Copy(stored).Object
 		if setOwners(updated, owners); version != "" {
 			updated.SetResourceVersion(version)
 		}
@@ -242,7 +240,7 @@ func (c *custom) Convert(stored *unstructured.Unstructured) *unstructured.Unstru
 	if stored.GetAPIVersion() == c.version.String() {
 		return stored
 	}
-	object := &unstructured.Unstructured{Object: content.CopyObject(withVersion(stored, c.version).Object)}
+	object := Copy(withVersion(stored, c.version))
 	if _, err := c.Decode(object); err != nil {
 		return stored
 	}
@@ -252,7 +250,7 @@ func (c *custom) Convert(stored *unstructured.Unstructured) *unstructured.Unstru
 // Store changes the version to the one of the storage. It adds the defaults of fields that were
 // dropped: the API server does so whenever it reads an object.
 func (c *custom) Store(object *unstructured.Unstructured) *unstructured.Unstructured {
-	stored := &unstructured.Unstructured{Object: content.CopyObject(object.Object)}
+	stored := Copy(object)
 	defaulting.Default(stored.Object, c.schema)
 	return withVersion(stored, c.stored)
 }

@@ -5,8 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 )
 
 // keepServerFields takes the fields of the metadata that clients cannot change from the
@@ -38,8 +36,7 @@ func keepField(updated, stored *unstructured.Unstructured, name string) {
 // hasChanged reports whether the objects differ in fields besides metadata and the ignored
 // ones.
 func hasChanged(a, b *unstructured.Unstructured, ignored ...string) bool {
-	before, after := without(a.Object, ignored), without(b.Object, ignored)
-	return !content.Equal(before, after) && !equality.Semantic.DeepEqual(before, after)
+	return !equality.Semantic.DeepEqual(without(a.Object, ignored), without(b.Object, ignored))
 }
 
 func without(content map[string]any, ignored []string) map[string]any {

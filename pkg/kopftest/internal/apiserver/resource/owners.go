@@ -9,9 +9,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 )
+
+// OwnersOf returns the owners of the fields of an object, which are the largest part of many objects.
+// They are replaced as a whole, and never changed in place, so that objects can share them.
+func OwnersOf(object *unstructured.Unstructured) []any {
+	metadata, _ := object.Object["metadata"].(map[string]any)
+	owners, _ := metadata["managedFields"].([]any)
+	return owners
+}
+
+// Copy returns a copy of an object that shares the owners of the fields.
+func Copy(object *unstructured.Unstructured) *unstructured.Unstructured {
+	rest := WithoutOwners(object).DeepCopy()
+	if owners := OwnersOf(object); owners != nil {
+		setOwners(rest, owners)
+	}
+	return rest
+}
+
+// WithoutOwners returns an object without the owners of its fields. It shares everything else.
+func WithoutOwners(object *unstructured.Unstructured) *unstructured.Unstructured {
+	rest := maps.Clone(object.Object)
+	if metadata, ok := rest["metadata"].(map[string]any); ok {
+		metadata = maps.Clone(metadata)
+		delete(metadata, "managedFields")
+		rest["metadata"] = metadata
+	}
+	return &unstructured.Unstructured{Object: rest}
+}
 
 // Track returns an object with the owners of its fields, after a manager has changed the stored
 // object to it. The stored object remains as it is.
@@ -21,7 +47,7 @@ func (r *Resource) Track(subresource string, stored, updated *unstructured.Unstr
 	if !ok {
 		return updated
 	}
-	setOwners(result.Unstructured, encodeOwners(result.owners, live.owners, content.Owners(stored.Object)))
+	setOwners(result.Unstructured, encodeOwners(result.owners, live.owners, OwnersOf(stored)))
 	return result.Unstructured
 }
 
@@ -34,14 +60,7 @@ type owned struct {
 
 // newOwned returns an object that shares everything but the metadata.
 func newOwned(object *unstructured.Unstructured) *owned {
-	shared := &unstructured.Unstructured{Object: maps.Clone(object.Object)}
-	made := &owned{Unstructured: shared, owners: decodeOwners(object)}
-	if metadata, ok := shared.Object["metadata"].(map[string]any); ok {
-		metadata = maps.Clone(metadata)
-		delete(metadata, "managedFields")
-		shared.Object["metadata"] = metadata
-	}
-	return made
+	return &owned{Unstructured: WithoutOwners(object), owners: decodeOwners(object)}
 }
 
 // GetManagedFields returns the field owners.
@@ -58,7 +77,7 @@ func (o *owned) DeepCopyObject() runtime.Object {
 // decodeOwners returns the field owners of an object. What the server itself has not written is
 // left to the general decoder.
 func decodeOwners(object *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	stored := content.Owners(object.Object)
+	stored := OwnersOf(object)
 	if len(stored) == 0 {
 		return object.GetManagedFields()
 	}
@@ -92,7 +111,7 @@ func decodeOwner(item any) (owner metav1.ManagedFieldsEntry, ok bool) {
 			at, err := time.Parse(time.RFC3339, text)
 			owner.Time, isText = &metav1.Time{Time: at.Local()}, isText && err == nil
 		case "fieldsV1":
-			raw, err := content.Append(nil, value)
+			raw, err := json.Marshal(value)
 			owner.FieldsV1 = &metav1.FieldsV1{}
 			owner.FieldsV1.SetRawBytes(raw)
 			_, isText = value.(map[string]any)

@@ -9,8 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/content"
 )
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
@@ -60,7 +58,7 @@ func TestOwnersAreThoseOfTheGeneralDecoder(t *testing.T) {
 		}
 		want := object.DeepCopy()
 		want.SetManagedFields(decoded)
-		for name, known := range map[string][]any{"the same": content.Owners(object.Object), "none": nil} {
+		for name, known := range map[string][]any{"the same": OwnersOf(object), "none": nil} {
 			got := object.DeepCopy()
 			setOwners(got, encodeOwners(decoded, decoded, known))
 			if !reflect.DeepEqual(got, want) {

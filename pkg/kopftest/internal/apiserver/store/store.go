@@ -78,9 +78,9 @@ func (s *Store) Get(of schema.GroupResource, key types.NamespacedName) *unstruct
 }
 
 // Commit stores a new state of the object that the caller has read, and returns it with its
-// version. The caller must not modify the state any more. Without a state before, it creates the object; without a state after, it deletes
-// the object, and returns its last state with the version of the deletion. It returns
-// ErrChanged if the stored object is not the one before.
+// version. The caller must not modify the state any more. Without a state before, it creates the
+// object; without a state after, it deletes the object, and returns its last state with the version
+// of the deletion. It returns ErrChanged if the stored object is not the one before.
 func (s *Store) Commit(of schema.GroupResource, key types.NamespacedName, before, after *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
