@@ -71,6 +71,7 @@
 //	every write is bound to a version that is not outdated, has an effect, and follows a read
 //	if the outcome of the one before is unknown
 //	the writes are bounded, and nothing is written when objects at rest are listed again
+//	the framework never panics
 //
 // A seed determines the outcome of each call, the fault of each write, and the changes of others,
 // but not their order in time. To repeat a storm, or to make new ones for an hour:

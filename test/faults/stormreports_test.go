@@ -1,6 +1,8 @@
 package faults
 
 import (
+	"strings"
+
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 )
@@ -54,8 +56,11 @@ func (l listener) Init(info logr.RuntimeInfo) {
 	}
 }
 
-// Error shows a failure.
+// Error shows a failure. No filter and no storage of a storm panics, so the framework must not.
 func (l listener) Error(err error, message string, values ...any) {
+	if err != nil && strings.Contains(err.Error(), "a panic in ") {
+		l.operator.storm.breach("%s says: %s %v", l.operator.name, message, err)
+	}
 	if l.LogSink != nil {
 		l.LogSink.Error(err, message, values...)
 	}
