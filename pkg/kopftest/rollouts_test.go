@@ -196,6 +196,26 @@ func TestMarksThatAreRemovedMeanwhileAreWrittenAgain(t *testing.T) {
 	})
 }
 
+// The operator has seen the object before, so nothing but the marks is missing.
+func TestBaselineAdoptsObjectsWithoutMarksAgain(t *testing.T) {
+	withRevisions(t, func(t *testing.T, r *revised) {
+		a := example("a")
+		r.Create(a)
+		r.Advance(time.Minute)
+		r.expect(t, "at first", "create a 1")
+		for i, request := range []string{"null", `"1 unknown"`} {
+			before := len(r.Writes())
+			r.Patch(a, `{"metadata":{"annotations":{"kopf.zalando.org/handled-revisions":null,"kopf.zalando.org/request-rerun":`+request+`}}}`)
+			r.Advance(time.Minute)
+			marks, asked := r.marks(a), a.GetAnnotations()["kopf.zalando.org/requests-handled"]
+			if marks != `{"done":{"render":"1"}}` || (asked == `{"rerun":"1 unknown"}`) != (i == 1) || len(r.Writes()) != before+1 {
+				t.Errorf("got the marks %s, the request %s, and the writes %v", marks, asked, r.Writes()[before:])
+			}
+		}
+		r.expect(t, "in the end")
+	}, kopf.Baseline())
+}
+
 func TestBaselineAdoptsObjectsWithOneWrite(t *testing.T) {
 	withRevisions(t, func(t *testing.T, r *revised) {
 		r.revision, r.labels = "", kopf.Filters{"tier": kopf.Equal("gold")}
