@@ -196,6 +196,29 @@ func TestMarksThatAreRemovedMeanwhileAreWrittenAgain(t *testing.T) {
 	})
 }
 
+// A creation that is retried is no part of a rollout, and does not hold it up.
+func TestRolloutLeavesOutObjectsThatWereNeverHandled(t *testing.T) {
+	withRevisions(t, func(t *testing.T, r *revised) {
+		for _, name := range []string{"a", "c"} {
+			r.Create(example(name))
+			r.Settle()
+		}
+		r.calls = nil
+		r.fails = func(c *kopf.Change) error {
+			if c.Name() == "b" {
+				return kopf.Temporary(errors.New("not yet"), 10*time.Hour)
+			}
+			return forAnHour("a")(c)
+		}
+		r.upgrade("2")
+		r.Create(example("b"))
+		r.Advance(time.Minute)
+		r.expect(t, "after the upgrade", "update a 2", "create b 2")
+		r.Advance(time.Hour)
+		r.expect(t, "after the retry", "update a 2", "update c 2")
+	}, kopf.Rollout(kopf.First(1), kopf.Then(1)))
+}
+
 // The operator has seen the object before, so nothing but the marks is missing.
 func TestBaselineAdoptsObjectsWithoutMarksAgain(t *testing.T) {
 	withRevisions(t, func(t *testing.T, r *revised) {

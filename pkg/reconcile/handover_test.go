@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -75,4 +76,44 @@ func TestAPauseCanBeginBeforeTheOperatorWorks(t *testing.T) {
 		t.Errorf("after the pause: %v, worked by others: %t", active.Err(), others)
 	}
 	end()
+}
+
+// Only a pause lets others work, and only the first period of work after it has to know.
+func TestOthersWorkDuringAPauseOnly(t *testing.T) {
+	var e Engine
+	works := func(want bool) context.Context {
+		t.Helper()
+		active, end, others := e.pause.wait(t.Context())
+		t.Cleanup(end)
+		if active.Err() != nil || others != want {
+			t.Errorf("got %v, worked by others: %t, want %t", active.Err(), others, want)
+		}
+		return active
+	}
+	e.SetPaused(false)
+	active := works(false)
+	e.SetPaused(true)
+	if active.Err() == nil {
+		t.Error("it works during the pause")
+	}
+	synctest.Test(t, func(t *testing.T) { // repeated signals of the same pause
+		e.SetPaused(false)
+		e.SetPaused(true)
+		began := make(chan context.Context)
+		go func() {
+			active, _, _ := e.pause.wait(t.Context())
+			began <- active
+		}()
+		synctest.Wait()
+		e.SetPaused(true)
+		e.SetPaused(false)
+		e.SetPaused(false)
+		if active := <-began; active == nil || active.Err() != nil {
+			t.Error("it does not work after the pause")
+		}
+	})
+	e.SetPaused(true)
+	e.SetPaused(false)
+	works(true)
+	works(false)
 }

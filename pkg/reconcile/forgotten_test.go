@@ -1,0 +1,90 @@
+package reconcile
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/registry"
+	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
+	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// ending is a trigger that knows whether it was stopped.
+type ending struct {
+	*triggers.Flag
+	stopped bool
+}
+
+func (e *ending) Stop() { e.stopped = true }
+
+// withTrigger gives the object a trigger.
+func withTrigger(t *testing.T, e restingEngine, key object.Key) *ending {
+	t.Helper()
+	d, err := handler.Create(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("triggered"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := &ending{Flag: triggers.NewFlag(d, func() {})}
+	err = e.engine.objects.triggers.Sync(triggers.Object{
+		Key: key, UID: e.engine.objects.of(key).writes.UID(), Handlers: registry.Handlers{d},
+		New:    func(*handler.Declaration, bool) triggers.Trigger { return made },
+		Record: func(string) (*storage.Record, error) { return nil, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// The watch shows the release of an object later, or never if it is stuck.
+func TestTriggersOfAReleasedObjectAreStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := atRest(t, 1)
+		makePass(t, e, e.keys[0])
+		trigger := withTrigger(t, e, e.keys[0])
+		s := e.engine.objects.of(e.keys[0])
+		s.reconciledVersion = ""
+		s.writes.SeenGone(true)
+		if result, err := e.Reconcile(t.Context(), e.keys[0]); err != nil || result.RequeueAfter != 0 {
+			t.Fatal(result, err)
+		}
+		synctest.Wait()
+		if !trigger.stopped {
+			t.Error("the trigger of the object is not stopped")
+		}
+	})
+}
+
+// Others have deleted the object, so no write has told.
+func TestDeletedObjectIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := atRest(t, 2)
+		for _, key := range e.keys {
+			makePass(t, e, key)
+		}
+		gone := e.keys[0]
+		trigger := withTrigger(t, e, gone)
+		e.engine.revisions.Begin(revision.Handler{Resource: gone.Resource, ID: "apply", Revision: "2"}, map[object.Key]revision.State{gone: revision.Done, e.keys[1]: revision.Done})
+		for _, cached := range e.cache.List() {
+			if snapshot, ok := cached.(*object.Snapshot); ok && snapshot.GetName() == gone.Name {
+				if err := e.cache.Delete(snapshot); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if result, err := e.Reconcile(t.Context(), gone); err != nil || result.RequeueAfter != 0 {
+			t.Fatal(result, err)
+		}
+		synctest.Wait()
+		if !trigger.stopped {
+			t.Error("the trigger of the object is not stopped")
+		}
+		if rollouts := e.engine.revisions.Numbers(); len(rollouts) != 1 || rollouts[0].Done != 1 {
+			t.Errorf("got the rollouts %+v", rollouts)
+		}
+	})
+}
