@@ -125,7 +125,7 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 
 // differenceIn returns the essences that a cycle is about, and their difference.
 func differenceIn(c *record.Cycle) (before, after object.Essence, difference diff.Diff) {
-	return c.Old, c.New, diff.Compute(toAny(c.Old), toAny(c.New), diff.Full)
+	return c.Old, c.New, diff.Compute(c.Old, c.New, diff.Full)
 }
 
 // change compares the essence with the one that was last handled. An open cycle counts as a
@@ -140,14 +140,6 @@ func (c *cycle) change() cause.Change {
 	default:
 		return cause.Same
 	}
-}
-
-// toAny converts a nil essence to a nil interface.
-func toAny(e object.Essence) any {
-	if e == nil {
-		return nil
-	}
-	return e
 }
 
 // selectHandlers returns the handlers for this change: those that are due for the difference
@@ -167,7 +159,7 @@ func (d detector) selectHandlers(c *cycle) registry.Handlers {
 
 // isDue reports whether a handler is for the change between two states.
 func (d detector) isDue(c *cycle, id string, before, after object.Essence) bool {
-	change := diff.Compute(toAny(before), toAny(after), diff.Full)
+	change := diff.Compute(before, after, diff.Full)
 	if len(change) == 0 {
 		return false
 	}

@@ -117,9 +117,11 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	if err := s.yieldToOthers(ctx, u); err != nil {
 		return err
 	}
-	if err := foresee(ctx, s, u); err != nil {
+	continues, err := foresee(ctx, s, u)
+	if err != nil {
 		return err
 	}
+	u.continues = continues
 	deletes := u.deletesObject(s.body, s.writer.finalizer())
 	main, status := s.editsPatch(u)
 	if err := sendStatus(ctx, s, u, status); err != nil {

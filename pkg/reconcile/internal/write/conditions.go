@@ -19,14 +19,12 @@ func hasConditions(s *Session, u *Update) bool {
 
 // foresee finds out whether the next cycle follows this write, because the conditions are
 // written before the records.
-func foresee(ctx context.Context, s *Session, u *Update) error {
-	u.continues = false
+func foresee(ctx context.Context, s *Session, u *Update) (continues bool, err error) {
 	if !hasConditions(s, u) || !u.endsCycle() {
-		return nil
+		return false, nil
 	}
-	err := s.writer.Records.End(ctx, u.Cycle, s.body, storage.Patch{}, s.report)
-	u.continues = !u.Cycle.Settled
-	return err
+	err = s.writer.Records.End(ctx, u.Cycle, s.body, storage.Patch{}, s.report)
+	return !u.Cycle.Settled, err
 }
 
 // withConditions adds the conditions to an object with the edits of its handlers. A handler

@@ -152,6 +152,16 @@ func TestConditionsForeseeTheNextCycle(t *testing.T) {
 	}
 }
 
+func TestConditionsAreWrittenToAStatusThatIsNoSubresource(t *testing.T) {
+	f, asked := newFixture(t, m{}), []string(nil)
+	f.server.statusSubresource, f.target.StatusSubresource = false, false
+	c := f.finished(cause.Create, "fn")
+	f.write(Update{Cycle: c, Decision: Decision{Conditions: saying(c, &asked)}})
+	f.expectSent("PATCH")
+	f.expect("status", f.field("status"), m{"condition": "failed: false, continues: false"})
+	f.expect("events", len(f.events), 0)
+}
+
 func TestTheEndOfACycleSetsItsAnnotations(t *testing.T) {
 	mark := func(c *record.Cycle) func() map[string]string {
 		return func() map[string]string { return map[string]string{"mark": fmt.Sprint(c.Progress.Load("fn").Failure)} }
@@ -183,6 +193,17 @@ func TestTheEndOfACycleSetsItsAnnotations(t *testing.T) {
 			f.expect("always", f.field("metadata", "annotations", "always"), "x")
 		})
 	}
+	f := newFixture(t, m{})
+	c := f.finished(cause.Create, "fn")
+	f.edit("event", set("x", "spec", "event"))
+	f.faults = []fault{{before: func() { // another operator ends the cycle first
+		f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+			return records.End(f.t.Context(), &record.Cycle{Reason: cause.Create, New: records.Essence(body, nil), Progress: f.cycle(cause.Create).Progress}, body, into, f.report)
+		})
+	}}}
+	f.write(Update{Cycle: c, Decision: Decision{AtEnd: mark(c), Annotations: always}})
+	f.expect("what is set", []any{f.field("spec", "event"), f.field("metadata", "annotations", "always"), f.field("metadata", "annotations", "mark")}, []any{"x", "x", nil})
+
 	none := Decision{AtEnd: func() map[string]string { return nil }, Annotations: always}
 	if got := none.annotations(true); got["always"] != "x" {
 		t.Errorf("got %v", got)

@@ -204,3 +204,16 @@ func TestRecordsInTheStatusFollowItsDefinition(t *testing.T) {
 		}
 	}
 }
+
+func TestRecordsInAStatusThatIsNoSubresourceNeedNoOtherWrite(t *testing.T) {
+	f := newFixture(t, m{})
+	f.server.statusSubresource, f.target.StatusSubresource = false, false
+	f.writer.Records.Storages.Progress = storage.StatusProgress{}
+	c := f.cycle(cause.Create, "a", "b")
+	succeed(c, "a")
+	f.write(Update{Cycle: c, Decision: Decision{AddFinalizer: true}})
+	f.expectSent("PATCH")
+	if stored := f.storedRecord("a"); stored == nil || !stored.Success {
+		t.Errorf("got %+v", stored)
+	}
+}
