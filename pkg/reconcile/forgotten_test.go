@@ -1,13 +1,18 @@
 package reconcile
 
 import (
+	"reflect"
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-logr/logr"
+
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -40,12 +45,28 @@ func withTrigger(t *testing.T, e restingEngine, key object.Key) *ending {
 	return made
 }
 
+// withChildren lets the object have a handler that makes children, and returns the number of
+// owners of children that the operator knows.
+func withChildren(t *testing.T, e restingEngine, key object.Key) (owners func() int) {
+	t.Helper()
+	if e.engine.converger == nil {
+		e.engine.converger = converge.New(converge.Config{Manager: "test"})
+	}
+	parent := converge.Parent{Key: key, UID: e.engine.objects.of(key).writes.UID()}
+	call := converge.Call{Owner: converge.Owner{Operator: "test", Parent: parent, Handler: "apply"}, Options: &convergence.Options{}, Log: logr.Discard()}
+	_ = e.engine.converger.Converge(t.Context(), call, nil) // it has no children
+	return func() int { return reflect.ValueOf(e.engine.converger).Elem().FieldByName("states").Len() }
+}
+
 // The watch shows the release of an object later, or never if it is stuck.
 func TestTriggersOfAReleasedObjectAreStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := atRest(t, 1)
 		makePass(t, e, e.keys[0])
-		trigger := withTrigger(t, e, e.keys[0])
+		trigger, owners := withTrigger(t, e, e.keys[0]), withChildren(t, e, e.keys[0])
+		if owners() != 1 {
+			t.Fatalf("got %d owners", owners())
+		}
 		s := e.engine.objects.of(e.keys[0])
 		s.reconciledVersion = ""
 		s.writes.SeenGone(true)
@@ -55,6 +76,9 @@ func TestTriggersOfAReleasedObjectAreStopped(t *testing.T) {
 		synctest.Wait()
 		if !trigger.stopped {
 			t.Error("the trigger of the object is not stopped")
+		}
+		if owners() != 0 {
+			t.Error("the object is still an owner of children")
 		}
 	})
 }
@@ -67,7 +91,10 @@ func TestDeletedObjectIsForgotten(t *testing.T) {
 			makePass(t, e, key)
 		}
 		gone := e.keys[0]
-		trigger := withTrigger(t, e, gone)
+		trigger, owners := withTrigger(t, e, gone), withChildren(t, e, gone)
+		if owners() != 1 {
+			t.Fatalf("got %d owners", owners())
+		}
 		e.engine.revisions.Begin(revision.Handler{Resource: gone.Resource, ID: "apply", Revision: "2"}, map[object.Key]revision.State{gone: revision.Done, e.keys[1]: revision.Done})
 		for _, cached := range e.cache.List() {
 			if snapshot, ok := cached.(*object.Snapshot); ok && snapshot.GetName() == gone.Name {
@@ -82,6 +109,9 @@ func TestDeletedObjectIsForgotten(t *testing.T) {
 		synctest.Wait()
 		if !trigger.stopped {
 			t.Error("the trigger of the object is not stopped")
+		}
+		if owners() != 0 {
+			t.Error("the object is still an owner of children")
 		}
 		if rollouts := e.engine.revisions.Numbers(); len(rollouts) != 1 || rollouts[0].Done != 1 {
 			t.Errorf("got the rollouts %+v", rollouts)
