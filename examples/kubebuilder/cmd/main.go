@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 
+	"github.com/spf13/cobra"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -31,19 +32,31 @@ type flags struct {
 }
 
 func main() {
-	var given flags
-	flag.StringVar(&given.metrics, "metrics-bind-address", "0", "The address of the metrics: :8443, or 0 for none.")
-	flag.BoolVar(&given.secure, "metrics-secure", true, "Serve the metrics over HTTPS, for authorized readers only.")
-	flag.StringVar(&given.probes, "health-probe-bind-address", ":8081", "The address of the probes.")
-	flag.BoolVar(&given.elect, "leader-elect", false, "Elect a leader among the replicas.")
-	logging := zap.Options{}
-	logging.BindFlags(flag.CommandLine)
-	flag.Parse()
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
-	if err := run(ctrl.SetupSignalHandler(), given); err != nil {
-		ctrl.Log.Error(err, "The manager has failed.")
-		os.Exit(1)
+	if newCommand(flag.CommandLine).ExecuteContext(ctrl.SetupSignalHandler()) != nil {
+		os.Exit(1) // the command has said why
 	}
+}
+
+// newCommand returns the manager with the flags that kubebuilder gives it, and with commands that
+// answer questions about its handlers: "manager explain site/my-site".
+func newCommand(own *flag.FlagSet) *cobra.Command {
+	var given flags
+	own.StringVar(&given.metrics, "metrics-bind-address", "0", "The address of the metrics: :8443, or 0 for none.")
+	own.BoolVar(&given.secure, "metrics-secure", true, "Serve the metrics over HTTPS, for authorized readers only.")
+	own.StringVar(&given.probes, "health-probe-bind-address", ":8081", "The address of the probes.")
+	own.BoolVar(&given.elect, "leader-elect", false, "Elect a leader among the replicas.")
+	logging := zap.Options{}
+	logging.BindFlags(own)
+	root := &cobra.Command{
+		Use: "manager", Short: "Run the manager", Args: cobra.NoArgs, SilenceUsage: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+			return run(command.Context(), given)
+		},
+	}
+	root.Flags().AddGoFlagSet(own)
+	root.AddCommand(kopf.Commands(func(o *kopf.Options) { o.Registry, o.Settings = newRegistry(), newSettings() })...)
+	return root
 }
 
 func run(ctx context.Context, given flags) error {
@@ -88,16 +101,8 @@ func newManager(given flags) (ctrl.Manager, error) {
 
 // addHandlers is what a project with handlers has in place of SetupWithManager.
 func addHandlers(mgr ctrl.Manager) error {
-	registry := kopf.NewRegistry()
-	controller.AddSites(registry)
-	controller.AddSchedules(registry)
-
-	settings := kopf.Settings{}
-	settings.Peering.Standalone = true // the lease is enough
-	settings.Health.ManagerCheck = "handlers"
-	if os.Getenv("ENABLE_WEBHOOKS") != "false" {
-		controller.AddSiteAdmission(registry)
-		settings.Admission.Managed = webhookConfiguration
+	settings := newSettings()
+	if settings.Admission.Managed != "" {
 		settings.Admission.Server = kopf.MountedServer{
 			Server: mgr.GetWebhookServer(),
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
@@ -105,6 +110,28 @@ func addHandlers(mgr ctrl.Manager) error {
 			}},
 		}
 	}
-	_, err := kopf.Add(mgr, kopf.Options{Registry: registry, Settings: settings})
+	_, err := kopf.Add(mgr, kopf.Options{Registry: newRegistry(), Settings: settings})
 	return err
 }
+
+func newRegistry() *kopf.Registry {
+	registry := kopf.NewRegistry()
+	controller.AddSites(registry)
+	controller.AddSchedules(registry)
+	if hasWebhooks() {
+		controller.AddSiteAdmission(registry)
+	}
+	return registry
+}
+
+func newSettings() kopf.Settings {
+	settings := kopf.Settings{}
+	settings.Peering.Standalone = true // the lease is enough
+	settings.Health.ManagerCheck = "handlers"
+	if hasWebhooks() {
+		settings.Admission.Managed = webhookConfiguration
+	}
+	return settings
+}
+
+func hasWebhooks() bool { return os.Getenv("ENABLE_WEBHOOKS") != "false" }

@@ -31,6 +31,9 @@ const patience = 30 * time.Second
 // k8sClient has all permissions.
 var k8sClient client.Client
 
+// kubeconfig has them, too. It is for commands.
+var kubeconfig []byte
+
 // account connects the manager, with the permissions of the deployed one. Its requests are
 // recorded.
 var account *rest.Config
@@ -56,6 +59,7 @@ var _ = BeforeSuite(func() {
 	k8sClient, err = client.New(config, client.Options{Scheme: scheme.Scheme})
 	Expect(err).NotTo(HaveOccurred())
 
+	kubeconfig = testEnv.KubeConfig
 	installRoles(context.Background())
 	account = newAccount(testEnv)
 	hooks := testEnv.WebhookInstallOptions
