@@ -19,7 +19,7 @@ func newKopfCommand(start launch.StartCluster) *cobra.Command {
 		Short:   "kopf runs Kubernetes operators that are built from handlers, and answers questions about them.",
 		Version: versionString(),
 	}
-	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") == "kubectl-kopf" {
+	if isPlugin(os.Args[0]) {
 		tool.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kopf"}
 	}
 	tool.SetVersionTemplate("{{.Version}}\n")
@@ -28,6 +28,11 @@ func newKopfCommand(start launch.StartCluster) *cobra.Command {
 		tool.AddCommand(newBuiltCommand(of))
 	}
 	return tool
+}
+
+// isPlugin reports whether kubectl has called the program.
+func isPlugin(program string) bool {
+	return strings.TrimSuffix(filepath.Base(program), ".exe") == "kubectl-kopf"
 }
 
 // newBuiltCommand returns a command that builds packages, and runs a command of the program.

@@ -82,3 +82,11 @@ func TestRunPassesItsFlagsToTheOperator(t *testing.T) {
 func noCluster(context.Context, []string, io.Writer) (*launch.Cluster, error) {
 	return nil, errors.New("a cluster was started")
 }
+
+func TestKubectlCallsItsPluginByItsName(t *testing.T) {
+	for program, want := range map[string]bool{"/usr/bin/kubectl-kopf": true, "kubectl-kopf.exe": true, "kopf": false, "bin/kubectl": false} {
+		if isPlugin(program) != want {
+			t.Errorf("%s: got %t", program, !want)
+		}
+	}
+}
