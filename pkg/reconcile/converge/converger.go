@@ -245,7 +245,7 @@ func (r *run) candidates() []*fact {
 	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
 		f := all[key]
 		switch {
-		case r.keys[key] || f.deleting || !f.isApplied():
+		case r.keys[key] || f.deleting || !f.isApplied() || f.isControlledByOther(r.Owner.Parent.UID):
 		case f.keep || !r.Options.MayPrune(f.GroupKind):
 			r.Log.V(1).Info("The child is not wanted anymore, but kept.", "child", key.String())
 		default:

@@ -32,10 +32,11 @@ func TestDecisions(t *testing.T) {
 		"another object of the name":              {live(func(f *fact) { f.uid = types.UID("2") }), live(nil), restore},
 		"being deleted":                           {live(func(f *fact) { f.deleting = true }), live(nil), wait},
 		"of another owner":                        {live(func(f *fact) { f.owner = "other" }), nil, examine},
+		"of another controller":                   {live(func(f *fact) { f.controller = "other" }), live(nil), examine},
 		"of no owner":                             {live(func(f *fact) { f.owner = "" }), live(nil), examine},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := decide(a, owner, test.live, test.known); got != test.want {
+			if got := decide(a, owner, "parent", test.live, test.known); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})

@@ -52,7 +52,7 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 			return err
 		}
 		now := r.factOf(u)
-		if now.uid != f.uid || !slices.Contains(r.hashes, now.owner) || now.deleting || now.keep {
+		if now.uid != f.uid || !slices.Contains(r.hashes, now.owner) || now.deleting || now.keep || now.isControlledByOther(r.Owner.Parent.UID) {
 			return nil
 		}
 		f = now

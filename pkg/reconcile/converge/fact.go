@@ -140,6 +140,11 @@ func readinessOf(u *unstructured.Unstructured) (readiness, string) {
 // another client has created has its label, but not this.
 func (f *fact) isApplied() bool { return f.digest != [hashSize]byte{} || f.former }
 
+// isControlledByOther reports whether the object is controlled by another one than the parent.
+func (f *fact) isControlledByOther(parent types.UID) bool {
+	return f.controller != "" && f.controller != parent
+}
+
 // acceptedBy returns the fields of the child that the owner has left to others. What it has not
 // written itself does not count.
 func (f *fact) acceptedBy(o Owner) accepted {

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -25,18 +26,18 @@ const (
 	restore // what others have changed
 	accept  // what others have changed; only the record of that is applied
 	wait    // until it is deleted
-	examine // it has another owner: read it, and adopt or refuse it
+	examine // it has another owner or controller: read it, and adopt or refuse it
 )
 
 // decide returns what must be done with a child. Live is its latest version, or nil if it does
 // not exist; known is the version that was judged last, or nil after a restart.
-func decide(a applied, owner string, live, known *fact) action {
+func decide(a applied, owner string, parent types.UID, live, known *fact) action {
 	switch {
 	case live == nil:
 		return create
 	case live.deleting:
 		return wait
-	case live.owner != owner:
+	case live.owner != owner || live.isControlledByOther(parent):
 		return examine
 	case live.marks.Wanted == "" && live.isApplied():
 		return restore // others have changed the annotation
@@ -71,7 +72,7 @@ func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
 			return nil, err
 		}
 		a := ch.mark(r.Owner, live != nil && live.keep, live.acceptedBy(r.Owner))
-		switch why := decide(a, cmp.Or(ch.label, r.hashes[0]), live, known); why {
+		switch why := decide(a, cmp.Or(ch.label, r.hashes[0]), r.Owner.Parent.UID, live, known); why {
 		case nothing, wait:
 			r.note(r.state, live)
 			return live, nil
@@ -188,7 +189,7 @@ func (r *run) readLive(ctx context.Context, ch *child) (live *fact, adopted bool
 	}
 	live = r.factOf(u)
 	switch {
-	case slices.Contains(r.hashes, live.owner):
+	case slices.Contains(r.hashes, live.owner) && !live.isControlledByOther(r.Owner.Parent.UID):
 		return live, false, nil
 	case live.deleting:
 		return nil, false, handler.Temporary(errors.New("an object of this name is being deleted; the child is created after that"), deletionPoll)
@@ -216,7 +217,7 @@ func (r *run) checkOwner(live *fact) error {
 	parent := r.Owner.Parent
 	byParent := live.controller == parent.UID || live.marks.Parent == parent.String() && live.controller == ""
 	switch {
-	case live.controller != "" && live.controller != parent.UID:
+	case live.isControlledByOther(parent.UID):
 		return r.notOurs(live, "another controller", "rename the child, or remove the object")
 	case live.owner == "" && live.controller == parent.UID:
 		return nil // another client has removed the label
@@ -226,8 +227,12 @@ func (r *run) checkOwner(live *fact) error {
 		return r.notOurs(live, "no owner", "declare the handler with kopf.AdoptExisting() to take it over, rename the child, or remove the object")
 	case byParent && live.marks.Handler != r.Owner.Handler && r.IsDeclared(live.marks.Handler):
 		return r.notOurs(live, fmt.Sprintf("the handler %q of the same parent", live.marks.Handler), "return it in one of the two handlers only")
+	case live.controller == parent.UID && live.marks.Handler == r.Owner.Handler && live.isApplied():
+		return nil // another client has changed the label
 	case byParent && r.Options.AdoptExisting:
 		return nil
+	case byParent && live.marks.Handler == r.Owner.Handler && live.isApplied():
+		return r.notOurs(live, "a former parent of this name, or another client has changed its label", "declare the handler with kopf.AdoptExisting() to take it over, rename the child, or remove the object")
 	case byParent && live.marks.Handler == r.Owner.Handler:
 		return r.notOurs(live, "the same handler of an operator with another name", "add the name to settings.FormerNames if this operator was renamed, or rename the child")
 	case byParent:

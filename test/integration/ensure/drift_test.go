@@ -39,6 +39,10 @@ func TestWhatOthersChangeIsRestored(t *testing.T) {
 	b.expectChild(b.of(configMaps, "one"), beOurs())
 	b.expectWrites(0, 2) // the object exists, which the first request finds out
 
+	b.patch(b.of(configMaps, "one"), `{"metadata":{"labels":{"`+label+`":"0123456789abcdef"}}}`)
+	b.expectChild(b.of(configMaps, "one"), testenv.HavePath("metadata.labels", gomega.HaveKeyWithValue(label, gomega.HaveLen(32))))
+	b.expectWrites(0, 1)
+
 	b.patch(b.of(configMaps, "one"), `{"metadata":{"ownerReferences":null}}`)
 	b.expectChild(b.of(configMaps, "one"), testenv.HavePath("metadata.ownerReferences", gomega.HaveLen(1)))
 	b.expectWrites(0, 1)
@@ -84,6 +88,28 @@ func TestForeignOwnerIsNotTheController(t *testing.T) {
 	b.Expect(cluster.Client().Update(t.Context(), child, client.FieldOwner("other"))).To(gomega.Succeed())
 	b.expectRest()
 	b.expectChild(child, beOurs(), testenv.HavePath("metadata.ownerReferences", gomega.HaveLen(2)))
+}
+
+// A child that gets another controller is left to it until that lets it go.
+func TestAnotherControllerTakesAChild(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Ensure(shops, theme, kopf.ID("children"), kopf.Backoff(time.Second))
+	b.start()
+	b.expectHandled(b.shop("one", map[string]any{"x": int64(1)}))
+	other := b.submit(object(configMaps, b.namespace, "other", nil))
+	child := b.expectChild(b.of(configMaps, "theme"), beOurs())
+	ours := child.GetOwnerReferences()
+	child.SetOwnerReferences(controlledBy(other))
+	b.Expect(cluster.Client().Update(t.Context(), child, client.FieldOwner("other"))).To(gomega.Succeed())
+	b.patch(child, `{"data":{"theme":"light"}}`)
+	b.Eventually(b.logged("the child ConfigMap", "belongs to another controller; it was not changed")).ShouldNot(gomega.BeEmpty(), b.story)
+	b.expectChild(child, testenv.HavePath("data.theme", "light"))
+	b.Expect(b.current(child).GetOwnerReferences()).To(gomega.HaveExactElements(gomega.HaveField("UID", other.GetUID())))
+
+	b.patch(child, `{"metadata":{"ownerReferences":null}}`)
+	b.expectChild(child, testenv.HavePath("data.theme", "dark"))
+	b.Expect(b.current(child).GetOwnerReferences()).To(gomega.Equal(ours))
 }
 
 // Nothing that happens to a child while it is applied is missed, and the operator's own writes

@@ -29,9 +29,9 @@ func TestChangesDuringAnOutageAreRestored(t *testing.T) {
 	b.expectWrites(0, 2)
 }
 
-// The operator dies after it has applied the children, and before it has recorded that. Its
+// The operator is stopped after it has applied the children, and before it has recorded that. Its
 // successor has another function.
-func TestCrashBetweenApplyAndRecordWithAnotherFunction(t *testing.T) {
+func TestStopBetweenApplyAndRecordWithAnotherFunction(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	applied := make(chan struct{})
