@@ -105,7 +105,11 @@ func (o *stormOperator) find(s *subject, sent *http.Request, next http.RoundTrip
 	} else if len(list.Items) == 0 && s.storm.strict() {
 		s.note("%s learns that the object does not exist", o.name)
 		s.noteRead(o)
-		s.view(o).gone = uid
+		if v := s.view(o); v.asked == uid {
+			v.gone = uid
+		}
+	} else if len(list.Items) > 0 && list.Items[0].Metadata.UID != s.unreadUID {
+		s.noteRead(o) // another object has the name: the watch will tell
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))
 	answer.Header.Del("Content-Length")

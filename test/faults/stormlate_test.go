@@ -18,7 +18,7 @@ func (w *stormWrite) stallUntilRead() {
 		return
 	}
 	w.watches.hold()
-	s.unread, s.unreadBy = make(chan struct{}), w.stormOperator
+	s.unread, s.unreadBy, s.unreadUID = make(chan struct{}), w.stormOperator, s.uid
 }
 
 // noteRead notes that the operator has read the object, or goes on without. The subject is locked.

@@ -33,9 +33,10 @@ type subject struct {
 	others string
 	late   *stormWrite // to be committed before the next one
 	policy policy
-	// unread is closed when the operator unreadBy reads the object.
-	unread   chan struct{}
-	unreadBy *stormOperator
+	// unread is closed when the operator unreadBy reads the object with the uid unreadUID.
+	unread    chan struct{}
+	unreadBy  *stormOperator
+	unreadUID string
 	// hiddenFrom is the operator whose next list does not have the object.
 	hiddenFrom *stormOperator
 	// absent is set while another client has not created the object again.
@@ -142,7 +143,9 @@ func (s *subject) called(o *stormOperator, id string, c *kopf.Change) (int, bool
 	s.note("%s calls %s for %s, retry %d, on version %s: %s → %s", o.name, id, c.Reason(), c.Retry(), c.Body().ResourceVersion(), before, after)
 	s.calls[id]++
 	s.noteRead(o)
-	if string(c.UID()) == s.view(o).gone {
+	v := s.view(o)
+	v.asked = string(c.UID())
+	if v.asked == v.gone {
 		s.breach("%s calls %s for an object that it knows to be gone", o.name, id)
 	}
 	if string(c.UID()) != s.uid {

@@ -18,6 +18,9 @@ type view struct {
 	blind string
 	// refused are the versions of writes that met a conflict.
 	refused []uint64
+	// asked is the uid of the object that the operator has written to or called a handler for last;
+	// empty for an earlier object of the name.
+	asked string
 	// gone is the uid of an object that does not exist anymore, according to a list.
 	gone string
 }
@@ -41,6 +44,9 @@ func (s *subject) judgeRequest(w *stormWrite) {
 	text, _ := metadata["resourceVersion"].(string)
 	version := number(text)
 	v := s.view(w.stormOperator)
+	if v.asked = s.uid; version < s.born {
+		v.asked = ""
+	}
 	switch {
 	case version == 0:
 		s.breach("#%d is not bound to a version", w.number)
