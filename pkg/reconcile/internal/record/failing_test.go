@@ -92,14 +92,14 @@ func TestEveryErrorOfAStorageIsReturned(t *testing.T) {
 		"Store": {7, func(f *fixture, c *Cycle) error {
 			return f.Store(f.t.Context(), c, f.body, storage.Patch{}, f.report, overtakenAre())
 		}},
-		"End, with a next cycle": {11, func(f *fixture, c *Cycle) error {
+		"End, with a next cycle": {14, func(f *fixture, c *Cycle) error {
 			return f.End(f.t.Context(), c, f.body, storage.Patch{}, f.report)
 		}},
-		"End, without a next cycle": {10, func(f *fixture, c *Cycle) error {
+		"End, without a next cycle": {13, func(f *fixture, c *Cycle) error {
 			c.IsDue = func(string, object.Essence, object.Essence) bool { return false }
 			return f.End(f.t.Context(), c, f.body, storage.Patch{}, f.report)
 		}},
-		"Purge": {4, func(f *fixture, c *Cycle) error { return f.Purge(f.t.Context(), c, f.body, storage.Patch{}) }},
+		"Purge": {7, func(f *fixture, c *Cycle) error { return f.Purge(f.t.Context(), c, f.body, storage.Patch{}) }},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

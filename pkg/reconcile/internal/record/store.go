@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
@@ -116,9 +117,25 @@ func (k Keeper) Purge(ctx context.Context, c *Cycle, body *object.Body, into sto
 	return k.purgeCycle(ctx, body, into)
 }
 
-// purgeRecords adds the removal of all records except those to keep.
+// purgeRecords adds the removal of all records except those to keep. Another operator can have
+// added records of sub-handlers since the object was read: without their parents' records,
+// nobody would find them.
 func (k Keeper) purgeRecords(ctx context.Context, c *Cycle, body *object.Body, into storage.Patch, keep map[string]*storage.Record) error {
+	var failure error
+	stored := execution.NewProgress(func(id string) *storage.Record {
+		record, err := k.Storages.Progress.Fetch(ctx, body, id)
+		if broken := (*storage.BrokenError)(nil); !errors.As(err, &broken) {
+			failure = errors.Join(failure, err)
+		}
+		return record
+	})
 	for _, id := range c.Progress.IDs() {
+		stored.Load(id)
+	}
+	if failure != nil {
+		return failure
+	}
+	for _, id := range stored.IDs() {
 		if keep[id] != nil {
 			continue
 		}

@@ -140,6 +140,18 @@ func TestPurgeRemovesTheRecordsAndTheEssenceOfTheCycle(t *testing.T) {
 	}
 }
 
+// Another operator can have called the handler since this one has read the object.
+func TestEndRemovesTheRecordsOfSubhandlersThatOthersHaveAdded(t *testing.T) {
+	f := newFixture(t)
+	c := f.cycle(cause.Resume, "parent")
+	f.put("parent", storage.Record{Started: hourAgo(), Purpose: cause.Update, Subrefs: []string{"parent/a", "parent/b"}})
+	f.put("parent/a", storage.Record{Started: hourAgo(), Purpose: cause.Update})
+	f.end(c)
+	if left := f.progress("parent", "parent/a", "parent/b").Stored().IDs(); len(left) != 0 {
+		t.Errorf("got %q", left)
+	}
+}
+
 func TestEndLeavesTheBaseOfWhatHasNotChanged(t *testing.T) {
 	tests := map[string]struct {
 		reason  cause.Reason
