@@ -183,6 +183,11 @@ func (b *background) isRequeueRequested() bool { return b != nil && b.requeueReq
 // areDaemonsRunning reports whether daemons must end before the object can be deleted.
 func (b *background) areDaemonsRunning() bool { return b != nil && b.group.HasRunningDaemons() }
 
+// Identity returns the object, also after another one has its name.
+func (b *background) Identity() daemons.Identity {
+	return daemons.Identity{Resource: b.key.Resource, UID: b.uid}
+}
+
 // stopBackgroundOfDeleted stops the daemons and timers of an object that is being
 // deleted.
 func (p *pass) stopBackgroundOfDeleted() {

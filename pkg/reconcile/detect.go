@@ -221,22 +221,28 @@ func (d detector) selectBackground(c *cycle, body *object.Body) {
 		whole := &handler.Cause{CallContext: c.CallContext, New: body.Raw()}
 		c.background = d.withoutMisfits(c, d.resource.background.Where(func(h *handler.Declaration) bool { return h.InScope(whole) }))
 	}
-	if len(c.background) == 0 && d.object.background == nil {
+	b := d.backgroundOf(body, len(c.background) > 0)
+	if b == nil {
 		return
 	}
-	b := d.backgroundOf(body)
 	c.needsFinalizer = c.needsFinalizer || b.areDaemonsRunning() || slices.ContainsFunc(c.background, b.group.NeedsFinalizer)
 }
 
-// backgroundOf returns the background of the object, and creates it on first use.
-func (d detector) backgroundOf(body *object.Body) *background {
+// backgroundOf returns the background of the object. It creates it on first use: for handlers
+// that match, or that are still stopping because the object seemed to be gone.
+func (d detector) backgroundOf(body *object.Body, needed bool) *background {
 	s := d.object
-	if s.background == nil {
-		b := &background{engine: d.engine, resource: d.resource, key: d.key, uid: body.UID(), object: s, seen: body.Snapshot().Packed()}
-		b.group = d.engine.supervisor.NewGroup(b)
-		s.background = b
+	if s.background != nil {
+		return s.background
 	}
-	return s.background
+	b := &background{engine: d.engine, resource: d.resource, key: d.key, uid: body.UID(), object: s}
+	if !needed && !d.engine.supervisor.IsStopping(b.Identity()) {
+		return nil
+	}
+	b.seen = body.Snapshot().Packed()
+	b.group = d.engine.supervisor.NewGroup(b)
+	s.background = b
+	return b
 }
 
 func idsOf(handlers registry.Handlers) []string {

@@ -159,6 +159,9 @@ type groups struct {
 }
 
 func (g *groups) add(group *daemons.Group) {
+	if !group.HasRunningDaemons() {
+		return
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = append(g.running, group)

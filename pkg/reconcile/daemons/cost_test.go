@@ -37,6 +37,7 @@ func (q *discardHost) Report(context.Context, *handler.Declaration, execution.Ou
 func (q *discardHost) Measure(*handler.Declaration, execution.Outcome)                 {}
 func (q *discardHost) Warn(*handler.Declaration, string, string)                       {}
 func (q *discardHost) Requeue()                                                        {}
+func (q *discardHost) Identity() daemons.Identity                                      { return daemons.Identity{} }
 
 // discardSink is a log sink that keeps values, but writes nothing.
 type discardSink struct{ values []any }

@@ -7,7 +7,7 @@
 // for its time, runs, or has ended for good. A waiting worker costs a runtime timer
 // and no goroutine; this includes a daemon before its first attempt and between two
 // attempts. A worker never runs twice at the same time, whatever happens to its
-// object.
+// object: an object that leaves what the operator watches and returns gets its Group back.
 //
 // In every pass over the object, the engine tells the group which handlers match now
 // (Sync), and when the object is deleted (Stop). A daemon that must stop goes through

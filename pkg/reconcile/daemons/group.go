@@ -12,13 +12,38 @@ import (
 // concurrently: both belong to the pass over the object.
 type Group struct {
 	supervisor *Supervisor
-	host       Host
 
 	// The supervisor's lock guards the rest.
+	host        Host
 	workers     []*worker
 	lastChange  time.Time // of the object; zero if it was not seen yet
 	changeCount uint32    // of the object
 	closed      bool
+}
+
+// NewGroup returns the group of one object. It costs next to nothing until a handler
+// matches; from then on, it must be stopped when the object is gone.
+//
+// An object can return after it seemed to be gone: when it leaves what the operator watches,
+// and comes back. It gets the same group again while its earlier handlers are stopping.
+func (s *Supervisor) NewGroup(h Host) *Group {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.stopping[h.Identity()]
+	if g == nil {
+		return &Group{supervisor: s, host: h}
+	}
+	delete(s.stopping, h.Identity())
+	g.host, g.closed, g.lastChange = h, false, time.Time{}
+	g.workers = slices.DeleteFunc(g.workers, func(w *worker) bool { return !w.isActive() })
+	return g
+}
+
+// currentHost returns the host. The lock is not held.
+func (g *Group) currentHost() Host {
+	g.supervisor.mu.Lock()
+	defer g.supervisor.mu.Unlock()
+	return g.host
 }
 
 // Sync starts the handlers that match the object now, and stops all others: those that do
@@ -93,7 +118,8 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 		return 0
 	}
 	var delay time.Duration
-	ctx, call := g.host.Prepare(g.supervisor.handlerCtx, d)
+	host := g.currentHost()
+	ctx, call := host.Prepare(g.supervisor.handlerCtx, d)
 	call.Patch = &patch.Patch{}
 	err := handler.WithRecover(func() error {
 		delay = d.InitialDelay(handler.NewTick(call, d.Param, handler.Attempt{}, nil))
@@ -101,7 +127,7 @@ func (g *Group) initialDelay(d *handler.Declaration) time.Duration {
 	})
 	if err != nil {
 		delay = g.supervisor.delayAfter(d, 0)
-		g.host.Report(ctx, d, failedOutcome(err, delay))
+		host.Report(ctx, d, failedOutcome(err, delay))
 	}
 	return max(0, delay)
 }

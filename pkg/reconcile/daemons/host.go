@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kopf-go/kopf/pkg/backoff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
@@ -11,7 +13,7 @@ import (
 )
 
 // Host is the engine's side of one object. Its methods are called from many
-// goroutines, and never with a lock held: they may block, and may call the Group.
+// goroutines, and without a lock: they may block, and may call the Group.
 type Host interface {
 	// Prepare returns the context of one call of a handler, and the CallContext for
 	// its arguments. The CallContext is live; its patch is not used.
@@ -32,6 +34,14 @@ type Host interface {
 	// Requeue requests a pass over the object: a daemon that was waited for has ended
 	// or was abandoned, or a handler that matches again can start now.
 	Requeue()
+	// Identity returns the object. Other than the other methods, it is called with a lock held.
+	Identity() Identity
+}
+
+// Identity tells an object from all others, also from earlier ones of its name.
+type Identity struct {
+	Resource string
+	UID      types.UID
 }
 
 // Reasons of warnings.

@@ -3,6 +3,7 @@ package daemons_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,6 +56,42 @@ func TestDaemonsRestart(t *testing.T) {
 				w.match(d)
 				w.until(17)
 				w.expect(test.want...)
+			})
+		})
+	}
+}
+
+// An object can leave what the operator watches, and return. Its daemon does not run twice at
+// the same time, and what the earlier one writes is not lost.
+func TestDaemonOfAnObjectThatReturns(t *testing.T) {
+	for name, reason := range map[string]handler.StopReason{"deleted": handler.StopDeleted, "mismatch": handler.StopMismatch} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				d := w.daemon("a", w.ignoringStops(12*time.Second))
+				w.match(d)
+				w.until(5)
+				w.group.Stop(reason)
+				if !w.supervisor.IsStopping(w.Identity()) {
+					t.Error("the daemon still runs")
+				}
+				returned := &world{t: t, began: w.began, supervisor: w.supervisor}
+				returned.group = w.supervisor.NewGroup(returned)
+				returned.match(d)
+				returned.until(9)
+				if !returned.group.HasRunningDaemons() || !returned.group.NeedsFinalizer(d) {
+					t.Error("the object does not wait for its daemon")
+				}
+				returned.until(13)
+				returned.expect("12s pass")
+				w.expect("0s started", fmt.Sprintf("12s returned: %s|signaled", name), "12s started")
+				returned.group.Stop(reason)
+				returned.until(30)
+				if w.supervisor.IsStopping(w.Identity()) {
+					t.Error("the daemon has returned")
+				}
+				if again := w.supervisor.NewGroup(w); again == returned.group {
+					t.Error("nothing is left of the group")
+				}
 			})
 		})
 	}

@@ -60,14 +60,14 @@ func (r *run) finish(failure error) {
 // failure of the handler. It must not take the operator down.
 func (r *run) reportPanic(err error) execution.Outcome {
 	outcome := failedOutcome(err, r.worker.group.supervisor.delayAfter(r.worker.handler, r.attempt.Args.Retry))
-	r.worker.group.host.Report(r.workerCtx, r.worker.handler, outcome)
+	r.worker.group.currentHost().Report(r.workerCtx, r.worker.handler, outcome)
 	return outcome
 }
 
 // prepare makes the context and the arguments of the call.
 func (r *run) prepare() error {
 	return handler.WithRecover(func() error {
-		ctx, call := r.worker.group.host.Prepare(r.workerCtx, r.worker.handler)
+		ctx, call := r.worker.group.currentHost().Prepare(r.workerCtx, r.worker.handler)
 		r.patch = &patch.Patch{}
 		call.Patch = r.patch
 		r.ctx, r.attempt = r.worker.attempts.Begin(ctx, r.worker.handler, r.worker.group.supervisor.options.Backoff)
@@ -95,11 +95,11 @@ func (r *run) processResult(failure error) execution.Outcome {
 	reported := r.adjust(&outcome)
 	r.count(outcome, reported)
 	if reported {
-		r.worker.group.host.Report(r.ctx, r.worker.handler, outcome)
+		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}
 	accepted := r.writeEdit(outcome.Result)
 	if r.task != nil && outcome.Succeeded() && outcome.Ignored == nil && accepted && !r.hasStopReason() {
-		r.worker.group.host.Report(r.ctx, r.worker.handler, outcome)
+		r.worker.group.currentHost().Report(r.ctx, r.worker.handler, outcome)
 	}
 	return outcome
 }
@@ -144,7 +144,7 @@ func (r *run) count(o execution.Outcome, reported bool) {
 	if o.Err != nil && !reported {
 		o.Err, o.Final = nil, true
 	}
-	r.worker.group.host.Measure(r.worker.handler, o)
+	r.worker.group.currentHost().Measure(r.worker.handler, o)
 }
 
 // writeEdit writes what the handler wants to write, and reports whether that was
@@ -158,9 +158,9 @@ func (r *run) writeEdit(result any) bool {
 	r.worker.writing = true
 	s.mu.Unlock()
 	ctx := s.writeCtx
-	err := r.worker.group.host.WriteEdit(ctx, execution.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
+	err := r.worker.group.currentHost().WriteEdit(ctx, execution.Edit{ID: r.worker.handler.ID, Result: result, Patch: r.patch})
 	if err != nil && ctx.Err() == nil {
-		r.worker.group.host.Warn(r.worker.handler, ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", r.worker.handler.ID, err))
+		r.worker.group.currentHost().Warn(r.worker.handler, ReasonWriteRejected, fmt.Sprintf("The edit of the handler %s was rejected: %s", r.worker.handler.ID, err))
 	}
 	return err == nil
 }

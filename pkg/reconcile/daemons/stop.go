@@ -29,11 +29,23 @@ func (g *Group) Suspend() {
 }
 
 // forgetIfStopped makes the supervisor forget a group that has nothing to stop and
-// will start nothing. The lock is held.
+// will start nothing, unless its object returns before that. The lock is held.
 func (g *Group) forgetIfStopped() {
-	if g.closed && !slices.ContainsFunc(g.workers, (*worker).isActive) {
+	switch {
+	case !g.closed:
+	case slices.ContainsFunc(g.workers, (*worker).isActive):
+		g.supervisor.stopping[g.host.Identity()] = g
+	default:
 		delete(g.supervisor.groups, g)
+		delete(g.supervisor.stopping, g.host.Identity())
 	}
+}
+
+// IsStopping reports whether handlers of an object still run that seemed to be gone.
+func (s *Supervisor) IsStopping(object Identity) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stopping[object] != nil
 }
 
 // HasRunningDaemons reports whether a daemon is running that must return before the

@@ -26,6 +26,7 @@ type changingObject struct {
 
 // Requeue does nothing: passes follow anyway.
 func (r *changingObject) Requeue()                                  {}
+func (r *changingObject) Identity() daemons.Identity                { return daemons.Identity{} }
 func (r *changingObject) Warn(*handler.Declaration, string, string) {}
 
 // busy takes some time, and notes overlapping calls.

@@ -25,6 +25,7 @@ type Supervisor struct {
 
 	mu       sync.Mutex
 	groups   map[*Group]struct{} // those with anything to stop
+	stopping map[Identity]*Group // those that are closed, and still have something to stop
 	awaited  int                 // the number of workers that run and are not abandoned
 	limits   map[limitKey]*limitLine
 	daemons  phaseCounts
@@ -37,7 +38,7 @@ type Supervisor struct {
 
 // New returns a Supervisor.
 func New(options Options) *Supervisor {
-	s := &Supervisor{options: options.withDefaults(), started: time.Now(), groups: map[*Group]struct{}{}, limits: map[limitKey]*limitLine{}, done: make(chan struct{})}
+	s := &Supervisor{options: options.withDefaults(), started: time.Now(), groups: map[*Group]struct{}{}, stopping: map[Identity]*Group{}, limits: map[limitKey]*limitLine{}, done: make(chan struct{})}
 	s.Begin(context.Background())
 	return s
 }
@@ -49,10 +50,6 @@ func (s *Supervisor) Begin(ctx context.Context) {
 	s.handlerCtx, s.cancelHandlers = context.WithCancelCause(values)
 	s.writeCtx, s.cancelWrites = context.WithCancel(values)
 }
-
-// NewGroup returns the group of one object. It costs next to nothing until a handler
-// matches; from then on, it must be stopped when the object is gone.
-func (s *Supervisor) NewGroup(h Host) *Group { return &Group{supervisor: s, host: h} }
 
 // Pause stops all daemons and timers, in the same way as if they did not match any
 // more. Nothing starts until Resume. Pause does not wait.

@@ -27,10 +27,10 @@ type warning struct {
 // emit reports a warning. The lock is not held.
 func (g *Group) emit(w warning) {
 	if w.handler != nil {
-		g.host.Warn(w.handler, w.reason, w.message)
+		g.currentHost().Warn(w.handler, w.reason, w.message)
 	}
 	if w.requeue {
-		g.host.Requeue()
+		g.currentHost().Requeue()
 	}
 }
 

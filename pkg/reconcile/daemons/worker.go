@@ -120,7 +120,7 @@ func (w *worker) beginRun() *run {
 // endRun decides what the worker does after an attempt.
 func (w *worker) endRun(o execution.Outcome) {
 	if w.applyOutcome(o) {
-		w.group.host.Requeue()
+		w.group.currentHost().Requeue()
 	}
 }
 
