@@ -99,16 +99,17 @@ func (o *stormOperator) find(s *subject, sent *http.Request, next http.RoundTrip
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hiddenFrom == o {
+	switch {
+	case s.hiddenFrom == o:
 		s.hiddenFrom = nil
 		content, _ = json.Marshal(map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": list.Metadata, "items": []any{}})
-	} else if len(list.Items) == 0 && s.storm.strict() {
+	case len(list.Items) == 0 && s.storm.strict():
 		s.note("%s learns that the object does not exist", o.name)
 		s.noteRead(o)
 		if v := s.view(o); v.asked == uid {
 			v.gone = uid
 		}
-	} else if len(list.Items) > 0 && list.Items[0].Metadata.UID != s.unreadUID {
+	case len(list.Items) > 0 && list.Items[0].Metadata.UID != s.unreadUID:
 		s.noteRead(o) // another object has the name: the watch will tell
 	}
 	answer.Body = io.NopCloser(bytes.NewReader(content))
