@@ -15,6 +15,8 @@ BASE      ?=
 VERSION   ?= main
 ADDRESS   ?= 127.0.0.1:1313
 ARGS      ?=
+BIN       ?= bin
+DIST      ?= dist
 IMG       ?= registry.example.com/kopf-manager:latest
 TESTFLAGS ?=
 
@@ -31,8 +33,8 @@ help: ## Show this list
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##/ { printf "\n%s\n", substr($$0, 4) } \
 		/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
-	@printf '\nVariables, with their values: EXAMPLE=%s CLUSTER=%s PACKAGES=%s TIMEOUT=%s FUZZTIME=%s,\nARGS and TESTFLAGS, which are added to the command line, and BASE for make apidiff.\n' \
-		'$(EXAMPLE)' '$(CLUSTER)' '$(PACKAGES)' '$(TIMEOUT)' '$(FUZZTIME)' '$(IMG)'
+	@printf '\nVariables, with their values: EXAMPLE=%s CLUSTER=%s PACKAGES=%s TIMEOUT=%s FUZZTIME=%s,\nBIN=%s DIST=%s, ARGS and TESTFLAGS, which are added to the command line, and BASE for make apidiff.\n' \
+		'$(EXAMPLE)' '$(CLUSTER)' '$(PACKAGES)' '$(TIMEOUT)' '$(FUZZTIME)' '$(BIN)' '$(DIST)'
 
 ## Try it
 
@@ -106,7 +108,7 @@ bench: envtest-assets ## Run the benchmarks, and compare with a hand-written rec
 	@$(WITH_ASSETS) go test -timeout 30m -count 1 -run ManyFamilies -v ./test/integration/ensure -families 1000
 
 .PHONY: envtest-assets
-envtest-assets: ## Build kube-apiserver and etcd, unless they are in KUBEBUILDER_ASSETS or in your cache
+envtest-assets: ## Build kube-apiserver, etcd, and kubectl, unless they are in KUBEBUILDER_ASSETS or in your cache
 	@go run ./hack/envtest
 
 ## Read it
@@ -142,11 +144,11 @@ CONTAINER_TOOL  ?= docker
 WITH_IMAGE = sed 's|image: registry.example.com/kopf-manager:latest|image: $(IMG)|'
 
 .PHONY: build
-build: ## Build the manager, the command kopf, and the plugin for kubectl with its completion in bin/
-	go build -trimpath -o bin/manager ./cmd/manager
-	go build -trimpath -o bin/kopf ./cmd/kopf
-	ln -sf kopf bin/kubectl-kopf
-	ln -sf kopf bin/kubectl_complete-kopf
+build: ## Build the manager, the command kopf, and the plugin for kubectl with its completion in BIN
+	go build -trimpath -o $(BIN)/manager ./cmd/manager
+	go build -trimpath -o $(BIN)/kopf ./cmd/kopf
+	ln -sf kopf $(BIN)/kubectl-kopf
+	ln -sf kopf $(BIN)/kubectl_complete-kopf
 
 .PHONY: docker-build
 docker-build: ## Build the image IMG of the manager (CONTAINER_TOOL)
@@ -173,9 +175,9 @@ undeploy: ## Remove the manager, and the resource definitions with all their obj
 	@$(KUSTOMIZE) build config/default | $(KUBECTL) delete --ignore-not-found -f -
 
 .PHONY: build-installer
-build-installer: ## Write all manifests with the image IMG to dist/install.yaml
-	@mkdir -p dist
-	@$(KUSTOMIZE) build config/default | $(WITH_IMAGE) >dist/install.yaml
+build-installer: ## Write all manifests with the image IMG to DIST/install.yaml
+	@mkdir -p $(DIST)
+	@$(KUSTOMIZE) build config/default | $(WITH_IMAGE) >$(DIST)/install.yaml
 
 ## Change it
 

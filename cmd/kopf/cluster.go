@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -53,7 +54,7 @@ func startCluster(ctx context.Context, definitions []string, log io.Writer) (*la
 
 func install(plane *controlplane.ControlPlane, definitions []string, log io.Writer) error {
 	if len(definitions) == 0 {
-		say(log, "There is no folder config/crd, so no resource definitions are installed. Name them by --crds.")
+		say(log, "No resource definitions are installed, because there is neither config/crd nor crd.yaml. Name them by --crds.")
 		return nil
 	}
 	installed, err := envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: definitions, ErrorIfPathMissing: true})
@@ -64,7 +65,8 @@ func install(plane *controlplane.ControlPlane, definitions []string, log io.Writ
 	for i, definition := range installed {
 		names[i] = definition.Name
 	}
-	say(log, "Installed resource definitions: %s.", strings.Join(names, ", "))
+	slices.Sort(names)
+	say(log, "Installed resource definitions from %s: %s.", strings.Join(definitions, ", "), strings.Join(names, ", "))
 	return nil
 }
 

@@ -72,5 +72,8 @@ func main() {
 	kopf.OnCreate(kopf.Resource("kopfexamples"), createJob)
 	kopf.OnCreate(kopf.Resource("kopfexamples"), createPod)
 	kopf.OnCreate(kopf.Resource("kopfexamples"), joinGroup, kopf.Field("spec.group"))
+	kopf.Needs(kopf.Resource("batch", "v1", "jobs"), "create") // what the handlers do with the client
+	kopf.Needs(kopf.Resource("v1", "pods"), "create")
+	kopf.Needs(kopf.Resource("v1", "configmaps"), "get")
 	kopf.Main()
 }

@@ -54,5 +54,6 @@ func main() {
 	kopf.OnCreate(kopf.Resource("kopfexamples"), logFn)
 	kopf.OnCreate(kopf.Resource("kopfexamples"), createFn)
 	kopf.OnCreate(kopf.Resource("kopfexamples"), createPod)
+	kopf.Needs(kopf.Resource("v1", "pods"), "create", "get")
 	kopf.Main()
 }

@@ -21,12 +21,17 @@ import (
 
 const peeringName = "kopf-example"
 
+// Commands such as rbac and peers know these settings. They would not know those of a startup
+// handler.
+func configure(s *kopf.Settings) {
+	s.Peering.Name = peeringName
+	s.Peering.Mandatory = true            // without the object, no operator works
+	s.Peering.Lifetime = 10 * time.Second // how long a killed operator blocks the others
+}
+
 // Operators meet in an object: a ClusterKopfPeering, or a KopfPeering in their namespace.
 // Usually the object is installed with the operators.
 func createPeering(ctx context.Context, s *kopf.Startup) error {
-	s.Settings().Peering.Name = peeringName
-	s.Settings().Peering.Mandatory = true            // without the object, no operator works
-	s.Settings().Peering.Lifetime = 10 * time.Second // how long a killed operator blocks the others
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion("kopf.dev/v1")
 	object.SetKind("ClusterKopfPeering")
@@ -60,7 +65,10 @@ func watchFn(_ context.Context, t *kopf.Task) error {
 
 func main() {
 	kex := kopf.Resource("kopfexamples")
+	kopf.Configure(configure)
 	kopf.OnStartup(createPeering)
+	kopf.Needs(kopf.Resource("kopf.dev", "kopfpeerings"), "create")
+	kopf.Needs(kopf.Resource("kopf.dev", "clusterkopfpeerings"), "create")
 	kopf.OnCreate(kex, handleFn)
 	kopf.OnUpdate(kex, handleFn)
 	kopf.Daemon(kex, watchFn)

@@ -35,6 +35,7 @@ func newRegistry(external shop) *kopf.Registry {
 	r.OnCreate(kex, h.order, kopf.ID("order"), kopf.Backoff(time.Minute))
 	r.OnField(kex, "spec.field", h.note, kopf.ID("note"))
 	r.OnDelete(kex, h.cancel, kopf.ID("cancel"))
+	r.Needs(kopf.Resource("v1", "configmaps"), "create", "patch")
 	return r
 }
 

@@ -60,5 +60,6 @@ func main() {
 	kopf.OnField(pods, "status.phase", phaseChanged, watched)
 	kopf.OnField(pods, "spec.nodeName", scheduled, watched, kopf.ValueBefore(kopf.Absent()), kopf.ValueAfter(kopf.Present()))
 	kopf.Timer(pods, remove, watched, kopf.When(hasEnded), kopf.Idle(2*time.Second), kopf.Interval(time.Minute))
+	kopf.Needs(pods, "delete")
 	kopf.Main()
 }

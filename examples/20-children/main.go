@@ -20,6 +20,11 @@ import (
 
 func main() {
 	kopf.Ensure(kopf.Resource("kopfexamples"), shop, kopf.Retries(10))
+	for _, child := range []kopf.Selector{
+		kopf.Resource("apps", "v1", "deployments"), kopf.Resource("v1", "services"), kopf.Resource("v1", "configmaps"), kopf.Resource("v1", "persistentvolumeclaims"),
+	} {
+		kopf.Needs(child, "get", "list", "watch", "create", "patch", "delete")
+	}
 	kopf.Main(func(o *kopf.Options) { o.Settings.Name = "shop.kopf.dev" })
 }
 

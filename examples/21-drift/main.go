@@ -20,6 +20,7 @@ func main() {
 	examples := kopf.Resource("kopfexamples")
 	kopf.Ensure(examples, theme)
 	kopf.OnDrift(examples, tryOut)
+	kopf.Needs(kopf.Resource("v1", "configmaps"), "get", "list", "watch", "create", "patch", "delete")
 	kopf.Main(func(o *kopf.Options) { o.Settings.Name = "theme.kopf.dev" })
 }
 

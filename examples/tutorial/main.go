@@ -56,5 +56,6 @@ func main() {
 	kopf.OnCreate(claims, createFn)
 	kopf.OnUpdate(claims, updateFn, kopf.Field("spec.size"))
 	kopf.OnField(claims, "metadata.labels", relabel)
+	kopf.Needs(kopf.Resource("v1", "persistentvolumeclaims"), "create", "patch")
 	kopf.Main()
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 	"github.com/kopf-go/kopf/internal/guard"
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 // fieldManager is the field manager of the sample objects.
@@ -68,15 +69,11 @@ func (e example) build(ctx context.Context, watch *guard.Guard, out *console) (s
 }
 
 // install creates the definitions of all examples, and those of this example, in the
-// cluster.
+// cluster. It finds them as `kopf run --with-cluster` does.
 func (e example) install(target *target, out *console) error {
-	paths, err := filepath.Glob(filepath.Join(e.dir, "crd*"))
-	if err != nil {
-		return err
-	}
-	paths = append([]string{filepath.Join(e.root, "crd")}, paths...)
+	paths := append([]string{filepath.Join(e.root, "crd")}, launch.Definitions(e.dir)...)
 	out.say("Installing the resource definitions from %s.", strings.Join(paths, ", "))
-	_, err = envtest.InstallCRDs(target.config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
+	_, err := envtest.InstallCRDs(target.config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
 	return err
 }
 

@@ -1,6 +1,7 @@
 // Command envtest provides kube-apiserver and etcd for the tests and for `make run`,
 // and prints the directory that contains them: those of the newest Kubernetes that this
-// project supports, or with --oldest those of the oldest.
+// project supports, or with --oldest those of the oldest. It also provides kubectl of the
+// newest one for the tests.
 //
 // Progress goes to standard error, so that you can use the output directly:
 //
@@ -40,6 +41,9 @@ func run(quiet, oldest bool) error {
 	}
 	dir, err := ensure(ctx, os.Stderr)
 	if err != nil {
+		return err
+	}
+	if _, err := assets.EnsureKubectl(ctx, os.Stderr); err != nil {
 		return err
 	}
 	if !quiet {

@@ -15,10 +15,12 @@ type program struct {
 	name, pkg, version, ldflags, cost string
 }
 
+// strip leaves out what only debuggers need.
+const strip = "-s -w"
+
 // programs returns the programs of a control plane. The release is linked into
 // kube-apiserver, which would otherwise report v0.0.0 to clients.
 func programs(pinned versions) []program {
-	const strip = "-s -w"
 	return []program{
 		{name: Etcd, pkg: etcdModule, version: pinned.etcd, ldflags: strip, cost: "seconds"},
 		{

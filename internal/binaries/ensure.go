@@ -40,24 +40,24 @@ func Build(ctx context.Context, pins Pins, progress io.Writer) (string, error) {
 	if !errors.Is(err, ErrMissing) {
 		return dir, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	unlock, err := lock(ctx, filepath.Join(dir, ".lock"), progress)
-	if err != nil {
-		return "", err
-	}
-	defer unlock()
-	return dir, buildMissing(ctx, pins, dir, progress)
+	return dir, buildMissing(ctx, pins, dir, programs, progress)
 }
 
 // buildMissing builds the programs that are not in dir. After waiting for the lock,
 // there may be nothing left to build.
-func buildMissing(ctx context.Context, pins Pins, dir string, progress io.Writer) error {
+func buildMissing(ctx context.Context, pins Pins, dir string, programs func(versions) []program, progress io.Writer) error {
 	pinned, err := pins.versions()
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	unlock, err := lock(ctx, filepath.Join(dir, ".lock"), progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	scratch, err := os.MkdirTemp(filepath.Dir(dir), ".build-")
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func lock(ctx context.Context, path string, progress io.Writer) (func(), error) 
 }
 
 func say(progress io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(progress, "kube-apiserver and etcd: "+format+"\n", args...)
+	_, _ = fmt.Fprintf(progress, "Kubernetes for tests: "+format+"\n", args...)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(d.Seconds())) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"strings"
@@ -34,7 +35,8 @@ func Commands(load Load) []*cobra.Command {
 		newSuspendCommand(load), newUnsuspendCommand(load), newReleaseCommand(load),
 	}
 	for _, command := range commands {
-		command.SilenceErrors, command.SilenceUsage = true, true
+		command.SilenceUsage = true
+		command.RunE = reporting(command.RunE)
 		command.SetUsageFunc(writeUsage)
 		command.Flags().VisitAll(func(flag *pflag.Flag) {
 			if !isConnection(flag) {
@@ -46,18 +48,30 @@ func Commands(load Load) []*cobra.Command {
 	return commands
 }
 
+// reporting returns a function whose errors the program prints: Main, or cobra for other programs.
+// They must not print an outcome: the answer has said it.
+func reporting(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, arguments []string) error {
+		err := withAdvice(run(command, arguments))
+		var ended *exitError
+		command.SilenceErrors = errors.As(err, &ended)
+		return err
+	}
+}
+
 // question holds the flags of the commands that look at a cluster.
 type question struct {
 	load       Load
 	connection connection
 	namespace  string
+	settings   settings.Settings // before the program changes them
 	output     string
 	called     inspect.CommandLine
 }
 
 // newQuestion returns a command about a cluster.
 func newQuestion(load Load, use, short, long, example string, run func(q *question, command *cobra.Command, arguments []string) error) *cobra.Command {
-	q := &question{load: load}
+	q := &question{load: load, settings: newFlags().settings}
 	command := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example,
 		RunE: func(command *cobra.Command, arguments []string) error {
@@ -99,9 +113,7 @@ func (q *question) complete(set *pflag.FlagSet) error {
 
 // connect returns the cluster to look at, and the configuration for writing.
 func (q *question) connect(ctx context.Context) (*inspect.Cluster, *rest.Config, error) {
-	defaults := settings.Default()
-	defaults.Replicas.LeaseName = "" // depends on the name of the operator
-	program, err := q.load(defaults)
+	program, err := q.load(q.settings)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,9 +254,13 @@ func (r *runningFlags) ask(command *cobra.Command, q *question, cluster *inspect
 		return nil
 	}
 	ctx, at := command.Context(), inspect.Endpoint{URL: r.endpoint}
+	const needed = "--running needs --token-file with a token that the operator accepts: kubectl create token SERVICEACCOUNT > FILE"
+	if r.tokenFile == "" {
+		return usageErrorf(needed)
+	}
 	token, err := os.ReadFile(r.tokenFile)
 	if err != nil {
-		return usageErrorf("--running needs --token-file with a token that the operator accepts: kubectl create token SERVICEACCOUNT > FILE (%w)", err)
+		return usageErrorf(needed+" (%w)", err)
 	}
 	if at.Token = strings.TrimSpace(string(token)); at.URL == "" {
 		namespace, _, err := q.connection.clientConfig().Namespace()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 // helpWidth is the width of the help, in characters.
@@ -52,7 +54,8 @@ func defineGroup(set *pflag.FlagSet, title string, define func(*pflag.FlagSet)) 
 // with its environment variable.
 func writeUsage(command *cobra.Command) error {
 	out := command.OutOrStderr()
-	text := "Usage:\n  " + command.UseLine() + "\n"
+	path := calledAs(command)
+	text := "Usage:\n  " + path + strings.TrimPrefix(command.UseLine(), command.CommandPath()) + "\n"
 	if command.HasAvailableSubCommands() {
 		text = "Usage:\n"
 		if _, runs := command.Annotations[runsAnnotation]; runs {
@@ -61,10 +64,29 @@ func writeUsage(command *cobra.Command) error {
 		text += "  " + command.CommandPath() + " COMMAND\n\nCommands:\n" + formatCommands(command)
 	}
 	if command.Example != "" {
-		text += "\nExamples:\n" + strings.ReplaceAll(command.Example, "  "+command.Name()+" ", "  "+command.CommandPath()+" ") + "\n"
+		text += "\nExamples:\n" + withProgram(command.Example, command.Name(), path) + "\n"
 	}
 	_, err := io.WriteString(out, text+formatFlagGroups(command.Flags()))
 	return err
+}
+
+// calledAs returns how a person calls the command: if kopf has built the program, by kopf.
+func calledAs(command *cobra.Command) string {
+	if pattern := os.Getenv(launch.CalledAsVariable); pattern != "" && command.HasParent() {
+		return strings.Replace(pattern, inspect.CommandPlaceholder, command.Name(), 1)
+	}
+	return command.CommandPath()
+}
+
+// withProgram puts the program in front of a command that begins the lines of its examples.
+func withProgram(examples, name, path string) string {
+	lines := strings.Split(examples, "\n")
+	for i, line := range lines {
+		if rest, begins := strings.CutPrefix(line, "  "+name); begins && (rest == "" || rest[0] == ' ') {
+			lines[i] = "  " + path + rest
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func formatCommands(command *cobra.Command) string {

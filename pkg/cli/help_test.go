@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 // TestHelp compares the help of every command with a file. If KOPF_UPDATE_GOLDEN is set, it
@@ -27,6 +29,7 @@ func TestHelp(t *testing.T) {
 		"kopf-explain":      {newTool, []string{"explain"}},
 		"kopf":              {newTool, nil},
 		"kopf-run":          {newTool, []string{"run"}},
+		"kopf-cluster":      {newTool, []string{"cluster"}},
 		"kopf-freeze":       {newTool, []string{"freeze"}},
 		"kopf-resume":       {newTool, []string{"resume"}},
 		"kopf-version":      {newTool, []string{"version"}},
@@ -45,6 +48,23 @@ func TestHelp(t *testing.T) {
 	}
 	if got := run(t, newKopfCommand(nil)); got.code != ExitOK || !strings.HasPrefix(got.out, "kopf runs Kubernetes operators") {
 		t.Errorf("without a command: got %+v", got)
+	}
+}
+
+// The program that kopf has built has another name than the command that the person calls.
+func TestHelpOfABuiltProgramIsThatOfKopf(t *testing.T) {
+	t.Setenv(launch.CalledAsVariable, "kopf COMMAND ./blog")
+	tests := map[string]string{
+		"explain": "Usage:\n  kopf explain ./blog KIND/NAME [flags]\n\nExamples:\n  kopf explain ./blog kopfexample/kopf-example-1\n",
+		"plan":    "Usage:\n  kopf plan ./blog [KIND...] [flags]\n\nExamples:\n  kopf plan ./blog\n  kopf plan ./blog kopfexamples -n default --exit-code\n",
+	}
+	for name, want := range tests {
+		if got := run(t, newOperatorWithCommands(), name, "--help"); !strings.Contains(got.out, want) {
+			t.Errorf("got\n%s", got.out)
+		}
+	}
+	if got := run(t, newOperatorWithCommands(), "explain"); !strings.HasSuffix(got.log, "\nTry kopf explain ./blog --help.\n") {
+		t.Errorf("got %s", got.log)
 	}
 }
 

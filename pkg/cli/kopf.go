@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
@@ -23,7 +25,7 @@ func newKopfCommand(start launch.StartCluster) *cobra.Command {
 		tool.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl kopf"}
 	}
 	tool.SetVersionTemplate("{{.Version}}\n")
-	tool.AddCommand(newRunCommand(start), newFreezeCommand(), newResumeCommand(), newVersionCommand())
+	tool.AddCommand(newRunCommand(start), newClusterCommand(start), newFreezeCommand(), newResumeCommand(), newVersionCommand())
 	for _, of := range Commands(nil) {
 		tool.AddCommand(newBuiltCommand(of))
 	}
@@ -61,9 +63,38 @@ func newBuiltCommand(of *cobra.Command) *cobra.Command {
 		for packages < len(arguments) && isLocalPackage(arguments[packages]) {
 			packages++
 		}
-		return buildAndRun(command, arguments[:packages], append([]string{of.Name()}, arguments[packages:]...), nil, nil)
+		err := buildAndRun(command, arguments[:packages], append([]string{of.Name()}, arguments[packages:]...), nil, nil)
+		return explainPackage(err, of.Name(), arguments)
 	}
 	return command
+}
+
+// explainPackage returns a better error if the first argument of a command is not a package: most
+// likely, the package is missing, or it is a folder without ./ in front.
+func explainPackage(err error, command string, arguments []string) error {
+	var missing *launch.NotFoundError
+	first, line := arguments[0], []string{"kopf", command}
+	switch {
+	case !errors.As(err, &missing) || isLocalPackage(first):
+		return err
+	case isFolder(first):
+		line = append(append(line, "./"+filepath.ToSlash(first)), arguments[1:]...)
+	case command == "run":
+		return err
+	default:
+		line = append(append(line, "./handlers"), arguments...)
+	}
+	reason := ""
+	if !strings.Contains(missing.Reason, " is not in std ") { // which says only that the name has no dot
+		reason = ", says the go command: " + missing.Reason
+	}
+	return usageErrorf("the first argument of %s is a package, and %s is not a package%s; use, for example: %s", command, first, reason, inspect.Quote(line...))
+}
+
+// isFolder reports whether a path is a folder.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // completeBuilt completes the arguments of a command that builds packages, without building them: the

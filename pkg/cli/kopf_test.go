@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,6 +43,40 @@ func TestInvalidCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, newKopfCommand(noCluster), strings.Fields(test.arguments)...)
 			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" {
+				t.Errorf("got %+v, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestFirstArgumentsThatAreNoPackages(t *testing.T) {
+	hideCluster(t)
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("handlers", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const none = ` is a package, and kopfexample/one is not a package; use, for example: kopf `
+	tests := map[string]struct {
+		arguments string
+		code      int
+		want      string
+	}{
+		"explain an object":      {"explain kopfexample/one -n ns", ExitUsage, "the first argument of explain" + none + "explain ./handlers kopfexample/one -n ns\n"},
+		"retry a handler":        {"retry kopfexample/one fn", ExitUsage, "the first argument of retry" + none + "retry ./handlers kopfexample/one fn\n"},
+		"plan a kind":            {"plan kopfexamples", ExitUsage, "kopf plan ./handlers kopfexamples\n"},
+		"release a kind":         {"release kopfexamples", ExitUsage, "kopf release ./handlers kopfexamples\n"},
+		"a kind with its group":  {"plan kopfexamples.kopf.dev", ExitUsage, "is not a package, says the go command: "},
+		"a folder":               {"rbac handlers", ExitUsage, "use, for example: kopf rbac ./handlers\n"},
+		"a folder that is run":   {"run handlers", ExitUsage, "use, for example: kopf run ./handlers\n"},
+		"a package that is run":  {"run nothing", ExitError, "the package nothing cannot be found: "},
+		"a folder that is none":  {"explain ./nothing kopfexample/one", ExitError, "the package ./nothing cannot be found: "},
+		"one without handlers":   {"explain errors kopfexample/one", ExitError, "the package errors declares no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"},
+		"peers without handlers": {"peers errors", ExitError, "the package errors declares no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, newKopfCommand(noCluster), strings.Fields(test.arguments)...)
+			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" || !strings.HasSuffix(got.log, "\n") {
 				t.Errorf("got %+v, want %q", got, test.want)
 			}
 		})

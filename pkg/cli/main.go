@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,23 +90,20 @@ func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) in
 	prepareCommand(command)
 	called, err := command.ExecuteContextC(ctx)
 	var logged *loggedError
-	var usage *usageError
+	code := ExitCode(err)
 	var ended *exitError
 	switch {
 	case err == nil, ctx.Err() != nil && errors.Is(err, context.Canceled): // interrupted before the operator started
 		return ExitOK
 	case errors.As(err, &logged):
 		logged.logger.Error(withAdvice(logged.error), "The operator has ended.")
-		return ExitError
-	case errors.As(err, &ended): // the other process has reported its error
-		return ended.code
-	case errors.As(err, &usage):
-		_, _ = fmt.Fprintf(log, "%s: %v\nTry %s --help.\n", command.Name(), err, called.CommandPath())
-		return ExitUsage
+	case errors.As(err, &ended): // it was reported
+	case code == ExitUsage:
+		_, _ = fmt.Fprintf(log, "%s: %v\nTry %s --help.\n", command.Name(), err, calledAs(called))
 	default:
 		_, _ = fmt.Fprintf(log, "%s: %v\n", command.Name(), withAdvice(err))
-		return ExitError
 	}
+	return code
 }
 
 // usageError is a mistake in the command line.
@@ -119,10 +117,30 @@ func usageErrorf(format string, values ...any) error {
 	return &usageError{fmt.Errorf(format, values...)}
 }
 
-// exitError has the exit code of another process, which this process exits with, too.
-type exitError struct{ code int }
+// exitError has an exit code for an outcome that was already reported: by an answer, or by another
+// process, whose exit code it is.
+type exitError struct {
+	code    int
+	outcome string
+}
 
-func (e *exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+func (e *exitError) Error() string { return cmp.Or(e.outcome, fmt.Sprintf("exit code %d", e.code)) }
+
+// ExitCode returns the exit code for the error of a command: 0 without an error.
+func ExitCode(err error) int {
+	var ended *exitError
+	var usage *usageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &ended):
+		return ended.code
+	case errors.As(err, &usage):
+		return ExitUsage
+	default:
+		return ExitError
+	}
+}
 
 // loggedError is an error of an operator with a JSON log. It is logged, because log
 // collectors cannot read a plain last line.

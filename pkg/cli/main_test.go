@@ -22,7 +22,7 @@ func TestExitCodes(t *testing.T) {
 		"an error":                         {nil, errors.New("the leader is lost"), result{ExitError, "", "operator: the leader is lost\n"}},
 		"a forbidden request":              {nil, fmt.Errorf("no lease: %w", forbidden), result{ExitError, "", "operator: no lease: leases \"one\" is forbidden: no; grant the permission to this user in a role\n"}},
 		"rejected credentials":             {nil, apierrors.NewUnauthorized("who are you?"), result{ExitError, "", "operator: who are you?; the API server rejects the credentials: log in again, or correct the kubeconfig\n"}},
-		"the exit code of another process": {nil, &exitError{7}, result{7, "", ""}},
+		"the exit code of another process": {nil, &exitError{code: 7}, result{7, "", ""}},
 		"an unknown flag":                  {[]string{"--nonsense"}, nil, result{ExitUsage, "", "operator: unknown flag: --nonsense\nTry operator --help.\n"}},
 		"a canceled request":               {nil, fmt.Errorf("asking: %w", context.Canceled), result{ExitError, "", "operator: asking: context canceled\n"}},
 		"an argument":                      {[]string{"completion"}, nil, result{ExitUsage, "", "operator: unexpected argument \"completion\": this command takes flags only\nTry operator --help.\n"}},

@@ -1,11 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +53,8 @@ func newFreezeCommand() *cobra.Command {
 func newResumeCommand() *cobra.Command {
 	p := &freezeFlags{}
 	command := p.newCommand("resume", "Resume the operators of a peering",
-		"Remove the freeze with the same identity. It is not an error if there is none.", p.resume)
+		"Remove the freeze with the same identity. If there is only one by another identity, the command\n"+
+			"fails, and says how to remove that. It is not an error if there is none at all.", p.resume)
 	command.Example = "  kopf resume\n  kopf resume -n default --peering mine"
 	defineGroup(command.Flags(), "Freeze", p.defineIdentity)
 	defineGroup(command.Flags(), "Logging", p.logging.define)
@@ -108,7 +110,7 @@ func (f *freezeFlags) freeze(ctx context.Context, command *cobra.Command) error 
 			return err
 		}
 		command.Println(fmt.Sprintf("The operators of the %s pause until %s, unless %s resumes them earlier.",
-			describeTarget(target), time.Now().Add(f.options.Lifetime).Format(time.DateTime), f.options.Identity))
+			describeTarget(target), time.Now().Add(f.options.Lifetime).UTC().Format(time.RFC3339), f.options.Identity))
 		command.Println(describeFrozen(frozen, f.options.Priority))
 		return nil
 	})
@@ -134,19 +136,33 @@ func describeFrozen(frozen peering.Frozen, priority int) string {
 }
 
 func (f *freezeFlags) resume(ctx context.Context, command *cobra.Command) error {
-	return f.forEachTarget(ctx, func(config *rest.Config, target peering.Target) error {
+	var frozen []error
+	err := f.forEachTarget(ctx, func(config *rest.Config, target peering.Target) error {
 		err := peering.Resume(ctx, config, target, f.options.Identity)
-		var notFrozen *peering.NotFrozenError
-		if errors.As(err, &notFrozen) {
-			command.Println(fmt.Sprintf("Nothing was changed in the %s: %s. To resume a freeze by another identity, set --id.", describeTarget(target), notFrozen))
-			return nil
-		}
-		if err != nil {
+		var others *peering.NotFrozenError
+		switch {
+		case errors.As(err, &others) && len(others.Freezes) > 0:
+			frozen = append(frozen, f.stillFrozen(command, target, others))
+		case others != nil:
+			command.Println(fmt.Sprintf("Nothing was changed in the %s: %s.", describeTarget(target), others))
+		case err != nil:
 			return err
+		default:
+			command.Println(fmt.Sprintf("%[2]s no longer pauses the operators of the %[1]s.", describeTarget(target), f.options.Identity))
 		}
-		command.Println(fmt.Sprintf("%[2]s no longer pauses the operators of the %[1]s.", describeTarget(target), f.options.Identity))
 		return nil
 	})
+	return errors.Join(append(frozen, err)...)
+}
+
+// stillFrozen is the error for a peering that only others have frozen. It says how to end that.
+func (f *freezeFlags) stillFrozen(command *cobra.Command, target peering.Target, err *peering.NotFrozenError) error {
+	var ends []string
+	called := inspect.CommandLine{Flags: f.connection.arguments(command.Flags())}
+	for _, identity := range slices.Sorted(maps.Keys(err.Freezes)) {
+		ends = append(ends, called.Resume(target, identity))
+	}
+	return fmt.Errorf("nothing was changed in the %s: %w. To end that: %s", describeTarget(target), err, strings.Join(ends, "; "))
 }
 
 // forEachTarget calls a function for each selected peering object, until the first error.
@@ -191,23 +207,25 @@ func describeTarget(target peering.Target) string {
 func newPeersCommand(load Load) *cobra.Command {
 	var name string
 	command := newQuestion(load, "peers [flags]", "Show which operators pause each other",
-		"Show the entries of the peering objects: of the cluster, and of the namespace.",
+		"Show the entries of the peering objects that the operator uses: of the cluster, or of the namespaces\n"+
+			"in its settings. If the operator has the flags --namespace and --peering, set them here, too.",
 		"  peers\n  peers -n default --peering mine",
 		func(q *question, command *cobra.Command, arguments []string) error {
 			if err := rejectArguments(command, arguments); err != nil {
 				return err
 			}
+			namespace := q.namespace
 			cluster, _, err := q.connect(command.Context())
 			if err != nil {
 				return err
 			}
-			name = cmp.Or(name, cluster.Settings.Peering.Name, settings.DefaultPeeringName)
-			peers, err := cluster.Peers(command.Context(), name, q.namespace)
+			peers, err := cluster.Peers(command.Context(), name, namespace)
 			if err != nil {
 				return err
 			}
-			return q.write(command.OutOrStdout(), &inspect.PeerList{Peering: name, Namespace: q.namespace, Peers: peers})
+			return q.write(command.OutOrStdout(), peers)
 		})
-	command.Flags().StringVarP(&name, "peering", "P", "", fmt.Sprintf("the `name` of the peering object (default %q)", settings.DefaultPeeringName))
+	describeNamespace(command, "the `namespace` that the operator serves (default: as in the settings)")
+	command.Flags().StringVarP(&name, "peering", "P", "", "the `name` of the peering object (default: as in the settings)")
 	return command
 }

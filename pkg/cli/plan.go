@@ -35,7 +35,7 @@ func newPlanCommand(load Load) *cobra.Command {
 				return err
 			}
 			if exitCode && answer.Changes() > 0 {
-				return &exitError{exitChanges}
+				return &exitError{exitChanges, "objects would be handled"}
 			}
 			return nil
 		})

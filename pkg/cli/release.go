@@ -21,8 +21,7 @@ import (
 type releaseFlags struct {
 	release.Options
 
-	runStartup         bool
-	peering, leaseName string
+	runStartup bool
 }
 
 func (f *releaseFlags) define(set *pflag.FlagSet) {
@@ -30,9 +29,10 @@ func (f *releaseFlags) define(set *pflag.FlagSet) {
 	set.BoolVar(&f.DryRun, "dry-run", false, "only show what would be released")
 	set.BoolVar(&f.AbandonDeletions, "abandon-deletions", false, "also release objects that are being deleted: they disappear, and nothing cleans up for them")
 	set.StringSliceVar(&f.AlsoIDs, "also-ids", nil, "the `ids` of handlers that are not declared anymore, whose progress is removed, too")
-	set.StringVar(&f.leaseName, "lease-name", "", "the `name` of the lease of the operator, which must not be held (default: as in the settings)")
+	set.StringVar(&f.LeaseName, "lease-name", "", "the `name` of the lease of the operator, which must not be held; that of a manager is its LeaderElectionID (default: as in the settings)")
 	set.StringVar(&f.LeaseNamespace, "lease-namespace", "", "the `namespace` of the lease (default: as in the settings, or all)")
-	set.StringVarP(&f.peering, "peering", "P", "", "the `name` of the peering object, in which no operator may be alive (default: as in the settings)")
+	set.StringVarP(&f.Peering, "peering", "P", "", "the `name` of the peering object, in which no operator may be alive (default: as in the settings)")
+	set.BoolVar(&f.OperatorStopped, "operator-stopped", false, "confirm that the operator is stopped, if neither its lease nor its peering shows it, or if others use those with the default names")
 	set.BoolVar(&f.runStartup, "run-startup", false, "call the startup handlers for the settings that they make, and the cleanup handlers; with --dry-run, they can only read")
 	set.StringVar(&f.Finalizer, "finalizer", "", "the `name` of the finalizer to remove (default: as in the settings)")
 	set.StringSliceVar(&f.Prefixes, "prefix", nil, "the `prefixes` of the annotations to remove, in place of the storages in the settings")
@@ -52,7 +52,7 @@ func (f *releaseFlags) validate(kinds []string) error {
 }
 
 // errHeld is the end of a release that has skipped objects.
-var errHeld = &exitError{exitChanges}
+var errHeld = &exitError{exitChanges, "objects that are being deleted were skipped"}
 
 func newReleaseCommand(load Load) *cobra.Command {
 	flags := &releaseFlags{}
@@ -62,7 +62,9 @@ func newReleaseCommand(load Load) *cobra.Command {
 			"handlers. Objects that are being deleted and wait for the operator are listed and skipped. Without\n"+
 			"--namespace, it releases the objects in all namespaces, or in those of the settings.\n\n"+
 			"Stop the operator first: it would handle released objects as new ones. The command refuses while\n"+
-			"the lease is held or a peer is alive. It can be interrupted and repeated.\n\n"+
+			"its lease is held or a peer is alive. If neither a lease nor a peering of the operator shows that it\n"+
+			"is stopped, or if those with the default names are in use, confirm it with --operator-stopped. The\n"+
+			"command can be interrupted and repeated.\n\n"+
 			"The exit code is 3 if objects were skipped.",
 		"  release kopfexamples --dry-run\n  release --all",
 		func(q *question, command *cobra.Command, arguments []string) error {
@@ -130,23 +132,9 @@ func (q *question) release(ctx context.Context, flags *releaseFlags) (*release.R
 			return nil, err
 		}
 	}
-	flags.adjust(&program.Settings)
 	releaser, err := release.New(ctx, config, program, flags.Options)
 	if err != nil {
 		return nil, err
 	}
 	return releaser.Run(ctx)
-}
-
-// adjust applies the flags for the lease and the peering.
-func (f *releaseFlags) adjust(s *settings.Settings) {
-	if f.leaseName != "" {
-		s.Replicas.LeaseName = f.leaseName
-	}
-	if f.LeaseNamespace == "" {
-		f.LeaseNamespace = s.Replicas.LeaseNamespace
-	}
-	if f.peering != "" {
-		s.Peering.Name, s.Peering.Standalone = f.peering, false
-	}
 }

@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/model/request"
@@ -65,23 +65,60 @@ func (q *question) send(command *cobra.Command, arguments []string, r inspect.Re
 }
 
 func newSuspendCommand(load Load) *cobra.Command {
-	duration, forever := defaultSuspension, false
+	end := suspensionEnd{}
 	command := newQuestion(load, "suspend KIND/NAME [flags]", "Call no handlers for an object for some time",
 		"Call no handlers for an object, and hold its deletion, until a time. Changes are handled afterwards.",
-		"  suspend kopfexample/kopf-example-1 --for 2h",
+		"  suspend kopfexample/kopf-example-1 --for 2h\n  suspend kopfexample/kopf-example-1 --until 2026-01-31T13:00:00+01:00",
 		func(q *question, command *cobra.Command, arguments []string) error {
-			r := inspect.Request{Verb: request.Suspend}
-			switch {
-			case duration <= 0:
-				return &usageError{errors.New("--for must be positive, such as 2h")}
-			case !forever:
-				r.Until = time.Now().Add(duration).Truncate(time.Second)
+			until, err := end.parse(command.Flags(), time.Now())
+			if err != nil {
+				return err
 			}
-			return q.send(command, arguments, r, false)
+			return q.send(command, arguments, inspect.Request{Verb: request.Suspend, Until: until}, false)
 		})
-	command.Flags().DurationVar(&duration, "for", duration, "how long: a `duration` such as 90m")
-	command.Flags().BoolVar(&forever, request.Forever, false, "until unsuspend")
+	end.define(command.Flags())
 	return command
+}
+
+// suspensionEnd holds the flags that say when a suspension ends.
+type suspensionEnd struct {
+	after time.Duration
+	at    string
+	never bool
+}
+
+func (e *suspensionEnd) define(set *pflag.FlagSet) {
+	set.DurationVar(&e.after, "for", defaultSuspension, "how long: a `duration` such as 90m")
+	set.StringVar(&e.at, "until", "", "until when: a `time` with a time zone, such as 2026-01-31T12:00:00Z")
+	set.BoolVar(&e.never, request.Forever, false, "until unsuspend")
+}
+
+// parse returns when the suspension ends; the zero time if it does not end by itself.
+func (e *suspensionEnd) parse(set *pflag.FlagSet, now time.Time) (time.Time, error) {
+	given := 0
+	for _, name := range []string{"for", "until", request.Forever} {
+		if set.Changed(name) {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return time.Time{}, usageErrorf("--for, --until, and --forever say when the suspension ends: choose one")
+	case e.never:
+		return time.Time{}, nil
+	case e.after <= 0:
+		return time.Time{}, usageErrorf("--for must be positive, such as 2h")
+	case e.at == "":
+		return now.Add(e.after).Truncate(time.Second), nil
+	}
+	until, err := time.Parse(time.RFC3339, e.at)
+	switch {
+	case err != nil:
+		return time.Time{}, usageErrorf("--until is %q: use a time with a time zone, such as %s", e.at, now.Add(time.Hour).UTC().Format(time.RFC3339))
+	case !until.After(now):
+		return time.Time{}, usageErrorf("--until is %s, which is over", e.at)
+	}
+	return until, nil
 }
 
 // defaultSuspension ends a suspension that a person forgets.

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 func newRunCommand(start launch.StartCluster) *cobra.Command {
 	flags := newFlags()
 	var cluster clusterFlags
+	var further []string
 	command := &cobra.Command{
 		Use:   "run PACKAGE... [flags] [-- additional flags]",
 		Short: "Build and run packages of handlers as an operator",
@@ -27,7 +27,6 @@ func newRunCommand(start launch.StartCluster) *cobra.Command {
 			"program after --.",
 		Example: "  kopf run ./handlers --verbose\n  kopf run ./pods ./nodes -n default --dev\n  kopf run ./handlers --with-cluster",
 	}
-	var further []string
 	command.Args = func(_ *cobra.Command, arguments []string) error {
 		if dash := command.ArgsLenAtDash(); dash >= 0 {
 			arguments, further = arguments[:dash], arguments[dash:]
@@ -47,9 +46,9 @@ func newRunCommand(start launch.StartCluster) *cobra.Command {
 			return err
 		}
 		if !cluster.wanted {
-			return buildAndRun(command, packages, given, nil, nil)
+			start = nil
 		}
-		return buildAndRun(command, packages, given, start, cluster.definitions)
+		return explainPackage(buildAndRun(command, packages, given, start, cluster.definitionsOf(packages)), "run", packages)
 	}
 	flags.define(command.Flags())
 	cluster.define(command.Flags())
@@ -76,7 +75,7 @@ func buildAndRun(command *cobra.Command, packages, arguments []string, start lau
 	defer func() { err = cmp.Or(err, stop()) }()
 	code, err := launch.Run(program, append(of, arguments...), launch.CalledBy(command, packages), command.OutOrStdout(), log)
 	if err == nil && code != ExitOK {
-		err = &exitError{code}
+		err = &exitError{code: code}
 	}
 	return err
 }
@@ -98,6 +97,36 @@ func formatFlags(set *pflag.FlagSet) []string {
 	})
 	return arguments
 }
+
+// newClusterCommand returns the command that starts a cluster without an operator.
+func newClusterCommand(start launch.StartCluster) *cobra.Command {
+	var cluster clusterFlags
+	command := &cobra.Command{
+		Use:   "cluster",
+		Short: "Start a cluster for development, until it is interrupted",
+		Long: "Start an API server with its etcd on this machine, and install resource definitions. The\n" +
+			"cluster has no nodes. It ends with the command, which removes its files. Operators can be\n" +
+			"started and stopped on it meanwhile: the command prints the KUBECONFIG for them, and for\n" +
+			"kubectl.",
+		Example: "  kopf cluster\n  kopf cluster --crds config/crd/bases",
+		Args:    rejectArguments,
+	}
+	command.RunE = func(*cobra.Command, []string) error {
+		ctx := command.Context()
+		_, stop, err := launch.Connection(ctx, start, cluster.definitionsOf(nil), command.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return stop()
+	}
+	command.Flags().StringSliceVar(&cluster.definitions, definitionsFlag, nil, definitionsUsage+")")
+	command.Flags().Lookup(definitionsFlag).Annotations = map[string][]string{withoutVariable: nil}
+	return command
+}
+
+// definitionsUsage describes the flag, without the end of its last sentence.
+const definitionsUsage = "a `file` or folder of resource definitions to install; can be repeated (default: crd.yaml, crds.yaml, and the folders crd, crds, config/crd, and config/crd/bases, in the current folder"
 
 // clusterFlags holds the flags of kopf run for a cluster of its own.
 type clusterFlags struct {
@@ -122,7 +151,15 @@ func (c *clusterFlags) define(set *pflag.FlagSet) {
 
 func (c *clusterFlags) defineFlags(set *pflag.FlagSet) {
 	set.BoolVar(&c.wanted, withClusterFlag, false, "start a cluster for the operator, with an API server but no nodes, and remove it in the end")
-	set.StringSliceVar(&c.definitions, definitionsFlag, nil, "with --"+withClusterFlag+": a `file` or folder of resource definitions to install; can be repeated (default: "+filepath.ToSlash(launch.DefaultDefinitions)+" and its folder bases, if they exist)")
+	set.StringSliceVar(&c.definitions, definitionsFlag, nil, "with --"+withClusterFlag+": "+definitionsUsage+" and in those of the packages)")
+}
+
+// definitionsOf returns where the resource definitions are: the given places, or the usual ones.
+func (c *clusterFlags) definitionsOf(packages []string) []string {
+	if len(c.definitions) > 0 {
+		return c.definitions
+	}
+	return launch.Definitions(append([]string{"."}, packages...)...)
 }
 
 func isClusterFlag(flag *pflag.Flag) bool {

@@ -41,9 +41,12 @@ func runChecks(o Operator, maxQueueAge time.Duration) []checkResult {
 	return append(all, checkStart(state), checkQueue(state.Queue, maxQueueAge), checkHandling(state))
 }
 
-// checkWatch names the check so that it can be a part of a path.
+// checkWatch names the check so that it can be a part of a path. The name of a resource has a dot.
 func checkWatch(w reconcile.WatchStatus) checkResult {
 	c := checkResult{name: w.Resource}
+	if w.Children {
+		c.name = "children/" + w.Resource
+	}
 	if w.Namespace != "" {
 		c.name += "/" + w.Namespace
 	}

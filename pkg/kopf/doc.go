@@ -187,6 +187,7 @@
 //
 //	Main                                     a program with a command line
 //	Commands                                 explain, plan, and others for another command line
+//	ExitCode                                 the exit code of that command line
 //	Configure                                settings that commands know, too
 //	Run, Options                             an operator inside of a program
 //	Add                                      a part of a controller-runtime manager

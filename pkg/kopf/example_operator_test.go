@@ -119,6 +119,17 @@ func ExampleCommands() {
 	// unsuspend
 }
 
+// Scripts can rely on the exit codes: here, of a command without an argument that it needs.
+func ExampleExitCode() {
+	root := &cobra.Command{Use: "manager", SilenceErrors: true}
+	root.AddCommand(kopf.Commands()...)
+	root.SetArgs([]string{"explain"})
+	err := root.Execute()
+	fmt.Println(kopf.ExitCode(err), kopf.ExitCode(nil)) // a program passes the first one to os.Exit
+
+	// Output: 2 0
+}
+
 // Settings in the program. Unlike those of a startup handler, they are known to commands such as
 // explain.
 func ExampleConfigure() {

@@ -42,15 +42,25 @@ func Main(configure ...func(*Options)) {
 }
 
 // Commands returns the commands that answer questions about an operator: explain, plan, peers, and
-// others; those that send requests; and release, which removes its state before an uninstall. Programs of Main have them; add them to the command line of another
-// program, such as one with the manager of controller-runtime:
+// others; those that send requests; and release, which removes its state before an uninstall.
+// Programs of Main have them; add them to the command line of another program, such as one with the
+// manager of controller-runtime:
 //
 //	root.AddCommand(kopf.Commands()...)
+//	os.Exit(kopf.ExitCode(root.Execute()))
 //
 // The functions change the options as for Main: the registry, the scheme, and the settings. The
 // commands connect to the cluster like kubectl. They call neither handlers nor login handlers (release
 // calls startup handlers on request), and only release and those that send requests change something.
+// For an operator of Add, set Settings.Replicas.LeaseName to the LeaderElectionID of the manager, so
+// that release notices a manager that runs.
 func Commands(configure ...func(*Options)) []*cobra.Command { return cli.Commands(loader(configure)) }
+
+// ExitCode returns the exit code for an error that a command line with the Commands has returned: 0
+// without an error, 2 for a mistake in the flags or arguments of one of the Commands, 3 for an outcome
+// that scripts ask for, such as that of plan --exit-code, and 1 for any other error. The root command
+// has printed the error, unless you have set its SilenceErrors.
+func ExitCode(err error) int { return cli.ExitCode(err) }
 
 // loader returns a function that returns the program without running it.
 func loader(configure []func(*Options)) cli.Load {

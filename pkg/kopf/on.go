@@ -41,7 +41,8 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (registry.Handlers, error) {
 // itself. The verbs are those of RBAC; those of a subresource have its name in
 // front: "status/patch".
 //
-// The children of handlers of Ensure need get, list, watch, create, patch, and delete.
+// The children of handlers of Ensure need get, list, watch, create, patch, and delete. The command
+// rbac says that they are unknown, until these verbs are declared for at least one kind.
 func (r *Registry) Needs(sel Selector, verbs ...string) {
 	r.declared().AddNeed(registry.Need{Selector: sel, Verbs: verbs})
 }
@@ -107,10 +108,11 @@ func (r *Registry) OnEvent(sel Selector, fn EventFunc, options ...EventOption) {
 
 // Conditions declares that the status of the objects says what their handlers have come to,
 // with the standard conditions that kubectl wait and kstatus understand. Ready is true when all
-// handlers have finished. Otherwise it is false, and either Reconciling is true, as long as
-// handlers are retried, or Stalled, if one has failed permanently or cannot be called, so that
-// a person must act. Daemons and timers count only if they cannot be called. Each condition, and
-// the status itself, has the generation of the object as observedGeneration.
+// handlers have finished, or if none applies to the object. Otherwise it is false, and either
+// Reconciling is true, as long as handlers are retried, or Stalled, if one has failed permanently
+// or cannot be called, so that a person must act. Daemons and timers count only if they cannot be
+// called. Each condition, and the status itself, has the generation of the object as
+// observedGeneration.
 //
 // The conditions are written when nothing is left to do at a generation, with the same write as
 // the results of handlers, or else with one more. Handlers add other conditions with

@@ -27,6 +27,8 @@ type WatchState struct {
 	Namespace string
 	// Listed reports that all objects are known that existed when the watch began.
 	Listed bool
+	// Children reports that the watch shows only the children of handlers of Ensure.
+	Children bool
 	// Err is the reason why the watch does not work now, or nil if it works. The operator
 	// retries it. The error comes from the API server or the network, so do not publish it.
 	Err error
@@ -52,7 +54,7 @@ func (o *Operator) State() OperatorState {
 		Queue: QueueState{Depth: state.Queue.Depth, Oldest: state.Queue.Oldest, Busy: state.Queue.Busy, Workers: state.Queue.Workers},
 	}
 	for _, w := range o.operator.WatchStatuses() {
-		result.Watches = append(result.Watches, WatchState{Resource: w.Resource, Namespace: w.Namespace, Listed: w.Listed, Err: w.Err})
+		result.Watches = append(result.Watches, WatchState{Resource: w.Resource, Namespace: w.Namespace, Listed: w.Listed, Children: w.Children, Err: w.Err})
 	}
 	return result
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
@@ -199,15 +200,21 @@ func TestSuspendedParentsAreToldLater(t *testing.T) {
 }
 
 func TestAnOperatorWithoutANameDoesNotStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := kopf.NewRegistry()
-		r.OnChild(examples, ofConfigMaps, (&told{}).handle, kopf.ID("tell"))
-		server := kopftest.NewAPIServer(t)
-		err := kopf.Run(t.Context(), kopf.Options{Registry: r, Config: server.Config()})
-		if err == nil || !strings.Contains(err.Error(), "set settings.Name") || !strings.Contains(err.Error(), "onchild_pass_test.go:") {
-			t.Errorf("got %v", err)
-		}
-	})
+	nothing := func(context.Context, *kopf.Change) ([]client.Object, error) { return nil, nil }
+	for declared, declare := range map[string]func(*kopf.Registry){
+		`the child handler "tell"`: func(r *kopf.Registry) { r.OnChild(examples, ofConfigMaps, (&told{}).handle, kopf.ID("tell")) },
+		`kopf.Ensure "children"`:   func(r *kopf.Registry) { r.Ensure(examples, nothing, kopf.ID("children")) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := kopf.NewRegistry()
+			declare(r)
+			server := kopftest.NewAPIServer(t)
+			err := kopf.Run(t.Context(), kopf.Options{Registry: r, Config: server.Config()})
+			if err == nil || !strings.Contains(err.Error(), ": "+declared+" needs ") || !strings.Contains(err.Error(), "set settings.Name") || !strings.Contains(err.Error(), "onchild_pass_test.go:") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
 }
 
 // A patch that cannot be computed is an error of its call, which is made again.

@@ -114,7 +114,9 @@ func (r *recording) observer(from *link) handler.Observer {
 
 func newCall(d *handler.Declaration, arguments any) *HandlerCall {
 	call := &HandlerCall{Handler: handler.DeclaredID(d), Kind: string(d.Kind), At: time.Now(), Running: true, Attempt: 1}
-	call.Child = strings.TrimPrefix(strings.TrimPrefix(d.ID, call.Handler), "/")
+	if d.Kind != handler.OnDisturbance { // which is about all children
+		call.Child = strings.TrimPrefix(strings.TrimPrefix(d.ID, call.Handler), "/")
+	}
 	if about, ok := arguments.(kopf.Arguments); ok {
 		call.Object, call.Resource = about.Name(), about.Resource().Plural
 		if namespace := about.Namespace(); namespace != "" {

@@ -33,6 +33,10 @@ func newWrites() counter {
 		"resource", "reason", "answer")
 }
 
+func newChildWrites() counter {
+	return newCounter("kopf_child_writes_total", "Changes of children by their handler, by operation.", "resource", "handler", "operation")
+}
+
 func newErrors() counter {
 	return newCounter("kopf_object_errors_total", "Errors of the API server or of the framework that delayed the handling of an object.", "resource")
 }

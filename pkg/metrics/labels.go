@@ -53,6 +53,21 @@ func reasons() []Reason {
 	return []Reason{Status, Cleanup, Handled, Progress, Finalizer, Patch, Check}
 }
 
+// ChildOperation is what a write has done to a child.
+type ChildOperation string
+
+// The operations on children.
+const (
+	Created  ChildOperation = "created"
+	Changed  ChildOperation = "changed"  // the handler wants something else
+	Restored ChildOperation = "restored" // another client had changed it
+	Deleted  ChildOperation = "deleted"  // it is not wanted anymore, or must be recreated
+)
+
+func childOperations() []ChildOperation {
+	return []ChildOperation{Created, Changed, Restored, Deleted}
+}
+
 // Answer is the answer of the API server to a write.
 type Answer string
 

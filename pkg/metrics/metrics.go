@@ -18,7 +18,7 @@ type Metrics struct {
 	source     source
 
 	attempts, writes, errors, restarts counter
-	reviews, refusals                  counter
+	reviews, refusals, children        counter
 	durations, reviewDurations         histogram
 
 	state *stateCollector // since Open
@@ -35,6 +35,7 @@ func New(registerer prometheus.Registerer, operator string) (*Metrics, error) {
 		shared(m, &m.attempts, newAttempts()), shared(m, &m.durations, newDurations()),
 		shared(m, &m.writes, newWrites()), shared(m, &m.errors, newErrors()), shared(m, &m.restarts, newRestarts()),
 		shared(m, &m.reviews, newReviews()), shared(m, &m.reviewDurations, newReviewDurations()), shared(m, &m.refusals, newRefusals()),
+		shared(m, &m.children, newChildWrites()),
 	)
 	if problem != nil {
 		return nil, fmt.Errorf("the metrics cannot be registered: %w", problem)
@@ -91,6 +92,13 @@ func (m *Metrics) Attempt(h Handler, outcome Outcome, called bool, took time.Dur
 func (m *Metrics) Write(resource string, reason Reason, answer Answer) {
 	if m.on() {
 		add(m.writes, m.operator, resource, string(reason), string(answer))
+	}
+}
+
+// ChildWrite counts a write that has changed a child of a handler.
+func (m *Metrics) ChildWrite(resource, handler string, operation ChildOperation) {
+	if m.on() {
+		add(m.children, m.operator, resource, handler, string(operation))
 	}
 }
 

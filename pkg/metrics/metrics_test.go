@@ -42,6 +42,7 @@ func everything(m *metrics.Metrics) {
 	m.Restart("kex", metrics.Interrupted)
 	m.Review("validate", "check", metrics.Denied, 70*time.Millisecond)
 	m.Refusal(404)
+	m.ChildWrite("kex", "fn", metrics.Restored)
 	m.Observe(func() metrics.State {
 		return metrics.State{
 			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5, Awaited: 6},
@@ -52,6 +53,7 @@ func everything(m *metrics.Metrics) {
 			Rollouts:   []metrics.Rollout{{Resource: "kex", Handler: "fn", Revision: "2", Waiting: 4, Running: 3, Done: 2, Failed: 1}},
 			Objects:    []metrics.Objects{{Resource: "kex", Queued: 1, Handling: 2, Delayed: 3, Rest: 4}},
 			Indices:    []metrics.Index{{Handler: "names", Keys: 12}},
+			Children:   []metrics.Children{{Resource: "kex", Handler: "fn", Ready: 4, Progressing: 3, Failed: 2, Contended: 1}},
 			Events:     metrics.Events{Posted: 5, Suppressed: 6, Dropped: 7, Failed: 8},
 
 			CertificateExpiry: time.Unix(1700000000, 0),
@@ -109,6 +111,11 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_calls_running{} 8",
 		"kopf_calls_waiting{} 9",
 		"kopf_certificate_expiry_timestamp_seconds{} 1.7e+09",
+		"kopf_child_writes_total{handler=fn,operation=restored,resource=kex} 1",
+		"kopf_children_contended{handler=fn,resource=kex} 1",
+		"kopf_children{handler=fn,resource=kex,state=failed} 2",
+		"kopf_children{handler=fn,resource=kex,state=progressing} 3",
+		"kopf_children{handler=fn,resource=kex,state=ready} 4",
 		"kopf_events_total{outcome=dropped} 7",
 		"kopf_events_total{outcome=failed} 8",
 		"kopf_events_total{outcome=posted} 5",

@@ -23,7 +23,7 @@ func (m *Metrics) Close() {
 	m.opened.Store(false)
 	m.registerer.Unregister(m.state)
 	ours := prometheus.Labels{"operator": m.operator}
-	for _, c := range []counter{m.attempts, m.writes, m.errors, m.restarts, m.reviews, m.refusals} {
+	for _, c := range []counter{m.attempts, m.writes, m.errors, m.restarts, m.reviews, m.refusals, m.children} {
 		c.DeletePartialMatch(ours)
 	}
 	m.durations.DeletePartialMatch(ours)

@@ -1,11 +1,13 @@
 package metrics
 
 import (
+	"cmp"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/kopf-go/kopf/pkg/internal/program"
 )
 
 // show passes a gauge on.
@@ -33,6 +35,17 @@ func (c *stateCollector) showObjects(state State, show show) {
 	}
 }
 
+// showChildren shows the numbers of children.
+func (c *stateCollector) showChildren(state State, show show) {
+	for _, n := range state.Children {
+		id := strings.ToValidUTF8(n.Handler, "?")
+		show(c.children, float64(n.Ready), n.Resource, id, "ready")
+		show(c.children, float64(n.Progressing), n.Resource, id, "progressing")
+		show(c.children, float64(n.Failed), n.Resource, id, "failed")
+		show(c.contended, float64(n.Contended), n.Resource, id)
+	}
+}
+
 // showRest shows what is about no objects.
 func (c *stateCollector) showRest(state State, into chan<- prometheus.Metric, show show) {
 	show(c.build, 1, c.buildInfo[:]...)
@@ -47,24 +60,9 @@ func (c *stateCollector) showRest(state State, into chan<- prometheus.Metric, sh
 	}
 }
 
-// library is the path of the module of this package.
-const library = "github.com/kopf-go/kopf"
-
 // buildInfo returns the versions of the program, of this library, and of Go.
 func buildInfo() [3]string {
 	const unknown = "unknown"
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return [3]string{unknown, unknown, runtime.Version()}
-	}
-	versions := [3]string{info.Main.Version, unknown, runtime.Version()}
-	if versions[0] == "" {
-		versions[0] = unknown
-	}
-	for _, m := range append(info.Deps, &info.Main) {
-		if m.Path == library && m.Version != "" {
-			versions[1] = m.Version
-		}
-	}
-	return versions
+	ofProgram, ofLibrary := program.Versions()
+	return [3]string{cmp.Or(ofProgram, unknown), cmp.Or(ofLibrary, unknown), runtime.Version()}
 }

@@ -21,6 +21,7 @@ type State struct {
 	Rollouts   []Rollout
 	Objects    []Objects
 	Indices    []Index
+	Children   []Children
 	Events     Events
 	// CertificateExpiry is when the certificate of the admission server expires. It is zero if
 	// there is none, or if it is unknown.
@@ -39,6 +40,15 @@ type Objects struct {
 type Index struct {
 	Handler string
 	Keys    int
+}
+
+// Children counts the children that a handler wants for all objects of a resource, by what kstatus
+// says about them.
+type Children struct {
+	Resource, Handler          string
+	Ready, Progressing, Failed int
+	// Contended are those that another client keeps changing, so that they are restored less often.
+	Contended int
 }
 
 // Events counts Kubernetes events by their outcome.
@@ -100,6 +110,7 @@ type stateCollector struct {
 	running, waiting, longest    *prometheus.Desc
 	watches, background, held    *prometheus.Desc
 	rollout, objects, indices    *prometheus.Desc
+	children, contended          *prometheus.Desc
 	events, expiry, build        *prometheus.Desc
 	buildInfo                    [3]string
 }
@@ -128,6 +139,8 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		rollout:    gauge("kopf_rollout_objects", "Objects in the rollout of a revision of a handler, by state: waiting, running, done or failed.", "resource", "handler", "revision", "state"),
 		objects:    gauge("kopf_objects", "Objects, by state: queued, handling, delayed or rest.", "resource", "state"),
 		indices:    gauge("kopf_index_keys", "Keys of indices.", "handler"),
+		children:   gauge("kopf_children", "Children that handlers want, by state: ready, progressing or failed.", "resource", "handler", "state"),
+		contended:  gauge("kopf_children_contended", "Children that another client keeps changing.", "resource", "handler"),
 		events:     gauge("kopf_events_total", "Kubernetes events, by outcome: posted, suppressed, dropped or failed.", "outcome"),
 		expiry:     gauge("kopf_certificate_expiry_timestamp_seconds", "When the certificate of the admission server expires, in seconds since 1970."),
 		build:      gauge("kopf_build_info", "1, with the versions of the program, of the library, and of Go as labels.", "version", "library", "goversion"),
@@ -139,7 +152,7 @@ func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.awaited,
 		c.running, c.waiting, c.longest, c.watches, c.background, c.held, c.rollout,
-		c.objects, c.indices, c.events, c.expiry, c.build,
+		c.objects, c.indices, c.children, c.contended, c.events, c.expiry, c.build,
 	} {
 		into <- desc
 	}
@@ -177,6 +190,7 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 		show(c.background, float64(b.Abandoned), b.Kind, "abandoned")
 	}
 	c.showObjects(state, show)
+	c.showChildren(state, show)
 	c.showRest(state, into, show)
 }
 

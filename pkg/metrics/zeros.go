@@ -28,6 +28,16 @@ func (m *Metrics) Watching(resource string, writable bool, handlers ...Handler) 
 	}
 }
 
+// Ensuring begins the series of the children of a handler.
+func (m *Metrics) Ensuring(resource, handler string) {
+	if !m.on() {
+		return
+	}
+	for _, operation := range childOperations() {
+		begin(m.children, m.operator, resource, handler, string(operation))
+	}
+}
+
 // Reviewing begins the series of an admission handler.
 func (m *Metrics) Reviewing(kind, handler string) {
 	if !m.on() {

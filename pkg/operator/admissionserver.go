@@ -39,6 +39,7 @@ func newAdmissionServer(server settings.AdmissionServer, mgr manager.Manager, s 
 	if err != nil {
 		return nil, fmt.Errorf("the client for the admission configurations cannot be created: %w", err)
 	}
+	live = client.WithFieldOwner(live, fieldManager(s))
 	endpoint, err := configurations.NewEndpoint(mgr.GetConfig(), live)
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func (o *Operator) newEngineConfig(mgr manager.Manager, s settings.Settings) (co
 	if err != nil {
 		return config, nil, err
 	}
-	if recorder, err = o.newRecorder(mgr, s.Posting); err != nil {
+	if recorder, err = o.newRecorder(mgr, s); err != nil {
 		return config, nil, err
 	}
 	metrics, err := newMetrics(s)
@@ -108,8 +108,8 @@ func (o *Operator) newRecording(s settings.Settings) (*recording.Recorder, error
 }
 
 // newRecorder returns the recorder of the operator's events, or nil if they are disabled.
-func (o *Operator) newRecorder(mgr manager.Manager, s settings.Posting) (*events.Recorder, error) {
-	if s.Disabled {
+func (o *Operator) newRecorder(mgr manager.Manager, s settings.Settings) (*events.Recorder, error) {
+	if s.Posting.Disabled {
 		return nil, nil //nolint:nilnil // a nil recorder posts nothing
 	}
 	clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -117,7 +117,8 @@ func (o *Operator) newRecorder(mgr manager.Manager, s settings.Posting) (*events
 		return nil, fmt.Errorf("the cluster cannot be reached: %w", err)
 	}
 	return events.New(clientset.CoreV1(), events.Options{
-		Component: s.Component, Instance: s.Instance, NamePrefix: s.EventNamePrefix, Level: s.Level, Burst: s.Burst, Refill: s.Refill,
+		Component: eventComponent(s), Instance: s.Posting.Instance, NamePrefix: s.Posting.EventNamePrefix,
+		Level: s.Posting.Level, Burst: s.Posting.Burst, Refill: s.Posting.Refill,
 		Logger: o.options.Logger.WithName("events"), Scheme: mgr.GetScheme(),
 	}), nil
 }

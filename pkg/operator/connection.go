@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/internal/program"
 	"github.com/kopf-go/kopf/pkg/login"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -135,7 +137,17 @@ func withNetworking(config *rest.Config, n settings.Networking) *rest.Config {
 		config.Dial = (&net.Dialer{Timeout: n.ConnectTimeout, KeepAlive: keepAlive}).DialContext
 	}
 	if config.UserAgent == "" {
-		config.UserAgent = "kopf-go"
+		config.UserAgent = userAgent()
 	}
 	return config
+}
+
+// userAgent returns what client-go says about the program, and this library. The API server takes
+// the name of the program for the field manager of writes that name none: those of handlers.
+func userAgent() string {
+	agent := rest.DefaultKubernetesUserAgent() + " kopf-go"
+	if _, version := program.Versions(); strings.HasPrefix(version, "v") {
+		agent += "/" + version
+	}
+	return agent
 }

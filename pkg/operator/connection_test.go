@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func TestDefaultsOfOptions(t *testing.T) {
 		t.Errorf("got %+v", options)
 	}
 	c, err := newConnection(t.Context(), &Operator{options: options}).config()
-	if err != nil || c.QPS != 200 || c.Burst != 400 || c.UserAgent != "kopf-go" || c.Host != unreachable().Host {
+	if err != nil || c.QPS != 200 || c.Burst != 400 || !strings.HasPrefix(c.UserAgent, rest.DefaultKubernetesUserAgent()+" kopf-go") || c.Host != unreachable().Host {
 		t.Fatalf("got %+v, %v", c, err)
 	}
 	if c.Dial != nil {

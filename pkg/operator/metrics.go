@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"cmp"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -27,7 +26,7 @@ import (
 // newMetrics registers the metrics of an operator in the registry of controller-runtime, so
 // that the same servers serve both.
 func newMetrics(s settings.Settings) (*metrics.Metrics, error) {
-	return metrics.New(crmetrics.Registry, cmp.Or(s.Name, settings.DefaultName))
+	return metrics.New(crmetrics.Registry, operatorName(s))
 }
 
 // stateWith returns the state of the engine with that of the other components.

@@ -5,7 +5,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -24,27 +23,14 @@ func newPeeringMember(mgr manager.Manager, o *Operator, s settings.Settings, not
 	if s.Peering.Standalone {
 		return nil, nil //nolint:nilnil // nil is an operator without peers
 	}
-	namespaces, followsScope := peeringNamespaces(s)
+	namespaces, followsScope := peering.NamespacesOf(s)
 	member, err := peering.New(mgr.GetConfig(), mgr.GetHTTPClient(), peering.Options{
 		Settings: s.Peering, Logger: o.options.Logger.WithName("peering"),
 		Namespaced: followsScope || len(namespaces) > 0, Namespaces: namespaces,
-		Lease:  leaseName(s.Replicas),
+		Lease: leaseName(s.Replicas), FieldManager: fieldManager(s),
 		Notify: notify,
 	})
 	return &peeringMember{member, followsScope}, err
-}
-
-// peeringNamespaces returns the namespaces of the peerings at the start, none for the peering
-// of the cluster. It reports whether they change with the scope of the operator.
-func peeringNamespaces(s settings.Settings) (namespaces []string, followsScope bool) {
-	switch {
-	case s.Peering.ClusterWide:
-		return nil, false
-	case len(s.Peering.Namespaces) > 0:
-		return s.Peering.Namespaces, false
-	default:
-		return selector.Namespaces(s.Scope.Namespaces).Names(), len(s.Scope.Namespaces) > 0
-	}
 }
 
 // startPaused configures the engine to start paused until the peers are known, and to report

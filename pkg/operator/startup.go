@@ -28,7 +28,7 @@ func checkName(handlers registry.Handlers, s settings.Settings) error {
 	}
 	for _, d := range handlers {
 		if d.Kind.IsTriggered() {
-			return fmt.Errorf("%s: the %s handler %q needs an operator with a name that stays the same for ever: set settings.Name", d.DeclaredAt, d.Kind, d.ID)
+			return fmt.Errorf("%s: %s needs an operator with a name that stays the same for ever: set settings.Name, in kopf.Configure or in the options of the operator", d.DeclaredAt, handler.Describe(d))
 		}
 	}
 	return nil

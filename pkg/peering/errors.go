@@ -23,9 +23,12 @@ type NotFoundError struct {
 	NoResource bool
 }
 
+// definitions is where the definitions of the resources of peering are, for kubectl.
+const definitions = "https://github.com/kopf-go/kopf//config/crd"
+
 func (e *NotFoundError) Error() string {
 	if e.NoResource {
-		return fmt.Sprintf("the cluster does not have the resource of %s: install its definition (config/crd), then create %q%s", e.Kind, e.Name, e.inNamespace())
+		return fmt.Sprintf("the cluster does not have the resource of %s: install the definitions of peering with: kubectl apply -k %s; then create %q%s", e.Kind, definitions, e.Name, e.inNamespace())
 	}
 	return fmt.Sprintf("there is no %s %q%s: create it with: echo '%s' | kubectl create -f -", e.Kind, e.Name, e.inNamespace(), e.manifest())
 }

@@ -21,7 +21,7 @@ func TestNotFoundErrorSaysWhatToDo(t *testing.T) {
 		},
 		"no resource": {
 			NotFoundError{Kind: "KopfPeering", Namespace: "ns", Name: "a", NoResource: true},
-			`the cluster does not have the resource of KopfPeering: install its definition (config/crd), then create "a" in the namespace "ns"`,
+			`the cluster does not have the resource of KopfPeering: install the definitions of peering with: kubectl apply -k https://github.com/kopf-go/kopf//config/crd; then create "a" in the namespace "ns"`,
 		},
 	}
 	for name, test := range tests {

@@ -28,6 +28,7 @@ func groups() []string { return []string{group, oldGroup} }
 type finder struct {
 	lists   resourceLists
 	dynamic dynamic.Interface
+	manager string // the field manager of the writes; empty: the default of the client
 }
 
 func newFinder(config *rest.Config, client *http.Client) (*finder, error) {
@@ -93,7 +94,7 @@ func (f *finder) find(ctx context.Context, target Target, group string) (peering
 	if !has(target.plural()) {
 		return nil, target.notFound(group, true)
 	}
-	found := &peeringObject{target: target, group: group, resource: f.dynamic.Resource(gv.WithResource(target.plural())).Namespace(target.Namespace)}
+	found := &peeringObject{target: target, group: group, manager: f.manager, resource: f.dynamic.Resource(gv.WithResource(target.plural())).Namespace(target.Namespace)}
 	if has(target.plural() + "/status") {
 		found.subresources = []string{"status"}
 	}

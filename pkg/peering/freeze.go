@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,9 @@ func Freeze(ctx context.Context, config *rest.Config, target Target, options Fre
 		entry["message"] = options.Message
 	}
 	identity := orManual(options.Identity)
+	if identity != os.Getenv(podVariable) { // in the pod of an operator, which would keep it in its own entry
+		entry["freeze"] = true
+	}
 	var frozen Frozen
 	var err error
 	frozen.Forbidden, err = forEachGroup(ctx, config, target, func(object peeringAPI) error {
@@ -63,7 +67,7 @@ func Freeze(ctx context.Context, config *rest.Config, target Target, options Fre
 	return frozen, err
 }
 
-// Frozen lists the other entries of a peering that are alive, sorted.
+// Frozen lists the operators with an entry that is alive, sorted. Other freezes are not among them.
 type Frozen struct {
 	// Paused pause because of the freeze. Active have a higher priority and do not.
 	Paused, Active []string
@@ -77,7 +81,7 @@ func (f *Frozen) add(status map[string]any, identity string, priority int, now t
 	records, _ := Parse(status)
 	for peer, record := range records {
 		switch {
-		case peer == identity || record.IsDead(now):
+		case peer == identity || record.IsDead(now) || record.IsFreeze(peer):
 		case record.Priority > priority:
 			f.Active = append(f.Active, peer)
 		default:
@@ -98,13 +102,13 @@ func sortedSet(names []string) []string {
 // *NotFrozenError.
 func Resume(ctx context.Context, config *rest.Config, target Target, identity string) error {
 	identity = orManual(identity)
-	resumed, others := false, []string(nil)
+	resumed, none := false, &NotFrozenError{Identity: identity}
 	_, err := forEachGroup(ctx, config, target, func(object peeringAPI) error {
 		state, err := object.read(ctx)
 		if err != nil && !IsNotFound(err) {
 			return fmt.Errorf("the peering object %q cannot be read: %w", target.Name, err)
 		}
-		others = append(others, slices.Collect(maps.Keys(state.status))...)
+		none.add(state.status, time.Now())
 		if _, frozen := state.status[identity]; err == nil && frozen {
 			resumed = true
 			_, err = patchEntry(ctx, object, target, identity, nil)
@@ -114,20 +118,55 @@ func Resume(ctx context.Context, config *rest.Config, target Target, identity st
 	if err != nil || resumed {
 		return err
 	}
-	return &NotFrozenError{Identity: identity, Entries: sortedSet(others)}
+	return none
 }
 
 // NotFrozenError says that a peering has no entry of an identity.
 type NotFrozenError struct {
 	Identity string
 	Entries  []string // of others, sorted
+	// Freezes are the entries that hold and that are freezes, see Record.IsFreeze.
+	Freezes map[string]Record
+}
+
+// add adds the entries of one object.
+func (e *NotFrozenError) add(status map[string]any, now time.Time) {
+	e.Entries = sortedSet(append(e.Entries, slices.Collect(maps.Keys(status))...))
+	records, _ := Parse(status)
+	for identity, record := range records {
+		if record.IsFreeze(identity) && !record.IsDead(now) {
+			if e.Freezes == nil {
+				e.Freezes = map[string]Record{}
+			}
+			e.Freezes[identity] = record
+		}
+	}
 }
 
 func (e *NotFrozenError) Error() string {
-	if len(e.Entries) == 0 {
+	switch {
+	case len(e.Entries) == 0:
 		return fmt.Sprintf("there is no freeze by %s, and no other entry", e.Identity)
+	case len(e.Freezes) == 0:
+		return fmt.Sprintf("there is no freeze by %s, nor by others; the entries are: %s", e.Identity, strings.Join(e.Entries, ", "))
 	}
-	return fmt.Sprintf("there is no freeze by %s; the entries are: %s", e.Identity, strings.Join(e.Entries, ", "))
+	var freezes []string
+	for _, identity := range slices.Sorted(maps.Keys(e.Freezes)) {
+		freezes = append(freezes, identity+" "+e.Freezes[identity].lasts())
+	}
+	return fmt.Sprintf("there is no freeze by %s, but one by %s", e.Identity, strings.Join(freezes, ", and one by "))
+}
+
+// lasts says until when a freeze holds, and why.
+func (r Record) lasts() string {
+	text := "that does not expire"
+	if !r.LastSeen.IsZero() {
+		text = "until " + r.Deadline(time.Time{}).UTC().Format(time.RFC3339)
+	}
+	if r.Message != "" {
+		text += fmt.Sprintf(" (%q)", r.Message)
+	}
+	return text
 }
 
 // orManual returns the identity, or ManualIdentity if it is empty.

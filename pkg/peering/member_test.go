@@ -214,7 +214,7 @@ func TestWithoutAPeeringObject(t *testing.T) {
 		"no resource":            {false, noResource, "active", ""},
 		"forbidden":              {false, forbidden, "active", "With --standalone it does not try"},
 		"no object, mandatory":   {true, nil, "paused", "echo '{"},
-		"no resource, mandatory": {true, noResource, "paused", "install its definition"},
+		"no resource, mandatory": {true, noResource, "paused", "install the definitions of peering"},
 		"forbidden, mandatory":   {true, forbidden, "paused", "get, list, watch, patch"},
 	}
 	for name, test := range tests {

@@ -39,6 +39,7 @@ type peeringAPI interface {
 type peeringObject struct {
 	target       Target
 	group        string
+	manager      string // the field manager of the writes
 	resource     dynamic.ResourceInterface
 	subresources []string // where to write the status; none: to the object itself
 }
@@ -61,7 +62,7 @@ func (o *peeringObject) patch(ctx context.Context, version string, entries map[s
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	changed, err := o.resource.Patch(ctx, o.target.Name, types.MergePatchType, text, metav1.PatchOptions{}, o.subresources...)
+	changed, err := o.resource.Patch(ctx, o.target.Name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: o.manager}, o.subresources...)
 	return o.stateFrom(changed, err)
 }
 

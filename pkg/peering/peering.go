@@ -28,6 +28,8 @@ type Options struct {
 	// Only the leader takes part in the peering: an entry of another replica belongs to a
 	// former leader that did not remove it. Default: none, for a single replica.
 	Lease string
+	// FieldManager is the field manager of the writes. Default: that of the client.
+	FieldManager string
 	// Logger receives the log.
 	Logger logr.Logger
 	// Notify is called with whether the operator is paused: once when that is known, and
@@ -57,6 +59,7 @@ func New(config *rest.Config, client *http.Client, options Options) (*Peering, e
 	if err != nil {
 		return nil, err
 	}
+	f.manager = options.FieldManager
 	return newPeering(f.find, options), nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -28,6 +29,15 @@ type Record struct {
 	Lease string
 	// Message is the reason of a freeze, for people. Operators have none.
 	Message string
+	// Frozen is set in entries of Freeze. Kopf does not set it: see IsFreeze.
+	Frozen bool
+}
+
+// IsFreeze reports whether the entry is not that of an operator, but was made by a person, who pauses
+// operators. Entries of Kopf do not say it. Operators without a pod have a time and a random part in
+// their identities, and people do not: user@host. Operators always have a time, but no message.
+func (r Record) IsFreeze(identity string) bool {
+	return r.Frozen || r.Message != "" || r.LastSeen.IsZero() || strings.Contains(identity, "@") && !strings.Contains(identity, "/")
 }
 
 // Deadline returns when the entry expires unless it is renewed.
@@ -80,7 +90,8 @@ func parseRecord(entry any) (Record, error) {
 	lastSeen, lastSeenErr := parseTime("lastseen", fields["lastseen"])
 	lease, _ := fields["lease"].(string)
 	message, _ := fields["message"].(string)
-	record := Record{Priority: int(priority), LastSeen: lastSeen, Lifetime: seconds(lifetime), Lease: lease, Message: message}
+	frozen, _ := fields["freeze"].(bool)
+	record := Record{Priority: int(priority), LastSeen: lastSeen, Lifetime: seconds(lifetime), Lease: lease, Message: message, Frozen: frozen}
 	return record, errors.Join(priorityErr, lifetimeErr, lastSeenErr)
 }
 

@@ -49,6 +49,8 @@ func Derive(in Input) ([]Role, []error) {
 	d := &derivation{Input: in}
 	d.addServed()
 	d.addNeeds()
+	d.addEnsured()
+	d.addConditions()
 	d.addScanning()
 	d.addPeering()
 	d.addReplicas()
@@ -82,16 +84,7 @@ func (d *derivation) addServed() {
 	for _, found := range resolution.Resources {
 		d.addResource(found, watched)
 	}
-	for _, h := range d.Handlers {
-		if h.Ensures != nil {
-			d.problems = append(d.problems, fmt.Errorf("%s: the children of the handler %q are not known before it is called: "+
-				"declare kopf.Needs(KIND, %q) for each of their kinds, or let the operator learn them", h.DeclaredAt, h.ID, childVerbs))
-		}
-	}
 }
-
-// childVerbs are the verbs that the operator needs for children of Ensure.
-var childVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
 
 func (d *derivation) addResource(found discovery.SelectedResource, watched registry.Handlers) {
 	r := found.Resource
@@ -139,7 +132,11 @@ func (d *derivation) later(selectors []selector.Selector) string {
 func by(handlers registry.Handlers, selectors []selector.Selector) string {
 	var names []string
 	for _, h := range handlers {
-		if name := fmt.Sprintf("%s (%s)", h.ID, h.Kind); !slices.Contains(names, name) {
+		name := fmt.Sprintf("%s (%s)", h.ID, h.Kind)
+		if h.Ensures != nil { // one handler with several declarations
+			name = "kopf.Ensure " + handler.ReportedID(h)
+		}
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

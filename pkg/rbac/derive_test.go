@@ -2,7 +2,9 @@ package rbac_test
 
 import (
 	"context"
-	"net/http"
+	"fmt"
+	"go/ast"
+	"go/parser"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -10,9 +12,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -29,6 +31,7 @@ var present = discovery.Snapshot{Resources: []selector.Resource{
 	{Group: "kopf.dev", Version: "v1", Plural: "kopfexamples", Kind: "KopfExample", Namespaced: true, Preferred: true, Status: true, Subresources: []string{"status"}, Verbs: all},
 	{Group: "kopf.dev", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering", Preferred: true, Verbs: all},
 	{Group: "kopf.dev", Version: "v1", Plural: "kopfpeerings", Kind: "KopfPeering", Namespaced: true, Preferred: true, Verbs: all},
+	{Group: "zalando.org", Version: "v1", Plural: "clusterkopfpeerings", Kind: "ClusterKopfPeering", Preferred: true, Status: true, Subresources: []string{"status"}, Verbs: all},
 	{Version: "v1", Plural: "nodes", Kind: "Node", Preferred: true, Status: true, Verbs: all},
 	{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true, Preferred: true, Status: true, Verbs: all},
 	{Version: "v1", Plural: "services", Kind: "Service", Namespaced: true, Preferred: true, Verbs: all},
@@ -81,7 +84,13 @@ func TestDerive(t *testing.T) {
 		"a handler": {rbac.Input{Handlers: create, Settings: quiet}, served},
 		"with the defaults": {rbac.Input{Handlers: create}, append(slices.Clone(served), events,
 			"- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [list, watch]}",
-			"- {apiGroups: [kopf.dev], resources: [clusterkopfpeerings], resourceNames: [default], verbs: [get, list, watch, patch]}")},
+			"- {apiGroups: [kopf.dev], resources: [clusterkopfpeerings], resourceNames: [default], verbs: [get, list, watch, patch]}",
+			"- {apiGroups: [zalando.org], resources: [clusterkopfpeerings], resourceNames: [default], verbs: [get, list, watch]}",
+			"- {apiGroups: [zalando.org], resources: [clusterkopfpeerings/status], resourceNames: [default], verbs: [patch]}")},
+		"conditions": {
+			rbac.Input{Handlers: append(slices.Clone(create), declared(handler.Conditions, "kopfexamples")), Settings: with(func(s *settings.Settings) { s.Scope.Namespaces = []string{"a"} })},
+			append([]string{"- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], resourceNames: [kopfexamples.kopf.dev], verbs: [get]}"}, in("a", served...)...),
+		},
 		"in a namespace": {
 			rbac.Input{Handlers: create, Settings: settings.Settings{Scope: settings.Scope{Namespaces: []string{"a"}}}},
 			in("a", append(slices.Clone(served), events, "- {apiGroups: [kopf.dev], resources: [kopfpeerings], resourceNames: [default], verbs: [get, list, watch, patch]}")...),
@@ -111,12 +120,17 @@ func TestDerive(t *testing.T) {
 			"- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}",
 			"- {apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [mine], verbs: [get, update]}",
 			`- {apiGroups: [""], resources: [events], verbs: [create]}`)},
-		"admission": {rbac.Input{Settings: with(func(s *settings.Settings) {
+		"admission": {rbac.Input{Handlers: registry.Handlers{declared(handler.OnValidate, "kopfexamples")}, Settings: with(func(s *settings.Settings) {
 			s.Admission.Managed, s.Admission.Server = "mine.example.com", servers.Server{Secret: "system/webhook"}
 		})}, []string{
 			"- {apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, mutatingwebhookconfigurations], verbs: [create]}",
 			"- {apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, mutatingwebhookconfigurations], resourceNames: [mine.example.com], verbs: [get, patch]}",
 			`system - {apiGroups: [""], resources: [secrets], verbs: [create]}`, `system - {apiGroups: [""], resources: [secrets], resourceNames: [webhook], verbs: [get, update]}`,
+		}},
+		"no admission handlers anymore": {rbac.Input{Settings: with(func(s *settings.Settings) {
+			s.Admission.Managed, s.Admission.Server = "mine.example.com", servers.Server{Secret: "system/webhook"}
+		})}, []string{
+			"- {apiGroups: [admissionregistration.k8s.io], resources: [validatingwebhookconfigurations, mutatingwebhookconfigurations], resourceNames: [mine.example.com], verbs: [get, patch]}",
 		}},
 		"secure metrics": {rbac.Input{Settings: with(func(s *settings.Settings) { s.Metrics.Address, s.Metrics.Secure = ":8443", true })}, []string{
 			"- {apiGroups: [authentication.k8s.io], resources: [tokenreviews], verbs: [create]}", "- {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}",
@@ -154,10 +168,8 @@ func TestWhatCannotBeDerivedIsSaid(t *testing.T) {
 
 func TestTextSaysWhatIsUnknown(t *testing.T) {
 	failed := discovery.Snapshot{Resources: present.Resources, Failed: map[schema.GroupVersion]error{{Group: "metrics.k8s.io", Version: "v1"}: nil}}
-	ensuring := declared(handler.OnCreate, "kopfexamples")
-	ensuring.Ensures = &convergence.Options{}
-	text := rbac.Text(rbac.Input{Handlers: registry.Handlers{ensuring}, Snapshot: failed, Settings: settings.Settings{Name: "mine"}}, rbac.Account{}, time.Unix(0, 0))
-	for _, want := range []string{"1970-01-01T00:00:00Z", "# Not derived: main.go:7: the children", "metrics.k8s.io/v1 are unknown", "name: mine\n", "# The handled objects, with the operator's records on them: fn (create)."} {
+	text := rbac.Text(rbac.Input{Handlers: registry.Handlers{declared(handler.OnCreate, "kopfexamples")}, Snapshot: failed, Settings: settings.Settings{Name: "mine"}}, rbac.Account{}, time.Unix(0, 0))
+	for _, want := range []string{"1970-01-01T00:00:00Z", "metrics.k8s.io/v1 are unknown", "name: mine\n", "# The handled objects, with the operator's records on them: fn (create)."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
 		}
@@ -165,6 +177,75 @@ func TestTextSaysWhatIsUnknown(t *testing.T) {
 	var role map[string]any
 	if err := yaml.Unmarshal([]byte(text), &role); err != nil || role["kind"] != "ClusterRole" {
 		t.Errorf("got %v, %v", role, err)
+	}
+}
+
+// ensuring returns what kopf.Ensure declares for two functions.
+func ensuring(t *testing.T) (all registry.Handlers) {
+	t.Helper()
+	fn := func(context.Context, *handler.Change) ([]client.Object, error) { return nil, nil }
+	for _, id := range []string{"children", "others"} {
+		declarations, err := handler.Ensure(selector.New("kopfexamples"), handler.Function{Ensures: fn}, handler.ID(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, declarations...)
+	}
+	return all
+}
+
+// pasted returns what the comments of the roles suggest to declare.
+func pasted(t *testing.T, text string) *ast.CallExpr {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if _, code, found := strings.Cut(strings.TrimSpace(line), "#     "); found {
+			call, err := parser.ParseExpr(code)
+			if err != nil {
+				t.Fatalf("%s is not Go: %v", code, err)
+			}
+			return call.(*ast.CallExpr)
+		}
+	}
+	t.Fatalf("there is nothing to paste in\n%s", text)
+	return nil
+}
+
+func TestEachEnsureIsSaidOnceToHaveUnknownChildren(t *testing.T) {
+	text := rbac.Text(rbac.Input{Handlers: ensuring(t), Snapshot: present}, rbac.Account{}, time.Unix(0, 0))
+	if strings.Count(text, "Not derived") != 2 || strings.Count(text, `kopf.Ensure "children" `) != 1 || strings.Count(text, `kopf.Ensure "others" `) != 1 {
+		t.Errorf("got\n%s", text)
+	}
+	if !strings.Contains(text, "status of handlers: kopf.Ensure children, kopf.Ensure others.\n") || strings.Contains(text, "restore") {
+		t.Errorf("the reasons do not name the handlers that were declared:\n%s", text)
+	}
+	if call := pasted(t, text); len(call.Args) != 7 {
+		t.Errorf("there are not 6 verbs after the resource in\n%s", text)
+	}
+}
+
+func TestUnknownChildrenAreSaidUntilNeedsDeclaresSome(t *testing.T) {
+	need := func(resource string, verbs ...string) registry.Need {
+		return registry.Need{Selector: selector.New(resource), Verbs: verbs, DeclaredAt: "main.go:9"}
+	}
+	children := []string{"get", "list", "watch", "create", "patch", "delete"}
+	tests := map[string]struct {
+		needs []registry.Need
+		said  bool
+	}{
+		"no needs":                            {nil, true},
+		"needs that children do not have":     {[]registry.Need{need("pods", "get", "create")}, true},
+		"the verbs of children, of two kinds": {[]registry.Need{need("pods", children[:3]...), need("services", children[3:]...)}, true},
+		"children":                            {[]registry.Need{need("pods", "get"), need("services", children...)}, false},
+		"children, in two parts":              {[]registry.Need{need("services", children[:3]...), need("services", children[3:]...)}, false},
+		"children that are not served yet":    {[]registry.Need{need("monitors", children...)}, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, problems := derive(t, rbac.Input{Handlers: ensuring(t), Needs: test.needs})
+			if said := strings.Contains(fmt.Sprint(problems), "children"); said != test.said {
+				t.Errorf("got %v", problems)
+			}
+		})
 	}
 }
 
@@ -189,67 +270,5 @@ func TestPermissionsOfRequests(t *testing.T) {
 		if got, _ := rbac.Of(httptest.NewRequest(method, path, nil)); got != want {
 			t.Errorf("%s: got %+v, want %+v", request, got, want)
 		}
-	}
-}
-
-// Only a lack of permission is reported, once for each kind of request, and the answer stays.
-func TestJournal(t *testing.T) {
-	answers := map[string]string{
-		"/api/v1/namespaces/a/pods":      `{"message":"pods is forbidden: User \"x\" cannot create resource \"pods\" in API group \"\" in the namespace \"a\""}`,
-		"/api/v1/namespaces/a/secrets/x": `{"message":"secrets \"x\" is forbidden: User \"x\" cannot create resource \"secrets\" in API group"}`,
-		"/api/v1/namespaces/b/pods":      `{"message":"pods \"x\" is forbidden: exceeded quota: q"}`,
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if answer := answers[r.URL.Path]; answer != "" {
-			http.Error(w, answer, http.StatusForbidden)
-		}
-		if r.Method == http.MethodPatch {
-			w.WriteHeader(http.StatusCreated)
-		}
-	}))
-	defer server.Close()
-	var missing []string
-	journal := &rbac.Journal{Refused: func(p rbac.Permission) { missing = append(missing, p.Namespace+" "+rbac.Missing(p).Line()) }}
-	journal.Learn()
-	client := &http.Client{Transport: journal.Wrap(http.DefaultTransport)}
-	send := func(method, path string) string {
-		request, err := http.NewRequestWithContext(context.Background(), method, server.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = response.Body.Close() }()
-		var body strings.Builder
-		_ = response.Write(&body)
-		return body.String()
-	}
-	for range 2 {
-		for path, answer := range answers {
-			method := http.MethodPost
-			if strings.HasSuffix(path, "/x") {
-				method = http.MethodPatch // server-side apply
-			}
-			if got := send(method, path); !strings.Contains(got, answer) {
-				t.Errorf("the answer is %q", got)
-			}
-		}
-		send(http.MethodGet, "/api/v1/namespaces/a/services/one")
-		send(http.MethodGet, "/api/v1/namespaces/a/services/two")
-		send(http.MethodGet, "/api/v1/namespaces/a/secrets?watch=true&sendInitialEvents=true")
-		send(http.MethodPatch, "/api/v1/namespaces/a/services/two")
-	}
-	slices.Sort(missing)
-	if want := []string{`a - {apiGroups: [""], resources: [pods], verbs: [create]}`, `a - {apiGroups: [""], resources: [secrets], verbs: [create]}`}; !slices.Equal(missing, want) {
-		t.Errorf("got %q", missing)
-	}
-	var used []string
-	for _, p := range journal.Used() {
-		used = append(used, strings.Join([]string{p.Namespace, p.Resource, p.Name, p.Verb}, " "))
-	}
-	if want := []string{"a secrets  list", "a secrets  watch", "a services  get", "a services  create", "a services  patch"}; !slices.Equal(used, want) {
-		t.Errorf("got %+v", journal.Used())
 	}
 }

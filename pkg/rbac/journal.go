@@ -13,8 +13,8 @@ import (
 )
 
 // Journal notes the permissions that requests have used, and reports those that the API server
-// has refused. It keeps one entry for each verb, resource, and namespace, and none for each object.
-// It is safe for concurrent use.
+// has refused. It keeps a limited number of entries for each verb, resource, and namespace, however
+// many objects there are. It is safe for concurrent use.
 type Journal struct {
 	// Refused is called once for each kind of request that the API server refuses.
 	Refused func(Permission)
@@ -22,6 +22,7 @@ type Journal struct {
 	learns  atomic.Bool
 	mu      sync.Mutex
 	used    map[Permission]bool
+	names   map[Permission]int // how many names are in used, by the permission without one
 	refused map[Permission]bool
 }
 
@@ -61,22 +62,37 @@ func (j *Journal) noteUsed(request *http.Request, status int) {
 	if !ok {
 		return
 	}
-	p.Name = "" // of objects, there can be many
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.used == nil {
-		j.used = map[Permission]bool{}
-	}
-	j.used[p] = true
+	j.note(p)
 	switch {
 	case p.Verb == "patch" && status == http.StatusCreated: // server-side apply
-		p.Verb = "create"
-		j.used[p] = true
+		p.Verb, p.Name = "create", "" // a role cannot restrict creations to a name
+		j.note(p)
 	case p.Verb == "watch" && request.URL.Query().Get("sendInitialEvents") == "true":
 		// Other API servers do not send the initial objects this way. The client then lists them.
 		p.Verb = "list"
-		j.used[p] = true
+		j.note(p)
 	}
+}
+
+// maxNames limits how many names are noted for each kind of request. It is enough for the objects
+// that a role can name: peerings, leases, Secrets.
+const maxNames = 10
+
+// note notes a permission, for all objects if there are many names.
+func (j *Journal) note(p Permission) {
+	if j.used == nil {
+		j.used, j.names = map[Permission]bool{}, map[Permission]int{}
+	}
+	if kind := p; p.Name != "" && !j.used[p] {
+		kind.Name = ""
+		if j.names[kind] >= maxNames {
+			p.Name = ""
+		}
+		j.names[kind]++
+	}
+	j.used[p] = true
 }
 
 // noteRefused reports a request that was refused for lack of a permission. Quotas, policies, and
@@ -136,7 +152,7 @@ func (j *Journal) Used() []Permission {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(j.used), func(a, b Permission) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(rank(a.Verb), rank(b.Verb)))
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(rank(a.Verb), rank(b.Verb)), cmp.Compare(a.Name, b.Name))
 	})
 }
 

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/webhook/servers"
 )
 
@@ -32,8 +34,25 @@ func (d *derivation) addScanning() {
 	}
 }
 
-// peeringGroups are the API groups in which peerings can be.
+// addConditions adds the rule for checking that a resource has the fields of the conditions. It is
+// optional: without it, the first write shows whether the fields are stored.
+func (d *derivation) addConditions() {
+	var names []string
+	for _, found := range discovery.Resolve(d.Handlers.OfKind(handler.Conditions).Selectors(), d.Snapshot).Resources {
+		names = append(names, found.Plural+"."+found.Group)
+	}
+	if len(names) > 0 {
+		d.roles.add("", Rule{
+			Group: definitionsGroup, Resources: []string{"customresourcedefinitions"}, Names: names, Verbs: []string{"get"},
+			Reason: "Conditions: at the start, the definition is checked for their fields. Without this rule, the first write shows whether they are stored.",
+		})
+	}
+}
+
+// peeringGroups are the API groups in which peerings can be, in one version.
 var peeringGroups = []string{"kopf.dev", "zalando.org"}
+
+const peeringVersion = "v1"
 
 // addPeering adds the rules for the peering objects that the cluster can have.
 func (d *derivation) addPeering() {
@@ -51,16 +70,28 @@ func (d *derivation) addPeering() {
 		plural, namespaces = "kopfpeerings", d.namespaces(true)
 	}
 	for _, group := range peeringGroups {
-		if !slices.ContainsFunc(d.Snapshot.Resources, func(r selector.Resource) bool { return r.Group == group && r.Plural == plural }) {
+		i := slices.IndexFunc(d.Snapshot.Resources, func(r selector.Resource) bool {
+			return r.Group == group && r.Version == peeringVersion && r.Plural == plural
+		})
+		if i < 0 {
 			continue
 		}
 		for _, namespace := range namespaces {
-			d.roles.add(namespace, Rule{
-				Group: group, Resources: []string{plural}, Names: []string{p.Name}, Verbs: []string{"get", "list", "watch", "patch"},
-				Reason: "Other operators of the same objects. The name must match --peering.",
-			})
+			d.addPeeringObject(namespace, d.Snapshot.Resources[i])
 		}
 	}
+}
+
+// addPeeringObject adds the rules for a peering object. Its status can be a subresource.
+func (d *derivation) addPeeringObject(namespace string, r selector.Resource) {
+	const reason = "Other operators of the same objects. The name must match --peering."
+	names := []string{d.Settings.Peering.Name}
+	if !r.Status {
+		d.roles.add(namespace, Rule{Group: r.Group, Resources: []string{r.Plural}, Names: names, Verbs: []string{"get", "list", "watch", "patch"}, Reason: reason})
+		return
+	}
+	d.roles.add(namespace, Rule{Group: r.Group, Resources: []string{r.Plural}, Names: names, Verbs: []string{"get", "list", "watch"}, Reason: reason})
+	d.roles.add(namespace, Rule{Group: r.Group, Resources: []string{r.Plural + "/status"}, Names: names, Verbs: []string{"patch"}, Reason: reason})
 }
 
 // addReplicas adds the rules for the lease.
@@ -86,18 +117,21 @@ func (d *derivation) addReplicas() {
 func (d *derivation) addAdmission() {
 	const group = "admissionregistration.k8s.io"
 	a, configurations := d.Settings.Admission, []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"}
-	if a.Managed != "" {
+	hasHandlers := len(d.Handlers.Admission()) > 0
+	if a.Managed != "" && hasHandlers {
 		d.roles.add("", Rule{
 			Group: group, Resources: configurations, Verbs: []string{"create"},
 			Reason: "The webhook configurations. Kubernetes cannot restrict create to a name. Leave it out if both exist.",
 		})
+	}
+	if a.Managed != "" { // without handlers, those of an earlier version are removed
 		d.roles.add("", Rule{
 			Group: group, Resources: configurations, Names: []string{a.Managed}, Verbs: []string{"get", "patch"},
 			Reason: "The webhook configurations. The name must match settings.Admission.Managed.",
 		})
 	}
 	server, ok := a.Server.(servers.Server)
-	if namespace, name, found := strings.Cut(server.Secret, "/"); ok && found {
+	if namespace, name, found := strings.Cut(server.Secret, "/"); ok && found && hasHandlers {
 		d.roles.add(namespace, Rule{Resources: []string{"secrets"}, Verbs: []string{"create"}, Reason: "The certificate that the replicas share. Kubernetes cannot restrict create to a name."})
 		d.roles.add(namespace, Rule{Resources: []string{"secrets"}, Names: []string{name}, Verbs: []string{"get", "update"}, Reason: "The certificate that the replicas share."})
 	}

@@ -1,6 +1,7 @@
 package rbac
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,13 +90,18 @@ func Text(in Input, account Account, at time.Time) string {
 	}
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	for _, problem := range problems {
-		for i, line := range wrapped("Not derived: " + problem.Error()) {
+		text, code, _ := strings.Cut(problem.Error(), "\n")
+		for i, line := range wrapped("Not derived: " + text) {
 			b.WriteString([]string{"#\n# ", "#   "}[min(i, 1)] + line + "\n")
 		}
+		for line := range strings.Lines(code) { // not wrapped, to be copied
+			b.WriteString("#     " + strings.TrimSuffix(line, "\n") + "\n")
+		}
 	}
-	name := in.Settings.Name
-	if name == "" {
-		name = "operator"
-	}
-	return b.String() + YAML(name, roles, account)
+	return b.String() + YAML(nameOf(in, account), roles, account)
+}
+
+// nameOf returns the name of the roles. Two operators in a cluster need two names.
+func nameOf(in Input, account Account) string {
+	return cmp.Or(in.Settings.Name, account.Name, "operator")
 }

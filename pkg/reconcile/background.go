@@ -283,10 +283,13 @@ func ActivityOf(e *Engine, key object.Key) Activity {
 	}
 	a.Handling, a.From = e.currentQueue().Of(key)
 	calls, limited := e.slots.Of(key)
+	reporter := e.reporter(key, nil)
 	for _, c := range calls {
-		a.Calls = append(a.Calls, ActiveCall{c.Call.ID, c.Began})
+		a.Calls = append(a.Calls, ActiveCall{reporter.ReportedID(c.Call.ID), c.Began})
 	}
-	a.Limited = limited
+	for _, id := range limited {
+		a.Limited = append(a.Limited, reporter.ReportedID(id))
+	}
 	for _, d := range e.supervisor.Of(func(host daemons.Host) bool { b, ok := host.(*background); return ok && b.key == key }) {
 		a.Background = append(a.Background, Background{d.Handler.ID, string(d.Handler.Kind), d.What})
 	}

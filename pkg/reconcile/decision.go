@@ -168,6 +168,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 		if err != nil || !now.nothingToDo() {
 			return write.Decision{}, err // the next round handles it
 		}
+		now.calls = c.calls
 		return decide(now), nil
 	}
 	edited := p.object.writes.HasEdits()

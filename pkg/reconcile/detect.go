@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -111,7 +112,7 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 	initial := d.object.initial.Load() && !d.object.handled
 	if !d.object.seen {
 		d.object.seen, d.object.startedByPredecessor = true, initial && len(r.Progress.Stored().IDs()) > 0
-		d.engine.undeclared.Note(d.resource.Name, records.Unknown(body, append(r.Progress.IDs(), idsOf(d.resource.triggered)...)), d.resource.ids)
+		d.noteUndeclared(body, r)
 	}
 	c.Reason, c.Initial = cause.Detect(cause.Observation{
 		Deleting: c.deleting, Held: c.hasFinalizer, Change: c.change(), Initial: initial,
@@ -121,6 +122,15 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 		return records.Reopen(ctx, r, body, d.report)
 	}
 	return nil
+}
+
+// noteUndeclared looks for what handlers that are not declared have left on the object.
+func (d detector) noteUndeclared(body *object.Body, r *record.Cycle) {
+	known := append(r.Progress.IDs(), idsOf(d.resource.triggered)...)
+	d.engine.undeclared.Note(d.resource.Name, d.engine.records.Unknown(body, known), d.resource.ids)
+	if !d.resource.ensures() && len(convergence.ReadPlaces(body)) > 0 {
+		d.engine.undeclared.NoteChild(d.resource.Name, "")
+	}
 }
 
 // differenceIn returns the essences that a cycle is about, and their difference.

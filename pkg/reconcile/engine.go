@@ -157,7 +157,7 @@ const fewCalls = 8
 // New returns an engine that is not running yet.
 func New(config Config) *Engine {
 	config.Settings = config.Settings.WithDefaults()
-	declared := len(config.Handlers)
+	declared := config.Handlers.Count()
 	config.Handlers = config.Handlers.Watching() // admission handlers need no watches
 	config.Logger = handlerlog.Lazily(config.Logger)
 	if config.Memos == nil {
@@ -175,12 +175,12 @@ func New(config Config) *Engine {
 		children:    children.NewIndex(),
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
 	}
+	prefix := storage.RequestPrefix(s.Persistence.DiffBase, s.Persistence.Progress)
 	if !s.Requests.Disabled {
-		e.requests = requests.NewReader(storage.RequestPrefix(s.Persistence.Progress))
+		e.requests = requests.NewReader(prefix)
 	}
 	e.revisions = &e.objects.revisions
-	e.revisions.Annotation = storage.RequestPrefix(s.Persistence.Progress) + "/" + revision.Name
-	e.revisions.Enqueue, e.revisions.Report = e.enqueue, func(r revision.Report) { reportRollout(e, r) }
+	e.revisions.Annotation, e.revisions.Enqueue, e.revisions.Report = prefix+"/"+revision.Name, e.enqueue, func(r revision.Report) { reportRollout(e, r) }
 	e.objects.misfits.Report = heldobjects.LogLines(config.Logger)
 	e.permits, e.slots = capacity.NewPermits(s.Execution.Workers), capacity.NewSlots(s.Execution.MaxCalls, e.enqueue)
 	e.abortContext, e.abort = context.WithCancelCause(context.Background())
@@ -265,8 +265,12 @@ func (e *Engine) objectLogger(key object.Key) logr.Logger {
 // reporter returns a reporter for an object. The set limits repeated reports; nil disables
 // one-time reports.
 func (e *Engine) reporter(key object.Key, once *reportonce.Set) report.Reporter {
+	var ids map[string]string
+	if r := e.resources.get(key.Resource); r != nil {
+		ids = r.reportedIDs
+	}
 	return report.Reporter{
-		Log: e.objectLogger(key), Poster: e.Poster, Posting: e.Settings.Posting,
+		Log: e.objectLogger(key), Poster: e.Poster, Posting: e.Settings.Posting, IDs: ids,
 		Object: once, Shared: &e.reported,
 	}
 }
@@ -274,6 +278,6 @@ func (e *Engine) reporter(key object.Key, once *reportonce.Set) report.Reporter 
 // callContext returns the context and the logger for one call of a handler.
 func (e *Engine) callContext(ctx context.Context, r *resource, key object.Key, body func() *object.Body, d *handler.Declaration) (context.Context, logr.Logger) {
 	call := CallContext{Body: body, Resource: r.Resource.Resource}
-	call.Logger = e.eventLogger.Logger(e.objectLogger(key), body, "handler", d.ID)
+	call.Logger = e.eventLogger.Logger(e.objectLogger(key), body, "handler", handler.ReportedID(d))
 	return e.Context(ctx, call), call.Logger
 }

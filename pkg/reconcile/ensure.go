@@ -25,6 +25,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 	"github.com/kopf-go/kopf/pkg/reconcile/triggers"
 )
@@ -35,7 +36,7 @@ func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)
 	if !slices.ContainsFunc(config.Handlers, func(d *handler.Declaration) bool { return d.Ensures != nil }) {
 		return config.Discovered
 	}
-	served := &converge.Served{Source: config.Resources}
+	served := &kinds.Served{Source: config.Resources}
 	types := scheme.Scheme
 	if config.Client != nil {
 		types = config.Client.Scheme()
@@ -43,7 +44,8 @@ func addConverger(e *Engine, config Config) (discovered func(discovery.Snapshot)
 	e.converger = converge.New(converge.Config{
 		Manager: config.Settings.Name, FormerManagers: config.Settings.FormerNames, Namespaces: config.Settings.Scope.Namespaces, Scheme: types,
 		Delays: config.Settings.Queueing.ContentionDelays, Watching: config.Settings.Watching,
-		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served,
+		RequestTimeout: config.Settings.Networking.RequestTimeout, Resources: served, Logger: config.Logger, Metrics: config.Metrics,
+		Seen: noteUndeclared(e, config.Handlers),
 	})
 	return func(present discovery.Snapshot) {
 		served.Set(present)
@@ -70,6 +72,26 @@ func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
 		return nil, fmt.Errorf("the children of objects cannot be applied: %w", err)
 	}
 	return e.converger.Start(ctx, cluster), nil
+}
+
+// ensures reports whether a handler returns the children of the objects of the resource.
+func (r *resource) ensures() bool {
+	return slices.ContainsFunc(r.declared, func(d *handler.Declaration) bool { return d.Ensures != nil })
+}
+
+// noteUndeclared returns what is told about children of handlers that are not declared.
+func noteUndeclared(e *Engine, handlers registry.Handlers) func(parent, id string) {
+	declared := map[string]bool{}
+	for _, d := range handlers {
+		if d.Ensures != nil {
+			declared[d.Top().ID] = true
+		}
+	}
+	return func(parent, id string) {
+		if kind, _, found := strings.Cut(parent, " "); found && !declared[id] {
+			e.undeclared.NoteChild(kind, id)
+		}
+	}
 }
 
 // convergerOf returns what a handler needs to apply the children of its object, or nil if it

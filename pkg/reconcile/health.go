@@ -12,6 +12,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
@@ -23,14 +24,22 @@ type WatchStatus = watch.Status
 // WatchStatuses returns the current states of the watches in order. It can be called at
 // any time.
 func (e *Engine) WatchStatuses() []WatchStatus {
-	var all []WatchStatus
+	all := e.converger.WatchStatuses()
 	for _, r := range e.resources.all() {
 		all = append(all, r.Statuses()...)
 	}
 	slices.SortFunc(all, func(a, b WatchStatus) int {
-		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace))
+		return cmp.Or(cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(rank(a), rank(b)))
 	})
 	return all
+}
+
+// rank puts the watches of children after the others.
+func rank(s WatchStatus) int {
+	if s.Children {
+		return 1
+	}
+	return 0
 }
 
 // State returns the current state of the engine. It can be called at any time, and checks
@@ -44,7 +53,7 @@ func (e *Engine) State() metrics.State {
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
 		state.Held, state.Rollouts = e.objects.held.Counts(), countRollouts(e)
-		state.Objects = countObjects(e)
+		state.Objects, state.Children = countObjects(e), countChildren(e)
 	}
 	state.Indices = indexSizes(e)
 	return state
@@ -62,6 +71,29 @@ func countObjects(e *Engine) (counts []metrics.Objects) {
 		counts = append(counts, c)
 	}
 	return counts
+}
+
+// countChildren counts the children of each handler, also if there are none.
+func countChildren(e *Engine) (counts []metrics.Children) {
+	known := e.converger.Counts()
+	for _, r := range e.resources.all() {
+		for _, id := range r.ensuring() {
+			n := known[converge.Ensured{Resource: r.Name, Handler: id}]
+			n.Resource, n.Handler = r.Name, id
+			counts = append(counts, n)
+		}
+	}
+	return counts
+}
+
+// ensuring returns the ids of the handlers that return children.
+func (r *resource) ensuring() (ids []string) {
+	for _, d := range r.declared {
+		if id := d.Top().ID; d.Ensures != nil && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // indexSizes returns the sizes of the indices that the operator fills.
@@ -83,6 +115,9 @@ func beginSeries(e *Engine, r *resource) {
 		if !d.Kind.IsAdmission() && !d.Kind.IsActivity() && d.Kind != handler.Conditions {
 			handlers = append(handlers, r.measured(d))
 		}
+	}
+	for _, id := range r.ensuring() {
+		e.Metrics.Ensuring(r.Name, id)
 	}
 	e.Metrics.Watching(r.Name, len(r.changing)+len(r.background)+len(r.triggered) > 0, handlers...)
 }

@@ -73,6 +73,8 @@ type Inspection struct {
 	Reason cause.Reason
 	// Diff is the difference from the state that was handled last.
 	Diff diff.Diff
+	// Old is the state that was handled last, and New the one to be handled.
+	Old, New object.Essence
 	// Open is set if the handling of a change has begun and has not ended.
 	Open bool
 	// WasHandled is set if the object has been handled before.
@@ -93,6 +95,8 @@ type Inspection struct {
 	Unreadable []error
 	// Handlers has each declaration for the resource, in order.
 	Handlers []InspectedHandler
+	// Failed has the former permanent failures of handlers, as the conditions of the object say.
+	Failed map[string]string
 	// Records are the stored ones, by the ids of handlers, including sub-handlers.
 	Records map[string]storage.Record
 }
@@ -111,6 +115,8 @@ type InspectedHandler struct {
 	// Selected is set if the handler takes part in the handling of what has happened, and if a
 	// daemon or timer should run.
 	Selected bool
+	// Skips is set if a request will skip the handler, which no operator has honored yet.
+	Skips bool
 	// Resumes is set if the handler would be called when an operator starts.
 	Resumes bool
 	// Misfit is why a daemon or timer cannot be called, or nil.
@@ -134,7 +140,7 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 	now, err := i.detect(ctx, r, body, false)
 	if isOfFilters(err) {
 		undecidable = i.undecidable(ctx, r, body)
-		r = r.without(undecidable)
+		r = r.only(func(d *handler.Declaration) bool { return undecidable[d] == nil })
 		now, err = i.detect(ctx, r, body, false)
 	}
 	if err != nil {
@@ -145,12 +151,12 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 		return nil, err
 	}
 	result.fill(now)
+	result.Failed = r.failuresIn(body)
 	i.readRecords(ctx, r, body, now, result)
 	for _, d := range r.declared {
 		one := InspectedHandler{Declaration: d, Undecidable: undecidable[d]}
 		if one.Undecidable == nil {
-			err := handler.WithRecover(func() error { i.judge(&one, r, now, resumed); return nil })
-			one.Undecidable = err
+			one.Undecidable = handler.WithRecover(func() error { i.judge(&one, r, now, resumed); return nil })
 		}
 		result.Handlers = append(result.Handlers, one)
 	}
@@ -181,10 +187,10 @@ func (i *Inspector) resourceOf(found discovery.SelectedResource) *resource {
 	return known
 }
 
-// without returns the resource without the handlers that cannot be decided about. The fields that
-// they name still belong to the essence, and their records still have a handler.
-func (r *resource) without(undecidable map[*handler.Declaration]error) *resource {
-	rest := newResource(r.Resource, r.declared.Where(func(d *handler.Declaration) bool { return undecidable[d] == nil }))
+// only returns the resource with some of its handlers. The fields that the others name still
+// belong to the essence, and their records still have a handler.
+func (r *resource) only(kept func(*handler.Declaration) bool) *resource {
+	rest := newResource(r.Resource, r.declared.Where(kept))
 	rest.declared, rest.ids, rest.fields, rest.hasConditions = r.declared, r.ids, r.fields, r.hasConditions
 	return rest
 }
@@ -215,20 +221,13 @@ func isOfFilters(err error) bool {
 func (i *Inspector) undecidable(ctx context.Context, r *resource, body *object.Body) map[*handler.Declaration]error {
 	found := map[*handler.Declaration]error{}
 	for _, d := range r.declared {
-		others := map[*handler.Declaration]error{}
-		for _, other := range r.declared {
-			if other != d {
-				others[other] = errOther
-			}
-		}
-		if _, err := i.detect(ctx, r.without(others), body, true); isOfFilters(err) {
+		alone := r.only(func(other *handler.Declaration) bool { return other == d })
+		if _, err := i.detect(ctx, alone, body, true); isOfFilters(err) {
 			found[d] = err
 		}
 	}
 	return found
 }
-
-var errOther = errors.New("another handler")
 
 // fill fills in what is about the object.
 func (n *Inspection) fill(c *cycle) {
@@ -236,6 +235,7 @@ func (n *Inspection) fill(c *cycle) {
 	if c.record == nil {
 		return
 	}
+	n.Old, n.New = c.Old, c.New
 	n.Diff, n.WasHandled, n.Open = c.Diff, c.record.Base != nil, c.record.Progress.Stored().HasOpen(c.Reason)
 	if c.Reason == cause.Delete {
 		n.HeldByFailure = c.record.HeldByFailure()
@@ -285,9 +285,9 @@ func (i *Inspector) judge(one *InspectedHandler, r *resource, now, resumed *cycl
 			}
 		}
 	case one.Kind.IsChange():
-		t := target{engine: i.engine, resource: r, object: &objectState{}, report: i.engine.reporter(object.Key{}, nil)}
-		one.Verdict = t.verdict(now, one.Declaration)
+		one.Verdict = (&target{engine: i.engine, resource: r, object: &objectState{}, report: i.engine.reporter(object.Key{}, nil)}).verdict(now, one.Declaration)
 		one.Selected = slices.Contains(now.handlers, one.Declaration)
+		one.Skips = one.Selected && now.willSkip(one.ID)
 		one.Resumes = slices.Contains(resumed.handlers, one.Declaration) && !one.Selected
 		if one.Revision != "" {
 			one.RevisionMark, one.RevisionFailed, _ = revision.Read(now.CallContext.Body, i.engine.revisions.Annotation).Of(one.ID)

@@ -3,14 +3,17 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/diff"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
@@ -72,6 +75,7 @@ func (t *target) verdict(c *cycle, d *handler.Declaration) verdict.Verdict {
 	if s.Record != nil && c.record.Progress.Load(d.ID).RemainingDelay(s.Now) == 0 {
 		s.Record.Delayed = time.Time{} // a request has ended the wait
 	}
+	s.TakesPart = slices.Contains(c.handlers, d)
 	s.Misfit = c.record.Progress.WhyAside(d.ID)
 	suspension := t.engine.requests.Suspension(c.CallContext.Body, s.Now)
 	s.Suspended, s.SuspendedUntil = suspension.Active, suspension.Until
@@ -164,7 +168,7 @@ func (t *target) isResponsible(c *cycle) bool {
 }
 
 // situation returns what the handlers have come to. A failure is over when its handler takes
-// part in a cycle again, or is not declared anymore.
+// part in a cycle again, has restored its children, or is not declared anymore.
 func (t *target) situation(c *cycle) conditions.Situation {
 	var s conditions.Situation
 	for _, m := range c.allMisfits() {
@@ -172,16 +176,73 @@ func (t *target) situation(c *cycle) conditions.Situation {
 			s.Misfits = append(s.Misfits, fmt.Sprintf("Handler %s cannot be called: %s.", m.handler.ID, m.err))
 		}
 	}
-	s.Unready = t.engine.converger.Unready(c.CallContext.Body.UID())
+	s.Unready, s.Broken = t.engine.converger.Unready(c.CallContext.Body.UID())
 	takesPart := func(string) bool { return false }
+	s.Called, s.Applies = len(c.background) > 0, func() bool { return t.resource.appliesToCreation(c) }
 	if !c.nothingToDo() {
+		s.Called = s.Called || len(c.handlers) > 0
 		progress := c.record.Progress
 		takesPart = func(id string) bool { return execution.TakesPart(progress, id) }
 		s.Unfinished, s.Failed, s.Held = execution.HasUnfinished(progress), execution.Failures(progress), c.deleting && c.record.HeldByFailure() != ""
 	}
+	restored := t.addRestorations(&s, c.calls)
+	s.Called = s.Called || len(restored) > 0
 	s.IsOver = func(id string) bool {
-		i := slices.IndexFunc(t.resource.ids, func(declared string) bool { return id == declared || strings.HasPrefix(id, declared+"/") })
-		return i < 0 || takesPart(t.resource.ids[i])
+		declared := t.resource.declaredAs(id)
+		return declared == "" || takesPart(declared) || slices.Contains(restored, declared)
 	}
 	return s
+}
+
+// appliesToCreation reports whether a handler is called if the object is created as it is.
+func (r *resource) appliesToCreation(c *cycle) bool {
+	creation := &handler.Cause{CallContext: c.CallContext, Reason: cause.Create, New: c.New, Diff: diff.Compute(nil, c.New, diff.Full)}
+	return len(r.changing.Selected(creation)) > 0
+}
+
+// addRestorations adds what the calls have come to that restore children outside of cycles, and
+// returns the ids of the handlers that have succeeded. Calls for single children do not count.
+func (t *target) addRestorations(s *conditions.Situation, calls triggeredCalls) (restored []string) {
+	if calls.Calls == nil {
+		return nil
+	}
+	records := calls.Records()
+	for _, d := range t.resource.triggered.OfKind(handler.OnDisturbance) {
+		state := calls.Ended(d.ID)
+		switch {
+		case state != nil && state.Failure:
+			if s.Failed == nil {
+				s.Failed = map[string]string{}
+			}
+			s.Failed[handler.ReportedID(d)] = state.Message
+		case state != nil:
+			restored = append(restored, d.Top().ID)
+		case records[d.ID] != nil:
+			s.Failing = append(s.Failing, d.Top().ID)
+		}
+	}
+	return restored
+}
+
+// HasConditions reports whether the operator writes the conditions of the objects of a resource.
+func (i *Inspector) HasConditions(found discovery.SelectedResource) bool {
+	return i.resourceOf(found).hasConditions
+}
+
+// CheckConditions returns the error with which an operator refuses to start, because the objects of a
+// resource cannot have the conditions. The definition is nil if it is not a custom resource; an
+// operator without the permission to get it checks less.
+func (i *Inspector) CheckConditions(found discovery.SelectedResource, definition map[string]any, permitted bool) error {
+	return i.resourceOf(found).refuseConditions(definition, permitted)
+}
+
+// failuresIn returns the messages of the handlers that have failed permanently, if the conditions of
+// the object keep them.
+func (r *resource) failuresIn(body *object.Body) map[string]string {
+	if !r.hasConditions {
+		return nil
+	}
+	failures := conditions.FailuresIn(body.Raw())
+	maps.DeleteFunc(failures, func(id, _ string) bool { return r.declaredAs(id) == "" })
+	return failures
 }

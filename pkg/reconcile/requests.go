@@ -73,6 +73,13 @@ func (c *cycle) honored() map[string]string {
 	return map[string]string{key: value}
 }
 
+// willSkip reports whether a request that is not honored yet has ended the handler.
+func (c *cycle) willSkip(id string) bool {
+	state := c.record.Progress.Load(id)
+	stored := state.Stored()
+	return state.HasEnded(c.Reason) && state.Success && (stored == nil || !stored.Success || stored.Purpose != c.Reason)
+}
+
 // reportRequests reports, once, what came of the requests.
 func (t *target) reportRequests(c *cycle, body *object.Body) {
 	if !c.inScope {

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -17,6 +19,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/reconcile/indexing"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
@@ -43,6 +46,8 @@ type resource struct {
 	hasConditions bool
 	// triggered contains the handlers that are called for what happens to other objects.
 	triggered registry.Handlers
+	// reportedIDs are the ids under which handlers are reported, by their own ids, if these differ.
+	reportedIDs map[string]string
 	// drifting contains the handlers that decide about what others change in children.
 	drifting registry.Handlers
 	// asChild is set if the objects can be children of others.
@@ -63,6 +68,7 @@ func newResource(watched *watch.Resource, handlers registry.Handlers) *resource 
 	r.revised = revision.Declared(r.changing)
 	r.hasConditions = len(handlers.OfKind(handler.Conditions)) > 0
 	r.triggered = handlers.Where(func(d *handler.Declaration) bool { return d.Kind.IsTriggered() })
+	r.reportedIDs = reportedIDs(r.triggered)
 	r.drifting = handlers.OfKind(handler.OnDrift)
 	r.idling = slices.ContainsFunc(r.background, func(d *handler.Declaration) bool { return d.Idle > 0 })
 	for _, d := range handlers.Where(func(d *handler.Declaration) bool { return d.Kind.ExtendsEssence() }) {
@@ -79,45 +85,102 @@ func (r *resource) measured(d *handler.Declaration) metrics.Handler {
 	return metrics.Handler{Resource: r.Name, Kind: string(d.Kind), ID: d.Top().ID}
 }
 
+// reportedIDs returns the ids under which handlers are reported, by their own ids, if these differ.
+func reportedIDs(handlers registry.Handlers) map[string]string {
+	var ids map[string]string
+	for _, d := range handlers {
+		if id := handler.ReportedID(d); id != d.ID {
+			if ids == nil {
+				ids = map[string]string{}
+			}
+			ids[d.ID] = id
+		}
+	}
+	return ids
+}
+
 // isObservedOnly reports whether the resource is only watched for indices, or because its
 // objects are children, so that there are no passes over its objects.
 func (r *resource) isObservedOnly() bool {
 	return len(r.changing) == 0 && len(r.events) == 0 && len(r.background) == 0 && len(r.triggered) == 0
 }
 
-// definitions is the resource of the definitions of custom resources.
-var definitions = selector.Resource{Group: "apiextensions.k8s.io", Version: "v1", Plural: "customresourcedefinitions", Kind: "CustomResourceDefinition"}
-
 // checkConditions returns an error if the resource cannot have conditions, or if no handler
-// decides about them. Without the permission to list the definition, the API server shows with
+// decides about them. Without the permission to get the definition, the API server shows with
 // the first write whether it stores them.
 func (r *resource) checkConditions(e *Engine) error {
 	if !r.hasConditions {
 		return nil
 	}
-	place := r.declared.OfKind(handler.Conditions)[0].DeclaredAt
-	if len(r.changing) == 0 && len(r.background) == 0 {
-		return fmt.Errorf("%s: kopf.Conditions is declared for %s, which has no handlers of changes, daemons, or timers", place, r.Name)
-	}
-	api, err := kube.New(e.REST, e.HTTP, definitions, e.Settings)
+	definition, permitted, err := r.definition(context.Background(), e)
 	if err != nil {
+		return fmt.Errorf("%s: the definition of %s cannot be read: %w", r.declared.OfKind(handler.Conditions)[0].DeclaredAt, r.Name, err)
+	}
+	if err := r.refuseConditions(definition, permitted); err != nil {
 		return err
 	}
-	found, err := api.ListNamed(context.Background(), r.Plural+"."+r.Group)
-	var definition map[string]any
-	switch {
-	case apierrors.IsForbidden(err):
-		e.Logger.Info("The schema cannot be checked for the fields of conditions: grant the permission to list customresourcedefinitions.apiextensions.k8s.io.", "resource", r.Name)
-		return nil
-	case err != nil:
-		return fmt.Errorf("%s: the definition of %s cannot be read: %w", place, r.Name, err)
-	case found != nil:
-		definition = found.Body().Raw()
+	if !permitted {
+		e.Logger.Info("The schema cannot be checked for the fields of conditions: grant the permission to get customresourcedefinitions.apiextensions.k8s.io.",
+			"resource", r.Name, "definition", r.definitionName())
 	}
-	if err := conditions.Check(r.Resource.Resource, definition); err != nil {
+	return nil
+}
+
+// refuseConditions returns an error if the resource cannot have the declared conditions. Without the
+// permission to get the definition, the schema is unknown.
+func (r *resource) refuseConditions(definition map[string]any, permitted bool) (err error) {
+	place := r.declared.OfKind(handler.Conditions)[0].DeclaredAt
+	switch {
+	case len(r.changing) == 0 && len(r.background) == 0:
+		return fmt.Errorf("%s: kopf.Conditions is declared for %s, which has no handlers of changes, daemons, or timers", place, r.Name)
+	case permitted:
+		err = conditions.Check(r.Resource.Resource, definition)
+	default:
+		err = conditions.CheckStatus(r.Resource.Resource)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", place, err)
 	}
 	return nil
+}
+
+// declaredAs returns the id of the declared handler of changes to which a handler or sub-handler
+// belongs, or "".
+func (r *resource) declaredAs(id string) string {
+	i := slices.IndexFunc(r.ids, func(declared string) bool { return id == declared || strings.HasPrefix(id, declared+"/") })
+	if i < 0 {
+		return ""
+	}
+	return r.ids[i]
+}
+
+// definitionName returns the name of the definition, if the resource is a custom resource.
+func (r *resource) definitionName() string { return r.Plural + "." + r.Group }
+
+// definition returns the definition of the resource, which is nil if it is not a custom resource.
+// It asks for the permission first, because the operator works without it, and a refused request
+// raises an alert.
+func (r *resource) definition(ctx context.Context, e *Engine) (definition map[string]any, permitted bool, err error) {
+	of := discovery.CustomResourceDefinitions
+	access, err := discovery.NewAccess(e.REST, e.HTTP, of)
+	if err != nil {
+		return nil, false, err
+	}
+	if permitted, err := access.Permits(ctx, "get", r.definitionName()); err == nil && !permitted {
+		return nil, false, nil
+	}
+	api, err := kube.New(e.REST, e.HTTP, selector.Resource{Group: of.Group, Version: of.Version, Plural: of.Resource, Kind: "CustomResourceDefinition"}, e.Settings)
+	if err != nil {
+		return nil, false, err
+	}
+	found, err := api.Get(ctx, types.NamespacedName{Name: r.definitionName()})
+	switch {
+	case apierrors.IsForbidden(err): // the answer to the question was lost
+		return nil, false, nil
+	case err != nil:
+		return nil, true, client.IgnoreNotFound(err)
+	}
+	return found.Body().Raw(), true, nil
 }
 
 // resources contains the current and former resources. A former resource stays without

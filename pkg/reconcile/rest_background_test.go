@@ -6,6 +6,7 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -15,12 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/index"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/children"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
 // company describes the background state of an idle object in memory.
@@ -29,6 +33,10 @@ type company struct {
 	// calls is the number of calls per object to wait for.
 	calls int
 	limit int64 // bytes per object
+	// child is set if each object gets a child after the first pass.
+	child bool
+	// stored replaces a text in the objects, which have more than an object alone.
+	stored [2]string
 }
 
 func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
@@ -37,14 +45,21 @@ func TestIdleObjectWithHandlersTakesLittleMemory(t *testing.T) {
 	}
 	alone := idle(t, company{})
 	tests := map[string]company{
-		"a timer that was called":         {timed, 1, 1024},
-		"a daemon":                        {accompanied, 1, 6500},
-		"a daemon that matches others":    {accompaniedElsewhere, 0, 100},
-		"an index with one key":           {indexed, 1, 500},
-		"a memo of the indexing function": {remembering, 1, 700},
-		"a handler of children":           {parental, 0, 600},
-		"a handler of Ensure":             {ensuring(nil), 0, 700},
-		"a handler of Ensure of an index": {ensuring(index.New[string, string]()), 0, 900},
+		"a timer that was called":         {declare: timed, calls: 1, limit: 1024},
+		"a daemon":                        {declare: accompanied, calls: 1, limit: 6500},
+		"a daemon that matches others":    {declare: accompaniedElsewhere, limit: 100},
+		"an index with one key":           {declare: indexed, calls: 1, limit: 500},
+		"a memo of the indexing function": {declare: remembering, calls: 1, limit: 700},
+		"a handler of children":           {declare: parental, limit: 700},
+		"a handler that has seen a child": {declare: parental, calls: 1, limit: 1400, child: true},
+		"a handler of Ensure":             {declare: ensuring(nil), limit: 700},
+		"a handler of Ensure of an index": {declare: ensuring(index.New[string, string]()), limit: 900},
+		"a revision of a handler": {declare: revised, limit: 500, stored: [2]string{
+			`"annotations":{`, `"annotations":{"kopf.zalando.org/handled-revisions":"{\"done\":{\"revised\":\"1\"}}",`,
+		}},
+		"conditions": {declare: conditioned, limit: 300, stored: [2]string{`"status":{`, `"status":{"observedGeneration":1,"conditions":[` +
+			`{"type":"Ready","status":"True","reason":"Reconciled","message":"The handlers have finished.","observedGeneration":1,"lastTransitionTime":"2026-11-20T20:33:33Z"}],`}},
+		"a handler of drift, with Ensure": {declare: drifting, limit: 700}, // as without it
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,6 +117,11 @@ func idle(t *testing.T, c company) int64 {
 			c.declare(r, calls.Done)
 		}
 	})
+	for i := range e.keys {
+		if err := e.cache.Update(handledObject(t, i, c.stored[:]...)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	r := e.engine.resources.get(kex.String())
 	ctx, cancel := context.WithCancel(t.Context())
 	ended, err := watchIndices(ctx, e.engine)
@@ -115,6 +135,9 @@ func idle(t *testing.T, c company) int64 {
 			consumer{e.engine}.index(t.Context(), r, key, object.WatchEvent{Type: watch.Added, Snapshot: r.Cached(key.NamespacedName)})
 		}
 		makePass(t, e, key)
+	}
+	if c.child {
+		giveChildren(t, e)
 	}
 	calls.Wait()
 	each := (inUse() - before) / objects
@@ -183,7 +206,6 @@ func remembering(r *registry.Registry, called func()) {
 	}}, handler.ID("index")))
 }
 
-// parental declares a handler of children, of which the objects have none.
 // ensuring declares a handler that watches an index, unless that is nil.
 func ensuring(watched *index.Index[string, string]) func(r *registry.Registry, called func()) {
 	return func(r *registry.Registry, _ func()) {
@@ -203,8 +225,48 @@ func ensuring(watched *index.Index[string, string]) func(r *registry.Registry, c
 	}
 }
 
-func parental(r *registry.Registry, _ func()) {
-	r.Add(handler.Child(selector.New("kopfexamples"), selector.New("v1", "pods"), handler.Function{
-		Child: func(context.Context, *handler.ChildChange) error { return nil },
-	}, handler.ID("tell")))
+func revised(r *registry.Registry, _ func()) {
+	r.Add(handler.Update(selector.New("kopfexamples"), handler.Function{Change: ignoreChange}, handler.ID("revised"), handler.Revision("1")))
+}
+
+func conditioned(r *registry.Registry, _ func()) {
+	r.Add(handler.ForConditions(selector.New("kopfexamples"), nil))
+}
+
+// drifting declares a handler of drift, which needs one of Ensure.
+func drifting(r *registry.Registry, called func()) {
+	ensuring(nil)(r, called)
+	r.Add(handler.ForDrift(selector.New("kopfexamples"), handler.Function{Drift: func(context.Context, *handler.Drift) (convergence.Resolution, error) {
+		return convergence.Restore(), nil
+	}}, handler.ID("drift")))
+}
+
+// parental declares a handler of children.
+func parental(r *registry.Registry, called func()) {
+	r.Add(handler.Child(selector.New("kopfexamples"), ofPods, handler.Function{Child: func(context.Context, *handler.ChildChange) error {
+		called()
+		return nil
+	}}, handler.ID("tell")))
+}
+
+var ofPods = selector.New("v1", "pods")
+
+// giveChildren gives each object a child, and calls its handler. Only what is known about the child
+// counts, and the child itself is in the cache.
+func giveChildren(t *testing.T, e restingEngine) {
+	t.Helper()
+	r := e.engine.resources.get(kex.String())
+	consumer{e.engine}.setUpChildren(r, discovery.SelectedResource{})
+	pods := &children.Kind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
+	for _, key := range e.keys {
+		child := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q,"uid":%q,"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`,
+			key.Namespace, key.Name, "child-of-"+key.Name, r.GVK().GroupVersion(), r.Kind, key.Name, r.Cached(key.NamespacedName).GetUID())
+		snapshot, err := object.ParseSnapshot(child)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.engine.children.Observe(pods, object.WatchEvent{Type: watch.Added, Snapshot: snapshot.Packed()})
+		makeWholePass(t, e, key)
+		makePass(t, e, key)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -66,15 +67,17 @@ func served(t testing.TB, e *Engine, handlers registry.Handlers) *resource {
 	return r
 }
 
-// handledObject returns an object as the API server has it after it was handled.
-func handledObject(t testing.TB, number int) *object.Snapshot {
+// handledObject returns an object as the API server has it after it was handled, with other texts in
+// place of some.
+func handledObject(t testing.TB, number int, replaced ...string) *object.Snapshot {
 	t.Helper()
 	text, err := os.ReadFile("../model/object/testdata/served.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text = bytes.ReplaceAll(text, []byte("example-00001"), fmt.Appendf(nil, "example-%05d", number))
-	snapshot, err := object.ParseSnapshot(text)
+	text = bytes.ReplaceAll(text, []byte("0e2078a1c47c"), fmt.Appendf(nil, "%012d", number)) // of the uid
+	snapshot, err := object.ParseSnapshot([]byte(strings.NewReplacer(replaced...).Replace(string(text))))
 	if err != nil {
 		t.Fatal(err)
 	}

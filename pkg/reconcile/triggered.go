@@ -110,7 +110,7 @@ func (t triggering) start() {
 func (t triggering) afterAttempt(d *handler.Declaration, o execution.Outcome) {
 	t.engine.measure(t.resource, d, o)
 	if o.Succeeded() && o.Ignored == nil {
-		t.report.Log.V(1).Info("The handler succeeded.", "handler", d.ID)
+		t.report.Log.V(1).Info("The handler succeeded.", "handler", handler.ReportedID(d))
 		return
 	}
 	t.report.Outcome(t.session.Body(), d.ID, o)

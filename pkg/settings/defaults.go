@@ -10,8 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// DefaultName is the name of an operator without Settings.Name in the metrics, and its field
-// manager on the objects that it handles.
+// DefaultName is the field manager of an operator without Settings.Name.
 const DefaultName = "kopf"
 
 // The defaults of the settings with the same names.

@@ -39,7 +39,9 @@ type Posting struct {
 	// WithoutLogs posts no events for the log lines of handlers. Each such event is a write,
 	// which adds up in large clusters. Default: false.
 	WithoutLogs bool
-	// Component is the reporting component of the events. Default: DefaultPostingComponent.
+	// Component is the reporting component of the events. Default: Settings.Name, or the name
+	// of the program; if neither is a qualified name of Kubernetes, DefaultPostingComponent,
+	// which is also the default of Kopf.
 	Component string
 	// Instance is the reporting instance of the events, which distinguishes replicas.
 	// Default: the name of the host, which is the name of the pod in a cluster.
@@ -61,7 +63,6 @@ type Posting struct {
 func (p Posting) Posts(level slog.Level) bool { return !p.Disabled && level >= p.Level }
 
 func (p *Posting) fill() {
-	fill(&p.Component, DefaultPostingComponent)
 	fill(&p.Burst, DefaultPostingBurst)
 	fill(&p.Refill, DefaultPostingRefill)
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
@@ -40,35 +41,44 @@ func ensureMarker(prefix string, body *object.Body, into Patch) {
 	}
 }
 
-// prefixed is a Progress that stores the records in annotations with a prefix.
-type prefixed interface{ annotationPrefix() string }
+// prefixed is a storage in annotations. It has several prefixes if it consists of several storages.
+type prefixed interface{ annotationPrefixes() []string }
 
-func (s AnnotationsProgress) annotationPrefix() string { return s.prefix() }
+func (s AnnotationsDiffBase) annotationPrefixes() []string { return []string{s.prefix()} }
 
-func (s SmartProgress) annotationPrefix() string { return s.annotations().prefix() }
+func (m MultiDiffBase) annotationPrefixes() []string { return prefixesOf(m...) }
 
-func (m MultiProgress) annotationPrefix() string {
-	for _, each := range m {
-		if storage, ok := each.(prefixed); ok {
-			return storage.annotationPrefix()
+func (s AnnotationsProgress) annotationPrefixes() []string { return []string{s.prefix()} }
+
+func (s SmartProgress) annotationPrefixes() []string { return s.annotations().annotationPrefixes() }
+
+func (m MultiProgress) annotationPrefixes() []string { return prefixesOf(m...) }
+
+func prefixesOf[S any](storages ...S) []string {
+	var prefixes []string
+	for _, each := range storages {
+		if storage, ok := any(each).(prefixed); ok {
+			prefixes = append(prefixes, storage.annotationPrefixes()...)
 		}
 	}
-	return DefaultPrefix
+	return prefixes
 }
 
 // RequestPrefix returns the prefix of the annotations in which people send requests to the
-// operator that uses the storage: its own prefix if no operator takes such annotations for a
-// change of the object, and DefaultPrefix otherwise.
-func RequestPrefix(s Progress) string {
-	storage, ok := s.(prefixed)
-	if !ok {
+// operator that uses the storages: that of its progress if no operator takes such annotations for a
+// change of the object, and DefaultPrefix otherwise. The marker makes other operators ignore a
+// prefix. With the progress alone, only objects with retries have it, so the diff base must have
+// the same prefix.
+func RequestPrefix(d DiffBase, p Progress) string {
+	prefixes := prefixesOf(p)
+	if len(prefixes) == 0 {
 		return DefaultPrefix
 	}
-	prefix := storage.annotationPrefix()
-	if !annotation.NeedsMarker(prefix) && !annotation.IsKnownPrefix(prefix) {
-		return DefaultPrefix
+	prefix := prefixes[0]
+	if annotation.IsKnownPrefix(prefix) || annotation.NeedsMarker(prefix) && slices.Contains(prefixesOf(d), prefix) {
+		return prefix
 	}
-	return prefix
+	return DefaultPrefix
 }
 
 // HasCopiedAnnotations reports whether Kubernetes copies the annotations of another object to

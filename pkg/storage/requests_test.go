@@ -9,18 +9,26 @@ import (
 
 func TestRequestsHaveAPrefixThatNoOperatorTakesForAChange(t *testing.T) {
 	for name, test := range map[string]struct {
-		storage storage.Progress
-		want    string
+		progress storage.Progress
+		want     string
+		base     storage.DiffBase
 	}{
-		"by default":                 {storage.SmartProgress{}, "kopf.zalando.org"},
-		"with a marked prefix":       {storage.AnnotationsProgress{Prefix: "my.example.com"}, "my.example.com"},
-		"with a subdomain of Kopf's": {storage.AnnotationsProgress{Prefix: "my.kopf.zalando.org"}, "my.kopf.zalando.org"},
-		"with a prefix without mark": {storage.SmartProgress{Prefix: "kopf.example.com"}, "kopf.zalando.org"},
-		"in the status":              {storage.StatusProgress{}, "kopf.zalando.org"},
-		"in several places":          {storage.MultiProgress{storage.StatusProgress{}, storage.AnnotationsProgress{Prefix: "my.example.com"}}, "my.example.com"},
-		"in several other places":    {storage.MultiProgress{storage.StatusProgress{}}, "kopf.zalando.org"},
+		"by default":                          {storage.SmartProgress{}, "kopf.zalando.org", storage.AnnotationsDiffBase{}},
+		"with a marked prefix":                {storage.AnnotationsProgress{Prefix: "my.example.com"}, "my.example.com", storage.AnnotationsDiffBase{Prefix: "my.example.com"}},
+		"with a prefix that is rarely marked": {storage.AnnotationsProgress{Prefix: "my.example.com"}, "kopf.zalando.org", storage.StatusDiffBase{}},
+		"with two prefixes":                   {storage.SmartProgress{Prefix: "my.example.com"}, "kopf.zalando.org", storage.AnnotationsDiffBase{}},
+		"with a subdomain of Kopf's":          {storage.AnnotationsProgress{Prefix: "my.kopf.zalando.org"}, "my.kopf.zalando.org", storage.StatusDiffBase{}},
+		"with a prefix without mark":          {storage.SmartProgress{Prefix: "kopf.example.com"}, "kopf.zalando.org", storage.AnnotationsDiffBase{Prefix: "kopf.example.com"}},
+		"in the status":                       {storage.StatusProgress{}, "kopf.zalando.org", storage.AnnotationsDiffBase{Prefix: "my.example.com"}},
+		"entirely in the status":              {storage.StatusProgress{}, "kopf.zalando.org", storage.StatusDiffBase{}},
+		"in several places": {
+			storage.MultiProgress{storage.StatusProgress{}, storage.AnnotationsProgress{Prefix: "my.example.com"}},
+			"my.example.com",
+			storage.MultiDiffBase{storage.StatusDiffBase{}, storage.AnnotationsDiffBase{Prefix: "my.example.com"}},
+		},
+		"in several other places": {storage.MultiProgress{storage.StatusProgress{}}, "kopf.zalando.org", storage.MultiDiffBase{}},
 	} {
-		if got := storage.RequestPrefix(test.storage); got != test.want {
+		if got := storage.RequestPrefix(test.base, test.progress); got != test.want {
 			t.Errorf("%s: got %s, want %s", name, got, test.want)
 		}
 	}

@@ -52,8 +52,8 @@ var layers = []layer{
 	{name: "condition, hierarchy, and memo", folders: []string{"pkg/model/condition", "pkg/hierarchy", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
-	{name: "binaries of control planes, function names, and recomputed values", folders: []string{"internal/binaries", "internal/guard", "pkg/model/internal/function", "pkg/model/internal/recomputed"}},
-	{name: "backoff, rollout, sleep, report once, plural, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/internal/sleep", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/model/internal/similar"}},
+	{name: "binaries of control planes, terminals, function names, and recomputed values", folders: []string{"internal/binaries", "internal/guard", "internal/pty", "pkg/model/internal/function", "pkg/model/internal/recomputed"}},
+	{name: "backoff, rollout, sleep, report once, plural, program, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/internal/sleep", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "pkg/model/internal/similar"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
@@ -55,6 +56,7 @@ func TestTakeoverWithBackground(t *testing.T) {
 			taken := leftBehind(t, cluster, namespace, v.Input.Object)
 			created := leftBehind(t, cluster, namespace, unhandled(v.Input.Object))
 			calls := &changeLog{}
+			expectNoUpdates(t, cluster, namespace, calls.handlers(t, v.Input.Handlers))
 			operators.Start(t, cluster.Config(), namespace, calls.handlers(t, v.Input.Handlers))
 
 			g := gomega.NewWithT(t)
@@ -72,6 +74,21 @@ func TestTakeoverWithBackground(t *testing.T) {
 			}
 		})
 	}
+}
+
+// expectNoUpdates expects a plan with the object that Kopf has not handled, and nothing else.
+func expectNoUpdates(t *testing.T, cluster *testenv.Cluster, namespace string, registry *kopf.Registry) {
+	t.Helper()
+	g := gomega.NewWithT(t)
+	handlers, err := registry.Handlers(nil)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	c, err := inspect.Connect(t.Context(), cluster.Config(), inspect.Program{Handlers: handlers})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	plan, err := c.NewPlan(t.Context(), namespace)
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(plan.Resources).To(gomega.HaveLen(1))
+	r := plan.Resources[0]
+	g.Expect([]int{r.Objects, r.Creations, r.Updates, r.Deletions, r.Continued, r.Undecidable, r.ErrorCount}).To(gomega.Equal([]int{2, 1, 0, 0, 0, 0, 0}), plan.Text(inspect.Style{}))
 }
 
 // unhandled returns the object as its user creates it.

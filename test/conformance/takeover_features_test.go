@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/test/kopfrules"
 )
 
 // featured is an operator with what Kopf does not have: children, drift, conditions, revisions,
@@ -88,7 +88,7 @@ func (f *featured) expectNothingForKopf(when string, isAtRest bool) {
 				f.t.Errorf("%s: %s: Kopf detects the cause %s, not %s", when, one.GetName(), got, want)
 			}
 		}
-		if left := kopfRecords(one.GetAnnotations()); isAtRest && len(left) > 0 {
+		if left := kopfrules.Records(one.GetAnnotations()); isAtRest && len(left) > 0 {
 			f.t.Errorf("%s: %s has the records %v", when, one.GetName(), left)
 		}
 	}
@@ -97,32 +97,11 @@ func (f *featured) expectNothingForKopf(when string, isAtRest bool) {
 // kopfFinds returns the cause that Kopf detects for an object.
 func (f *featured) kopfFinds(one *unstructured.Unstructured, initial bool) string {
 	f.t.Helper()
-	stored, isHandled := one.GetAnnotations()[kopfPrefix+"/last-handled-configuration"]
-	base, lastHandled := map[string]any{}, "none"
-	if isHandled {
-		if err := decode([]byte(stored), &base); err != nil {
-			f.t.Fatalf("%s: %v", one.GetName(), err)
-		}
-		lastHandled = "changed"
-		if reflect.DeepEqual(kopfEssence(one.Object, []string{"status.phase"}, nil), base) {
-			lastHandled = "same"
-		}
+	found, err := kopfrules.Cause(one, initial, "status.phase")
+	if err != nil {
+		f.t.Fatalf("%s: %v", one.GetName(), err)
 	}
-	return kopfReason("MODIFIED", one.GetDeletionTimestamp() != nil, len(one.GetFinalizers()) > 0, initial, lastHandled)
-}
-
-// kopfRecords returns the annotations that Kopf would read as the progress of a handler.
-func kopfRecords(annotations map[string]string) []string {
-	var found []string
-	for key, text := range annotations {
-		record := map[string]any{}
-		if strings.HasPrefix(key, kopfPrefix+"/") && decode([]byte(text), &record) == nil {
-			if _, isRecord := record["purpose"]; isRecord || record["started"] != nil || record["retries"] != nil {
-				found = append(found, key)
-			}
-		}
-	}
-	return slices.Sorted(slices.Values(found))
+	return found
 }
 
 func (f *featured) of(name string) *unstructured.Unstructured {
@@ -182,7 +161,7 @@ func (f *featured) children() {
 	f.late["o3"] = true
 	f.Patch(child("o3"), `{"metadata":{"labels":{"x":"y"}}}`)
 	f.Advance(time.Minute)
-	if got := kopfRecords(f.Get(f.of("o3")).GetAnnotations()); !slices.Equal(got, []string{kopfPrefix + "/child"}) {
+	if got := kopfrules.Records(f.Get(f.of("o3")).GetAnnotations()); !slices.Equal(got, []string{kopfrules.Prefix + "/child"}) {
 		f.t.Errorf("the handler of children that fails has left %v", got)
 	}
 	f.expectNothingForKopf("while a handler of children fails", false)
@@ -219,7 +198,7 @@ func (f *featured) rollout() {
 	f.Start()
 	f.Advance(time.Minute)
 	f.expectNothingForKopf("in the middle of a rollout", false)
-	if got := kopfRecords(f.Get(f.of("o2")).GetAnnotations()); !slices.Equal(got, []string{kopfPrefix + "/child", kopfPrefix + "/render"}) {
+	if got := kopfrules.Records(f.Get(f.of("o2")).GetAnnotations()); !slices.Equal(got, []string{kopfrules.Prefix + "/child", kopfrules.Prefix + "/render"}) {
 		f.t.Errorf("the handlers that are retried have left %v", got)
 	}
 	f.request("o1", "rerun", `"2 render"`) // fails again
@@ -232,7 +211,7 @@ func (f *featured) rollout() {
 	f.Advance(3 * time.Hour)
 	for _, one := range f.examples {
 		result, _, _ := unstructured.NestedString(f.Get(one).(*unstructured.Unstructured).Object, "status", "render", "revision")
-		if marks := one.GetAnnotations()[kopfPrefix+"/handled-revisions"]; result != "2" || !strings.Contains(marks, `"render":"2"`) {
+		if marks := one.GetAnnotations()[kopfrules.Prefix+"/handled-revisions"]; result != "2" || !strings.Contains(marks, `"render":"2"`) {
 			f.t.Errorf("%s has the result %q, and the marks %s", one.GetName(), result, marks)
 		}
 	}

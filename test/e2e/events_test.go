@@ -5,6 +5,7 @@ import (
 
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func testEvents(t testing.TB, e *example) {
@@ -29,4 +30,11 @@ func testEvents(t testing.TB, e *example) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	g.Expect(pod).To(ownedBy(object))
 	g.Eventually(cluster.Events(pod)).Should(gomega.ConsistOf("Normal SomeReason: This pod belongs to kopf-example-1"))
+
+	// An earlier attempt has created the pod.
+	left := pod.DeepCopy()
+	left.ObjectMeta = metav1.ObjectMeta{Namespace: e.namespace, Name: "kopf-example-2"}
+	g.Expect(cluster.Client().Create(t.Context(), left)).To(gomega.Succeed())
+	e.variant(t, `{"metadata":{"name":"kopf-example-2"}}`)
+	g.Eventually(cluster.Events(left)).Should(gomega.ConsistOf("Normal SomeReason: This pod belongs to kopf-example-2"))
 }

@@ -14,28 +14,33 @@ import (
 
 // example is a built example operator with a namespace for its objects.
 type example struct {
+	name      string
 	dir       string // the directory of its sources
 	work      string // the directory of the test, which is deleted with it
 	namespace string
+	wide      bool     // it handles all namespaces
+	flags     []string // of the operator, besides the scope
 }
 
-// build compiles an example, with the race detector if the test uses it.
-func build(t testing.TB, dir string) *example {
+// build compiles an example, with the race detector if the test uses it. Another test may have
+// compiled it.
+func build(t testing.TB, name string) *example {
 	t.Helper()
-	e := &example{dir: dir, work: t.TempDir(), namespace: cluster.Namespace(t)}
+	dir := filepath.Dir(files(t, "examples/"+name+"/main.go")[0])
+	e := &example{name: name, dir: dir, work: t.TempDir(), namespace: cluster.Namespace(t), flags: flags[name]}
+	if _, err := os.Stat(e.binary()); err == nil {
+		return e
+	}
 	arguments := append([]string{"build", "-o", e.binary()}, raceFlags...)
 	command := exec.CommandContext(t.Context(), "go", append(arguments, ".")...)
 	command.Dir = dir
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", dir, err, output)
 	}
-	if err := os.WriteFile(e.kubeconfig(), cluster.KubeConfig(), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	return e
 }
 
-func (e *example) binary() string     { return filepath.Join(e.work, "operator") }
+func (e *example) binary() string     { return filepath.Join(suite.Dir, e.name) }
 func (e *example) kubeconfig() string { return filepath.Join(e.work, "kubeconfig") }
 
 // sample returns the object of obj.yaml in the namespace of the test.

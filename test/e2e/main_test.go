@@ -1,5 +1,6 @@
 // Package e2e runs every example as its users do: as a separate program, on a real API server.
-// The expectations about the cluster and the program's output come from the comments of the
+// The operators have the permissions that their command "rbac" prints, and no others. The
+// expectations about the cluster and the program's output come from the comments of the
 // example and from docs/tutorial.md.
 //
 // It is a Ginkgo suite. Its processes share one control plane, which the first one starts:
@@ -12,7 +13,9 @@
 package e2e
 
 import (
+	"encoding/json"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -28,6 +31,8 @@ import (
 const specTimeout = 5 * time.Minute
 
 var cluster *testenv.Cluster
+
+var suite sharedSuite
 
 // scenarios has a test for each example.
 var scenarios = map[string]struct {
@@ -66,23 +71,36 @@ func TestExamples(t *testing.T) {
 }
 
 var _ = ginkgo.SynchronizedBeforeSuite(func() []byte {
-	started, err := testenv.Open(testenv.Options{CRDs: []string{testenv.ExampleCRDs, "config/crd/kopf.dev"}})
+	var err error
+	suite.Dir, err = os.MkdirTemp("", "kopf-e2e-")
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	cluster = started
-	return started.KubeConfig()
-}, func(kubeconfig []byte) {
+	flags, err := suite.log().Flags()
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	cluster, err = testenv.Open(testenv.Options{CRDs: []string{testenv.ExampleCRDs, "config/crd/kopf.dev"}, Flags: flags})
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	suite.KubeConfig = cluster.KubeConfig()
+	shared, err := json.Marshal(suite)
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
+	return shared
+}, func(shared []byte) {
 	if cluster != nil {
 		return // this process has started it
 	}
-	connected, err := testenv.Connect(kubeconfig)
+	gomega.Expect(json.Unmarshal(shared, &suite)).To(gomega.Succeed())
+	connected, err := testenv.Connect(suite.KubeConfig)
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	cluster = connected
 })
 
 var _ = ginkgo.SynchronizedAfterSuite(func() {}, func() {
-	if cluster != nil {
-		gomega.Expect(cluster.Close()).To(gomega.Succeed())
+	if cluster == nil {
+		return
 	}
+	defer func() {
+		gomega.Expect(cluster.Close()).To(gomega.Succeed())
+		gomega.Expect(os.RemoveAll(suite.Dir)).To(gomega.Succeed())
+	}()
+	checkUsedRoles(ginkgo.GinkgoTB())
 })
 
 var _ = ginkgo.Describe("The example", func() {
@@ -90,7 +108,18 @@ var _ = ginkgo.Describe("The example", func() {
 		scenario := scenarios[name]
 		ginkgo.It(name, scenario.labels, ginkgo.SpecTimeout(specTimeout), func(ginkgo.SpecContext) {
 			t := ginkgo.GinkgoTB()
-			scenario.test(t, build(t, filepath.Dir(files(t, "examples/"+name+"/main.go")[0])))
+			e := build(t, name)
+			e.permit(t)
+			scenario.test(t, e)
+		})
+	}
+	for _, name := range clusterWide {
+		ginkgo.It(name+" for all namespaces", ginkgo.Serial, ginkgo.SpecTimeout(specTimeout), func(ginkgo.SpecContext) {
+			t := ginkgo.GinkgoTB()
+			e := build(t, name)
+			e.wide = true
+			e.permit(t)
+			testClusterWide(t, e)
 		})
 	}
 })

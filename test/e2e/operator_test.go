@@ -42,7 +42,7 @@ func (e *example) startWith(t testing.TB, arguments []string, environment ...str
 			t.Error(err)
 		}
 	})
-	command := exec.Command(script, append([]string{"-n", e.namespace}, arguments...)...)
+	command := exec.Command(script, append(e.scope(), arguments...)...)
 	command.Env = append(append(os.Environ(), "KUBECONFIG="+e.kubeconfig()), environment...)
 	separate(command)
 	session, err := gexec.Start(command, nil, nil)
@@ -52,6 +52,14 @@ func (e *example) startWith(t testing.TB, arguments []string, environment ...str
 	o := &operator{t: t, session: session}
 	t.Cleanup(o.stop)
 	return o
+}
+
+// scope returns the arguments of the operator.
+func (e *example) scope() []string {
+	if e.wide {
+		return append([]string{"--all-namespaces"}, e.flags...)
+	}
+	return append([]string{"-n", e.namespace}, e.flags...)
 }
 
 // output returns the output of the operator so far.

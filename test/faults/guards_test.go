@@ -82,13 +82,13 @@ var guards = map[string]guard{
 	},
 	"another operator: its base is kept": {
 		file: "internal/write/overtaken.go", plan: "refusal/k=1/takeover-alive",
-		code:    "if !released && object.Equal(base, u.Cycle.Base) {",
-		instead: "if !released && (object.Equal(base, u.Cycle.Base) || true) {",
+		code:    "continues || err != nil {",
+		instead: "continues || err == nil {",
 	},
 	"another operator: its records are kept": {
 		file: "internal/write/overtaken.go", plan: "retries/k=2/takeover-midway",
-		code:    "return hasAdvanced(theirs, before), nil",
-		instead: "return hasAdvanced(theirs, theirs), nil",
+		code:    "hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found()), err",
+		instead: "hasAdvanced(theirs, theirs), err",
 	},
 	"another operator: one outcome of an attempt counts, as a whole": {
 		file: "internal/write/overtaken.go", plan: "patches/k=2/takeover-alive",

@@ -67,16 +67,13 @@ var unitGuards = map[string]unitGuard{
 		"overtaken.go", "return overtaken || u.finished", "_ = overtaken\nreturn u.finished", "TestGuard10",
 	},
 	"11 a finished cycle stands: the base": {
-		"overtaken.go", "if !released && object.Equal(base, u.Cycle.Base) {", "if !released && (object.Equal(base, u.Cycle.Base) || true) {", "TestGuard11",
+		"overtaken.go", "continues || err != nil {", "continues || err == nil {", "TestGuard11",
 	},
 	"11 a finished cycle stands: the finalizer": {
-		"overtaken.go", "if !released && object.Equal(base, u.Cycle.Base) {", "if _ = released; object.Equal(base, u.Cycle.Base) {", "TestGuard11",
+		"overtaken.go", "u.Cycle.Reason != cause.Delete || ", "u.Cycle.Reason != cause.Delete || true || ", "TestGuard11",
 	},
 	"11 a finished cycle stands: its edits are dropped": {
 		"overtaken.go", "return overtaken || u.finished", "return overtaken", "TestGuard11",
-	},
-	"11 a finished cycle stands: records of sub-handlers need that of their parent": {
-		"overtaken.go", "return err == nil && theirs == nil, err", "return false, err", "TestRecordsOfSubHandlers",
 	},
 	"nothing is written to a released object: not by the next write of a pass": {
 		"commit.go", "if u.isReleased(s.body, s.writer.finalizer()) {", "if false {", "TestNothingIsWrittenToAReleasedObject",

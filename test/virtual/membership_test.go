@@ -96,7 +96,7 @@ func TestChildWithAnotherControllerIsLeftAlone(t *testing.T) {
 			t.Errorf("got %v of %v after %v", child.Data, child.OwnerReferences, h.Writes()[before:])
 		}
 		told := messages(h, "HandlerRetrying")
-		if len(told) == 0 || !strings.Contains(told[0], "the child ConfigMap default/theme: the object exists already, and belongs to another controller; it was not changed") {
+		if len(told) == 0 || !strings.Contains(told[0], "the child ConfigMap default/theme: the object exists already, and belongs to another controller, ConfigMap owner (uid ") || !strings.Contains(told[0], "); it was not changed for KopfExample.kopf.dev default/one (uid ") || !strings.HasSuffix(told[0], "delete it: kubectl delete configmaps theme -n default") {
 			t.Errorf("got the events %q", told)
 		}
 
@@ -135,7 +135,7 @@ func TestTwoHandlersCannotHaveOneChild(t *testing.T) {
 			t.Error("the other child of the second handler is missing")
 		}
 		told := messages(h, "HandlerFailed")
-		if len(told) != 1 || !strings.Contains(told[0], `belongs to the handler "children" of the same parent; it was not changed: return it in one of the two handlers only`) {
+		if len(told) != 1 || !strings.Contains(told[0], `belongs to the handler "children" of the same parent; it was not changed for KopfExample.kopf.dev `) || !strings.HasSuffix(told[0], "return it in one of the two handlers only") {
 			t.Errorf("got the events %q", told)
 		}
 		before := len(h.Writes())

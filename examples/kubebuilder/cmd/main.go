@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -26,15 +27,16 @@ import (
 // config/default.
 const webhookConfiguration = "sites-web.example.com"
 
+// leaderElectionID is the name of the lease.
+const leaderElectionID = "sites.web.example.com"
+
 type flags struct {
 	metrics, probes string
 	secure, elect   bool
 }
 
 func main() {
-	if newCommand(flag.CommandLine).ExecuteContext(ctrl.SetupSignalHandler()) != nil {
-		os.Exit(1) // the command has said why
-	}
+	os.Exit(kopf.ExitCode(newCommand(flag.CommandLine).ExecuteContext(ctrl.SetupSignalHandler())))
 }
 
 // newCommand returns the manager with the flags that kubebuilder gives it, and with commands that
@@ -55,7 +57,10 @@ func newCommand(own *flag.FlagSet) *cobra.Command {
 		},
 	}
 	root.Flags().AddGoFlagSet(own)
-	root.AddCommand(kopf.Commands(func(o *kopf.Options) { o.Registry, o.Settings = newRegistry(), newSettings() })...)
+	root.AddCommand(kopf.Commands(func(o *kopf.Options) {
+		o.Registry, o.Scheme, o.Settings = newRegistry(), newScheme(), newSettings()
+		o.Settings.Replicas.LeaseName = leaderElectionID // kopf.Add leaves the lease to the manager
+	})...)
 	return root
 }
 
@@ -73,14 +78,14 @@ func run(ctx context.Context, given flags) error {
 	return mgr.Start(ctx)
 }
 
-func newManager(given flags) (ctrl.Manager, error) {
+func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	if err := webv1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(webv1.AddToScheme(scheme))
+	return scheme
+}
+
+func newManager(given flags) (ctrl.Manager, error) {
 	metrics := metricsserver.Options{BindAddress: given.metrics, SecureServing: given.secure}
 	if given.secure {
 		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
@@ -90,11 +95,11 @@ func newManager(given flags) (ctrl.Manager, error) {
 		return nil, err
 	}
 	return ctrl.NewManager(config, ctrl.Options{
-		Scheme:                        scheme,
+		Scheme:                        newScheme(),
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        given.probes,
 		LeaderElection:                given.elect,
-		LeaderElectionID:              "sites.web.example.com",
+		LeaderElectionID:              leaderElectionID,
 		LeaderElectionReleaseOnCancel: true, // main exits as soon as the manager has stopped
 	})
 }

@@ -44,3 +44,19 @@ func EnsureRelease(ctx context.Context, release Release, progress io.Writer) (st
 	}
 	return binaries.Build(ctx, pins, progress)
 }
+
+// FindKubectl returns the path of kubectl of the newest release: in the directory that
+// KUBEBUILDER_ASSETS names, or else in the cache. It builds nothing.
+func FindKubectl() (string, error) {
+	path, err := binaries.FindKubectl(binaries.Newest())
+	if errors.Is(err, binaries.ErrNoKubectl) {
+		return "", fmt.Errorf("%w: run `make envtest-assets`", err)
+	}
+	return path, err
+}
+
+// EnsureKubectl returns the path that FindKubectl returns, and builds the program first if it is
+// missing.
+func EnsureKubectl(ctx context.Context, progress io.Writer) (string, error) {
+	return binaries.BuildKubectl(ctx, binaries.Newest(), progress)
+}

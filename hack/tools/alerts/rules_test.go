@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"slices"
@@ -9,64 +10,46 @@ import (
 	"testing"
 	"time"
 
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/rules"
-	"go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
 )
 
 // definition is an alert as it is in the file.
-type definition struct {
-	Alert       string
-	Expr        string
-	For         model.Duration
-	Labels      map[string]string
-	Annotations map[string]string
-}
+type definition = rulefmt.Rule
 
-// definitions reads the alerts. Fields that Prometheus does not know are errors.
+// definitions reads the alerts. Whatever Prometheus or its operator would not accept is an error.
 func definitions(t *testing.T) []definition {
 	t.Helper()
-	file, err := os.Open("../../../config/prometheus/rules.yaml")
+	text, err := os.ReadFile("../../../config/prometheus/rules.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }()
-	var content struct {
-		APIVersion, Kind string `yaml:",omitempty"`
-		Metadata         map[string]any
-		Spec             struct {
-			Groups []struct {
-				Name  string
-				Rules []definition
-			}
-		}
-	}
-	var raw map[string]any
-	if err := yaml.NewDecoder(file).Decode(&raw); err != nil {
+	var rule monitoringv1.PrometheusRule
+	if err := yaml.UnmarshalStrict(text, &rule); err != nil {
 		t.Fatal(err)
 	}
-	if raw["apiVersion"] != "monitoring.coreos.com/v1" || raw["kind"] != "PrometheusRule" {
-		t.Fatalf("the file is a %v %v", raw["apiVersion"], raw["kind"])
+	if rule.APIVersion != "monitoring.coreos.com/v1" || rule.Kind != "PrometheusRule" {
+		t.Fatalf("the file is a %s %s", rule.APIVersion, rule.Kind)
 	}
-	delete(raw, "apiVersion")
-	delete(raw, "kind")
-	text, err := yaml.Marshal(raw)
+	spec, err := yaml.Marshal(rule.Spec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	strict := yaml.NewDecoder(strings.NewReader(string(text)))
-	strict.KnownFields(true)
-	if err := strict.Decode(&content); err != nil {
+	groups, problems := rulefmt.Parse(spec, false, model.UTF8Validation, parser.NewParser(parser.Options{}), slog.New(slog.DiscardHandler))
+	if err := errors.Join(problems...); err != nil {
 		t.Fatal(err)
 	}
-	if len(content.Spec.Groups) != 1 || len(content.Spec.Groups[0].Rules) == 0 {
+	if len(groups.Groups) != 1 || len(groups.Groups[0].Rules) == 0 {
 		t.Fatal("the file has not one group with rules")
 	}
-	return content.Spec.Groups[0].Rules
+	return groups.Groups[0].Rules
 }
 
 const (
@@ -74,9 +57,14 @@ const (
 	horizon  = 90 * time.Minute // of each scenario
 )
 
-// firings evaluates an alert on the series of a scenario, and returns the minutes in which it
-// fires, with the labels and the description of the first firing.
-func firings(t *testing.T, d definition, series string) (minutes []int, labelsOf, description string) {
+// evaluation has the minutes in which the condition of an alert holds, and what the first firing says.
+type evaluation struct {
+	pending, firing     []int
+	labels, description string
+}
+
+// evaluate evaluates an alert on the series of a scenario.
+func evaluate(t *testing.T, d definition, series string) (seen evaluation) {
 	t.Helper()
 	expression, err := parser.NewParser(parser.Options{}).ParseExpr(d.Expr)
 	if err != nil {
@@ -92,16 +80,23 @@ func firings(t *testing.T, d definition, series string) (minutes []int, labelsOf
 		if _, err := rule.Eval(context.Background(), 0, at, rules.EngineQueryFunc(engine, storage), nil, 0); err != nil {
 			t.Fatalf("%s: %v", d.Alert, err)
 		}
-		firing := slices.DeleteFunc(rule.ActiveAlerts(), func(a *rules.Alert) bool { return a.State != rules.StateFiring })
-		if len(firing) == 0 {
-			continue
-		}
-		if len(minutes) == 0 {
-			labelsOf, description = firing[0].Labels.String(), firing[0].Annotations.Get("description")
-		}
-		minutes = append(minutes, minute)
+		seen.add(minute, rule.ActiveAlerts())
 	}
-	return minutes, labelsOf, description
+	return seen
+}
+
+// add adds the alerts of a minute.
+func (e *evaluation) add(minute int, active []*rules.Alert) {
+	firing := slices.DeleteFunc(slices.Clone(active), func(a *rules.Alert) bool { return a.State != rules.StateFiring })
+	switch {
+	case len(firing) > 0:
+		if len(e.firing) == 0 {
+			e.labels, e.description = firing[0].Labels.String(), firing[0].Annotations.Get("description")
+		}
+		e.firing = append(e.firing, minute)
+	case len(active) > 0:
+		e.pending = append(e.pending, minute)
+	}
 }
 
 func indent(text string) string {

@@ -3,17 +3,22 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile/converge"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
@@ -23,7 +28,7 @@ type Child struct {
 	Object string `json:"object"`
 	// Handler is the id of the handler that returns it.
 	Handler string `json:"handler"`
-	// State is one word: ready, waiting, failed, deleting, or foreign.
+	// State is one word: ready, waiting, failed, deleting, foreign, or undeclared.
 	State   string `json:"state"`
 	Message string `json:"message"`
 	// Accepted are the fields that are left to others.
@@ -44,21 +49,50 @@ func (c *Cluster) addChildren(ctx context.Context, found discovery.SelectedResou
 			owners[owner.Hash()] = h.Top()
 		}
 	}
+	places := convergence.ReadPlaces(s.Body)
 	switch {
-	case len(owners) == 0:
+	case len(owners)+len(places) == 0:
 		return
 	case c.Settings.Name == "":
 		e.Notes = append(e.Notes, "The children of the object are unknown here, because settings.Name is not set: set it in kopf.Configure, or in the options of the operator.")
 		return
+	case len(owners) == 0:
+		e.Notes = append(e.Notes, "The object has children of a handler of kopf.Ensure, but this program declares none for it: they are left alone, unless another operator takes care of them.")
+	default:
+		e.Notes = append(e.Notes, "Whether children differ from what a handler wants is not decidable here, because the handler is not called.")
 	}
-	e.Notes = append(e.Notes, "Whether children differ from what a handler wants is not decidable here, because the handler is not called.")
-	for place := range convergence.ReadPlaces(s.Body) {
+	for place := range places {
 		if err := c.addChildrenAt(ctx, place, s, owners, e); err != nil {
 			e.Notes = append(e.Notes, fmt.Sprintf("The children of the kind %s are unknown: %v.", place.GroupKind, err))
 		}
 	}
 	slices.SortFunc(e.Children, func(a, b Child) int { return strings.Compare(a.Object, b.Object) })
+	e.leaveChildren()
 }
+
+// leaveChildren says what becomes of the children of handlers whose filters do not match anymore.
+func (e *Explanation) leaveChildren() {
+	for i := range e.Handlers {
+		h, left := &e.Handlers[i], 0
+		if h.Kind != ensureKind || h.State != string(verdict.Mismatched) {
+			continue
+		}
+		for j := range e.Children {
+			child := &e.Children[j]
+			if child.Handler != h.ID || child.State == "foreign" || child.State == "undeclared" {
+				continue
+			}
+			left++
+			child.Message = strings.Replace(child.Message, laterWaves, "", 1) + "; it is not restored, because the filters of " + h.ID + " do not match the object"
+		}
+		if left > 0 {
+			h.Message += fmt.Sprintf("; its %s: the operator neither restores nor deletes %s as long as that is so", plural.Of(left, "child stays", "children stay"), plural.Word(left, "it", "them"))
+		}
+	}
+}
+
+// laterWaves is said of a child that is not ready.
+const laterWaves = "; the children of later waves are applied when it is"
 
 // addChildrenAt lists the children of one kind.
 func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s *situation, owners map[string]*handler.Declaration, e *Explanation) error {
@@ -68,7 +102,8 @@ func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s 
 	if i < 0 {
 		return fmt.Errorf("the cluster does not serve it")
 	}
-	api := c.objects.Resource(c.served.Resources[i].GVR())
+	of := c.served.Resources[i]
+	api := c.objects.Resource(of.GVR())
 	var from dynamic.ResourceInterface = api
 	switch place.Namespace {
 	case convergence.NoNamespace:
@@ -77,15 +112,38 @@ func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s 
 	default:
 		from = api.Namespace(place.Namespace)
 	}
-	hashes := make([]string, 0, len(owners))
-	for hash := range owners {
-		hashes = append(hashes, hash)
-	}
-	options := metav1.ListOptions{LabelSelector: convergence.OwnerLabel + " in (" + strings.Join(hashes, ",") + ")"}
-	return c.each(ctx, from, options, func(u *unstructured.Unstructured) {
+	options := metav1.ListOptions{LabelSelector: childSelector(owners)}
+	parent := converge.Parent{Key: object.Key{NamespacedName: client.ObjectKeyFromObject(s.object)}, GVK: s.object.GroupVersionKind()}
+	return each(ctx, from, options, func(u *unstructured.Unstructured) {
 		seen := converge.See(u, c.Settings.Name, c.Settings.FormerNames...)
-		e.Children = append(e.Children, childOf(seen, owners[seen.Owner]))
+		switch d := owners[seen.Owner]; {
+		case d != nil:
+			child := childOf(seen, d)
+			if by := seen.Controller; by != nil && by.UID != s.object.GetUID() {
+				child.State, child.Message = "foreign", c.taken(u, of, parent, s.object.GetUID())
+			}
+			e.Children = append(e.Children, child)
+		case seen.Applied && seen.Parent == parent.String():
+			e.Children = append(e.Children, Child{
+				Object: seen.String(), Handler: seen.Handler, State: "undeclared",
+				Message: fmt.Sprintf("is left alone, because its handler is not declared: if it was renamed, declare it with kopf.ID(%q); otherwise, delete the child", seen.Handler),
+			})
+		}
 	})
+}
+
+// childSelector selects the children of the handlers, by their hashes, or all children without a handler.
+func childSelector(owners map[string]*handler.Declaration) string {
+	if len(owners) == 0 {
+		return convergence.OwnerLabel
+	}
+	return convergence.OwnerLabel + " in (" + strings.Join(slices.Sorted(maps.Keys(owners)), ",") + ")"
+}
+
+// taken says that a child belongs to another controller than its parent.
+func (c *Cluster) taken(child *unstructured.Unstructured, of selector.Resource, parent converge.Parent, uid types.UID) string {
+	return fmt.Sprintf("belongs to another controller, %s, not to %s (uid %s): it is neither changed nor deleted until that lets it go; if that controller does not need it, delete it: %s",
+		converge.ControllerIn(child), parent, uid, c.CommandLine.Kubectl("delete "+named(nameOf(of), child)))
 }
 
 // childOf says what can be seen of one child.
@@ -101,7 +159,7 @@ func childOf(seen converge.Seen, d *handler.Declaration) Child {
 	case seen.Failed:
 		child.State, child.Message = "failed", "has failed: "+why
 	case !seen.Ready && d.Ensures.WaitReady:
-		child.State, child.Message = "waiting", "is not ready: "+why+"; the children of later waves are applied when it is"
+		child.State, child.Message = "waiting", "is not ready: "+why+laterWaves
 	case !seen.Ready:
 		child.State, child.Message = "waiting", "is not ready: "+why
 	}

@@ -3,6 +3,8 @@ package inspect
 import (
 	"regexp"
 	"strings"
+
+	"github.com/kopf-go/kopf/pkg/peering"
 )
 
 // CommandPlaceholder stands for the command in CommandLine.Pattern.
@@ -27,6 +29,15 @@ func (c CommandLine) Of(command, arguments string) string {
 
 // Kubectl returns the command line of a command of kubectl.
 func (c CommandLine) Kubectl(arguments string) string { return c.withFlags("kubectl " + arguments) }
+
+// Resume returns the command line that ends the freeze of an identity.
+func (c CommandLine) Resume(target peering.Target, identity string) string {
+	words := []string{"kopf", "resume", "--id", identity, "--peering", target.Name}
+	if target.Namespace != "" {
+		words = append(words, "-n", target.Namespace)
+	}
+	return c.withFlags(Quote(words...))
+}
 
 func (c CommandLine) withFlags(line string) string {
 	if len(c.Flags) == 0 {

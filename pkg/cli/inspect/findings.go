@@ -1,31 +1,72 @@
 package inspect
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/model/condition"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/storage"
 )
 
-// others says which other operators keep a state on the object.
+// others says which other operators keep a state on the object. Nothing is known if a storage of this
+// operator does not say which annotations it has.
 func (s *situation) others() []string {
+	if len(storage.NotErased(s.diffBase)) > 0 {
+		return nil
+	}
+	own := annotationsOf(s.diffBase, s.Body)
 	var notes []string
 	for key := range s.object.GetAnnotations() {
 		prefix, name, _ := strings.Cut(key, "/")
-		if strings.HasPrefix(name, "last-handled-configuration") && prefix != s.prefix && prefix != "kubectl.kubernetes.io" {
-			notes = append(notes, fmt.Sprintf("Another operator with the prefix %s handles the object, too; what it does is not shown.", prefix))
+		if !strings.HasPrefix(name, storage.DefaultKey) || prefix == "kubectl.kubernetes.io" {
+			continue
+		}
+		if isBase := annotationsOf(storage.AnnotationsDiffBase{Prefix: prefix}, s.Body)[key]; isBase && !own[key] {
+			notes = append(notes, fmt.Sprintf("Another operator with the prefix %s handles the object, too; what it does is not shown.%s", prefix, s.sharedFinalizer()))
 		}
 	}
 	slices.Sort(notes)
 	return notes
 }
 
+// sharedFinalizer says what happens if another operator has the same finalizer.
+func (s *situation) sharedFinalizer() string {
+	if !s.HasFinalizer && !s.NeedsFinalizer {
+		return ""
+	}
+	return fmt.Sprintf(" If it uses the finalizer %s, too, each of them removes it without waiting for the other: set different ones in Settings.Persistence.Finalizer.", s.finalizer)
+}
+
+// annotationsOf returns the annotations that a storage has on an object.
+func annotationsOf(of storage.DiffBase, body *object.Body) map[string]bool {
+	into, found := storage.Patch{}, map[string]bool{}
+	if eraser, ok := of.(storage.Eraser); ok {
+		eraser.Erase(body, into)
+	}
+	annotations, _, _ := unstructured.NestedMap(into, "metadata", "annotations")
+	for key := range annotations {
+		found[key] = true
+	}
+	return found
+}
+
 // outsideScope says that the operator does not see the objects of a namespace.
-func (c *Cluster) outsideScope(namespace string) []string {
-	scope := selector.Namespaces(c.Settings.Scope.Namespaces)
+func (p Program) outsideScope(namespace string) []string {
+	scope := selector.Namespaces(p.Settings.Scope.Namespaces)
 	if namespace == "" || scope.Match(namespace) {
 		return nil
 	}
@@ -44,7 +85,11 @@ func (s *situation) wants(h *handler.Declaration, m handler.Mismatch) string {
 		if want.IsZero() {
 			want = handler.Present()
 		}
-		return fmt.Sprintf("the field %s is %s, and the handler wants %s", m.Key, s.valueAt(h), want)
+		return fmt.Sprintf("the field %s is %s, and the handler wants %s", m.Key, s.valueAt(s.object.Object, h), want)
+	case handler.FilterValueBefore:
+		return fmt.Sprintf("the field %s was %s before, and the handler wants %s there", m.Key, s.valueAt(s.Old, h), h.ValueBefore)
+	case handler.FilterValueAfter:
+		return fmt.Sprintf("the field %s is %s now, and the handler wants %s", m.Key, s.valueAt(s.New, h), h.ValueAfter)
 	case handler.FilterWhen:
 		return fmt.Sprintf("the function of When at %s returns false, called here", m.Key)
 	case handler.FilterWhenObject:
@@ -61,3 +106,115 @@ func (s *situation) hasDeletionHandlers() bool {
 
 // isDeleted reports whether the object is being deleted.
 func (s *situation) isDeleted() bool { return s.object.GetDeletionTimestamp() != nil }
+
+// outcomes says what handlers have come to before, as the conditions of the object say.
+type outcomes struct{ *situation }
+
+// declaresConditions reports whether the operator writes the conditions of the object.
+func (s outcomes) declaresConditions() bool {
+	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Kind == handler.Conditions })
+}
+
+// hasOwnConditions reports whether the conditions say whether handlers have failed for good.
+func (s outcomes) hasOwnConditions() bool {
+	return s.declaresConditions() && condition.Of(s.object.Object).Get(condition.Ready) != nil
+}
+
+// hasFailedBefore reports whether the conditions say that a handler has failed in an earlier cycle,
+// and whether it still concerns the object.
+func (s outcomes) hasFailedBefore(h reconcile.InspectedHandler) bool {
+	_, failed := s.Failed[h.ID]
+	return failed && !s.isDeleted()
+}
+
+// failedHandlers returns the ids of the handlers that have failed for good, as the conditions say.
+func (s outcomes) failedHandlers() []string {
+	names := maps.Clone(s.Failed)
+	for _, h := range s.Handlers {
+		if message, failed := s.Failed[h.ID]; failed {
+			delete(names, h.ID)
+			names[h.Top().ID] = message // a function of children has several parts
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// unknownOutcome says that it is unknown whether handlers have failed, and how they are called again.
+func (s outcomes) unknownOutcome() string {
+	again := "HANDLER"
+	if ids := possible(s.Inspection, request.Rerun); len(ids) > 0 {
+		again = ids[0]
+	}
+	where := "on an object that was handled without kopf.Conditions"
+	if s.declaresConditions() {
+		where = "on the object, which does not have the condition Ready yet"
+	}
+	return fmt.Sprintf("Whether the handlers have succeeded or failed for good is not stored %s: see the events (%s) and the log. To call a handler again: %s",
+		where, s.commands.Kubectl("describe "+s.named()), s.commands.Of(string(request.Rerun), s.named()+" "+again))
+}
+
+// conditions says what the standard conditions of the object are.
+func (s outcomes) conditions() []string {
+	list := condition.Of(s.object.Object)
+	var lines []string
+	told := ""
+	for _, kind := range []string{condition.Stalled, condition.Reconciling, condition.Ready} {
+		c := list.Get(kind)
+		if c == nil {
+			continue
+		}
+		reason, _ := c["reason"].(string)
+		message, _ := c["message"].(string)
+		line := fmt.Sprintf("%s is %v%s, with the reason %s", kind, c["status"], s.since(c), reason)
+		if message != "" && message != told { // Ready repeats that of the others
+			line += ": " + strings.TrimSuffix(message, ".")
+		}
+		told = message
+		lines = append(lines, line)
+	}
+	if len(lines) > 0 && !s.declaresConditions() {
+		lines = append(lines, "This program does not declare kopf.Conditions for the object: another program, or a handler, has written them.")
+	}
+	return lines
+}
+
+// since says since when a condition has its status, and whether it is about an earlier generation.
+func (s outcomes) since(c map[string]any) (text string) {
+	since, _ := c["lastTransitionTime"].(string)
+	if t, err := time.Parse(time.RFC3339, since); err == nil {
+		text = " since " + s.at(t)
+	}
+	if observed, known := c["observedGeneration"].(int64); known && observed != s.object.GetGeneration() {
+		text += fmt.Sprintf(" (about the generation %d, and the object has %d)", observed, s.object.GetGeneration())
+	}
+	return text
+}
+
+// checkConditions says why an operator of the program does not start: a definition does not have the fields of
+// conditions. An operator that may not read the definition does not know that.
+func (c *Cluster) checkConditions(ctx context.Context, e *Explanation) {
+	for _, found := range c.resolved.Resources {
+		if !c.inspector.HasConditions(found) {
+			continue
+		}
+		if problem := c.inspector.CheckConditions(found, nil, false); problem != nil {
+			e.refuses = append(e.refuses, fmt.Sprintf("The operator does not start: %v.", problem))
+			continue
+		}
+		name := found.Plural + "." + found.Group
+		definition, err := c.objects.Resource(discovery.CustomResourceDefinitions).Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			e.Notes = append(e.Notes, fmt.Sprintf("Whether an operator starts is not decidable here, because kopf.Conditions needs fields in the schema of %s, which cannot be read: %v. See the log of the operator, or ask a person who may: %s",
+				name, err, c.CommandLine.Kubectl("get customresourcedefinitions "+name+" -o yaml")))
+			continue
+		}
+		var content map[string]any
+		if err == nil {
+			content = definition.Object
+		}
+		if problem := c.inspector.CheckConditions(found, content, true); problem != nil {
+			e.mayRefuse = append(e.mayRefuse, fmt.Sprintf("An operator that may get the definition %s does not start: %v. One that may not get it starts, and its conditions are lost. To add the fields: %s",
+				name, problem, c.CommandLine.Kubectl("edit customresourcedefinitions "+name)))
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kopf-go/kopf/pkg/internal/plural"
@@ -23,12 +22,12 @@ func quoted(values map[string]string, key string) string {
 	if !has {
 		return "absent"
 	}
-	return short(strconv.Quote(value))
+	return short(value)
 }
 
-// valueAt returns the value of the field of a handler.
-func (s *situation) valueAt(h *handler.Declaration) string {
-	value, has := object.Lookup(s.object.Object, h.Field)
+// valueAt returns the value of the field of a handler in a state of the object.
+func (s *situation) valueAt(state map[string]any, h *handler.Declaration) string {
+	value, has := object.Lookup(state, h.Field)
 	if !has {
 		return "absent"
 	}
@@ -42,11 +41,11 @@ func (s *situation) valueAt(h *handler.Declaration) string {
 func (s *situation) handlers() []Handler {
 	var all []Handler
 	for _, h := range s.Handlers {
-		switch group := s.ensuring(h); {
+		switch group := (ensured{s}).parts(h); {
 		case group == nil:
 			all = append(all, s.handler(h))
 		case group[0].Declaration == h.Declaration:
-			all = append(all, s.ensure(group))
+			all = append(all, ensured{s}.of(group))
 		}
 	}
 	return all
@@ -58,7 +57,7 @@ func (s *situation) handler(h reconcile.InspectedHandler) Handler {
 	switch {
 	case h.Undecidable != nil:
 		said.State, said.Message = "undecidable", "is not decidable here: "+whyUndecidable(h.Undecidable)
-		said.Todo = "see what the operator has done: " + s.commands.Kubectl("describe "+s.named()) + ", and its log with --verbose"
+		said.Todo = "see the log of the operator with --verbose, and what it has done: " + s.commands.Kubectl("describe "+s.named())
 	case h.Kind.IsChange():
 		said.State, said.Message, said.Todo = changing{s}.ofChange(h)
 	case !h.OutOfScope.Matches():
@@ -91,8 +90,10 @@ func (s changing) ofChange(h reconcile.InspectedHandler) (state, message, todo s
 	r, recorded := s.Records[h.ID]
 	recorded = recorded && r.Purpose == s.Reason
 	switch {
+	case h.Skips:
+		return string(verdict.Skipped), "will be skipped as requested, when an operator honors the request", ""
 	case recorded && v.State == verdict.Dropped:
-		return string(v.State), "is not retried anymore" + attempts(r) + ": " + s.wants(h.Declaration, v.Filter), ""
+		return string(v.State), beforeError("is not retried anymore"+attempts(r), ", because "+s.wants(h.Declaration, v.Filter)), ""
 	case recorded && r.Finished():
 		return s.ofEnded(h.ID, r)
 	case h.Selected:
@@ -100,13 +101,25 @@ func (s changing) ofChange(h reconcile.InspectedHandler) (state, message, todo s
 	case !h.OutOfScope.Matches():
 		return string(verdict.Mismatched), "is not for this object: " + s.wants(h.Declaration, h.OutOfScope), ""
 	case h.RevisionFailed && h.RevisionMark == h.Revision && !s.isDeleted():
-		return string(verdict.Failed), fmt.Sprintf("has failed for good under its revision %s: it is not called again under it, until the object changes", h.Revision), s.toRerun(h.ID)
+		return string(verdict.Failed), fmt.Sprintf("has failed for good under its revision %s: %s", h.Revision, callsAgain(h)), s.toRerun(h.ID)
 	case s.awaitsRollout(h):
 		return s.ofRollout(h)
+	case outcomes(s).hasFailedBefore(h):
+		return string(verdict.Failed), "has failed for good, as the condition Stalled says: it is called again on request, or for a change that it is for", s.toRerun(h.ID)
 	default:
-		state, message = s.ofIdle(h)
-		return state, message, ""
+		if state, message = s.ofIdle(h); state == "undecidable" {
+			todo = "see the events and the log: " + s.commands.Kubectl("describe "+s.named())
+		}
+		return state, message, todo
 	}
+}
+
+// callsAgain says what calls a handler that has failed under its revision.
+func callsAgain(h reconcile.InspectedHandler) string {
+	if h.Kind == handler.OnCreate {
+		return "it is called again on request, or under another revision"
+	}
+	return "it is called again on request, for a change that it is for, or under another revision"
 }
 
 // toRerun says how a handler that has failed is called again.
@@ -142,11 +155,13 @@ func (s changing) ofSelected(h reconcile.InspectedHandler, r storage.Record, rec
 	case verdict.Misfit:
 		return string(verdict.Misfit), "cannot be called: " + h.Verdict.Message, "correct the object, or deploy an operator with a type that fits, or: " + s.commands.Of("skip", s.named()+" "+h.ID+s.abandon())
 	case verdict.Waiting:
-		return string(verdict.Waiting), "waits until " + s.at(r.Delayed) + past + s.limit(h, r), "to call it now: " + s.commands.Of("retry", s.named()+" "+h.ID)
-	case verdict.Due:
-		return string(verdict.Due), "will run" + past + s.limit(h, r), ""
-	default: // on request, or because it has seen a change that was taken back
-		return string(verdict.Due), "will run again" + past, ""
+		return string(verdict.Waiting), beforeError("waits until "+s.at(r.Delayed)+past, s.limit(h, r)), "to call it now: " + s.commands.Of("retry", s.named()+" "+h.ID)
+	default:
+		again := ""
+		if !h.Verdict.Filter.Matches() { // on request, or because it has seen a change that was taken back
+			again = " again"
+		}
+		return string(verdict.Due), beforeError("will run"+again+past, s.limit(h, r)), ""
 	}
 }
 
@@ -180,18 +195,31 @@ func attempts(r storage.Record) string {
 		text = " after " + plural.Of(r.Retries, "attempt", "attempts")
 	}
 	if r.Message != "" {
-		text += ", the last error: " + r.Message
+		text += lastError + r.Message
 	}
 	return text
+}
+
+// lastError begins the end of a message that has an error.
+const lastError = ", the last error: "
+
+// beforeError adds a clause to a message, in front of the error: that can end with a command, which
+// people copy to the end of the line.
+func beforeError(message, clause string) string {
+	before, text, found := strings.Cut(message, lastError)
+	if !found {
+		return message + clause
+	}
+	return before + clause + lastError + text
 }
 
 // ofIdle is about handlers that apply to the object, but not to what has happened to it.
 func (s changing) ofIdle(h reconcile.InspectedHandler) (state, message string) {
 	const later, done = "later", "done"
 	switch {
-	case s.Reason == cause.Free:
-		return string(verdict.OtherReason), "is not called: the object is being deleted, and does not have the finalizer of this operator, or not anymore"
-	case s.Reason == cause.Delete:
+	case s.Reason == cause.Free && h.Kind == handler.OnDelete:
+		return "undecidable", goneFinalizer
+	case s.Reason == cause.Delete || s.Reason == cause.Free:
 		return string(verdict.OtherReason), "is not called: the object is being deleted"
 	case h.Kind == handler.OnDelete:
 		return later, "will run when the object is deleted"
@@ -214,6 +242,9 @@ func (s changing) ofIdle(h reconcile.InspectedHandler) (state, message string) {
 	}
 }
 
+// goneFinalizer says that nothing is known about deletion handlers without the finalizer.
+const goneFinalizer = "is not called anymore, because the object is being deleted without the finalizer of this operator. The operator removes it when the handler has ended, so the handler was called, unless the object did not have the finalizer, or another client has removed it; which of these is not decidable here"
+
 // subhandlers is about records of sub-handlers, which are declared only while their parents run.
 func (s changing) subhandlers() []Handler {
 	var found []Handler
@@ -232,6 +263,30 @@ func (s changing) subhandlers() []Handler {
 			said.State, said.Message = string(verdict.Due), "is called when its parent runs"+attempts(r)
 		}
 		found = append(found, said)
+	}
+	return append(found, s.failedSubhandlers()...)
+}
+
+// failedSubhandlers is about sub-handlers that have failed in an earlier cycle, as the conditions say.
+func (s changing) failedSubhandlers() []Handler {
+	var found []Handler
+	for _, id := range slices.Sorted(maps.Keys(s.Failed)) {
+		parent, isDeclared := "", false
+		for _, h := range s.Handlers {
+			switch {
+			case h.ID == id:
+				isDeclared = true
+			case h.Kind.IsChange() && len(h.ID) > len(parent) && strings.HasPrefix(id, h.ID+"/"):
+				parent = h.ID
+			}
+		}
+		if _, isRecorded := s.Records[id]; isRecorded || parent == "" || isDeclared {
+			continue
+		}
+		found = append(found, Handler{
+			ID: id, Kind: string(handler.Subhandler), State: string(verdict.Failed),
+			Message: "has failed for good, as the condition Stalled says: it is called again with its parent", Todo: s.toRerun(parent),
+		})
 	}
 	return found
 }

@@ -6,12 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
 
 // ofBackground is about daemons and timers.
@@ -63,8 +67,11 @@ func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message strin
 	}
 }
 
-// ensuring returns the declarations of the handler of Ensure that a declaration belongs to, or nil.
-func (s *situation) ensuring(h reconcile.InspectedHandler) []reconcile.InspectedHandler {
+// ensured says what is known about handlers of Ensure, each of which has several declarations.
+type ensured struct{ *situation }
+
+// parts returns the declarations of the handler that a declaration belongs to, or nil.
+func (s ensured) parts(h reconcile.InspectedHandler) []reconcile.InspectedHandler {
 	if h.Ensures == nil {
 		return nil
 	}
@@ -77,8 +84,8 @@ func (s *situation) ensuring(h reconcile.InspectedHandler) []reconcile.Inspected
 	return group
 }
 
-// ensure says what is known about a handler of Ensure.
-func (s *situation) ensure(group []reconcile.InspectedHandler) Handler {
+// of is about one handler.
+func (s ensured) of(group []reconcile.InspectedHandler) Handler {
 	first := group[0]
 	for _, h := range group {
 		if h.Undecidable != nil {
@@ -87,25 +94,30 @@ func (s *situation) ensure(group []reconcile.InspectedHandler) Handler {
 	}
 	if first.Undecidable != nil || !first.OutOfScope.Matches() && !s.isDeleted() {
 		said := s.handler(first)
-		said.ID, said.Kind = first.Top().ID, "ensure"
+		said.ID, said.Kind = first.Top().ID, ensureKind
 		return said
 	}
-	said := Handler{ID: first.ID, Kind: "ensure", DeclaredAt: first.DeclaredAt}
+	said := Handler{ID: first.ID, Kind: ensureKind, DeclaredAt: first.DeclaredAt}
 	for _, h := range group {
 		r, recorded := s.Records[h.ID]
 		switch {
 		case h.Kind == handler.OnDisturbance && recorded && !s.isDeleted():
 			said.State, said.Message = s.ofOthers(h)
-			said.Message += purposeOf(h)
+			said.Message = beforeError(said.Message, purposeOf(h))
 			return said
 		case h.Kind.IsChange() && (h.Selected || recorded && r.Purpose == s.Reason):
-			said.State, said.Message, said.Todo = changing{s}.ofChange(h)
+			said.State, said.Message, said.Todo = changing(s).ofChange(h)
 			return said
 		}
 	}
-	said.State, said.Message = s.ofIdleEnsure(len(first.Watched) > 0)
+	if said.State, said.Message = s.ofIdle(len(first.Watched) > 0); said.State == "done" && slices.ContainsFunc(group, outcomes(s).hasFailedBefore) {
+		said.State, said.Message, said.Todo = string(verdict.Failed), "has failed for good, as the condition Stalled says; it is called again when the object changes, when an operator starts, and when another client changes a child", changing(s).toRerun(first.ID)
+	}
 	return said
 }
+
+// ensureKind is how the answers call a handler of Ensure, which has several kinds.
+const ensureKind = "ensure"
 
 // purposeOf returns why a handler of Ensure is called although its object is handled.
 func purposeOf(h reconcile.InspectedHandler) string {
@@ -118,10 +130,12 @@ func purposeOf(h reconcile.InspectedHandler) string {
 // idleEnsure is the beginning of what is said about them.
 const idleEnsure = "has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts"
 
-// ofIdleEnsure is about handlers of Ensure that have nothing to do.
-func (s *situation) ofIdleEnsure(watchesIndex bool) (state, message string) {
+// ofIdle is about handlers of Ensure that have nothing to do.
+func (s ensured) ofIdle(watchesIndex bool) (state, message string) {
 	switch {
-	case s.Reason == cause.Delete || s.Reason == cause.Free:
+	case s.Reason == cause.Free:
+		return string(verdict.OtherReason), "is not called now: the object is being deleted, and Kubernetes deletes the children that it owns"
+	case s.Reason == cause.Delete:
 		return string(verdict.OtherReason), "is not called: the object is being deleted, and Kubernetes deletes the children that it owns"
 	case s.Suspension.Active:
 		return string(verdict.Suspended), "is not called, because the object is suspended"
@@ -137,22 +151,48 @@ func (c *Cluster) admission(found discovery.SelectedResource, s *situation) []Ha
 	var all []Handler
 	for _, d := range c.admissionOf(found.Resource) {
 		said := Handler{ID: d.ID, Kind: string(d.Kind), DeclaredAt: d.DeclaredAt, State: "onRequest"}
+		leftOut, unless := c.reviewed(s.object)
 		mismatch, certain := (&handler.Cause{CallContext: handler.CallContext{Body: s.Body}}).ConstantMismatch(d)
+		configuration := s.commands.Kubectl("get " + configurationOf(d.Kind, c.Settings.Admission.Managed) + " -o yaml")
 		switch {
+		case leftOut != "":
+			said.State, said.Message = string(verdict.Mismatched), "is not called: "+leftOut
+			said.Todo = "serve the namespace, or see what the API server knows: " + configuration
 		case !mismatch.Matches():
 			said.State = string(verdict.Mismatched)
 			said.Message = "is not called for requests that leave the object as it is now: " + s.wants(d, mismatch)
 		case !certain:
 			said.State = "undecidable"
-			said.Message = "is not decidable here: the API server calls it " + requestsOf(d) + ", and a function of its filters decides about each request"
+			said.Message = "is not decidable here: the API server calls it " + requestsOf(d) + unless + ", and a function of its filters decides about each request"
 			said.Todo = "send the request as a dry run: kubectl … --dry-run=server"
 		default:
-			said.Message = "is called by the API server " + requestsOf(d) + ", and at no other time; its filters match the object as it is now"
-			said.Todo = "whether the API server knows it: kubectl get " + configurationOf(d.Kind, c.Settings.Admission.Managed) + " -o yaml"
+			said.Message = "is called by the API server " + requestsOf(d) + unless + ", and at no other time; its filters match the object as it is now"
+			said.Todo = "whether the API server knows it: " + configuration
 		}
 		all = append(all, said)
 	}
 	return all
+}
+
+// reviewed says why the webhook configuration of the operator leaves the object out, or else
+// when it would.
+func (p Program) reviewed(obj *unstructured.Unstructured) (leftOut, unless string) {
+	namespace := obj.GetNamespace()
+	if obj.GetKind() == "Namespace" && obj.GetAPIVersion() == "v1" {
+		namespace = obj.GetName()
+	}
+	if namespace == "" {
+		return "", ""
+	}
+	served := configurations.OptionsFor(p.Settings, "", types.NamespacedName{}).Namespaces
+	switch {
+	case len(served) > 0 && !slices.Contains(served, namespace):
+		return fmt.Sprintf("the webhook configuration of the operator is for the namespaces %s alone", strings.Join(served, ", ")), ""
+	case len(served) == 0 && !p.Settings.Admission.IncludeOwnNamespace && !slices.Contains(p.Settings.Scope.Namespaces, namespace):
+		return "", ", unless the operator runs in the namespace " + namespace
+	default:
+		return "", ""
+	}
 }
 
 // admissionOf returns the admission handlers of a resource, in any of its versions.

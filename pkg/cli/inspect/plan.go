@@ -2,8 +2,8 @@ package inspect
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile"
@@ -35,6 +36,9 @@ type ResourcePlan struct {
 	Updates   int `json:"updates"`
 	Deletions int `json:"deletions"`
 	Continued int `json:"continued"`
+	// RollingOut are the objects that would be handled as updates without changes, in the steps of
+	// a rollout.
+	RollingOut int `json:"rollingOut,omitempty"`
 	// Resumed are the objects for which handlers are called because an operator starts. Daemons
 	// and Timers are those that would run.
 	Resumed int `json:"resumed"`
@@ -149,8 +153,15 @@ func (p *ResourcePlan) add(n *reconcile.Inspection, namespace, name string, err 
 	if !n.InScope && n.Reason != cause.Delete {
 		return
 	}
-	if p.addReason(n) && len(p.Examples) < maxExamples {
-		p.Examples = append(p.Examples, fmt.Sprintf("%s: %s", name, n.Reason))
+	what := string(n.Reason)
+	if !p.addReason(n) {
+		if !p.addRollouts(n) {
+			return
+		}
+		what = "rollout"
+	}
+	if len(p.Examples) < maxExamples {
+		p.Examples = append(p.Examples, name+": "+what)
 	}
 }
 
@@ -171,6 +182,32 @@ func (p *ResourcePlan) addReason(n *reconcile.Inspection) bool {
 	return true
 }
 
+// addRollouts counts the calls for which the object waits until a rollout reaches it, and reports
+// whether there are some.
+func (p *ResourcePlan) addRollouts(n *reconcile.Inspection) (waits bool) {
+	var counted []string
+	for _, h := range n.Handlers {
+		if awaitsRollout(n, h) {
+			p.addCall(h.ID, &counted)
+		}
+	}
+	if len(counted) > 0 {
+		p.RollingOut++
+	}
+	return len(counted) > 0
+}
+
+// addCall counts a call, unless it was counted for the object: several declarations can be one
+// handler.
+func (p *ResourcePlan) addCall(id string, counted *[]string) (isNew bool) {
+	if slices.Contains(*counted, id) {
+		return false
+	}
+	*counted = append(*counted, id)
+	p.Calls[id]++
+	return true
+}
+
 // addHandlers counts the calls, and reports whether some of them are unknown.
 func (p *ResourcePlan) addHandlers(n *reconcile.Inspection) (isUndecidable bool) {
 	var counted []string
@@ -183,10 +220,8 @@ func (p *ResourcePlan) addHandlers(n *reconcile.Inspection) (isUndecidable bool)
 			p.Daemons++
 		case h.Kind == handler.OnTimer && h.Selected:
 			p.Timers++
-		case h.Kind.IsChange() && (h.Selected && h.Verdict.IsOpen() || h.Resumes) && !slices.Contains(counted, h.ID):
-			counted = append(counted, h.ID) // several declarations can be one handler
-			p.Calls[h.ID]++
-			resumes = resumes || h.Resumes
+		case h.Kind.IsChange() && (h.Selected && h.Verdict.IsOpen() && !h.Skips || h.Resumes):
+			resumes = p.addCall(h.ID, &counted) && h.Resumes || resumes
 		}
 	}
 	if resumes {
@@ -199,13 +234,10 @@ func (p *ResourcePlan) addHandlers(n *reconcile.Inspection) (isUndecidable bool)
 func (p *Plan) Changes() int {
 	sum := 0
 	for _, r := range p.Resources {
-		sum += r.Creations + r.Updates + r.Deletions
+		sum += r.Creations + r.Updates + r.Deletions + r.RollingOut
 	}
 	return sum
 }
-
-// ErrChanges means that objects would be handled.
-var ErrChanges = errors.New("objects would be handled")
 
 // Text returns the plan for a person.
 func (p *Plan) Text(style Style) string {
@@ -221,4 +253,38 @@ func (p *Plan) Text(style Style) string {
 	}
 	style.List(&b, "Notes", p.Notes)
 	return b.String()
+}
+
+// text writes the plan for one resource.
+func (p *ResourcePlan) text(b *strings.Builder, style Style) {
+	fmt.Fprintf(b, "%s: %s\n", p.Resource, plural.Of(p.Objects, "object", "objects"))
+	fmt.Fprintf(b, "  %s, %s, and %s would be handled\n", plural.Of(p.Creations, "creation", "creations"),
+		plural.Of(p.Updates, "update", "updates"), plural.Of(p.Deletions, "deletion", "deletions"))
+	for _, line := range []struct {
+		number    int
+		one, many string
+	}{
+		{p.Continued, "object, whose handling has begun, would be continued", "objects, whose handling has begun, would be continued"},
+		{p.RollingOut, "object would be handled as an update without changes, when a rollout reaches it", "objects would be handled as updates without changes, in the steps of a rollout"},
+		{p.Resumed, "object would be resumed when an operator starts", "objects would be resumed when an operator starts"},
+		{p.Outside, "object is in a namespace that the operator does not serve", "objects are in namespaces that the operator does not serve"},
+		{p.Suspended, "object is suspended, and left alone", "objects are suspended, and left alone"},
+		{p.Undecidable, "object has handlers that are not decidable here: explain shows which", "objects have handlers that are not decidable here: explain shows which"},
+		{p.ErrorCount, "object cannot be judged", "objects cannot be judged"},
+	} {
+		if line.number > 0 {
+			style.Paragraph(b, "  ", plural.Of(line.number, line.one, line.many))
+		}
+	}
+	if p.Daemons+p.Timers > 0 {
+		fmt.Fprintf(b, "  %s and %s would run\n", plural.Of(p.Daemons, "daemon", "daemons"), plural.Of(p.Timers, "timer", "timers"))
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Calls)) {
+		style.Paragraph(b, "  - ", fmt.Sprintf("%s would be called for %s", id, plural.Of(p.Calls[id], "object", "objects")))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Undeclared)) {
+		style.Paragraph(b, "  ! ", fmt.Sprintf("%s the progress of %s, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).", plural.Of(p.Undeclared[name], "object has", "objects have"), name))
+	}
+	style.List(b, "", p.Examples)
+	style.List(b, "", p.Errors)
 }

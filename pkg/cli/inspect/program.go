@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -184,9 +186,33 @@ func (c *Cluster) get(ctx context.Context, t Target) (discovery.SelectedResource
 }
 
 // startupNote says what is unknown because startup handlers are not called.
-func (c *Cluster) startupNote() string {
-	if len(c.Startup) == 0 {
+func (p Program) startupNote() string {
+	if len(p.Startup) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The startup handler %s (%s) was not called: settings that it makes, and variables that it sets for filters, are unknown here.", c.Startup[0].ID, c.Startup[0].DeclaredAt)
+	return fmt.Sprintf("The startup handler %s (%s) was not called: settings that it makes, and variables that it sets for filters, are unknown here.", p.Startup[0].ID, p.Startup[0].DeclaredAt)
+}
+
+// ReadOnly returns a configuration for commands that only look: it refuses every request but
+// those that read, and reviews of the permissions of the user.
+func ReadOnly(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return readOnly{next} })
+	return config
+}
+
+type readOnly struct{ next http.RoundTripper }
+
+// RoundTrip sends a request that reads.
+func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet && !isSelfReview(request) {
+		return nil, fmt.Errorf("this command only reads: the request %s %s is refused", request.Method, request.URL.Path)
+	}
+	return r.next.RoundTrip(request)
+}
+
+// isSelfReview reports whether a request asks what the user may do, which creates nothing.
+func isSelfReview(request *http.Request) bool {
+	isReview := strings.HasPrefix(request.URL.Path, "/apis/authorization.k8s.io/") || strings.HasPrefix(request.URL.Path, "/apis/authentication.k8s.io/")
+	return request.Method == http.MethodPost && isReview && strings.HasPrefix(path.Base(request.URL.Path), "selfsubject")
 }

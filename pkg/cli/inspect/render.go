@@ -45,6 +45,7 @@ func (e *Explanation) Text(style Style) string {
 	style.Paragraph(&b, "  ", e.State)
 	style.List(&b, "", e.Changes)
 	style.List(&b, "Nothing happens now, because", e.Holds)
+	style.List(&b, "Perhaps nothing happens now, because", e.PossibleHolds)
 	b.WriteString("\nHandlers\n")
 	for _, h := range e.Handlers {
 		style.handler(&b, h)
@@ -56,6 +57,7 @@ func (e *Explanation) Text(style Style) string {
 		style.List(&b, "Now, according to the operator at "+e.Now.Endpoint, e.Now.Findings)
 	}
 	style.List(&b, "Leader", e.Leader)
+	style.List(&b, "Conditions", e.Conditions)
 	style.List(&b, "Warnings", e.Warnings)
 	children := make([]string, len(e.Children))
 	for i, child := range e.Children {
@@ -100,9 +102,21 @@ func (s Style) List(b *strings.Builder, title string, lines []string) {
 	}
 }
 
-// Paragraph writes a text in lines of the width.
+// Paragraph writes a text in lines of the width. The lines of the text are kept, such as those of
+// several errors.
 func (s Style) Paragraph(b *strings.Builder, indent, text string) {
-	room := s.Width - len("      ")
+	for line := range strings.Lines(text) {
+		s.line(b, indent, strings.TrimSuffix(line, "\n"))
+		indent = continued
+	}
+}
+
+// continued is the indentation of all lines but the first of a text.
+const continued = "      "
+
+// line writes one line of a text, in several ones if it is too long.
+func (s Style) line(b *strings.Builder, indent, text string) {
+	room := s.Width - len(continued)
 	if s.Width == 0 || room < minRoom {
 		b.WriteString(indent + text + "\n")
 		return
@@ -111,7 +125,7 @@ func (s Style) Paragraph(b *strings.Builder, indent, text string) {
 	for _, word := range strings.Fields(text) {
 		if line != "" && len(line)+1+len(word) > room {
 			b.WriteString(indent + line + "\n")
-			line, indent = "", "      "
+			line, indent = "", continued
 		}
 		if line != "" {
 			line += " "

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,8 +26,9 @@ import (
 )
 
 // requestPrefix returns the prefix of the annotations of requests.
-func (c *Cluster) requestPrefix() string {
-	return storage.RequestPrefix(c.Settings.WithDefaults().Persistence.Progress)
+func (p Program) requestPrefix() string {
+	stored := p.Settings.WithDefaults().Persistence
+	return storage.RequestPrefix(stored.DiffBase, stored.Progress)
 }
 
 // Request is what a person asks of the operator about one object.
@@ -52,8 +54,11 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 	}
 	annotation := c.requestPrefix() + "/" + r.Verb.Name()
 	value, text := r.suspension(t)
-	if _, isSuspended := obj.GetAnnotations()[annotation]; r.Remove && !isSuspended {
-		return fmt.Sprintf("%s/%s is not suspended: nothing was written.", t.Kind, t.Name), nil
+	if requested, isRequested := obj.GetAnnotations()[annotation]; r.Remove {
+		if !isRequested {
+			return fmt.Sprintf("%s/%s is not suspended: nothing was written.", t.Kind, t.Name), nil
+		}
+		text = unsuspension(t, requested)
 	}
 	if r.Verb != request.Suspend {
 		value = strings.Join(append([]string{time.Now().UTC().Format("20060102T150405.000Z"), r.Handler}, r.words()...), " ")
@@ -61,7 +66,7 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 			return "", err
 		}
 	}
-	text += c.replaces(obj, r.Verb)
+	text += replaces(obj, r.Verb, c.requestPrefix())
 	var written any = value
 	if r.Remove {
 		written = nil
@@ -74,9 +79,9 @@ func (c *Cluster) Send(ctx context.Context, writing *rest.Config, t Target, r Re
 }
 
 // replaces says that an earlier request is lost, because no operator has honored it.
-func (c *Cluster) replaces(obj *unstructured.Unstructured, verb request.Verb) string {
-	value, isRequested := obj.GetAnnotations()[c.requestPrefix()+"/"+verb.Name()]
-	handled := request.ParseHandled(obj.GetAnnotations()[c.requestPrefix()+"/"+request.Handled])
+func replaces(obj *unstructured.Unstructured, verb request.Verb, prefix string) string {
+	value, isRequested := obj.GetAnnotations()[prefix+"/"+verb.Name()]
+	handled := request.ParseHandled(obj.GetAnnotations()[prefix+"/"+request.Handled])
 	earlier, err := request.Parse(verb, value)
 	if verb == request.Suspend || !isRequested || handled[verb] == value || err != nil {
 		return ""
@@ -97,7 +102,9 @@ func (c *Cluster) try(ctx context.Context, found discovery.SelectedResource, obj
 	if err != nil {
 		return "", err
 	}
-	return outcome(n, r, value)
+	arguments := named(nameOf(found.Resource), obj) + " " + r.Handler
+	frozen := peerings{c}.freezes(ctx, obj.GetNamespace())
+	return outcome(n, r, value, frozen, func(verb request.Verb) string { return c.CommandLine.Of(string(verb), arguments) })
 }
 
 func patch(ctx context.Context, writing *rest.Config, found discovery.SelectedResource, obj *unstructured.Unstructured, body []byte) error {
@@ -124,8 +131,6 @@ func (r Request) words() []string {
 
 func (r Request) suspension(t Target) (value, text string) {
 	switch {
-	case r.Remove:
-		return "", fmt.Sprintf("%s/%s is no longer suspended: a running operator handles what has changed meanwhile as one change.", t.Kind, t.Name)
 	case r.Until.IsZero():
 		return request.Forever, fmt.Sprintf("%s/%s is suspended until you end it: no handlers are called, and its deletion is held.", t.Kind, t.Name)
 	default:
@@ -134,46 +139,98 @@ func (r Request) suspension(t Target) (value, text string) {
 	}
 }
 
+// unsuspension says what the removal of a request to suspend an object means.
+func unsuspension(t Target, requested string) string {
+	until, err := request.ParseSuspension(requested)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s/%s was not suspended: the request had no effect, and was removed, because %v.", t.Kind, t.Name, err)
+	case !until.IsZero() && !until.After(time.Now()):
+		return fmt.Sprintf("%s/%s is not suspended: that has ended at %s, and the request was removed.", t.Kind, t.Name, until.UTC().Format(time.RFC3339))
+	default:
+		return fmt.Sprintf("%s/%s is no longer suspended: a running operator handles what has changed meanwhile as one change.", t.Kind, t.Name)
+	}
+}
+
 // outcome returns what the operator would make of the request, or an error if it would refuse it.
-func outcome(n *reconcile.Inspection, r Request, value string) (string, error) {
+// The function returns the command for another request about the handler.
+func outcome(n *reconcile.Inspection, r Request, value string, frozen freezes, command func(request.Verb) string) (string, error) {
 	for _, note := range n.Requests {
 		switch {
 		case !strings.Contains(note.Value, value):
 		case note.Refused:
-			return "", refusal(n, r, note.Message)
+			return "", refusal(n, r, note.Message, command)
 		case n.Suspension.Active:
 			return "Requested. The object is suspended: an operator honors the request when that has ended.", nil
 		default:
-			return fmt.Sprintf("Requested. A running operator will %s the handler %s now.", r.Verb, r.Handler), nil
+			return willHonor(r, frozen), nil
 		}
 	}
 	declared := slices.ContainsFunc(n.Handlers, func(h reconcile.InspectedHandler) bool { return h.ID == r.Handler })
 	undecidable := slices.ContainsFunc(n.Handlers, func(h reconcile.InspectedHandler) bool { return h.Undecidable != nil })
 	switch {
+	case isFree(n):
+		return "", refusal(n, r, "the object is being deleted without the finalizer of this operator, so no handlers of changes are called for it anymore.", command)
 	case !undecidable && !n.InScope:
-		return "", refusal(n, r, "no handler of changes applies to the object, so the operator leaves it and its requests alone.")
+		return "", refusal(n, r, "no handler of changes applies to the object, so the operator leaves it and its requests alone.", command)
 	case !declared && !undecidable:
-		return "", refusal(n, r, "the operator would ignore the request.")
+		return "", refusal(n, r, "the operator would ignore the request.", command)
 	default:
 		return "Requested. Whether the operator honors it cannot be decided here: its log and its events on the object will say it.", nil
 	}
 }
 
+// willHonor says when an operator honors the request.
+func willHonor(r Request, frozen freezes) string {
+	switch {
+	case len(frozen.certain) > 0:
+		return fmt.Sprintf("Requested. The operators are paused by %s: one honors the request when that has ended.", strings.Join(frozen.certain, ", "))
+	case len(frozen.possible) > 0:
+		return fmt.Sprintf("Requested. A running operator will %s the handler %s now, or, if %s pauses it, when that has ended.", r.Verb, r.Handler, strings.Join(frozen.possible, " or "))
+	default:
+		return fmt.Sprintf("Requested. A running operator will %s the handler %s now.", r.Verb, r.Handler)
+	}
+}
+
 // refusal says why a request is not written, in the words of the command, and what could be
 // requested instead.
-func refusal(n *reconcile.Inspection, r Request, message string) error {
+func refusal(n *reconcile.Inspection, r Request, message string, command func(request.Verb) string) error {
 	message = strings.TrimPrefix(message, fmt.Sprintf("The request to %s the handler %s is refused: ", r.Verb, r.Handler))
-	message = strings.NewReplacer(request.Rerun.Name(), string(request.Rerun), "the word "+request.Abandon+" to the value", "--"+request.Abandon).Replace(message)
-	instead := fmt.Sprintf("There is no handler to %s now.", r.Verb)
-	if ids := possible(n, r.Verb); len(ids) > 0 {
-		instead = fmt.Sprintf("Handlers to %s now: %s.", r.Verb, strings.Join(ids, ", "))
+	message = strings.Replace(message, "the word "+request.Abandon+" to the value", "--"+request.Abandon, 1)
+	if _, failed := n.Failed[r.Handler]; failed {
+		message = strings.Replace(message, r.Handler+" does not wait for a retry", "it has failed for good", 1)
 	}
-	return fmt.Errorf("%s %s is refused, and nothing was written: %s %s", r.Verb, r.Handler, message, instead)
+	message, other := instead(n, r, message, command)
+	handlers := fmt.Sprintf("There is no handler to %s now.", r.Verb)
+	if ids := possible(n, r.Verb); len(ids) > 0 {
+		handlers = fmt.Sprintf("Handlers to %s now: %s.", r.Verb, strings.Join(ids, ", "))
+	}
+	return fmt.Errorf("%s %s is refused, and nothing was written: %s %s%s", r.Verb, r.Handler, message, handlers, other)
+}
+
+// advice is the end of a refusal that names another request.
+var advice = regexp.MustCompile(`; (to call it (?:now|again)), use request-(\w+)\.$`)
+
+// instead takes the advice to send another request out of a refusal, and returns the command that
+// sends it, unless that would be refused, too.
+func instead(n *reconcile.Inspection, r Request, message string, command func(request.Verb) string) (rest, other string) {
+	found := advice.FindStringSubmatch(message)
+	if found == nil {
+		return message, ""
+	}
+	rest = strings.TrimSuffix(message, found[0]) + "."
+	if verb := request.Verb(found[2]); slices.Contains(possible(n, verb), r.Handler) {
+		other = fmt.Sprintf(" %s%s: %s", strings.ToUpper(found[1][:1]), found[1][1:], command(verb))
+	}
+	return rest, other
 }
 
 // possible returns the ids of the handlers that a request can be about now.
 func possible(n *reconcile.Inspection, verb request.Verb) []string {
 	var ids []string
+	if isFree(n) {
+		return nil
+	}
 	for _, h := range n.Handlers {
 		isOne := h.Kind.IsChange() && h.Undecidable == nil
 		switch verb {
@@ -182,13 +239,22 @@ func possible(n *reconcile.Inspection, verb request.Verb) []string {
 		case request.Skip:
 			isOne = isOne && h.Selected && h.Verdict.State != verdict.Succeeded && h.Verdict.State != verdict.Skipped
 		default:
-			isOne = isOne && h.OutOfScope.Matches() && (h.Kind == handler.OnDelete) == (n.Reason == cause.Delete)
+			isOne = isOne && h.OutOfScope.Matches() && (h.Kind == handler.OnDelete) == (n.Reason == cause.Delete) && !isUnfinished(n, h.ID)
 		}
 		if isOne && !slices.Contains(ids, h.ID) {
 			ids = append(ids, h.ID)
 		}
 	}
 	return ids
+}
+
+// isFree reports whether the object is being deleted, and the operator does not hold it.
+func isFree(n *reconcile.Inspection) bool { return n.Body.Deleting() && !n.HasFinalizer }
+
+// isUnfinished reports whether a handler was called, and has not ended.
+func isUnfinished(n *reconcile.Inspection, id string) bool {
+	r, recorded := n.Records[id]
+	return recorded && !r.Finished()
 }
 
 // Sent is the answer to a request.

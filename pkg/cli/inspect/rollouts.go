@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/kopf-go/kopf/pkg/internal/plural"
+	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile"
@@ -28,8 +29,13 @@ type rollout struct {
 // awaitsRollout reports whether a handler is called again when the rollout of its revision
 // reaches the object.
 func (s changing) awaitsRollout(h reconcile.InspectedHandler) bool {
+	return awaitsRollout(s.Inspection, h)
+}
+
+func awaitsRollout(n *reconcile.Inspection, h reconcile.InspectedHandler) bool {
 	isOutdated := h.Revision != "" && h.RevisionMark != h.Revision && (!h.Baseline || h.RevisionMark != "")
-	return isOutdated && len(h.Rollout) > 0 && s.WasHandled && !s.isDeleted() && !h.Selected && h.Undecidable == nil && h.OutOfScope.Matches()
+	isDeleted := n.Reason == cause.Delete || n.Reason == cause.Free
+	return isOutdated && len(h.Rollout) > 0 && n.WasHandled && !isDeleted && !h.Selected && h.Undecidable == nil && h.OutOfScope.Matches()
 }
 
 // rollouts counts the objects of the rollouts that the object waits for. Nearly all objects wait
@@ -46,7 +52,7 @@ func (c *Cluster) rollouts(ctx context.Context, found discovery.SelectedResource
 
 func (c *Cluster) rollout(ctx context.Context, found discovery.SelectedResource, h reconcile.InspectedHandler) rollout {
 	r := rollout{Rollout: &reconcile.Rollout{Declaration: h.Declaration}}
-	r.err = c.each(ctx, c.objects.Resource(found.GVR()), metav1.ListOptions{}, func(obj *unstructured.Unstructured) {
+	r.err = each(ctx, c.objects.Resource(found.GVR()), metav1.ListOptions{}, func(obj *unstructured.Unstructured) {
 		isServed := obj.GetNamespace() == "" || selector.Namespaces(c.Settings.Scope.Namespaces).Match(obj.GetNamespace())
 		if isServed && c.inspector.Count(ctx, found, obj.Object, r.Rollout) != nil {
 			r.unknown++
@@ -56,7 +62,7 @@ func (c *Cluster) rollout(ctx context.Context, found discovery.SelectedResource,
 }
 
 // each calls a function for each object of a list, which it reads in pages.
-func (c *Cluster) each(ctx context.Context, from dynamic.ResourceInterface, options metav1.ListOptions, call func(*unstructured.Unstructured)) error {
+func each(ctx context.Context, from dynamic.ResourceInterface, options metav1.ListOptions, call func(*unstructured.Unstructured)) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return from.List(ctx, options)
 	})

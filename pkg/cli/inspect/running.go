@@ -53,8 +53,27 @@ func (c *Cluster) AddNow(ctx context.Context, t Target, e *Explanation, at Endpo
 	}
 	now.Findings = findingsOf(&now.Activity, obj.GetResourceVersion())
 	e.Now = now
-	e.Notes = slices.DeleteFunc(e.Notes, func(note string) bool { return note == noteRunning })
+	e.Notes = slices.DeleteFunc(e.Notes, func(note string) bool { return strings.HasPrefix(note, noteRunning) })
+	e.correct(&now.Activity)
 	return nil
+}
+
+// correct replaces what is believed about the flags of the operator by what it says.
+func (e *Explanation) correct(a *reconcile.Activity) {
+	if !a.Leading {
+		return // it does not know what the leader does
+	}
+	e.stopped, e.refuses, e.mayRefuse = nil, nil, nil
+	if a.Version != "" {
+		e.outside = nil
+	}
+	switch {
+	case !a.Paused:
+		e.pauses, e.mayPause = nil, nil
+	case len(e.pauses) == 0:
+		e.pauses, e.mayPause = append([]string{"The running operator is paused by another one."}, e.mayPause...), nil
+	}
+	e.qualify()
 }
 
 // maxActivity limits the answer of an operator.

@@ -67,21 +67,45 @@ func TestPeersSayWhoPausesWhomAndWhy(t *testing.T) {
 		"a freeze": {map[string]peering.Record{"a": alive(1), "b": alive(2), "me": freeze}, []string{
 			"a (priority 1) is paused by b, me, because of a higher priority",
 			"b (priority 2) is paused by me, because of a higher priority",
-			"me (priority 100, a freeze: a migration) pauses a, b, until 2026-01-31T13:00:00Z unless it is renewed",
+			"me (priority 100, a freeze: a migration) pauses a, b until 2026-01-31T13:00:00Z, or until kopf resume ends it",
+		}},
+		"a freeze without operators": {map[string]peering.Record{"me": freeze, "you": {Priority: 200, LastSeen: now, Lifetime: time.Hour, Frozen: true}}, []string{
+			"me (priority 100, a freeze: a migration) pauses no operator that has an entry: those of the priority 100 or a lower one that join are paused until 2026-01-31T13:00:00Z, or until kopf resume ends it",
+			"you (priority 200, a freeze) pauses no operator that has an entry: those of the priority 200 or a lower one that join are paused until 2026-01-31T13:00:00Z, or until kopf resume ends it",
+		}},
+		"two freezes": {map[string]peering.Record{"a": alive(1), "me": freeze, "you": {Priority: 200, LastSeen: now, Lifetime: time.Hour, Frozen: true}}, []string{
+			"a (priority 1) is paused by me, you, because of a higher priority",
+			"me (priority 100, a freeze: a migration) pauses a until 2026-01-31T13:00:00Z, or until kopf resume ends it",
+			"you (priority 200, a freeze) pauses a until 2026-01-31T13:00:00Z, or until kopf resume ends it",
 		}},
 		"an entry of a person": {map[string]peering.Record{"a": alive(1), "b": {Priority: 7, Lifetime: time.Minute}}, []string{
 			"a (priority 1) is paused by b, because of a higher priority",
-			"b (priority 7) pauses a until it is removed: it does not expire",
+			"b (priority 7, a freeze) pauses a until it is removed: it does not expire",
 		}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			list := PeerList{Peering: "mine", Peers: peersOf(peering.Target{Name: "mine"}, test.records, now)}
+			list := PeerList{Peering: "mine", Objects: []PeeringObject{{Object: `ClusterKopfPeering "mine"`, Peers: peersOf("", test.records, now)}}}
 			want := "ClusterKopfPeering \"mine\"\n  - " + strings.Join(test.want, "\n  - ") + "\n"
 			if got := list.Text(Style{}); got != want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, want)
 			}
 		})
+	}
+}
+
+// Handlers with several children fail with several errors.
+func TestLinesOfATextAreIndented(t *testing.T) {
+	tests := map[int]string{
+		0:  "  - fn fails: the child a: it belongs to others\n      the child b: it belongs to others\n",
+		40: "  - fn fails: the child a: it belongs\n      to others\n      the child b: it belongs to others\n",
+	}
+	for width, want := range tests {
+		var b strings.Builder
+		Style{Width: width}.Paragraph(&b, "  - ", "fn fails: the child a: it belongs to others\nthe child b: it belongs to others")
+		if b.String() != want {
+			t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ func addWarnings(ctx context.Context, c *Cluster, s *situation, e *Explanation) 
 	}
 	var found []corev1.Event
 	options := metav1.ListOptions{FieldSelector: fields.Set{"involvedObject.uid": string(s.object.GetUID()), "type": corev1.EventTypeWarning}.String()}
-	err := c.each(ctx, c.objects.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(namespace), options, func(u *unstructured.Unstructured) {
+	err := each(ctx, c.objects.Resource(corev1.SchemeGroupVersion.WithResource("events")).Namespace(namespace), options, func(u *unstructured.Unstructured) {
 		event := corev1.Event{}
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &event) == nil && event.InvolvedObject.UID == s.object.GetUID() && event.Type == corev1.EventTypeWarning {
 			found = append(found, event)
@@ -55,12 +55,12 @@ func lastSeen(event corev1.Event) time.Time {
 	}
 }
 
-// whoLeads says who holds the lease of the operator, if its namespace is known.
-func whoLeads(ctx context.Context, c *Cluster, now time.Time) []string {
+// addLeader says who holds the lease of the operator, if its namespace is known.
+func (c *Cluster) addLeader(ctx context.Context, now time.Time, e *Explanation) {
 	replicas := c.Settings.WithDefaults().Replicas
 	name := fmt.Sprintf("the lease %s/%s", replicas.LeaseNamespace, replicas.LeaseName)
-	if replicas.LeaseNamespace == "" {
-		return nil
+	if e.isLeaseKnown = replicas.LeaseNamespace != ""; !e.isLeaseKnown {
+		return
 	}
 	found, err := c.objects.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(replicas.LeaseNamespace).Get(ctx, replicas.LeaseName, metav1.GetOptions{})
 	lease := &coordinationv1.Lease{}
@@ -69,23 +69,29 @@ func whoLeads(ctx context.Context, c *Cluster, now time.Time) []string {
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		return []string{fmt.Sprintf("There is no %s: no operator with leader election has run there.", name[len("the "):])}
+		e.Leader = []string{fmt.Sprintf("There is no %s: no operator that elects its leader by this lease has run there. In a manager of another program, the lease is the one of its LeaderElectionID.", name[len("the "):])}
+		return
 	case err != nil:
-		return []string{fmt.Sprintf("Which operator leads is unknown: %v.", err)}
+		e.Leader = []string{fmt.Sprintf("Which operator leads is unknown: %v.", err)}
+		return
 	}
-	holder, until := holderOf(lease, replicas.LeaseDuration)
+	holder, until := HolderOf(lease, replicas.LeaseDuration)
 	switch {
 	case holder == "":
-		return []string{fmt.Sprintf("No operator holds %s: none with leader election is running.", name)}
+		e.stopped = []string{fmt.Sprintf("No operator holds %s: none with leader election is running. %s", name, withoutElection)}
 	case until.Before(now):
-		return []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with leader election is running, or none can renew it.", holder, name[len("the lease "):], (&situation{now: now}).at(until))}
+		e.stopped = []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with leader election is running, or none can renew it. %s", holder, name[len("the lease "):], (&situation{now: now}).at(until), withoutElection)}
 	default:
-		return []string{fmt.Sprintf("%s holds %s: it leads, and other replicas, and other operators with this lease, stand by and call no handlers.", holder, name)}
+		e.Leader = []string{fmt.Sprintf("%s holds %s: it leads, and other replicas, and other operators with this lease, stand by and call no handlers.", holder, name)}
 	}
 }
 
-// holderOf returns who holds a lease, and until when without a renewal.
-func holderOf(lease *coordinationv1.Lease, duration time.Duration) (holder string, until time.Time) {
+// withoutElection is what a lease does not say.
+const withoutElection = "An operator without leader election would not be seen here."
+
+// HolderOf returns who holds a lease, and until when without a renewal: for the duration, unless the
+// lease has one. The holder is empty if there is none.
+func HolderOf(lease *coordinationv1.Lease, duration time.Duration) (holder string, until time.Time) {
 	spec := lease.Spec
 	if spec.HolderIdentity == nil || spec.RenewTime == nil {
 		return "", time.Time{}

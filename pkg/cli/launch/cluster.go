@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Cluster is a control plane that was started for an operator.
@@ -21,9 +22,24 @@ type Cluster struct {
 // writes its progress to log.
 type StartCluster func(ctx context.Context, definitions []string, log io.Writer) (*Cluster, error)
 
-// DefaultDefinitions is where projects of kubebuilder have their resource definitions, also in
-// its folder bases.
-var DefaultDefinitions = filepath.Join("config", "crd")
+// definitionPlaces are the files and folders of a project that may have resource definitions: of
+// small projects, and those of kubebuilder.
+var definitionPlaces = []string{"crd.yaml", "crds.yaml", "crd", "crds", filepath.Join("config", "crd"), filepath.Join("config", "crd", "bases")}
+
+// Definitions returns the files and folders with resource definitions in some folders. Folders that
+// do not exist have none.
+func Definitions(folders ...string) []string {
+	var found []string
+	for _, folder := range folders {
+		for _, place := range definitionPlaces {
+			path := filepath.Join(folder, place)
+			if _, err := os.Stat(path); err == nil && !slices.Contains(found, path) {
+				found = append(found, path)
+			}
+		}
+	}
+	return found
+}
 
 // Connection starts a cluster for an operator, or none if start is nil. It returns the arguments
 // that connect the operator to the cluster, and a function that stops it.
@@ -34,13 +50,6 @@ func Connection(ctx context.Context, start StartCluster, definitions []string, l
 	for _, path := range definitions {
 		if _, err := os.Stat(path); err != nil {
 			return nil, nil, fmt.Errorf("the resource definitions cannot be read: %w", err)
-		}
-	}
-	if len(definitions) == 0 {
-		for _, path := range []string{DefaultDefinitions, filepath.Join(DefaultDefinitions, "bases")} {
-			if _, err := os.Stat(path); err == nil {
-				definitions = append(definitions, path)
-			}
 		}
 	}
 	cluster, err := start(ctx, definitions, log)

@@ -21,13 +21,16 @@ func (f *fakeCluster) start(_ context.Context, definitions []string, _ io.Writer
 	return &Cluster{Kubeconfig: "/k", Stop: func() error { f.stopped = true; return nil }}, nil
 }
 
-func TestDefinitionsOfTheProjectAreInstalled(t *testing.T) {
-	bases := filepath.Join(DefaultDefinitions, "bases")
-	tests := map[string]struct{ exists, given, want []string }{
-		"nothing":             {},
-		"a folder":            {exists: []string{DefaultDefinitions}, want: []string{DefaultDefinitions}},
-		"that of kubebuilder": {exists: []string{bases}, want: []string{DefaultDefinitions, bases}},
-		"another one":         {exists: []string{bases, "mine"}, given: []string{"mine"}, want: []string{"mine"}},
+func TestDefinitionsOfProjectsAreFound(t *testing.T) {
+	bases := filepath.Join("config", "crd", "bases")
+	tests := map[string]struct{ exists, want []string }{
+		"nothing":                      {},
+		"a folder":                     {exists: []string{filepath.Join("config", "crd")}, want: []string{filepath.Join("config", "crd")}},
+		"that of kubebuilder":          {exists: []string{bases}, want: []string{filepath.Join("config", "crd"), bases}},
+		"a file":                       {exists: []string{"crd.yaml"}, want: []string{"crd.yaml"}},
+		"next to the handlers":         {exists: []string{filepath.Join("handlers", "crds")}, want: []string{filepath.Join("handlers", "crds")}},
+		"of the project and a package": {exists: []string{"crd", filepath.Join("handlers", "crd.yaml")}, want: []string{"crd", filepath.Join("handlers", "crd.yaml")}},
+		"something similar":            {exists: []string{"crd.go", "crd_test"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -37,12 +40,19 @@ func TestDefinitionsOfTheProjectAreInstalled(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			var fake fakeCluster
-			arguments, _, err := Connection(t.Context(), fake.start, test.given, io.Discard)
-			if err != nil || !slices.Equal(arguments, []string{"--kubeconfig=/k"}) || !slices.Equal(fake.definitions, test.want) || fake.stopped {
-				t.Errorf("got %v, %v, %+v", arguments, err, fake)
+			if got := Definitions(".", "./handlers", "example.com/elsewhere", "."); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestAClusterIsStartedWithDefinitions(t *testing.T) {
+	definitions := []string{t.TempDir()}
+	var fake fakeCluster
+	arguments, _, err := Connection(t.Context(), fake.start, definitions, io.Discard)
+	if err != nil || !slices.Equal(arguments, []string{"--kubeconfig=/k"}) || !slices.Equal(fake.definitions, definitions) || fake.stopped {
+		t.Errorf("got %v, %v, %+v", arguments, err, fake)
 	}
 }
 

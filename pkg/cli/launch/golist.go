@@ -68,6 +68,16 @@ func goList(ctx context.Context, packages []string) ([]goPackage, error) {
 	}
 }
 
+// NotFoundError means that the go command does not find packages.
+type NotFoundError struct {
+	Packages []string
+	Reason   string // of the go command
+}
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("the package %s cannot be found: %s", strings.Join(e.Packages, " "), e.Reason)
+}
+
 // listError explains why go list failed.
 func listError(packages []string, err error) error {
 	var failed *exec.ExitError
@@ -75,7 +85,7 @@ func listError(packages []string, err error) error {
 	case errors.Is(err, exec.ErrNotFound):
 		return fmt.Errorf("the go command, which builds the packages, is not installed or not in the PATH: %w", err)
 	case errors.As(err, &failed):
-		return fmt.Errorf("the package %s cannot be found: %s", strings.Join(packages, " "), bytes.TrimSpace(failed.Stderr))
+		return &NotFoundError{packages, string(bytes.TrimSpace(failed.Stderr))}
 	default:
 		return err
 	}

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,15 @@ type Options struct {
 	// Finalizer and Prefixes are used instead of the settings, if there are any.
 	Finalizer string
 	Prefixes  []string
-	// LeaseNamespace is the namespace of the lease. Default: that of the settings, or all.
-	LeaseNamespace string
+	// LeaseName and LeaseNamespace name the lease of the operator. Default: as in the settings,
+	// where no namespace means all.
+	LeaseName, LeaseNamespace string
+	// Peering is the name of the peering of the operator. Default: as in the settings.
+	Peering string
+	// OperatorStopped confirms that the operator is stopped, if neither its lease nor its peering
+	// shows it. A lease that is held, or an entry, counts nevertheless if it belongs to the operator
+	// for certain.
+	OperatorStopped bool
 	// Scanned is called after each page of objects that were looked at, before anything is written.
 	// Default: nothing is called.
 	Scanned func(resource string, done int)
@@ -52,12 +60,15 @@ type Releaser struct {
 	reading, writing dynamic.Interface
 	served           discovery.Snapshot
 	resources        []discovery.SelectedResource
+	// confirmed are the signs of operators that can be others, as they were before the release.
+	confirmed map[string]bool
 }
 
 // New finds out what the cluster serves. It returns an error for options that are not safe.
 func New(ctx context.Context, config *rest.Config, program inspect.Program, options Options) (*Releaser, error) {
 	r := &Releaser{Program: program, Options: options}
 	r.Settings = r.Settings.WithDefaults()
+	r.useNames()
 	if len(options.Prefixes) > 0 {
 		if err := r.usePrefixes(); err != nil {
 			return nil, err
@@ -91,6 +102,16 @@ func New(ctx context.Context, config *rest.Config, program inspect.Program, opti
 		return nil, err
 	}
 	return r, nil
+}
+
+// useNames applies the names of the lease and of the peering.
+func (r *Releaser) useNames() {
+	s := &r.Settings
+	s.Replicas.LeaseName = cmp.Or(r.LeaseName, s.Replicas.LeaseName)
+	r.LeaseNamespace = cmp.Or(r.LeaseNamespace, s.Replicas.LeaseNamespace)
+	if r.Peering != "" {
+		s.Peering.Name, s.Peering.Standalone = r.Peering, false
+	}
 }
 
 // usePrefixes replaces the storages of the settings.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/peering"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // RunningError means that an operator runs, or has run until a moment ago.
@@ -31,47 +32,147 @@ func (e *RunningError) Error() string {
 // margin covers clocks that differ: an expired lease or entry counts for a while.
 const margin = time.Minute
 
-// checkStopped returns a *RunningError if there are signs of a running operator: a lease that is
-// held, or a peer that is alive.
-func (r *Releaser) checkStopped(ctx context.Context) error {
-	leases, err := r.heldLeases(ctx)
-	if err != nil {
-		return fmt.Errorf("it is unknown whether an operator runs, because its lease %q cannot be read: %w", r.Settings.Replicas.LeaseName, err)
+// UnknownError means that nothing shows whether the operator is stopped.
+type UnknownError struct{ Reasons []string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("it is unknown whether the operator runs, and a running one would handle released objects as new ones: %s. Stop the operator, and confirm that with --operator-stopped; if it holds another lease, such as that of a manager, whose name is the LeaderElectionID, add --lease-name", strings.Join(e.Reasons, "; "))
+}
+
+// sign is a lease that is held, or an entry of a peering that is alive.
+type sign struct {
+	holder, place string
+	text          string
+}
+
+func (s sign) key() string { return s.holder + " " + s.place }
+
+// signs are what the leases and the peerings say about the operator.
+type signs struct {
+	// running are the signs of an operator for the same objects. possible are those of one that can
+	// be another operator.
+	running, possible []sign
+	// isStopped is set if there is a lease or a peering of the operator without an operator in it.
+	isStopped bool
+	// unknown says why a lease or a peering proves nothing.
+	unknown []string
+}
+
+// texts describes signs.
+func texts(all []sign) []string {
+	var described []string
+	for _, one := range all {
+		described = append(described, one.text)
 	}
-	peers, err := r.alivePeers(ctx)
-	if err != nil {
-		return fmt.Errorf("it is unknown whether an operator runs, because the peering %q cannot be read: %w", r.Settings.Peering.Name, err)
+	return described
+}
+
+// checkBefore returns a *RunningError if an operator runs for certain. It returns an *UnknownError if
+// that is possible, or if nothing shows that it is stopped, unless the options confirm that it is.
+func (r *Releaser) checkBefore(ctx context.Context) error {
+	s, err := r.findSigns(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !r.OperatorStopped && (!s.isStopped || len(s.possible) > 0):
+		return &UnknownError{slices.Concat(texts(s.possible), s.unknown)}
 	}
-	if signs := slices.Concat(leases, peers); len(signs) > 0 {
-		return &RunningError{signs}
+	r.confirmed = map[string]bool{}
+	for _, one := range s.possible {
+		r.confirmed[one.key()] = true
 	}
 	return nil
 }
 
-// heldLeases describes the leases of the operator that are held. It looks for them everywhere,
-// also without leader election in the settings, because that is often a flag of the deployment.
-func (r *Releaser) heldLeases(ctx context.Context) ([]string, error) {
-	found, err := named(ctx, r.reading.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")), r.LeaseNamespace, r.Settings.Replicas.LeaseName)
+// checkStopped returns a *RunningError if an operator has started since checkBefore.
+func (r *Releaser) checkStopped(ctx context.Context) error {
+	s, err := r.findSigns(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var held []string
+	started := slices.DeleteFunc(s.possible, func(one sign) bool { return r.confirmed[one.key()] })
+	if len(started) > 0 {
+		return &RunningError{texts(started)}
+	}
+	return nil
+}
+
+// findSigns looks at the lease and the peering. It returns a *RunningError if an operator runs.
+func (r *Releaser) findSigns(ctx context.Context) (*signs, error) {
+	s := &signs{}
+	if err := r.lookAtLeases(ctx, s); err != nil {
+		return nil, fmt.Errorf("it is unknown whether an operator runs, because its lease %q cannot be read: %w", r.Settings.Replicas.LeaseName, err)
+	}
+	if err := r.lookAtPeerings(ctx, s); err != nil {
+		return nil, fmt.Errorf("it is unknown whether an operator runs, because the peering %q cannot be read: %w", r.Settings.Peering.Name, err)
+	}
+	if len(s.running) > 0 {
+		return nil, &RunningError{texts(s.running)}
+	}
+	return s, nil
+}
+
+// hasOwnLease reports whether the lease has a name of the operator: others can have the default one.
+func (r *Releaser) hasOwnLease() bool {
+	return r.LeaseName != "" || r.LeaseNamespace != "" || r.Settings.Replicas.LeaseName != settings.DefaultLeaseName
+}
+
+// hasOwnPeering reports whether the peering is for operators of the same objects: others can be in the
+// default one.
+func (r *Releaser) hasOwnPeering() bool {
+	p := r.Settings.Peering
+	return r.Peering != "" || p.Mandatory || p.Name != settings.DefaultPeeringName
+}
+
+// lookAtLeases looks for leases of the operator that are held. It looks for them everywhere, also
+// without leader election in the settings, because that is often a flag of the deployment.
+func (r *Releaser) lookAtLeases(ctx context.Context, s *signs) error {
+	replicas := r.Settings.Replicas
+	found, err := named(ctx, r.reading.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")), r.LeaseNamespace, replicas.LeaseName)
+	if err != nil {
+		return err
+	}
+	var held []sign
 	for _, each := range found {
 		lease := &coordinationv1.Lease{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(each.Object, lease); err != nil {
-			return nil, err
+			return err
 		}
-		if s := lease.Spec; s.HolderIdentity != nil && *s.HolderIdentity != "" && s.RenewTime != nil {
-			duration := r.Settings.Replicas.LeaseDuration
-			if s.LeaseDurationSeconds != nil {
-				duration = time.Duration(*s.LeaseDurationSeconds) * time.Second
-			}
-			if until := s.RenewTime.Add(duration + margin); time.Now().Before(until) {
-				held = append(held, fmt.Sprintf("%s holds the lease %s/%s, which counts until %s", *s.HolderIdentity, lease.Namespace, lease.Name, until.UTC().Format(time.RFC3339)))
-			}
+		holder, until := inspect.HolderOf(lease, replicas.LeaseDuration)
+		if until = until.Add(margin); holder != "" && time.Now().Before(until) {
+			place := fmt.Sprintf("the lease %s/%s", lease.Namespace, lease.Name)
+			held = append(held, sign{holder, place, fmt.Sprintf("%s holds %s, which counts until %s", holder, place, until.UTC().Format(time.RFC3339))})
 		}
 	}
-	return held, nil
+	for _, one := range held {
+		s.add(one, r.hasOwnLease())
+	}
+	s.conclude("no operator holds", fmt.Sprintf("lease %q", replicas.LeaseName), len(found) > 0, len(held) > 0, r.hasOwnLease())
+	return nil
+}
+
+// add adds a sign.
+func (s *signs) add(one sign, isCertain bool) {
+	if isCertain {
+		s.running = append(s.running, one)
+		return
+	}
+	one.text += ", but that has the default name, so it can be another operator"
+	s.possible = append(s.possible, one)
+}
+
+// conclude notes what a lease or a peering without a sign of an operator shows. One with the default
+// name can be that of other operators alone.
+func (s *signs) conclude(empty, what string, exists, isUsed, isOwn bool) {
+	switch {
+	case isUsed:
+	case !exists:
+		s.unknown = append(s.unknown, "there is no "+what)
+	case !isOwn:
+		s.unknown = append(s.unknown, empty+" the "+what+", but that is the default name, so it can be that of others")
+	default:
+		s.isStopped = true
+	}
 }
 
 // named returns the objects with a name: in a namespace, or in all if it is empty.
@@ -92,42 +193,50 @@ func named(ctx context.Context, all dynamic.NamespaceableResourceInterface, name
 	return found, err
 }
 
-// alivePeers describes the entries of the peering that are alive, also those of a freeze: frozen
-// operators continue afterwards.
-func (r *Releaser) alivePeers(ctx context.Context) ([]string, error) {
-	if r.Settings.Peering.Standalone {
-		return nil, nil
+// lookAtPeerings looks for entries of operators in the peering that are alive. Those of a freeze are
+// none: a frozen operator has its own entry.
+func (r *Releaser) lookAtPeerings(ctx context.Context, s *signs) error {
+	wanted := r.Settings.Peering
+	if wanted.Standalone {
+		s.unknown = append(s.unknown, "it ignores peerings (settings.Peering.Standalone)")
+		return nil
 	}
-	var alive []string
+	exists, isUsed := false, false
 	for _, resource := range r.served.Resources {
 		isPeering := resource.Plural == "clusterkopfpeerings" || resource.Plural == "kopfpeerings"
 		if !isPeering || resource.Group != "kopf.dev" && resource.Group != "zalando.org" {
 			continue
 		}
 		namespace := ""
-		if resource.Namespaced && len(r.Settings.Peering.Namespaces) == 0 {
+		if resource.Namespaced && len(wanted.Namespaces) == 0 {
 			namespace = r.Namespace
 		}
-		found, err := named(ctx, r.reading.Resource(resource.GVR()), namespace, r.Settings.Peering.Name)
+		found, err := named(ctx, r.reading.Resource(resource.GVR()), namespace, wanted.Name)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, each := range found {
-			alive = append(alive, aliveIn(&each)...)
+			exists, isUsed = true, r.addPeers(s, &each) || isUsed
 		}
 	}
-	return alive, nil
+	s.conclude("no operator is in", fmt.Sprintf("peering %q", wanted.Name), exists, isUsed, r.hasOwnPeering())
+	return nil
 }
 
-func aliveIn(object *unstructured.Unstructured) []string {
+// addPeers adds the operators in a peering object, and reports whether there are some.
+func (r *Releaser) addPeers(s *signs, object *unstructured.Unstructured) (found bool) {
 	status, _ := object.Object["status"].(map[string]any)
 	records, _ := peering.Parse(status)
-	var alive []string
+	name, _ := json.Marshal(strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/"))
+	place := fmt.Sprintf("the %s %s", object.GetKind(), name)
 	for _, identity := range slices.Sorted(maps.Keys(records)) {
-		if !records[identity].IsDead(time.Now().Add(-margin)) {
-			where, _ := json.Marshal(strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/"))
-			alive = append(alive, fmt.Sprintf("%s has an entry in the %s %s", identity, object.GetKind(), where))
+		record, isOwn := records[identity], identity == r.Settings.Peering.Identity
+		if record.IsDead(time.Now().Add(-margin)) || record.IsFreeze(identity) && !isOwn {
+			continue
 		}
+		hasLease := record.Lease != "" && record.Lease == r.Settings.Replicas.LeaseName && r.hasOwnLease()
+		s.add(sign{identity, place, identity + " has an entry in " + place}, isOwn || hasLease || r.hasOwnPeering())
+		found = true
 	}
-	return alive
+	return found
 }

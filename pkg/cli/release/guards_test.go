@@ -25,12 +25,12 @@ func ago(d time.Duration) string {
 func TestSignsOfARunningOperator(t *testing.T) {
 	lease := func(holder string, seconds int, renewed time.Duration) func(t *testing.T) *unstructured.Unstructured {
 		return func(t *testing.T) *unstructured.Unstructured {
-			return parse(t, leases, "kopf-operator", fmt.Sprintf(`{"spec":{"holderIdentity":%q,"leaseDurationSeconds":%d,"renewTime":%q}}`, holder, seconds, ago(renewed)))
+			return parse(t, leases, "mine", fmt.Sprintf(`{"spec":{"holderIdentity":%q,"leaseDurationSeconds":%d,"renewTime":%q}}`, holder, seconds, ago(renewed)))
 		}
 	}
 	entry := func(r selector.Resource, seen time.Duration) func(t *testing.T) *unstructured.Unstructured {
 		return func(t *testing.T) *unstructured.Unstructured {
-			return parse(t, r, "default", fmt.Sprintf(`{"status":{"me@here":{"priority":1,"lifetime":60,"lastseen":%q}}}`, ago(seen)))
+			return parse(t, r, "mine", fmt.Sprintf(`{"status":{"me@here/1/a":{"priority":1,"lifetime":60,"lastseen":%q}}}`, ago(seen)))
 		}
 	}
 	tests := map[string]struct {
@@ -38,24 +38,25 @@ func TestSignsOfARunningOperator(t *testing.T) {
 		standalone bool
 		want       string
 	}{
-		"a lease that is held":                {lease("pod-1_x", 15, time.Second), false, "pod-1_x holds the lease default/kopf-operator, which counts until "},
+		"a lease that is held":                {lease("pod-1_x", 15, time.Second), false, "pod-1_x holds the lease default/mine, which counts until "},
 		"a lease that expired a moment ago":   {lease("pod-1_x", 15, 70*time.Second), false, "pod-1_x holds the lease"},
 		"a lease that expired":                {lease("pod-1_x", 15, 76*time.Second), false, ""},
 		"a long lease":                        {lease("pod-1_x", 3600, time.Hour), false, "pod-1_x holds the lease"},
 		"a lease that was released":           {lease("", 1, time.Second), false, ""},
-		"a peer":                              {entry(peerings, time.Second), false, `me@here has an entry in the KopfPeering "default/default"`},
-		"a peer of the cluster":               {entry(clusterPeerings, time.Second), false, `me@here has an entry in the ClusterKopfPeering "default"`},
-		"a peer that expired a moment ago":    {entry(peerings, 110*time.Second), false, `me@here has an entry`},
+		"a peer":                              {entry(peerings, time.Second), false, `me@here/1/a has an entry in the KopfPeering "default/mine"`},
+		"a peer of the cluster":               {entry(clusterPeerings, time.Second), false, `me@here/1/a has an entry in the ClusterKopfPeering "mine"`},
+		"a peer that expired a moment ago":    {entry(peerings, 110*time.Second), false, `me@here/1/a has an entry`},
 		"a peer that expired":                 {entry(peerings, 121*time.Second), false, ""},
 		"a peer of an operator without peers": {entry(peerings, time.Second), true, ""},
 		"a lease of another kind of spec": {func(t *testing.T) *unstructured.Unstructured {
-			return parse(t, leases, "kopf-operator", `{"spec":{"renewTime":5}}`)
+			return parse(t, leases, "mine", `{"spec":{"renewTime":5}}`)
 		}, false, "it is unknown whether an operator runs, because its lease"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, client := newReleaser(t, parse(t, things, "one", traced), test.present(t))
+				r.Settings.Replicas.LeaseName, r.Settings.Peering.Name = "mine", "mine"
 				r.Settings.Peering.Standalone = test.standalone
 				sent := patches(client)
 				report, err := r.Run(t.Context())
@@ -66,6 +67,124 @@ func TestSignsOfARunningOperator(t *testing.T) {
 					t.Errorf("got %v, and %d writes; want %q", err, len(*sent), test.want)
 				}
 			})
+		})
+	}
+}
+
+// What can be a sign of another operator refuses until the end of the operator is confirmed. What is
+// certainly one of this operator refuses in any case, and a freeze in none.
+func TestOnlyCertainSignsCountIfTheEndIsConfirmed(t *testing.T) {
+	const isDefault = ", but that has the default name, so it can be another operator"
+	seen := func(identity, more string) string {
+		return fmt.Sprintf(`{"status":{%q:{"priority":1,"lifetime":60,"lastseen":%q%s}}}`, identity, ago(time.Second), more)
+	}
+	tests := map[string]struct {
+		resource           selector.Resource
+		name, object       string
+		confirmed, refused string // nothing is refused, or why
+	}{
+		"the default lease":      {leases, "kopf-operator", fmt.Sprintf(`{"spec":{"holderIdentity":"pod-1","renewTime":%q}}`, ago(time.Second)), "", "pod-1 holds the lease default/kopf-operator, which counts until "},
+		"another operator":       {clusterPeerings, "default", seen("pod-2", ""), "", `pod-2 has an entry in the ClusterKopfPeering "default"` + isDefault},
+		"the identity":           {clusterPeerings, "default", seen("mine@here", ""), "mine@here has an entry", "mine@here has an entry"},
+		"the lease in the entry": {clusterPeerings, "default", seen("pod-3", `,"lease":"mine"`), "pod-3 has an entry", "pod-3 has an entry"},
+		"another lease":          {clusterPeerings, "default", seen("pod-4", `,"lease":"other"`), "", "pod-4 has an entry"},
+		"a freeze":               {clusterPeerings, "default", seen("pod-5", `,"freeze":true`), "", `no operator is in the peering "default"`},
+		"a freeze of Kopf":       {clusterPeerings, "default", seen("jane@laptop", ""), "", `no operator is in the peering "default"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r, client := newReleaser(t, parse(t, things, "one", traced), parse(t, test.resource, test.name, test.object))
+			r.Settings.Peering.Identity = "mine@here"
+			if test.resource.Plural != leases.Plural {
+				r.Settings.Replicas.LeaseName = "mine"
+			}
+			sent := patches(client)
+			for _, isConfirmed := range []bool{false, true} {
+				r.OperatorStopped = isConfirmed
+				want := map[bool]string{false: test.refused, true: test.confirmed}[isConfirmed]
+				_, err := r.Run(t.Context())
+				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || (len(*sent) > 0) != (want == "") {
+					t.Errorf("confirmed %t: got %v, and %d writes; want %q", isConfirmed, err, len(*sent), want)
+				}
+				var unknown *UnknownError
+				if !isConfirmed && test.confirmed == "" && !errors.As(err, &unknown) {
+					t.Errorf("the refusal does not say how to confirm the end: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// A freeze in the peering of the operator alone shows that the operator is stopped: a frozen one has
+// an entry.
+func TestAFreezeIsNoOperator(t *testing.T) {
+	freeze := fmt.Sprintf(`{"status":{"freeze":{"priority":1,"lifetime":60,"lastseen":%q,"message":"a migration"}}}`, ago(time.Second))
+	r, client := newReleaser(t, parse(t, things, "one", traced), parse(t, clusterPeerings, "mine", freeze))
+	r.Settings.Peering.Name, r.OperatorStopped = "mine", false
+	sent := patches(client)
+	if report, err := r.Run(t.Context()); err != nil || report.Refused != "" || len(*sent) != 1 {
+		t.Errorf("got %+v, %v, and %d writes", report, err, len(*sent))
+	}
+}
+
+// Without a lease or a peering of the operator, its end must be confirmed. Those with the default
+// names can be of other operators.
+func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
+	lease := func(name string) func(t *testing.T) *unstructured.Unstructured {
+		return func(t *testing.T) *unstructured.Unstructured {
+			return parse(t, leases, name, `{"spec":{"holderIdentity":"","renewTime":"2026-01-01T00:00:00.000000Z"}}`)
+		}
+	}
+	peering := func(name string) func(t *testing.T) *unstructured.Unstructured {
+		return func(t *testing.T) *unstructured.Unstructured {
+			return parse(t, clusterPeerings, name, `{"status":{}}`)
+		}
+	}
+	nothing := func(t *testing.T) *unstructured.Unstructured { return parse(t, bare, "other", "{}") }
+	named := func(r *Releaser) {
+		r.Settings.Name, r.Settings.Replicas.LeaseName, r.Settings.Peering.Name = "mine", "", "mine"
+	}
+	for name, test := range map[string]struct {
+		present func(t *testing.T) *unstructured.Unstructured
+		adjust  func(*Releaser)
+		want    string
+	}{
+		"nothing":                     {nothing, nil, `there is no lease "kopf-operator"; there is no peering "default". Stop the operator, and confirm that with --operator-stopped; if it holds another lease`},
+		"the default lease":           {lease("kopf-operator"), nil, `no operator holds the lease "kopf-operator", but that is the default name`},
+		"the default peering":         {peering("default"), nil, `no operator is in the peering "default", but that is the default name`},
+		"no peering":                  {peering("default"), func(r *Releaser) { r.Settings.Peering.Standalone = true }, "it ignores peerings (settings.Peering.Standalone)"},
+		"of another operator":         {nothing, named, `there is no lease "mine"; there is no peering "mine"`},
+		"the lease in another place":  {lease("kopf-operator"), func(r *Releaser) { r.LeaseNamespace = "other" }, `there is no lease "kopf-operator"`},
+		"its lease":                   {lease("mine"), named, ""},
+		"its lease, by an option":     {lease("mine"), func(r *Releaser) { r.LeaseName = "mine" }, ""},
+		"the lease in its namespace":  {lease("kopf-operator"), func(r *Releaser) { r.LeaseNamespace = "default" }, ""},
+		"the default lease, if meant": {lease("kopf-operator"), func(r *Releaser) { r.LeaseName = "kopf-operator" }, ""},
+		"its peering":                 {peering("mine"), named, ""},
+		"its peering, by an option":   {peering("default"), func(r *Releaser) { r.Peering, r.Settings.Peering.Standalone = "default", true }, ""},
+		"its peering, which it needs": {peering("default"), func(r *Releaser) { r.Settings.Peering.Mandatory = true }, ""},
+		"confirmed":                   {nothing, func(r *Releaser) { r.OperatorStopped = true }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, client := newReleaser(t, parse(t, things, "one", traced), test.present(t))
+			if r.OperatorStopped = false; test.adjust != nil {
+				test.adjust(r)
+			}
+			r.Settings = r.Settings.WithDefaults()
+			r.useNames()
+			r.DryRun = true
+			report, err := r.Run(t.Context())
+			if err != nil || report.Resources[0].Released != 1 || !strings.Contains(report.Refused, test.want) || (report.Refused == "") != (test.want == "") {
+				t.Errorf("got %+v, %v; want %q", report, err, test.want)
+			}
+			sent := patches(client)
+			r.DryRun = false
+			report, err = r.Run(t.Context())
+			switch {
+			case test.want == "" && (err != nil || report.Refused != "" || len(*sent) != 1):
+				t.Errorf("got %+v, %v, and %d writes", report, err, len(*sent))
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "--operator-stopped") || len(*sent) > 0):
+				t.Errorf("got %v, and %d writes; want %q", err, len(*sent), test.want)
+			}
 		})
 	}
 }

@@ -69,7 +69,7 @@ func newReleaser(t *testing.T, objects ...*unstructured.Unstructured) (*Releaser
 	for _, sel := range selectors {
 		r.Handlers = append(r.Handlers, &handler.Declaration{ID: "fn", Kind: handler.OnCreate, Selector: sel})
 	}
-	r.Settings = r.Settings.WithDefaults()
+	r.Settings, r.OperatorStopped = r.Settings.WithDefaults(), true
 	r.resources = discovery.Resolve(selectors, r.served).Resources
 	return r, client
 }

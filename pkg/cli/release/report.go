@@ -15,7 +15,9 @@ import (
 // Report says what was released, or would be.
 type Report struct {
 	// DryRun means that nothing was written.
-	DryRun    bool             `json:"dryRun"`
+	DryRun bool `json:"dryRun"`
+	// Refused says why the release would be refused, although the dry run is not.
+	Refused   string           `json:"refused,omitempty"`
 	Resources []ResourceReport `json:"resources"`
 	// Left says what the release does not remove.
 	Left []string `json:"left,omitempty"`
@@ -104,11 +106,18 @@ func (r *Report) Text(style inspect.Style) string {
 	if len(r.Resources) == 0 {
 		b.WriteString("The cluster serves no resources on which this program stores something.\n")
 	}
+	if r.Refused != "" {
+		style.Paragraph(&b, "! ", "The release would be refused: "+r.Refused)
+	}
 	style.List(&b, "This is left", r.Left)
 	return b.String()
 }
 
 func (p *ResourceReport) text(b *strings.Builder, style inspect.Style, dry bool) {
+	if p.Released+p.HeldCount+p.Failed == 0 { // as in a repetition
+		fmt.Fprintf(b, "%s: %s nothing of this operator\n", p.Resource, plural.Of(p.Objects, "object has", "objects have"))
+		return
+	}
 	verb := plural.Word(p.Released, "was", "were")
 	if dry {
 		verb = "would be"

@@ -3,6 +3,7 @@ package release
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
@@ -32,7 +33,11 @@ This is left
 	if got := r.Text(inspect.Style{}); got != fmt.Sprintf(want, "was", "was", "were", "were") {
 		t.Errorf("got:\n%s", got)
 	}
-	r.DryRun = true
+	r.Refused = "nothing is known."
+	if got := r.Text(inspect.Style{}); !strings.Contains(got, "\n! The release would be refused: nothing is known.\n\nThis is left\n") {
+		t.Errorf("got:\n%s", got)
+	}
+	r.DryRun, r.Refused = true, ""
 	if got := r.Text(inspect.Style{}); got != fmt.Sprintf(want, "would be", "is", "would be", "are") {
 		t.Errorf("got:\n%s", got)
 	}
@@ -41,6 +46,21 @@ This is left
 	}
 	if got := (&Report{}).Text(inspect.Style{}); got != "The cluster serves no resources on which this program stores something.\n" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// A repetition finds nothing: that is no failure.
+func TestReportsSayThatNothingIsLeftToRelease(t *testing.T) {
+	r := Report{Resources: []ResourceReport{
+		{Resource: "things", Objects: 10},
+		{Resource: "others", Objects: 1},
+		{Resource: "held", Objects: 1, HeldCount: 1},
+	}}
+	const want = "things: 10 objects have nothing of this operator\nothers: 1 object has nothing of this operator\nheld: 0 of 1 object were released, 0 from the finalizer\n"
+	for _, r.DryRun = range []bool{false, true} {
+		if got := r.Text(inspect.Style{}); !strings.HasPrefix(strings.Replace(got, "would be", "were", 1), want) {
+			t.Errorf("got:\n%s", got)
+		}
 	}
 }
 

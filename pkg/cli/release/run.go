@@ -35,10 +35,15 @@ var ErrInterrupted = errors.New("the release was interrupted: repeat it to relea
 // Run releases the objects, unless that is not safe, and then nothing is written. With an error,
 // there can be a report of what was done until then.
 func (r *Releaser) Run(ctx context.Context) (*Report, error) {
-	if err := r.checkStopped(ctx); err != nil {
+	var unknown *UnknownError
+	err := r.checkBefore(ctx)
+	if isUnknown := errors.As(err, &unknown); err != nil && !(isUnknown && r.DryRun) {
 		return nil, err
 	}
 	report, err := r.scan(ctx)
+	if report != nil && unknown != nil {
+		report.Refused = unknown.Error()
+	}
 	if err != nil || r.DryRun {
 		return report, interrupted(ctx, err)
 	}

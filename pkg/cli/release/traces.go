@@ -76,7 +76,7 @@ func (f *finder) find(ctx context.Context, obj *unstructured.Unstructured) (*tra
 // findAnnotations finds what the operator stores without a storage.
 func (f *finder) findAnnotations(body *object.Body, into storage.Patch, t *traces) {
 	var keys []string
-	if prefix := storage.RequestPrefix(f.Progress) + "/"; !storage.HasCopiedAnnotations(body) {
+	if prefix := storage.RequestPrefix(f.DiffBase, f.Progress) + "/"; !storage.HasCopiedAnnotations(body) {
 		keys = append(keys, prefix+request.Handled, prefix+reconcile.RevisionsAnnotation)
 		for _, verb := range []request.Verb{request.Retry, request.Rerun, request.Skip, request.Suspend} {
 			keys = append(keys, prefix+verb.Name())

@@ -2,33 +2,18 @@ package terminal
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
-	"unsafe"
+
+	"github.com/kopf-go/kopf/internal/pty"
 )
 
 // open opens a terminal with a width. It returns what programs write to, and a function that
 // returns what they have written.
 func open(t *testing.T, width uint16) (out *os.File, written func() string) {
 	t.Helper()
-	of, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	control := func(request uintptr, value unsafe.Pointer) {
-		t.Helper()
-		if _, _, err := syscall.Syscall(syscall.SYS_IOCTL, of.Fd(), request, uintptr(value)); err != 0 {
-			t.Fatal(err)
-		}
-	}
-	var number, unlocked int32
-	control(syscall.TIOCGPTN, unsafe.Pointer(&number))
-	control(syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
-	control(syscall.TIOCSWINSZ, unsafe.Pointer(&[4]uint16{24, width}))
-	out, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	of, out, err := pty.Open(width)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,13 +40,15 @@ type NotOursError struct {
 	Child ChildKey
 	// Owner describes the owner of the object.
 	Owner string
+	// Parent describes the object for which the handler has returned the child.
+	Parent string
 	// Remedy says what a person can do.
 	Remedy string
 }
 
-// Error names the owner of the object, and says what to do.
+// Error names the owner of the object and the parent, and says what to do.
 func (e *NotOursError) Error() string {
-	return fmt.Sprintf("the object exists already, and belongs to %s; it was not changed: %s", e.Owner, e.Remedy)
+	return fmt.Sprintf("the object exists already, and belongs to %s; it was not changed for %s: %s", e.Owner, e.Parent, e.Remedy)
 }
 
 // EmptyError is why children are not deleted although the handler returns none.

@@ -173,17 +173,24 @@ func releasing(d *Declaration) *Declaration {
 
 // restoring returns the declaration of the same handler for what others do to the children. It
 // has its own record, because it belongs to no cycle of the parent, and no result: the status has
-// that of the last cycle.
+// that of the last cycle. For the same reason, it calls no sub-handlers.
 func restoring(d *Declaration) *Declaration {
 	r := *d
 	r.Kind, r.ID, r.parent = OnDisturbance, d.ID+"/restore", d
 	r.onChange = func(ctx context.Context, c *Change) error {
+		c.children = noSubhandlers{}
 		err := d.onChange(ctx, c)
 		c.SetResult(nil)
 		return err
 	}
 	return &r
 }
+
+// noSubhandlers ignores sub-handlers.
+type noSubhandlers struct{}
+
+func (noSubhandlers) Register(*Declaration, error)  {}
+func (noSubhandlers) Execute(context.Context) error { return nil }
 
 // hasUnreachableChildren reports whether the garbage collector does not delete all children
 // with the object.

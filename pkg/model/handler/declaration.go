@@ -140,14 +140,14 @@ func (d *Declaration) CheckConflict(other *Declaration) error {
 	case d.ID != other.ID || d.IsSame(other) && !d.Kind.IsTriggered() && !other.Kind.IsTriggered():
 		return nil
 	case d.IsSame(other):
-		return fmt.Errorf("%s: the id %q is taken by another declaration of the %s at %s: each of them has its own calls, so set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.Kind.noun(), other.DeclaredAt)
+		return fmt.Errorf("%s: the id %q is taken by another declaration of %s at %s: each of them has its own calls, so set another kopf.ID for one of them", d.DeclaredAt, ReportedID(d), declarer(other), other.DeclaredAt)
 	case d.function == other.function:
-		return fmt.Errorf("%s: the id %q is taken by another declaration of an index at %s: set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.DeclaredAt)
+		return fmt.Errorf("%s: the id %q is taken by another declaration of an index at %s: set another kopf.ID for one of them", d.DeclaredAt, ReportedID(d), other.DeclaredAt)
 	case d.function.SameCode(other.function):
 		return fmt.Errorf("%s: the id %q is taken at %s by the same function with another receiver or other variables: "+
-			"set another kopf.ID for one of them, or store the function in a variable and declare that", d.DeclaredAt, d.ID, other.DeclaredAt)
+			"set another kopf.ID for one of them, or store the function in a variable and declare that", d.DeclaredAt, ReportedID(d), other.DeclaredAt)
 	default:
-		return fmt.Errorf("%s: the id %q is taken by another function at %s: set another kopf.ID for one of them", d.DeclaredAt, d.ID, other.DeclaredAt)
+		return fmt.Errorf("%s: the id %q is taken by another function at %s: set another kopf.ID for one of them", d.DeclaredAt, ReportedID(d), other.DeclaredAt)
 	}
 }
 
@@ -157,7 +157,7 @@ func CheckLimits(d, other *Declaration) error {
 	if !d.IsSame(other) || d.Limit == other.Limit {
 		return nil
 	}
-	return fmt.Errorf("%s: the handler %q has kopf.Limit(%d) here, and kopf.Limit(%d) at %s: declarations with the same id share their calls, so set one limit", d.DeclaredAt, d.ID, d.Limit, other.Limit, other.DeclaredAt)
+	return fmt.Errorf("%s: the handler %q has kopf.Limit(%d) here, and kopf.Limit(%d) at %s: declarations with the same id share their calls, so set one limit", d.DeclaredAt, ReportedID(d), d.Limit, other.Limit, other.DeclaredAt)
 }
 
 // HoldsDeletion reports whether objects need the finalizer for this handler.
@@ -187,8 +187,8 @@ func selectorOf(d *Declaration, typed runtime.Object, otherwise selector.Selecto
 	}
 	gvk, err := apiutil.GVKForObject(typed, scheme)
 	if err != nil {
-		return selector.Selector{}, fmt.Errorf("%s: the %s handler %q: the type %T is not in the scheme: add it with AddToScheme of its package to Options.Scheme, which is scheme.Scheme of client-go by default: %w",
-			d.DeclaredAt, d.Kind, d.ID, typed, err)
+		return selector.Selector{}, fmt.Errorf("%s: %s: the type %T is not in the scheme: add it with AddToScheme of its package to Options.Scheme, which is scheme.Scheme of client-go by default: %w",
+			d.DeclaredAt, Describe(d), typed, err)
 	}
 	return selector.Exact(gvk), nil
 }
@@ -199,6 +199,27 @@ func (d *Declaration) Under(parent *Declaration) *Declaration {
 	child.ID = parent.ID + "/" + d.ID
 	child.parent = parent
 	return &child
+}
+
+// ReportedID returns the id of a handler in logs, events, and messages: its own, or that of Ensure for
+// the calls that restore children, which users do not declare.
+func ReportedID(d *Declaration) string {
+	if d.Kind == OnDisturbance {
+		return d.Top().ID
+	}
+	return d.ID
+}
+
+// Describe names a handler in messages as it was declared: the create handler "fn", or
+// kopf.Ensure "children".
+func Describe(d *Declaration) string { return fmt.Sprintf("%s %q", declarer(d), ReportedID(d)) }
+
+// declarer names what has declared a handler.
+func declarer(d *Declaration) string {
+	if d.Ensures != nil {
+		return "kopf.Ensure"
+	}
+	return "the " + d.Kind.noun()
 }
 
 // LimitGroup identifies the declarations that share a Limit. The ids of sub-handlers differ

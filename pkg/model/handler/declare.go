@@ -93,7 +93,7 @@ func checked(d *Declaration) (*Declaration, error) {
 		return d, nil
 	}
 	for i, problem := range d.problems {
-		d.problems[i] = fmt.Errorf("%s: the %s %q: %w", d.DeclaredAt, d.Kind.noun(), d.ID, problem)
+		d.problems[i] = fmt.Errorf("%s: %s: %w", d.DeclaredAt, Describe(d), problem)
 	}
 	return nil, errors.Join(d.problems...)
 }

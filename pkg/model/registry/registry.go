@@ -65,7 +65,7 @@ func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 	for _, d := range r.declarations {
 		bound, err := d.Bind(scheme)
 		if err != nil {
-			problems = append(problems, err)
+			problems = appendNew(problems, err)
 			continue
 		}
 		handlers = append(handlers, bound)
@@ -142,7 +142,8 @@ func (h Handlers) Conflicts() error {
 			claimed.admission = d.Kind
 		}
 		if other, taken := first[claimed]; taken {
-			problems = append(problems, d.CheckConflict(other), handler.CheckRevisions(d, other))
+			problems = appendNew(problems, d.CheckConflict(other))
+			problems = appendNew(problems, handler.CheckRevisions(d, other))
 		} else {
 			first[claimed] = d
 		}
@@ -150,12 +151,40 @@ func (h Handlers) Conflicts() error {
 			continue
 		}
 		if other, taken := limited[claimed]; taken {
-			problems = append(problems, handler.CheckLimits(d, other))
+			problems = appendNew(problems, handler.CheckLimits(d, other))
 		} else {
 			limited[claimed] = d
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// appendNew adds a problem, unless its text is known: what one function has declared can consist of
+// several declarations.
+func appendNew(problems []error, err error) []error {
+	isKnown := func(known error) bool { return known.Error() == err.Error() }
+	if err == nil || slices.ContainsFunc(problems, isKnown) {
+		return problems
+	}
+	return append(problems, err)
+}
+
+// Count returns the number of handlers as users count them: Ensure declares one, and Conditions none.
+func (h Handlers) Count() int {
+	type ensured struct {
+		id, place string
+		of        selector.Selector
+	}
+	count, known := 0, map[ensured]bool{}
+	for _, d := range h {
+		one := ensured{d.Top().ID, d.DeclaredAt, d.Selector}
+		if d.Kind == handler.Conditions || d.Ensures != nil && known[one] {
+			continue
+		}
+		known[one] = d.Ensures != nil
+		count++
+	}
+	return count
 }
 
 // Selectors returns the distinct selectors of the handlers and of their children, in order.

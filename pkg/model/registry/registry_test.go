@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -166,6 +167,35 @@ func TestConflictsOfDifferentSelectors(t *testing.T) {
 	r.Add(handler.Create(kex, change(one), handler.ID("a")))
 	r.Add(handler.Create(selector.New("kex"), change(two), handler.ID("a")))
 	if err := handlers(t, &r).Conflicts(); err == nil || strings.Count(err.Error(), "registry_test.go:") != 2 {
+		t.Errorf("got %v", err)
+	}
+}
+
+// children is a function of Ensure.
+var children = handler.Function{Ensures: func(context.Context, *handler.Change) ([]client.Object, error) { return nil, nil }}
+
+// Ensure declares one handler, of which the library makes several.
+func TestEnsureIsOneHandler(t *testing.T) {
+	var r registry.Registry
+	ensure := func(sel selector.Selector) {
+		declarations, err := handler.Ensure(sel, children, handler.ID("children"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range declarations {
+			r.Add(d, nil)
+		}
+	}
+	ensure(kex)
+	r.Add(handler.Create(kex, change(one)))
+	r.Add(handler.Update(kex, change(one)))
+	r.Add(handler.ForConditions(kex, nil))
+	if got := handlers(t, &r).Count(); got != 3 {
+		t.Errorf("got %d handlers", got)
+	}
+	ensure(selector.New("kex"))
+	err := handlers(t, &r).Conflicts()
+	if err == nil || strings.Count(err.Error(), `the id "children" is taken by another declaration of kopf.Ensure at`) != 1 || strings.Contains(err.Error(), "restore") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -36,7 +36,8 @@ type Verdict struct {
 	Handler string
 	Kind    handler.Kind
 	State   State
-	// Filter is the filter that does not match, if that is the reason.
+	// Filter is the filter that does not match, if that is the reason. An open handler with such a
+	// filter is called nevertheless.
 	Filter handler.Mismatch
 	// Until is the end of the wait or of the suspension; zero if it has none.
 	Until time.Time
@@ -52,6 +53,9 @@ type Situation struct {
 	Cause       *handler.Cause
 	// Record is the record of the handler for this cause, or nil if there is none.
 	Record *Record
+	// TakesPart is set if the handler is known to be called for this cause, whatever its filters
+	// say: a request calls it again, or it has seen a change that was taken back.
+	TakesPart bool
 	// Misfit is why the object does not fit the Go type, or nil if it fits.
 	Misfit error
 	// Suspended is set while a request suspends the object, until a time if there is one.
@@ -82,7 +86,7 @@ func Of(s Situation) Verdict {
 			return v
 		}
 	}
-	if v.Filter = s.Declaration.Mismatch(s.Cause); !v.Filter.Matches() {
+	if v.Filter = s.Declaration.Mismatch(s.Cause); !v.Filter.Matches() && !s.TakesPart {
 		v.State = mismatched(v.Filter, v.Attempts)
 		return v
 	}

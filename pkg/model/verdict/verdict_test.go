@@ -76,6 +76,8 @@ func TestVerdicts(t *testing.T) {
 		"it has ended while suspended": {s{Declaration: update(), Record: &verdict.Record{Attempts: 1, Success: true}, Suspended: true}, verdict.Succeeded, false, "has succeeded after 1 attempt"},
 		"it is for creations":          {s{Declaration: create}, verdict.OtherReason, false, "is not for what has happened to the object"},
 		"it was retried for creations": {s{Declaration: create, Record: attempts(verdict.Record{})}, verdict.OtherReason, false, "is not for what has happened to the object"},
+		"it is called again":           {s{Declaration: create, TakesPart: true}, verdict.Due, true, "is due"},
+		"it is called again, later":    {s{Declaration: create, TakesPart: true, Record: attempts(verdict.Record{Delayed: soon})}, verdict.Waiting, true, "waits until 2026-11-22T12:01:00Z after 2 attempts: not yet"},
 		"its field has changed":        {s{Declaration: update(size)}, verdict.Due, true, "is due"},
 		"its field has not changed":    {s{Declaration: update(handler.Field("spec.name"))}, verdict.Unchanged, false, "is not called, because its field spec.name has not changed"},
 		"its label differs":            {s{Declaration: update(labels("web"))}, verdict.Mismatched, false, "is not for this object, because the label app does not match"},

@@ -59,10 +59,9 @@ func TestDriftNamesTheManagers(t *testing.T) {
 		{Manager: "us", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(ours)},
 		{Manager: "them", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(others)},
 	})
-	r := &run{Converger: New(Config{Manager: "us"})}
 	content := decoded(t, `{"spec":{"containers":[{"name":"web","image":"a","args":["x","y"],"tty":true}],"selector":{"app":"a","tier":"x"}}}`)
 	var got []string
-	for _, f := range r.driftOf(u, applied{content: content}) {
+	for _, f := range driftOf(u, applied{content: content}, Owner{}, "us") {
 		wanted, _ := json.Marshal(f.Wanted.Any())
 		found, _ := json.Marshal(f.Found.Any())
 		got = append(got, f.String()+" "+string(wanted)+" "+string(found))
@@ -76,7 +75,7 @@ func TestDriftNamesTheManagers(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if all, complete := accepted(nil).with(convergence.AcceptFields("spec.selector"), r.driftOf(u, applied{content: content})); complete || len(all) != 1 {
+	if all, complete := accepted(nil).with(convergence.AcceptFields("spec.selector"), driftOf(u, applied{content: content}, Owner{}, "us")); complete || len(all) != 1 {
 		t.Errorf("got %v, %v", all, complete)
 	}
 }

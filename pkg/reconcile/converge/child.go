@@ -16,6 +16,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
 )
 
 // Key identifies a child.
@@ -35,13 +36,15 @@ type child struct {
 	label string
 	// content is the object as the handler wants it, without what the operator adds.
 	content map[string]any
+	// problem is why the resource of the child is unknown.
+	problem error
 }
 
 // systemFields are the fields of metadata that only the API server writes.
 var systemFields = []string{"creationTimestamp", "resourceVersion", "uid", "generation", "managedFields", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}
 
 // readChild reads an object as a handler returns it.
-func readChild(ctx context.Context, obj client.Object, parent Parent, scheme *runtime.Scheme, resources Resources) (*child, error) {
+func readChild(obj client.Object, scheme *runtime.Scheme) (*child, error) {
 	u, err := toUnstructured(obj, scheme)
 	if err != nil {
 		return nil, err
@@ -49,26 +52,40 @@ func readChild(ctx context.Context, obj client.Object, parent Parent, scheme *ru
 	if u.GetName() == "" {
 		return nil, errWithoutName(u)
 	}
-	resource, err := resources.Find(ctx, u.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	ch := &child{resource: resource}
+	ch := &child{}
 	if err := ch.readAnnotations(u); err != nil {
 		return nil, err
 	}
+	ch.content = clean(u.Object)
+	return ch, nil
+}
+
+// locate finds the resource of a child, and completes its namespace. If the resource cannot be
+// found, the child has a problem: the other children can be applied nevertheless.
+func (ch *child) locate(ctx context.Context, parent Parent, resources kinds.Resources) error {
+	u := &unstructured.Unstructured{Object: ch.content}
+	ch.resource, ch.problem = resources.Find(ctx, u.GroupVersionKind())
 	switch {
-	case !resource.Namespaced:
+	case ch.problem == nil && !ch.resource.Namespaced:
 		u.SetNamespace("")
 	case u.GetNamespace() == "":
 		u.SetNamespace(parent.Key.Namespace)
 	}
-	if resource.Namespaced && u.GetNamespace() == "" {
-		return nil, fmt.Errorf("the child %s has no namespace, and its parent is cluster-scoped: set one", convergence.Describe(u.GroupVersionKind().GroupKind(), "", u.GetName()))
+	if ch.problem == nil && ch.resource.Namespaced && u.GetNamespace() == "" {
+		return fmt.Errorf("the child %s has no namespace, and its parent is cluster-scoped: set one", convergence.Describe(u.GroupVersionKind().GroupKind(), "", u.GetName()))
 	}
 	ch.Key = keyOf(u)
-	ch.content = clean(u.Object)
-	return ch, nil
+	return nil
+}
+
+// definitionKind is the kind of resource definitions.
+var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// defines reports whether the child is the definition of a kind.
+func (ch *child) defines(kind schema.GroupKind) bool {
+	group, _, _ := unstructured.NestedString(ch.content, "spec", "group")
+	name, _, _ := unstructured.NestedString(ch.content, "spec", "names", "kind")
+	return ch.GroupKind == definitionKind && kind == schema.GroupKind{Group: group, Kind: name}
 }
 
 func errWithoutName(u *unstructured.Unstructured) error {
@@ -189,7 +206,8 @@ func (ch *child) mark(o Owner, keep bool, fields accepted) applied {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[convergence.OwnerLabel] = cmp.Or(ch.label, o.Hash())
+	owner := cmp.Or(ch.label, o.Hash())
+	labels[convergence.OwnerLabel] = owner
 	u.SetLabels(labels)
 	if o.Parent.reaches(ch.Namespace) && !keep && !ch.keep {
 		ours, references := o.Parent.reference(), withoutUID(u, string(o.Parent.UID))
@@ -201,7 +219,7 @@ func (ch *child) mark(o Owner, keep bool, fields accepted) applied {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[convergence.MarksAnnotation] = annotation{marks{Wanted: a.hash, Handler: o.Handler, Parent: o.Parent.String()}, a.accepted}.text()
+	annotations[convergence.MarksAnnotation] = annotation{marks{Wanted: a.hash, Handler: o.Handler, Parent: o.Parent.String()}, bindingOf(owner, ch.Key), a.accepted}.text()
 	u.SetAnnotations(annotations)
 	return a
 }
@@ -219,7 +237,7 @@ func withoutUID(u *unstructured.Unstructured, uid string) []any {
 // wave. All other kinds follow in the order of the handler.
 var kindOrder = []schema.GroupKind{
 	{Kind: "Namespace"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
+	definitionKind,
 	{Kind: "ServiceAccount"},
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"},
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"},

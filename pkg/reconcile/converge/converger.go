@@ -2,20 +2,23 @@ package converge
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/childwatch"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/kinds"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -38,17 +41,20 @@ type Config struct {
 	Watching settings.Watching
 	// RequestTimeout limits each request.
 	RequestTimeout time.Duration
-	Resources      Resources
+	Resources      kinds.Resources
+	// Seen is told the parent and the handler of each child that appears, as its annotation has
+	// them. It must be quick.
+	Seen    func(parent, handler string)
+	Logger  logr.Logger
+	Metrics *metrics.Metrics // nil disables metrics
 }
 
 // Converger applies the children of all parents of one operator. It is safe for concurrent use;
 // only one call at a time is allowed for each owner.
 type Converger struct {
 	Config
-	dynamic  dynamic.Interface // without a cache
-	api      API
-	lifetime context.Context
-	running  sync.WaitGroup
+	api     API
+	watches *childwatch.Watches
 
 	mu      sync.Mutex
 	facts   map[Key]*fact          // by watches
@@ -56,24 +62,43 @@ type Converger struct {
 	states  map[string]*state      // by the hash of the owner
 	owners  map[types.UID][]string // the hashes of the owners of a parent
 	calls   map[caller]func()      // what calls a handler of a parent again
-	streams map[streamKey]*stream
 }
 
 // New returns a Converger that is not started yet.
 func New(config Config) *Converger {
-	return &Converger{
+	c := &Converger{
 		Config: config,
 		facts:  map[Key]*fact{}, byOwner: map[string][]*fact{},
-		states: map[string]*state{}, owners: map[types.UID][]string{}, calls: map[caller]func(){}, streams: map[streamKey]*stream{},
+		states: map[string]*state{}, owners: map[types.UID][]string{}, calls: map[caller]func(){},
 	}
+	c.watches = childwatch.New(childwatch.Config{
+		Namespaces: config.Namespaces, Resources: config.Resources, Watching: config.Watching, RequestTimeout: config.RequestTimeout,
+		Logger: config.Logger, Metrics: config.Metrics,
+		Observe: func(child *unstructured.Unstructured, gone bool) { c.observe(c.factOf(child), gone) },
+		Replace: func(covers func(Key) bool, all []*unstructured.Unstructured, version string) {
+			facts := make([]*fact, len(all))
+			for i, child := range all {
+				facts[i] = c.factOf(child)
+			}
+			c.replace(covers, facts, version)
+		},
+	})
+	return c
 }
 
 // Start lets the converger work until the context is done, with a client that has no cache. The
 // function waits for the end of the watches.
 func (c *Converger) Start(ctx context.Context, cluster dynamic.Interface) (wait func()) {
-	c.lifetime, c.dynamic = ctx, cluster
 	c.api = &server{dynamic: cluster, manager: c.Manager, timeout: c.RequestTimeout}
-	return c.running.Wait
+	return c.watches.Start(ctx, cluster)
+}
+
+// WatchStatuses returns the states of the watches of children.
+func (c *Converger) WatchStatuses() []watch.Status {
+	if c == nil {
+		return nil
+	}
+	return c.watches.Statuses()
 }
 
 // Call is one call of a handler.
@@ -96,7 +121,7 @@ type Call struct {
 // Converge makes the children of an owner what its handler wants. It applies whatever it can,
 // and returns the errors of the others together.
 func (c *Converger) Converge(ctx context.Context, call Call, wanted []client.Object) error {
-	r := &run{Converger: c, Call: call, hashes: c.hashesOf(call.Owner), state: c.begin(call.Owner, call.Options.WaitReady, call.Drift != nil)}
+	r := newRun(c, call, c.begin(call.Owner, call.Options.WaitReady, call.Drift != nil))
 	defer c.end(r.state)
 	if err := r.read(ctx, wanted); err != nil {
 		return err
@@ -116,148 +141,9 @@ func (c *Converger) Converge(ctx context.Context, call Call, wanted []client.Obj
 	return r.prune(ctx)
 }
 
-// run is one call of Converge or Release.
-type run struct {
-	*Converger
-	Call
-	hashes []string // of the owner; see hashesOf
-	state  *state
-	wanted []*child
-	keys   map[Key]bool
-	// unfinished is set if a child waits for something, so that others must wait for it.
-	unfinished bool
-}
-
-// read reads what the handler wants.
-func (r *run) read(ctx context.Context, wanted []client.Object) error {
-	r.keys = map[Key]bool{}
-	var problems []error
-	for _, obj := range wanted {
-		ch, err := readChild(ctx, obj, r.Owner.Parent, r.Scheme, r.Resources)
-		switch {
-		case err != nil:
-			problems = append(problems, err)
-			continue
-		case r.keys[ch.Key]:
-			err = &convergence.ChildError{Child: ch.Key, Err: errors.New("the handler returned it twice")}
-		case ch.GroupKind == r.Owner.Parent.GVK.GroupKind() && ch.Namespace == r.Owner.Parent.Key.Namespace && ch.Name == r.Owner.Parent.Key.Name:
-			err = &convergence.ChildError{Child: ch.Key, Err: errors.New("it is the parent itself")}
-		}
-		if err != nil {
-			problems = append(problems, err)
-		}
-		r.keys[ch.Key] = true
-		r.wanted = append(r.wanted, ch)
-	}
-	sortChildren(r.wanted)
-	return errors.Join(problems...)
-}
-
-// open stores the places of the children before anything is created there, and watches them. It
-// waits for the watches of former places, so that all existing children are known.
-func (r *run) open(ctx context.Context) error {
-	places := convergence.Places{}
-	for _, ch := range r.wanted {
-		places[ch.place(r.Owner.Parent)] = struct{}{}
-	}
-	all := r.Places.With(places)
-	if len(all) > len(r.Places) {
-		if err := r.Announce(ctx, all); err != nil {
-			return err
-		}
-	}
-	streams, err := r.watch(ctx, r.Owner.Parent, r.Places)
-	if err != nil {
-		return err
-	}
-	if _, err := r.watch(ctx, r.Owner.Parent, places); err != nil {
-		return err
-	}
-	for _, s := range streams {
-		if err := s.wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// refuseEmpty protects the children from a handler that returns none by mistake.
-func (r *run) refuseEmpty() error {
-	if len(r.wanted) > 0 || r.Options.AllowEmpty {
-		return nil
-	}
-	if children := len(r.candidates()); children > 0 {
-		return &convergence.EmptyError{Children: children}
-	}
-	return nil
-}
-
-// applyWaves applies the children. It ends after a wave in which a child has failed, or in
-// which the handler waits for a child.
-func (r *run) applyWaves(ctx context.Context) error {
-	for rest := r.wanted; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(ch *child) bool { return ch.wave != rest[0].wave })
-		if n < 0 {
-			n = len(rest)
-		}
-		if err := r.applyWave(ctx, rest[:n]); err != nil || r.unfinished {
-			return err
-		}
-		rest = rest[n:]
-	}
-	return nil
-}
-
-// applyWave applies the children of one wave.
-func (r *run) applyWave(ctx context.Context, wave []*child) error {
-	var problems []error
-	for _, ch := range wave {
-		live, err := r.step(ctx, ch)
-		switch {
-		case err != nil:
-			problems = append(problems, &convergence.ChildError{Child: ch.Key, Err: describeRefusal(err)})
-		case live == nil || live.deleting:
-			r.unfinished = true
-		case !r.Options.WaitReady:
-		case live.readiness == failed:
-			problems = append(problems, &convergence.ChildError{Child: ch.Key, Err: errors.New("it has failed: " + live.detail().message)})
-		case live.readiness == inProgress:
-			r.unfinished = true
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// prune deletes the children that are not wanted anymore.
-func (r *run) prune(ctx context.Context) error {
-	err := r.deleteAll(ctx, r.candidates())
-	if err == nil {
-		r.retain(r.state, r.keys)
-	}
-	return err
-}
-
-// candidates returns the children to delete: what the operator has applied for the owner, and
-// does not want anymore.
-func (r *run) candidates() []*fact {
-	var found []*fact
-	all := r.childrenOf(r.state)
-	for _, key := range slices.SortedFunc(maps.Keys(all), compareKeys) {
-		f := all[key]
-		switch {
-		case r.keys[key] || f.deleting || !f.isApplied() || f.isControlledByOther(r.Owner.Parent.UID):
-		case f.keep || !r.Options.MayPrune(f.GroupKind):
-			r.Log.V(1).Info("The child is not wanted anymore, but kept.", "child", key.String())
-		default:
-			found = append(found, f)
-		}
-	}
-	return found
-}
-
 // Release deletes the children that the garbage collector does not delete with the parent.
 func (c *Converger) Release(ctx context.Context, call Call) error {
-	r := &run{Converger: c, Call: call, hashes: c.hashesOf(call.Owner), state: c.begin(call.Owner, false, false)}
+	r := newRun(c, call, c.begin(call.Owner, false, false))
 	defer c.end(r.state)
 	if err := r.open(ctx); err != nil {
 		return err

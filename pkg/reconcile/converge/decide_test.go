@@ -10,7 +10,8 @@ func TestDecisions(t *testing.T) {
 	const owner, hash = "owner", "hash"
 	a := applied{child: &child{}, content: map[string]any{"data": map[string]any{"a": "b"}}, hash: hash}
 	live := func(change func(*fact)) *fact {
-		f := &fact{uid: "1", version: "7", owner: owner, marks: marks{Wanted: hash}, digest: [hashSize]byte{1}, details: owned(`{"f:data":{"f:a":{}}}`)}
+		f := &fact{uid: "1", version: "7", owner: owner, marks: marks{Wanted: hash}, digest: [hashSize]byte{1}}
+		own(f, `{"f:data":{"f:a":{}}}`)
 		if change != nil {
 			change(f)
 		}
@@ -24,9 +25,9 @@ func TestDecisions(t *testing.T) {
 		"missing, although it was known":          {nil, live(nil), create},
 		"as it was judged":                        {live(nil), live(nil), nothing},
 		"not judged yet, and all fields are ours": {live(nil), nil, nothing},
-		"not judged yet, and a field is not ours": {live(func(f *fact) { f.details = owned(`{"f:data":{}}`) }), nil, nothing}, // all of data is
-		"not judged yet, and no field is ours":    {live(func(f *fact) { f.details = owned(`{"f:data":{"f:x":{}}}`) }), nil, restore},
-		"not judged yet, and nothing was applied": {live(func(f *fact) { f.details, f.digest = nil, [hashSize]byte{} }), nil, restore},
+		"not judged yet, and a field is not ours": {live(func(f *fact) { own(f, `{"f:data":{}}`) }), nil, nothing}, // all of data is
+		"not judged yet, and no field is ours":    {live(func(f *fact) { own(f, `{"f:data":{"f:x":{}}}`) }), nil, restore},
+		"not judged yet, and nothing was applied": {live(func(f *fact) { *f = fact{uid: "1", owner: owner, marks: f.marks} }), nil, restore},
 		"something else is wanted":                {live(func(f *fact) { f.marks.Wanted = "other" }), live(nil), apply},
 		"other fields are ours than before":       {live(func(f *fact) { f.digest[0] = 2 }), live(nil), restore},
 		"another object of the name":              {live(func(f *fact) { f.uid = types.UID("2") }), live(nil), restore},
@@ -43,5 +44,5 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// owned returns the details of a child whose fields are the operator's.
-func owned(fields string) *details { return &details{fields: []byte(fields)} }
+// own makes fields of a child the operator's.
+func own(f *fact, fields string) { f.details.Store(&details{fields: []byte(fields)}) }

@@ -8,7 +8,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
 func compareKeys(a, b Key) int {
@@ -33,11 +35,11 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 		return err
 	}
 	for range maxTries {
-		r.decisions().noteDeletion(f.uid)
-		err := r.api.Delete(ctx, resource, f)
+		err := r.deleteVersion(ctx, resource, f)
 		switch {
 		case err == nil:
 			r.Log.Info("The child is not wanted anymore, and deleted.", "child", f.Key.String())
+			r.count(metrics.Deleted)
 			return nil
 		case apierrors.IsNotFound(err):
 			return nil
@@ -58,4 +60,15 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 		f = now
 	}
 	return errReplaced
+}
+
+// deleteVersion deletes exactly this version of a child. The event of the deletion then does not
+// count as a loss. If the server refuses it, a later deletion is by another client.
+func (r *run) deleteVersion(ctx context.Context, resource selector.Resource, f *fact) error {
+	r.decisions.noteDeletion(f.uid)
+	err := r.api.Delete(ctx, resource, f)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		r.decisions.forgetDeletion(f.uid)
+	}
+	return err
 }

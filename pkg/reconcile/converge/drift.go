@@ -13,19 +13,19 @@ import (
 )
 
 // driftOf returns the wanted fields that the operator does not own anymore.
-func (r *run) driftOf(u *unstructured.Unstructured, a applied) []convergence.DriftedField {
+func driftOf(u *unstructured.Unstructured, a applied, o Owner, manager string) []convergence.DriftedField {
 	content, whole := a.content, a.content
 	if len(a.accepted) > 0 {
-		whole = a.mark(r.Owner, false, nil).content
+		whole = a.mark(o, false, nil).content
 	}
 	entries := u.GetManagedFields()
 	var owned fieldSet
-	if entry := entryOf(entries, r.Manager); entry != nil {
+	if entry := entryOf(entries, manager); entry != nil {
 		owned = parseFields(entry.FieldsV1.GetRawBytes())
 	}
 	fields := []convergence.DriftedField{}
 	for _, p := range owned.uncovered(content) {
-		by, owned := lastOwner(entries, p, r.Manager)
+		by, owned := lastOwner(entries, p, manager)
 		field := convergence.DriftedField{Path: owned.String(), Wanted: object.NewValue(owned.wanted(content, whole)), Found: object.NewValue(owned.found(u.Object))}
 		if slices.ContainsFunc(fields, func(other convergence.DriftedField) bool { return other.Path == field.Path }) {
 			continue // another part of what the other manager owns as a whole
@@ -92,23 +92,33 @@ func (r *run) restore(ctx context.Context, a applied, live *fact, why action) (*
 	case why == restore && complete:
 		why = accept
 	case why == restore && r.noteRestoration(r.state, a.Key):
-		r.reportFight(ctx, a, drift)
+		r.reportFight(a.Key, convergence.Fields(r.withDrift(ctx, a, drift)))
 	}
 	return r.apply(ctx, a, live, why)
+}
+
+// withDrift returns the drift, which it finds out if no handler decides about it.
+func (r *run) withDrift(ctx context.Context, a applied, drift []convergence.DriftedField) []convergence.DriftedField {
+	if drift == nil {
+		if u, err := r.api.Get(ctx, a.resource, a.Namespace, a.Name); err == nil {
+			drift = driftOf(u, a, r.Owner, r.Manager)
+		}
+	}
+	return drift
 }
 
 // resolve asks what becomes of the changes of others, and returns what must be applied then.
 // Complete is set if all changes are accepted.
 func (r *run) resolve(ctx context.Context, a applied, u *unstructured.Unstructured, why action) (resolved applied, drift []convergence.DriftedField, complete bool, err error) {
-	drift, a.version = r.driftOf(u, a), u.GetResourceVersion()
+	drift, a.version = driftOf(u, a, r.Owner, r.Manager), u.GetResourceVersion()
 	asked := slices.DeleteFunc(slices.Clone(drift), func(f convergence.DriftedField) bool {
-		return isOwnMark(f) || why == apply && !r.decisions().isFailing(a.Key, f)
+		return isOwnMark(f) || why == apply && !r.decisions.isFailing(a.Key, f)
 	})
 	if len(asked) == 0 {
 		return a, drift, false, nil
 	}
 	resolution, err := r.Drift(ctx, a.resource, convergence.Drift{Child: a.Key, Live: object.NewBody(u.Object), Fields: asked})
-	r.decisions().noteFields(a.Key, asked, err)
+	r.decisions.noteFields(a.Key, asked, err)
 	if err != nil {
 		return a, drift, false, err
 	}
@@ -124,7 +134,7 @@ func (r *run) resolve(ctx context.Context, a applied, u *unstructured.Unstructur
 
 // askAboutDeletion asks before a child is created again that another client has deleted.
 func (r *run) askAboutDeletion(ctx context.Context, ch *child) error {
-	if r.Drift == nil || !r.decisions().isLost(ch.Key) {
+	if r.Drift == nil || !r.decisions.mustAsk(ch.Key) {
 		return nil
 	}
 	_, err := r.api.Get(ctx, ch.resource, ch.Namespace, ch.Name)
@@ -137,7 +147,7 @@ func (r *run) askAboutDeletion(ctx context.Context, ch *child) error {
 	if _, err := r.Drift(ctx, ch.resource, convergence.Drift{Child: ch.Key}); err != nil {
 		return err
 	}
-	r.decisions().noteCreation(ch.Key)
+	r.decisions.noteDecision(ch.Key)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"slices"
+	"sync/atomic"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,25 +36,31 @@ type fact struct {
 	controller types.UID
 	// digest is that of the fields that the operator owns. It is zero if it owns none.
 	digest [hashSize]byte
-	// details are nil for nearly all children that were judged once.
-	details   *details
+	// details are nil for nearly all children that were judged once. They are replaced while
+	// others read the fact.
+	details   atomic.Pointer[details]
 	readiness readiness
 	deleting  bool
 	keep      bool
+	// isBound is set if the annotation was made for this object and its label. That of a copy
+	// was not.
+	isBound bool
 	// former is set if the operator has applied fields under a former name.
 	former bool
 }
 
 // details are what few children have, or only for a short time.
 type details struct {
-	// fields are the owned fields. They are needed only until the child was judged once.
+	// fields are the owned fields, and binding is that of the annotation. They are needed only
+	// until the child was judged once.
 	fields   []byte
+	binding  string
 	message  string // why the child is not ready
 	accepted accepted
 }
 
 func (d *details) orNil() *details {
-	if len(d.fields) == 0 && d.message == "" && len(d.accepted) == 0 {
+	if len(d.fields) == 0 && d.binding == "" && d.message == "" && len(d.accepted) == 0 {
 		return nil
 	}
 	return d
@@ -61,10 +68,13 @@ func (d *details) orNil() *details {
 
 // detail returns the details, also if there are none.
 func (f *fact) detail() details {
-	if f == nil || f.details == nil {
+	if f == nil {
 		return details{}
 	}
-	return *f.details
+	if d := f.details.Load(); d != nil {
+		return *d
+	}
+	return details{}
 }
 
 // readFact reads an object, with its managedFields. The manager is that of the operator, with its
@@ -79,14 +89,16 @@ func readFact(u *unstructured.Unstructured, manager string, formers ...string) *
 		controller: controllerOf(u.GetOwnerReferences()),
 		deleting:   u.GetDeletionTimestamp() != nil, keep: isKept(annotations),
 	}
-	f.marks, d.accepted = readMarks(annotations[convergence.MarksAnnotation])
+	a := readAnnotation(annotations[convergence.MarksAnnotation])
+	f.marks, d.accepted, d.binding = a.marks, a.Accepted, a.Binding
+	f.isBound = a.Binding != "" && a.Binding == bindingOf(f.owner, f.Key)
 	f.former = slices.ContainsFunc(formers, func(former string) bool { return appliedFields(u, former) != nil })
 	if d.fields = appliedFields(u, manager); d.fields != nil {
 		sum := sha256.Sum256(d.fields)
 		copy(f.digest[:], sum[:])
 	}
 	f.readiness, d.message = readinessOf(u)
-	f.details = d.orNil()
+	f.details.Store(d.orNil())
 	f.controller = types.UID(unique.Make(string(f.controller)).Value())
 	for _, text := range []*string{&f.Group, &f.Kind, &f.Namespace, &f.owner, &f.marks.Handler, &f.marks.Parent} {
 		*text = unique.Make(*text).Value() // many children share them
@@ -176,8 +188,8 @@ func (f *fact) isSame(now *fact, waits bool) bool {
 
 // judged returns the fact without what is needed only once.
 func (f *fact) judged() *fact {
-	if f.details != nil {
-		f.details = (&details{message: f.details.message, accepted: f.details.accepted}).orNil()
+	if d := f.details.Load(); d != nil {
+		f.details.Store((&details{message: d.message, accepted: d.accepted}).orNil())
 	}
 	return f
 }

@@ -26,8 +26,11 @@ type cluster struct {
 	version  int
 	requests []string
 	manager  string // that applies; "kopf-test" by default
-	// beforeRename is called before the field managers are replaced.
-	beforeRename func()
+	// beforeRename is called before the field managers are replaced, and beforeDelete before an
+	// object is deleted.
+	beforeRename, beforeDelete func()
+	// refuse returns why a change is refused, or nil.
+	refuse func(current, u *unstructured.Unstructured) error
 }
 
 var (
@@ -40,6 +43,10 @@ func (c *cluster) Find(context.Context, schema.GroupVersionKind) (selector.Resou
 }
 
 func (c *cluster) FindKind(context.Context, schema.GroupKind) (selector.Resource, error) {
+	return configMaps, nil
+}
+
+func (c *cluster) FindKindAgain(context.Context, schema.GroupKind) (selector.Resource, error) {
 	return configMaps, nil
 }
 
@@ -61,6 +68,11 @@ func (c *cluster) Apply(_ context.Context, r selector.Resource, content map[stri
 		return nil, conflict
 	case current != nil && u.GetUID() != "" && u.GetUID() != current.GetUID():
 		return nil, apierrors.NewInvalid(r.GVK().GroupKind(), u.GetName(), field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), u.GetUID(), "field is immutable")})
+	}
+	if c.refuse != nil {
+		if err := c.refuse(current, u); err != nil {
+			return nil, err
+		}
 	}
 	return c.save(u, cmp.Or(c.manager, "kopf-test")), nil
 }
@@ -111,6 +123,9 @@ func (c *cluster) TryCreate(context.Context, selector.Resource, map[string]any) 
 
 func (c *cluster) Delete(_ context.Context, r selector.Resource, child *fact) error {
 	c.requests = append(c.requests, "delete "+child.Name)
+	if c.beforeDelete != nil {
+		c.beforeDelete()
+	}
 	current := c.objects[child.Name]
 	switch {
 	case current == nil:
@@ -126,12 +141,15 @@ func (c *cluster) Delete(_ context.Context, r selector.Resource, child *fact) er
 type operator struct {
 	*cluster
 	*Converger
-	owner Owner
-	drift func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error)
+	owner   Owner
+	options convergence.Options
+	value   string // of the config map
+	log     logr.Logger
+	drift   func(context.Context, selector.Resource, convergence.Drift) (convergence.Resolution, error)
 }
 
 func newOperator(c *cluster) *operator {
-	o := &operator{cluster: c, Converger: New(Config{Manager: "kopf-test", Resources: c})}
+	o := &operator{cluster: c, value: "b", log: logr.Discard(), Converger: New(Config{Manager: "kopf-test", Resources: c})}
 	o.api = c
 	o.owner = Owner{Operator: "kopf-test", Handler: "children", Parent: Parent{UID: "parent", GVK: schema.GroupVersionKind{Group: "kopf.dev", Version: "v1", Kind: "Shop"}}}
 	o.owner.Parent.Key = object.Key{Resource: "shops.v1.kopf.dev"}
@@ -144,11 +162,11 @@ func (o *operator) step(t *testing.T) ([]string, error) {
 	t.Helper()
 	const name = "one"
 	o.requests = nil
-	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &convergence.Options{}, Log: logr.Discard(), IsDeclared: func(string) bool { return true }, Drift: o.drift}}
-	r.hashes, r.state = o.hashesOf(o.owner), o.begin(o.owner, false, o.drift != nil)
+	call := Call{Owner: o.owner, Options: &o.options, Log: o.log, IsDeclared: func(string) bool { return true }, Drift: o.drift}
+	r := newRun(o.Converger, call, o.begin(o.owner, false, o.drift != nil))
 	defer o.end(r.state)
 	ch := &child{Key: Key{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "ns", Name: name}, resource: configMaps}
-	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": "b"}}
+	ch.content = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": "ns"}, "data": map[string]any{"a": o.value}}
 	_, err := r.step(t.Context(), ch)
 	return slices.Clone(o.requests), err
 }

@@ -1,12 +1,9 @@
 package converge
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/kopf-go/kopf/pkg/model/convergence"
 )
 
 // patience is how often a child is restored at once within the window before the operator
@@ -31,6 +28,25 @@ func (f *fight) delay(delays []time.Duration) time.Duration {
 	return max(0, time.Until(f.last.Add(pause)))
 }
 
+// isOver reports whether the child was left alone for so long that the next change is the first one
+// of another fight.
+func (f *fight) isOver(delays []time.Duration) bool {
+	quiet := time.Since(f.last)
+	return f.rounds <= patience && quiet > window || quiet > 2*window+longest(delays)
+}
+
+func longest(delays []time.Duration) time.Duration {
+	if len(delays) == 0 {
+		return 0
+	}
+	return slices.Max(delays)
+}
+
+// isOpen reports whether the other client was still at it recently.
+func (f *fight) isOpen(longestDelay time.Duration) bool {
+	return f.rounds > patience && time.Since(f.last) <= window+longestDelay
+}
+
 // noteRestoration counts the restorations of a child. It reports whether another client has
 // changed the child so often that this must be reported, once.
 func (c *Converger) noteRestoration(s *state, key Key) (report bool) {
@@ -40,7 +56,7 @@ func (c *Converger) noteRestoration(s *state, key Key) (report bool) {
 		s.fights = map[Key]*fight{}
 	}
 	f := s.fights[key]
-	if f == nil || time.Since(f.last) > window+f.delay(c.Delays) && f.rounds <= patience || time.Since(f.last) > 2*window+c.longestDelay() {
+	if f == nil || f.isOver(c.Delays) {
 		f = &fight{}
 		s.fights[key] = f
 	}
@@ -49,20 +65,9 @@ func (c *Converger) noteRestoration(s *state, key Key) (report bool) {
 	return f.rounds == patience+1
 }
 
-func (c *Converger) longestDelay() time.Duration {
-	if len(c.Delays) == 0 {
-		return 0
-	}
-	return slices.Max(c.Delays)
-}
-
-// reportFight reports the fields that another client keeps changing.
-func (r *run) reportFight(ctx context.Context, a applied, drift []convergence.DriftedField) {
-	if drift == nil { // only for the text
-		if u, err := r.api.Get(ctx, a.resource, a.Namespace, a.Name); err == nil {
-			drift = r.driftOf(u, a)
-		}
-	}
-	r.Log.Error(fmt.Errorf("the child %s: %s", a.Key, convergence.Fields(drift)),
-		"Another client keeps changing a child, so the operator restores it less often. Let only one of them manage the fields.", "manager", r.Manager)
+// reportFight reports the fields that another client keeps changing, or that it keeps deleting the
+// child.
+func (r *run) reportFight(key Key, what string) {
+	r.Log.Error(fmt.Errorf("the child %s: %s", key, what),
+		"Another client keeps changing a child, so the operator restores it less often. Let only one of them manage the child.", "manager", r.Manager)
 }

@@ -73,34 +73,34 @@ func heap() uint64 {
 func TestDecisionsLeaveNothing(t *testing.T) {
 	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
 	s := o.begin(o.owner, false, true)
-	r := &run{Converger: o.Converger, state: s}
+	r := newRun(o.Converger, Call{Owner: o.owner}, s)
 	one, two := Key{Name: "one"}, Key{Name: "two"}
 	field := convergence.DriftedField{Path: "data.a"}
 	for _, key := range []Key{one, two} {
 		s.known[key] = &fact{Key: key, uid: types.UID(key.Name)}
 	}
-	r.decisions().noteFields(one, []convergence.DriftedField{field}, errors.New("no"))
-	if !r.decisions().areFailing(one) || !r.decisions().isFailing(one, field) {
+	r.decisions.noteFields(one, []convergence.DriftedField{field}, errors.New("no"))
+	if !r.decisions.areFailing(one) || !r.decisions.isFailing(one, field) {
 		t.Error("the failure is forgotten")
 	}
-	r.decisions().noteDeletion("two")
+	r.decisions.noteDeletion("two")
 	for _, key := range []Key{one, two} {
 		s.lose(key, types.UID(key.Name))
 	}
-	if !r.decisions().isLost(one) || r.decisions().isLost(two) || r.decisions().areFailing(one) {
+	if !r.decisions.isLost(one) || r.decisions.isLost(two) || r.decisions.areFailing(one) {
 		t.Errorf("got %+v", s.unresolved)
 	}
 	o.retain(s, map[Key]bool{one: true})
-	if !r.decisions().isLost(one) {
+	if !r.decisions.isLost(one) {
 		t.Error("a wanted child is forgotten")
 	}
 	o.retain(s, map[Key]bool{two: true})
 	if s.unresolved != nil {
 		t.Errorf("got %+v", s.unresolved)
 	}
-	r.decisions().noteFields(one, []convergence.DriftedField{field}, errors.New("no"))
-	r.decisions().noteFields(one, []convergence.DriftedField{field}, nil)
-	r.decisions().noteDeletion("one")
+	r.decisions.noteFields(one, []convergence.DriftedField{field}, errors.New("no"))
+	r.decisions.noteFields(one, []convergence.DriftedField{field}, nil)
+	r.decisions.noteDeletion("one")
 	s.forgetDeletion("one")
 	if s.unresolved != nil {
 		t.Errorf("got %+v", s.unresolved)

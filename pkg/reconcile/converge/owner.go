@@ -88,14 +88,21 @@ type marks struct {
 // annotation is the whole annotation: nearly all children have no accepted fields.
 type annotation struct {
 	marks
+	// Binding is a hash of the owner and of the child. It tells a child whose label others have
+	// changed from the copy of another child.
+	Binding  string   `json:"binding"`
 	Accepted accepted `json:"accepted,omitempty"`
 }
 
-// readMarks reads the annotation. A text that cannot be read is no annotation.
-func readMarks(text string) (marks, accepted) {
-	var a annotation
+// bindingOf returns the binding of a child to its owner, which is the hash of one.
+func bindingOf(owner string, child Key) string {
+	return hashOf([]string{owner, child.String()})[:hashSize]
+}
+
+// readAnnotation reads the annotation. A text that cannot be read is no annotation.
+func readAnnotation(text string) (a annotation) {
 	_ = json.Unmarshal([]byte(text), &a)
-	return a.marks, a.Accepted
+	return a
 }
 
 func (a annotation) text() string {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 )
@@ -55,15 +56,19 @@ func decide(a applied, owner string, parent types.UID, live, known *fact) action
 // maxTries limits how often a step is repeated because others delete or replace the child.
 const maxTries = 4
 
-// deletionPoll is the pause before the next attempt to create a child whose name is taken by
-// an object that is being deleted. That object is not watched.
-const deletionPoll = 5 * time.Second
+// retryPause is the pause before the next attempt to create a child that has to wait for
+// something that is not watched: until the object that has its name is deleted, or until its kind
+// is served.
+const retryPause = 5 * time.Second
 
 var errReplaced = errors.New("other clients change, delete, or replace it so often that it cannot be applied")
 
 // step makes one child what it should be. It returns the resulting version, or nil if the child
 // must be waited for.
 func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
+	if ch.problem != nil {
+		return nil, ch.problem
+	}
 	live, known := r.view(r.state, ch.Key)
 	for range maxTries {
 		var result *fact
@@ -78,21 +83,18 @@ func (r *run) step(ctx context.Context, ch *child) (*fact, error) {
 			return live, nil
 		case create:
 			result, err = r.create(ctx, a)
-		case apply:
-			if r.decisions().areFailing(ch.Key) {
+		case apply, restore:
+			if why == restore || r.decisions.areFailing(ch.Key) {
 				result, err = r.restore(ctx, a, live, why)
 			} else {
 				result, err = r.apply(ctx, a, live, why)
 			}
-		default:
-			if why == restore {
-				result, err = r.restore(ctx, a, live, why)
-			}
+		case examine: // below
 		}
 		if err != nil || result != nil {
 			return result, err
 		}
-		next, done, err := r.readLive(ctx, ch)
+		next, done, err := r.readLive(ctx, ch, known != nil)
 		if err != nil || done {
 			return next, err
 		}
@@ -118,6 +120,10 @@ func (r *run) create(ctx context.Context, a applied) (*fact, error) {
 		return nil, err
 	}
 	r.Log.Info("The child is created.", "child", a.Key.String())
+	if r.decisions.isLost(a.Key) && r.noteRestoration(r.state, a.Key) {
+		r.reportFight(a.Key, "it was deleted")
+	}
+	r.count(metrics.Created)
 	return r.answered(u), nil
 }
 
@@ -149,8 +155,10 @@ func (r *run) reportApplied(key Key, u *unstructured.Unstructured, live *fact, w
 	case why == accept: // which is reported in detail
 	case why == restore:
 		r.Log.Info("The child was changed by another client, and is restored.", "child", key.String())
+		r.count(metrics.Restored)
 	default:
 		r.Log.Info("The child is changed.", "child", key.String())
+		r.count(metrics.Changed)
 	}
 }
 
@@ -162,24 +170,28 @@ func (r *run) answered(u *unstructured.Unstructured) *fact {
 }
 
 // recreate deletes a child that cannot be changed. The event of its deletion triggers the call
-// that creates it again.
+// that creates it again. It returns nil if the child has changed meanwhile: another look at it
+// decides.
 func (r *run) recreate(ctx context.Context, a applied, live *fact) (*fact, error) {
 	if err := r.api.TryCreate(ctx, a.resource, a.content); err != nil {
 		return nil, fmt.Errorf("it must be recreated because a field is immutable, but its replacement is refused, so it was not deleted: %w", err)
 	}
 	r.note(r.state, live)
-	r.decisions().noteDeletion(live.uid)
-	if err := r.api.Delete(ctx, a.resource, live); err != nil && !isReplaced(err) {
+	switch err := r.deleteVersion(ctx, a.resource, live); {
+	case isReplaced(err):
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
 	r.Log.Info("The child is deleted to be created again, because a field is immutable.", "child", a.Key.String())
+	r.count(metrics.Deleted)
 	r.unfinished = true
 	return live, nil
 }
 
 // readLive reads a child directly, or nil if it does not exist. If it must be adopted, that is
-// done.
-func (r *run) readLive(ctx context.Context, ch *child) (live *fact, adopted bool, err error) {
+// done. Again is set if it was a child before.
+func (r *run) readLive(ctx context.Context, ch *child, again bool) (live *fact, adopted bool, err error) {
 	u, err := r.api.Get(ctx, ch.resource, ch.Namespace, ch.Name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -192,9 +204,9 @@ func (r *run) readLive(ctx context.Context, ch *child) (live *fact, adopted bool
 	case slices.Contains(r.hashes, live.owner) && !live.isControlledByOther(r.Owner.Parent.UID):
 		return live, false, nil
 	case live.deleting:
-		return nil, false, handler.Temporary(errors.New("an object of this name is being deleted; the child is created after that"), deletionPoll)
+		return nil, false, handler.Temporary(errors.New("an object of this name is being deleted; the child is created after that"), retryPause)
 	}
-	if err := r.checkOwner(live); err != nil {
+	if err := r.ownership(ch, u).check(live); err != nil {
 		return nil, false, err
 	}
 	if live.former {
@@ -208,43 +220,12 @@ func (r *run) readLive(ctx context.Context, ch *child) (live *fact, adopted bool
 			return nil, false, err
 		}
 	}
+	drift, again := driftOf(u, a, r.Owner, r.Manager), again || r.decisions.isLost(ch.Key)
 	live, err = r.apply(ctx, a, live, apply)
-	return live, live != nil, err
-}
-
-// checkOwner returns an error unless the owner may take over an object without its label.
-func (r *run) checkOwner(live *fact) error {
-	parent := r.Owner.Parent
-	byParent := live.controller == parent.UID || live.marks.Parent == parent.String() && live.controller == ""
-	switch {
-	case live.isControlledByOther(parent.UID):
-		return r.notOurs(live, "another controller", "rename the child, or remove the object")
-	case live.owner == "" && live.controller == parent.UID:
-		return nil // another client has removed the label
-	case live.owner == "" && r.Options.AdoptExisting:
-		return nil
-	case live.owner == "":
-		return r.notOurs(live, "no owner", "declare the handler with kopf.AdoptExisting() to take it over, rename the child, or remove the object")
-	case byParent && live.marks.Handler != r.Owner.Handler && r.IsDeclared(live.marks.Handler):
-		return r.notOurs(live, fmt.Sprintf("the handler %q of the same parent", live.marks.Handler), "return it in one of the two handlers only")
-	case live.controller == parent.UID && live.marks.Handler == r.Owner.Handler && live.isApplied():
-		return nil // another client has changed the label
-	case byParent && r.Options.AdoptExisting:
-		return nil
-	case byParent && live.marks.Handler == r.Owner.Handler && live.isApplied():
-		return r.notOurs(live, "a former parent of this name, or another client has changed its label", "declare the handler with kopf.AdoptExisting() to take it over, rename the child, or remove the object")
-	case byParent && live.marks.Handler == r.Owner.Handler:
-		return r.notOurs(live, "the same handler of an operator with another name", "add the name to settings.FormerNames if this operator was renamed, or rename the child")
-	case byParent:
-		return r.notOurs(live, fmt.Sprintf("the handler %q, which is not declared anymore", live.marks.Handler),
-			fmt.Sprintf("declare the handler with kopf.ID(%q) if it was renamed, or with kopf.AdoptExisting() to take it over", live.marks.Handler))
-	default:
-		return r.notOurs(live, cmp.Or(live.marks.Parent, "another parent"), "rename the child: an object has one parent")
+	if live != nil && again && r.noteRestoration(r.state, ch.Key) {
+		r.reportFight(ch.Key, convergence.Fields(drift))
 	}
-}
-
-func (r *run) notOurs(live *fact, owner, remedy string) error {
-	return &convergence.NotOursError{Child: live.Key, Owner: owner, Remedy: remedy}
+	return live, live != nil, err
 }
 
 // withMetadata returns a copy of an object with one more field in its metadata.

@@ -3,11 +3,21 @@ package converge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -147,4 +157,164 @@ func TestDecisionsAboutDriftCostOneRequest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// touch changes an object as its status does: the operator need not know.
+func (c *cluster) touch() {
+	const name = "one"
+	c.version++
+	changed := c.objects[name].DeepCopy()
+	changed.SetResourceVersion(fmt.Sprint(c.version + 100))
+	c.objects[name] = changed
+}
+
+// A controller writes the status of a child at any moment, also before its deletion.
+func TestRecreatedChildMayHaveChangedMeanwhile(t *testing.T) {
+	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+	o.options.Recreate = []schema.GroupKind{{Kind: "ConfigMap"}}
+	expect(t, o, "apply one")
+	o.refuse = func(current, u *unstructured.Unstructured) error {
+		if current == nil {
+			return nil
+		}
+		return apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), field.ErrorList{field.Invalid(field.NewPath("data"), nil, "field is immutable")})
+	}
+	changes := 1
+	o.beforeDelete = func() {
+		if changes--; changes >= 0 {
+			o.touch()
+		}
+	}
+	o.value = "c"
+	expect(t, o, "apply one", "delete one", "get one", "apply one", "delete one")
+	if o.objects["one"] != nil {
+		t.Error("the child was not deleted")
+	}
+}
+
+// A child is recreated once for what is wanted. If others change it after that, the refusal of the
+// restoration is an error.
+func TestChildIsNotRecreatedForTheSameReason(t *testing.T) {
+	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+	o.options.Recreate = []schema.GroupKind{{Kind: "ConfigMap"}}
+	expect(t, o, "apply one")
+	changed := o.objects["one"].DeepCopy()
+	changed.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "kopf-test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{},"f:annotations":{},"f:ownerReferences":{}}}`),
+	}})
+	o.objects["one"] = changed
+	o.touch()
+	o.show(o.objects["one"])
+	o.refuse = func(_, u *unstructured.Unstructured) error {
+		return apierrors.NewInvalid(u.GroupVersionKind().GroupKind(), u.GetName(), field.ErrorList{field.Invalid(field.NewPath("data"), nil, "field is immutable")})
+	}
+	got, err := o.step(t)
+	if !reflect.DeepEqual(got, []string{"apply one"}) || !apierrors.IsInvalid(err) {
+		t.Errorf("got %v and %v", got, err)
+	}
+}
+
+func TestChildrenAreKnownWithoutTheirLabel(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(labels map[string]string)
+		seen   bool // by the watch, which selects by the label
+		want   []string
+	}{
+		"it was removed, while no operator was running": {func(labels map[string]string) { delete(labels, convergence.OwnerLabel) }, false, []string{"apply one", "get one", "apply one"}},
+		"it was changed": {func(labels map[string]string) { labels[convergence.OwnerLabel] = "another" }, true, []string{"get one", "apply one"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &cluster{objects: map[string]*unstructured.Unstructured{}}
+			far := func() *operator { // the child has no owner reference
+				o := newOperator(c)
+				o.owner.Parent.Key.Namespace = "elsewhere"
+				return o
+			}
+			expect(t, far(), "apply one")
+			changed := c.objects["one"].DeepCopy()
+			labels := changed.GetLabels()
+			test.change(labels)
+			changed.SetLabels(labels)
+			c.objects["one"] = changed
+			c.touch()
+			next := far()
+			if test.seen {
+				next.show(c.objects["one"])
+			}
+			expect(t, next, test.want...)
+			if got := c.objects["one"].GetLabels()[convergence.OwnerLabel]; got != next.owner.Hash() {
+				t.Errorf("got the label %q", got)
+			}
+		})
+	}
+}
+
+// A backup tool can copy an object with its label, its annotation, and its field managers.
+func TestCopiesOfAChildAreNotDeleted(t *testing.T) {
+	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+	expect(t, o, "apply one")
+	child := o.objects["one"]
+	o.show(child)
+	duplicate := child.DeepCopy()
+	duplicate.SetName("two")
+	duplicate.SetUID("two")
+	o.show(duplicate)
+	r := &run{Converger: o.Converger, Call: Call{Owner: o.owner, Options: &o.options, Log: logr.Discard()}, hashes: o.hashesOf(o.owner), state: o.begin(o.owner, false, false)}
+	defer o.end(r.state)
+	if got := r.candidates(); len(got) != 1 || got[0].Name != "one" {
+		t.Errorf("got %d children to delete", len(got))
+	}
+}
+
+func TestFightsAreReportedOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		disturb func(o *operator)
+		want    string
+	}{
+		"another client deletes the child": {func(o *operator) {
+			gone := o.objects["one"]
+			delete(o.objects, "one")
+			o.observe(readFact(gone, "kopf-test"), true)
+		}, "the child ConfigMap ns/one: it was deleted"},
+		"another client removes the label": {func(o *operator) {
+			o.strip()
+			o.observe(readFact(o.objects["one"], "kopf-test"), true)
+		}, "the child ConfigMap ns/one: metadata.labels[kopf.zalando.org/ensured-by] (removed)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+				o.Delays = []time.Duration{time.Minute}
+				var reports []string
+				o.log = funcr.New(func(_, line string) { reports = append(reports, line) }, funcr.Options{})
+				called := 0
+				defer o.Follow(o.owner.Parent.UID, o.owner.Handler, func() { called++ })()
+				for range patience + 3 {
+					if _, err := o.step(t); err != nil {
+						t.Fatal(err)
+					}
+					o.show(o.objects["one"])
+					test.disturb(o)
+				}
+				if called != patience+1 {
+					t.Errorf("the handler was called %d times at once", called)
+				}
+				reports = slices.DeleteFunc(reports, func(line string) bool { return !strings.Contains(line, "keeps changing") })
+				if len(reports) != 1 || !strings.Contains(reports[0], test.want) {
+					t.Errorf("got %q", reports)
+				}
+			})
+		})
+	}
+}
+
+// strip removes the label of the child, as another client does.
+func (o *operator) strip() {
+	changed := o.objects["one"].DeepCopy()
+	changed.SetLabels(nil)
+	changed.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "kopf-test", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:data":{},"f:metadata":{"f:annotations":{},"f:ownerReferences":{}}}`),
+	}})
+	o.objects["one"] = changed
+	o.touch()
 }

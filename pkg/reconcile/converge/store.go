@@ -45,6 +45,7 @@ func (c *Converger) begin(o Owner, waits, asks bool) *state {
 		c.owners[o.Parent.UID] = append(c.owners[o.Parent.UID], hashes...)
 	}
 	s.busy, s.gone, s.waits, s.asks = true, nil, waits, asks
+	maps.DeleteFunc(s.fights, func(_ Key, f *fight) bool { return f.isOver(c.Delays) })
 	s.seen = map[Key]string{}
 	for key, known := range s.known {
 		if cached := c.facts[key]; cached != nil && cached.version != known.version {
@@ -58,7 +59,7 @@ func (c *Converger) begin(o Owner, waits, asks bool) *state {
 func (c *Converger) end(s *state) {
 	c.mu.Lock()
 	s.busy = false
-	again, delay := false, c.longestDelay()
+	again, delay := false, longest(c.Delays)
 	for key, known := range s.known {
 		changed := false
 		if uid, gone := s.gone[key]; gone && uid == known.uid {
@@ -126,6 +127,8 @@ func (c *Converger) observe(now *fact, deleted bool) {
 	former := c.facts[now.Key]
 	if former != nil {
 		c.remove(former)
+	} else if !deleted && now.isApplied() && c.Seen != nil {
+		c.Seen(now.marks.Parent, now.marks.Handler)
 	}
 	if !deleted {
 		c.put(now)
@@ -218,6 +221,7 @@ func (c *Converger) note(s *state, f *fact) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.known[f.Key] = f.judged()
+	s.find(f.Key)
 }
 
 // childrenOf returns the children of an owner, also those that the watch does not show yet.

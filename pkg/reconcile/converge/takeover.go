@@ -105,8 +105,7 @@ func withoutWanted(u *unstructured.Unstructured, patch []byte) ([]byte, error) {
 	if !found {
 		return patch, nil // it is applied anyway
 	}
-	var a annotation
-	a.marks, a.Accepted = readMarks(text)
+	a := readAnnotation(text)
 	a.Wanted = "unknown"
 	var operations []any
 	if err := json.Unmarshal(patch, &operations); err != nil {

@@ -87,7 +87,7 @@ func TestOnlyWhatWasAppliedMoves(t *testing.T) {
 	const apply, update = metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 	u.SetResourceVersion("7")
-	u.SetAnnotations(map[string]string{convergence.MarksAnnotation: `{"wanted":"x","handler":"h","parent":"p","accepted":{"data.v":"y"}}`})
+	u.SetAnnotations(map[string]string{convergence.MarksAnnotation: `{"wanted":"x","handler":"h","parent":"p","binding":"c","accepted":{"data.v":"y"}}`})
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{
 		entry("a", apply, `{"f:data":{"f:x":{}}}`), entry("b", apply, `{"f:data":{"f:y":{}}}`),
 		entry("a", update, `{"f:data":{"f:z":{}}}`), entry("other", apply, `{"f:data":{"f:w":{}}}`),
@@ -110,7 +110,7 @@ func TestOnlyWhatWasAppliedMoves(t *testing.T) {
 	if !reflect.DeepEqual(got, want) || string(operations[1].Value) != `"7"` {
 		t.Errorf("got %s", patch)
 	}
-	if last := operations[len(operations)-1]; !strings.Contains(string(last.Value), `{\"wanted\":\"unknown\",\"handler\":\"h\",\"parent\":\"p\",\"accepted\":{\"data.v\":\"y\"}}`) || last.Path != "/metadata/annotations/kopf.zalando.org~1kopf-ensured" {
+	if last := operations[len(operations)-1]; !strings.Contains(string(last.Value), `{\"wanted\":\"unknown\",\"handler\":\"h\",\"parent\":\"p\",\"binding\":\"c\",\"accepted\":{\"data.v\":\"y\"}}`) || last.Path != "/metadata/annotations/kopf.zalando.org~1kopf-ensured" {
 		t.Errorf("got %s", patch)
 	}
 	if patch, err := renamed(u, []string{"former"}, "b"); patch != nil || err != nil {

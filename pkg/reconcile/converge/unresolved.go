@@ -9,13 +9,14 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 )
 
-// unresolved is what a handler has not decided yet about the children of one owner. The mutex of
-// the Converger guards it.
+// unresolved is what has happened to the children of one owner, and was not dealt with yet. The
+// mutex of the Converger guards it.
 type unresolved struct {
 	// fields have a decision that has failed, with the hashes of what is wanted.
 	fields map[Key]accepted
-	// lost are children that others have deleted, and deleted are those that the operator has
-	// deleted itself and that are not gone yet.
+	// lost are children that others have deleted, until they exist again. The value is set as
+	// long as no handler has decided about that. Deleted are those that the operator has deleted
+	// itself and that are not gone yet.
 	lost    map[Key]bool
 	deleted map[types.UID]bool
 }
@@ -35,19 +36,24 @@ func (s *state) close() {
 	}
 }
 
-// lose forgets a child that is gone, and remembers that another client has deleted it. It is
+// lose forgets a child that is gone, and remembers whether another client has deleted it. It is
 // called with the mutex.
 func (s *state) lose(key Key, uid types.UID) {
 	delete(s.known, key)
-	if !s.asks {
-		return
-	}
 	defer s.close()
 	u := s.open()
 	if delete(u.fields, key); !u.deleted[uid] {
 		u.lost[key] = true
 	}
 	delete(u.deleted, uid)
+}
+
+// find forgets that a child was lost. It is called with the mutex.
+func (s *state) find(key Key) {
+	if u := s.unresolved; u != nil {
+		delete(u.lost, key)
+		s.close()
+	}
 }
 
 // retainUnresolved forgets the children that are not wanted anymore. It is called with the mutex.
@@ -74,32 +80,44 @@ type decisions struct {
 	of *state
 }
 
-func (r *run) decisions() decisions { return decisions{&r.mu, r.state} }
-
 // noteDeletion remembers that the operator itself deletes a child.
 func (d decisions) noteDeletion(uid types.UID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.of.asks {
-		d.of.open().deleted[uid] = true
-	}
+	d.of.open().deleted[uid] = true
 }
 
-// isLost reports whether another client has deleted the child.
-func (d decisions) isLost(key Key) bool {
+// forgetDeletion takes that back.
+func (d decisions) forgetDeletion(uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.of.forgetDeletion(uid)
+}
+
+// mustAsk reports whether another client has deleted the child, and no handler has decided about
+// that.
+func (d decisions) mustAsk(key Key) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.of.unresolved != nil && d.of.unresolved.lost[key]
 }
 
-// noteCreation remembers that a lost child must be created again.
-func (d decisions) noteCreation(key Key) {
+// noteDecision remembers that a lost child must be created again.
+func (d decisions) noteDecision(key Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if u := d.of.unresolved; u != nil {
-		delete(u.lost, key)
-		d.of.close()
+	d.of.open().lost[key] = false
+}
+
+// isLost reports whether another client has deleted the child, and it does not exist again.
+func (d decisions) isLost(key Key) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.of.unresolved == nil {
+		return false
 	}
+	_, lost := d.of.unresolved.lost[key]
+	return lost
 }
 
 // noteFields remembers the fields about which a decision has failed: they must not be restored

@@ -6,11 +6,8 @@ import (
 	"net/http"
 	"slices"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/kubernetes"
-	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
@@ -26,25 +23,24 @@ var (
 // NameInformer tracks the names of the objects of a cluster-scoped resource, by their
 // metadata alone. It is safe for concurrent use.
 type NameInformer struct {
-	resource      schema.GroupVersionResource
-	accessReviews authorization.SelfSubjectAccessReviewInterface
-	informer      cache.SharedIndexInformer
-	registration  cache.ResourceEventHandlerRegistration
+	access       *Access
+	informer     cache.SharedIndexInformer
+	registration cache.ResourceEventHandlerRegistration
 }
 
 // NewNameInformer returns a NameInformer, which the caller must Run. It calls changed
 // for every object that exists at first, is created, changes, or is deleted, and
 // failed for every error that keeps it from knowing. Both functions must not block.
 func NewNameInformer(config *rest.Config, client *http.Client, resource schema.GroupVersionResource, changed func(), failed func(error)) (*NameInformer, error) {
-	clients, err := kubernetes.NewForConfigAndClient(config, client)
+	access, err := NewAccess(config, client, resource)
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask the API server for permissions: %w", err)
+		return nil, err
 	}
 	objects, err := metadata.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be watched: %w", resource.Resource, err)
 	}
-	n := &NameInformer{resource: resource, accessReviews: clients.AuthorizationV1().SelfSubjectAccessReviews()}
+	n := &NameInformer{access: access}
 	n.informer = metadatainformer.NewFilteredMetadataInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 	err = n.addHandlers(changed, failed)
 	return n, err
@@ -93,21 +89,11 @@ func stripToNames(item any) (any, error) {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}}, nil
 }
 
-// CheckAccess asks the API server whether the operator may do what Run does. Everybody
-// may ask, and asking leaves no rejected request in the audit log.
+// CheckAccess asks the API server whether the operator may do what Run does.
 func (n *NameInformer) CheckAccess(ctx context.Context) (bool, error) {
 	for _, verb := range []string{"list", "watch"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Verb: verb, Group: n.resource.Group, Version: n.resource.Version, Resource: n.resource.Resource,
-			},
-		}}
-		answer, err := n.accessReviews.Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return false, fmt.Errorf("cannot check the permission to watch %s: %w", n.resource.Resource, err)
-		}
-		if !answer.Status.Allowed {
-			return false, nil
+		if permitted, err := n.access.Permits(ctx, verb, ""); err != nil || !permitted {
+			return false, err
 		}
 	}
 	return true, nil

@@ -36,7 +36,7 @@ type limits struct {
 // limitsOf returns the limits of a handler. The standard backoff applies if the
 // handler declares none.
 func limitsOf(d *handler.Declaration, standard backoff.Backoff) limits {
-	return limits{d.ID, d.Errors, d.Timeout, d.Retries, d.Backoff.Or(standard)}
+	return limits{handler.ReportedID(d), d.Errors, d.Timeout, d.Retries, d.Backoff.Or(standard)}
 }
 
 // exceeded returns an error if a limit rules out another attempt, after this many

@@ -100,8 +100,10 @@ func (s Stored) Leftovers() []string {
 	return s.progress.idsWhere(func(state *State) bool { return state.leftover })
 }
 
-// HasTokens reports whether a stored record has the token of a cycle.
-func (s Stored) HasTokens() bool { return s.has(func(r *storage.Record) bool { return r.Cycle != "" }) }
+// HasTokens reports whether a stored record has the token of a cycle, or is about to.
+func (s Stored) HasTokens() bool {
+	return s.progress.begun != "" || s.has(func(r *storage.Record) bool { return r.Cycle != "" })
+}
 
 // Refer notes a sub-handler that is ahead of the cycle: if its parent gets a new record, it refers
 // to that of the sub-handler, too.

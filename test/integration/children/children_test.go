@@ -218,6 +218,26 @@ func TestAParentCanBeOutsideOfNamespaces(t *testing.T) {
 	g.Eventually(w.All).Should(gomega.ConsistOf(in + " create a -"))
 }
 
+// An owner reference names the uid: the children of a former object of the name are not those of its
+// successor.
+func TestARecreatedParentIsNotToldAboutFormerChildren(t *testing.T) {
+	t.Parallel()
+	g, w, in := gomega.NewWithT(t), &told{}, cluster.Namespace(t)
+	w.start(t, cluster.Config(), w.ofConfigMaps(), in)
+	former := example(in, "one")
+	create(t, g, former)
+	orphan := childOf(former, in, "orphan")
+	create(t, g, orphan)
+	g.Eventually(w.All).Should(gomega.ConsistOf("one create orphan -"))
+	g.Expect(cluster.Client().Delete(t.Context(), former)).To(gomega.Succeed())
+	successor := example(in, "one")
+	create(t, g, successor)
+	setValue(t, g, orphan, "1")
+	create(t, g, childOf(successor, in, "a")) // its event comes after that of the orphan
+	g.Eventually(w.All).Should(gomega.ContainElement("one create a -"))
+	g.Expect(w.All()).To(gomega.ConsistOf("one create orphan -", "one create a -"))
+}
+
 // A burst of changes leads to few calls, and the last one sees the last state.
 func TestABurstIsMerged(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
@@ -20,16 +21,18 @@ import (
 var cluster *testenv.Cluster
 
 func TestMain(m *testing.M) {
-	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs}})
+	testenv.Main(m, &cluster, testenv.Options{CRDs: []string{"config/crd/kopf.dev", testenv.ExampleCRDs, "examples/kubebuilder/config/crd/bases"}})
 }
 
 // TestCommands builds the commands once for all subtests.
 func TestCommands(t *testing.T) {
-	p := programs{kopf: build(t, "cmd/kopf"), example: build(t, "examples/01-minimal")}
+	gomega.SetDefaultEventuallyTimeout(2 * time.Minute) // kopf compiles programs, possibly for the first time
+	p := programs{kopf: build(t, ".", "cmd/kopf"), example: build(t, ".", "examples/01-minimal"), manager: build(t, "examples/kubebuilder", "cmd")}
 	for name, test := range map[string]func(*testing.T, programs){
 		"a program is run":                testRunOfAProgram,
 		"packages of handlers are run":    testRunOfPackages,
 		"a run with a cluster of its own": testRunWithCluster,
+		"a cluster without an operator":   testCluster,
 		"invalid runs fail":               testRefusedRuns,
 		"the exit code is passed on":      testExitCode,
 		"freeze and resume":               testFreezeAndResume,
@@ -41,22 +44,25 @@ func TestCommands(t *testing.T) {
 		"other commands":                  testOthers,
 		"questions to packages":           testQuestionsToPackages,
 		"peers":                           testPeers,
+		"a plan":                          testPlan,
 		"completion":                      testCompletion,
 		"a plugin of kubectl":             testPlugin,
 		"a release":                       testRelease,
 		"a running operator":              testRunning,
+		"a manager with commands":         testManagerWithCommands,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, p) })
 	}
 }
 
 // programs contains the paths of the built programs.
-type programs struct{ kopf, example string }
+type programs struct{ kopf, example, manager string }
 
-func build(t *testing.T, pkg string) string {
+// build builds a package of the module in a folder of the repository.
+func build(t *testing.T, module, pkg string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../../../"+pkg).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../../../"+module, "-o", path, "./"+pkg).CombinedOutput()
 	if err != nil {
 		t.Fatalf("building %s: %v\n%s", pkg, err, output)
 	}

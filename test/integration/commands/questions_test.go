@@ -38,16 +38,41 @@ func testQuestionsToPackages(t *testing.T, p programs) {
 
 	refused := start(t, variables, p.kopf, about("retry", "greet")...)
 	refused.ends(1)
-	g.Expect(refused.log()).To(gomega.ContainSubstring("retry greet is refused, and nothing was written: nothing has happened to the object that greet waits for, so there is nothing to retry; to call it again, use rerun. There is no handler to retry now.\n"))
+	g.Expect(refused.log()).To(gomega.ContainSubstring("retry greet is refused, and nothing was written: greet does not wait for a retry. There is no handler to retry now. To call it again: " + p.kopf + " rerun ./testdata/handlers kopfexamples.kopf.dev/one -n " + namespace + " greet\n"))
 	rerun := append([]string{"rerun", "./testdata/handlers", "kopfexample/one", "greet"}, "-n", namespace)
 	g.Expect(ask(t, variables, p.kopf, rerun...)).To(gomega.Equal("Requested. A running operator will rerun the handler greet now.\n"))
 	g.Eventually(func() int { return strings.Count(operator.log(), "Hello.") }).Should(gomega.Equal(2))
 
-	ask(t, variables, p.kopf, about("suspend")...)
+	until := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
+	g.Expect(ask(t, variables, p.kopf, about("suspend", "--until", until)...)).To(gomega.ContainSubstring(" is suspended until " + until + ": "))
 	_, suggested, _ := strings.Cut(ask(t, variables, p.kopf, about("explain")...), "To end that: ")
 	suggested, _, _ = strings.Cut(suggested, "\n")
 	ask(t, variables, "/bin/sh", "-c", suggested)
 	g.Expect(ask(t, variables, p.kopf, about("explain")...)).NotTo(gomega.ContainSubstring("suspended"), suggested)
+}
+
+// The exit code of a plan tells pipelines apart what would happen, before and while an operator runs.
+func testPlan(t *testing.T, p programs) {
+	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
+	variables := []string{"KUBECONFIG=" + kubeconfig(t)}
+	plan := func(code int, more ...string) string {
+		run := start(t, variables, p.kopf, append([]string{"plan", "./testdata/handlers", "-n", namespace}, more...)...)
+		run.ends(code)
+		return run.out() + run.log()
+	}
+	const none = "kopfexamples.kopf.dev: 0 objects\n  0 creations, 0 updates, and 0 deletions would be handled\n"
+	g.Expect(plan(0, "--exit-code")).To(gomega.HavePrefix(none))
+	object := created(t, namespace, "one")
+	const one = "kopfexamples.kopf.dev: 1 object\n  1 creation, 0 updates, and 0 deletions would be handled\n  - greet would be called for 1 object\n"
+	g.Expect(plan(0)).To(gomega.HavePrefix(one))
+	g.Expect(plan(3, "--exit-code", "kopfexamples")).To(gomega.HavePrefix(one))
+	g.Expect(plan(1, "--exit-code", "deployments")).To(gomega.HaveSuffix("this program declares no handlers for deployments.apps; it has handlers for kopfexamples.kopf.dev\n"))
+	g.Expect(plan(2, "--exit-cod")).To(gomega.ContainSubstring("unknown flag: --exit-cod\n"))
+
+	start(t, variables, p.kopf, "run", "./testdata/handlers", "-n", namespace, "--standalone")
+	g.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.greet", "hello"))
+	g.Eventually(func() string { return plan(0) }).Should(gomega.HavePrefix("kopfexamples.kopf.dev: 1 object\n  0 creations, 0 updates, and 0 deletions would be handled\n"))
+	plan(0, "--exit-code")
 }
 
 // The entries of a real peering object, of which one belongs to a running operator.
@@ -57,13 +82,16 @@ func testPeers(t *testing.T, p programs) {
 	object := testenv.NewObject("KopfPeering", namespace, "mine", nil)
 	g.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
 	peers := func() string { return ask(t, variables, p.example, "peers", "--peering", "mine", "-n", namespace) }
-	g.Expect(peers()).To(gomega.HavePrefix(`No operator has an entry in a peering object "mine"`))
+	g.Expect(peers()).To(gomega.HaveSuffix("  - No operator has an entry: no operator pauses another one.\n"))
+	g.Expect(ask(t, variables, p.example, "peers", "--peering", "mine")).To(gomega.Equal("ClusterKopfPeering \"mine\"\n" +
+		"  - The object does not exist: operators with the flag --peering pause until it does, and others do not see each other.\n" +
+		"\nNotes\n  - An operator with the flag --namespace uses the KopfPeering in that namespace: set it here, too.\n"))
 
 	start(t, append(variables, "POD_ID=alive"), p.example, "--peering", "mine", "-n", namespace, "--priority=1")
 	const title = "KopfPeering \"mine\" in the namespace "
 	g.Eventually(peers, time.Minute).Should(gomega.Equal(title + "\"" + namespace + "\"\n  - alive (priority 1) is not paused, and pauses no other\n"))
 	ask(t, variables, p.kopf, "freeze", "--lifetime=10m", "-m", "a migration", "-P", "mine", "-n", namespace, "--id", "me@here")
-	g.Expect(peers()).To(gomega.MatchRegexp(`  - alive \(priority 1\) is paused by me@here, because of a higher priority\n  - me@here \(priority 100, a freeze: a migration\) pauses alive, until \S+Z unless it is renewed\n`))
+	g.Expect(peers()).To(gomega.MatchRegexp(`  - alive \(priority 1\) is paused by me@here, because of a higher priority\n  - me@here \(priority 100, a freeze: a migration\) pauses alive until \S+Z, or until kopf resume ends it\n`))
 }
 
 // The shell asks programs, and kubectl asks a plugin under another name.
@@ -82,8 +110,17 @@ func testCompletion(t *testing.T, p programs) {
 		"a kind of an operator":  {p.example, []string{"__complete", "explain", "ko"}, "kopfexamples.kopf.dev/\n:6\n"},
 		"a name of an operator":  {p.example, []string{"__complete", "explain", "-n", namespace, "kopfexample/o"}, "kopfexample/one\nkopfexample/other\n:4\n"},
 		"a handler":              {p.example, []string{"__complete", "rerun", "-n", namespace, "kopfexample/one", ""}, "createFn\n:4\n"},
+		"an object to suspend":   {p.example, []string{"__complete", "suspend", "-n", namespace, "kopfexample/o"}, "kopfexample/one\nkopfexample/other\n:4\n"},
+		"no handler to suspend":  {p.example, []string{"__complete", "suspend", "-n", namespace, "kopfexample/one", ""}, ":4\n"},
+		"a kind to release":      {p.example, []string{"__complete", "release", "ko"}, "kopfexamples.kopf.dev\n:4\n"},
+		"another kind":           {p.example, []string{"__complete", "release", "kopfexamples", "ko"}, "kopfexamples.kopf.dev\n:4\n"},
 		"a kind of a plan":       {p.example, []string{"__complete", "plan", "ko"}, "kopfexamples.kopf.dev\n:4\n"},
 		"nothing":                {p.example, []string{"__complete", "peers", ""}, ":4\n"},
+		"a suspended object":     {p.example, []string{"__complete", "unsuspend", "-n", namespace, "kopfexample/on"}, "kopfexample/one\n:4\n"},
+		"nothing to unsuspend":   {p.example, []string{"__complete", "unsuspend", "-n", namespace, "kopfexample/one", ""}, ":4\n"},
+		"a handler to skip":      {p.example, []string{"__complete", "skip", "-n", namespace, "kopfexample", "one", "cr"}, "createFn\n:4\n"},
+		"a missing kind":         {p.example, []string{"__complete", "skip", "-n", namespace, "nonsense/one", ""}, ":4\n"},
+		"names of nothing":       {p.example, []string{"__complete", "unsuspend", "-n", namespace, "nonsense/"}, ":1\n"},
 		"a package":              {p.kopf, []string{"__complete", "explain", "./te"}, ":16\n"},
 		"an object of a package": {p.kopf, []string{"__complete", "explain", "./testdata/handlers", "-n", namespace, "kopfexample/ot"}, "kopfexample/other\n:4\n"},
 		"a command of a plugin":  {plugin, []string{"fre"}, "freeze\tPause the operators of a peering for some time\n:4\n"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -23,6 +24,22 @@ func (s *scene) done() {
 	s.expectWrites(1, 1)
 }
 
+// ensuresLabeled declares a function of children for objects with a label, and handlers for all.
+func (s *scene) ensuresLabeled() {
+	fn := s.waiting("ensure")
+	s.Ensure(widgets, func(ctx context.Context, c *kopf.Change) ([]client.Object, error) { return nil, fn(ctx, c) },
+		kopf.ID("ensure"), kopf.Labels(kopf.Filters{"ensured": kopf.Present()}))
+	s.OnUpdate(widgets, s.waiting("update"), kopf.ID("update"))
+	s.OnDelete(widgets, s.waiting("delete"), kopf.ID("delete"))
+	s.adjust = append(s.adjust, func(o *kopf.Options) { o.Settings.Name = "conditions" })
+}
+
+// What the condition Ready says.
+const (
+	finished = "True Reconciled: The handlers have finished."
+	spared   = "True NoHandlerApplies: No handler applies to this object now."
+)
+
 const resized = `{"spec":{"size":2}}`
 
 // In each scenario, kubectl wait and kstatus must agree with what the handlers have come to.
@@ -35,7 +52,7 @@ func TestVerdictsAgreeWithHandlers(t *testing.T) {
 			s.expect(isWorking)
 			s.answer("fn", nil)
 			s.expect(isReady)
-			s.Expect(s.condition("Ready")).To(gomega.Equal("True Reconciled: The handlers have finished."))
+			s.Expect(s.condition("Ready")).To(gomega.Equal(finished))
 		},
 		"an object that existed before the operator": func(s *scene) {
 			s.onChange("fn")
@@ -88,9 +105,49 @@ func TestVerdictsAgreeWithHandlers(t *testing.T) {
 			s.begin()
 			s.expect(isReady)
 			s.expectWrites(0, 1)
+			s.Expect(s.condition("Ready")).To(gomega.Equal(spared))
 			s.patch(`{"spec":{"color":"red"}}`)
 			s.reply("color", nil)
 			s.expect(isReady)
+			s.Expect(s.condition("Ready")).To(gomega.Equal(finished))
+			s.expectWrites(1, 1)
+		},
+		"an object of which no handler is called": func(s *scene) {
+			s.ensuresLabeled()
+			s.begin()
+			s.expect(isReady)
+			s.Expect(s.condition("Ready")).To(gomega.Equal(spared))
+			s.expectWrites(2, 1) // one for the finalizer
+			s.operator.Stop()
+			s.start()
+			s.settle(isReady)
+			s.expectWrites(0, 0)
+			s.patch(resized)
+			s.reply("update", nil)
+			s.expect(isReady)
+			s.Expect(s.condition("Ready")).To(gomega.Equal(finished))
+			s.expectWrites(1, 1)
+		},
+		"a label makes a handler apply": func(s *scene) {
+			s.ensuresLabeled()
+			s.begin()
+			s.settle(isReady)
+			s.requests.Reset()
+			s.patch(`{"metadata":{"labels":{"ensured":"yes"}}}`)
+			s.reply("ensure", nil)
+			s.reply("update", nil)
+			s.Eventually(func() string { return s.condition("Ready") }).Should(gomega.Equal(finished))
+			s.expect(isReady)
+			s.expectWrites(1, 1) // the status only this time
+			s.patch(`{"metadata":{"labels":{"ensured":"again"}}}`)
+			s.reply("ensure", nil)
+			s.reply("update", nil)
+			s.settle(isReady)
+			s.expectWrites(1, 0)
+			s.patch(`{"metadata":{"labels":{"ensured":null}}}`)
+			s.reply("update", nil)
+			s.settle(isReady)
+			s.Expect(s.condition("Ready")).To(gomega.Equal(finished)) // the update handler has
 		},
 		"an object that no handler selects": func(s *scene) {
 			s.OnCreate(widgets, s.waiting("fn"), kopf.ID("fn"), kopf.Labels(kopf.Filters{"other": kopf.Present()}))
@@ -382,6 +439,17 @@ func TestVerdictsAgreeWithHandlers(t *testing.T) {
 			s.reply("fn", nil)
 			s.expect(isReady)
 		},
+		"an object that is suspended from the start": func(s *scene) {
+			s.onChange("fn")
+			s.object.SetAnnotations(map[string]string{"kopf.zalando.org/request-suspend": "forever"})
+			s.begin()
+			s.settle(isWorking)
+			s.expectWrites(0, 0)
+			s.Expect(s.current().Object["status"]).To(gomega.Equal(map[string]any{"observedGeneration": int64(-1)}))
+			s.patch(`{"metadata":{"annotations":{"kopf.zalando.org/request-suspend":null}}}`)
+			s.reply("fn", nil)
+			s.expect(isReady)
+		},
 		"a handled object for which conditions are declared later": func(s *scene) {
 			s.Registry = kopf.NewRegistry()
 			s.onChange("fn")
@@ -394,6 +462,7 @@ func TestVerdictsAgreeWithHandlers(t *testing.T) {
 			s.start()
 			s.expect(isReady)
 			s.expectWrites(0, 1)
+			s.Expect(s.condition("Ready")).To(gomega.Equal(finished))
 		},
 	}
 	for name, play := range scenarios {

@@ -17,32 +17,16 @@ import (
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
-// widget is the Go type of a handler, which needs a number.
-type widget struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-
-	Spec struct {
-		Size int `json:"size"`
-	} `json:"spec"`
-}
-
-func (w *widget) DeepCopyObject() runtime.Object {
-	c := *w
-	c.ObjectMeta = *w.DeepCopy()
-	return &c
-}
-
 func TestAnObjectThatDoesNotFitIsStalled(t *testing.T) {
 	s := newScene(t)
 	s.adjust = append(s.adjust, func(o *kopf.Options) {
 		o.Scheme = runtime.NewScheme()
-		o.Scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "conditions.example.com", Version: "v1", Kind: "Widget"}, &widget{})
+		o.Scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "conditions.example.com", Version: "v1", Kind: "Widget"}, &testenv.Sized{})
 	})
-	typed := kopf.For[*widget](s.Registry)
+	typed := kopf.For[*testenv.Sized](s.Registry)
 	typed.Conditions()
 	fn := s.waiting("fn")
-	sized := func(ctx context.Context, c *kopf.ChangeOf[*widget]) error {
+	sized := func(ctx context.Context, c *kopf.ChangeOf[*testenv.Sized]) error {
 		c.SetCondition(metav1.Condition{Type: "Sized", Status: metav1.ConditionTrue, Reason: "Known"})
 		return fn(ctx, c.Change)
 	}

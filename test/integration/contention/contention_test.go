@@ -40,6 +40,23 @@ func TestContendingOperatorsAreSlowedDown(t *testing.T) {
 	b.Eventually(cluster.Exists(b.object)).Should(gomega.BeFalse(), "a deletion does not wait for the end of the contention")
 }
 
+// The event of each operator names both field managers, so that a person knows which two programs
+// fight. Operators without names have the same one, and the event says how to tell them apart.
+func TestContentionNamesBothOperators(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.run(wanting("a"), "one.example.com", []time.Duration{time.Hour}, named("first"))
+	b.run(wanting("b"), "two.example.com", []time.Duration{time.Hour}, named("second"))
+	b.create()
+	b.expectContentions(oneEach, "Warning ", "spec.x", `"first"`, `"second"`)
+
+	same := newBench(t)
+	same.operator("one.example.com", "a", time.Hour)
+	same.operator("two.example.com", "b", time.Hour)
+	same.create()
+	same.expectContentions(oneEach, `the field manager "kopf" (Update at 2`, "settings.Name")
+}
+
 // quiet reports whether all writes have stopped.
 func (b *bench) quiet(parties ...party) func() bool {
 	return func() bool {

@@ -48,6 +48,11 @@ type party struct {
 // operator runs an operator with a separate finalizer and separate annotations.
 func (b *bench) operator(prefix, wants string, delays ...time.Duration) party {
 	b.t.Helper()
+	return b.run(wanting(wants), prefix, delays)
+}
+
+// wanting returns handlers that want a value in spec.x.
+func wanting(wants string) *kopf.Registry {
 	registry := kopf.NewRegistry()
 	want := func(_ context.Context, c *kopf.Change) error {
 		c.Patch().Set(wants, "spec", "x")
@@ -56,10 +61,15 @@ func (b *bench) operator(prefix, wants string, delays ...time.Duration) party {
 	registry.OnCreate(kopf.Resource("kopfexamples"), want, kopf.ID("want"))
 	registry.OnUpdate(kopf.Resource("kopfexamples"), want, kopf.ID("want"))
 	registry.OnDelete(kopf.Resource("kopfexamples"), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("bye"))
-	return b.run(registry, prefix, delays)
+	return registry
 }
 
-func (b *bench) run(registry *kopf.Registry, prefix string, delays []time.Duration) party {
+// named gives an operator a name.
+func named(name string) func(*kopf.Options) {
+	return func(o *kopf.Options) { o.Settings.Name = name }
+}
+
+func (b *bench) run(registry *kopf.Registry, prefix string, delays []time.Duration, configure ...func(*kopf.Options)) party {
 	b.t.Helper()
 	config := cluster.Config()
 	counter := testenv.Count(config)
@@ -69,6 +79,9 @@ func (b *bench) run(registry *kopf.Registry, prefix string, delays []time.Durati
 		o.Settings.Persistence.Finalizer = prefix + "/finalizer"
 		o.Settings.Persistence.DiffBase = storage.AnnotationsDiffBase{Prefix: prefix}
 		o.Settings.Persistence.Progress = storage.AnnotationsProgress{Prefix: prefix}
+		for _, more := range configure {
+			more(o)
+		}
 	})
 	return party{operator, counter}
 }

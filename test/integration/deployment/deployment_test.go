@@ -1,7 +1,6 @@
 package deployment
 
 import (
-	"net/http"
 	"slices"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/test/audit"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -82,11 +82,10 @@ func (o *operation) works(sample *unstructured.Unstructured) {
 	o.checks()
 	o.ends()
 
-	requests := o.journal.of(o.t, o.account())
-	refused := slices.DeleteFunc(slices.Clone(requests), func(e entry) bool {
-		return e.Response.Code != http.StatusForbidden && e.Response.Code != http.StatusUnauthorized
-	})
-	o.Expect(refused).To(gomega.BeEmpty())
-	o.Expect(unused(given(o.t, o.account(), o.manifests), requests)).To(gomega.BeEmpty())
+	requests := o.journal.Of(o.t, o.account())
+	o.Expect(audit.Refused(requests)).To(gomega.BeEmpty())
+	grants := slices.DeleteFunc(audit.Grants(o.t, o.manifests), func(g audit.Grant) bool { return g.User != o.account() })
+	o.Expect(grants).NotTo(gomega.BeEmpty())
+	o.Expect(audit.Unused(grants, requests, elsewhere)).To(gomega.BeEmpty())
 	o.t.Logf("%d requests, none of them refused", len(requests))
 }

@@ -59,7 +59,7 @@ func (o *operation) account() string {
 // asks waits until the operator has made a request.
 func (o *operation) asks(verb, resource string) {
 	o.t.Helper()
-	o.Eventually(o.journal.has(o.t, o.account(), verb, resource)).Should(gomega.BeTrue(), "%s %s", verb, resource)
+	o.Eventually(o.journal.Has(o.t, o.account(), verb, resource)).Should(gomega.BeTrue(), "%s %s", verb, resource)
 }
 
 // peers returns a function that returns the operators with an entry in the peering.
@@ -136,7 +136,7 @@ func (o *operation) updates() {
 			size++
 			o.change(o.object, fmt.Sprintf(`{"spec": {"size": %d}}`, size))
 		}
-		return o.journal.has(o.t, o.account(), "get", "kopfexamples")()
+		return o.journal.Has(o.t, o.account(), "get", "kopfexamples")()
 	}).Should(gomega.BeTrue())
 	o.Eventually(o.data).Should(gomega.HaveKeyWithValue("size", fmt.Sprint(size)))
 	o.asks("patch", "events") // for a repeated event
@@ -168,7 +168,7 @@ func (o *operation) outlives() {
 			now := time.Now().UTC().Format("2006-01-02T15:04:05.000000+00:00")
 			o.change(o.peering, `{"status": {"stranger": {"priority": 100, "lifetime": 3, "lastseen": "`+now+`"}}}`)
 		}
-		return o.journal.has(o.t, o.account(), "get", resource)()
+		return o.journal.Has(o.t, o.account(), "get", resource)()
 	}).Should(gomega.BeTrue())
 	o.Eventually(o.peers).ShouldNot(gomega.ContainElement("stranger"))
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -105,18 +104,6 @@ func TestPolicyOpensThePorts(t *testing.T) {
 	g.Expect(opened).To(gomega.Equal(used))
 }
 
-// The roles of users name their verbs, and none can write the status, which the operator owns.
-func TestRolesOfUsers(t *testing.T) {
-	for _, role := range of[rbacv1.ClusterRole](t, "ClusterRole", manifests(t, "config/rbac/users")) {
-		for _, rule := range role.Rules {
-			text := strings.Join(append(append(rule.Verbs, rule.Resources...), rule.APIGroups...), " ")
-			if strings.Contains(text, "*") || strings.Contains(text, "/status") && text != "get kopfexamples/status kopf.dev" {
-				t.Errorf("%s: %s", role.Name, text)
-			}
-		}
-	}
-}
-
 // The targets of the Makefile give kubectl the manifests, with the image.
 func TestMakeTargetsPassTheManifests(t *testing.T) {
 	kubectl := filepath.Join(t.TempDir(), "kubectl")
@@ -140,5 +127,46 @@ func TestMakeTargetsPassTheManifests(t *testing.T) {
 				t.Errorf("make %s does not pass %q to kubectl", target, part)
 			}
 		}
+	}
+}
+
+// make build-installer writes what make deploy applies, docker-build builds the image, and build
+// all programs.
+func TestMakeTargetsBuild(t *testing.T) {
+	dir := t.TempDir()
+	tool := filepath.Join(dir, "docker")
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700); err != nil { //nolint:gosec // it must be executable
+		t.Fatal(err)
+	}
+	run := func(arguments ...string) string {
+		t.Helper()
+		command := exec.CommandContext(t.Context(), "make", append([]string{"--no-print-directory", "IMG=example.com/mine:v1"}, arguments...)...) //nolint:gosec // no input from outside
+		command.Dir = root(t)
+		output, err := command.CombinedOutput()
+		if err != nil {
+			t.Fatalf("make %s: %v\n%s", arguments, err, output)
+		}
+		return string(output)
+	}
+	g := gomega.NewWithT(t)
+	g.Expect(run("docker-build", "CONTAINER_TOOL="+tool)).To(gomega.ContainSubstring("build --tag example.com/mine:v1 .\n"))
+
+	installer := filepath.Join(dir, "dist", "install.yaml")
+	run("build-installer", "DIST="+filepath.Dir(installer))
+	text, err := os.ReadFile(installer) //nolint:gosec // it was just written
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	all := objects(t, text)
+	g.Expect(of[appsv1.Deployment](t, "Deployment", all)[0].Spec.Template.Spec.Containers[0].Image).To(gomega.Equal("example.com/mine:v1"))
+	g.Expect(all).To(gomega.HaveLen(len(manifests(t, "config/default"))))
+
+	bin := filepath.Join(dir, "bin")
+	run("build", "BIN="+bin)
+	for _, program := range []string{"manager", "kopf", "kubectl-kopf", "kubectl_complete-kopf"} {
+		g.Expect(filepath.Join(bin, program)).To(gomega.BeAnExistingFile())
+	}
+	for _, program := range []string{"manager", "kopf"} {
+		output, err := exec.CommandContext(t.Context(), filepath.Join(bin, program), "--help").CombinedOutput() //nolint:gosec // it was just built
+		g.Expect(err).NotTo(gomega.HaveOccurred(), string(output))
+		g.Expect(string(output)).To(gomega.ContainSubstring("explain"))
 	}
 }

@@ -17,13 +17,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/test/audit"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // world is a cluster with an audit log, and the program of the image.
 type world struct {
 	*testenv.Cluster
-	journal journal
+	journal audit.Log
 	program string
 }
 
@@ -31,8 +32,12 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	// The API server calls services directly, not through a proxy.
 	t.Setenv("NO_PROXY", cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))+",.svc")
-	w := &world{journal: journal(filepath.Join(t.TempDir(), "audit.log")), program: image(t)}
-	w.Cluster = testenv.Start(t, testenv.Options{CRDs: []string{}, Flags: w.journal.flags(t)})
+	w := &world{journal: audit.Log(filepath.Join(t.TempDir(), "audit.log")), program: image(t)}
+	flags, err := w.journal.Flags()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Cluster = testenv.Start(t, testenv.Options{CRDs: []string{}, Flags: flags})
 	// The tests start processes, and wait for leases of killed ones to expire.
 	gomega.SetDefaultEventuallyTimeout(2 * time.Minute)
 	gomega.SetDefaultEventuallyPollingInterval(100 * time.Millisecond)

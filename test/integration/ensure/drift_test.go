@@ -103,7 +103,7 @@ func TestAnotherControllerTakesAChild(t *testing.T) {
 	child.SetOwnerReferences(controlledBy(other))
 	b.Expect(cluster.Client().Update(t.Context(), child, client.FieldOwner("other"))).To(gomega.Succeed())
 	b.patch(child, `{"data":{"theme":"light"}}`)
-	b.Eventually(b.logged("the child ConfigMap", "belongs to another controller; it was not changed")).ShouldNot(gomega.BeEmpty(), b.story)
+	b.Eventually(b.logged("the child ConfigMap", "belongs to another controller, ConfigMap other (uid "+string(other.GetUID())+"); it was not changed for KopfExample.kopf.dev", "delete it: kubectl delete configmaps theme -n "+b.namespace)).ShouldNot(gomega.BeEmpty(), b.story)
 	b.expectChild(child, testenv.HavePath("data.theme", "light"))
 	b.Expect(b.current(child).GetOwnerReferences()).To(gomega.HaveExactElements(gomega.HaveField("UID", other.GetUID())))
 
@@ -156,6 +156,8 @@ func TestFailedRestorationIsRetried(t *testing.T) {
 	b.restart(operator, func(r *kopf.Registry) { r.Ensure(shops, theme, kopf.ID("children")) })
 	b.expectChild(b.of(configMaps, "theme"), testenv.HavePath("data.theme", "dark"))
 	b.Eventually(cluster.Current(shop)).Should(testenv.HavePath("metadata.annotations", gomega.Not(gomega.HaveKey(prefix+"children.restore"))), b.story)
+	b.Expect(b.logs.With("The handler will be retried.", `"handler"="children"`)).NotTo(gomega.BeEmpty(), b.story)
+	b.Expect(b.logs.With("children/restore")).To(gomega.BeEmpty(), "users have not declared such a handler")
 }
 
 func TestFightOverAFieldIsSlowedDown(t *testing.T) {

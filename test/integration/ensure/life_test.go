@@ -231,6 +231,27 @@ func TestChildrenOfARenamedHandlerAreLeftAlone(t *testing.T) {
 	b.Eventually(func() string { return b.current(child).GetLabels()[label] }).ShouldNot(gomega.Equal(child.GetLabels()[label]), b.story)
 }
 
+func TestChildrenOfHandlersThatAreNotDeclaredAreReported(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Ensure(shops, children, kopf.ID("before"))
+	operator := b.start()
+	b.expectHandled(b.shop("one", map[string]any{"replicas": int64(1)}))
+	operator = b.restart(operator, func(r *kopf.Registry) {
+		r.Ensure(shops, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+			return []client.Object{object(configMaps, "", c.Name()+"-other", nil)}, nil
+		}, kopf.ID("after"))
+	})
+	b.Eventually(b.logged("not declared anymore are left alone", "before", "children", "KopfExample.kopf.dev")).Should(gomega.HaveLen(1), b.story)
+	b.expectChild(b.of(configMaps, "one"), beOurs())
+
+	b.restart(operator, func(r *kopf.Registry) {
+		r.OnUpdate(shops, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("update"))
+	})
+	b.Eventually(b.logged("Objects have children of a function of kopf.Ensure, but none is declared", "kopfexamples")).Should(gomega.HaveLen(1), b.story)
+	b.expectChild(b.of(configMaps, "one"), beOurs())
+}
+
 func TestRecreatedParentInheritsNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

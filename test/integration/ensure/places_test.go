@@ -77,6 +77,30 @@ func TestChildrenInOtherPlacesAreDeletedAfterARestart(t *testing.T) {
 	b.expectGone(object(configMaps, elsewhere, "one", nil))
 }
 
+// A child in another namespace has no owner reference: without its label, only its annotation says
+// whose child it is.
+func TestLabelsOfChildrenInOtherPlacesAreRestored(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	elsewhere := cluster.Namespace(t)
+	b.Ensure(shops, far(elsewhere), kopf.ID("children"))
+	operator := b.start()
+	shop := b.expectHandled(b.shop("one", map[string]any{"x": int64(1)}))
+	theme := object(configMaps, elsewhere, "one", nil)
+	ours := b.expectChild(theme, beOurs()).GetLabels()[label]
+	for _, change := range []string{`null`, `"another"`} {
+		b.patch(theme, `{"metadata":{"labels":{"`+label+`":`+change+`}},"data":{"a":"c"}}`)
+		b.expectChild(theme, testenv.HavePath("metadata.labels", gomega.HaveKeyWithValue(label, ours)), testenv.HavePath("data.a", "b"))
+	}
+	operator.Stop()
+	b.patch(theme, `{"metadata":{"labels":{"`+label+`":null}}}`)
+	b.start()
+	b.patch(shop, `{"spec":{"x":2}}`)
+	b.expectChild(theme, testenv.HavePath("metadata.labels", gomega.HaveKeyWithValue(label, ours)))
+	b.remove(shop)
+	b.expectGone(theme)
+}
+
 func TestKindsThatTheHandlerNoLongerReturnsAreFoundAfterARestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

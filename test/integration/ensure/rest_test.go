@@ -24,9 +24,9 @@ func (s shortWatches) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // At rest, the only requests are those that continue watches which have expired: none for a
-// discovery, and none about children.
+// discovery, and none about children. No other test runs at the same time, because some of them
+// install definitions, which every operator looks up.
 func TestExpiredWatchesAreAllThatHappensAtRest(t *testing.T) {
-	t.Parallel()
 	b := newBench(t)
 	b.Ensure(shops, b.counted(children), kopf.ID("children"))
 	b.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return shortWatches{next} })

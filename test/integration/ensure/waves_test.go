@@ -103,3 +103,24 @@ func TestChildIsRecreatedOnRequest(t *testing.T) {
 	b.Expect(b.current(after).GetUID()).To(gomega.Equal(after.GetUID()))
 	b.Expect(b.current(after).GetDeletionTimestamp()).To(gomega.BeNil())
 }
+
+// A child can take long to go. Its replacement waits, and is no other object of the name.
+func TestRecreatedChildWaitsForItsPredecessor(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Ensure(shops, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+		return []client.Object{job(c), object(configMaps, "", "other", nil)}, nil
+	}, kopf.ID("children"), kopf.Recreate("Job.batch"))
+	b.start()
+	shop := b.expectHandled(b.shop("one", map[string]any{"image": "a"}))
+	before := b.current(b.of(jobs, "job"))
+	b.patch(before, `{"metadata":{"finalizers":["example.com/slow"]}}`)
+	b.patch(shop, `{"spec":{"image":"b"}}`)
+	b.Eventually(cluster.Current(before)).Should(testenv.HavePath("metadata.deletionTimestamp", gomega.Not(gomega.BeNil())), b.story)
+	b.expectHandled(shop) // it waits for an event, and not in the handler
+	b.Expect(b.current(before).GetUID()).To(gomega.Equal(before.GetUID()))
+	b.requests.Reset()
+	b.patch(before, `{"metadata":{"finalizers":null}}`)
+	b.Eventually(cluster.Current(before)).Should(gomega.And(beOurs(), testenv.HavePath("metadata.uid", gomega.Not(gomega.Equal(string(before.GetUID()))))), b.story)
+	b.expectWrites(0, 1)
+}

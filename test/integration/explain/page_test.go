@@ -36,10 +36,15 @@ var pages = map[string]func(s *scene) string{
 	"suspended": suspended,
 	"handled":   handledAlready,
 	"rollout":   stoppedRollout,
+	"stalled":   stalledByFailure,
 	"drift":     acceptedDrift,
+	"outgrown":  outgrown,
+	"taken":     takenChild,
 	"refused":   refusedWrite,
 	"deletion":  heldByOthers,
 	"version":   anotherVersion,
+	"refusing":  withoutFields,
+	"expired":   expiredLease,
 	"leader":    standby,
 	"unknown":   unknown,
 }
@@ -76,7 +81,9 @@ var changing = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`): "TIME",
 	regexp.MustCompile(`\(in [0-9hms]+\)`):                "(in SOME TIME)",
 	regexp.MustCompile(`\([0-9hms]+ ago\)`):               "(SOME TIME ago)",
-	regexp.MustCompile(`\S+\.go:\d+`):                     "PLACE",
+	regexp.MustCompile(`[^\s(]+\.go:\d+`):                 "PLACE",
+	regexp.MustCompile(`uid [0-9a-f-]{36}`):               "uid UID",
+	regexp.MustCompile(`for another [0-9hms]+`):           "for another SOME TIME",
 }
 
 // neutral replaces what differs from run to run.
@@ -109,7 +116,7 @@ func missingLine(listing, got string) string {
 func create(context.Context, *kopf.Change) error { return nil }
 
 func paused(s *scene) string {
-	s.settings.Peering.Name = "default"
+	s.settings.Scope.Namespaces = []string{s.namespace}
 	s.OnCreate(examples, create, kopf.ID("createFn"))
 	s.create("one")
 	s.Expect(cluster.Client().Create(s.t.Context(), testenv.NewObject("KopfPeering", s.namespace, "default", nil))).To(gomega.Succeed())
@@ -223,12 +230,60 @@ func anotherVersion(s *scene) string {
 	return "my-operator: " + err.Error()
 }
 
+func stalledByFailure(s *scene) string {
+	s.Conditions(examples)
+	return handledAlready(s)
+}
+
+func outgrown(s *scene) string {
+	s.settings.Name = "shops.example.com"
+	s.Ensure(examples, shop, kopf.ID("shop"), kopf.Labels(matching(kopf.Equal("db"))))
+	s.start()
+	obj := s.create("one")
+	s.patch(obj.DeepCopy(), `{"metadata":{"labels":{"app":"db"}}}`)
+	s.says("one", "(shop) is ready")
+	s.patch(obj.DeepCopy(), labeledWeb)
+	return s.explain("one")
+}
+
+func takenChild(s *scene) string {
+	s.settings.Name = "shops.example.com"
+	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: s.namespace, OwnerReferences: s.controlled()}}
+	s.Expect(cluster.Client().Create(s.t.Context(), taken)).To(gomega.Succeed())
+	s.Ensure(examples, shop, kopf.ID("shop"), kopf.Backoff(time.Hour))
+	s.start()
+	s.create("one")
+	s.says("one", "waits until")
+	return s.explain("one")
+}
+
+// withoutFields is an operator that also has conditions for a resource without the fields.
+func withoutFields(s *scene) string {
+	pruned := kopf.Resource("kopf.dev", "v1", "kopfpruneds")
+	s.OnCreate(examples, create, kopf.ID("createFn"))
+	s.OnCreate(pruned, create, kopf.ID("createFn"))
+	s.Conditions(pruned)
+	s.create("one")
+	return s.explain("one")
+}
+
+// expiredLease is an operator that has died.
+func expiredLease(s *scene) string {
+	s.settings.Replicas.LeaseName, s.settings.Replicas.LeaseNamespace = "my-operator", s.namespace
+	s.OnCreate(examples, create, kopf.ID("createFn"))
+	s.create("one")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "my-operator", Namespace: s.namespace}}
+	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: new("my-operator-7d9c_1"), LeaseDurationSeconds: new(int32(15)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}}
+	s.Expect(cluster.Client().Create(s.t.Context(), lease)).To(gomega.Succeed())
+	return s.explain("one")
+}
+
 // standby is an operator that does not get its lease.
 func standby(s *scene) string {
 	s.settings.Replicas.LeaseName, s.settings.Replicas.LeaseNamespace = "my-operator", s.namespace
 	s.OnCreate(examples, create, kopf.ID("createFn"))
 	s.create("one")
-	s.Expect(s.explain("one")).To(gomega.ContainSubstring("Leader\n  - There is no lease NAMESPACE/my-operator: no operator with leader election has run there.\n"))
+	s.Expect(s.explain("one")).To(gomega.ContainSubstring("Leader\n  - There is no lease NAMESPACE/my-operator: no operator that elects its leader by this lease has run there. In a manager of another program, the lease is the one of its LeaderElectionID.\n"))
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "my-operator", Namespace: s.namespace}}
 	lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: new(""), LeaseDurationSeconds: new(int32(1))}
 	s.Expect(cluster.Client().Create(s.t.Context(), lease)).To(gomega.Succeed())

@@ -13,6 +13,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/model/request"
+	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/test/operators"
 	"github.com/kopf-go/kopf/test/testenv"
 )
@@ -154,6 +155,21 @@ func TestSuspensionsOfCommandsAreHonored(t *testing.T) {
 	s.Eventually(calls.All).Should(gomega.Equal([]string{"fn update 0"}))
 }
 
+// A request that has no effect is removed, and the answer does not say that it had one.
+func TestASuspensionWithoutEffectIsRemoved(t *testing.T) {
+	s := newScene(t)
+	s.OnUpdate(examples, create, kopf.ID("fn"))
+	obj := s.create("one")
+	for requested, want := range map[string]string{
+		"2020-01-01T00:00:00Z": "kopfexample/one is not suspended: that has ended at 2020-01-01T00:00:00Z, and the request was removed.",
+		"24h":                  `kopfexample/one was not suspended: the request had no effect, and was removed, because the value "24h" is neither a time, such as "2026-01-31T12:00:00Z", nor "forever".`,
+	} {
+		asking("suspend", requested)(s, obj)
+		s.sends(inspect.Request{Verb: request.Suspend, Remove: true}, want)
+		s.Expect(cluster.Current(obj)()).To(testenv.HavePath("metadata.annotations", nil))
+	}
+}
+
 func TestRefusedRequestsNameTheCommandAndTheHandlers(t *testing.T) {
 	s := newScene(t)
 	s.OnCreate(examples, func(context.Context, *kopf.Change) error { return kopf.Temporary(errors.New("not yet"), time.Hour) }, kopf.ID("createFn"))
@@ -165,19 +181,62 @@ func TestRefusedRequestsNameTheCommandAndTheHandlers(t *testing.T) {
 	s.says("one", "- createFn (create) waits until ")
 
 	s.refuses(obj, inspect.Request{Verb: request.Retry, Handler: "createfn"}, "retry createfn is refused, and nothing was written: no handler of this resource has the id createfn; did you mean createFn? Handlers to retry now: createFn.")
-	s.refuses(obj, inspect.Request{Verb: request.Retry, Handler: "quick"}, "retry quick is refused, and nothing was written: it does not wait for its next attempt. Handlers to retry now: createFn.")
-	s.refuses(obj, inspect.Request{Verb: request.Rerun, Handler: "clean"}, "rerun clean is refused, and nothing was written: it is a deletion handler, and the object is not being deleted. Handlers to rerun now: createFn, quick.")
+	s.refuses(obj, inspect.Request{Verb: request.Retry, Handler: "quick"}, "retry quick is refused, and nothing was written: it has ended already. Handlers to retry now: createFn. To call it again: ./my-operator rerun kopfexamples.kopf.dev/one -n "+s.namespace+" quick")
+	s.refuses(obj, inspect.Request{Verb: request.Rerun, Handler: "clean"}, "rerun clean is refused, and nothing was written: it is a deletion handler, and the object is not being deleted. Handlers to rerun now: quick.")
+	s.refuses(obj, inspect.Request{Verb: request.Rerun, Handler: "createFn"}, "rerun createFn is refused, and nothing was written: it has not ended, and waits for its next attempt. Handlers to rerun now: quick. To call it now: ./my-operator retry kopfexamples.kopf.dev/one -n "+s.namespace+" createFn")
 	s.refuses(obj, inspect.Request{Verb: request.Skip, Handler: "watch"}, "skip watch is refused, and nothing was written: it is a handler of watch events, and only handlers of changes can be retried, rerun, or skipped. Handlers to skip now: createFn.")
 	s.sends(inspect.Request{Verb: request.Skip, Handler: "createFn"}, "Requested. A running operator will skip the handler createFn now.")
 	s.honored(obj, request.Skip)
 	s.isHandled(obj)
-	s.refuses(obj, inspect.Request{Verb: request.Retry, Handler: "createFn"}, "retry createFn is refused, and nothing was written: nothing has happened to the object that createFn waits for, so there is nothing to retry; to call it again, use rerun. There is no handler to retry now.")
+	s.refuses(obj, inspect.Request{Verb: request.Retry, Handler: "createFn"}, "retry createFn is refused, and nothing was written: createFn does not wait for a retry. There is no handler to retry now. To call it again: ./my-operator rerun kopfexamples.kopf.dev/one -n "+s.namespace+" createFn")
 
 	s.Expect(cluster.Client().Delete(t.Context(), obj)).To(gomega.Succeed())
 	s.says("one", "- clean (delete) waits until ")
 	s.refuses(obj, inspect.Request{Verb: request.Skip, Handler: "clean"}, "skip clean is refused, and nothing was written: nothing would clean up for it; add --abandon if you want that. Handlers to skip now: clean.")
 	s.sends(inspect.Request{Verb: request.Skip, Handler: "clean", Abandon: true}, "Requested. A running operator will skip the handler clean now.")
 	s.Eventually(cluster.Exists(obj)).Should(gomega.BeFalse())
+}
+
+// No operator honors requests about an object that is being deleted, and that it does not hold.
+func TestRequestsAboutObjectsThatOthersHoldAreRefused(t *testing.T) {
+	s := newScene(t)
+	s.OnCreate(examples, create, kopf.ID("fn"))
+	s.OnDelete(examples, create, kopf.ID("clean"))
+	obj := s.create("one")
+	s.releaseAfterwards()
+	s.patch(obj, `{"metadata":{"finalizers":["example.com/other"]}}`)
+	s.Expect(cluster.Client().Delete(t.Context(), obj)).To(gomega.Succeed())
+	for verb, id := range map[request.Verb]string{request.Retry: "fn", request.Rerun: "fn", request.Skip: "clean"} {
+		s.refuses(obj, inspect.Request{Verb: verb, Handler: id, Abandon: verb == request.Skip}, fmt.Sprintf(
+			"%s %s is refused, and nothing was written: the object is being deleted without the finalizer of this operator, so no handlers of changes are called for it anymore. There is no handler to %s now.", verb, id, verb))
+	}
+}
+
+// A plan does not count a call of a handler that will be skipped.
+func TestHandlersThatWillBeSkippedAreNotPlanned(t *testing.T) {
+	s := newScene(t)
+	s.OnCreate(examples, create, kopf.ID("fn"))
+	s.OnCreate(examples, create, kopf.ID("other"))
+	asking("skip", "1 fn")(s, s.create("one"))
+	plan, err := s.connect().NewPlan(t.Context(), s.namespace)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(plan.Resources).To(gomega.HaveLen(1))
+	s.Expect(plan.Resources[0].Calls).To(gomega.Equal(map[string]int{"other": 1}))
+}
+
+// A handler that is called again on request, and waits, is retried, not rerun.
+func TestARerunThatWaitsIsRetried(t *testing.T) {
+	s := newScene(t)
+	s.OnCreate(examples, failingOnRequest, kopf.ID("publish"))
+	s.OnCreate(examples, create, kopf.ID("children"))
+	s.start()
+	obj := s.create("one")
+	s.isHandled(obj)
+	s.sends(inspect.Request{Verb: request.Rerun, Handler: "publish"}, "Requested. A running operator will rerun the handler publish now.")
+	s.says("one", "- publish (create) waits until ")
+	s.refuses(obj, inspect.Request{Verb: request.Rerun, Handler: "publish"}, "rerun publish is refused, and nothing was written: it has not ended, and waits for its next attempt. Handlers to rerun now: children. To call it now: ./my-operator retry kopfexamples.kopf.dev/one -n "+s.namespace+" publish")
+	s.sends(inspect.Request{Verb: request.Retry, Handler: "publish"}, "Requested. A running operator will retry the handler publish now.")
+	s.says("one", "- publish (create) waits until ", " after 2 attempts, the last error: the disk is not ready")
 }
 
 func TestARequestThatReplacesAnotherOneSaysSo(t *testing.T) {
@@ -190,6 +249,42 @@ func TestARequestThatReplacesAnotherOneSaysSo(t *testing.T) {
 	operator.Stop()
 	s.sends(inspect.Request{Verb: request.Rerun, Handler: "a"}, "Requested. A running operator will rerun the handler a now.")
 	s.sends(inspect.Request{Verb: request.Rerun, Handler: "b"}, "Requested. A running operator will rerun the handler b now. It replaces the request to rerun a, which no operator has honored.")
+}
+
+// Under a freeze, no operator runs the handler now.
+func TestARequestUnderAFreezeSaysWhoPausesTheOperators(t *testing.T) {
+	const now = "Requested. A running operator will rerun the handler fn now."
+	const paused = "Requested. The operators are paused by me@here: one honors the request when that has ended."
+	const perhaps = "Requested. A running operator will rerun the handler fn now, or, if me@here pauses it, when that has ended."
+	tests := map[string]struct {
+		priority int // of the freeze
+		scoped   bool
+		want     string
+	}{
+		"a freeze":                 {100, true, paused},
+		"a freeze of the priority": {7, true, paused},
+		"a lower freeze":           {6, true, now},
+		"a freeze of a namespace":  {100, false, perhaps},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.OnCreate(examples, noted(&operators.Calls{}, "fn", succeed), kopf.ID("fn"))
+			obj := s.create("one")
+			operator := s.start()
+			s.isHandled(obj)
+			operator.Stop()
+			s.settings.Peering.Name, s.settings.Peering.Priority = "shops", 7
+			if test.scoped {
+				s.settings.Scope.Namespaces = []string{s.namespace}
+			}
+			object := testenv.NewObject("KopfPeering", s.namespace, "shops", nil)
+			s.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
+			_, err := peering.Freeze(t.Context(), cluster.Config(), peering.Target{Name: "shops", Namespace: s.namespace}, peering.FreezeOptions{Identity: "me@here", Priority: test.priority, Lifetime: time.Hour})
+			s.Expect(err).NotTo(gomega.HaveOccurred())
+			s.sends(inspect.Request{Verb: request.Rerun, Handler: "fn"}, test.want)
+		})
+	}
 }
 
 // Requests are in no essence: an operator that knows nothing about them sees no change, as Kopf,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,21 +27,28 @@ type scene struct {
 	t         *testing.T
 	namespace string
 	settings  settings.Settings
+	scheme    *runtime.Scheme // of typed handlers
+	runs      *kopf.Registry  // of operators, if not that of the commands
 }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	t.Parallel()
-	return &scene{WithT: gomega.NewWithT(t), Registry: kopf.NewRegistry(), t: t, namespace: cluster.Namespace(t)}
+	return &scene{WithT: gomega.NewWithT(t), Registry: kopf.NewRegistry(), t: t, namespace: cluster.Namespace(t), scheme: scheme.Scheme}
 }
 
 // start runs the operator.
 func (s *scene) start() *operators.Operator {
 	s.t.Helper()
-	return operators.Start(s.t, cluster.Config(), s.namespace, s.Registry, func(o *kopf.Options) {
+	registry := s.Registry
+	if s.runs != nil {
+		registry = s.runs
+	}
+	return operators.Start(s.t, cluster.Config(), s.namespace, registry, func(o *kopf.Options) {
 		scope := o.Settings.Scope
 		o.Settings = s.settings
 		o.Settings.Scope = scope
+		o.Scheme = s.scheme
 	})
 }
 
@@ -56,6 +64,12 @@ func (s *scene) patch(obj client.Object, body string) {
 	s.Expect(cluster.Client().Patch(s.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(body)), client.FieldOwner("kubectl-edit"))).To(gomega.Succeed())
 }
 
+// patchStatus patches the status, which is a subresource.
+func (s *scene) patchStatus(obj client.Object, body string) {
+	s.t.Helper()
+	s.Expect(cluster.Client().Status().Patch(s.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(body)), client.FieldOwner("kubectl-edit"))).To(gomega.Succeed())
+}
+
 // explain returns what the command would say.
 func (s *scene) explain(name string) string {
 	s.t.Helper()
@@ -67,7 +81,7 @@ func (s *scene) explain(name string) string {
 // connect returns the cluster for the commands of the operator.
 func (s *scene) connect() *inspect.Cluster {
 	s.t.Helper()
-	handlers, err := s.Handlers(scheme.Scheme)
+	handlers, err := s.Handlers(s.scheme)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	c, err := inspect.Connect(s.t.Context(), cluster.Config(), inspect.Program{Handlers: handlers, Settings: s.settings})
 	s.Expect(err).NotTo(gomega.HaveOccurred())
@@ -92,9 +106,12 @@ func (s *scene) isHandled(obj *unstructured.Unstructured) {
 // peers returns what the command peers would say.
 func (s *scene) peers() string {
 	s.t.Helper()
-	name := s.settings.Peering.Name
-	peers, err := s.connect().Peers(s.t.Context(), name, s.namespace)
+	list, err := s.connect().Peers(s.t.Context(), "", "")
 	s.Expect(err).NotTo(gomega.HaveOccurred())
-	list := inspect.PeerList{Peering: name, Namespace: s.namespace, Peers: peers}
 	return strings.ReplaceAll(list.Text(inspect.Style{}), s.namespace, "NAMESPACE")
+}
+
+// object returns a reference to the object "one".
+func (s *scene) object() *unstructured.Unstructured {
+	return testenv.NewObject("KopfExample", s.namespace, "one", nil)
 }

@@ -40,13 +40,13 @@ func TestARunningHandlerIsNotKnownToRun(t *testing.T) {
 
 	called <- kopf.Temporary(errors.New("the disk is missing"), time.Hour)
 	s.says("one", "That has begun, and has not ended.", "- fn (create) waits until ",
-		"after 1 attempt, the last error: the disk is missing (attempt 2 of 3)", "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n NAMESPACE fn")
+		"after 1 attempt (attempt 2 of 3), the last error: the disk is missing", "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n NAMESPACE fn")
 	s.Expect(s.explain("one")).NotTo(gomega.ContainSubstring("already running"))
 
 	s.patch(obj, `{"metadata":{"annotations":{"kopf.zalando.org/request-retry":"1 fn"}}}`)
 	called <- kopf.Permanent(errors.New("there is no such disk"))
 	s.says("one", "It was handled, and has not changed since.", "- fn (create) has nothing to do: the object was handled before",
-		"Whether the handlers have succeeded or failed for good is not stored on an object that was handled: see the events (kubectl describe kopfexamples.kopf.dev/one -n NAMESPACE) and the log.")
+		"Whether the handlers have succeeded or failed for good is not stored on an object that was handled without kopf.Conditions: see the events (kubectl describe kopfexamples.kopf.dev/one -n NAMESPACE) and the log. To call a handler again: ./my-operator rerun kopfexamples.kopf.dev/one -n NAMESPACE fn")
 }
 
 func TestChildrenAreExplained(t *testing.T) {
@@ -118,13 +118,20 @@ func TestRolloutsAreExplained(t *testing.T) {
 	s.Registry = kopf.NewRegistry()
 	s.settings.Scope.Namespaces = []string{s.namespace}
 	s.OnCreate(examples, fail, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
+	s.OnUpdate(examples, fail, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
 	s.Expect(s.explain("o0")).To(gomega.ContainSubstring("- fn (create) will run: the rollout of its revision 2 has reached the object in step 1"))
+	plan, err := s.connect().NewPlan(t.Context(), s.namespace)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(plan.Changes()).To(gomega.Equal(4))
+	s.Expect(plan.Text(inspect.Style{})).To(gomega.And(
+		gomega.ContainSubstring("4 objects would be handled as updates without changes, in the steps of a rollout"),
+		gomega.ContainSubstring("fn would be called for 4 objects")))
 	s.Expect(s.explain("o2")).To(gomega.ContainSubstring("- fn (create) waits for the rollout of its revision 2: step 1 allows 1 of 4 objects, of which 0 have ended, and 2 begin before this one"))
 
 	s.start()
 	s.says("o2", "- fn (create) waits for the rollout of its revision 2, which is stopped: 1 of 4 objects has failed, such as kopfexamples.kopf.dev/o1 -n NAMESPACE, and 2 wait",
 		"→ correct the cause, and then: ./my-operator rerun kopfexamples.kopf.dev/o1 -n NAMESPACE fn")
-	s.Expect(s.explain("o1")).To(gomega.ContainSubstring("- fn (create) has failed for good under its revision 2: it is not called again under it, until the object changes"))
+	s.Expect(s.explain("o1")).To(gomega.ContainSubstring("- fn (create) has failed for good under its revision 2: it is called again on request, or under another revision"))
 	s.Expect(s.explain("o0")).To(gomega.ContainSubstring("- fn (create) has nothing to do: the object was handled before"))
 }
 
@@ -139,12 +146,20 @@ func TestAdmissionHandlersAreExplained(t *testing.T) {
 	text := s.explain("one")
 	for _, want := range []string{
 		"It has no handlers of changes, so its changes are not tracked.",
-		"- check (validate) is called by the API server when a client sends CREATE, UPDATE, and at no other time; its filters match the object as it is now\n      → whether the API server knows it: kubectl get validatingwebhookconfigurations shops.example.com -o yaml\n      declared at explain/situations_test.go:",
+		"- check (validate) is called by the API server when a client sends CREATE, UPDATE, unless the operator runs in the namespace NAMESPACE, and at no other time; its filters match the object as it is now\n      → whether the API server knows it: kubectl get validatingwebhookconfigurations shops.example.com -o yaml\n      declared at explain/situations_test.go:",
 		"- complete (mutate) is not called for requests that leave the object as it is now: the label app is absent, and the handler wants \"db\"",
-		"- restrict (validate) is not decidable here: the API server calls it when a client creates, changes, deletes, or connects to it, and a function of its filters decides about each request\n      → send the request as a dry run: kubectl … --dry-run=server",
+		"- restrict (validate) is not decidable here: the API server calls it when a client creates, changes, deletes, or connects to it, unless the operator runs in the namespace NAMESPACE, and a function of its filters decides about each request\n      → send the request as a dry run: kubectl … --dry-run=server",
 	} {
 		s.Expect(text).To(gomega.ContainSubstring(want))
 	}
+}
+
+func TestAdmissionOfOtherNamespacesIsExplained(t *testing.T) {
+	s := newScene(t)
+	s.settings.Scope.Namespaces = []string{"others"}
+	s.OnValidate(examples, func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("check"))
+	s.create("one")
+	s.Expect(s.explain("one")).To(gomega.ContainSubstring("- check (validate) is not called: the webhook configuration of the operator is for the namespaces others alone\n      → serve the namespace, or see what the API server knows: kubectl get validatingwebhookconfigurations -o yaml\n"))
 }
 
 func TestTheScopeIsExplained(t *testing.T) {
@@ -160,12 +175,14 @@ func TestTheScopeIsExplained(t *testing.T) {
 
 func TestPeersAreExplained(t *testing.T) {
 	s := newScene(t)
-	s.settings.Peering.Name = "shops"
+	s.settings.Peering.Name, s.settings.Scope.Namespaces = "shops", []string{s.namespace}
 	s.OnCreate(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("fn"))
 	s.create("one")
+	const title = "KopfPeering \"shops\" in the namespace \"NAMESPACE\"\n"
+	s.Expect(s.peers()).To(gomega.Equal(title + "  - The object does not exist: operators with the flag --peering pause until it does, and others do not see each other.\n"))
 	object := testenv.NewObject("KopfPeering", s.namespace, "shops", nil)
 	s.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
-	s.Expect(s.peers()).To(gomega.Equal("No operator has an entry in a peering object \"shops\", neither in the cluster nor in the namespace \"NAMESPACE\": no operator pauses another one there.\n"))
+	s.Expect(s.peers()).To(gomega.Equal(title + "  - No operator has an entry: no operator pauses another one.\n"))
 
 	seen := func(ago time.Duration) string {
 		return time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05.000000-07:00")
@@ -174,29 +191,29 @@ func TestPeersAreExplained(t *testing.T) {
 		"alive@a/1":  map[string]any{"priority": 0, "lifetime": 3600, "lastseen": seen(0)},
 		"other@a/2":  map[string]any{"priority": 0, "lifetime": 3600, "lastseen": seen(0)},
 		"dead@a/3":   map[string]any{"priority": 100, "lifetime": 60, "lastseen": "2026-01-01T00:00:00.000000+00:00"},
-		"strong@a/4": map[string]any{"priority": -1, "lifetime": 60},
+		"strong@a/4": map[string]any{"priority": -1, "lifetime": 3600, "lastseen": seen(0)},
 	}
 	text, err := json.Marshal(map[string]any{"status": entries})
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.patch(object, string(text))
-	const title = "KopfPeering \"shops\" in the namespace \"NAMESPACE\"\n"
 	s.Expect(s.peers()).To(gomega.Equal(title +
 		"  - alive@a/1 (priority 0) is paused by other@a/2, because of the same priority: give them distinct ones by --priority\n" +
 		"  - dead@a/3 (priority 100) has expired at 2026-01-01T00:01:00Z, and pauses nothing\n" +
 		"  - other@a/2 (priority 0) is paused by alive@a/1, because of the same priority: give them distinct ones by --priority\n" +
 		"  - strong@a/4 (priority -1) is paused by alive@a/1, other@a/2, because of a higher priority\n"))
-	s.Expect(s.explain("one")).To(gomega.ContainSubstring("alive@a/1 in the KopfPeering \"shops\" in the namespace \"NAMESPACE\" has the same priority 0 as the operator, and so has other@a/2: they pause each other."))
+	s.Expect(s.explain("one")).To(gomega.ContainSubstring("In the KopfPeering \"shops\" in the namespace \"NAMESPACE\", alive@a/1 and other@a/2 have the same priority 0, and pause each other: give them distinct ones by --priority.\n"))
 
-	s.patch(object, `{"status":{"other@a/2":null,"strong@a/4":{"priority":5}}}`)
-	s.Expect(s.peers()).To(gomega.ContainSubstring("- strong@a/4 (priority 5) pauses alive@a/1 until it is removed: it does not expire\n"))
-	s.Expect(s.explain("one")).To(gomega.ContainSubstring("strong@a/4 in the KopfPeering \"shops\" in the namespace \"NAMESPACE\" has the priority 5, and pauses operators of the priority 0 until it leaves: the entry does not expire."))
+	s.patch(object, `{"status":{"other@a/2":null,"by-hand":{"priority":7},"strong@a/4":{"priority":5}}}`)
+	s.Expect(s.peers()).To(gomega.ContainSubstring("- by-hand (priority 7, a freeze) pauses alive@a/1, strong@a/4 until it is removed: it does not expire\n"))
+	s.Expect(s.explain("one")).To(gomega.ContainSubstring("by-hand in the KopfPeering \"shops\" in the namespace \"NAMESPACE\" has the priority 7, and pauses operators of the priority 0 until it is removed: it does not expire. To end that: kopf resume --id by-hand --peering shops -n NAMESPACE\n"))
 
+	s.patch(object, `{"status":{"by-hand":null}}`)
 	_, err = peering.Freeze(t.Context(), cluster.Config(), peering.Target{Name: "shops", Namespace: s.namespace}, peering.FreezeOptions{Identity: "me@here", Priority: 100, Lifetime: time.Hour, Message: "a migration"})
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(s.peers()).To(gomega.And(
-		gomega.MatchRegexp(`- me@here \(priority 100, a freeze: a migration\) pauses alive@a/1, strong@a/4, until \S+Z unless it is renewed\n`),
+		gomega.MatchRegexp(`- me@here \(priority 100, a freeze: a migration\) pauses alive@a/1, strong@a/4 until \S+Z, or until kopf resume ends it\n`),
 		gomega.ContainSubstring("- strong@a/4 (priority 5) is paused by me@here, because of a higher priority\n")))
-	s.Expect(s.explain("one")).To(gomega.MatchRegexp(`Nothing happens now, because\n  - me@here in the KopfPeering "shops" in the namespace "NAMESPACE" has the priority 100, and pauses operators of the priority 0 until it leaves, or until \S+ without its renewal\. Its message: a migration\n`))
+	s.Expect(s.explain("one")).To(gomega.MatchRegexp(`Nothing happens now, because\n  - me@here in the KopfPeering "shops" in the namespace "NAMESPACE" has the priority 100, and pauses operators of the priority 0 until \S+Z, or until kopf resume ends it\. Its message: "a migration"\. To end that: kopf resume --id me@here --peering shops -n NAMESPACE\n`))
 }
 
 func TestArgumentsAreCompleted(t *testing.T) {

@@ -25,13 +25,15 @@ import (
 var states = map[string]struct {
 	before, after func(s *scene, obj *unstructured.Unstructured)
 }{
-	"new":            {after: func(*scene, *unstructured.Unstructured) {}},
-	"new-labeled":    {after: patching(`{"metadata":{"labels":{"app":"db"}}}`)},
-	"handled":        {before: func(*scene, *unstructured.Unstructured) {}},
-	"resized":        {before: patching(`{"spec":{"size":1}}`), after: patching(`{"spec":{"size":2}}`)},
-	"renamed":        {before: patching(`{"spec":{"size":1}}`), after: patching(`{"spec":{"name":"x"}}`)},
-	"labeled":        {before: func(*scene, *unstructured.Unstructured) {}, after: patching(`{"metadata":{"labels":{"app":"db"}}}`)},
-	"status":         {before: func(*scene, *unstructured.Unstructured) {}, after: patching(`{"status":{"seen":true}}`)},
+	"new":         {after: func(*scene, *unstructured.Unstructured) {}},
+	"new-labeled": {after: patching(`{"metadata":{"labels":{"app":"db"}}}`)},
+	"handled":     {before: func(*scene, *unstructured.Unstructured) {}},
+	"resized":     {before: patching(`{"spec":{"size":1}}`), after: patching(`{"spec":{"size":2}}`)},
+	"renamed":     {before: patching(`{"spec":{"size":1}}`), after: patching(`{"spec":{"name":"x"}}`)},
+	"labeled":     {before: func(*scene, *unstructured.Unstructured) {}, after: patching(`{"metadata":{"labels":{"app":"db"}}}`)},
+	"status": {before: func(*scene, *unstructured.Unstructured) {}, after: func(s *scene, obj *unstructured.Unstructured) {
+		s.patchStatus(obj.DeepCopy(), `{"status":{"seen":true}}`)
+	}},
 	"deleted":        {before: func(*scene, *unstructured.Unstructured) {}, after: deleting},
 	"waiting":        {before: patching(`{"metadata":{"labels":{"fails":"yes"}}}`)},
 	"waiting-asked":  {before: patching(`{"metadata":{"labels":{"fails":"yes"}}}`), after: asking("retry", "1 created")},

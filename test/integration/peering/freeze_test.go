@@ -36,10 +36,22 @@ func TestFreezeAndResume(t *testing.T) {
 			g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused"}))
 			g.Expect(peering.Resume(t.Context(), cluster.Config(), target, test.identity)).To(gomega.Succeed())
 			again := peering.Resume(t.Context(), cluster.Config(), target, test.identity)
-			g.Expect(again).To(gomega.MatchError(gomega.MatchRegexp("there is no freeze by .*; the entries are: me$")))
+			g.Expect(again).To(gomega.MatchError(gomega.MatchRegexp("there is no freeze by .*, nor by others; the entries are: me$")))
 			g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused", "active"}))
 			g.Expect(entries(cluster, object)()).To(gomega.HaveLen(1))
 		})
+	}
+}
+
+// Another freeze is no operator, and does not pause.
+func TestFreezesAreNotPaused(t *testing.T) {
+	g := gomega.NewWithT(t)
+	target := peering.Target{Name: "default", Namespace: cluster.Namespace(t)}
+	create(t, cluster, api, target.Namespace, target.Name)
+	for priority, identity := range []string{"a", "b", "a"} {
+		g.Expect(peering.Freeze(t.Context(), cluster.Config(), target, peering.FreezeOptions{
+			Identity: identity, Priority: priority, Lifetime: time.Hour,
+		})).To(gomega.Equal(peering.Frozen{}))
 	}
 }
 

@@ -119,7 +119,7 @@ func TestResourceIsInstalledLater(t *testing.T) {
 	namespace := bare.Namespace(t)
 	needing := runPeering(t, bare.Config(), "needing", settings.Peering{Mandatory: true, Lifetime: shortLifetime}, namespace)
 	g.Eventually(needing.history).Should(gomega.Equal([]string{"paused"}))
-	g.Expect(needing.lines()).To(gomega.ContainElement(gomega.ContainSubstring("install its definition")))
+	g.Expect(needing.lines()).To(gomega.ContainElement(gomega.ContainSubstring("install the definitions of peering")))
 	using := runPeering(t, bare.Config(), "using", settings.Peering{Priority: 1, Lifetime: shortLifetime}, namespace)
 	g.Eventually(using.history).Should(gomega.Equal([]string{"active"}))
 	g.Expect(using.lines()).To(gomega.BeEmpty(), "an optional peering may be missing")

@@ -36,7 +36,7 @@ func TestExamplesRunUnderTheirRoles(t *testing.T) {
 			b.Expect(err).NotTo(gomega.HaveOccurred())
 			b.grant(string(text))
 			b.run(program, b.config(), "second")
-			b.Expect(b.refused.Load()).To(gomega.BeZero(), string(text))
+			b.Expect(b.refused()).To(gomega.BeEmpty(), string(text))
 		})
 	}
 }

@@ -3,27 +3,32 @@
 package permissions
 
 import (
-	"bytes"
 	"io"
-	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/test/audit"
 	"github.com/kopf-go/kopf/test/testenv"
 )
 
@@ -32,25 +37,70 @@ var (
 	examples = kopf.Resource("kopf.dev", "kopfexamples")
 )
 
-func TestMain(m *testing.M) { testenv.Main(m, &cluster, testenv.Options{}) }
+// requests is the audit log of the API server.
+var requests audit.Log
 
-// bench is a namespace, and a user without any permissions but those that are granted.
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "kopf-permissions-")
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // the log is temporary
+	requests = audit.Log(filepath.Join(dir, "audit.log"))
+	flags, err := requests.Flags()
+	if err != nil {
+		panic(err)
+	}
+	if cluster, err = testenv.Open(testenv.Options{CRDs: []string{testenv.ExampleCRDs, testenv.FixtureCRDs, "config/crd/kopf.dev"}, Flags: flags}); err != nil {
+		panic(err)
+	}
+	// The status of these peerings is a subresource. That of the others is not.
+	peerings := testenv.Definition("zalando.org", "kopfpeerings", "KopfPeering", "v1")
+	peerings.Spec.Versions[0].Subresources = &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}}
+	if _, err := envtest.InstallCRDs(cluster.Config(), envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{peerings}}); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := cluster.Close(); err != nil {
+		panic(err)
+	}
+	return code
+}
+
+// bench is a namespace, and a service account without any permissions but those that are granted.
 type bench struct {
 	*gomega.WithT
 	t         *testing.T
 	namespace string
+	name      string // of the roles
 	user      string
-	refused   atomic.Int32 // requests
+}
+
+// account is the service account.
+func (b *bench) account() *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "operator"}}
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	namespace := cluster.Namespace(t)
-	return &bench{WithT: gomega.NewWithT(t), t: t, namespace: namespace, user: "operator-" + namespace}
+	b := &bench{WithT: gomega.NewWithT(t), t: t, namespace: namespace, name: "operator-" + namespace, user: "system:serviceaccount:" + namespace + ":operator"}
+	b.Expect(cluster.Client().Create(t.Context(), b.account())).To(gomega.Succeed())
+	return b
 }
 
 // derive returns the roles of an operator.
 func (b *bench) derive(registry *kopf.Registry, s kopf.Settings) []rbac.Role {
+	b.t.Helper()
+	roles, problems := rbac.Derive(b.input(registry, s))
+	b.Expect(problems).To(gomega.BeEmpty())
+	return roles
+}
+
+// input returns what roles are derived from.
+func (b *bench) input(registry *kopf.Registry, s kopf.Settings) rbac.Input {
 	b.t.Helper()
 	handlers, err := registry.Handlers(scheme.Scheme)
 	b.Expect(err).NotTo(gomega.HaveOccurred())
@@ -61,9 +111,7 @@ func (b *bench) derive(registry *kopf.Registry, s kopf.Settings) []rbac.Role {
 	b.Expect(err).NotTo(gomega.HaveOccurred())
 	present, err := source.Resources(b.t.Context())
 	b.Expect(err).NotTo(gomega.HaveOccurred())
-	roles, problems := rbac.Derive(rbac.Input{Handlers: handlers, Needs: registry.DeclaredNeeds(), Settings: s, Snapshot: present, Namespace: b.namespace})
-	b.Expect(problems).To(gomega.BeEmpty())
-	return roles
+	return rbac.Input{Handlers: handlers, Needs: registry.DeclaredNeeds(), Settings: s, Snapshot: present, Namespace: b.namespace}
 }
 
 // grant applies the printed roles, and binds the user to them.
@@ -83,7 +131,7 @@ func (b *bench) grant(manifests string) {
 		binding := testenv.NewObject(role.GetKind()+"Binding", role.GetNamespace(), role.GetName(), nil)
 		binding.SetAPIVersion("rbac.authorization.k8s.io/v1")
 		binding.Object["roleRef"] = map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": role.GetKind(), "name": role.GetName()}
-		binding.Object["subjects"] = []any{map[string]any{"kind": "User", "name": b.user, "apiGroup": "rbac.authorization.k8s.io"}}
+		binding.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": b.account().Name, "namespace": b.namespace}}
 		for _, object := range []*unstructured.Unstructured{role, binding} {
 			b.Expect(cluster.Client().Apply(b.t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("test"), client.ForceOwnership)).To(gomega.Succeed(), manifests)
 			b.t.Cleanup(func() { _ = cluster.Client().Delete(b.t.Context(), object) })
@@ -118,26 +166,20 @@ func (b *bench) awaitGrant(role *unstructured.Unstructured) {
 	}).Should(gomega.BeTrue(), "%s %s", role.GetKind(), role.GetName())
 }
 
-// config connects as the user, and counts what is refused.
+// config connects as the service account.
 func (b *bench) config() *rest.Config {
-	config := cluster.Config()
-	config.Impersonate = rest.ImpersonationConfig{UserName: b.user, Groups: []string{"system:authenticated"}}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return transport(func(request *http.Request) (*http.Response, error) {
-			response, err := next.RoundTrip(request)
-			if err == nil && response.StatusCode == http.StatusForbidden {
-				body, _ := io.ReadAll(response.Body)
-				_ = response.Body.Close()
-				response.Body = io.NopCloser(bytes.NewReader(body))
-				b.refused.Add(1)
-				b.t.Logf("refused: %s %s: %s", request.Method, request.URL.Path, body)
-			}
-			return response, err
-		})
-	})
+	b.t.Helper()
+	token := &authenticationv1.TokenRequest{}
+	b.Expect(cluster.Client().SubResource("token").Create(b.t.Context(), b.account(), token)).To(gomega.Succeed())
+	config := rest.AnonymousClientConfig(cluster.Config())
+	config.BearerToken = token.Status.Token
 	return config
 }
 
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+// refused returns the requests of the service account that were refused.
+func (b *bench) refused() []audit.Entry {
+	b.t.Helper()
+	all := requests.Of(b.t, b.user)
+	b.Expect(all).NotTo(gomega.BeEmpty())
+	return audit.Refused(all)
+}

@@ -78,14 +78,17 @@ func TestDerivedRolesSuffice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, registry := newBench(t), kopf.NewRegistry()
 			declareAll(registry)
-			settings := kopf.Settings{Name: b.user}
+			settings := kopf.Settings{Name: b.name}
 			settings.Persistence.Finalizer = b.namespace + ".example.com/finalizer"
 			adjust(&settings, b.namespace)
+			if name == "admission" {
+				registry.OnValidate(examples, func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("validate"))
+			}
 			if name == "cluster" {
 				registry = kopf.NewRegistry() // other tests have objects, too
 				registry.OnEvent(examples, func(_ context.Context, e *kopf.WatchEvent) error { return nil }, kopf.ID("event"))
 			}
-			b.grant(rbac.YAML(b.user, b.derive(registry, settings), rbac.Account{Namespace: b.namespace, Name: "operator"}))
+			b.grant(rbac.YAML(b.name, b.derive(registry, settings), rbac.Account{Namespace: b.namespace, Name: "operator"}))
 			operators.Start(t, b.config(), b.namespace, registry, func(o *kopf.Options) { o.Settings = settings })
 			if name == "cluster" {
 				object := testenv.NewObject("KopfExample", b.namespace, "one", nil)
@@ -93,7 +96,7 @@ func TestDerivedRolesSuffice(t *testing.T) {
 			} else {
 				b.handles("one")
 			}
-			b.Expect(b.refused.Load()).To(gomega.BeZero())
+			b.Expect(b.refused()).To(gomega.BeEmpty())
 		})
 	}
 }
@@ -110,9 +113,9 @@ func TestMissingRulesAreNamed(t *testing.T) {
 		}
 		return nil
 	}, kopf.ID("create"))
-	settings := kopf.Settings{Name: b.user}
+	settings := kopf.Settings{Name: b.name}
 	settings.Scope.Namespaces = []string{b.namespace}
-	b.grant(rbac.YAML(b.user, b.derive(registry, settings), rbac.Account{}))
+	b.grant(rbac.YAML(b.name, b.derive(registry, settings), rbac.Account{}))
 	operators.Start(t, b.config(), b.namespace, registry, func(o *kopf.Options) { o.Settings, o.Logger = settings, log.Logger() })
 	object := testenv.NewObject("KopfExample", b.namespace, "one", nil)
 	b.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
@@ -139,7 +142,7 @@ func TestLearnedRolesSuffice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, file := newBench(t), filepath.Join(t.TempDir(), "roles.yaml")
-			settings := kopf.Settings{Name: b.user}
+			settings := kopf.Settings{Name: b.name}
 			settings.Scope.Namespaces = []string{b.namespace}
 			run := func(name string, config *rest.Config, learnFile string) {
 				settings.Permissions.LearnFile = learnFile
@@ -157,7 +160,7 @@ func TestLearnedRolesSuffice(t *testing.T) {
 				gomega.Not(gomega.ContainSubstring("ClusterRole"))))
 			b.grant(string(text))
 			run("two", b.config(), "")
-			b.Expect(b.refused.Load()).To(gomega.BeZero())
+			b.Expect(b.refused()).To(gomega.BeEmpty())
 		})
 	}
 }

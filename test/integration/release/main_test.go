@@ -154,7 +154,7 @@ func (s *scene) program() inspect.Program {
 // release runs a release with the configuration.
 func (s *scene) release(ctx context.Context, config *rest.Config, adjust ...func(*release.Options)) (*release.Report, error) {
 	s.t.Helper()
-	options := release.Options{All: true}
+	options := release.Options{All: true, OperatorStopped: true}
 	for _, change := range adjust {
 		change(&options)
 	}

@@ -79,13 +79,46 @@ func TestAPeerRefuses(t *testing.T) {
 	s.expectReleased(1)
 }
 
+// A lease or a peering of the operator without an operator in it shows that it is stopped. Others show
+// nothing: the lease of a manager, for example, has another name.
+func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
+	s := newScene(t, true)
+	s.create(1)
+	manager := &coordinationv1.Lease{ObjectMeta: apimeta.ObjectMeta{Namespace: s.namespace, Name: "sites." + s.namespace}}
+	now, holder, seconds := apimeta.NowMicro(), "pod-1", int32(3600)
+	manager.Spec = coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &now, LeaseDurationSeconds: &seconds}
+	s.Expect(cluster.Client().Create(t.Context(), manager)).To(gomega.Succeed())
+
+	unconfirmed := func(o *release.Options) { o.OperatorStopped = false }
+	want := `it is unknown whether the operator runs, and a running one would handle released objects as new ones: there is no lease "` + s.namespace + `"; there is no peering "` + s.namespace + `". `
+	config, requests := counted()
+	dry, err := s.release(t.Context(), config, unconfirmed, dryRun)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(dry.Refused).To(gomega.And(gomega.HavePrefix(want), gomega.ContainSubstring("confirm that with --operator-stopped; "), gomega.HaveSuffix("add --lease-name")))
+	s.Expect(dry.Resources[0].Released).To(gomega.Equal(1))
+	_, err = s.release(t.Context(), config, unconfirmed)
+	s.Expect(err).To(gomega.MatchError(dry.Refused))
+	s.Expect(requests.Snapshot().Writes("things")).To(gomega.BeZero())
+
+	held := gomega.ContainSubstring("pod-1 holds the lease " + s.namespace + "/" + manager.Name)
+	byName := func(o *release.Options) { o.LeaseName = manager.Name }
+	s.expectRefused(held, unconfirmed, byName)
+	s.expectRefused(held, byName) // what is known counts, whatever is confirmed
+	*manager.Spec.HolderIdentity = ""
+	s.Expect(cluster.Client().Update(t.Context(), manager)).To(gomega.Succeed())
+	done, err := s.release(t.Context(), config, unconfirmed, byName)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(done.Refused).To(gomega.BeEmpty())
+	s.expectReleased(1)
+}
+
 func TestAnOperatorThatStartsMeanwhileEndsTheRelease(t *testing.T) {
 	s := newScene(t, true)
 	s.create(600)
 	_, err := s.release(t.Context(), cluster.Config(), func(o *release.Options) {
 		o.Progress = func(string, int, int) {
 			peers := testenv.NewObject("ClusterKopfPeering", "", s.namespace, nil)
-			peers.Object["status"] = map[string]any{"somebody": map[string]any{"priority": int64(0)}}
+			peers.Object["status"] = map[string]any{"somebody": map[string]any{"priority": int64(0), "lastseen": time.Now().UTC().Format(time.RFC3339)}}
 			s.Expect(cluster.Client().Create(t.Context(), peers)).To(gomega.Succeed())
 		}
 	})
@@ -217,14 +250,16 @@ func TestTheCommand(t *testing.T) {
 	s.Expect(s.command("release", "--all", "--finalizer=x").err).To(gomega.MatchError(gomega.ContainSubstring("add --run-startup")))
 	dry := s.command("release", "--all", "--dry-run", "--finalizer="+finalizer, "--prefix=kopf.zalando.org")
 	s.Expect(dry.err).NotTo(gomega.HaveOccurred())
-	s.Expect(dry.out).To(gomega.ContainSubstring("2 of 2 objects would be released, 2 from the finalizer\n"))
+	s.Expect(dry.out).To(gomega.ContainSubstring("2 of 2 objects would be released, 2 from the finalizer\n! The release would be refused: "))
 	started := s.command("release", "--all", "--run-startup", "--dry-run", "-o", "json")
 	s.Expect(started.err).NotTo(gomega.HaveOccurred())
 	s.Expect(started.out).To(gomega.And(gomega.ContainSubstring(`"finalizers": 0`), gomega.ContainSubstring(`"released": 2`)))
 
 	s.Expect(s.objects.Delete(t.Context(), "a00000", apimeta.DeleteOptions{})).To(gomega.Succeed())
-	done := s.command("release", "things."+s.resource.Group, "--finalizer="+finalizer, "--prefix=kopf.zalando.org", "-n", s.namespace)
-	s.Expect(done.err).To(gomega.MatchError("exit code 3"))
+	refused := s.command("release", "--all", "--finalizer="+finalizer, "--prefix=kopf.zalando.org")
+	s.Expect(refused.err).To(gomega.MatchError(gomega.ContainSubstring("confirm that with --operator-stopped")))
+	done := s.command("release", "things."+s.resource.Group, "--operator-stopped", "--finalizer="+finalizer, "--prefix=kopf.zalando.org", "-n", s.namespace)
+	s.Expect(done.err).To(gomega.MatchError("objects that are being deleted were skipped"))
 	s.Expect(done.out).To(gomega.ContainSubstring("  - " + s.namespace + "/a00000\n"))
 	s.Expect(done.log).To(gomega.Equal("things." + s.resource.Group + ": 2 of 2 objects\n"))
 }

@@ -167,8 +167,8 @@ func (s *scene) handlerUnlocked(string) kopf.ChangeFunc {
 	return func(context.Context, *kopf.Change) error { return nil }
 }
 
-// A failure under a revision is final for it, until the object changes, a person asks for it, or
-// there is another revision.
+// A failure under a revision is final for it, until a change calls the handler, a person asks for
+// it, or there is another revision.
 func TestAFailureUnderARevision(t *testing.T) {
 	s := newScene(t)
 	s.start("a", kopf.Revision("1"))

@@ -14,7 +14,6 @@ import (
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/recording"
@@ -246,7 +245,7 @@ func (r *Replay) compare(one *recorded) {
 			r.Unsure[id] = "its filter may read an index, and a replay has none"
 		}
 		if _, isUnsure := r.Unsure[id]; !isUnsure {
-			r.Differences = append(r.Differences, Difference{one.line, one.at, id, object + ": " + fmt.Sprintf(format, arguments...)})
+			r.Differences = append(r.Differences, Difference{one.line, one.at, r.reported(id), object + ": " + fmt.Sprintf(format, arguments...)})
 		}
 	}
 	if one.err != nil {
@@ -273,28 +272,9 @@ func (r *Replay) compareLists(one *recorded, note func(id, format string, argume
 		}
 		if slices.Contains(before, id) {
 			why := r.resources[one.resource].Explain(one.raw, situation, id)
-			note(id, "%s was %s for the %s, and is not now: %s", id, what, strings.TrimSpace(because), why)
+			note(id, "%s was %s for the %s, and is not now: %s", r.reported(id), what, strings.TrimSpace(because), why)
 		} else {
-			note(id, "%s was not %s for the %s, and is now", id, what, strings.TrimSpace(because))
+			note(id, "%s was not %s for the %s, and is now", r.reported(id), what, strings.TrimSpace(because))
 		}
 	}
-}
-
-// nameIn returns the hashes of the namespace and the name of an object.
-func nameIn(raw map[string]any) string {
-	metadata, _ := raw["metadata"].(map[string]any)
-	return strings.TrimPrefix(fmt.Sprintf("%v/%v", orEmpty(metadata["namespace"]), orEmpty(metadata["name"])), "/")
-}
-
-func orEmpty(value any) any {
-	if value == nil {
-		return ""
-	}
-	return value
-}
-
-// readsIndex reports whether a function that is a filter of the handler can read an index.
-func (r *Replay) readsIndex(id string) bool {
-	hasIndex := slices.ContainsFunc(r.Handlers, func(d *handler.Declaration) bool { return d.Kind == handler.OnIndex })
-	return hasIndex && slices.ContainsFunc(r.Handlers, func(d *handler.Declaration) bool { return d.ID == id && len(d.Predicates) > 0 })
 }

@@ -14,14 +14,23 @@ func Check(of selector.Resource, definition map[string]any) error {
 	if definition == nil {
 		return fmt.Errorf("%s is not a custom resource, and its conditions belong to Kubernetes: remove kopf.Conditions for it", of)
 	}
-	if !of.Status {
-		return fmt.Errorf("%s has no status subresource: add \"subresources: {status: {}}\" to the version %s of its CustomResourceDefinition, or remove kopf.Conditions", of, of.Version)
+	if err := CheckStatus(of); err != nil {
+		return err
 	}
 	if missing := missingFields(schemaOf(definition, of.Version)); len(missing) > 0 {
 		return fmt.Errorf("the schema of %s does not have the fields %s, so they would be lost: add them to the version %s of its CustomResourceDefinition, or remove kopf.Conditions",
 			of, strings.Join(missing, ", "), of.Version)
 	}
 	return nil
+}
+
+// CheckStatus returns an error if a resource has no status subresource: each write of the conditions
+// would be another generation, so they would never be about the current one.
+func CheckStatus(of selector.Resource) error {
+	if of.Status {
+		return nil
+	}
+	return fmt.Errorf("%s has no status subresource: add \"subresources: {status: {}}\" to the version %s of its CustomResourceDefinition, or remove kopf.Conditions", of, of.Version)
 }
 
 // schemaOf returns the schema of a version.

@@ -37,14 +37,25 @@ func (f failures) lines() []string {
 
 // failures returns the failures that count: those of the cycle, and former ones.
 func (s Situation) failures(stored condition.List) failures {
+	all := read(stored)
+	maps.DeleteFunc(all, func(id, _ string) bool { return s.IsOver(id) })
+	maps.Copy(all, s.Failed)
+	return all
+}
+
+// FailuresIn returns the messages of the handlers that have failed permanently, as the conditions of
+// an object say.
+func FailuresIn(body map[string]any) map[string]string { return read(condition.Of(body)) }
+
+// read reads the failures from the message of the Stalled condition.
+func read(stored condition.List) failures {
 	all := failures{}
 	message, _ := stored.Get(condition.Stalled)["message"].(string)
 	for line := range strings.Lines(message) {
-		if found := failureLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); len(found) == 3 && !s.IsOver(found[1]) {
+		if found := failureLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); len(found) == 3 {
 			all[found[1]] = found[2]
 		}
 	}
-	maps.Copy(all, s.Failed)
 	return all
 }
 

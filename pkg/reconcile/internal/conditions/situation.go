@@ -14,11 +14,14 @@ import (
 
 // The reasons of the conditions.
 const (
-	reasonReconciled  = "Reconciled"      // Ready: nothing is left to do
-	reasonReconciling = "HandlersRunning" // handlers have not finished
-	reasonFailed      = "HandlersFailed"  // handlers have failed permanently
-	reasonMisfit      = "ObjectMisfit"    // handlers cannot be called
+	reasonReconciled  = "Reconciled"          // Ready: nothing is left to do
+	reasonUnconcerned = "NoHandlerApplies"    // Ready: there was nothing to do
+	reasonReconciling = "HandlersRunning"     // handlers have not finished
+	reasonFailing     = "ChildrenNotRestored" // handlers are retried, because others have changed children
 	reasonUnready     = "ChildrenNotReady"
+	reasonFailed      = "HandlersFailed" // handlers have failed permanently
+	reasonMisfit      = "ObjectMisfit"   // handlers cannot be called
+	reasonBroken      = "ChildrenFailed"
 	reasonHeld        = "DeletionHeld" // a failed handler holds the deletion
 )
 
@@ -29,17 +32,27 @@ type Situation struct {
 	// Continues is set if more follows at once, so that the conditions can wait: another
 	// generation, or the next cycle.
 	Continues bool
+	// Called is set if handlers take part in the cycle, have restored children, or run in the
+	// background.
+	Called bool
+	// Applies reports whether a handler is called for the creation of such an object. It is asked
+	// only if nothing else shows whether a handler was ever called.
+	Applies func() bool
 	// Unfinished is set if a handler will be called again without the help of a person.
 	Unfinished bool
-	// Failed contains the messages of the handlers that have failed permanently in the cycle.
+	// Failed contains the messages of the handlers that have failed permanently, in the cycle or
+	// outside of it.
 	Failed map[string]string
+	// Failing are the handlers that are called again because they could not restore children
+	// that others have changed. They belong to no cycle.
+	Failing []string
 	// IsOver reports whether a former failure of a handler no longer counts: it takes part in
 	// the cycle, or is not declared anymore.
 	IsOver func(id string) bool
 	// Misfits say which handlers cannot be called until a person acts, and why.
 	Misfits []string
-	// Unready are the children that the object waits for.
-	Unready []string
+	// Unready are the children that the object waits for, and Broken those that have failed.
+	Unready, Broken []string
 	// Held is set if a failure holds the deletion of the object.
 	Held bool
 }
@@ -49,45 +62,73 @@ type Situation struct {
 // conditions are kept.
 func (s Situation) Amend(stored, edited map[string]any, now time.Time) map[string]any {
 	lost := s.failures(condition.Of(stored))
+	isRetried := len(s.Broken) == 0 && (s.Unfinished || len(s.Failing) > 0)
 	switch {
-	case len(lost) == 0 && s.Continues:
+	case len(lost) > 0:
+		return s.amendment(edited, now, s.stalled(lost))
+	case s.Continues, isRetried && !isCurrent(stored): // the conditions are not taken for the current state
 		return nil
-	case len(lost) == 0 && s.Unfinished && !isCurrent(stored):
-		return nil // the conditions are not taken for the current state
-	case len(lost) == 0 && s.Unfinished:
+	case isRetried && (s.Unfinished || len(s.Misfits) == 0):
+		return s.amendment(edited, now, s.retried())
+	case len(s.Broken)+len(s.Misfits) > 0:
+		return s.amendment(edited, now, s.stalled(nil))
+	case len(s.Unready) > 0:
 		return s.amendment(edited, now, metav1.Condition{
-			Type: condition.Reconciling, Reason: reasonReconciling, Message: "The handlers have not finished yet.",
+			Type: condition.Reconciling, Reason: reasonUnready, Message: fmt.Sprintf("These children are not ready yet: %s.", some(s.Unready)),
 		})
-	case len(lost) == 0 && len(s.Misfits) == 0 && len(s.Unready) > 0:
-		return s.amendment(edited, now, metav1.Condition{Type: condition.Reconciling, Reason: reasonUnready, Message: s.unready()})
-	case len(lost) == 0 && len(s.Misfits) == 0:
-		return s.amendment(edited, now, metav1.Condition{Reason: reasonReconciled, Message: "The handlers have finished."})
+	default:
+		return s.amendment(edited, now, s.ready(condition.Of(stored)))
 	}
-	return s.amendment(edited, now, metav1.Condition{
-		Type: condition.Stalled, Reason: s.stallReason(lost), Message: strings.Join(append(lost.lines(), s.Misfits...), "\n"),
-	})
 }
 
-func (s Situation) stallReason(lost failures) string {
+// ready returns the condition when nothing is left to do. A version of the object that concerns no
+// handler does not change what earlier versions have come to.
+func (s Situation) ready(before condition.List) metav1.Condition {
+	reason := before.Get(condition.Ready)["reason"]
+	if s.Called || reason == reasonReconciled || reason != reasonUnconcerned && s.Applies() {
+		return metav1.Condition{Reason: reasonReconciled, Message: "The handlers have finished."}
+	}
+	return metav1.Condition{Reason: reasonUnconcerned, Message: "No handler applies to this object now."}
+}
+
+// retried returns the condition while handlers are called again. Its message has no error, which
+// can differ with each attempt.
+func (s Situation) retried() metav1.Condition {
+	c := metav1.Condition{Type: condition.Reconciling, Reason: reasonReconciling, Message: "The handlers have not finished yet."}
+	if !s.Unfinished {
+		c.Reason = reasonFailing
+		c.Message = fmt.Sprintf("These handlers fail to restore children that others have changed, and are called again: %s.", some(s.Failing))
+	}
+	return c
+}
+
+// stalled returns the condition while a person must act.
+func (s Situation) stalled(lost failures) metav1.Condition {
+	c := metav1.Condition{Type: condition.Stalled, Reason: reasonMisfit}
+	lines := append(lost.lines(), s.Misfits...)
+	if len(s.Broken) > 0 {
+		c.Reason = reasonBroken
+		lines = append(lines, fmt.Sprintf("These children have failed: %s.", some(s.Broken)))
+	}
 	switch {
 	case s.Held:
-		return reasonHeld
+		c.Reason = reasonHeld
 	case len(lost) > 0:
-		return reasonFailed
-	default:
-		return reasonMisfit
+		c.Reason = reasonFailed
 	}
+	c.Message = strings.Join(lines, "\n")
+	return c
 }
 
-// mostNamed limits how many children a message names.
+// mostNamed limits how many children or handlers a message names.
 const mostNamed = 3
 
-func (s Situation) unready() string {
-	names, more := s.Unready, ""
+// some returns the first of the names.
+func some(names []string) string {
 	if extra := len(names) - mostNamed; extra > 0 {
-		names, more = names[:mostNamed], fmt.Sprintf(", and %d more", extra)
+		return fmt.Sprintf("%s, and %d more", strings.Join(names[:mostNamed], ", "), extra)
 	}
-	return fmt.Sprintf("These children are not ready yet: %s%s.", strings.Join(names, ", "), more)
+	return strings.Join(names, ", ")
 }
 
 // isCurrent reports whether the conditions can be taken for the current state.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -77,20 +76,4 @@ func (c *Client) listPage(ctx context.Context, namespace string, options metav1.
 		return nil, fmt.Errorf("the list of %s is truncated or not JSON", c.resource)
 	}
 	return parseList(data, c.resource)
-}
-
-// ListNamed returns the cluster-scoped object with this name, or nil if there is none. It needs
-// the permission to list, like everything else that is read in advance.
-func (c *Client) ListNamed(ctx context.Context, name string) (*object.Snapshot, error) {
-	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
-	request := c.withScope(c.rest.Get(), "").SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion)
-	data, err := c.doWithRetry(ctx, request, isTemporary)
-	if err != nil {
-		return nil, err
-	}
-	list, err := parseList(data, c.resource)
-	if err != nil || len(list.Items) == 0 {
-		return nil, err
-	}
-	return list.Items[0], nil
 }

@@ -12,6 +12,7 @@ import (
 // Outcome reports the outcome of one attempt of a handler in the log, and as an event if the
 // handler has succeeded or failed.
 func (r Reporter) Outcome(body *object.Body, id string, o execution.Outcome) {
+	id = r.ReportedID(id)
 	log := r.Log.WithValues("handler", id)
 	var children *handler.SubhandlersError
 	var temporary *handler.TemporaryError
@@ -36,6 +37,7 @@ func (r Reporter) Outcome(body *object.Body, id string, o execution.Outcome) {
 
 // Succeeded reports the success of a handler.
 func (r Reporter) Succeeded(body *object.Body, id string) {
+	id = r.ReportedID(id)
 	r.Log.Info("The handler succeeded.", "handler", id)
 	r.Event(body, Normal, "HandlerSucceeded", fmt.Sprintf("Handler %s succeeded.", id))
 }

@@ -31,6 +31,17 @@ func witnessed() (report.Reporter, *object.Body, *witness) {
 	return report.Reporter{Log: logger, Poster: w}, body, w
 }
 
+// Users do not know the ids of handlers that the library declares.
+func TestOutcomesAreReportedUnderTheIDThatUsersKnow(t *testing.T) {
+	r, body, w := witnessed()
+	r.IDs = map[string]string{"fn/internal": "fn"}
+	r.Outcome(body, "fn/internal", execution.Outcome{Final: true, Err: errors.New("no network")})
+	r.Outcome(body, "fn/internal", execution.Outcome{Final: true})
+	if got := fmt.Sprint(w.log, w.events); len(w.log) != 2 || len(w.events) != 2 || strings.Contains(got, "internal") || !strings.Contains(got, "Handler fn succeeded.") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestOutcomesAreReported(t *testing.T) {
 	failure := errors.New("no network")
 	tests := map[string]struct {

@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/go-logr/logr"
@@ -30,9 +31,14 @@ type Reporter struct {
 	Log     logr.Logger
 	Poster  Poster // nil disables events
 	Posting settings.Posting
-	Object  *reportonce.Set       // reports of the object
-	Shared  *reportonce.SharedSet // reports of the operator
+	// IDs are the ids under which handlers are reported, by their own ids, if these differ.
+	IDs    map[string]string
+	Object *reportonce.Set       // reports of the object
+	Shared *reportonce.SharedSet // reports of the operator
 }
+
+// ReportedID returns the id under which a handler is reported.
+func (r Reporter) ReportedID(id string) string { return cmp.Or(r.IDs[id], id) }
 
 // Event posts an event about the object, unless the settings filter out events of
 // its level.

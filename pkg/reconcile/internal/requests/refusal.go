@@ -45,7 +45,7 @@ func isChange(d *handler.Declaration) bool { return d.Kind.IsChange() }
 // kinds names the kinds of handlers without progress.
 var kinds = map[handler.Kind]string{
 	handler.OnEvent: "a handler of watch events", handler.OnDaemon: "a daemon", handler.OnTimer: "a timer", handler.OnIndex: "an index",
-	handler.OnChild: "a handler of children", handler.OnDrift: "a handler of drift",
+	handler.OnChild: "a handler of children", handler.OnDisturbance: "a part of a handler of kopf.Ensure", handler.OnDrift: "a handler of drift",
 }
 
 // whyNotRerun returns why declared handlers cannot be called for the object.
@@ -69,8 +69,10 @@ func nothingWaits(id string, verb request.Verb, reason cause.Reason) string {
 		return fmt.Sprintf("%s takes no part in the deletion, so there is nothing to %s", id, verb)
 	case reason.Handled():
 		return fmt.Sprintf("%s takes no part in the %s, so there is nothing to %s; to call it again, use %s", id, reason.Noun(), verb, request.Rerun.Name())
+	case verb == request.Skip:
+		return fmt.Sprintf("nothing has happened to the object, so %s is not called anyway; to call it again, use %s", id, request.Rerun.Name())
 	default:
-		return fmt.Sprintf("nothing has happened to the object that %s waits for, so there is nothing to %s; to call it again, use %s", id, verb, request.Rerun.Name())
+		return fmt.Sprintf("%s does not wait for a retry; to call it again, use %s", id, request.Rerun.Name())
 	}
 }
 

@@ -76,6 +76,8 @@ type Note struct {
 	Value   string
 	Refused bool
 	Message string
+	// Expected is the message as long as no operator has honored the request.
+	Expected string
 }
 
 // Read returns the requests of the object, or nil if it never had any. A nil Reader finds
@@ -113,15 +115,21 @@ func (r *Requests) add(verb request.Verb, value string) {
 	r.handled[verb] = value
 	parsed, err := request.Parse(verb, value)
 	if err != nil {
-		r.note(parsed, true, "The request to %s is refused: %s.", verb, err)
+		r.note(parsed, fmt.Sprintf("The request to %s", verb), refused, fmt.Sprintf(": %s.", err))
 		return
 	}
 	r.fresh = append(r.fresh, parsed)
 }
 
-func (r *Requests) note(of request.Request, refused bool, format string, args ...any) {
-	r.Notes = append(r.Notes, Note{Value: string(of.Verb) + " " + of.Value, Refused: refused, Message: fmt.Sprintf(format, args...)})
+// note says that the subject is refused, or what else has become of it.
+func (r *Requests) note(of request.Request, subject, outcome, rest string) {
+	r.Notes = append(r.Notes, Note{
+		Value: string(of.Verb) + " " + of.Value, Refused: outcome == refused,
+		Message: subject + " is " + outcome + rest, Expected: subject + " will be " + outcome + " by a running operator" + rest,
+	})
 }
+
+const refused = "refused"
 
 // Record returns the annotation that records the new requests as honored, and its value. It
 // returns nothing if there are none.
@@ -186,11 +194,11 @@ func (r *Requests) Apply(progress *execution.Progress, handlers Handlers, reason
 				problem = apply(fresh, id, progress, reason)
 			}
 			if problem != "" {
-				r.note(fresh, true, "The request to %s the handler %s is refused: %s", fresh.Verb, id, sentence(problem))
+				r.note(fresh, fmt.Sprintf("The request to %s the handler %s", fresh.Verb, id), refused, ": "+sentence(problem))
 				continue
 			}
 			r.skipped = r.skipped || fresh.Verb == request.Skip
-			r.note(fresh, false, "The handler %s is %s as requested.", id, outcomes[fresh.Verb])
+			r.note(fresh, "The handler "+id, outcomes[fresh.Verb], " as requested.")
 		}
 	}
 }
@@ -212,12 +220,18 @@ var outcomes = map[request.Verb]string{request.Retry: "called now", request.Reru
 func apply(r request.Request, id string, progress *execution.Progress, reason cause.Reason) string {
 	ended := progress.Load(id).HasEnded(reason)
 	switch {
-	case r.Verb == request.Retry && (ended || progress.Load(id).RemainingDelay(time.Now()) == 0):
+	case r.Verb == request.Retry && ended && progress.Load(id).Failure:
+		return "it has failed for good; to call it again, use " + request.Rerun.Name()
+	case r.Verb == request.Retry && ended:
+		return "it has ended already; to call it again, use " + request.Rerun.Name()
+	case r.Verb == request.Retry && progress.Load(id).RemainingDelay(time.Now()) == 0:
 		return "it does not wait for its next attempt"
 	case r.Verb == request.Retry:
 		execution.Retry(progress, id)
+	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil && progress.Load(id).RemainingDelay(time.Now()) > 0:
+		return "it has not ended, and waits for its next attempt; to call it now, use " + request.Retry.Name()
 	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil:
-		return "it has not ended yet"
+		return "it has not ended yet, and is called anyway"
 	case r.Verb == request.Rerun:
 		execution.Rerun(progress, id, reason)
 	case reason == cause.Delete && !r.Abandon:

@@ -41,6 +41,7 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 	waiting := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 3, Delayed: later, Message: "not yet"}
 	succeeded := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Success: true}
 	failed := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Failure: true}
+	begun := storage.Record{Started: time.Now(), Purpose: cause.Create, Retries: 1, Message: "not yet"}
 	deleting := func(r storage.Record) storage.Record { r.Purpose = cause.Delete; return r }
 	tests := map[string]struct {
 		verb, value string
@@ -49,20 +50,21 @@ func TestRequestsChangeTheProgress(t *testing.T) {
 		note        string
 		due, ended  bool
 	}{
-		"a waiting handler is retried":             {"retry", "1 fn", &waiting, cause.Create, "The handler fn is called now", true, false},
-		"a new handler is not retried":             {"retry", "1 fn", nil, cause.Create, "it does not wait for its next attempt", true, false},
-		"a succeeded handler is not retried":       {"retry", "1 fn", &succeeded, cause.Create, "it does not wait for its next attempt", true, true},
-		"a succeeded handler runs again":           {"rerun", "1 fn", &succeeded, cause.Create, "The handler fn is called again", true, false},
-		"a failed handler runs again":              {"rerun", "1 fn", &failed, cause.Create, "The handler fn is called again", true, false},
-		"a waiting handler does not run again":     {"rerun", "1 fn", &waiting, cause.Create, "it has not ended yet", false, false},
-		"a waiting handler is skipped":             {"skip", "1 fn", &waiting, cause.Create, "The handler fn is skipped", true, true},
-		"a new handler is skipped":                 {"skip", "1 fn", nil, cause.Create, "The handler fn is skipped", true, true},
-		"a succeeded handler is not skipped":       {"skip", "1 fn", &succeeded, cause.Create, "it has succeeded already", true, true},
-		"a deletion handler needs another word":    {"skip", "1 fn", new(deleting(waiting)), cause.Delete, "add the word abandon", false, false},
-		"a deletion handler is abandoned":          {"skip", "1 fn abandon", new(deleting(failed)), cause.Delete, "The handler fn is skipped", true, true},
-		"a handler of another cause is left alone": {"skip", "1 other", &waiting, cause.Create, "no handler of this resource has the id other", false, false},
-		"a record of the operator is left alone":   {"rerun", "1 last-handled-configuration", &waiting, cause.Create, "no handler of this resource has the id last-handled-configuration", false, false},
-		"an unreadable request changes nothing":    {"retry", "fn", &waiting, cause.Create, "names no handler", false, false},
+		"a waiting handler is retried":                {"retry", "1 fn", &waiting, cause.Create, "The handler fn is called now", true, false},
+		"a new handler is not retried":                {"retry", "1 fn", nil, cause.Create, "it does not wait for its next attempt", true, false},
+		"a succeeded handler is not retried":          {"retry", "1 fn", &succeeded, cause.Create, "it has ended already; to call it again, use request-rerun", true, true},
+		"a succeeded handler runs again":              {"rerun", "1 fn", &succeeded, cause.Create, "The handler fn is called again", true, false},
+		"a failed handler runs again":                 {"rerun", "1 fn", &failed, cause.Create, "The handler fn is called again", true, false},
+		"a waiting handler does not run again":        {"rerun", "1 fn", &waiting, cause.Create, "it has not ended, and waits for its next attempt; to call it now, use request-retry.", false, false},
+		"a handler that is called does not run again": {"rerun", "1 fn", &begun, cause.Create, "it has not ended yet, and is called anyway.", true, false},
+		"a waiting handler is skipped":                {"skip", "1 fn", &waiting, cause.Create, "The handler fn is skipped", true, true},
+		"a new handler is skipped":                    {"skip", "1 fn", nil, cause.Create, "The handler fn is skipped", true, true},
+		"a succeeded handler is not skipped":          {"skip", "1 fn", &succeeded, cause.Create, "it has succeeded already", true, true},
+		"a deletion handler needs another word":       {"skip", "1 fn", new(deleting(waiting)), cause.Delete, "add the word abandon", false, false},
+		"a deletion handler is abandoned":             {"skip", "1 fn abandon", new(deleting(failed)), cause.Delete, "The handler fn is skipped", true, true},
+		"a handler of another cause is left alone":    {"skip", "1 other", &waiting, cause.Create, "no handler of this resource has the id other", false, false},
+		"a record of the operator is left alone":      {"rerun", "1 last-handled-configuration", &waiting, cause.Create, "no handler of this resource has the id last-handled-configuration", false, false},
+		"an unreadable request changes nothing":       {"retry", "fn", &waiting, cause.Create, "names no handler", false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package undeclared reports handlers that have stored progress on objects but are not
-// declared: an upgrade of the operator has renamed or removed them while they were handling
-// the objects. Nothing else reads their progress.
+// Package undeclared reports handlers that are not declared, but have left something: progress on
+// objects, because an upgrade of the operator has renamed or removed them while they were handling
+// the objects, or children. Nothing else takes care of that.
 //
 // It keeps no data about single objects: the engine asks once per object.
 package undeclared
@@ -34,27 +34,39 @@ type Handlers struct {
 	timer    *time.Timer // runs before a report
 }
 
-// handler is a handler of a resource.
-type handler struct{ resource, name string }
+// handler is a handler of a resource, and what it has left.
+type handler struct {
+	resource string
+	name     string // of the record, or the id; empty if it is unknown
+	children bool   // and no progress
+}
 
 // Note adds an object of a resource, with the names of its unknown records, and the ids of the
 // handlers that are declared for it.
 func (h *Handlers) Note(resource string, names, declared []string) {
-	if len(names) == 0 {
-		return
+	for _, name := range names {
+		h.add(handler{resource: resource, name: name}, renamed(name, declared))
 	}
+}
+
+// NoteChild adds a child that a handler of a kind has left, or an object with children of a handler
+// whose id is unknown.
+func (h *Handlers) NoteChild(parents, id string) {
+	h.add(handler{resource: parents, name: id, children: true}, "")
+}
+
+func (h *Handlers) add(one handler, remark string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.reported[one] {
+		return
+	}
 	if h.objects == nil {
 		h.objects, h.reported, h.renamed = map[handler]int{}, map[handler]bool{}, map[handler]string{}
 	}
-	for _, name := range names {
-		if one := (handler{resource, name}); !h.reported[one] {
-			h.objects[one]++
-			h.renamed[one] = renamed(name, declared)
-		}
-	}
-	if h.timer == nil && len(h.objects) > 0 {
+	h.objects[one]++
+	h.renamed[one] = remark
+	if h.timer == nil {
 		h.timer = time.AfterFunc(reportDelay, h.report)
 	}
 }
@@ -65,8 +77,17 @@ func (h *Handlers) report() {
 	defer h.mu.Unlock()
 	h.timer = nil
 	for _, one := range slices.SortedFunc(maps.Keys(h.objects), compare) {
-		h.Logger.Error(nil, "Objects have the progress of a handler that is not declared: it was renamed or removed while it was handling them, or another operator uses the same storage. "+
-			"If it was renamed, declare it with its former id, so that it continues. "+h.renamed[one], "resource", one.resource, "record", one.name, "objects", h.objects[one])
+		switch {
+		case one.children && one.name == "":
+			h.Logger.Error(nil, "Objects have children of a function of kopf.Ensure, but none is declared for their resource. The children are left alone, unless another operator takes care of them: "+
+				"declare the function again, or delete the children; the command explain lists them.", "resource", one.resource, "objects", h.objects[one])
+		case one.children:
+			h.Logger.Error(nil, "Children of a function of kopf.Ensure that is not declared anymore are left alone. If it was renamed, declare it with its former id; otherwise, delete the children.",
+				"parents", one.resource, "handler", one.name, "children", h.objects[one])
+		default:
+			h.Logger.Error(nil, "Objects have the progress of a handler that is not declared: it was renamed or removed while it was handling them, or another operator uses the same storage. "+
+				"If it was renamed, declare it with its former id, so that it continues. "+h.renamed[one], "resource", one.resource, "record", one.name, "objects", h.objects[one])
+		}
 		h.reported[one] = true
 	}
 	clear(h.objects)

@@ -95,3 +95,22 @@ func TestReportIsAnErrorWithTheFormerID(t *testing.T) {
 		}
 	})
 }
+
+func TestChildrenAreReportedApartFromProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		h := &Handlers{Logger: funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})}
+		for range 3 {
+			h.NoteChild("Shop.example.com", "former")
+			h.NoteChild("shops.v1.example.com", "")
+		}
+		time.Sleep(reportDelay)
+		synctest.Wait()
+		h.NoteChild("Shop.example.com", "former") // known
+		time.Sleep(reportDelay)
+		synctest.Wait()
+		if len(lines) != 2 || !strings.Contains(lines[0], `"parents"="Shop.example.com" "handler"="former" "children"=3`) || !strings.Contains(lines[1], `"resource"="shops.v1.example.com" "objects"=3`) {
+			t.Errorf("got %q", lines)
+		}
+	})
+}

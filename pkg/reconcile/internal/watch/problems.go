@@ -34,8 +34,8 @@ func newProblems(logger logr.Logger, scanningDisabled bool) *problems {
 	return p
 }
 
-// reportWarnings logs the new warnings of a discovery. A resource that does not exist is no
-// error: it may be installed after the operator.
+// reportWarnings logs the new warnings of a discovery. A resource that does not exist may be installed
+// after the operator, but until then, the operator does not do its work.
 func (p *problems) reportWarnings(warnings []error) {
 	now := map[string]struct{}{}
 	p.missing = nil
@@ -50,7 +50,7 @@ func (p *problems) reportWarnings(warnings []error) {
 		switch {
 		case known:
 		case missing != nil:
-			p.logger.Info(p.absence, "problem", text)
+			p.logger.Error(warning, p.absence)
 		default:
 			p.logger.Error(warning, p.remedy)
 		}
@@ -66,7 +66,7 @@ func (p *problems) reportMissing() {
 		if len(e.Near) > 0 {
 			values = append(values, "similar", namesOf(e.Near))
 		}
-		p.logger.Info("Some handlers are still not called: the cluster has no resource for their selector. Compare it with the names and groups that kubectl api-resources lists.", values...)
+		p.logger.Error(nil, "Some handlers are still not called: the cluster has no resource for their selector. Compare it with the names and groups that kubectl api-resources lists.", values...)
 	}
 }
 

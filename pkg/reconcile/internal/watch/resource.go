@@ -98,7 +98,7 @@ func (r *Resource) Size() (number int) {
 func (r *Resource) Statuses() []Status {
 	var all []Status
 	for _, s := range r.streams.all() {
-		all = append(all, Status{Resource: r.Name, Namespace: s.namespace, Listed: s.listening.HasSynced(), Err: s.lastError()})
+		all = append(all, Status{Resource: r.Name, Namespace: s.namespace, Listed: s.listening.HasSynced(), Err: s.attempts.Err()})
 	}
 	return all
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
-	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -25,6 +22,8 @@ type Status struct {
 	Listed bool
 	// Err is the reason why the watch does not continue, or nil. It is retried.
 	Err error
+	// Children is set if the watch shows only the children of handlers of Ensure.
+	Children bool
 }
 
 // Stream is one watch of one resource, in one namespace or in all of them.
@@ -37,8 +36,7 @@ type Stream struct {
 	stopped   <-chan struct{} // closed when it is no longer wanted
 	ended     chan struct{}   // closed after its last event
 
-	mu  sync.Mutex
-	err error // of the last attempt to list or watch; nil if it is watched
+	attempts Attempts
 }
 
 // NewStream creates a stream of an informer for one listener.
@@ -51,7 +49,7 @@ func NewStream(namespace string, informer cache.SharedIndexInformer, listener ca
 func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) (*Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var s *Stream
-	source := r.API.ListWatch(namespace, w.Settings.Watching, func(err error) { w.noteAttempt(r, s, err) })
+	source := r.API.ListWatch(namespace, w.Settings.Watching, func(err error) { w.note(s, err) })
 	informer := cache.NewSharedIndexInformerWithOptions(source, &object.Snapshot{}, cache.SharedIndexInformerOptions{ObjectDescription: r.Name})
 	s, err := NewStream(namespace, informer, Listener(ctx, r, w.Consumer))
 	if err == nil {
@@ -63,6 +61,7 @@ func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) 
 		return nil, fmt.Errorf("%s cannot be watched: %w", r.Name, err)
 	}
 	s.cancel, s.stopped = cancel, ctx.Done()
+	s.attempts = Attempts{Log: w.Logger.WithValues("resource", r.Name, "namespace", namespace), Metrics: w.Metrics, Resource: r.Name, Messages: &ofObjects}
 	s.run = func() {
 		defer close(s.ended)
 		informer.RunWithContext(ctx)
@@ -109,53 +108,11 @@ func (s *Stream) hasNothing(err error) bool {
 	}
 }
 
-// noteAttempt records an attempt to list or watch; nil means that a watch has begun.
-func (w *Watcher) noteAttempt(r *Resource, s *Stream, err error) {
-	log := w.Logger.WithValues("resource", r.Name, "namespace", s.namespace)
-	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		log.V(1).Info("The watch was interrupted, and is restarted.", "reason", err.Error())
-		w.Metrics.Restart(r.Name, metrics.Interrupted)
-		return
+// note records an attempt to list or watch; nil means that a watch has begun.
+func (w *Watcher) note(s *Stream, err error) {
+	if s.attempts.Note(err); mayBeRemoved(err) {
+		w.rediscover.send()
 	}
-	if err != nil {
-		w.Metrics.Restart(r.Name, metrics.Unavailable)
-	}
-	switch isNew, recovered := s.noteError(err); {
-	case recovered:
-		log.Info("The objects are watched again.")
-	case isNew && isNotReady(err):
-		log.Info("The objects cannot be watched yet; this is retried.", "reason", err.Error())
-	case isNew:
-		log.Error(err, "The objects cannot be watched now; this is retried.")
-	}
-	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		w.rediscover.send() // the resource may have been removed
-	}
-}
-
-// isNotReady reports whether the resource is not served yet, or the API server still prepares
-// its storage. Both are normal when a definition was just installed.
-func isNotReady(err error) bool {
-	return apierrors.IsNotFound(err) ||
-		(apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err)) && strings.Contains(err.Error(), "initializing")
-}
-
-// noteError stores the error of the last attempt. It reports whether the error is new, and
-// whether an earlier one has ended. The texts of network errors differ with every attempt, so
-// only a different response of the server counts as a different error.
-func (s *Stream) noteError(err error) (isNew, recovered bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.err
-	s.err = err
-	return err != nil && (before == nil || apierrors.ReasonForError(before) != apierrors.ReasonForError(err)), err == nil && before != nil
-}
-
-// lastError returns why the watch does not continue, or nil if it does.
-func (s *Stream) lastError() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err
 }
 
 // streams contains the streams of one resource. One goroutine changes them; others can read

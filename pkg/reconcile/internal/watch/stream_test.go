@@ -47,7 +47,7 @@ func TestStatusesHaveTheLastError(t *testing.T) {
 		err              error
 		isNew, recovered bool
 	}{{nil, false, false}, {refused, true, false}, {refused, false, false}, {nil, false, true}, {nil, false, false}, {refused, true, false}, {errors.New("refused again"), false, false}, {down, true, false}} {
-		if isNew, recovered := s.noteError(step.err); isNew != step.isNew || recovered != step.recovered {
+		if isNew, recovered := s.attempts.store(step.err); isNew != step.isNew || recovered != step.recovered {
 			t.Errorf("%d. %v: new %t, recovered %t", i+1, step.err, isNew, recovered)
 		}
 	}

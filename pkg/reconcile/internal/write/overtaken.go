@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
-	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -31,43 +31,26 @@ func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
 	return err
 }
 
-// isFinished reports whether another operator has finished the cycle since the update was
-// created.
+// isFinished reports whether the cycle has ended since the update was created: by another operator,
+// or by this one, in a write whose response was lost.
 func (s *Session) isFinished(ctx context.Context, u *Update) (bool, error) {
-	base, _, err := s.writer.Records.Base(ctx, s.body, s.report)
-	if err != nil {
-		return false, err
+	if u.Cycle.Reason != cause.Delete || slices.Contains(s.body.Finalizers(), s.writer.finalizer()) {
+		if continues, err := record.Continues(ctx, s.writer.Records, u.Cycle, s.body, s.report); continues || err != nil {
+			return false, err
+		}
 	}
-	released := u.Cycle.Reason == cause.Delete && !slices.Contains(s.body.Finalizers(), s.writer.finalizer())
-	if !released && object.Equal(base, u.Cycle.Base) {
-		return false, nil
-	}
-	s.report.Log.V(1).Info("Another operator has finished the same cycle; its records are kept.")
+	s.report.Log.V(1).Info("The same cycle has ended meanwhile; the records on the object are kept.")
 	return true, nil
 }
 
 // isOvertaken reports whether another operator has advanced the record of a handler since the
-// update was created: with more attempts, or an end. The first record of a sub-handler depends on
-// that of its parent: if another operator has removed the parent's, it has ended the cycle, and
-// nothing would refer to the sub-handler's, and remove it.
+// update was created: with more attempts, or an end.
 func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, error) {
 	if !u.changedByOthers {
 		return false, nil
 	}
 	theirs, err := s.writer.Records.Record(ctx, s.body, id, s.report)
-	if err != nil {
-		return false, err
-	}
-	before := u.Cycle.Progress.Load(id).Found()
-	if before != nil || theirs != nil {
-		return hasAdvanced(theirs, before), nil
-	}
-	parent := u.Cycle.ParentOf(id)
-	if parent == "" || u.Cycle.Progress.Load(parent).Found() == nil {
-		return false, nil
-	}
-	theirs, err = s.writer.Records.Record(ctx, s.body, parent, s.report)
-	return err == nil && theirs == nil, err
+	return err == nil && hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found()), err
 }
 
 // hasAdvanced reports whether a record contains an outcome that it did not contain before. A

@@ -1,11 +1,13 @@
 package write
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
@@ -28,6 +30,72 @@ func TestARecordWithoutAnAttemptDoesNotReplaceAnOutcome(t *testing.T) {
 	f.expect("edit", f.field("spec", "a"), "ours")
 	f.expect("finished", f.done["a"], 1)
 	f.expect("progress of no handler", c.Progress.Has(""), false)
+}
+
+// An operator cannot write what a handler has returned, and is paused. Meanwhile, another one ends
+// the cycle, and the base is the same again, because the change was taken back. When the same change
+// comes once more, the handler has not seen it yet.
+func TestOutcomesDoNotOutliveTheCycleIfItsBaseComesBack(t *testing.T) {
+	others := map[string]struct {
+		do   func(records record.Keeper, c *record.Cycle, body *object.Body, into storage.Patch) error
+		want bool
+	}{
+		"the cycle has ended": {func(records record.Keeper, c *record.Cycle, body *object.Body, into storage.Patch) error {
+			return records.Purge(t.Context(), c, body, into)
+		}, false},
+		"the object has changed": {func(_ record.Keeper, _ *record.Cycle, _ *object.Body, into storage.Patch) error {
+			into.Set(object.Path{"spec", "theirs"}, "theirs")
+			return nil
+		}, true},
+	}
+	for name, other := range others {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			f.write(Update{Cycle: f.cycle(cause.Resume, "rerun")}) // the other handlers have no record yet
+			f.refresh(f.cached())
+			c := f.cycle(cause.Update, "rerun", "a")
+			succeed(c, "a")
+			f.edit("a", set("ours", "spec", "a"))
+			f.faults = []fault{{err: errors.New("unavailable")}}
+			_ = f.writeFails(Update{Cycle: c})
+			f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+				return other.do(records, f.cycle(cause.Update, "rerun"), body, into)
+			})
+			f.flush()
+			f.expect("record", f.storedRecord("a") != nil, other.want)
+			f.expect("edit", f.field("spec", "a") != nil, other.want)
+		})
+	}
+}
+
+// A handler ends at the base, because the change was taken back meanwhile; another one ends at a later
+// state. So the base stays, and a new cycle begins, in which the former is behind. That was written,
+// but the response is lost: writing it again must not count the former as ended in the new cycle.
+func TestAnEndWithoutAResponseIsNotRepeatedIfTheBaseStays(t *testing.T) {
+	f := newFixture(t, m{})
+	ids := []string{"x", "y"}
+	next := func(size int64) *record.Cycle {
+		f.change(m{"spec": m{"size": size}})
+		f.refresh(f.cached())
+		c := f.cycle(cause.Update, ids...)
+		c.Declared, c.IsDue = ids, func(_ string, before, after object.Essence) bool { return !object.Equal(before, after) }
+		return c
+	}
+	f.write(Update{Cycle: f.finished(cause.Create, ids...)})
+	both := next(2)
+	both.Progress.Load("x").Retries, both.Progress.Load("y").Retries = 1, 1
+	f.write(Update{Cycle: both})
+	first := next(1)
+	first.Progress.Revise("x", execution.Outcome{Final: true})
+	f.write(Update{Cycle: first})
+	last := next(3)
+	last.Progress.Revise("y", execution.Outcome{Final: true})
+	f.faults = []fault{{lost: errors.New("timeout")}}
+	_ = f.writeFails(Update{Cycle: last})
+	f.flush()
+	f.expect("base", f.storedBase()["spec"], m{"size": 1})
+	f.expect("record of x", f.storedRecord("x") != nil, false)
+	f.expect("success of y", f.storedRecord("y").Success, true)
 }
 
 // Two leaders overlap. One of them calls a handler that registers sub-handlers for the first time,

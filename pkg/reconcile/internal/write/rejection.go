@@ -155,8 +155,9 @@ func (s *Session) failHandler(u *Update, edit execution.Edit, err error) {
 	if !u.Cycle.FailHandler(edit.ID, err) {
 		u.Calls.FailHandler(edit.ID, err)
 	}
-	s.report.Log.Error(err, "The edit of the handler cannot be written to the object; the handler failed.", "handler", edit.ID)
-	s.report.Event(s.body, report.Warning, "WriteRejected", fmt.Sprintf("Handler %s failed: its edit was rejected: %s", edit.ID, err))
+	id := s.report.ReportedID(edit.ID)
+	s.report.Log.Error(err, "The edit of the handler cannot be written to the object; the handler failed.", "handler", id)
+	s.report.Event(s.body, report.Warning, "WriteRejected", fmt.Sprintf("Handler %s failed: its edit was rejected: %s", id, err))
 }
 
 // isRejected reports whether the server rejects the content of a write, so that retrying is

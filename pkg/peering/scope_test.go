@@ -1,4 +1,4 @@
-package operator
+package peering
 
 import (
 	"slices"
@@ -23,7 +23,7 @@ func TestPeeringFollowsTheScopeUnlessItIsConfigured(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, follows := peeringNamespaces(settings.Settings{Scope: settings.Scope{Namespaces: test.scope}, Peering: test.peering})
+			got, follows := NamespacesOf(settings.Settings{Scope: settings.Scope{Namespaces: test.scope}, Peering: test.peering})
 			if !slices.Equal(got, test.want) || follows != test.follows {
 				t.Errorf("got %v, %v", got, follows)
 			}

@@ -1,4 +1,8 @@
-package converge
+// Package kinds finds the resources of kinds: a handler names the kinds of the children that it
+// returns, and requests need resources.
+//
+// This package carries no compatibility promise.
+package kinds
 
 import (
 	"context"
@@ -20,6 +24,8 @@ type Resources interface {
 	Find(ctx context.Context, kind schema.GroupVersionKind) (selector.Resource, error)
 	// FindKind returns the resource of a kind in the best version.
 	FindKind(ctx context.Context, kind schema.GroupKind) (selector.Resource, error)
+	// FindKindAgain is like FindKind, but asks the cluster first, unless it was asked just now.
+	FindKindAgain(ctx context.Context, kind schema.GroupKind) (selector.Resource, error)
 }
 
 // Served finds resources among those that the cluster serves. It asks the cluster only for
@@ -28,7 +34,7 @@ type Served struct {
 	Source discovery.Source
 
 	mu    sync.Mutex
-	known []selector.Resource
+	known discovery.Snapshot
 	asked time.Time // when the cluster was asked last
 }
 
@@ -43,8 +49,8 @@ func (e *notServedError) Error() string {
 	return fmt.Sprintf("the cluster does not serve the kind %s: install its definition, or correct apiVersion and kind of the child", e.kind)
 }
 
-// isNotServed reports whether a kind has no resource, and hence no objects.
-func isNotServed(err error) bool {
+// IsNotServed reports whether a kind has no resource, and hence no objects.
+func IsNotServed(err error) bool {
 	var unserved *notServedError
 	return errors.As(err, &unserved)
 }
@@ -55,34 +61,63 @@ var _ Resources = (*Served)(nil)
 func (s *Served) Set(present discovery.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known = present.Resources
+	s.known = present
 }
 
 // Find returns the resource of a kind in one version.
 func (s *Served) Find(ctx context.Context, kind schema.GroupVersionKind) (selector.Resource, error) {
-	return s.find(ctx, kind.String(), func(r selector.Resource) bool { return r.GVK() == kind })
+	return s.find(ctx, kind.GroupKind(), kind.GroupKind().String()+" in the version "+kind.Version, func(r selector.Resource) bool { return r.GVK() == kind })
 }
 
 // FindKind returns the resource of a kind in the best version.
 func (s *Served) FindKind(ctx context.Context, kind schema.GroupKind) (selector.Resource, error) {
-	return s.find(ctx, kind.String(), func(r selector.Resource) bool { return r.GVK().GroupKind() == kind && r.Preferred })
+	return s.find(ctx, kind, kind.String(), func(r selector.Resource) bool { return r.GVK().GroupKind() == kind && r.Preferred })
 }
 
-func (s *Served) find(ctx context.Context, name string, matches func(selector.Resource) bool) (selector.Resource, error) {
+// FindKindAgain asks the cluster first, unless it was asked just now.
+func (s *Served) FindKindAgain(ctx context.Context, kind schema.GroupKind) (selector.Resource, error) {
+	if err := s.ask(ctx); err != nil {
+		return selector.Resource{}, err
+	}
+	return s.FindKind(ctx, kind)
+}
+
+func (s *Served) find(ctx context.Context, kind schema.GroupKind, name string, matches func(selector.Resource) bool) (selector.Resource, error) {
 	if r, ok := s.lookUp(matches); ok {
 		return r, nil
 	}
-	if s.mayAsk() {
-		present, err := s.Source.Resources(ctx)
-		if err != nil {
-			return selector.Resource{}, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
+	if err := s.ask(ctx); err != nil {
+		return selector.Resource{}, err
+	}
+	if r, ok := s.lookUp(matches); ok {
+		return r, nil
+	}
+	return selector.Resource{}, s.whyMissing(kind, name)
+}
+
+// whyMissing returns why there is no resource: it is not served, or not known now.
+func (s *Served) whyMissing(kind schema.GroupKind, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for failed, err := range s.known.Failed {
+		if failed.Group == kind.Group {
+			return fmt.Errorf("the kind %s is not known now, because its API group cannot be discovered: %w", name, err)
 		}
-		s.Set(present)
 	}
-	if r, ok := s.lookUp(matches); ok {
-		return r, nil
+	return &notServedError{name}
+}
+
+// ask asks the cluster, unless it was asked just now.
+func (s *Served) ask(ctx context.Context) error {
+	if !s.mayAsk() {
+		return nil
 	}
-	return selector.Resource{}, &notServedError{name}
+	present, err := s.Source.Resources(ctx)
+	if err != nil {
+		return fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
+	}
+	s.Set(present)
+	return nil
 }
 
 func (s *Served) mayAsk() bool {
@@ -98,9 +133,9 @@ func (s *Served) mayAsk() bool {
 func (s *Served) lookUp(matches func(selector.Resource) bool) (selector.Resource, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.known, matches)
+	i := slices.IndexFunc(s.known.Resources, matches)
 	if i < 0 {
 		return selector.Resource{}, false
 	}
-	return s.known[i], true
+	return s.known.Resources[i], true
 }

@@ -1,14 +1,14 @@
-package converge
+package kinds
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
@@ -22,14 +22,14 @@ func TestClusterIsAskedRarelyForUnknownKinds(t *testing.T) {
 		})}
 		kind := schema.GroupKind{Kind: "ConfigMap"}
 		for range 3 {
-			if _, err := served.FindKind(t.Context(), kind); !isNotServed(err) {
+			if _, err := served.FindKind(t.Context(), kind); !IsNotServed(err) {
 				t.Errorf("got %v", err)
 			}
 		}
 		if asked != 1 {
 			t.Errorf("the cluster was asked %d times", asked)
 		}
-		present.Resources = []selector.Resource{configMaps}
+		present.Resources = []selector.Resource{{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true, Preferred: true}}
 		time.Sleep(askInterval)
 		if found, err := served.FindKind(t.Context(), kind); err != nil || found.Plural != "configmaps" {
 			t.Errorf("got %v and %v", found, err)
@@ -40,12 +40,17 @@ func TestClusterIsAskedRarelyForUnknownKinds(t *testing.T) {
 	})
 }
 
-// A resource definition can be removed, with all its objects, after a handler has used it.
-func TestKindThatIsNoLongerServedHasNoChildren(t *testing.T) {
-	source := discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return discovery.Snapshot{}, nil })
-	c := New(Config{Resources: &Served{Source: source}})
-	streams, err := c.watch(t.Context(), Parent{}, convergence.Places{{GroupKind: schema.GroupKind{Kind: "Gone"}}: {}})
-	if err != nil || len(streams) != 0 {
-		t.Errorf("got %v and %v", streams, err)
+// The server behind an API group can be down. Its objects are not gone.
+func TestKindOfAGroupThatCannotBeDiscoveredIsUnknown(t *testing.T) {
+	down := schema.GroupVersion{Group: "metrics.example.com", Version: "v1"}
+	served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+		return discovery.Snapshot{Failed: map[schema.GroupVersion]error{down: errors.New("no endpoints")}}, nil
+	})}
+	_, err := served.FindKind(t.Context(), schema.GroupKind{Group: down.Group, Kind: "Probe"})
+	if err == nil || IsNotServed(err) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := served.FindKind(t.Context(), schema.GroupKind{Kind: "ConfigMap"}); !IsNotServed(err) {
+		t.Errorf("another group: %v", err)
 	}
 }

@@ -1,0 +1,2 @@
+// Package pty opens pseudo-terminals, for tests of what programs write to a terminal.
+package pty

@@ -1,0 +1,215 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kopf-go/kopf/pkg/internal/plural"
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/diff"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// situation is an object and what was found about it.
+type situation struct {
+	*reconcile.Inspection
+
+	object    *unstructured.Unstructured
+	kubectl   string // the resource as kubectl names it
+	commands  CommandLine
+	finalizer string
+	diffBase  storage.DiffBase
+	now       time.Time
+	rollouts  map[string]rollout // by the ids of handlers
+}
+
+// change describes a change, without the values of secrets.
+func (s *situation) change(item diff.Item) string {
+	if s.isSecret() {
+		return fmt.Sprintf("%s %s", item.Op, item.Path)
+	}
+	return item.String()
+}
+
+// isSecret reports whether the values of the object must not be shown.
+func (s *situation) isSecret() bool { return s.kubectl == "secrets" }
+
+// short returns a value as JSON, on one line.
+func short(value any) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprintf("(%T)", value)
+	}
+	text := []rune(strings.TrimSpace(out.String()))
+	if len(text) > maxValue {
+		return string(text[:maxValue]) + "…"
+	}
+	return string(text)
+}
+
+// maxValue is the length of values that are shown.
+const maxValue = 60
+
+// state says what has happened to the object.
+func (s *situation) state() string {
+	if !s.hasChangeHandlers() {
+		return "It has no handlers of changes, so its changes are not tracked."
+	}
+	if !s.InScope && s.Reason != cause.Delete && !s.hasUndecidable() {
+		return "No handler of changes applies to it: it is left alone."
+	}
+	switch s.Reason {
+	case cause.Create:
+		return s.opened("It was never handled: an operator handles it as a creation.")
+	case cause.Update:
+		if len(s.Diff) == 0 && slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Revision != h.RevisionMark && h.Selected }) {
+			return s.opened("It was handled under another revision of a handler: an operator handles it again as an update without changes.")
+		}
+		return s.opened("It has changed since it was handled last: an operator handles it as an update.")
+	case cause.Delete:
+		return s.opened("It is being deleted, and has the finalizer of this operator: its deletion handlers are called.")
+	case cause.Resume:
+		return s.opened("It was handled and has not changed; handlers are called again on request.")
+	case cause.Free:
+		return "It is being deleted, and does not have the finalizer of this operator, or not anymore: no handlers are called for the deletion now."
+	}
+	if !s.WasHandled { // nothing was compared
+		return "What has happened to it is not decidable here, because that depends on filters that are not."
+	}
+	if failed := (outcomes{s}).failedHandlers(); len(failed) > 0 {
+		return fmt.Sprintf("It was handled, and has not changed since, but %s failed for good: %s.", plural.Word(len(failed), "a handler has", "handlers have"), strings.Join(failed, ", "))
+	}
+	return "It was handled, and has not changed since."
+}
+
+func (s *situation) opened(text string) string {
+	if s.Open {
+		return text + " That has begun, and has not ended."
+	}
+	return text
+}
+
+func (s *situation) hasChangeHandlers() bool {
+	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Kind.IsChange() })
+}
+
+func (s *situation) hasUndecidable() bool {
+	return slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.Undecidable != nil })
+}
+
+// suspension says whether the object is suspended.
+func (s *situation) suspension() []string {
+	switch {
+	case !s.Suspension.Active:
+		return nil
+	case s.Suspension.Until.IsZero():
+		return []string{"The object is suspended until the request is removed: no handlers are called for it, and its deletion is held. To end that: " + s.commands.Of("unsuspend", s.named())}
+	default:
+		return []string{fmt.Sprintf("The object is suspended until %s: no handlers are called for it, and its deletion is held. To end that: %s", s.at(s.Suspension.Until), s.commands.Of("unsuspend", s.named()))}
+	}
+}
+
+// named names the object in the arguments of a command.
+func (s *situation) named() string { return named(s.kubectl, s.object) }
+
+// named names an object of a resource in the arguments of a command.
+func named(resource string, of *unstructured.Unstructured) string {
+	return (&situation{kubectl: resource}).namedAs(of.GetNamespace(), of.GetName())
+}
+
+// namedAs names another object of the resource.
+func (s *situation) namedAs(namespace, name string) string {
+	text := s.kubectl + "/" + name
+	if namespace != "" {
+		text += " -n " + namespace
+	}
+	return text
+}
+
+// at returns a time, and how far away it is.
+func (s *situation) at(t time.Time) string {
+	text := t.UTC().Format(time.RFC3339)
+	if t.After(s.now) {
+		return text + " (in " + t.Sub(s.now).Round(time.Second).String() + ")"
+	}
+	return text + " (" + s.now.Sub(t).Round(time.Second).String() + " ago)"
+}
+
+// notes says what else was found.
+func (s *situation) notes() []string {
+	var notes []string
+	for _, name := range s.Undeclared {
+		notes = append(notes, fmt.Sprintf("It has the progress of a handler that is not declared here: %s. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues.", name))
+	}
+	for _, err := range s.Unreadable {
+		notes = append(notes, fmt.Sprintf("A stored value cannot be read, and counts as absent: %v.", err))
+	}
+	if s.Suspension.Err != nil {
+		notes = append(notes, fmt.Sprintf("The request to suspend the object has no effect: %v.", s.Suspension.Err))
+	}
+	notes = append(notes, s.others()...)
+	if s.Reason == cause.NoOp && s.WasHandled && s.hasChangeHandlers() && !(outcomes{s}).hasOwnConditions() {
+		notes = append(notes, outcomes{s}.unknownOutcome())
+	}
+	if s.hasUndecidable() {
+		notes = append(notes, "Some filters cannot be evaluated here, so it can be that other handlers are called than those that are shown, and that the object needs the finalizer although it is not said.")
+	}
+	return notes
+}
+
+// withoutFinalizer returns the command that removes a finalizer. An object that is being deleted gets
+// no new ones, so the command removes no other.
+func (s *situation) withoutFinalizer(name string) string {
+	rest := slices.DeleteFunc(slices.Clone(s.object.GetFinalizers()), func(other string) bool { return other == name })
+	body := fmt.Sprintf(`{"metadata":{"finalizers":%s}}`, short(rest))
+	return s.commands.Kubectl("patch " + s.named() + " --type=merge -p " + Quote(body))
+}
+
+// deletion says who holds the object, or would hold it.
+func (s *situation) deletion() []string {
+	var lines []string
+	deleting := s.object.GetDeletionTimestamp() != nil
+	switch {
+	case deleting && s.HasFinalizer && s.HeldByFailure != "":
+		lines = append(lines, fmt.Sprintf("The deletion is held, because the handler %s has failed for good. Clean up, and then: %s", s.HeldByFailure, s.commands.Of("skip", s.named()+" "+s.HeldByFailure+" --abandon")))
+	case deleting && s.HasFinalizer:
+		lines = append(lines, fmt.Sprintf("The object is being deleted since %s. It has the finalizer %s of this operator, which removes it when its deletion handlers and daemons have ended.", s.at(s.object.GetDeletionTimestamp().Time), s.finalizer))
+	case deleting:
+		lines = append(lines, fmt.Sprintf("The object is being deleted since %s. This operator does not hold it.", s.at(s.object.GetDeletionTimestamp().Time)))
+	case s.HasFinalizer && s.NeedsFinalizer:
+		lines = append(lines, fmt.Sprintf("The object has the finalizer %s: its deletion will wait for this operator.", s.finalizer))
+	case s.HasFinalizer && s.hasUndecidable():
+		lines = append(lines, fmt.Sprintf("The object has the finalizer %s of this operator.", s.finalizer))
+	case s.HasFinalizer:
+		lines = append(lines, fmt.Sprintf("The object has the finalizer %s, and no handler needs it: a running operator removes it.", s.finalizer))
+	case s.NeedsFinalizer && !s.hasDeletionHandlers():
+		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s now: a running operator adds it while a daemon runs for the object.", s.finalizer))
+	case s.NeedsFinalizer:
+		lines = append(lines, fmt.Sprintf("The object does not have the finalizer %s yet: a running operator adds it before it calls handlers.", s.finalizer))
+	}
+	for _, other := range s.object.GetFinalizers() {
+		switch {
+		case other == s.finalizer:
+		case deleting && !s.HasFinalizer && other == metav1.FinalizerDeleteDependents:
+			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of Kubernetes, which deletes the objects before it that have owner references to it.", other))
+		case deleting && !s.HasFinalizer:
+			lines = append(lines, fmt.Sprintf("It waits for the finalizer %s of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: %s", other, s.withoutFinalizer(other)))
+		default:
+			lines = append(lines, fmt.Sprintf("The deletion also waits for the finalizer %s of another controller.", other))
+		}
+	}
+	if lines == nil {
+		lines = []string{"The deletion waits for nothing."}
+	}
+	return lines
+}

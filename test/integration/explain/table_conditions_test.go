@@ -1,0 +1,194 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
+	"github.com/kopf-go/kopf/pkg/kopf"
+)
+
+const (
+	hasFailed = "It was handled, and has not changed since, but a handler has failed for good: "
+	stalled   = "has failed for good, as the condition Stalled says: it is called again "
+	isStalled = "- Stalled is True since TIME (SOME TIME ago), with the reason HandlersFailed: Handler "
+	isUnready = "- Ready is False since TIME (SOME TIME ago), with the reason HandlersFailed"
+	isReady   = "- Ready is True since TIME (SOME TIME ago), with the reason Reconciled: The handlers have finished"
+	toRerun   = "→ correct the cause, and then: ./my-operator rerun kopfexamples.kopf.dev/one -n default "
+)
+
+// withConditions is about an object with conditions that an earlier operator has handled.
+func withConditions(declare, after func(s *scene), lines ...string) situation {
+	return situation{
+		arrange: func(s *scene) {
+			s.Conditions(examples)
+			declare(s)
+			former := s.start()
+			s.isHandled(s.create("one"))
+			former.Stop()
+			after(s)
+		},
+		stopped: lines, running: append(slices.Clone(lines), nothingDue),
+	}
+}
+
+// conditioned are situations of objects whose status has conditions.
+var conditioned = map[string]situation{
+	"the handlers have succeeded, which the conditions say": withConditions(
+		func(s *scene) { s.OnCreate(examples, create, kopf.ID("fn")) }, asItIs,
+		isHandled, "- fn (create) has nothing to do: the object was handled before", isReady),
+	"a handler has failed for good, which the conditions say": withConditions(
+		func(s *scene) {
+			s.OnCreate(examples, fail, kopf.ID("fn"))
+			s.OnUpdate(examples, create, kopf.ID("changed"))
+		}, asItIs,
+		hasFailed+"fn.", "- fn (create) "+stalled+"on request, or for a change that it is for", toRerun+"fn",
+		"- changed (update) has nothing to do: nothing has changed since the object was handled", isStalled+"fn failed permanently: no such size", isUnready),
+	"a sub-handler has failed for good, which the conditions say": withConditions(
+		func(s *scene) {
+			s.OnCreate(examples, func(ctx context.Context, c *kopf.Change) error {
+				c.Subhandler("disk", fail)
+				return c.Execute(ctx)
+			}, kopf.ID("fn"))
+		}, asItIs,
+		hasFailed+"fn/disk.", "- fn/disk (subhandler) "+stalled+"with its parent", toRerun+"fn", isStalled+"fn/disk failed permanently: no such size", isUnready),
+	"a function of children has failed for good, which the conditions say": withConditions(
+		func(s *scene) {
+			s.Ensure(examples, func(context.Context, *kopf.Change) ([]client.Object, error) {
+				return nil, kopf.Permanent(errors.New("no such size"))
+			}, kopf.ID("shop"))
+			s.releaseAfterwards()
+		}, asItIs,
+		hasFailed+"shop.", "- shop (ensure) has failed for good, as the condition Stalled says; it is called again when the object changes, when an operator starts, and when another client changes a child", toRerun+"shop"),
+	"a function of children has failed for good to restore them": failingToRestore(),
+	"the conditions are about an earlier generation": {
+		arrange: func(s *scene) {
+			s.Conditions(examples)
+			s.OnCreate(examples, create, kopf.ID("fn"))
+			s.OnUpdate(examples, fail, kopf.ID("changed"))
+			former := s.start()
+			s.isHandled(s.create("one"))
+			former.Stop()
+			s.patch(s.object(), `{"spec":{"size":1}}`)
+		},
+		stopped: []string{"- changed (update) will run", "- Ready is True since TIME (SOME TIME ago) (about the generation 1, and the object has 2), with the reason Reconciled: The handlers have finished"},
+		running: []string{hasFailed + "changed.", "- changed (update) " + stalled + "on request, or for a change that it is for", toRerun + "changed", isStalled + "changed failed permanently: no such size", isUnready, nothingDue},
+	},
+	"another program has written the conditions": {
+		arrange: func(s *scene) {
+			s.OnCreate(examples, create, kopf.ID("fn"))
+			s.patchStatus(s.create("one"), `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Busy","message":"not yet"},{"type":"Other","status":"True","reason":"So"}]}}`)
+		},
+		stopped: []string{"- Ready is False, with the reason Busy: not yet", "- This program does not declare kopf.Conditions for the object: another program, or a handler, has written them."},
+		running: []string{isHandled, "- Ready is False, with the reason Busy: not yet", "- This program does not declare kopf.Conditions for the object: another program, or a handler, has written them.", nothingDue},
+	},
+}
+
+// failingToRestore is about a function that fails when another client has changed a child.
+func failingToRestore() situation {
+	var fails atomic.Bool
+	lines := []string{
+		hasFailed + "shop.", "- shop (ensure) has failed for good, as the condition Stalled says; it is called again when the object changes, when an operator starts, and when another client changes a child", toRerun + "shop", isUnready,
+	}
+	return situation{
+		arrange: func(s *scene) {
+			fails.Store(false)
+			s.Conditions(examples)
+			s.Ensure(examples, func(ctx context.Context, c *kopf.Change) ([]client.Object, error) {
+				if fails.Load() {
+					return nil, kopf.Permanent(errors.New("no such size"))
+				}
+				return shop(ctx, c)
+			}, kopf.ID("shop"))
+			former := s.start()
+			s.isHandled(s.create("one"))
+			fails.Store(true)
+			s.patch(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: s.namespace}}, `{"data":{"color":"blue"}}`)
+			s.says("one", "Stalled")
+			former.Stop()
+		},
+		stopped: lines, running: append(slices.Clone(lines), nothingDue),
+	}
+}
+
+// An operator does not start if any of its resources cannot have the conditions, and the answers about
+// the objects of all its resources say so.
+func TestAnOperatorThatDoesNotStartIsExplained(t *testing.T) {
+	pruned, without := kopf.Resource("kopf.dev", "v1", "kopfpruneds"), kopf.Resource("kopf.dev", "v1", "kopfnostatuses")
+	for name, test := range map[string]struct {
+		resource kopf.Selector
+		refusal  string
+		lines    []string
+	}{
+		"fields are missing": {pruned, "the schema of kopfpruneds.v1.kopf.dev does not have the fields status.observedGeneration, ", []string{"Perhaps nothing happens now, because", isRefused, "- fn (create) will run, unless the operator does not start"}},
+		"the status is no subresource": {without, "kopfnostatuses.v1.kopf.dev has no status subresource: ", []string{
+			"Nothing happens now, because", `- The operator does not start: PLACE: kopfnostatuses.v1.kopf.dev has no status subresource: add "subresources: {status: {}}" to the version v1 of its CustomResourceDefinition, or remove kopf.Conditions.`,
+			"- fn (create) would run",
+		}},
+		"no handler decides": {examples, "which has no handlers of changes, daemons, or timers", []string{
+			"Nothing happens now, because", "- The operator does not start: PLACE: kopf.Conditions is declared for kopfexamples.v1.kopf.dev, which has no handlers of changes, daemons, or timers.",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			if s.Conditions(test.resource); name == "no handler decides" {
+				s.OnEvent(examples, func(context.Context, *kopf.WatchEvent) error { return nil }, kopf.ID("seen"))
+			} else {
+				s.OnCreate(examples, create, kopf.ID("fn"))
+				s.OnCreate(test.resource, create, kopf.ID("fn"))
+			}
+			s.create("one")
+			s.has(test.lines, func() (string, error) { return s.explain("one"), nil })
+			options := kopf.Options{Registry: s.Registry, Config: cluster.Config()}
+			options.Settings.Scope.Namespaces = []string{s.namespace}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			s.Expect(kopf.Run(ctx, options)).To(gomega.MatchError(gomega.ContainSubstring(test.refusal)))
+			s.Expect(test.lines).To(gomega.ContainElement(gomega.ContainSubstring(test.refusal)))
+		})
+	}
+}
+
+const isRefused = "- An operator that may get the definition kopfpruneds.kopf.dev does not start: PLACE: the schema of kopfpruneds.v1.kopf.dev does not have the fields status.observedGeneration, status.conditions.type, status.conditions.status, status.conditions.observedGeneration, status.conditions.lastTransitionTime, status.conditions.reason, status.conditions.message, so they would be lost: add them to the version v1 of its CustomResourceDefinition, or remove kopf.Conditions. One that may not get it starts, and its conditions are lost. To add the fields: kubectl edit customresourcedefinitions kopfpruneds.kopf.dev"
+
+// A person who may not read the definition does not know whether the operator starts.
+func TestAnUnreadableDefinitionIsNotDecidable(t *testing.T) {
+	s := newScene(t)
+	s.Conditions(examples)
+	s.OnCreate(examples, create, kopf.ID("fn"))
+	s.create("one")
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"kopf.dev"}, Resources: []string{"kopfexamples"}, Verbs: []string{"get"}}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: s.namespace}},
+	}
+	s.Expect(cluster.Client().Create(t.Context(), role)).To(gomega.Succeed())
+	s.Expect(cluster.Client().Create(t.Context(), binding)).To(gomega.Succeed())
+	config := cluster.Config()
+	config.Impersonate = rest.ImpersonationConfig{UserName: s.namespace, Groups: []string{"system:authenticated"}}
+	handlers, err := s.Handlers(nil)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	c, err := inspect.Connect(t.Context(), config, inspect.Program{Handlers: handlers, Settings: s.settings})
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Eventually(func() (string, error) { // the authorizer learns of the role soon
+		said, err := c.Explain(t.Context(), inspect.Target{Kind: "kopfexample", Namespace: s.namespace, Name: "one"})
+		if err != nil {
+			return "", err
+		}
+		return said.Text(inspect.Style{}), nil
+	}).Should(gomega.And(
+		gomega.ContainSubstring("- Whether an operator starts is not decidable here, because kopf.Conditions needs fields in the schema of kopfexamples.kopf.dev, which cannot be read: "),
+		gomega.ContainSubstring("See the log of the operator, or ask a person who may: kubectl get customresourcedefinitions kopfexamples.kopf.dev -o yaml\n"),
+		gomega.ContainSubstring("- fn (create) will run\n")))
+}
