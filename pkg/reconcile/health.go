@@ -172,11 +172,13 @@ func reportRollout(e *Engine, r revision.Report) {
 	case revision.Continued:
 		log.Info("The rollout continues: no object has failed anymore.")
 	case revision.Finished:
-		log.Info("The rollout has ended.")
+		if r.Failed == 0 {
+			log.Info("The rollout has ended.")
+			return
+		}
+		e.objectLogger(r.Object).Error(nil, failedRollout(r, "has ended", ""), "handler", r.ID, "revision", r.Revision)
 	case revision.Stopped:
-		message := fmt.Sprintf("The rollout of revision %s of handler %s is stopped: %d of %s %s failed, and %s. "+
-			"Correct the objects, request to rerun the handler for them, or deploy another revision.", r.Revision, r.ID, r.Failed,
-			plural.Of(r.Total(), "object", "objects"), plural.Word(r.Failed, "has", "have"), plural.Of(r.Waiting, "waits", "wait"))
+		message := failedRollout(r, "is stopped", ", and "+plural.Of(r.Waiting, "waits", "wait"))
 		e.objectLogger(r.Object).Error(nil, message, "handler", r.ID, "revision", r.Revision)
 		if of := e.resources.get(r.Resource); of != nil {
 			if snapshot := of.Cached(r.Object.NamespacedName); snapshot != nil {
@@ -184,6 +186,13 @@ func reportRollout(e *Engine, r revision.Report) {
 			}
 		}
 	}
+}
+
+// failedRollout says how many objects have failed, and what to do.
+func failedRollout(r revision.Report, state, others string) string {
+	return fmt.Sprintf("The rollout of revision %s of handler %s %s: %d of %s %s failed%s. "+
+		"Correct the objects, request to rerun the handler for them, or deploy another revision.", r.Revision, r.ID, state, r.Failed,
+		plural.Of(r.Total(), "object", "objects"), plural.Word(r.Failed, "has", "have"), others)
 }
 
 // startRollouts begins the rollouts of a resource with the objects that are known, and logs how

@@ -94,7 +94,7 @@ func (s changing) ofRollout(h reconcile.InspectedHandler) (state, message, todo 
 				plural.Word(at.Failed, "has", "have"), failed, plural.Of(at.Waiting, "waits", "wait"), unknown),
 			"correct the cause, and then: " + s.commands.Of("rerun", failed+" "+h.ID)
 	case at.Begins():
-		return string(verdict.Due), fmt.Sprintf("will run: the rollout of its revision %s has reached the object in step %d%s", h.Revision, at.Step, unknown), ""
+		return string(verdict.Due), fmt.Sprintf("will run: an operator with its revision %s calls it for the object in step %d of the rollout%s", h.Revision, at.Step, unknown), ""
 	default:
 		return waiting, fmt.Sprintf("%s: step %d allows %d of %s, of which %s ended, and %s before this one%s", text, at.Step, at.Limit,
 			plural.Of(at.Total(), "object", "objects"), plural.Of(at.Done, "has", "have"), plural.Of(at.Ahead, "begins", "begin"), unknown), ""

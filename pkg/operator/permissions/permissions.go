@@ -91,13 +91,13 @@ func (o *Observer) Begin(s settings.Settings) {
 	}
 }
 
-// report logs a missing rule.
+// report logs a missing rule, as an error: without the rule, the operator does not do its work.
 func (o *Observer) report(p rbac.Permission) {
 	where := "a ClusterRole"
 	if p.Namespace != "" {
 		where = fmt.Sprintf("a Role in the namespace %s, or a ClusterRole", p.Namespace)
 	}
-	o.logger.Info("The API server refuses a request, because the operator lacks a permission. Add the rule to its role: "+where+".",
+	o.logger.Error(nil, "The API server refuses a request, because the operator lacks a permission. Add the rule to its role: "+where+".",
 		"rule", rbac.Missing(p).Line(), "name", p.Name, "namespace", p.Namespace)
 }
 

@@ -1,6 +1,7 @@
 package permissions
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -12,9 +13,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/pkg/cli/logformat"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -58,14 +59,15 @@ func observe(t *testing.T, s settings.Settings, logger logr.Logger) (*rest.Confi
 	return config, o
 }
 
-func TestMissingRulesAreLoggedOnce(t *testing.T) {
-	var lines []string
-	config, _ := observe(t, settings.Settings{}, funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{}))
+func TestMissingRulesAreErrorsThatAreLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	config, _ := observe(t, settings.Settings{}, logformat.New(&log, logformat.Options{Verbosity: logformat.Errors}))
 	for range 2 {
 		send(t, config, http.MethodGet, "/api/v1/namespaces/a/pods", http.StatusForbidden, `{"message":"User \"x\" cannot list resource \"pods\" in"}`)
 		send(t, config, http.MethodPost, "/api/v1/namespaces/a/pods", http.StatusForbidden, `{"message":"exceeded quota"}`)
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "resources: [pods], verbs: [list]}") || !strings.Contains(lines[0], "a Role in the namespace a") {
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 1 || !strings.Contains(lines[0], "ERROR") || !strings.Contains(lines[0], "resources: [pods], verbs: [list]}") || !strings.Contains(lines[0], "a Role in the namespace a") {
 		t.Errorf("got %q", lines)
 	}
 }

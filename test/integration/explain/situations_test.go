@@ -119,7 +119,7 @@ func TestRolloutsAreExplained(t *testing.T) {
 	s.settings.Scope.Namespaces = []string{s.namespace}
 	s.OnCreate(examples, fail, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
 	s.OnUpdate(examples, fail, kopf.ID("fn"), kopf.Revision("2"), kopf.Rollout(kopf.First(1)))
-	s.Expect(s.explain("o0")).To(gomega.ContainSubstring("- fn (create) will run: the rollout of its revision 2 has reached the object in step 1"))
+	s.Expect(s.explain("o0")).To(gomega.ContainSubstring("- fn (create) will run: an operator with its revision 2 calls it for the object in step 1 of the rollout"))
 	plan, err := s.connect().NewPlan(t.Context(), s.namespace)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(plan.Changes()).To(gomega.Equal(4))

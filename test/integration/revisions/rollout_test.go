@@ -92,6 +92,21 @@ func TestARolloutContinuesWithAnotherRevision(t *testing.T) {
 	s.Expect(s.take()).To(gomega.Equal(map[string]int{"c update 0": 20}))
 }
 
+// The last object fails, so none waits when the rollout ends.
+func TestARolloutThatEndsWithFailuresIsAnError(t *testing.T) {
+	s := newScene(t)
+	s.start("a", kopf.Revision("1"))
+	s.create(3)
+	s.operator.Stop()
+	s.setBroken("o003", true)
+	s.start("b", kopf.Revision("2"), careful)
+	s.Eventually(func() []string {
+		return s.logs.With("The rollout of revision 2 of handler fn has ended: 1 of 3 objects has failed. Correct the objects, ", `"error"=null`, "o003")
+	}).Should(gomega.HaveLen(1), s.logs.String)
+	s.Expect(s.marked(done("2"))).To(gomega.Equal([]string{"o001", "o002"}))
+	s.Expect(s.logs.With("The rollout has ended")).To(gomega.BeEmpty())
+}
+
 // The operator is stopped in every step. No object is handled twice, and the steps are the same
 // as without restarts.
 func TestARolloutSurvivesRestartsAtEveryStep(t *testing.T) {

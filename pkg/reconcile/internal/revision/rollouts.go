@@ -34,7 +34,7 @@ type Report struct {
 	Handler
 	Numbers
 	Kind Kind
-	// Object is one that has failed, if the rollout is stopped.
+	// Object is one that has failed, if the rollout is stopped, or has ended with failures.
 	Object object.Key
 }
 
@@ -46,7 +46,7 @@ const (
 	Began     Kind = iota // the step
 	Stopped               // by failed objects
 	Continued             // no failed object is left
-	Finished              // all objects have ended
+	Finished              // all objects have ended, or have failed
 )
 
 // Numbers are the numbers of objects in a rollout, without those that are excluded.
@@ -227,7 +227,7 @@ func (p *progress) reports(n Numbers, begins bool) []Report {
 	reports := make([]Report, 0, len(kinds))
 	for _, kind := range kinds {
 		report := Report{Handler: p.Handler, Numbers: n, Kind: kind}
-		if kind == Stopped {
+		if kind == Stopped || kind == Finished && n.Failed > 0 {
 			report.Object = p.failed()
 		}
 		reports = append(reports, report)

@@ -87,7 +87,7 @@ func TestAFailureStopsARollout(t *testing.T) {
 	w.Note(w.handler, keyOf(2), Failed)
 	w.Note(w.handler, keyOf(3), Excluded) // it was deleted
 	w.expect(t, &w.reports, "2 : 1 waiting, 1 running, 3 done, 0 failed", "0 : 1 waiting, 1 running, 3 done, 0 failed",
-		"1 o02: 1 waiting, 0 running, 3 done, 1 failed", "3 : 0 waiting, 0 running, 3 done, 1 failed")
+		"1 o02: 1 waiting, 0 running, 3 done, 1 failed", "3 o02: 0 waiting, 0 running, 3 done, 1 failed")
 }
 
 func (w *world) isRunningNone() bool {
