@@ -54,6 +54,9 @@ func (f *releaseFlags) validate(kinds []string) error {
 // errHeld is the end of a release that has skipped objects.
 var errHeld = &exitError{exitChanges, "objects that are being deleted were skipped"}
 
+// errRefused is the end of a dry run of a release that would be refused.
+var errRefused = &exitError{ExitError, "the release would be refused"}
+
 func newReleaseCommand(load Load) *cobra.Command {
 	flags := &releaseFlags{}
 	command := newQuestion(load, "release KIND... [flags]", "Remove the state of the operator from objects, before an uninstall",
@@ -65,13 +68,13 @@ func newReleaseCommand(load Load) *cobra.Command {
 			"its lease is held or a peer is alive. If neither a lease nor a peering of the operator shows that it\n"+
 			"is stopped, or if those with the default names are in use, confirm it with --operator-stopped. The\n"+
 			"command can be interrupted and repeated.\n\n"+
-			"The exit code is 3 if objects were skipped.",
+			"The exit code is 3 if objects were skipped. A dry run has the exit code of the release.",
 		"  release kopfexamples --dry-run\n  release --all",
 		func(q *question, command *cobra.Command, arguments []string) error {
 			if err := flags.validate(arguments); err != nil {
 				return err
 			}
-			flags.Kinds, flags.Options.Namespace = arguments, q.namespace
+			flags.Kinds, flags.Options.Namespace, flags.CommandLine = arguments, q.namespace, q.called
 			end := flags.showProgress(command.ErrOrStderr())
 			report, err := q.release(command.Context(), flags)
 			end()
@@ -81,6 +84,8 @@ func newReleaseCommand(load Load) *cobra.Command {
 			switch {
 			case err != nil:
 				return err
+			case len(report.Refused) > 0:
+				return errRefused
 			case report.Failed() > 0:
 				return fmt.Errorf("%s not released: repeat the command", plural.Of(report.Failed(), "object was", "objects were"))
 			case report.Held() > 0:

@@ -45,6 +45,8 @@ type Options struct {
 	// shows it. A lease that is held, or an entry, counts nevertheless if it belongs to the operator
 	// for certain.
 	OperatorStopped bool
+	// CommandLine is for the commands in the report.
+	CommandLine inspect.CommandLine
 	// Scanned is called after each page of objects that were looked at, before anything is written.
 	// Default: nothing is called.
 	Scanned func(resource string, done int)
@@ -62,6 +64,8 @@ type Releaser struct {
 	resources        []discovery.SelectedResource
 	// confirmed are the signs of operators that can be others, as they were before the release.
 	confirmed map[string]bool
+	// places are sentences about the leases and the peering objects that exist.
+	places []string
 }
 
 // New finds out what the cluster serves. It returns an error for options that are not safe.

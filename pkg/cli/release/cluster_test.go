@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -66,15 +68,32 @@ func TestPrefixesReplaceTheStorages(t *testing.T) {
 
 // What a release leaves depends on the handlers.
 func TestWhatIsLeft(t *testing.T) {
-	r, _ := newReleaser(t)
-	if got := strings.Join(r.left(), "\n"); strings.Contains(got, "Webhook") || strings.Contains(got, "condition") || !strings.Contains(got, `The lease "kopf-operator" and the peering "default"`) {
-		t.Errorf("got %s", got)
+	r, client := newReleaser(t)
+	objects, none := &Report{Resources: []ResourceReport{{Objects: 1}}}, &Report{Resources: []ResourceReport{{}}}
+	if got := r.left(objects); len(got) != 2 || !strings.HasPrefix(got[0], "The results of handlers") || !strings.HasPrefix(got[1], "Objects that handlers have created.") {
+		t.Errorf("got %q", got)
+	}
+	if got := r.left(none); len(got) != 0 {
+		t.Errorf("got %q, although there are no objects", got)
+	}
+	r.Settings.Peering.Name = "mine"
+	for _, obj := range []*unstructured.Unstructured{parse(t, leases, "kopf-operator", "{}"), parse(t, clusterPeerings, "mine", "{}")} {
+		if err := client.Tracker().Add(obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.checkStopped(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"The lease default/kopf-operator, which has the default name, so others can use it, too.", "The ClusterKopfPeering mine."}
+	if got := r.left(none); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, kind := range []handler.Kind{handler.Conditions, handler.OnValidate} {
 		r.Handlers = append(r.Handlers, &handler.Declaration{ID: string(kind), Kind: kind})
 	}
 	r.Settings.Persistence.Progress = ownProgress{}
-	got := strings.Join(r.left(), "\n")
+	got := strings.Join(r.left(objects), "\n")
 	for _, want := range []string{"Webhook configurations", "The conditions in the status", "What the storage release.ownProgress has stored"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s, want %q", got, want)

@@ -100,6 +100,7 @@ func (r *Releaser) checkStopped(ctx context.Context) error {
 // findSigns looks at the lease and the peering. It returns a *RunningError if an operator runs.
 func (r *Releaser) findSigns(ctx context.Context) (*signs, error) {
 	s := &signs{}
+	r.places = nil
 	if err := r.lookAtLeases(ctx, s); err != nil {
 		return nil, fmt.Errorf("it is unknown whether an operator runs, because its lease %q cannot be read: %w", r.Settings.Replicas.LeaseName, err)
 	}
@@ -134,6 +135,7 @@ func (r *Releaser) lookAtLeases(ctx context.Context, s *signs) error {
 	}
 	var held []sign
 	for _, each := range found {
+		r.places = append(r.places, r.placeOf(&each, "lease", r.hasOwnLease()))
 		lease := &coordinationv1.Lease{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(each.Object, lease); err != nil {
 			return err
@@ -149,6 +151,15 @@ func (r *Releaser) lookAtLeases(ctx context.Context, s *signs) error {
 	}
 	s.conclude("no operator holds", fmt.Sprintf("lease %q", replicas.LeaseName), len(found) > 0, len(held) > 0, r.hasOwnLease())
 	return nil
+}
+
+// placeOf names a lease or a peering object that exists.
+func (r *Releaser) placeOf(of *unstructured.Unstructured, kind string, isOwn bool) string {
+	defaultName := ""
+	if !isOwn {
+		defaultName = ", which has the default name, so others can use it, too"
+	}
+	return fmt.Sprintf("The %s %s%s.", kind, nameOf(of), defaultName)
 }
 
 // add adds a sign.
@@ -216,6 +227,7 @@ func (r *Releaser) lookAtPeerings(ctx context.Context, s *signs) error {
 			return err
 		}
 		for _, each := range found {
+			r.places = append(r.places, r.placeOf(&each, each.GetKind(), r.hasOwnPeering()))
 			exists, isUsed = true, r.addPeers(s, &each) || isUsed
 		}
 	}

@@ -122,7 +122,7 @@ func TestAFreezeIsNoOperator(t *testing.T) {
 	r, client := newReleaser(t, parse(t, things, "one", traced), parse(t, clusterPeerings, "mine", freeze))
 	r.Settings.Peering.Name, r.OperatorStopped = "mine", false
 	sent := patches(client)
-	if report, err := r.Run(t.Context()); err != nil || report.Refused != "" || len(*sent) != 1 {
+	if report, err := r.Run(t.Context()); err != nil || len(report.Refused) > 0 || len(*sent) != 1 {
 		t.Errorf("got %+v, %v, and %d writes", report, err, len(*sent))
 	}
 }
@@ -173,14 +173,14 @@ func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 			r.useNames()
 			r.DryRun = true
 			report, err := r.Run(t.Context())
-			if err != nil || report.Resources[0].Released != 1 || !strings.Contains(report.Refused, test.want) || (report.Refused == "") != (test.want == "") {
+			if err != nil || report.Resources[0].Released != 1 || !strings.Contains(strings.Join(report.Refused, ""), test.want) || (len(report.Refused) == 0) != (test.want == "") {
 				t.Errorf("got %+v, %v; want %q", report, err, test.want)
 			}
 			sent := patches(client)
 			r.DryRun = false
 			report, err = r.Run(t.Context())
 			switch {
-			case test.want == "" && (err != nil || report.Refused != "" || len(*sent) != 1):
+			case test.want == "" && (err != nil || len(report.Refused) > 0 || len(*sent) != 1):
 				t.Errorf("got %+v, %v, and %d writes", report, err, len(*sent))
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "--operator-stopped") || len(*sent) > 0):
 				t.Errorf("got %v, and %d writes; want %q", err, len(*sent), test.want)
@@ -240,6 +240,24 @@ func TestTheProgressOfOthersRefuses(t *testing.T) {
 	r.AlsoIDs = []string{"other"}
 	if report, err := r.Run(t.Context()); err != nil || report.Resources[0].Released != 2 || len(*sent) != 2 {
 		t.Errorf("got %+v, %v, and %d writes", report, err, len(*sent))
+	}
+}
+
+// A dry run says all that the release would be refused for, and what it would do otherwise.
+func TestADryRunSaysWhyTheReleaseWouldBeRefused(t *testing.T) {
+	r, client := newReleaser(t, parse(t, things, "one", `{"metadata":{"annotations":{`+foreign+`,`+base+`}}}`),
+		parse(t, leases, "mine", fmt.Sprintf(`{"spec":{"holderIdentity":"pod-1","renewTime":%q}}`, ago(time.Second))))
+	r.Settings.Replicas.LeaseName, r.DryRun = "mine", true
+	sent := patches(client)
+	report, err := r.Run(t.Context())
+	if err != nil || len(report.Refused) != 2 || report.Resources[0].Released != 1 || len(*sent) > 0 {
+		t.Fatalf("got %+v, %v, and %d writes", report, err, len(*sent))
+	}
+	if got := report.Refused[0]; !strings.HasPrefix(got, "an operator still runs") || !strings.Contains(got, "pod-1 holds the lease default/mine") {
+		t.Errorf("got %q", got)
+	}
+	if got := report.Refused[1]; !strings.HasPrefix(got, "objects have the progress of handlers") || !strings.Contains(got, "--also-ids other") {
+		t.Errorf("got %q", got)
 	}
 }
 

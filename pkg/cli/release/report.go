@@ -8,16 +8,14 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/internal/plural"
-	"github.com/kopf-go/kopf/pkg/model/handler"
-	"github.com/kopf-go/kopf/pkg/storage"
 )
 
 // Report says what was released, or would be.
 type Report struct {
 	// DryRun means that nothing was written.
 	DryRun bool `json:"dryRun"`
-	// Refused says why the release would be refused, although the dry run is not.
-	Refused   string           `json:"refused,omitempty"`
+	// Refused says why the release would be refused, if it is a dry run.
+	Refused   []string         `json:"refused,omitempty"`
 	Resources []ResourceReport `json:"resources"`
 	// Left says what the release does not remove.
 	Left []string `json:"left,omitempty"`
@@ -42,6 +40,10 @@ type ResourceReport struct {
 	// Failed is the number of objects that could not be written, and Errors some of the reasons.
 	Failed int      `json:"failed"`
 	Errors []string `json:"errors,omitempty"`
+	// Others is the number of objects with nothing of the operator, which are left as they are.
+	Others int `json:"others"`
+	// OtherFinalizers hold the objects also after the release.
+	OtherFinalizers []OtherFinalizer `json:"otherFinalizers,omitempty"`
 }
 
 // maxNames limits the names in a report, and maxErrors the errors.
@@ -50,8 +52,9 @@ const (
 	maxErrors = 5
 )
 
-// add counts an object with traces, except for what came of the write.
+// add counts an object, except for what came of the write.
 func (p *ResourceReport) add(name string, t *traces, abandon bool) {
+	p.addFinalizers(t)
 	switch {
 	case t.held && !abandon:
 		if p.HeldCount++; len(p.Held) < maxNames {
@@ -59,6 +62,7 @@ func (p *ResourceReport) add(name string, t *traces, abandon bool) {
 		}
 		return
 	case t.isEmpty():
+		p.Others++
 		return
 	}
 	p.Released++
@@ -77,6 +81,15 @@ func (p *ResourceReport) fail(name string, err error) {
 	if p.Failed++; len(p.Errors) < maxErrors {
 		p.Errors = append(p.Errors, fmt.Sprintf("%s: %v", name, err))
 	}
+}
+
+// Objects returns the number of objects of all resources.
+func (r *Report) Objects() int {
+	sum := 0
+	for _, one := range r.Resources {
+		sum += one.Objects
+	}
+	return sum
 }
 
 // Held returns the number of skipped objects.
@@ -106,8 +119,8 @@ func (r *Report) Text(style inspect.Style) string {
 	if len(r.Resources) == 0 {
 		b.WriteString("The cluster serves no resources on which this program stores something.\n")
 	}
-	if r.Refused != "" {
-		style.Paragraph(&b, "! ", "The release would be refused: "+r.Refused)
+	for _, reason := range r.Refused {
+		style.Paragraph(&b, "! ", "The release would be refused: "+reason)
 	}
 	style.List(&b, "This is left", r.Left)
 	return b.String()
@@ -116,6 +129,7 @@ func (r *Report) Text(style inspect.Style) string {
 func (p *ResourceReport) text(b *strings.Builder, style inspect.Style, dry bool) {
 	if p.Released+p.HeldCount+p.Failed == 0 { // as in a repetition
 		fmt.Fprintf(b, "%s: %s nothing of this operator\n", p.Resource, plural.Of(p.Objects, "object has", "objects have"))
+		p.finalizers(b, style)
 		return
 	}
 	verb := plural.Word(p.Released, "was", "were")
@@ -123,6 +137,9 @@ func (p *ResourceReport) text(b *strings.Builder, style inspect.Style, dry bool)
 		verb = "would be"
 	}
 	fmt.Fprintf(b, "%s: %d of %s %s released, %d from the finalizer\n", p.Resource, p.Released, plural.Of(p.Objects, "object", "objects"), verb, p.Finalizers)
+	if p.Others > 0 {
+		style.Paragraph(b, "  ", plural.Of(p.Others, "other object has", "other objects have")+" nothing of this operator, and "+plural.Word(p.Others, "is", "are")+" left as "+plural.Word(p.Others, "it is", "they are"))
+	}
 	if p.Abandoned > 0 {
 		style.Paragraph(b, "  ", p.abandoned(dry))
 	}
@@ -137,6 +154,14 @@ func (p *ResourceReport) text(b *strings.Builder, style inspect.Style, dry bool)
 		style.Paragraph(b, "  ! ", plural.Of(p.Failed, "object could not be written, and is not released", "objects could not be written, and are not released"))
 		style.List(b, "", p.Errors)
 	}
+	p.finalizers(b, style)
+}
+
+// finalizers warns of the finalizers of other controllers.
+func (p *ResourceReport) finalizers(b *strings.Builder, style inspect.Style) {
+	for _, each := range p.OtherFinalizers {
+		style.Paragraph(b, "  ! ", each.text())
+	}
 }
 
 // abandoned is about objects that disappear.
@@ -146,27 +171,6 @@ func (p *ResourceReport) abandoned(dry bool) string {
 		are = plural.Word(p.Abandoned, "is", "are")
 	}
 	return fmt.Sprintf("%d of them %s being deleted, and nothing cleans up for %s", p.Abandoned, are, plural.Word(p.Abandoned, "it", "them"))
-}
-
-// left says what stays on the objects and in the cluster.
-func (r *Releaser) left() []string {
-	left := []string{"The results of handlers in the status of the objects, and their events."}
-	has := func(is func(*handler.Declaration) bool) bool { return len(r.Handlers.Where(is)) > 0 }
-	if has(func(d *handler.Declaration) bool { return d.Kind == handler.Conditions }) {
-		left = append(left, "The conditions in the status of the objects.")
-	}
-	left = append(left, "Objects that handlers have created. Those with an owner are deleted together with it.")
-	if has(func(d *handler.Declaration) bool { return d.Ensures != nil }) {
-		left = append(left, "The children of handlers of Ensure, and their labels and annotations ("+storage.DefaultPrefix+"/ensured-by). Children in other namespaces than their parent have no owner: they stay when the parent is deleted.")
-	}
-	if has(func(d *handler.Declaration) bool { return d.Kind.IsAdmission() }) {
-		left = append(left, "Webhook configurations, if the operator has not removed them at its end: they can reject writes of the objects.")
-	}
-	left = append(left, fmt.Sprintf("The lease %q and the peering %q, if they exist.", r.Settings.Replicas.LeaseName, r.Settings.Peering.Name))
-	for _, name := range storage.NotErased(r.Settings.Persistence.DiffBase, r.Settings.Persistence.Progress) {
-		left = append(left, fmt.Sprintf("What the storage %s has stored, because it does not implement storage.Eraser.", name))
-	}
-	return left
 }
 
 // nameOf returns a name with its namespace.

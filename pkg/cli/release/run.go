@@ -20,12 +20,14 @@ type ForeignError struct {
 	Objects map[string]int
 }
 
-func (e *ForeignError) Error() string {
+func (e *ForeignError) Error() string { return "nothing was written: " + e.reason() }
+
+func (e *ForeignError) reason() string {
 	var parts []string
 	for _, id := range slices.Sorted(maps.Keys(e.Objects)) {
 		parts = append(parts, fmt.Sprintf("%s (objects: %d)", id, e.Objects[id]))
 	}
-	return fmt.Sprintf("nothing was written: objects have the progress of handlers that this program does not declare, so their state can belong to another operator: %s; if it does not, add --also-ids %s",
+	return fmt.Sprintf("objects have the progress of handlers that this program does not declare, so their state can belong to another operator: %s; if it does not, add --also-ids %s",
 		strings.Join(parts, ", "), strings.Join(slices.Sorted(maps.Keys(e.Objects)), ","))
 }
 
@@ -33,19 +35,26 @@ func (e *ForeignError) Error() string {
 var ErrInterrupted = errors.New("the release was interrupted: repeat it to release the other objects")
 
 // Run releases the objects, unless that is not safe, and then nothing is written. With an error,
-// there can be a report of what was done until then.
+// there can be a report of what was done until then. The report of a dry run says why the release
+// would be refused.
 func (r *Releaser) Run(ctx context.Context) (*Report, error) {
-	var unknown *UnknownError
-	err := r.checkBefore(ctx)
-	if isUnknown := errors.As(err, &unknown); err != nil && !(isUnknown && r.DryRun) {
-		return nil, err
+	refused := r.checkBefore(ctx)
+	if refused != nil && !(r.DryRun && isRefusal(refused)) {
+		return nil, refused
 	}
 	report, err := r.scan(ctx)
-	if report != nil && unknown != nil {
-		report.Refused = unknown.Error()
+	var foreign *ForeignError
+	switch isForeign := errors.As(err, &foreign); {
+	case err != nil && !(r.DryRun && isForeign):
+		return nil, interrupted(ctx, err)
+	case refused != nil:
+		report.Refused = append(report.Refused, refused.Error())
 	}
-	if err != nil || r.DryRun {
-		return report, interrupted(ctx, err)
+	if foreign != nil {
+		report.Refused = append(report.Refused, foreign.reason())
+	}
+	if r.DryRun {
+		return report, nil
 	}
 	done := &Report{Left: report.Left}
 	for i, found := range r.resources {
@@ -58,6 +67,13 @@ func (r *Releaser) Run(ctx context.Context) (*Report, error) {
 	return done, nil
 }
 
+// isRefusal reports whether an error says that an operator runs, or can be running.
+func isRefusal(err error) bool {
+	var running *RunningError
+	var unknown *UnknownError
+	return errors.As(err, &running) || errors.As(err, &unknown)
+}
+
 func interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return ErrInterrupted
@@ -65,9 +81,10 @@ func interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// scan looks at all objects, and finds out what would be done.
+// scan looks at all objects, and finds out what would be done. With a *ForeignError, there is a
+// report.
 func (r *Releaser) scan(ctx context.Context) (*Report, error) {
-	report := &Report{DryRun: true, Left: r.left()}
+	report := &Report{DryRun: true}
 	foreign := map[string]int{}
 	for _, found := range r.resources {
 		one, finder := ResourceReport{Resource: resourceName(found)}, r.finder(found)
@@ -91,10 +108,12 @@ func (r *Releaser) scan(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the objects of %s cannot be listed: %w", one.Resource, err)
 		}
+		r.addCommands(&one, found.Resource)
 		report.Resources = append(report.Resources, one)
 	}
+	report.Left = r.left(report)
 	if len(foreign) > 0 {
-		return nil, &ForeignError{foreign}
+		return report, &ForeignError{foreign}
 	}
 	return report, nil
 }
@@ -128,6 +147,7 @@ func (r *Releaser) release(ctx context.Context, found discovery.SelectedResource
 		}
 		return nil
 	})
+	r.addCommands(&w.report, found.Resource)
 	return &w.report, err
 }
 

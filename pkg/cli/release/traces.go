@@ -30,6 +30,9 @@ type traces struct {
 	finalizer, held bool
 	// foreign are the names of records of handlers that are not the operator's.
 	foreign []string
+	// others are the finalizers of other controllers; deleting is set if the object is being deleted.
+	others   []string
+	deleting bool
 	// orphans are places of children that no garbage collector deletes with the object.
 	orphans []string
 }
@@ -60,7 +63,8 @@ func (f *finder) find(ctx context.Context, obj *unstructured.Unstructured) (*tra
 	f.findAnnotations(body, into, t)
 	collapse(obj.Object, into)
 	t.finalizer = slices.Contains(obj.GetFinalizers(), f.Finalizer)
-	t.held = t.finalizer && obj.GetDeletionTimestamp() != nil
+	t.others, t.deleting = othersOf(obj.GetFinalizers(), f.Finalizer), obj.GetDeletionTimestamp() != nil
+	t.held = t.finalizer && t.deleting
 	if t.finalizer {
 		rest := slices.DeleteFunc(obj.GetFinalizers(), func(name string) bool { return name == f.Finalizer })
 		into.Set(object.Path{"metadata", "finalizers"}, rest)

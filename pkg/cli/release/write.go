@@ -71,7 +71,10 @@ func (w *writer) try(ctx context.Context, obj *unstructured.Unstructured, seen *
 		return err
 	case len(t.foreign) > 0:
 		return &ForeignError{map[string]int{t.foreign[0]: 1}}
-	case t.isEmpty():
+	case t.isEmpty() && seen.isEmpty():
+		*seen = *t
+		return nil
+	case t.isEmpty(): // released by a write without an answer, or by others
 		return nil
 	}
 	*seen = *t

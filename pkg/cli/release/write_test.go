@@ -64,7 +64,7 @@ func TestAnObjectIsWritten(t *testing.T) {
 			attempts,
 			ResourceReport{Failed: 1},
 		},
-		"not without traces":              {things, `{}`, false, nil, nil, 0, ResourceReport{}},
+		"not without traces":              {things, `{}`, false, nil, nil, 0, ResourceReport{Others: 1}},
 		"not with the progress of others": {things, `{"metadata":{"annotations":{` + foreign + `,` + base + `}}}`, false, nil, nil, 0, ResourceReport{Failed: 1}},
 		"not while its deletion waits": {
 			things, `{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z","finalizers":["` + finalizer + `"]}}`, false,

@@ -7,6 +7,8 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kopf-go/kopf/pkg/cli"
 )
 
 // Scripts can read each answer, in both formats, and nothing but the answer.
@@ -17,21 +19,22 @@ func TestAnswersAreAvailableAsJSONAndYAML(t *testing.T) {
 	for name, test := range map[string]struct {
 		arguments []string
 		keys      []any
+		code      int
 	}{
-		"explain":   {[]string{"explain", object, "-n", s.namespace}, []any{"object", "state", "handlers"}},
-		"plan":      {[]string{"plan", "-n", s.namespace}, []any{"resources"}},
-		"peers":     {[]string{"peers", "-n", s.namespace}, []any{"peering", "objects"}},
-		"rbac":      {[]string{"rbac"}, []any{"items"}},
-		"release":   {[]string{"release", "--all", "--dry-run"}, []any{"resources", "left", "dryRun", "refused"}},
-		"suspend":   {[]string{"suspend", object, "-n", s.namespace, "--forever"}, []any{"message"}},
-		"skip":      {[]string{"skip", object, "fn", "-n", s.namespace}, []any{"message"}},
-		"unsuspend": {[]string{"unsuspend", object, "-n", s.namespace}, []any{"message"}},
+		"explain":   {[]string{"explain", object, "-n", s.namespace}, []any{"object", "state", "handlers"}, cli.ExitOK},
+		"plan":      {[]string{"plan", "-n", s.namespace}, []any{"resources"}, cli.ExitOK},
+		"peers":     {[]string{"peers", "-n", s.namespace}, []any{"peering", "objects"}, cli.ExitOK},
+		"rbac":      {[]string{"rbac"}, []any{"items"}, cli.ExitOK},
+		"release":   {[]string{"release", "--all", "--dry-run"}, []any{"resources", "left", "dryRun", "refused"}, cli.ExitError},
+		"suspend":   {[]string{"suspend", object, "-n", s.namespace, "--forever"}, []any{"message"}, cli.ExitOK},
+		"skip":      {[]string{"skip", object, "fn", "-n", s.namespace}, []any{"message"}, cli.ExitOK},
+		"unsuspend": {[]string{"unsuspend", object, "-n", s.namespace}, []any{"message"}, cli.ExitOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gomega.NewWithT(t)
 			asJSON, asYAML := s.command(append(test.arguments, "-o", "json")...), s.command(append(test.arguments, "-o", "yaml")...)
-			g.Expect(asJSON.err).NotTo(gomega.HaveOccurred())
-			g.Expect(asYAML.err).NotTo(gomega.HaveOccurred())
+			g.Expect(cli.ExitCode(asJSON.err)).To(gomega.Equal(test.code), "%v", asJSON.err)
+			g.Expect(cli.ExitCode(asYAML.err)).To(gomega.Equal(test.code), "%v", asYAML.err)
 			var first, second map[string]any
 			g.Expect(json.Unmarshal([]byte(asJSON.out), &first)).To(gomega.Succeed(), asJSON.out)
 			g.Expect(yaml.UnmarshalStrict([]byte(asYAML.out), &second)).To(gomega.Succeed(), asYAML.out)

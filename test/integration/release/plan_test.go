@@ -220,7 +220,7 @@ func TestCommandsThatLookOnlyRead(t *testing.T) {
 	s.create(2)
 	for name, arguments := range map[string][]string{
 		"explain": {"things." + s.resource.Group + "/a00000", "-n", s.namespace}, "plan": nil, "rbac": nil,
-		"peers": {"-n", s.namespace}, "release": {"--all", "--dry-run"},
+		"peers": {"-n", s.namespace}, "release": {"--all", "--dry-run", "--operator-stopped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &proxy{}

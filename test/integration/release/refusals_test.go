@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/cli"
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/release"
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -25,12 +26,13 @@ import (
 // expectRefused expects that the release is refused, and that nothing is written.
 func (s *scene) expectRefused(want types.GomegaMatcher, adjust ...func(*release.Options)) {
 	s.t.Helper()
-	for _, dry := range []bool{true, false} {
-		config, requests := counted()
-		_, err := s.release(s.t.Context(), config, append(adjust, func(o *release.Options) { o.DryRun = dry })...)
-		s.Expect(err).To(gomega.MatchError(want))
-		s.Expect(requests.Snapshot().Writes("things")).To(gomega.BeZero())
-	}
+	config, requests := counted()
+	dry, err := s.release(s.t.Context(), config, append(adjust, dryRun)...)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(dry.Refused).To(gomega.ConsistOf(want))
+	_, err = s.release(s.t.Context(), config, append(adjust, func(o *release.Options) { o.DryRun = false })...)
+	s.Expect(err).To(gomega.MatchError(want))
+	s.Expect(requests.Snapshot().Writes("things")).To(gomega.BeZero())
 }
 
 func TestAHeldLeaseRefuses(t *testing.T) {
@@ -43,9 +45,10 @@ func TestAHeldLeaseRefuses(t *testing.T) {
 	s.expectRefused(gomega.ContainSubstring("pod-1 holds the lease " + s.namespace + "/" + s.namespace))
 	s.expectRefused(gomega.ContainSubstring("pod-1 holds the lease"), func(o *release.Options) { o.LeaseNamespace = s.namespace })
 
-	dry := []func(*release.Options){dryRun}
-	_, err := s.release(t.Context(), cluster.Config(), append(dry, func(o *release.Options) { o.LeaseNamespace = "default" })...)
-	s.Expect(err).NotTo(gomega.HaveOccurred(), "another operator in another namespace")
+	dry, err := s.release(t.Context(), cluster.Config(), dryRun, func(o *release.Options) { o.LeaseNamespace = "default" })
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(dry.Refused).To(gomega.BeEmpty(), "another operator in another namespace")
+	s.Expect(dry.Left).NotTo(gomega.ContainElement(gomega.ContainSubstring("lease")), "it is not that of this operator")
 	for name, change := range map[string]func(){
 		"given up": func() { *lease.Spec.HolderIdentity = "" },
 		"expired": func() {
@@ -55,8 +58,10 @@ func TestAHeldLeaseRefuses(t *testing.T) {
 	} {
 		change()
 		s.Expect(cluster.Client().Update(t.Context(), lease)).To(gomega.Succeed())
-		_, err := s.release(t.Context(), cluster.Config(), dry...)
-		s.Expect(err).NotTo(gomega.HaveOccurred(), name)
+		dry, err := s.release(t.Context(), cluster.Config(), dryRun)
+		s.Expect(err).NotTo(gomega.HaveOccurred())
+		s.Expect(dry.Refused).To(gomega.BeEmpty(), name)
+		s.Expect(dry.Left).To(gomega.ContainElement("The lease " + s.namespace + "/" + s.namespace + "."))
 	}
 }
 
@@ -94,10 +99,10 @@ func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 	config, requests := counted()
 	dry, err := s.release(t.Context(), config, unconfirmed, dryRun)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
-	s.Expect(dry.Refused).To(gomega.And(gomega.HavePrefix(want), gomega.ContainSubstring("confirm that with --operator-stopped; "), gomega.HaveSuffix("add --lease-name")))
+	s.Expect(dry.Refused).To(gomega.ConsistOf(gomega.And(gomega.HavePrefix(want), gomega.ContainSubstring("confirm that with --operator-stopped; "), gomega.HaveSuffix("add --lease-name"))))
 	s.Expect(dry.Resources[0].Released).To(gomega.Equal(1))
 	_, err = s.release(t.Context(), config, unconfirmed)
-	s.Expect(err).To(gomega.MatchError(dry.Refused))
+	s.Expect(err).To(gomega.MatchError(dry.Refused[0]))
 	s.Expect(requests.Snapshot().Writes("things")).To(gomega.BeZero())
 
 	held := gomega.ContainSubstring("pod-1 holds the lease " + s.namespace + "/" + manager.Name)
@@ -249,15 +254,17 @@ func TestTheCommand(t *testing.T) {
 	s.Expect(s.command("release", "--all").err).To(gomega.MatchError(gomega.ContainSubstring("add --run-startup")))
 	s.Expect(s.command("release", "--all", "--finalizer=x").err).To(gomega.MatchError(gomega.ContainSubstring("add --run-startup")))
 	dry := s.command("release", "--all", "--dry-run", "--finalizer="+finalizer, "--prefix=kopf.zalando.org")
-	s.Expect(dry.err).NotTo(gomega.HaveOccurred())
-	s.Expect(dry.out).To(gomega.ContainSubstring("2 of 2 objects would be released, 2 from the finalizer\n! The release would be refused: "))
+	s.Expect(cli.ExitCode(dry.err)).To(gomega.Equal(cli.ExitError))
+	s.Expect(dry.err).To(gomega.MatchError("the release would be refused"))
+	s.Expect(dry.out).To(gomega.And(gomega.ContainSubstring("2 of 2 objects would be released, 2 from the finalizer\n"), gomega.ContainSubstring("\n! The release would be refused: it is unknown whether")))
 	started := s.command("release", "--all", "--run-startup", "--dry-run", "-o", "json")
-	s.Expect(started.err).NotTo(gomega.HaveOccurred())
-	s.Expect(started.out).To(gomega.And(gomega.ContainSubstring(`"finalizers": 0`), gomega.ContainSubstring(`"released": 2`)))
+	s.Expect(cli.ExitCode(started.err)).To(gomega.Equal(cli.ExitError))
+	s.Expect(started.out).To(gomega.And(gomega.ContainSubstring(`"finalizers": 0`), gomega.ContainSubstring(`"released": 2`), gomega.ContainSubstring(`"refused": [`)))
 
 	s.Expect(s.objects.Delete(t.Context(), "a00000", apimeta.DeleteOptions{})).To(gomega.Succeed())
 	refused := s.command("release", "--all", "--finalizer="+finalizer, "--prefix=kopf.zalando.org")
 	s.Expect(refused.err).To(gomega.MatchError(gomega.ContainSubstring("confirm that with --operator-stopped")))
+	s.Expect(cli.ExitCode(refused.err)).To(gomega.Equal(cli.ExitError))
 	done := s.command("release", "things."+s.resource.Group, "--operator-stopped", "--finalizer="+finalizer, "--prefix=kopf.zalando.org", "-n", s.namespace)
 	s.Expect(done.err).To(gomega.MatchError("objects that are being deleted were skipped"))
 	s.Expect(done.out).To(gomega.ContainSubstring("  - " + s.namespace + "/a00000\n"))

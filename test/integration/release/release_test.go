@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/cli/release"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -114,6 +115,31 @@ func TestHeldDeletionsAreListedAndSkipped(t *testing.T) {
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(report.Resources[0].Abandoned).To(gomega.Equal(1))
 	s.Expect(s.all()).To(gomega.HaveLen(2))
+	s.expectUninstalled()
+}
+
+// The objects of a resource and the finalizers that hold them afterwards: the definition cannot be
+// deleted before those of others are removed.
+func TestWhatHoldsTheObjectsAfterTheReleaseIsNamed(t *testing.T) {
+	s := newScene(t, true)
+	s.create(3, func(obj *unstructured.Unstructured) {
+		if obj.GetName() != "a00000" { // never handled by this operator
+			obj.SetAnnotations(nil)
+			obj.SetFinalizers([]string{"example.com/slow"})
+		}
+	})
+	s.Expect(s.objects.Delete(t.Context(), "a00002", apimeta.DeleteOptions{})).To(gomega.Succeed())
+	const released = "1 of 3 objects were released, 1 from the finalizer\n  2 other objects have nothing of this operator, and are left as they are\n"
+	for _, dry := range []bool{true, false} {
+		report, err := s.release(t.Context(), cluster.Config(), func(o *release.Options) { o.DryRun = dry })
+		s.Expect(err).NotTo(gomega.HaveOccurred())
+		said := strings.ReplaceAll(report.Text(inspect.Style{}), "would be", "were")
+		s.Expect(strings.ReplaceAll(said, "was released", "were released")).To(gomega.ContainSubstring(released))
+		s.Expect(said).To(gomega.ContainSubstring("! the finalizer example.com/slow of another controller is on 2 objects, of which 1 is being deleted: "))
+		s.Expect(said).To(gomega.ContainSubstring("To see them: kubectl get things." + s.resource.Group + " -A -o custom-columns="))
+	}
+	s.Expect(s.all()).To(gomega.HaveLen(3))
+	s.removeFinalizers()
 	s.expectUninstalled()
 }
 

@@ -46,12 +46,12 @@ func TestStartupHandlersSayWhatIsReleased(t *testing.T) {
 	s.Expect(calls.All()).To(gomega.BeEmpty())
 	dry := s.command("release", "--all", "--operator-stopped", "--run-startup", "--dry-run")
 	s.Expect(dry.err).NotTo(gomega.HaveOccurred())
-	s.Expect(dry.out).To(gomega.HavePrefix("things." + s.resource.Group + ": 2 of 2 objects would be released, 2 from the finalizer\n\n"))
+	s.Expect(dry.out).To(gomega.HavePrefix("things." + s.resource.Group + ": 2 of 2 objects would be released, 2 from the finalizer\n  ! the finalizer example.com/first of another controller is on 2 objects: "))
 	s.Expect(calls.All()).To(gomega.Equal([]string{"startup wrote false", "cleanup"}))
 
 	done := s.command("release", "--all", "--operator-stopped", "--run-startup")
 	s.Expect(done.err).NotTo(gomega.HaveOccurred())
-	s.Expect(done.out).To(gomega.HavePrefix("things." + s.resource.Group + ": 2 of 2 objects were released, 2 from the finalizer\n\n"))
+	s.Expect(done.out).To(gomega.HavePrefix("things." + s.resource.Group + ": 2 of 2 objects were released, 2 from the finalizer\n  ! the finalizer example.com/first of another controller is on 2 objects: "))
 	s.Expect(calls.All()[2:]).To(gomega.Equal([]string{"startup wrote true", "cleanup"}))
 	s.expectReleased(2)
 	made := &corev1.ConfigMapList{}
