@@ -70,12 +70,17 @@ func writeUsage(command *cobra.Command) error {
 	return err
 }
 
-// calledAs returns how a person calls the command: if kopf has built the program, by kopf.
+// calledAs returns how a person calls the command: if kopf has built the program, by kopf, which runs
+// the operator itself by its command run.
 func calledAs(command *cobra.Command) string {
-	if pattern := os.Getenv(launch.CalledAsVariable); pattern != "" && command.HasParent() {
-		return strings.Replace(pattern, inspect.CommandPlaceholder, command.Name(), 1)
+	pattern, name := os.Getenv(launch.CalledAsVariable), "run"
+	if pattern == "" {
+		return command.CommandPath()
 	}
-	return command.CommandPath()
+	if command.HasParent() {
+		name = command.Name()
+	}
+	return strings.Replace(pattern, inspect.CommandPlaceholder, name, 1)
 }
 
 // withProgram puts the program in front of a command that begins the lines of its examples.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,7 +65,19 @@ func TestHelpOfABuiltProgramIsThatOfKopf(t *testing.T) {
 			t.Errorf("got\n%s", got.out)
 		}
 	}
-	if got := run(t, newOperatorWithCommands(), "explain"); !strings.HasSuffix(got.log, "\nTry kopf explain ./blog --help.\n") {
+}
+
+// The name of such a program is that of a folder, which the person has not called.
+func TestErrorsOfABuiltProgramAreThoseOfKopf(t *testing.T) {
+	t.Setenv(launch.CalledAsVariable, "kopf COMMAND ./blog")
+	if got := run(t, newOperatorWithCommands(), "explain"); !strings.HasPrefix(got.log, "kopf: ") || !strings.HasSuffix(got.log, "\nTry kopf explain ./blog --help.\n") {
+		t.Errorf("got %s", got.log)
+	}
+	if got := run(t, newOperatorWithCommands(), "--nonsense"); got.log != "kopf: unknown flag: --nonsense\nTry kopf run ./blog --help.\n" {
+		t.Errorf("got %s", got.log)
+	}
+	failing := newOperatorCommand("blog", func(context.Context, Invocation) error { return errors.New("the leader is lost") })
+	if got := run(t, failing); got.log != "kopf: the leader is lost\n" {
 		t.Errorf("got %s", got.log)
 	}
 }

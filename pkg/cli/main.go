@@ -99,11 +99,20 @@ func execute(ctx context.Context, command *cobra.Command, out, log io.Writer) in
 		logged.logger.Error(withAdvice(logged.error), "The operator has ended.")
 	case errors.As(err, &ended): // it was reported
 	case code == ExitUsage:
-		_, _ = fmt.Fprintf(log, "%s: %v\nTry %s --help.\n", command.Name(), err, calledAs(called))
+		_, _ = fmt.Fprintf(log, "%s: %v\nTry %s --help.\n", programOf(command), err, calledAs(called))
 	default:
-		_, _ = fmt.Fprintf(log, "%s: %v\n", command.Name(), withAdvice(err))
+		_, _ = fmt.Fprintf(log, "%s: %v\n", programOf(command), withAdvice(err))
 	}
 	return code
+}
+
+// programOf returns the program that errors name: if kopf has built this one, the person has called
+// kopf, and does not know its name.
+func programOf(root *cobra.Command) string {
+	if os.Getenv(launch.CalledAsVariable) != "" {
+		return "kopf"
+	}
+	return root.Name()
 }
 
 // usageError is a mistake in the command line.

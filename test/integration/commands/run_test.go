@@ -76,6 +76,6 @@ func testRefusedRuns(t *testing.T, p programs) {
 func testExitCode(t *testing.T, p programs) {
 	operator := start(t, nil, p.kopf, "run", "./testdata/handlers", "--kubeconfig", "/dev/null/nonsense")
 	operator.ends(1)
-	gomega.NewWithT(t).Expect(operator.log()).To(gomega.HavePrefix("handlers: no cluster to connect to"))
+	gomega.NewWithT(t).Expect(operator.log()).To(gomega.HavePrefix("kopf: no cluster to connect to"))
 	gomega.NewWithT(t).Expect(strings.Count(operator.log(), "\n")).To(gomega.Equal(1))
 }
