@@ -119,7 +119,8 @@ func (f *freezeFlags) freeze(ctx context.Context, command *cobra.Command) error 
 // describeFrozen says which operators pause: a freeze that pauses none is most likely a
 // mistake.
 func describeFrozen(frozen peering.Frozen, priority int) string {
-	text := "No operator has joined the peering yet."
+	text := "No operator has joined the peering yet; those that join pause. A running operator joins a new object at once, " +
+		"or within a minute if the definitions of peering are new, too, and it may not watch definitions."
 	switch {
 	case len(frozen.Paused) > 0:
 		text = "It pauses " + strings.Join(frozen.Paused, ", ") + "."

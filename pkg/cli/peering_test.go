@@ -11,7 +11,7 @@ func TestFreezeSaysWhatItMeansForTheOperators(t *testing.T) {
 		frozen peering.Frozen
 		want   string
 	}{
-		"no operators":      {peering.Frozen{}, "No operator has joined the peering yet."},
+		"no operators":      {peering.Frozen{}, "No operator has joined the peering yet; those that join pause. A running operator joins a new object at once, or within a minute if the definitions of peering are new, too, and it may not watch definitions."},
 		"all operators":     {peering.Frozen{Paused: []string{"a", "b"}}, "It pauses a, b."},
 		"some operators":    {peering.Frozen{Paused: []string{"a"}, Active: []string{"b"}}, "It pauses a. The priority 100 is too low for b: set --priority."},
 		"no operator of it": {peering.Frozen{Active: []string{"b"}}, "It pauses no operator. The priority 100 is too low for b: set --priority."},

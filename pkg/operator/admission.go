@@ -83,7 +83,7 @@ var unreachableServer = settings.AdmissionServerFunc(func(ctx context.Context, e
 // subscribe makes the engine report the resources of the cluster.
 func (a *admission) subscribe(engine *reconcile.Config) {
 	if a != nil {
-		engine.Discovered = a.discovered
+		addDiscovered(engine, a.discovered)
 	}
 }
 

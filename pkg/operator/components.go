@@ -28,11 +28,11 @@ type components struct {
 	permissions *permissions.Observer // nil if the requests are not observed
 }
 
-// observeResources lets the observer of permissions know the resources of the cluster.
-func (o *Operator) observeResources(config *reconcile.Config) {
-	former := config.Discovered
-	config.Discovered = func(present discovery.Snapshot) {
-		o.permissions.Discovered(present)
+// addDiscovered lets the engine call another function with the resources of the cluster.
+func addDiscovered(engine *reconcile.Config, discovered func(discovery.Snapshot)) {
+	former := engine.Discovered
+	engine.Discovered = func(present discovery.Snapshot) {
+		discovered(present)
 		if former != nil {
 			former(present)
 		}
@@ -57,7 +57,7 @@ func (o *Operator) newComponents(mgr manager.Manager, a *activityHandlers) (*com
 	}
 	peering.startPaused(&config)
 	admission.subscribe(&config)
-	o.observeResources(&config)
+	addDiscovered(&config, o.permissions.Discovered)
 	engine = reconcile.New(config)
 	if err := o.addActivity(mgr, engine); err != nil {
 		return nil, err

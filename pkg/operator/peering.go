@@ -7,6 +7,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -34,12 +35,13 @@ func newPeeringMember(mgr manager.Manager, o *Operator, s settings.Settings, not
 }
 
 // startPaused configures the engine to start paused until the peers are known, and to report
-// its namespaces to the peering.
+// its namespaces to the peering, and the resources: that of the peering can appear later.
 func (p *peeringMember) startPaused(engine *reconcile.Config) {
 	if p == nil {
 		return
 	}
 	engine.Paused = true
+	addDiscovered(engine, func(present discovery.Snapshot) { p.Discovered(present.Resources) })
 	if p.followsScope {
 		engine.Scoped = p.SetNamespaces
 	}

@@ -28,6 +28,7 @@ type member struct {
 	// show receives what the member sees, even if nothing has changed.
 	show func(view)
 
+	served       chan struct{} // the resource has appeared
 	apis         chan peeringAPI
 	states       chan peeringState
 	api          peeringAPI // nil: not found yet
@@ -54,7 +55,7 @@ func newMember(target Target, group string, options Options, find findFunc) *mem
 		settings: options.Settings, identity: options.Identity, lease: options.Lease, target: target, group: group,
 		logger: options.Logger.WithValues("peering", target.Name, "namespace", target.Namespace, "group", group),
 		find:   func(ctx context.Context) (peeringAPI, error) { return find(ctx, target, group) },
-		apis:   make(chan peeringAPI), states: make(chan peeringState),
+		served: make(chan struct{}), apis: make(chan peeringAPI), states: make(chan peeringState),
 		renewal: newDeadlineTimer(), expiry: newDeadlineTimer(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -236,6 +237,37 @@ func TestWithoutAPeeringObject(t *testing.T) {
 				advance(time.Minute)
 				g.Expect(o.history()[len(o.history())-1]).To(gomega.Equal("active"))
 				g.Expect(object.identities()).To(gomega.Equal([]string{"me"}), "the object exists now")
+			})
+		})
+	}
+}
+
+// The operator discovers the resource: it need not look for it regularly.
+func TestResourceThatAppearsIsUsedAtOnce(t *testing.T) {
+	of := func(group, version, plural string) []selector.Resource {
+		return []selector.Resource{{Version: "v1", Plural: "pods"}, {Group: group, Version: version, Plural: plural}}
+	}
+	for name, test := range map[string]struct {
+		failure    error // before
+		discovered []selector.Resource
+		joins      bool
+	}{
+		"the resource":        {&NotFoundError{NoResource: true}, of(group, version, "clusterkopfpeerings"), true},
+		"another scope":       {&NotFoundError{NoResource: true}, of(group, version, "kopfpeerings"), false},
+		"another version":     {&NotFoundError{NoResource: true}, of(group, "v2", "clusterkopfpeerings"), false},
+		"another group":       {&NotFoundError{NoResource: true}, of(oldGroup, version, "clusterkopfpeerings"), false},
+		"nothing":             {&NotFoundError{NoResource: true}, nil, false},
+		"without permissions": {apierrors.NewForbidden(schema.GroupResource{}, "default", nil), of(group, version, "clusterkopfpeerings"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, object := gomega.NewWithT(t), newFakeObject()
+				object.failure = test.failure
+				o := runPeering(t, object.find, "me", settings.Peering{})
+				object.change(func() { object.failure = nil })
+				o.Discovered(test.discovered)
+				synctest.Wait()
+				g.Expect(len(object.identities()) > 0).To(gomega.Equal(test.joins))
 			})
 		})
 	}

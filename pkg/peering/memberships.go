@@ -17,6 +17,7 @@ type membership struct {
 	logger   logr.Logger
 	leave    context.CancelFunc
 
+	members      []*member       // of all API groups
 	views        map[string]view // by API group; a member that knows nothing yet has none
 	objectExists bool            // in any group
 	decided      bool
@@ -56,6 +57,7 @@ func (p *Peering) startMembership(namespace string) *membership {
 		m := newMember(target, group, p.options, p.find)
 		m.isNeeded = func() bool { return p.needsObject(started) }
 		m.show = func(v view) { p.setView(started, group, v) }
+		started.members = append(started.members, m)
 		p.running.Go(func() { m.run(ctx) })
 	}
 	return started

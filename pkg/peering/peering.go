@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
+	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -108,6 +109,18 @@ func (p *Peering) RunDuring(ctx context.Context, work func(context.Context) erro
 		<-stopped
 	}()
 	return work(ctx)
+}
+
+// Discovered looks for peering objects at once if their resources were missing, and are among those
+// that the cluster serves.
+func (p *Peering) Discovered(resources []selector.Resource) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, membership := range p.memberships {
+		for _, m := range membership.members {
+			m.noteServed(resources)
+		}
+	}
 }
 
 // SetNamespaces changes the namespaces of a Namespaced operator: new namespaces get an

@@ -3,16 +3,19 @@ package peering
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kopf-go/kopf/pkg/internal/sleep"
+	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
-// mandatoryPollInterval is how often to look for a mandatory object that is missing. An
-// optional object, and one that another API group has, is looked for once per lifetime.
+// mandatoryPollInterval is how often to look for the missing resource of a mandatory object. That
+// of an optional object, and one that another API group has, is looked for once per lifetime, and
+// when the operator discovers it. An object of an existing resource is watched before it exists.
 const mandatoryPollInterval = 5 * time.Second
 
 // watchObject finds the object and watches it, again and again until the context is
@@ -30,7 +33,38 @@ func (m *member) watchObject(ctx context.Context) {
 		if err != nil {
 			send(ctx, m.states, peeringState{err: err})
 		}
-		sleep.For(ctx, m.retryDelay(err, backoff))
+		m.waitToRetry(ctx, err, m.retryDelay(err, backoff))
+	}
+}
+
+// waitToRetry waits after an error, but not longer than until a missing resource appears.
+func (m *member) waitToRetry(ctx context.Context, err error, delay time.Duration) {
+	var missing *NotFoundError
+	if !errors.As(err, &missing) || !missing.NoResource {
+		sleep.For(ctx, delay)
+		return
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-m.served:
+	case <-ctx.Done():
+	}
+}
+
+// noteServed ends the wait for a missing resource, if there is one. Another discovery follows soon
+// after one that has found something new, so a call just before the wait does no harm.
+func (m *member) noteServed(resources []selector.Resource) {
+	isWanted := func(r selector.Resource) bool {
+		return r.Group == m.group && r.Version == version && r.Plural == m.target.plural()
+	}
+	if !slices.ContainsFunc(resources, isWanted) {
+		return
+	}
+	select {
+	case m.served <- struct{}{}:
+	default: // nothing is missing
 	}
 }
 

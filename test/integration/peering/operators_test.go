@@ -11,6 +11,7 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/peering"
@@ -134,6 +135,28 @@ func TestChangesDuringAFreezeAreHandledAfterwards(t *testing.T) {
 	g.Eventually(j.snapshot).Should(gomega.HaveLen(8))
 	g.Expect(j.snapshot()[4:]).To(gomega.ConsistOf("deployed: daemon ends: paused", "deployed: daemon ends: paused",
 		"deployed: update third", "deployed: daemon begins"))
+}
+
+// A running operator joins at once when the definitions of peering are installed, and a freeze
+// pauses it. Its lifetime is too long for looking once per lifetime.
+func TestAFreezeRightAfterTheInstallationOfPeering(t *testing.T) {
+	g := gomega.NewWithT(t)
+	g.SetDefaultEventuallyTimeout(20 * time.Second)
+	bare := testenv.Start(t, testenv.Options{CRDs: []string{testenv.ExampleCRDs}})
+	target := peering.Target{Name: "default", Namespace: bare.Namespace(t)}
+	var j journal
+	operators.Start(t, bare.Config(), target.Namespace, j.handlers("deployed"), func(o *kopf.Options) { o.Settings.Peering.Lifetime = time.Hour })
+	object := testenv.NewObject("KopfExample", target.Namespace, "one", map[string]any{"field": "first"})
+	g.Expect(bare.Client().Create(t.Context(), object)).To(gomega.Succeed())
+	g.Eventually(j.snapshot).Should(gomega.HaveLen(2))
+
+	_, err := envtest.InstallCRDs(bare.Config(), envtest.CRDInstallOptions{Paths: []string{"../../../config/crd/kopf.dev"}, ErrorIfPathMissing: true})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	meeting := create(t, bare, api, target.Namespace, target.Name)
+	_, err = peering.Freeze(t.Context(), bare.Config(), target, peering.FreezeOptions{Priority: peering.DefaultFreezePriority, Lifetime: time.Hour})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Eventually(j.snapshot).Should(gomega.ContainElement("deployed: daemon ends: paused"))
+	g.Expect(entries(bare, meeting)()).To(gomega.HaveLen(2))
 }
 
 // An operator for one namespace meets an operator for the cluster, which has another scope.
