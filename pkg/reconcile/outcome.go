@@ -188,7 +188,7 @@ func (t *target) situation(c *cycle) conditions.Situation {
 	restored := t.addRestorations(&s, c.calls)
 	s.Called = s.Called || len(restored) > 0
 	s.IsOver = func(id string) bool {
-		declared := t.resource.declaredAs(id)
+		declared := execution.ParentOf(id, t.resource.ids)
 		return declared == "" || takesPart(declared) || slices.Contains(restored, declared)
 	}
 	return s
@@ -243,6 +243,6 @@ func (r *resource) failuresIn(body *object.Body) map[string]string {
 		return nil
 	}
 	failures := conditions.FailuresIn(body.Raw())
-	maps.DeleteFunc(failures, func(id, _ string) bool { return r.declaredAs(id) == "" })
+	maps.DeleteFunc(failures, func(id, _ string) bool { return execution.ParentOf(id, r.ids) == "" })
 	return failures
 }

@@ -144,16 +144,6 @@ func (r *resource) refuseConditions(definition map[string]any, permitted bool) (
 	return nil
 }
 
-// declaredAs returns the id of the declared handler of changes to which a handler or sub-handler
-// belongs, or "".
-func (r *resource) declaredAs(id string) string {
-	i := slices.IndexFunc(r.ids, func(declared string) bool { return id == declared || strings.HasPrefix(id, declared+"/") })
-	if i < 0 {
-		return ""
-	}
-	return r.ids[i]
-}
-
 // definitionName returns the name of the definition, if the resource is a custom resource.
 func (r *resource) definitionName() string { return r.Plural + "." + r.Group }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -142,4 +143,16 @@ func (s *subhandlers) makeAttempt(ctx context.Context, d *handler.Declaration) e
 	}
 	call.Make()
 	return call.End()
+}
+
+// ParentOf returns the id of the declared handler that a handler belongs to: that of the handler itself, or of the
+// one that registers the sub-handler. It returns "" if there is none. Ids can begin with other ids, as those of
+// handlers of fields do.
+func ParentOf(id string, declared []string) (parent string) {
+	for _, other := range declared {
+		if (id == other || strings.HasPrefix(id, other+"/")) && len(other) > len(parent) {
+			parent = other
+		}
+	}
+	return parent
 }

@@ -82,3 +82,15 @@ func TestSubhandlersOfACarriedOverHandlerAreNotCalledAgain(t *testing.T) {
 		w.expect("0s a/y: succeeded", "0s a: succeeded")
 	})
 }
+
+func TestParentsOfHandlers(t *testing.T) {
+	declared := []string{"fn", "fn/spec.size", "other"}
+	tests := map[string]string{
+		"fn": "fn", "fn/a": "fn", "fn/spec.size": "fn/spec.size", "fn/spec.size/a": "fn/spec.size", "fn/spec.sizes": "fn", "fns": "", "gone/a": "", "other/a/b": "other",
+	}
+	for id, want := range tests {
+		if got := execution.ParentOf(id, declared); got != want {
+			t.Errorf("%s: got %q, want %q", id, got, want)
+		}
+	}
+}

@@ -197,6 +197,19 @@ func TestVerdictsAgreeWithHandlers(t *testing.T) {
 			s.Expect(s.condition("Ready")).To(gomega.HavePrefix("False HandlersFailed: "))
 			s.expectWrites(1, 1)
 		},
+		"a failure of a handler whose id begins with that of another": func(s *scene) {
+			s.OnCreate(widgets, s.waiting("fn"), kopf.ID("fn"))
+			s.OnUpdate(widgets, s.waiting("size"), kopf.ID("fn"), kopf.Field("spec.size"))
+			s.begin()
+			s.reply("fn", nil)
+			s.expect(isReady)
+			s.patch(resized)
+			s.reply("size", errBroken)
+			s.expect(isStalled)
+			s.patch(`{"spec":{"size":3}}`)
+			s.reply("size", nil)
+			s.expect(isReady)
+		},
 		"a permanent failure, and a correction": func(s *scene) {
 			s.onChange("fn")
 			s.begin()
