@@ -18,20 +18,7 @@ func (o *Operator) startUp(ctx context.Context, a *activityHandlers) error {
 		return err
 	}
 	a.started = true
-	return errors.Join(checkSettings(o.settings), checkName(o.handlers, o.settings))
-}
-
-// checkName returns an error if handlers require that the operator has a name.
-func checkName(handlers registry.Handlers, s settings.Settings) error {
-	if s.Name != "" {
-		return nil
-	}
-	for _, d := range handlers {
-		if d.Kind.IsTriggered() {
-			return fmt.Errorf("%s: %s needs an operator with a name that stays the same for ever: set settings.Name, in kopf.Configure or in the options of the operator", d.DeclaredAt, handler.Describe(d))
-		}
-	}
-	return nil
+	return errors.Join(checkSettings(o.settings), o.handlers.CheckName(o.settings.Name))
 }
 
 type settingsKey struct{}

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,11 +60,8 @@ func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
 	if err := checkDrift(e.Handlers); err != nil {
 		return nil, err
 	}
-	switch {
-	case e.converger == nil:
+	if e.converger == nil {
 		return func() {}, nil
-	case e.Settings.Name == "":
-		return nil, errors.New("kopf.Ensure needs settings.Name: it is the field manager of the children, and must stay the same for ever; set it in kopf.Configure or in the settings of the operator")
 	}
 	cluster, err := dynamic.NewForConfigAndClient(e.REST, e.HTTP)
 	if err != nil {
@@ -73,6 +69,9 @@ func startConverger(ctx context.Context, e *Engine) (ended func(), err error) {
 	}
 	return e.converger.Start(ctx, cluster), nil
 }
+
+// CheckDrift returns an error if handlers of drift can never be called.
+func (i *Inspector) CheckDrift() error { return checkDrift(i.engine.Handlers) }
 
 // ensures reports whether a handler returns the children of the objects of the resource.
 func (r *resource) ensures() bool {

@@ -88,7 +88,7 @@ type Inspection struct {
 	// Suspension is the request that suspends the object, if any.
 	Suspension requests.Suspension
 	// Requests are those that no operator has honored yet, and what would come of them.
-	Requests []requests.Note
+	Requests []RequestNote
 	// Undeclared are the names of records on the object whose handlers are not declared.
 	Undeclared []string
 	// Unreadable are the errors of stored values that cannot be read.

@@ -80,6 +80,9 @@ func (c *cycle) willSkip(id string) bool {
 	return state.HasEnded(c.Reason) && state.Success && (stored == nil || !stored.Success || stored.Purpose != c.Reason)
 }
 
+// RequestNote says what came of a request.
+type RequestNote = requests.Note
+
 // reportRequests reports, once, what came of the requests.
 func (t *target) reportRequests(c *cycle, body *object.Body) {
 	if !c.inScope {

@@ -96,7 +96,7 @@ func TestChildWithAnotherControllerIsLeftAlone(t *testing.T) {
 			t.Errorf("got %v of %v after %v", child.Data, child.OwnerReferences, h.Writes()[before:])
 		}
 		told := messages(h, "HandlerRetrying")
-		if len(told) == 0 || !strings.Contains(told[0], "the child ConfigMap default/theme: the object exists already, and belongs to another controller, ConfigMap owner (uid ") || !strings.Contains(told[0], "); it was not changed for KopfExample.kopf.dev default/one (uid ") || !strings.HasSuffix(told[0], "delete it: kubectl delete configmaps theme -n default") {
+		if len(told) == 0 || !strings.Contains(told[0], "the child ConfigMap default/theme: the object belongs to another controller, ConfigMap owner (uid ") || !strings.Contains(told[0], "); it was not changed for KopfExample.kopf.dev default/one (uid ") || !strings.HasSuffix(told[0], "delete it: kubectl delete configmaps theme -n default") {
 			t.Errorf("got the events %q", told)
 		}
 

@@ -33,8 +33,8 @@ type Explanation struct {
 	PossibleHolds []string `json:"possibleHolds,omitempty"`
 	// Requests says what would come of requests that no operator has honored yet.
 	Requests []string `json:"requests,omitempty"`
-	// Warnings are the latest events of that type about the object.
-	Warnings []string `json:"warnings,omitempty"`
+	// Events are the latest ones about the object.
+	Events []string `json:"events,omitempty"`
 	// Leader says who holds the lease of the operator, if its namespace is known.
 	Leader []string `json:"leader,omitempty"`
 	// Now is what a running operator is doing, if it was asked.
@@ -45,7 +45,7 @@ type Explanation struct {
 
 	suspended, outside, pauses, stopped, refuses []string // the holds
 	mayPause, mayRefuse                          []string // the possible ones
-	isLeaseKnown                                 bool
+	isLeaseKnown, isRunning                      bool
 }
 
 // Handler is what is said about one handler.
@@ -80,11 +80,14 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 	c.addChildren(ctx, found, &s, e)
 	e.outside = c.outsideScope(obj.GetNamespace())
 	c.whoPauses(ctx, obj.GetNamespace(), e)
-	addWarnings(ctx, c, &s, e)
+	addEvents(ctx, c, &s, e)
 	c.addLeader(ctx, s.now, e)
-	c.checkConditions(ctx, e)
+	refusals{c}.ofConditions(ctx, e)
+	refusals{c}.ofProgram(e)
 	e.qualify()
-	e.Notes = append(e.Notes, "The flags and variables of a running operator, such as --namespace and --priority, are unknown here: the answer is for an operator without them.")
+	if len(e.outside)+len(e.pauses)+len(e.mayPause) > 0 {
+		e.Notes = append(e.Notes, "The flags and variables of a running operator, such as --namespace and --priority, are unknown here.")
+	}
 	if note := c.startupNote(); note != "" {
 		e.Notes = append(e.Notes, note)
 	}
@@ -108,32 +111,24 @@ func (e *Explanation) qualify() {
 		switch h.State, h.Message = string(verdict.Due), h.due; {
 		case len(e.Holds) > 0 && will:
 			h.State, h.Message = string(verdict.Paused), "would run"+rest
-		case len(e.PossibleHolds) > 0:
-			h.Message = beforeError(h.Message, ", unless the operator "+e.unless())
+		case will && !e.isRunning && e.Now == nil && len(e.mayPause) > 0:
+			h.Message = beforeError(h.Message, ", if an operator is running and not paused")
+		case will && !e.isRunning && e.Now == nil:
+			h.Message = beforeError(h.Message, ", if an operator is running")
+		case len(e.mayPause) > 0:
+			h.Message = beforeError(h.Message, ", unless the operator is paused")
 		}
 	}
 	if isDue && len(e.Holds) == 0 && e.Now == nil {
 		e.Notes = append(e.Notes, noteRunning)
 		if !e.isLeaseKnown {
-			e.Notes[len(e.Notes)-1] += ", and --operator-namespace names the leader"
+			e.Notes[len(e.Notes)-1] += " If it elects a leader, --operator-namespace says whether it is running."
 		}
-		e.Notes[len(e.Notes)-1] += "."
 	}
 }
 
-// unless says what the possible holds are.
-func (e *Explanation) unless() string {
-	var states []string
-	if len(e.mayPause) > 0 {
-		states = append(states, "is paused")
-	}
-	if len(e.mayRefuse) > 0 {
-		states = append(states, "does not start")
-	}
-	return strings.Join(states, " or ")
-}
-
-const noteRunning = "Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose. Whether one is running: see its pods"
+// noteRunning is about what an object does not say before an attempt has ended.
+const noteRunning = "Whether a handler that will run is running already is not decidable here: ask the operator by --running, or see its log with --verbose."
 
 func describe(s situation) *Explanation {
 	e := &Explanation{Object: s.kubectl + "/" + s.object.GetName(), Namespace: s.object.GetNamespace(), Reason: string(s.Reason), State: s.state()}

@@ -1,15 +1,12 @@
 package inspect
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/model/condition"
@@ -18,7 +15,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile"
-	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -127,10 +123,15 @@ func (s outcomes) hasFailedBefore(h reconcile.InspectedHandler) bool {
 	return failed && !s.isDeleted()
 }
 
-// failedHandlers returns the ids of the handlers that have failed for good, as the conditions say.
+// failedHandlers returns the ids of the handlers that have failed for good, as the conditions and the revisions
+// of the object say.
 func (s outcomes) failedHandlers() []string {
-	names := maps.Clone(s.Failed)
+	names := map[string]string{}
+	maps.Copy(names, s.Failed)
 	for _, h := range s.Handlers {
+		if h.RevisionFailed && h.RevisionMark == h.Revision {
+			names[h.Top().ID] = ""
+		}
 		if message, failed := s.Failed[h.ID]; failed {
 			delete(names, h.ID)
 			names[h.Top().ID] = message // a function of children has several parts
@@ -145,12 +146,12 @@ func (s outcomes) unknownOutcome() string {
 	if ids := possible(s.Inspection, request.Rerun); len(ids) > 0 {
 		again = ids[0]
 	}
-	where := "on an object that was handled without kopf.Conditions"
+	why := "it was handled without kopf.Conditions"
 	if s.declaresConditions() {
-		where = "on the object, which does not have the condition Ready yet"
+		why = "it does not have the condition Ready"
 	}
-	return fmt.Sprintf("Whether the handlers have succeeded or failed for good is not stored %s: see the events (%s) and the log. To call a handler again: %s",
-		where, s.commands.Kubectl("describe "+s.named()), s.commands.Of(string(request.Rerun), s.named()+" "+again))
+	return fmt.Sprintf("The object does not say whether the handlers have succeeded or failed for good, because %s: see its events and the log. To call a handler again: %s",
+		why, s.commands.Of(string(request.Rerun), s.named()+" "+again))
 }
 
 // conditions says what the standard conditions of the object are.
@@ -188,33 +189,4 @@ func (s outcomes) since(c map[string]any) (text string) {
 		text += fmt.Sprintf(" (about the generation %d, and the object has %d)", observed, s.object.GetGeneration())
 	}
 	return text
-}
-
-// checkConditions says why an operator of the program does not start: a definition does not have the fields of
-// conditions. An operator that may not read the definition does not know that.
-func (c *Cluster) checkConditions(ctx context.Context, e *Explanation) {
-	for _, found := range c.resolved.Resources {
-		if !c.inspector.HasConditions(found) {
-			continue
-		}
-		if problem := c.inspector.CheckConditions(found, nil, false); problem != nil {
-			e.refuses = append(e.refuses, fmt.Sprintf("The operator does not start: %v.", problem))
-			continue
-		}
-		name := found.Plural + "." + found.Group
-		definition, err := c.objects.Resource(discovery.CustomResourceDefinitions).Get(ctx, name, metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			e.Notes = append(e.Notes, fmt.Sprintf("Whether an operator starts is not decidable here, because kopf.Conditions needs fields in the schema of %s, which cannot be read: %v. See the log of the operator, or ask a person who may: %s",
-				name, err, c.CommandLine.Kubectl("get customresourcedefinitions "+name+" -o yaml")))
-			continue
-		}
-		var content map[string]any
-		if err == nil {
-			content = definition.Object
-		}
-		if problem := c.inspector.CheckConditions(found, content, true); problem != nil {
-			e.mayRefuse = append(e.mayRefuse, fmt.Sprintf("An operator that may get the definition %s does not start: %v. One that may not get it starts, and its conditions are lost. To add the fields: %s",
-				name, problem, c.CommandLine.Kubectl("edit customresourcedefinitions "+name)))
-		}
-	}
 }

@@ -3,7 +3,6 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/model/request"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -42,6 +42,7 @@ func (s *situation) handlers() []Handler {
 	var all []Handler
 	for _, h := range s.Handlers {
 		switch group := (ensured{s}).parts(h); {
+		case h.Kind == handler.Conditions: // declared like a handler, and never called
 		case group == nil:
 			all = append(all, s.handler(h))
 		case group[0].Declaration == h.Declaration:
@@ -91,7 +92,7 @@ func (s changing) ofChange(h reconcile.InspectedHandler) (state, message, todo s
 	recorded = recorded && r.Purpose == s.Reason
 	switch {
 	case h.Skips:
-		return string(verdict.Skipped), "will be skipped as requested, when an operator honors the request", ""
+		return string(verdict.Skipped), willSkip, ""
 	case recorded && v.State == verdict.Dropped:
 		return string(v.State), beforeError("is not retried anymore"+attempts(r), ", because "+s.wants(h.Declaration, v.Filter)), ""
 	case recorded && r.Finished():
@@ -127,6 +128,19 @@ func (s changing) toRerun(id string) string {
 	return "correct the cause, and then: " + s.commands.Of("rerun", s.named()+" "+id)
 }
 
+// toRetry says how a handler that waits is called now.
+func (s changing) toRetry(id string) string {
+	return "to call it now: " + s.commands.Of(string(request.Retry), s.named()+" "+id)
+}
+
+// isRequested reports whether an operator will grant a request about the handler.
+func (s changing) isRequested(verb request.Verb, id string) bool {
+	return slices.ContainsFunc(s.Requests, func(n reconcile.RequestNote) bool { return n.Verb == verb && n.Handler == id && !n.Refused })
+}
+
+// willSkip is said of a handler that an operator will skip.
+const willSkip = "will be skipped as requested, when an operator honors the request"
+
 // ofEnded is about handlers that have ended in the current cycle.
 func (s changing) ofEnded(id string, r storage.Record) (state, message, todo string) {
 	when := ""
@@ -155,10 +169,13 @@ func (s changing) ofSelected(h reconcile.InspectedHandler, r storage.Record, rec
 	case verdict.Misfit:
 		return string(verdict.Misfit), "cannot be called: " + h.Verdict.Message, "correct the object, or deploy an operator with a type that fits, or: " + s.commands.Of("skip", s.named()+" "+h.ID+s.abandon())
 	case verdict.Waiting:
-		return string(verdict.Waiting), beforeError("waits until "+s.at(r.Delayed)+past, s.limit(h, r)), "to call it now: " + s.commands.Of("retry", s.named()+" "+h.ID)
+		return string(verdict.Waiting), beforeError("waits until "+s.at(r.Delayed)+past, s.limit(h, r)), s.toRetry(h.ID)
 	default:
 		again := ""
-		if !h.Verdict.Filter.Matches() { // on request, or because it has seen a change that was taken back
+		switch {
+		case s.isRequested(request.Retry, h.ID):
+			again = " as requested,"
+		case !h.Verdict.Filter.Matches(): // on request, or because it has seen a change that was taken back
 			again = " again"
 		}
 		return string(verdict.Due), beforeError("will run"+again+past, s.limit(h, r)), ""
@@ -244,49 +261,3 @@ func (s changing) ofIdle(h reconcile.InspectedHandler) (state, message string) {
 
 // goneFinalizer says that nothing is known about deletion handlers without the finalizer.
 const goneFinalizer = "is not called anymore, because the object is being deleted without the finalizer of this operator. The operator removes it when the handler has ended, so the handler was called, unless the object did not have the finalizer, or another client has removed it; which of these is not decidable here"
-
-// subhandlers is about records of sub-handlers, which are declared only while their parents run.
-func (s changing) subhandlers() []Handler {
-	var found []Handler
-	for _, id := range slices.Sorted(maps.Keys(s.Records)) {
-		r := s.Records[id]
-		if slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.ID == id }) {
-			continue
-		}
-		said := Handler{ID: id, Kind: string(handler.Subhandler)}
-		switch {
-		case r.Finished():
-			said.State, said.Message, said.Todo = s.ofEnded(id, r)
-		case r.Delayed.After(s.now):
-			said.State, said.Message = string(verdict.Waiting), "waits until "+s.at(r.Delayed)+attempts(r)
-		default:
-			said.State, said.Message = string(verdict.Due), "is called when its parent runs"+attempts(r)
-		}
-		found = append(found, said)
-	}
-	return append(found, s.failedSubhandlers()...)
-}
-
-// failedSubhandlers is about sub-handlers that have failed in an earlier cycle, as the conditions say.
-func (s changing) failedSubhandlers() []Handler {
-	var found []Handler
-	for _, id := range slices.Sorted(maps.Keys(s.Failed)) {
-		parent, isDeclared := "", false
-		for _, h := range s.Handlers {
-			switch {
-			case h.ID == id:
-				isDeclared = true
-			case h.Kind.IsChange() && len(h.ID) > len(parent) && strings.HasPrefix(id, h.ID+"/"):
-				parent = h.ID
-			}
-		}
-		if _, isRecorded := s.Records[id]; isRecorded || parent == "" || isDeclared {
-			continue
-		}
-		found = append(found, Handler{
-			ID: id, Kind: string(handler.Subhandler), State: string(verdict.Failed),
-			Message: "has failed for good, as the condition Stalled says: it is called again with its parent", Todo: s.toRerun(parent),
-		})
-	}
-	return found
-}

@@ -28,9 +28,9 @@ func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message s
 	case !h.Selected:
 		return string(verdict.Mismatched), "does not run for this object"
 	case h.Kind == handler.OnTimer && h.Idle > 0:
-		return background, fmt.Sprintf("is called while an operator is active, when the object has not changed for %s, until it fails for good", h.Idle)
+		return background, fmt.Sprintf("is called while an operator is active, when the object has not changed for %s", duration(h.Idle))
 	case h.Kind == handler.OnTimer && h.Interval > 0:
-		return background, fmt.Sprintf("is called every %s while an operator is active, until it fails for good", h.Interval)
+		return background, fmt.Sprintf("is called every %s while an operator is active", duration(h.Interval))
 	case h.Kind == handler.OnTimer:
 		return background, "is called once after each start of an operator"
 	default:
@@ -46,8 +46,6 @@ func (s *situation) ofOthers(h reconcile.InspectedHandler) (state, message strin
 	switch r, isOpen := s.Records[h.ID]; {
 	case h.Kind == handler.OnIndex:
 		return "ready", "puts the object into an index while an operator is running"
-	case h.Kind == handler.Conditions:
-		return "ready", "makes the operator write the conditions of the status"
 	case s.Suspension.Active:
 		return string(verdict.Suspended), "is not called, because the object is suspended"
 	case h.Kind == handler.OnEvent:

@@ -50,7 +50,7 @@ func (p Peer) String() string {
 	case len(p.PausedBy) > 0:
 		return text + " is paused by " + strings.Join(p.PausedBy, ", ") + ", because of a higher priority"
 	case len(p.Pauses) == 0:
-		return text + " is not paused, and pauses no other"
+		return text + " is active, and pauses no other"
 	default:
 		return text + " pauses " + strings.Join(p.Pauses, ", ") + ", until " + p.Until.UTC().Format(time.RFC3339) + " unless it is renewed"
 	}

@@ -3,15 +3,12 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile"
@@ -237,54 +234,4 @@ func (p *Plan) Changes() int {
 		sum += r.Creations + r.Updates + r.Deletions + r.RollingOut
 	}
 	return sum
-}
-
-// Text returns the plan for a person.
-func (p *Plan) Text(style Style) string {
-	var b strings.Builder
-	for i, r := range p.Resources {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		r.text(&b, style)
-	}
-	if len(p.Resources) == 0 {
-		b.WriteString("The cluster serves no resources that this program has handlers for.\n")
-	}
-	style.List(&b, "Notes", p.Notes)
-	return b.String()
-}
-
-// text writes the plan for one resource.
-func (p *ResourcePlan) text(b *strings.Builder, style Style) {
-	fmt.Fprintf(b, "%s: %s\n", p.Resource, plural.Of(p.Objects, "object", "objects"))
-	fmt.Fprintf(b, "  %s, %s, and %s would be handled\n", plural.Of(p.Creations, "creation", "creations"),
-		plural.Of(p.Updates, "update", "updates"), plural.Of(p.Deletions, "deletion", "deletions"))
-	for _, line := range []struct {
-		number    int
-		one, many string
-	}{
-		{p.Continued, "object, whose handling has begun, would be continued", "objects, whose handling has begun, would be continued"},
-		{p.RollingOut, "object would be handled as an update without changes, when a rollout reaches it", "objects would be handled as updates without changes, in the steps of a rollout"},
-		{p.Resumed, "object would be resumed when an operator starts", "objects would be resumed when an operator starts"},
-		{p.Outside, "object is in a namespace that the operator does not serve", "objects are in namespaces that the operator does not serve"},
-		{p.Suspended, "object is suspended, and left alone", "objects are suspended, and left alone"},
-		{p.Undecidable, "object has handlers that are not decidable here: explain shows which", "objects have handlers that are not decidable here: explain shows which"},
-		{p.ErrorCount, "object cannot be judged", "objects cannot be judged"},
-	} {
-		if line.number > 0 {
-			style.Paragraph(b, "  ", plural.Of(line.number, line.one, line.many))
-		}
-	}
-	if p.Daemons+p.Timers > 0 {
-		fmt.Fprintf(b, "  %s and %s would run\n", plural.Of(p.Daemons, "daemon", "daemons"), plural.Of(p.Timers, "timer", "timers"))
-	}
-	for _, id := range slices.Sorted(maps.Keys(p.Calls)) {
-		style.Paragraph(b, "  - ", fmt.Sprintf("%s would be called for %s", id, plural.Of(p.Calls[id], "object", "objects")))
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Undeclared)) {
-		style.Paragraph(b, "  ! ", fmt.Sprintf("%s the progress of %s, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).", plural.Of(p.Undeclared[name], "object has", "objects have"), name))
-	}
-	style.List(b, "", p.Examples)
-	style.List(b, "", p.Errors)
 }

@@ -8,15 +8,18 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/rbac"
 	"github.com/kopf-go/kopf/pkg/reconcile"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 	"github.com/kopf-go/kopf/pkg/settings"
@@ -192,6 +195,75 @@ func (p Program) startupNote() string {
 	}
 	return fmt.Sprintf("The startup handler %s (%s) was not called: settings that it makes, and variables that it sets for filters, are unknown here.", p.Startup[0].ID, p.Startup[0].DeclaredAt)
 }
+
+// refusals says why operators do not start.
+type refusals struct{ *Cluster }
+
+// ofProgram says why no operator of the program starts. Startup handlers and the options of an operator can
+// make other settings.
+func (c refusals) ofProgram(e *Explanation) {
+	if problem := c.inspector.CheckDrift(); problem != nil {
+		e.refuses = append(e.refuses, fmt.Sprintf("The operator does not start: %v.", problem))
+	}
+	for _, problem := range []error{c.Settings.Validate(), c.Handlers.CheckName(c.Settings.Name)} {
+		if problem != nil {
+			e.mayRefuse = append(e.mayRefuse, fmt.Sprintf("An operator with the settings that are known here does not start: %v.", problem))
+		}
+	}
+}
+
+// ofConditions says why an operator of the program does not start: a definition does not have the fields of
+// conditions. An operator that may not read the definition does not know that.
+func (c refusals) ofConditions(ctx context.Context, e *Explanation) {
+	for _, found := range c.resolved.Resources {
+		if !c.inspector.HasConditions(found) {
+			continue
+		}
+		if problem := c.inspector.CheckConditions(found, nil, false); problem != nil {
+			e.refuses = append(e.refuses, fmt.Sprintf("The operator does not start: %v.", problem))
+			continue
+		}
+		name := found.Plural + "." + found.Group
+		definition, err := c.objects.Resource(discovery.CustomResourceDefinitions).Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			e.Notes = append(e.Notes, fmt.Sprintf("Whether an operator starts is not decidable here, because kopf.Conditions needs fields in the schema of %s, which cannot be read: %v. See the log of the operator, or ask a person who may: %s",
+				name, err, c.CommandLine.Kubectl("get customresourcedefinitions "+name+" -o yaml")))
+			continue
+		}
+		var content map[string]any
+		if err == nil {
+			content = definition.Object
+		}
+		if problem := c.inspector.CheckConditions(found, content, true); problem != nil {
+			e.mayRefuse = append(e.mayRefuse, fmt.Sprintf("An operator that may get the definition %s does not start: %v. One that may not get it starts, and its conditions are lost. To add the fields: %s",
+				name, problem, c.CommandLine.Kubectl("edit customresourcedefinitions "+name)))
+		}
+	}
+}
+
+// Roles are the permissions that an operator needs: a list of objects for kubectl apply.
+type Roles struct {
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Items      []runtime.Object `json:"items"`
+
+	// Problems say what could not be derived.
+	Problems []error `json:"-"`
+
+	text string
+}
+
+// Roles derives the roles of the program from what the cluster serves now. The operator runs in
+// the namespace, and as the account if that has a name.
+func (c *Cluster) Roles(namespace string, account rbac.Account) *Roles {
+	in := rbac.Input{Handlers: c.Handlers, Needs: c.Needs, Settings: c.Settings, Snapshot: c.served, Namespace: namespace}
+	objects, problems := rbac.Objects(in, account)
+	return &Roles{APIVersion: "v1", Kind: "List", Items: objects, Problems: problems, text: rbac.Text(in, account, time.Now())}
+}
+
+// Text returns the roles as manifests, with the reason of every rule and what could not be derived
+// as comments.
+func (r *Roles) Text(Style) string { return r.text }
 
 // ReadOnly returns a configuration for commands that only look: it refuses every request but
 // those that read, and reviews of the permissions of the user.

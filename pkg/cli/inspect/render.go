@@ -2,7 +2,11 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/kopf-go/kopf/pkg/internal/plural"
 )
 
 // Style is how texts are written.
@@ -58,7 +62,7 @@ func (e *Explanation) Text(style Style) string {
 	}
 	style.List(&b, "Leader", e.Leader)
 	style.List(&b, "Conditions", e.Conditions)
-	style.List(&b, "Warnings", e.Warnings)
+	style.List(&b, "Events", e.Events)
 	children := make([]string, len(e.Children))
 	for i, child := range e.Children {
 		children[i] = fmt.Sprintf("%s (%s) %s", child.Object, child.Handler, child.Message)
@@ -137,3 +141,67 @@ func (s Style) line(b *strings.Builder, indent, text string) {
 
 // minRoom is the smallest width of a text that is worth breaking lines.
 const minRoom = 30
+
+// Text returns the plan for a person.
+func (p *Plan) Text(style Style) string {
+	var b strings.Builder
+	for i, r := range p.Resources {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		r.text(&b, style)
+	}
+	if len(p.Resources) == 0 {
+		b.WriteString("The cluster serves no resources that this program has handlers for.\n")
+	}
+	style.List(&b, "Notes", p.Notes)
+	return b.String()
+}
+
+// text writes the plan for one resource.
+func (p *ResourcePlan) text(b *strings.Builder, style Style) {
+	fmt.Fprintf(b, "%s: %s\n", p.Resource, plural.Of(p.Objects, "object", "objects"))
+	fmt.Fprintf(b, "  %s, %s, and %s would be handled\n", plural.Of(p.Creations, "creation", "creations"),
+		plural.Of(p.Updates, "update", "updates"), plural.Of(p.Deletions, "deletion", "deletions"))
+	for _, line := range []struct {
+		number    int
+		one, many string
+	}{
+		{p.Continued, "object, whose handling has begun, would be continued", "objects, whose handling has begun, would be continued"},
+		{p.RollingOut, "object would be handled as an update without changes, when a rollout reaches it", "objects would be handled as updates without changes, in the steps of a rollout"},
+		{p.Outside, "object is in a namespace that the operator does not serve", "objects are in namespaces that the operator does not serve"},
+		{p.Suspended, "object is suspended, and left alone", "objects are suspended, and left alone"},
+		{p.ErrorCount, "object cannot be judged", "objects cannot be judged"},
+		{p.Objects - p.handled() - p.Outside - p.Suspended - p.ErrorCount, "object would not be handled: nothing that handlers are for has happened to it", "objects would not be handled: nothing that handlers are for has happened to them"},
+		{p.Resumed, "of these objects would be resumed when an operator starts", "of these objects would be resumed when an operator starts"},
+		{p.Undecidable, "of these objects has handlers that are not decidable here: explain shows which", "of these objects have handlers that are not decidable here: explain shows which"},
+	} {
+		if line.number > 0 {
+			style.Paragraph(b, "  ", plural.Of(line.number, line.one, line.many))
+		}
+	}
+	if p.Daemons+p.Timers > 0 {
+		fmt.Fprintf(b, "  %s and %s would run\n", plural.Of(p.Daemons, "daemon", "daemons"), plural.Of(p.Timers, "timer", "timers"))
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Calls)) {
+		style.Paragraph(b, "  - ", fmt.Sprintf("%s would be called for %s", id, plural.Of(p.Calls[id], "object", "objects")))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Undeclared)) {
+		style.Paragraph(b, "  ! ", fmt.Sprintf("%s the progress of %s, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).", plural.Of(p.Undeclared[name], "object has", "objects have"), name))
+	}
+	style.List(b, "", andMore(p.Examples, p.handled()))
+	style.List(b, "", andMore(p.Errors, p.ErrorCount))
+}
+
+// handled returns the number of objects that would be handled.
+func (p *ResourcePlan) handled() int {
+	return p.Creations + p.Updates + p.Deletions + p.Continued + p.RollingOut
+}
+
+// andMore says how many objects of all are not in a list of examples.
+func andMore(examples []string, all int) []string {
+	if len(examples) == 0 || all <= len(examples) {
+		return examples
+	}
+	return append(slices.Clip(examples), fmt.Sprintf("and %d more", all-len(examples)))
+}

@@ -1,11 +1,11 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -159,7 +159,7 @@ func outcome(n *reconcile.Inspection, r Request, value string, frozen freezes, c
 		switch {
 		case !strings.Contains(note.Value, value):
 		case note.Refused:
-			return "", refusal(n, r, note.Message, command)
+			return "", refusal(n, r, note, command)
 		case n.Suspension.Active:
 			return "Requested. The object is suspended: an operator honors the request when that has ended.", nil
 		default:
@@ -170,11 +170,11 @@ func outcome(n *reconcile.Inspection, r Request, value string, frozen freezes, c
 	undecidable := slices.ContainsFunc(n.Handlers, func(h reconcile.InspectedHandler) bool { return h.Undecidable != nil })
 	switch {
 	case isFree(n):
-		return "", refusal(n, r, "the object is being deleted without the finalizer of this operator, so no handlers of changes are called for it anymore.", command)
+		return "", refusal(n, r, ofProblem("the object is being deleted without the finalizer of this operator, so no handlers of changes are called for it anymore."), command)
 	case !undecidable && !n.InScope:
-		return "", refusal(n, r, "no handler of changes applies to the object, so the operator leaves it and its requests alone.", command)
+		return "", refusal(n, r, ofProblem("no handler of changes applies to the object, so the operator leaves it and its requests alone."), command)
 	case !declared && !undecidable:
-		return "", refusal(n, r, "the operator would ignore the request.", command)
+		return "", refusal(n, r, ofProblem("the operator would ignore the request."), command)
 	default:
 		return "Requested. Whether the operator honors it cannot be decided here: its log and its events on the object will say it.", nil
 	}
@@ -194,13 +194,16 @@ func willHonor(r Request, frozen freezes) string {
 
 // refusal says why a request is not written, in the words of the command, and what could be
 // requested instead.
-func refusal(n *reconcile.Inspection, r Request, message string, command func(request.Verb) string) error {
-	message = strings.TrimPrefix(message, fmt.Sprintf("The request to %s the handler %s is refused: ", r.Verb, r.Handler))
+func refusal(n *reconcile.Inspection, r Request, note reconcile.RequestNote, command func(request.Verb) string) error {
+	message := cmp.Or(note.Problem, note.Message)
 	message = strings.Replace(message, "the word "+request.Abandon+" to the value", "--"+request.Abandon, 1)
 	if _, failed := n.Failed[r.Handler]; failed {
 		message = strings.Replace(message, r.Handler+" does not wait for a retry", "it has failed for good", 1)
 	}
-	message, other := instead(n, r, message, command)
+	other := ""
+	if how := note.Advice(); how != "" && slices.Contains(possible(n, note.Instead), r.Handler) {
+		other = fmt.Sprintf(" %s%s: %s", strings.ToUpper(how[:1]), how[1:], command(note.Instead))
+	}
 	handlers := fmt.Sprintf("There is no handler to %s now.", r.Verb)
 	if ids := possible(n, r.Verb); len(ids) > 0 {
 		handlers = fmt.Sprintf("Handlers to %s now: %s.", r.Verb, strings.Join(ids, ", "))
@@ -208,22 +211,8 @@ func refusal(n *reconcile.Inspection, r Request, message string, command func(re
 	return fmt.Errorf("%s %s is refused, and nothing was written: %s %s%s", r.Verb, r.Handler, message, handlers, other)
 }
 
-// advice is the end of a refusal that names another request.
-var advice = regexp.MustCompile(`; (to call it (?:now|again)), use request-(\w+)\.$`)
-
-// instead takes the advice to send another request out of a refusal, and returns the command that
-// sends it, unless that would be refused, too.
-func instead(n *reconcile.Inspection, r Request, message string, command func(request.Verb) string) (rest, other string) {
-	found := advice.FindStringSubmatch(message)
-	if found == nil {
-		return message, ""
-	}
-	rest = strings.TrimSuffix(message, found[0]) + "."
-	if verb := request.Verb(found[2]); slices.Contains(possible(n, verb), r.Handler) {
-		other = fmt.Sprintf(" %s%s: %s", strings.ToUpper(found[1][:1]), found[1][1:], command(verb))
-	}
-	return rest, other
-}
+// ofProblem is the note about a request that the operator would not see.
+func ofProblem(text string) reconcile.RequestNote { return reconcile.RequestNote{Problem: text} }
 
 // possible returns the ids of the handlers that a request can be about now.
 func possible(n *reconcile.Inspection, verb request.Verb) []string {

@@ -15,8 +15,11 @@ import (
 	"strings"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-go/kopf/pkg/internal/plural"
@@ -60,8 +63,10 @@ func (c *Cluster) AddNow(ctx context.Context, t Target, e *Explanation, at Endpo
 
 // correct replaces what is believed about the flags of the operator by what it says.
 func (e *Explanation) correct(a *reconcile.Activity) {
-	if !a.Leading {
-		return // it does not know what the leader does
+	e.isRunning = true
+	if !a.Leading { // it does not know what the leader does
+		e.qualify()
+		return
 	}
 	e.stopped, e.refuses, e.mayRefuse = nil, nil, nil
 	if a.Version != "" {
@@ -227,4 +232,53 @@ func metricsPort(pod *unstructured.Unstructured) string {
 		}
 	}
 	return ""
+}
+
+// addLeader says who holds the lease of the operator, if its namespace is known.
+func (c *Cluster) addLeader(ctx context.Context, now time.Time, e *Explanation) {
+	replicas := c.Settings.WithDefaults().Replicas
+	name := fmt.Sprintf("the lease %s/%s", replicas.LeaseNamespace, replicas.LeaseName)
+	if replicas.LeaseNamespace == "" {
+		return
+	}
+	e.isLeaseKnown = true
+	found, err := c.objects.Resource(coordinationv1.SchemeGroupVersion.WithResource("leases")).Namespace(replicas.LeaseNamespace).Get(ctx, replicas.LeaseName, metav1.GetOptions{})
+	lease := &coordinationv1.Lease{}
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, lease)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		e.Leader = []string{fmt.Sprintf("There is no %s: no operator that elects its leader by this lease has run there. In a manager of another program, the lease is the one of its LeaderElectionID.", name[len("the "):])}
+		return
+	case err != nil:
+		e.Leader = []string{fmt.Sprintf("Which operator leads is unknown: %v.", err)}
+		return
+	}
+	holder, until := HolderOf(lease, replicas.LeaseDuration)
+	switch {
+	case holder == "":
+		e.stopped = []string{fmt.Sprintf("No operator holds %s: none with leader election is running. %s", name, withoutElection)}
+	case until.Before(now):
+		e.stopped = []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with leader election is running, or none can renew it. %s", holder, name[len("the lease "):], (&situation{now: now}).at(until), withoutElection)}
+	default:
+		e.isRunning = true
+		e.Leader = []string{fmt.Sprintf("%s holds %s: it leads, and other replicas, and other operators with this lease, stand by and call no handlers.", holder, name)}
+	}
+}
+
+// withoutElection is what a lease does not say.
+const withoutElection = "An operator without leader election would not be seen here."
+
+// HolderOf returns who holds a lease, and until when without a renewal: for the duration, unless the
+// lease has one. The holder is empty if there is none.
+func HolderOf(lease *coordinationv1.Lease, duration time.Duration) (holder string, until time.Time) {
+	spec := lease.Spec
+	if spec.HolderIdentity == nil || spec.RenewTime == nil {
+		return "", time.Time{}
+	}
+	if spec.LeaseDurationSeconds != nil {
+		duration = time.Duration(*spec.LeaseDurationSeconds) * time.Second
+	}
+	return *spec.HolderIdentity, spec.RenewTime.Add(duration)
 }

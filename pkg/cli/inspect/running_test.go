@@ -36,7 +36,7 @@ func TestWhatAnOperatorIsDoing(t *testing.T) {
 		"it is behind":       {func(a *reconcile.Activity) { a.Version = "6" }, []string{"The operator has seen the version 6 of the object, and the API server has the version 7.", none, idle}},
 		"a handler is running": {func(a *reconcile.Activity) {
 			a.Handling, a.Running, a.Calls = true, 1, []reconcile.ActiveCall{{Handler: "fn", Since: noon.Add(-time.Minute)}}
-		}, []string{"The handler fn is running since 2026-01-31T11:59:00Z (1m0s ago).", "For all objects: 1 handler is running, 0 wait for a slot, and 0 objects wait for a worker."}},
+		}, []string{"The handler fn is running since 2026-01-31T11:59:00Z (1m ago).", "For all objects: 1 handler is running, 0 wait for a slot, and 0 objects wait for a worker."}},
 		"a handler waits for a slot": {func(a *reconcile.Activity) { a.Handling, a.Running, a.Waiting, a.Limited = true, 2, 1, []string{"fn"} }, []string{
 			"The handler fn waits for a slot, because of its kopf.Limit or of Settings.Execution.MaxCalls.", "The operator is looking at the object.", "For all objects: 2 handlers are running, 1 waits for a slot, and 0 objects wait for a worker.",
 		}},
@@ -45,7 +45,7 @@ func TestWhatAnOperatorIsDoing(t *testing.T) {
 		"a daemon has ended":  {background("daemon", "ended"), []string{"The daemon fn has ended, and is not called again.", none, idle}},
 		"a daemon stays":      {background("daemon", "abandoned"), []string{"The daemon fn was stopped and has not returned: it is abandoned.", none, idle}},
 		"others undo writes":  {func(a *reconcile.Activity) { a.Contention = metav1.Duration{Duration: 90 * time.Second} }, []string{"Writes to the object wait for another 1m30s, because another client keeps undoing them.", none, idle}},
-		"it looks later":      {func(a *reconcile.Activity) { a.From = noon.Add(time.Hour) }, []string{"The operator looks at the object again at 2026-01-31T13:00:00Z (in 1h0m0s), if nothing happens before.", idle}},
+		"it looks later":      {func(a *reconcile.Activity) { a.From = noon.Add(time.Hour) }, []string{"The operator looks at the object again at 2026-01-31T13:00:00Z (in 1h), if nothing happens before.", idle}},
 		"no worker is free": {func(a *reconcile.Activity) {
 			a.From, a.Queued, a.QueueAge = noon.Add(-time.Second), 3, metav1.Duration{Duration: 4 * time.Second}
 		}, []string{"The object waits for a worker since 2026-01-31T11:59:59Z (1s ago).", "For all objects: 0 handlers are running, 0 wait for a slot, and 3 objects wait for a worker, the first for 4s."}},

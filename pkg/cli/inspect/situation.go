@@ -136,13 +136,24 @@ func (s *situation) namedAs(namespace, name string) string {
 	return text
 }
 
+// duration returns a duration without the units that are zero: 1m instead of 1m0s.
+func duration(d time.Duration) string {
+	text := d.String()
+	for _, rest := range []string{"m0s", "h0m"} {
+		if short, found := strings.CutSuffix(text, rest); found {
+			text = short + rest[:1]
+		}
+	}
+	return text
+}
+
 // at returns a time, and how far away it is.
 func (s *situation) at(t time.Time) string {
 	text := t.UTC().Format(time.RFC3339)
 	if t.After(s.now) {
-		return text + " (in " + t.Sub(s.now).Round(time.Second).String() + ")"
+		return text + " (in " + duration(t.Sub(s.now).Round(time.Second)) + ")"
 	}
-	return text + " (" + s.now.Sub(t).Round(time.Second).String() + " ago)"
+	return text + " (" + duration(s.now.Sub(t).Round(time.Second)) + " ago)"
 }
 
 // notes says what else was found.

@@ -10,35 +10,44 @@ import (
 
 func TestPlansAreInGoodEnglish(t *testing.T) {
 	one := ResourcePlan{
-		Resource: "kopfexamples.kopf.dev", Objects: 1, Creations: 1, Updates: 1, Deletions: 1, Continued: 1, Resumed: 1, Daemons: 1, Timers: 1, Outside: 1,
+		Resource: "kopfexamples.kopf.dev", Objects: 8, Creations: 1, Updates: 1, Deletions: 1, Continued: 1, Resumed: 1, Daemons: 1, Timers: 1, Outside: 1,
 		Suspended: 1, Undecidable: 1, Undeclared: map[string]int{"gone": 1}, Calls: map[string]int{"fn": 1}, ErrorCount: 1,
+		Examples: []string{"a: create", "b: update"},
 	}
 	two := one
-	two.Objects, two.Creations, two.Updates, two.Deletions, two.Continued, two.Resumed, two.Daemons, two.Timers = 2, 0, 2, 2, 2, 2, 2, 0
+	two.Objects, two.Creations, two.Updates, two.Deletions, two.Continued, two.Resumed, two.Daemons, two.Timers = 14, 0, 2, 2, 2, 2, 2, 0
 	two.Outside, two.Suspended, two.Undecidable, two.Undeclared, two.Calls, two.ErrorCount = 2, 2, 2, map[string]int{"gone": 2}, map[string]int{"fn": 2}, 2
 	const undeclared = "the progress of gone, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).\n"
-	want := `kopfexamples.kopf.dev: 1 object
+	want := `kopfexamples.kopf.dev: 8 objects
   1 creation, 1 update, and 1 deletion would be handled
   1 object, whose handling has begun, would be continued
-  1 object would be resumed when an operator starts
   1 object is in a namespace that the operator does not serve
   1 object is suspended, and left alone
-  1 object has handlers that are not decidable here: explain shows which
   1 object cannot be judged
+  1 object would not be handled: nothing that handlers are for has happened to it
+  1 of these objects would be resumed when an operator starts
+  1 of these objects has handlers that are not decidable here: explain shows which
   1 daemon and 1 timer would run
   - fn would be called for 1 object
-  ! 1 object has ` + undeclared + `
-kopfexamples.kopf.dev: 2 objects
+  ! 1 object has ` + undeclared + `  - a: create
+  - b: update
+  - and 2 more
+
+kopfexamples.kopf.dev: 14 objects
   0 creations, 2 updates, and 2 deletions would be handled
   2 objects, whose handling has begun, would be continued
-  2 objects would be resumed when an operator starts
   2 objects are in namespaces that the operator does not serve
   2 objects are suspended, and left alone
-  2 objects have handlers that are not decidable here: explain shows which
   2 objects cannot be judged
+  2 objects would not be handled: nothing that handlers are for has happened to them
+  2 of these objects would be resumed when an operator starts
+  2 of these objects have handlers that are not decidable here: explain shows which
   2 daemons and 0 timers would run
   - fn would be called for 2 objects
-  ! 2 objects have ` + undeclared
+  ! 2 objects have ` + undeclared + `  - a: create
+  - b: update
+  - and 4 more
+`
 	if got := (&Plan{Resources: []ResourcePlan{one, two}}).Text(Style{}); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
@@ -54,7 +63,7 @@ func TestPeersSayWhoPausesWhomAndWhy(t *testing.T) {
 		records map[string]peering.Record
 		want    []string
 	}{
-		"one operator":               {map[string]peering.Record{"a": alive(1)}, []string{"a (priority 1) is not paused, and pauses no other"}},
+		"one operator":               {map[string]peering.Record{"a": alive(1)}, []string{"a (priority 1) is active, and pauses no other"}},
 		"an operator that has ended": {map[string]peering.Record{"a": {LastSeen: now.Add(-time.Hour), Lifetime: time.Minute}}, []string{"a (priority 0) has expired at 2026-01-31T11:01:00Z, and pauses nothing"}},
 		"two of different priorities": {map[string]peering.Record{"a": alive(1), "b": alive(2)}, []string{
 			"a (priority 1) is paused by b, because of a higher priority",
@@ -115,9 +124,9 @@ func TestTimes(t *testing.T) {
 	tests := map[time.Duration]string{
 		0:                       "2026-01-02T03:04:05Z (0s ago)",
 		-400 * time.Millisecond: "2026-01-02T03:04:05Z (0s ago)",
-		-time.Hour:              "2026-01-02T02:04:05Z (1h0m0s ago)",
+		-time.Hour:              "2026-01-02T02:04:05Z (1h ago)",
 		100 * time.Millisecond:  "2026-01-02T03:04:05Z (in 0s)",
-		time.Minute:             "2026-01-02T03:05:05Z (in 1m0s)",
+		time.Minute:             "2026-01-02T03:05:05Z (in 1m)",
 	}
 	for distance, want := range tests {
 		if got := (&situation{now: now}).at(now.Add(distance)); got != want {

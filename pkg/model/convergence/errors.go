@@ -48,7 +48,7 @@ type NotOursError struct {
 
 // Error names the owner of the object and the parent, and says what to do.
 func (e *NotOursError) Error() string {
-	return fmt.Sprintf("the object exists already, and belongs to %s; it was not changed for %s: %s", e.Owner, e.Parent, e.Remedy)
+	return fmt.Sprintf("the object belongs to %s; it was not changed for %s: %s", e.Owner, e.Parent, e.Remedy)
 }
 
 // EmptyError is why children are not deleted although the handler returns none.

@@ -102,6 +102,15 @@ func (h Handlers) sameKind() []error {
 	return problems
 }
 
+// CheckName returns an error if handlers require that the operator has a name, and it has none.
+func (h Handlers) CheckName(name string) error {
+	i := slices.IndexFunc(h, func(d *handler.Declaration) bool { return d.Kind.IsTriggered() })
+	if name != "" || i < 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s needs an operator with a name that stays the same for ever: set settings.Name, in kopf.Configure or in the options of the operator", h[i].DeclaredAt, handler.Describe(h[i]))
+}
+
 // OfKind returns the handlers of one kind in order.
 func (h Handlers) OfKind(kind handler.Kind) Handlers {
 	return h.Where(func(d *handler.Declaration) bool { return d.Kind == kind })

@@ -30,7 +30,7 @@ func testQuestionsToPackages(t *testing.T, p programs) {
 	}
 	g.Expect(ask(t, variables, p.kopf, about("explain")...)).To(gomega.And(
 		gomega.HavePrefix("kopfexamples.kopf.dev/one in the namespace "+namespace+"\n  It was never handled: an operator handles it as a creation.\n"),
-		gomega.ContainSubstring("\n  - greet (create) will run\n      declared at handlers/handlers.go:")))
+		gomega.ContainSubstring("\n  - greet (create) will run, if an operator is running\n      declared at handlers/handlers.go:")))
 
 	operator := start(t, variables, p.kopf, "run", "./testdata/handlers", "-n", namespace, "--standalone", "--log-format=plain")
 	g.Eventually(cluster.Current(object)).Should(testenv.HavePath("status.greet", "hello"))
@@ -89,7 +89,7 @@ func testPeers(t *testing.T, p programs) {
 
 	start(t, append(variables, "POD_ID=alive"), p.example, "--peering", "mine", "-n", namespace, "--priority=1")
 	const title = "KopfPeering \"mine\" in the namespace "
-	g.Eventually(peers, time.Minute).Should(gomega.Equal(title + "\"" + namespace + "\"\n  - alive (priority 1) is not paused, and pauses no other\n"))
+	g.Eventually(peers, time.Minute).Should(gomega.Equal(title + "\"" + namespace + "\"\n  - alive (priority 1) is active, and pauses no other\n"))
 	ask(t, variables, p.kopf, "freeze", "--lifetime=10m", "-m", "a migration", "-P", "mine", "-n", namespace, "--id", "me@here")
 	g.Expect(peers()).To(gomega.MatchRegexp(`  - alive \(priority 1\) is paused by me@here, because of a higher priority\n  - me@here \(priority 100, a freeze: a migration\) pauses alive until \S+Z, or until kopf resume ends it\n`))
 }

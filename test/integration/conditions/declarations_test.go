@@ -20,7 +20,7 @@ func TestResourcesThatCannotHaveConditions(t *testing.T) {
 		want     string
 	}{
 		"no status subresource":  {kopf.Resource("kopf.dev", "v1", "kopfnostatuses"), nil, "has no status subresource: add"},
-		"fields that are pruned": {kopf.Resource("kopf.dev", "v1", "kopfpruneds"), nil, "does not have the fields status.observedGeneration, status.conditions.type, "},
+		"fields that are pruned": {kopf.Resource("kopf.dev", "v1", "kopfpruneds"), nil, "does not have the fields status.observedGeneration and status.conditions, so they would be lost: "},
 		"no custom resource":     {kopf.Resource("v1", "configmaps"), nil, "is not a custom resource"},
 		"no handlers": {widgets, func(r *kopf.Registry, sel kopf.Selector) {
 			r.OnEvent(sel, func(context.Context, *kopf.WatchEvent) error { return nil }, kopf.ID("event"))

@@ -178,7 +178,7 @@ func handledAlready(s *scene) string {
 	s.OnUpdate(examples, create, kopf.ID("resize"), kopf.Field("spec.size"))
 	s.start()
 	s.isHandled(s.create("one"))
-	s.says("one", "Warnings\n")
+	s.says("one", "Warning HandlerFailed")
 	return s.explain("one")
 }
 

@@ -35,8 +35,8 @@ func TestARunningHandlerIsNotKnownToRun(t *testing.T) {
 	s.start()
 	obj := s.create("one")
 	s.says("one", "It was never handled: an operator handles it as a creation.",
-		"- fn (create) will run (attempt 1 of 3)",
-		"Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose. Whether one is running: see its pods, and --operator-namespace names the leader.")
+		"- fn (create) will run (attempt 1 of 3), if an operator is running",
+		"Whether a handler that will run is running already is not decidable here: ask the operator by --running, or see its log with --verbose. If it elects a leader, --operator-namespace says whether it is running.")
 
 	called <- kopf.Temporary(errors.New("the disk is missing"), time.Hour)
 	s.says("one", "That has begun, and has not ended.", "- fn (create) waits until ",
@@ -46,7 +46,7 @@ func TestARunningHandlerIsNotKnownToRun(t *testing.T) {
 	s.patch(obj, `{"metadata":{"annotations":{"kopf.zalando.org/request-retry":"1 fn"}}}`)
 	called <- kopf.Permanent(errors.New("there is no such disk"))
 	s.says("one", "It was handled, and has not changed since.", "- fn (create) has nothing to do: the object was handled before",
-		"Whether the handlers have succeeded or failed for good is not stored on an object that was handled without kopf.Conditions: see the events (kubectl describe kopfexamples.kopf.dev/one -n NAMESPACE) and the log. To call a handler again: ./my-operator rerun kopfexamples.kopf.dev/one -n NAMESPACE fn")
+		"The object does not say whether the handlers have succeeded or failed for good, because it was handled without kopf.Conditions: see its events and the log. To call a handler again: ./my-operator rerun kopfexamples.kopf.dev/one -n NAMESPACE fn")
 }
 
 func TestChildrenAreExplained(t *testing.T) {
@@ -72,7 +72,7 @@ func TestChildrenAreExplained(t *testing.T) {
 	s.Expect(cluster.Client().Create(t.Context(), taken)).To(gomega.Succeed())
 	s.start()
 	s.create("taken")
-	s.says("taken", "- shop (ensure) waits until ", "the last error: the child ConfigMap NAMESPACE/taken: the object exists already, and belongs to")
+	s.says("taken", "- shop (ensure) waits until ", "the last error: the child ConfigMap NAMESPACE/taken: the object belongs to")
 
 	s.create("one")
 	s.says("one",
@@ -170,7 +170,7 @@ func TestTheScopeIsExplained(t *testing.T) {
 	s.Expect(s.explain("one")).To(gomega.And(
 		gomega.ContainSubstring("Nothing happens now, because\n  - The operator serves the namespaces team-*, others, and NAMESPACE is none of them: it does not see the object.\n"),
 		gomega.ContainSubstring("- fn (create) would run\n"),
-		gomega.ContainSubstring("The flags and variables of a running operator, such as --namespace and --priority, are unknown here: the answer is for an operator without them.")))
+		gomega.ContainSubstring("The flags and variables of a running operator, such as --namespace and --priority, are unknown here.")))
 }
 
 func TestPeersAreExplained(t *testing.T) {

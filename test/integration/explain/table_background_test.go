@@ -67,8 +67,8 @@ var background = map[string]situation{
 		stopped: []string{"- fn (daemon) is stopped, because the object is suspended", "- The object is suspended until the request is removed: " + isSuspended},
 		running: []string{"- fn (daemon) is stopped, because the object is suspended", nothingDue},
 	},
-	"a timer":              timed("is called every 1h0m0s while an operator is active, until it fails for good", kopf.Interval(time.Hour)),
-	"a timer that is idle": timed("is called while an operator is active, when the object has not changed for 1h0m0s, until it fails for good", kopf.Interval(time.Minute), kopf.Idle(time.Hour)),
+	"a timer":              timed("is called every 1h while an operator is active", kopf.Interval(time.Hour)),
+	"a timer that is idle": timed("is called while an operator is active, when the object has not changed for 1h", kopf.Interval(time.Minute), kopf.Idle(time.Hour)),
 }
 
 // shop returns one child with the name of the object.
@@ -102,7 +102,7 @@ func (s *scene) controlled() []metav1.OwnerReference {
 }
 
 const (
-	isTaken    = "the object exists already, and belongs to another controller, Deployment.apps web (uid UID); it was not changed for KopfExample.kopf.dev default/one (uid UID): rename the child, or, if that controller does not need the object, delete it: kubectl delete configmaps "
+	isTaken    = "the object belongs to another controller, Deployment.apps web (uid UID); it was not changed for KopfExample.kopf.dev default/one (uid UID): rename the child, or, if that controller does not need the object, delete it: kubectl delete configmaps "
 	isLeft     = "- ConfigMap default/one (shop) belongs to another controller, Deployment.apps web (uid UID), not to KopfExample.kopf.dev default/one (uid UID): it is neither changed nor deleted until that lets it go; if that controller does not need it, delete it: kubectl delete configmaps/one -n default"
 	isOutgrown = `- shop (ensure) is not for this object: the label app is "web", and the handler wants "db"; its 2 children stay: the operator neither restores nor deletes them as long as that is so`
 	isUnkept   = "is ready; it is not restored, because the filters of shop do not match the object"
@@ -125,7 +125,7 @@ var ensured = map[string]situation{
 			s.Ensure(examples, shop, kopf.ID("shop"))
 			s.create("one")
 		},
-		stopped: []string{isNew, "- shop (ensure) will run", unknownDrift},
+		stopped: []string{isNew, "- shop (ensure) will run, if an operator is running", unknownDrift},
 		running: []string{isHandled, isEnsured, "- ConfigMap default/one (shop) is ready", unknownDrift},
 	},
 	"a child was changed": {
@@ -153,8 +153,8 @@ var ensured = map[string]situation{
 			s.Expect(cluster.Client().Create(s.t.Context(), taken)).To(gomega.Succeed())
 			s.create("one")
 		},
-		stopped: []string{isNew, "- shop (ensure) will run"},
-		running: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the child ConfigMap default/one: the object exists already, and belongs to no owner; it was not changed for KopfExample.kopf.dev default/one (uid UID): declare the handler with kopf.AdoptExisting() to take it over, rename the child, or delete the object: kubectl delete configmaps one -n default", "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n default shop"},
+		stopped: []string{isNew, "- shop (ensure) will run, if an operator is running"},
+		running: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the child ConfigMap default/one: the object belongs to no owner; it was not changed for KopfExample.kopf.dev default/one (uid UID): declare the handler with kopf.AdoptExisting() to take it over, rename the child, or delete the object: kubectl delete configmaps one -n default", "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n default shop"},
 	},
 	"children belong to another controller": {
 		arrange: func(s *scene) {
@@ -165,7 +165,7 @@ var ensured = map[string]situation{
 			}
 			s.create("one")
 		},
-		stopped: []string{isNew, "- shop (ensure) will run"},
+		stopped: []string{isNew, "- shop (ensure) will run, if an operator is running"},
 		running: []string{
 			"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the child ConfigMap default/one-a: " + isTaken + "one-a -n default",
 			"the child ConfigMap default/one-b: " + isTaken + "one-b -n default",

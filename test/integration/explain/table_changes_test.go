@@ -57,7 +57,7 @@ var changes = map[string]situation{
 			s.OnUpdate(examples, create, kopf.ID("changed"))
 			s.create("one")
 		},
-		stopped: []string{isNew, "- fn (create) will run", "- changed (update) has nothing to do: it is for later changes", "- The deletion waits for nothing."},
+		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- changed (update) has nothing to do: it is for later changes", "- The deletion waits for nothing."},
 		running: []string{isHandled, "- fn (create) has nothing to do: the object was handled before", "- changed (update) has nothing to do: nothing has changed since the object was handled", nothingDue},
 	},
 	"a change": {
@@ -65,8 +65,8 @@ var changes = map[string]situation{
 			s.OnUpdate(examples, create, kopf.ID("fn"))
 			s.changed(`{"spec":{"size":1}}`, `{"spec":{"size":2}}`)
 		},
-		stopped: []string{"It has changed since it was handled last: an operator handles it as an update.", "- change spec.size: 1 -> 2", "- fn (update) will run", "- created (create) has nothing to do: the object was handled before"},
-		running: []string{isHandled, nothingDue, "- Whether the handlers have succeeded or failed for good is not stored on an object that was handled without kopf.Conditions: see the events (kubectl describe kopfexamples.kopf.dev/one -n default) and the log. To call a handler again: ./my-operator rerun kopfexamples.kopf.dev/one -n default fn"},
+		stopped: []string{"It has changed since it was handled last: an operator handles it as an update.", "- change spec.size: 1 -> 2", "- fn (update) will run, if an operator is running", "- created (create) has nothing to do: the object was handled before"},
+		running: []string{isHandled, nothingDue, "- The object does not say whether the handlers have succeeded or failed for good, because it was handled without kopf.Conditions: see its events and the log. To call a handler again: ./my-operator rerun kopfexamples.kopf.dev/one -n default fn"},
 	},
 	"only the status has changed": {
 		arrange: func(s *scene) {
@@ -103,7 +103,7 @@ var changes = map[string]situation{
 			s.Registry = kopf.NewRegistry()
 			s.OnCreate(examples, fail, kopf.ID("fn"), kopf.Revision("2"))
 		},
-		stopped: []string{"It was handled under another revision of a handler: an operator handles it again as an update without changes.", "- fn (create) will run again"},
+		stopped: []string{"It was handled under another revision of a handler: an operator handles it again as an update without changes.", "- fn (create) will run again, if an operator is running"},
 		during: func(s *scene) { // a change does not call it
 			s.says("one", "has failed for good under its revision 2")
 			s.settled(s.object())
@@ -210,7 +210,7 @@ var attempts = map[string]situation{
 			s.Registry = kopf.NewRegistry()
 			s.OnCreate(examples, retried, kopf.ID("fn"))
 		},
-		stopped: []string{isNew, "- fn (create) will run", "- It has the progress of a handler that is not declared here: former. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues."},
+		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- It has the progress of a handler that is not declared here: former. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues."},
 		running: []string{isOpen, waits, toRetry, isLater},
 	},
 }

@@ -82,7 +82,7 @@ var conditioned = map[string]situation{
 			former.Stop()
 			s.patch(s.object(), `{"spec":{"size":1}}`)
 		},
-		stopped: []string{"- changed (update) will run", "- Ready is True since TIME (SOME TIME ago) (about the generation 1, and the object has 2), with the reason Reconciled: The handlers have finished"},
+		stopped: []string{"- changed (update) will run, if an operator is running", "- Ready is True since TIME (SOME TIME ago) (about the generation 1, and the object has 2), with the reason Reconciled: The handlers have finished"},
 		running: []string{hasFailed + "changed.", "- changed (update) " + stalled + "on request, or for a change that it is for", toRerun + "changed", isStalled + "changed failed permanently: no such size", isUnready, nothingDue},
 	},
 	"another program has written the conditions": {
@@ -131,7 +131,7 @@ func TestAnOperatorThatDoesNotStartIsExplained(t *testing.T) {
 		refusal  string
 		lines    []string
 	}{
-		"fields are missing": {pruned, "the schema of kopfpruneds.v1.kopf.dev does not have the fields status.observedGeneration, ", []string{"Perhaps nothing happens now, because", isRefused, "- fn (create) will run, unless the operator does not start"}},
+		"fields are missing": {pruned, "the schema of kopfpruneds.v1.kopf.dev does not have the fields status.observedGeneration and status.conditions, ", []string{"Perhaps nothing happens now, because", isRefused, "- fn (create) will run, if an operator is running"}},
 		"the status is no subresource": {without, "kopfnostatuses.v1.kopf.dev has no status subresource: ", []string{
 			"Nothing happens now, because", `- The operator does not start: PLACE: kopfnostatuses.v1.kopf.dev has no status subresource: add "subresources: {status: {}}" to the version v1 of its CustomResourceDefinition, or remove kopf.Conditions.`,
 			"- fn (create) would run",
@@ -160,7 +160,7 @@ func TestAnOperatorThatDoesNotStartIsExplained(t *testing.T) {
 	}
 }
 
-const isRefused = "- An operator that may get the definition kopfpruneds.kopf.dev does not start: PLACE: the schema of kopfpruneds.v1.kopf.dev does not have the fields status.observedGeneration, status.conditions.type, status.conditions.status, status.conditions.observedGeneration, status.conditions.lastTransitionTime, status.conditions.reason, status.conditions.message, so they would be lost: add them to the version v1 of its CustomResourceDefinition, or remove kopf.Conditions. One that may not get it starts, and its conditions are lost. To add the fields: kubectl edit customresourcedefinitions kopfpruneds.kopf.dev"
+const isRefused = "- An operator that may get the definition kopfpruneds.kopf.dev does not start: PLACE: the schema of kopfpruneds.v1.kopf.dev does not have the fields status.observedGeneration and status.conditions, so they would be lost: in the version v1 of its CustomResourceDefinition, add to the properties of status \"observedGeneration: {type: integer, format: int64, default: -1}\" and \"conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}\"; or remove kopf.Conditions. One that may not get it starts, and its conditions are lost. To add the fields: kubectl edit customresourcedefinitions kopfpruneds.kopf.dev"
 
 // A person who may not read the definition does not know whether the operator starts.
 func TestAnUnreadableDefinitionIsNotDecidable(t *testing.T) {
@@ -190,5 +190,5 @@ func TestAnUnreadableDefinitionIsNotDecidable(t *testing.T) {
 	}).Should(gomega.And(
 		gomega.ContainSubstring("- Whether an operator starts is not decidable here, because kopf.Conditions needs fields in the schema of kopfexamples.kopf.dev, which cannot be read: "),
 		gomega.ContainSubstring("See the log of the operator, or ask a person who may: kubectl get customresourcedefinitions kopfexamples.kopf.dev -o yaml\n"),
-		gomega.ContainSubstring("- fn (create) will run\n")))
+		gomega.ContainSubstring("- fn (create) will run, if an operator is running\n")))
 }

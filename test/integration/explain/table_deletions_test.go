@@ -54,15 +54,15 @@ var requested = map[string]situation{
 	"the object is suspended until a time": withSuspension(time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
 		[]string{"- The object is suspended until TIME (in SOME TIME): " + isSuspended, waitsForThat},
 		[]string{"- The object is suspended until TIME (in SOME TIME): " + isSuspended, waitsForThat, isLater}),
-	"a suspension is over": withSuspension("2020-01-01T00:00:00Z", []string{isNew, "- fn (create) will run"}, []string{isHandled, nothingDue}),
+	"a suspension is over": withSuspension("2020-01-01T00:00:00Z", []string{isNew, "- fn (create) will run, if an operator is running"}, []string{isHandled, nothingDue}),
 	"a suspension is mistyped": withSuspension("24h",
-		[]string{"- fn (create) will run", `- The request to suspend the object has no effect: the value "24h" is neither a time, such as "TIME", nor "forever".`},
+		[]string{"- fn (create) will run, if an operator is running", `- The request to suspend the object has no effect: the value "24h" is neither a time, such as "TIME", nor "forever".`},
 		[]string{isHandled, `- The request to suspend the object has no effect: the value "24h" is neither a time, such as "TIME", nor "forever".`}),
 	"a handler is skipped": askedWhileWaiting("skip", "1 fn",
 		[]string{"- The handler fn will be skipped by a running operator as requested.", "- fn (create) will be skipped as requested, when an operator honors the request", isOpen},
 		[]string{"- fn (create) was skipped at TIME (SOME TIME ago): skipped by a request", isLater}),
 	"a handler is called now": askedWhileWaiting("retry", "1 fn",
-		[]string{"- The handler fn will be called now by a running operator as requested.", "- fn (create) will run after 1 attempt, the last error: the disk is not ready"},
+		[]string{"- The handler fn will be called now by a running operator as requested.", "- fn (create) will run as requested, after 1 attempt, if an operator is running, the last error: the disk is not ready"},
 		[]string{"- fn (create) waits until TIME (in SOME TIME) after 2 attempts, the last error: the disk is not ready", isLater}),
 	"a request names an unknown handler": askedWhileWaiting("retry", "1 fm",
 		[]string{"- The request to retry the handler fm will be refused by a running operator: no handler of this resource has the id fm; did you mean fn?", waits},
@@ -106,7 +106,7 @@ var deletions = map[string]situation{
 			s.OnDelete(examples, retried, kopf.ID("fn"))
 			s.deleted(`"` + finalizer + `"`)
 		},
-		stopped: []string{isBeingDeleted, "- fn (delete) will run", "- created (create) is not called: the object is being deleted", isBeingHeld},
+		stopped: []string{isBeingDeleted, "- fn (delete) will run, if an operator is running", "- created (create) is not called: the object is being deleted", isBeingHeld},
 		running: []string{isBeingDeleted + " That has begun, and has not ended.", "- fn (delete) waits until TIME (in SOME TIME) after 1 attempt, the last error: the disk is not ready", toRetry, isBeingHeld, isLater},
 	},
 	"a failed deletion handler holds the object": {
@@ -114,7 +114,7 @@ var deletions = map[string]situation{
 			s.OnDelete(examples, fail, kopf.ID("fn"), kopf.HoldOnFailure())
 			s.deleted(`"` + finalizer + `"`)
 		},
-		stopped: []string{"- fn (delete) will run", isBeingHeld},
+		stopped: []string{"- fn (delete) will run, if an operator is running", isBeingHeld},
 		running: []string{"- fn (delete) has failed for good at TIME (SOME TIME ago) after 1 attempt, the last error: no such size", "- The deletion is held, because the handler fn has failed for good. Clean up, and then: ./my-operator skip kopfexamples.kopf.dev/one -n default fn --abandon", nothingDue},
 	},
 	"another controller holds the object, too": {
@@ -141,7 +141,7 @@ var deletions = map[string]situation{
 			s.OnDelete(examples, create, kopf.ID("fn"))
 			s.deleted(`"` + finalizer + `","example.com/backup","example.com/other"`)
 		},
-		stopped: []string{isBeingDeleted, "- fn (delete) will run", isBeingHeld},
+		stopped: []string{isBeingDeleted, "- fn (delete) will run, if an operator is running", isBeingHeld},
 		running: []string{
 			isNotCalled, "- The object is being deleted since TIME (SOME TIME ago). This operator does not hold it.",
 			`- It waits for the finalizer example.com/backup of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: kubectl patch kopfexamples.kopf.dev/one -n default --type=merge -p '{"metadata":{"finalizers":["example.com/other"]}}'`,

@@ -87,7 +87,7 @@ var filters = map[string]situation{
 			s.OnUpdate(examples, create, kopf.ID("any"))
 			s.changed(`{"spec":{"size":1,"name":"a"}}`, `{"spec":{"name":"b"}}`)
 		},
-		stopped: []string{"- change spec.name: \"a\" -> \"b\"", "- fn/spec.size (update) has nothing to do: its field spec.size has not changed", "- any (update) will run"},
+		stopped: []string{"- change spec.name: \"a\" -> \"b\"", "- fn/spec.size (update) has nothing to do: its field spec.size has not changed", "- any (update) will run, if an operator is running"},
 		running: []string{isHandled, "- fn/spec.size (update) has nothing to do: nothing has changed since the object was handled", nothingDue},
 	},
 	"the earlier value is another one": changedSize(kopf.ValueBefore(kopf.Equal(7)), "the field spec.size was 1 before, and the handler wants 7 there"),
@@ -172,7 +172,7 @@ var unknowns = map[string]situation{
 			s.OnCreate(examples, func(ctx context.Context, _ *kopf.Change) error { <-ctx.Done(); return ctx.Err() }, kopf.ID("fn"))
 			s.create("one")
 		},
-		stopped: []string{isNew, "- fn (create) will run", "- Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose. Whether one is running: see its pods, and --operator-namespace names the leader."},
+		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- Whether a handler that will run is running already is not decidable here: ask the operator by --running, or see its log with --verbose. If it elects a leader, --operator-namespace says whether it is running."},
 		running: []string{"- The handler fn is running since TIME (SOME TIME ago)."},
 	},
 }

@@ -61,13 +61,13 @@ var others = map[string]situation{
 		[]string{"Nothing happens now, because", `- In the KopfPeering "shops" in the namespace "default", op-a and op-b have the same priority 0, and pause each other: give them distinct ones by --priority.`, "- fn (create) would run"},
 		[]string{"Nothing happens now, because", "- fn (create) would run", isPaused}),
 	"an operator has a higher priority, or is this one": met(asItIs, entry("op-b", 100),
-		[]string{"Perhaps nothing happens now, because", "- op-b" + inShops + leaves + " If that is this operator, run with --priority 100, it is active.", "- fn (create) will run, unless the operator is paused"},
+		[]string{"Perhaps nothing happens now, because", "- op-b" + inShops + leaves + " If that is this operator, run with --priority 100, it is active.", "- fn (create) will run, if an operator is running and not paused"},
 		[]string{"Nothing happens now, because", "- The running operator is paused by another one.", "- fn (create) would run", isPaused}),
 	"the entry is that of the operator": met(func(s *scene) { s.settings.Peering.Identity = "op-b" }, entry("op-b", 100),
-		[]string{"- fn (create) will run", `- KopfPeering "shops" in the namespace "default": op-b (priority 100) is not paused, and pauses no other`},
+		[]string{"- fn (create) will run, if an operator is running", `- KopfPeering "shops" in the namespace "default": op-b (priority 100) is active, and pauses no other`},
 		[]string{isHandled, nothingDue}),
 	"the peering object has no entries": met(func(s *scene) { s.settings.Peering.Mandatory = true }, "",
-		[]string{isNew, "- fn (create) will run"}, []string{isHandled, nothingDue}),
+		[]string{isNew, "- fn (create) will run, if an operator is running"}, []string{isHandled, nothingDue}),
 	"the peering object must exist": {
 		arrange: func(s *scene) {
 			s.settings.Peering.Name, s.settings.Peering.Mandatory, s.settings.Scope.Namespaces = "shops", true, []string{s.namespace}
@@ -105,7 +105,7 @@ var others = map[string]situation{
 			s.OnCreate(examples, create, kopf.ID("fn"))
 			s.create("one")
 		},
-		stopped: []string{"- There is no lease default/shops: no operator that elects its leader by this lease has run there. In a manager of another program, the lease is the one of its LeaderElectionID.", "- fn (create) will run", "- Whether a handler that will run is already running is not decidable here: the object says nothing about an attempt before it has ended. Ask a running operator by --running, or see its log with --verbose. Whether one is running: see its pods."},
+		stopped: []string{"- There is no lease default/shops: no operator that elects its leader by this lease has run there. In a manager of another program, the lease is the one of its LeaderElectionID.", "- fn (create) will run, if an operator is running", "- Whether a handler that will run is running already is not decidable here: ask the operator by --running, or see its log with --verbose."},
 		running: []string{isHandled, nothingDue},
 	},
 	"another operator has the finalizer, too": {
@@ -125,7 +125,7 @@ var others = map[string]situation{
 			s.OnUpdate(examples, want, kopf.ID("fn"))
 			s.create("one")
 		},
-		stopped: []string{isNew, "- fn (create) will run", "- fn (update) has nothing to do: it is for later changes"},
+		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- fn (update) has nothing to do: it is for later changes"},
 		during:  undoing,
 		running: []string{"- Writes to the object wait for another SOME TIME, because another client keeps undoing them."},
 	},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,3 +29,41 @@ func TestChildrenOfUndeclaredHandlersAreExplained(t *testing.T) {
 		"The object has children of a handler of kopf.Ensure, but this program declares none for it: they are left alone, unless another operator takes care of them.",
 		"Children\n  - ConfigMap NAMESPACE/one (shop) is left alone, because its handler is not declared: if it was renamed, declare it with kopf.ID(\"shop\"); otherwise, delete the child\n\n")
 }
+
+// The answers name what keeps an operator of the program from starting; the operator says the same.
+func TestRefusalsToStartAreExplained(t *testing.T) {
+	ensure := func(s *scene) {
+		s.Ensure(examples, func(context.Context, *kopf.Change) ([]client.Object, error) { return nil, nil }, kopf.ID("shop"))
+	}
+	drift := func(options ...kopf.DriftOption) func(s *scene) {
+		return func(s *scene) {
+			s.OnDrift(examples, func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Accept(), nil }, append(options, kopf.ID("scaled"))...)
+		}
+	}
+	const certain, settings = "Nothing happens now, because\n  - The operator does not start: ", "Perhaps nothing happens now, because\n  - An operator with the settings that are known here does not start: "
+	tests := map[string]struct {
+		arrange []func(s *scene)
+		title   string
+		problem string
+	}{
+		"no Ensure":         {[]func(s *scene){drift()}, certain, `the handler "scaled" is about the children of kopf.Ensure, which is not declared`},
+		"a mistyped Ensure": {[]func(s *scene){named, ensure, drift(kopf.EnsuredBy("shops"))}, certain, `the handler "scaled" has kopf.EnsuredBy("shops"), but no kopf.Ensure has this id: there are shop`},
+		"no name":           {[]func(s *scene){ensure}, settings, `kopf.Ensure "shop" needs an operator with a name that stays the same for ever: `},
+		"invalid settings":  {[]func(s *scene){func(s *scene) { s.settings.Execution.Workers = -1 }}, settings, "Execution.Workers "},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.OnCreate(examples, create, kopf.ID("fn"))
+			for _, arrange := range test.arrange {
+				arrange(s)
+			}
+			s.create("one")
+			s.Expect(s.explain("one")).To(gomega.And(gomega.ContainSubstring(test.title), gomega.ContainSubstring(test.problem)))
+			err := kopf.Run(t.Context(), kopf.Options{Registry: s.Registry, Settings: s.settings, Config: cluster.Config()})
+			s.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(test.problem)))
+		})
+	}
+}
+
+func named(s *scene) { s.settings.Name = "shops.example.com" }

@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -17,9 +18,10 @@ func Check(of selector.Resource, definition map[string]any) error {
 	if err := CheckStatus(of); err != nil {
 		return err
 	}
-	if missing := missingFields(schemaOf(definition, of.Version)); len(missing) > 0 {
-		return fmt.Errorf("the schema of %s does not have the fields %s, so they would be lost: add them to the version %s of its CustomResourceDefinition, or remove kopf.Conditions",
-			of, strings.Join(missing, ", "), of.Version)
+	schema := schemaOf(definition, of.Version)
+	if missing := inShort(missingFields(schema)); len(missing) > 0 {
+		return fmt.Errorf("the schema of %s does not have the fields %s, so they would be lost: in the version %s of its CustomResourceDefinition, add %s; or remove kopf.Conditions",
+			of, strings.Join(missing, " and "), of.Version, toAdd(schema, missing))
 	}
 	return nil
 }
@@ -51,6 +53,41 @@ var fields = []string{
 	"status.observedGeneration",
 	"status.conditions.type", "status.conditions.status", "status.conditions.observedGeneration",
 	"status.conditions.lastTransitionTime", "status.conditions.reason", "status.conditions.message",
+}
+
+// snippets are YAML, on one line, for fields that are missing as a whole.
+var snippets = map[string]string{
+	fields[0]:       "observedGeneration: {type: integer, format: int64, default: -1}",
+	conditionsField: "conditions: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}",
+}
+
+// conditionsField is the list of the conditions.
+const conditionsField = "status.conditions"
+
+// inShort names the fields, and the list of the conditions instead of all of its fields.
+func inShort(missing []string) []string {
+	ofList := func(field string) bool { return strings.HasPrefix(field, conditionsField) }
+	rest := slices.DeleteFunc(slices.Clone(missing), ofList)
+	if len(missing)-len(rest) < len(slices.DeleteFunc(slices.Clone(fields), func(field string) bool { return !ofList(field) })) {
+		return missing
+	}
+	return append(rest, conditionsField)
+}
+
+// toAdd says what to add to a schema.
+func toAdd(schema map[string]any, missing []string) string {
+	var lines []string
+	for _, field := range missing {
+		snippet, isWhole := snippets[field]
+		if !isWhole {
+			return "these fields"
+		}
+		lines = append(lines, snippet)
+	}
+	if mapping(mapping(schema["properties"])["status"]) == nil {
+		return fmt.Sprintf("to the properties of the schema %q", "status: {type: object, properties: {"+strings.Join(lines, ", ")+"}}")
+	}
+	return "to the properties of status \"" + strings.Join(lines, `" and "`) + "\""
 }
 
 // missingFields returns the fields of the conditions that a schema does not have.

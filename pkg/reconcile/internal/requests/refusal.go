@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,17 +10,17 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 )
 
-// whyNot returns why a request cannot be about the id now, or "" if it can.
-func (h Handlers) whyNot(verb request.Verb, id string, progress *execution.Progress, reason cause.Reason) string {
+// whyNot returns why a request cannot be about the id now, or nil if it can.
+func (h Handlers) whyNot(verb request.Verb, id string, progress *execution.Progress, reason cause.Reason) *problem {
 	for _, d := range h.Due {
 		if d.ID == id || slices.Contains(progress.Load(d.ID).Subrefs, id) {
-			return ""
+			return nil
 		}
 	}
 	declared := h.Declared.Where(func(d *handler.Declaration) bool { return d.ID == id })
 	switch {
 	case len(declared) > 0 && !slices.ContainsFunc(declared, isChange):
-		return fmt.Sprintf("it is %s, and only handlers of changes can be retried, rerun, or skipped", kinds[declared[0].Kind])
+		return because("it is %s, and only handlers of changes can be retried, rerun, or skipped", kinds[declared[0].Kind])
 	case len(declared) > 0 && verb == request.Rerun:
 		return whyNotRerun(declared, reason)
 	case len(declared) > 0:
@@ -30,13 +29,15 @@ func (h Handlers) whyNot(verb request.Verb, id string, progress *execution.Progr
 	suggestions, parent := h.suggestions(id, progress), h.parentOf(id)
 	switch {
 	case parent == "" || len(suggestions) > 0:
-		return unknown(id, suggestions)
+		return because("%s", unknown(id, suggestions))
 	case verb == request.Rerun:
-		return fmt.Sprintf("it is a sub-handler: rerun its parent %s, which registers it", parent)
+		return because("it is a sub-handler: rerun its parent %s, which registers it", parent)
 	case slices.ContainsFunc(h.Due, func(d *handler.Declaration) bool { return d.ID == parent }):
-		return fmt.Sprintf("it is a sub-handler that its parent %s has not registered", parent)
+		return because("it is a sub-handler that its parent %s has not registered", parent)
 	default:
-		return "it is a sub-handler: " + nothingWaits(parent, verb, reason)
+		nothing := nothingWaits(parent, verb, reason)
+		nothing.why = "it is a sub-handler: " + nothing.why
+		return nothing
 	}
 }
 
@@ -49,41 +50,40 @@ var kinds = map[handler.Kind]string{
 }
 
 // whyNotRerun returns why declared handlers cannot be called for the object.
-func whyNotRerun(declared []*handler.Declaration, reason cause.Reason) string {
+func whyNotRerun(declared []*handler.Declaration, reason cause.Reason) *problem {
 	deletions := slices.ContainsFunc(declared, func(d *handler.Declaration) bool { return d.Kind == handler.OnDelete })
 	others := slices.ContainsFunc(declared, func(d *handler.Declaration) bool { return d.Kind != handler.OnDelete })
 	switch {
 	case reason == cause.Delete && !deletions:
-		return "the object is being deleted, and it is not a deletion handler"
+		return because("the object is being deleted, and it is not a deletion handler")
 	case reason != cause.Delete && !others:
-		return "it is a deletion handler, and the object is not being deleted"
+		return because("it is a deletion handler, and the object is not being deleted")
 	default:
-		return "its labels or other filters do not match the object"
+		return because("its labels or other filters do not match the object")
 	}
 }
 
 // nothingWaits says that a handler has nothing to retry or to skip.
-func nothingWaits(id string, verb request.Verb, reason cause.Reason) string {
+func nothingWaits(id string, verb request.Verb, reason cause.Reason) *problem {
 	switch {
 	case reason == cause.Delete:
-		return fmt.Sprintf("%s takes no part in the deletion, so there is nothing to %s", id, verb)
+		return because("%s takes no part in the deletion, so there is nothing to %s", id, verb)
 	case reason.Handled():
-		return fmt.Sprintf("%s takes no part in the %s, so there is nothing to %s; to call it again, use %s", id, reason.Noun(), verb, request.Rerun.Name())
+		return because("%s takes no part in the %s, so there is nothing to %s", id, reason.Noun(), verb).or(request.Rerun)
 	case verb == request.Skip:
-		return fmt.Sprintf("nothing has happened to the object, so %s is not called anyway; to call it again, use %s", id, request.Rerun.Name())
+		return because("nothing has happened to the object, so %s is not called anyway", id).or(request.Rerun)
 	default:
-		return fmt.Sprintf("%s does not wait for a retry; to call it again, use %s", id, request.Rerun.Name())
+		return because("%s does not wait for a retry", id).or(request.Rerun)
 	}
 }
 
-// parentOf returns the longest id of a declared handler that the id can be a sub-handler of.
+// parentOf returns the id of the declared handler that a sub-handler can belong to.
 func (h Handlers) parentOf(id string) (parent string) {
-	for _, d := range h.Declared {
-		if isChange(d) && len(d.ID) > len(parent) && strings.HasPrefix(id, d.ID+"/") {
-			parent = d.ID
-		}
+	var ids []string
+	for _, d := range h.Declared.Where(isChange) {
+		ids = append(ids, d.ID)
 	}
-	return parent
+	return execution.ParentOf(id, ids)
 }
 
 // unknown says that there is no handler of the id, and what may have been meant.

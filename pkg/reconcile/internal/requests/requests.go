@@ -73,12 +73,25 @@ type Requests struct {
 
 // Note says what came of a request.
 type Note struct {
-	Value   string
+	Value string
+	// Verb and Handler are what is requested. The handler is empty if the request cannot be read.
+	Verb    request.Verb
+	Handler string
 	Refused bool
+	// Problem is why it is refused, without the advice to send Instead.
+	Problem string
+	// Instead is the request that the message advises to send; empty for none.
+	Instead request.Verb
 	Message string
 	// Expected is the message as long as no operator has honored the request.
 	Expected string
 }
+
+// Advice says what sending the other request is good for.
+func (n Note) Advice() string { return advice[n.Instead] }
+
+// advice says what requests are good for.
+var advice = map[request.Verb]string{request.Retry: "to call it now", request.Rerun: "to call it again"}
 
 // Read returns the requests of the object, or nil if it never had any. A nil Reader finds
 // none.
@@ -115,16 +128,16 @@ func (r *Requests) add(verb request.Verb, value string) {
 	r.handled[verb] = value
 	parsed, err := request.Parse(verb, value)
 	if err != nil {
-		r.note(parsed, fmt.Sprintf("The request to %s", verb), refused, fmt.Sprintf(": %s.", err))
+		r.note(parsed, "", fmt.Sprintf("The request to %s", verb), refused, fmt.Sprintf(": %s.", err))
 		return
 	}
 	r.fresh = append(r.fresh, parsed)
 }
 
 // note says that the subject is refused, or what else has become of it.
-func (r *Requests) note(of request.Request, subject, outcome, rest string) {
+func (r *Requests) note(of request.Request, id, subject, outcome, rest string) {
 	r.Notes = append(r.Notes, Note{
-		Value: string(of.Verb) + " " + of.Value, Refused: outcome == refused,
+		Value: string(of.Verb) + " " + of.Value, Verb: of.Verb, Handler: id, Refused: outcome == refused,
 		Message: subject + " is " + outcome + rest, Expected: subject + " will be " + outcome + " by a running operator" + rest,
 	})
 }
@@ -190,21 +203,48 @@ func (r *Requests) Apply(progress *execution.Progress, handlers Handlers, reason
 	for _, fresh := range r.fresh {
 		for _, id := range fresh.Handlers {
 			problem := handlers.whyNot(fresh.Verb, id, progress, reason)
-			if problem == "" {
+			if problem == nil {
 				problem = apply(fresh, id, progress, reason)
 			}
-			if problem != "" {
-				r.note(fresh, fmt.Sprintf("The request to %s the handler %s", fresh.Verb, id), refused, ": "+sentence(problem))
+			if problem != nil {
+				r.note(fresh, id, fmt.Sprintf("The request to %s the handler %s", fresh.Verb, id), refused, ": "+problem.String())
+				note := &r.Notes[len(r.Notes)-1]
+				note.Problem, note.Instead = sentence(problem.why), problem.instead
 				continue
 			}
 			r.skipped = r.skipped || fresh.Verb == request.Skip
-			r.note(fresh, "The handler "+id, outcomes[fresh.Verb], " as requested.")
+			r.note(fresh, id, "The handler "+id, outcomes[fresh.Verb], " as requested.")
 		}
 	}
 }
 
 // HasSkipped reports whether a handler was skipped.
 func (r *Requests) HasSkipped() bool { return r != nil && r.skipped }
+
+// problem is why a request is refused, and which one could be sent instead; it is nil if there is none.
+type problem struct {
+	why     string
+	instead request.Verb
+}
+
+// because returns a problem without another request.
+func because(format string, arguments ...any) *problem {
+	return &problem{why: fmt.Sprintf(format, arguments...)}
+}
+
+// or adds another request.
+func (p *problem) or(instead request.Verb) *problem {
+	p.instead = instead
+	return p
+}
+
+// String returns a sentence.
+func (p *problem) String() string {
+	if p.instead == "" {
+		return sentence(p.why)
+	}
+	return fmt.Sprintf("%s; %s, use %s.", p.why, advice[p.instead], p.instead.Name())
+}
 
 // sentence ends a text with a full stop, unless it is a question.
 func sentence(text string) string {
@@ -216,30 +256,30 @@ func sentence(text string) string {
 
 var outcomes = map[request.Verb]string{request.Retry: "called now", request.Rerun: "called again", request.Skip: "skipped"}
 
-// apply applies one request to one handler. It returns why it cannot, or "".
-func apply(r request.Request, id string, progress *execution.Progress, reason cause.Reason) string {
+// apply applies one request to one handler. It returns why it cannot, or nil.
+func apply(r request.Request, id string, progress *execution.Progress, reason cause.Reason) *problem {
 	ended := progress.Load(id).HasEnded(reason)
 	switch {
 	case r.Verb == request.Retry && ended && progress.Load(id).Failure:
-		return "it has failed for good; to call it again, use " + request.Rerun.Name()
+		return because("it has failed for good").or(request.Rerun)
 	case r.Verb == request.Retry && ended:
-		return "it has ended already; to call it again, use " + request.Rerun.Name()
+		return because("it has ended already").or(request.Rerun)
 	case r.Verb == request.Retry && progress.Load(id).RemainingDelay(time.Now()) == 0:
-		return "it does not wait for its next attempt"
+		return because("it does not wait for its next attempt")
 	case r.Verb == request.Retry:
 		execution.Retry(progress, id)
 	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil && progress.Load(id).RemainingDelay(time.Now()) > 0:
-		return "it has not ended, and waits for its next attempt; to call it now, use " + request.Retry.Name()
+		return because("it has not ended, and waits for its next attempt").or(request.Retry)
 	case r.Verb == request.Rerun && !ended && progress.Load(id).Stored() != nil:
-		return "it has not ended yet, and is called anyway"
+		return because("it has not ended yet, and is called anyway")
 	case r.Verb == request.Rerun:
 		execution.Rerun(progress, id, reason)
 	case reason == cause.Delete && !r.Abandon:
-		return fmt.Sprintf("nothing would clean up for it; add the word %s to the value if you want that", request.Abandon)
+		return because("nothing would clean up for it; add the word %s to the value if you want that", request.Abandon)
 	case ended && !progress.Load(id).Failure:
-		return "it has succeeded already"
+		return because("it has succeeded already")
 	default:
 		execution.Skip(progress, id, reason)
 	}
-	return ""
+	return nil
 }
