@@ -154,9 +154,9 @@ func (p *pass) addFinalizer(ctx context.Context) (again bool, err error) {
 	return err == nil && !outcome.Gone, err
 }
 
-// leaveAlone ends a pass that has nothing to do. It removes an unneeded finalizer, and the
-// records of a cycle that no longer exists.
-func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error) {
+// updateAlone returns the update of a pass that has nothing to do. It removes an unneeded
+// finalizer, and the records of a cycle that no longer exists.
+func updateAlone(p *pass, c *cycle) write.Update {
 	decide := func(c *cycle) write.Decision {
 		d := c.decideNothingToDo()
 		d.Conditions, d.Annotations = p.conditionsOf(c), p.withBaseline(c, d.Annotations)
@@ -171,8 +171,13 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 		now.calls = c.calls
 		return decide(now), nil
 	}
+	return update
+}
+
+// leaveAlone ends a pass that has nothing to do.
+func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error) {
 	edited := p.object.writes.HasEdits()
-	outcome, err := p.session.Write(ctx, update)
+	outcome, err := p.session.Write(ctx, updateAlone(p, c))
 	p.finishCycle(outcome)
 	switch {
 	case err != nil:

@@ -127,10 +127,30 @@ func endCalls(p *pass, c *cycle, err error) error {
 		}
 		return nil // finished outcomes must be persisted
 	}
-	if errors.Is(err, errTakeTurns) {
-		return nil
+	if err != nil && !errors.Is(err, errTakeTurns) {
+		keepOutcomes(p, c)
+		return err
 	}
-	return err
+	return nil
+}
+
+// keepOutcomes leaves the outcomes of a pass that has failed to the next one, together with their
+// edits. A handler can have written to the object in the middle of its call, after others have ended.
+func keepOutcomes(p *pass, c *cycle) {
+	attempts := 0
+	for _, r := range []*execution.Runner{c.runner, c.calls.runner} {
+		if r != nil {
+			attempts += r.Attempts
+		}
+	}
+	switch {
+	case attempts == 0: // nothing has ended
+	case c.nothingToDo():
+		p.object.writes.Keep(updateAlone(p, c))
+	default:
+		c.record.Progress.WithdrawUnstarted()
+		p.object.writes.Keep(p.update(c))
+	}
 }
 
 // checkpoint persists the outcomes so far if the pass takes long.

@@ -1,16 +1,21 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/patch"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
@@ -157,5 +162,51 @@ func TestPassesAllocateNothingForMetrics(t *testing.T) {
 	e.engine.Metrics, _ = counted(t)
 	if with := testing.AllocsPerRun(100, pass); with > without {
 		t.Errorf("%g allocations, and %g with metrics", without, with)
+	}
+}
+
+// A call can fail for the framework, such as a write in the middle of it. Those that have ended before
+// are not made again, and their edits are written once.
+func TestOutcomesBeforeAFailureOfThePassAreKept(t *testing.T) {
+	sel, calls := selector.New("kopfexamples"), map[string]int{}
+	count := func(id string, p *patch.Patch) error {
+		calls[id]++
+		p.Apply(func(obj *unstructured.Unstructured) error {
+			number, _, err := unstructured.NestedInt64(obj.Object, "spec", id)
+			return errors.Join(err, unstructured.SetNestedField(obj.Object, number+1, "spec", id))
+		})
+		if id == "second" && calls[id] == 1 {
+			return &execution.Interruption{Err: errBroken}
+		}
+		return nil
+	}
+	for name, declare := range map[string]func(r *registry.Registry, id string){
+		"of a cycle": func(r *registry.Registry, id string) {
+			r.Add(handler.Create(sel, handler.Function{Change: func(_ context.Context, c *handler.Change) error { return count(id, c.Patch()) }}, handler.ID(id)))
+		},
+		"triggered": func(r *registry.Registry, id string) {
+			r.Add(handler.Child(sel, ofPods, handler.Function{Child: func(_ context.Context, c *handler.ChildChange) error { return count(id, c.Patch()) }}, handler.ID(id)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				clear(calls)
+				l := newLone(t, m{}, func(r *registry.Registry) {
+					declare(r, "first")
+					declare(r, "second")
+				})
+				l.show()
+				setUpChildren(l.engine)
+				observeChild(t, l.engine, keyOf("a"))
+				if _, err := l.pass(); !errors.Is(err, errBroken) || l.writes != 0 {
+					t.Errorf("got %v, and %d writes", err, l.writes)
+				}
+				time.Sleep(time.Hour)
+				l.rest()
+				if calls["first"] != 1 || calls["second"] != 2 || l.spec()["first"] != 1.0 || l.spec()["second"] != 1.0 {
+					t.Errorf("got the calls %v, and %v", calls, l.spec())
+				}
+			})
+		})
 	}
 }

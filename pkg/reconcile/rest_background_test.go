@@ -255,18 +255,29 @@ var ofPods = selector.New("v1", "pods")
 // counts, and the child itself is in the cache.
 func giveChildren(t *testing.T, e restingEngine) {
 	t.Helper()
-	r := e.engine.resources.get(kex.String())
-	consumer{e.engine}.setUpChildren(r, discovery.SelectedResource{})
-	pods := &children.Kind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
+	setUpChildren(e.engine)
 	for _, key := range e.keys {
-		child := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q,"uid":%q,"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`,
-			key.Namespace, key.Name, "child-of-"+key.Name, r.GVK().GroupVersion(), r.Kind, key.Name, r.Cached(key.NamespacedName).GetUID())
-		snapshot, err := object.ParseSnapshot(child)
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.engine.children.Observe(pods, object.WatchEvent{Type: watch.Added, Snapshot: snapshot.Packed()})
+		observeChild(t, e.engine, key)
 		makeWholePass(t, e, key)
 		makePass(t, e, key)
 	}
+}
+
+var pods = &children.Kind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
+
+func setUpChildren(e *Engine) {
+	consumer{e}.setUpChildren(e.resources.get(kex.String()), discovery.SelectedResource{})
+}
+
+// observeChild gives an object in the cache a child.
+func observeChild(t *testing.T, e *Engine, key object.Key) {
+	t.Helper()
+	r := e.resources.get(kex.String())
+	child := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q,"uid":%q,"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`,
+		key.Namespace, key.Name, "child-of-"+key.Name, r.GVK().GroupVersion(), r.Kind, key.Name, r.Cached(key.NamespacedName).GetUID())
+	snapshot, err := object.ParseSnapshot(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.children.Observe(pods, object.WatchEvent{Type: watch.Added, Snapshot: snapshot.Packed()})
 }

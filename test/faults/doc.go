@@ -97,7 +97,7 @@
 //	the base of another operator is kept                  refusal/k=1/takeover-alive
 //	its records are kept                                  retries/k=2/takeover-midway
 //	an edit is dropped together with its record           patches/k=2/takeover-alive
-//	all writes of a pass respect another operator         checkpoints/k=2/takeover-alive
+//	all writes of a pass respect another operator         children/k=1/takeover-alive
 //	no pass uses a version before the last write          retries/k=2/stall
 //	… and the object is read if the watch is late         retries/k=3/stall
 //	no pass runs after the last finalizer was removed     events/k=6/stall

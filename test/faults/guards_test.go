@@ -96,7 +96,7 @@ var guards = map[string]guard{
 		instead: "return overtaken && false",
 	},
 	"another operator: all writes of a pass respect it": {
-		file: "internal/write/commit.go", plan: "checkpoints/k=2/takeover-alive",
+		file: "internal/write/commit.go", plan: "children/k=1/takeover-alive",
 		code:    "u.changedByOthers = s.changedByOthers\n",
 		instead: "",
 	},

@@ -49,6 +49,9 @@ func (o *operator) adjust(options *kopf.Options) {
 	hurry(s)
 	s.Execution.CheckpointInterval = o.run.scenario.checkpoint
 	s.Execution.GracePeriod = o.run.scenario.grace
+	if o.run.scenario.named {
+		s.Name = "faults"
+	}
 	if f := faults[o.run.plan.fault]; f.impatient {
 		s.Persistence.ConsistencyTimeout = 50 * time.Millisecond
 	}

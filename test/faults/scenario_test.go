@@ -35,6 +35,8 @@ type scenario struct {
 	grace time.Duration
 	// holds is set if there are deletion handlers.
 	holds bool
+	// named is set if the operator has a name, as handlers of children need it.
+	named bool
 	// special scenarios have a particular purpose, and skip unrelated faults.
 	special bool
 	// selective is set if the update handlers do not see all changes.

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
@@ -92,6 +95,20 @@ var scenarios = map[string]scenario{
 			d.onUpdate(succeed)
 			d.onDelete("delete", succeed)
 			d.onDelete("last", succeed)
+		},
+	},
+	// A handler writes to the object in the middle of its call, after another one has ended.
+	"children": {
+		special: true,
+		named:   true, selective: true, ids: []string{"create", "children"}, steps: []stage{creation, deletion},
+		repeated: []string{"count"},
+		declare: func(d declarations) {
+			d.onCreate("create", patching("created"))
+			d.registry.Ensure(d.resource, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+				child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Name()}}
+				child.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+				return []client.Object{child}, nil
+			}, kopf.ID("children"))
 		},
 	},
 	// The API server rejects the edit of one of the handlers.

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -97,11 +98,11 @@ func (s state) handled() bool {
 	return equal(s.base(), storage.AnnotationsDiffBase{}.Build(s.body, nil)) && len(s.leftovers()) == 0
 }
 
-// leftovers returns our annotations, except for the base and requests.
+// leftovers returns our annotations, except for the base, requests, and the places of children.
 func (s state) leftovers() []string {
 	var keys []string
 	for key := range s.body.Annotations() {
-		if strings.HasPrefix(key, ourPrefix) && key != baseKey && !strings.HasPrefix(key, requestPrefix) {
+		if strings.HasPrefix(key, ourPrefix) && key != baseKey && !strings.HasPrefix(key, requestPrefix) && key != convergence.PlacesAnnotation {
 			keys = append(keys, key)
 		}
 	}

@@ -66,6 +66,9 @@ var unitGuards = map[string]unitGuard{
 	"10 an overtaken record stands: its edit is dropped": {
 		"overtaken.go", "return overtaken || u.finished", "_ = overtaken\nreturn u.finished", "TestGuard10",
 	},
+	"10 an overtaken record stands: for all writes of a pass": {
+		"commit.go", "u.changedByOthers = s.changedByOthers\n", "", "TestGuard10AllWrites",
+	},
 	"11 a finished cycle stands: the base": {
 		"overtaken.go", "continues || err != nil {", "continues || err == nil {", "TestGuard11",
 	},

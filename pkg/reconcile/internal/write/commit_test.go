@@ -38,6 +38,33 @@ func TestOutcomeOfAnObjectThatIsGone(t *testing.T) {
 	f.expect("outcome", f.write(Update{Cycle: f.finished(cause.Create, "a")}) == Outcome{Gone: true}, true)
 }
 
+// A write in the middle of a pass has no answer, and the pass ends. What else it must write is kept, and
+// the edit that has arrived is not repeated.
+func TestAKeptUpdateIsWrittenByTheNextPass(t *testing.T) {
+	f := newFixture(t, m{})
+	c := f.finished(cause.Create, "a")
+	f.edit("event", appendTo("spec", "list"))
+	f.faults, f.readErr = []fault{{lost: errDown}}, errDown
+	_ = f.writeFails(Update{Decision: Decision{AddFinalizer: true}})
+	f.edit("a", set("x", "spec", "a"))
+	f.state.Keep(Update{Cycle: c})
+	f.expect("edits", f.state.HasEdits(), true)
+
+	f.readErr = nil
+	f.expect("ended", f.flush().Ended, true)
+	f.expect("list", f.field("spec", "list"), []any{"x"})
+	f.expect("edit", f.field("spec", "a"), "x")
+	f.expect("finished", f.done, map[string]int{"event": 1, "a": 1})
+}
+
+func TestNothingIsKeptForAnObjectThatIsGone(t *testing.T) {
+	f := newFixture(t, m{})
+	c := f.finished(cause.Create, "a")
+	f.state.MarkGone()
+	f.state.Keep(Update{Cycle: c})
+	f.expect("pending", f.state.HasPending(), false)
+}
+
 // All changes by others count until detection looks at the object again: also those that an
 // earlier write of the same pass has met.
 func TestAllWritesOfAPassRespectChangesByOthers(t *testing.T) {

@@ -32,6 +32,46 @@ func TestARecordWithoutAnAttemptDoesNotReplaceAnOutcome(t *testing.T) {
 	f.expect("progress of no handler", c.Progress.Has(""), false)
 }
 
+// A handler of children writes to the object in the middle of its call. What others have done until
+// then counts for the next write of the pass, too, although that has no conflict.
+func TestGuard10AllWritesOfAPassYieldToOthers(t *testing.T) {
+	others := map[string]struct {
+		do     func(f *fixture, records record.Keeper, body *object.Body, into storage.Patch) error
+		record string // of a
+		stored bool   // the record of b
+	}{
+		"a record is overtaken": {func(_ *fixture, records record.Keeper, body *object.Body, into storage.Patch) error {
+			failed := storage.Record{Started: time.Now(), Purpose: cause.Create, Failure: true, Message: "theirs"}
+			return records.Storages.Progress.Store(t.Context(), body, into, "a", &failed)
+		}, "theirs", true},
+		"the cycle has ended": {func(f *fixture, records record.Keeper, body *object.Body, into storage.Patch) error {
+			ended := &record.Cycle{Reason: cause.Create, New: records.Essence(body, nil), Progress: f.cycle(cause.Create).Progress}
+			return records.End(t.Context(), ended, body, into, f.report)
+		}, "", false},
+	}
+	for name, other := range others {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, m{})
+			c := f.cycle(cause.Create, "a", "b", "c")
+			succeed(c, "a", "b")
+			f.faults = []fault{{before: func() {
+				f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+					return other.do(f, records, body, into)
+				})
+			}}}
+			f.expect("changed by others", f.write(Update{Decision: Decision{AddFinalizer: true}}).ChangedByOthers, true)
+			f.edit("a", set("ours", "spec", "a"))
+			f.write(Update{Cycle: c})
+			f.expect("edit", f.field("spec", "a"), nil)
+			f.expect("finished", f.done, map[string]int{"a": 1})
+			if stored := f.storedRecord("a"); stored != nil || other.record != "" {
+				f.expect("record", stored.Message, other.record)
+			}
+			f.expect("other record", f.storedRecord("b") != nil, other.stored)
+		})
+	}
+}
+
 // An operator cannot write what a handler has returned, and is paused. Meanwhile, another one ends
 // the cycle, and the base is the same again, because the change was taken back. When the same change
 // comes once more, the handler has not seen it yet.

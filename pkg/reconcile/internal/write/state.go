@@ -87,6 +87,18 @@ func (s *State) Add(edits ...execution.Edit) {
 	s.edits = append(s.edits, edits...)
 }
 
+// Keep keeps an update for the next pass, because this one has failed. It takes the place of an
+// update that could not be written, whose edits may have been committed.
+func (s *State) Keep(u Update) {
+	if s.gone {
+		return
+	}
+	if before := s.pending; before != nil {
+		u.inFlight = before.inFlight
+	}
+	s.pending = &u
+}
+
 // HasPending reports whether an earlier pass could not write its update.
 func (s *State) HasPending() bool { return s.pending != nil }
 
