@@ -13,13 +13,28 @@ import (
 	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
+// mistake is a command line with its exit code, and a part of the message.
+type mistake struct {
+	arguments string
+	code      int
+	want      string
+}
+
+func expectMistakes(t *testing.T, tests map[string]mistake) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, newKopfCommand(noCluster), strings.Fields(test.arguments)...)
+			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" || !strings.HasSuffix(got.log, "\n") {
+				t.Errorf("got %+v, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestInvalidCommands(t *testing.T) {
 	hideCluster(t)
-	tests := map[string]struct {
-		arguments string
-		code      int
-		want      string
-	}{
+	expectMistakes(t, map[string]mistake{
 		"an unknown command":                    {"nonsense", ExitUsage, "kopf: unknown command \"nonsense\"\nTry kopf --help.\n"},
 		"a misspelled command":                  {"frezze", ExitUsage, "kopf: unknown command \"frezze\": did you mean freeze?\n"},
 		"a freeze without a lifetime":           {"freeze", ExitUsage, "kopf: --lifetime is missing: set how long the operators pause, for example 10m\nTry kopf freeze --help.\n"},
@@ -38,15 +53,7 @@ func TestInvalidCommands(t *testing.T) {
 		"a run with two clusters":               {"run ./handlers --with-cluster --context prod", ExitUsage, "--with-cluster cannot be combined with --context"},
 		"a version with an argument":            {"version 5", ExitUsage, `unexpected argument "5"`},
 		"completion for an unknown shell":       {"completion cmd", ExitUsage, `unknown command "cmd"`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, newKopfCommand(noCluster), strings.Fields(test.arguments)...)
-			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" {
-				t.Errorf("got %+v, want %q", got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestFirstArgumentsThatAreNoPackages(t *testing.T) {
@@ -56,11 +63,7 @@ func TestFirstArgumentsThatAreNoPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	const none = ` is a package, and kopfexample/one is not a package; use, for example: kopf `
-	tests := map[string]struct {
-		arguments string
-		code      int
-		want      string
-	}{
+	expectMistakes(t, map[string]mistake{
 		"explain an object":      {"explain kopfexample/one -n ns", ExitUsage, "the first argument of explain" + none + "explain ./handlers kopfexample/one -n ns\n"},
 		"retry a handler":        {"retry kopfexample/one fn", ExitUsage, "the first argument of retry" + none + "retry ./handlers kopfexample/one fn\n"},
 		"plan a kind":            {"plan kopfexamples", ExitUsage, "kopf plan ./handlers kopfexamples\n"},
@@ -72,15 +75,7 @@ func TestFirstArgumentsThatAreNoPackages(t *testing.T) {
 		"a folder that is none":  {"explain ./nothing kopfexample/one", ExitError, "the package ./nothing cannot be found: "},
 		"one without handlers":   {"explain errors kopfexample/one", ExitError, "the package errors declares no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"},
 		"peers without handlers": {"peers errors", ExitError, "the package errors declares no handlers: it does not import github.com/kopf-go/kopf/pkg/kopf\n"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := run(t, newKopfCommand(noCluster), strings.Fields(test.arguments)...)
-			if got.code != test.code || !strings.Contains(got.log, test.want) || got.out != "" || !strings.HasSuffix(got.log, "\n") {
-				t.Errorf("got %+v, want %q", got, test.want)
-			}
-		})
-	}
+	})
 }
 
 func TestVersion(t *testing.T) {
