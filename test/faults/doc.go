@@ -90,6 +90,7 @@
 //	the memory belongs to a uid                           life/k=3/replaced
 //	an update is kept until it is written                 retries/k=2/unavailable
 //	a cycle that ends with a kept update has ended        resuming/k=6/unavailable
+//	outcomes before a failed write in a call are kept     children/k=1/unavailable
 //	a transformation is not applied to its own result     resuming-once/k=3/lost-answer
 //	… nor when it is committed late                       resuming-once/k=3/late
 //	a write is not retried below the protocol             resuming-once/k=3/timeout

@@ -60,6 +60,11 @@ var guards = map[string]guard{
 		code:    "if p.finishCycle(flushed); flushed.Gone {",
 		instead: "if flushed.Gone {",
 	},
+	"a failed write in a call: the outcomes of the handlers before it are kept": {
+		file: "execute.go", plan: "children/k=1/unavailable",
+		code:    "keepOutcomes(p, c)\n\t\treturn err",
+		instead: "return err",
+	},
 	"a lost answer: a transformation is not repeated on its own result": {
 		file: "internal/write/inflight.go", plan: "resuming-once/k=3/lost-answer",
 		code:    "s.noteArrived(f)\n",

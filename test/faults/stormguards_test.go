@@ -24,7 +24,8 @@ var unnoticed = map[string]string{
 	"Kopf: what it leaves of a cycle that it has finished does not count":              rare,
 	"another object of the name: it does not get the edits of earlier event handlers":  rare,
 	"another object of the name: the daemons of the earlier one stop":                  rare,
-	"another operator: all writes of a pass respect it":                                rare,
+	"another operator: all writes of a pass respect it":                                withoutChildren,
+	"a failed write in a call: the outcomes of the handlers before it are kept":        withoutChildren,
 	"the status follows its definition: it is a subresource now":                       definitions,
 	"the status follows its definition: it is no longer a subresource":                 definitions,
 	"the status follows its definition: the other parts of the edits are not repeated": definitions,
@@ -32,6 +33,8 @@ var unnoticed = map[string]string{
 
 // rare is the reason for guards that matter only if several things coincide.
 const rare = "40 storms rarely come to it"
+
+const withoutChildren = "no storm has handlers of children, which write to the object in the middle of a call"
 
 const definitions = "all storms share the definition of the resource, which does not change"
 

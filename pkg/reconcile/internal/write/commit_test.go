@@ -57,6 +57,12 @@ func TestAKeptUpdateIsWrittenByTheNextPass(t *testing.T) {
 	f.expect("finished", f.done, map[string]int{"event": 1, "a": 1})
 }
 
+func TestAnUpdateIsKeptAlthoughNothingWaits(t *testing.T) {
+	f := newFixture(t, m{})
+	f.state.Keep(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expect("ended", f.flush().Ended, true)
+}
+
 func TestNothingIsKeptForAnObjectThatIsGone(t *testing.T) {
 	f := newFixture(t, m{})
 	c := f.finished(cause.Create, "a")
