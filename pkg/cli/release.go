@@ -65,9 +65,9 @@ func newReleaseCommand(load Load) *cobra.Command {
 			"handlers. Objects that are being deleted and wait for the operator are listed and skipped. Without\n"+
 			"--namespace, it releases the objects in all namespaces, or in those of the settings.\n\n"+
 			"Stop the operator first: it would handle released objects as new ones. The command refuses while\n"+
-			"its lease is held or a peer is alive. If neither a lease nor a peering of the operator shows that it\n"+
-			"is stopped, or if those with the default names are in use, confirm it with --operator-stopped. The\n"+
-			"command can be interrupted and repeated.\n\n"+
+			"its lease is held or a peer is alive. A lease or a peering without an operator proves that it is\n"+
+			"stopped only if the settings of the program require it. Otherwise, or if those with the default\n"+
+			"names are in use, confirm it with --operator-stopped. The command can be interrupted and repeated.\n\n"+
 			"The exit code is 3 if objects were skipped. A dry run has the exit code of the release.",
 		"  release kopfexamples --dry-run\n  release --all",
 		func(q *question, command *cobra.Command, arguments []string) error {

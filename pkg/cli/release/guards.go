@@ -36,7 +36,7 @@ const margin = time.Minute
 type UnknownError struct{ Reasons []string }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("it is unknown whether the operator runs, and a running one would handle released objects as new ones: %s. Stop the operator, and confirm that with --operator-stopped; if it holds another lease, such as that of a manager, whose name is the LeaderElectionID, add --lease-name", strings.Join(e.Reasons, "; "))
+	return fmt.Sprintf("it is unknown whether the operator runs, and a running one would handle released objects as new ones: %s. Stop the operator, and confirm that with --operator-stopped; if it has another lease, such as that of a manager, whose name is the LeaderElectionID, also add --lease-name", strings.Join(e.Reasons, "; "))
 }
 
 // sign is a lease that is held, or an entry of a peering that is alive.
@@ -52,7 +52,8 @@ type signs struct {
 	// running are the signs of an operator for the same objects. possible are those of one that can
 	// be another operator.
 	running, possible []sign
-	// isStopped is set if there is a lease or a peering of the operator without an operator in it.
+	// isStopped is set if there is a lease or a peering of the operator without an operator in it, and
+	// the operator does nothing without it.
 	isStopped bool
 	// unknown says why a lease or a peering proves nothing.
 	unknown []string
@@ -149,7 +150,11 @@ func (r *Releaser) lookAtLeases(ctx context.Context, s *signs) error {
 	for _, one := range held {
 		s.add(one, r.hasOwnLease())
 	}
-	s.conclude("no operator holds", fmt.Sprintf("lease %q", replicas.LeaseName), len(found) > 0, len(held) > 0, r.hasOwnLease())
+	s.conclude(evidence{
+		empty: "no operator holds", what: fmt.Sprintf("lease %q", replicas.LeaseName),
+		exists: len(found) > 0, isUsed: len(held) > 0, isOwn: r.hasOwnLease(), isNeeded: replicas.LeaderElection,
+		unneeded: "an operator without leader election holds none, and the settings do not say that this one elects a leader (Settings.Replicas.LeaderElection)",
+	})
 	return nil
 }
 
@@ -172,15 +177,29 @@ func (s *signs) add(one sign, isCertain bool) {
 	s.possible = append(s.possible, one)
 }
 
+// evidence is a lease or a peering in which the operator can be.
+type evidence struct {
+	empty, what string // such as: no operator is in, peering "default"
+
+	exists, isUsed, isOwn bool
+	// isNeeded is set if the settings say that the operator does nothing without it. If they do not,
+	// unneeded says why it proves nothing.
+	isNeeded bool
+	unneeded string
+}
+
 // conclude notes what a lease or a peering without a sign of an operator shows. One with the default
-// name can be that of other operators alone.
-func (s *signs) conclude(empty, what string, exists, isUsed, isOwn bool) {
+// name can be that of other operators alone. One that the operator can do without can be left from an
+// earlier run, with other flags.
+func (s *signs) conclude(e evidence) {
 	switch {
-	case isUsed:
-	case !exists:
-		s.unknown = append(s.unknown, "there is no "+what)
-	case !isOwn:
-		s.unknown = append(s.unknown, empty+" the "+what+", but that is the default name, so it can be that of others")
+	case e.isUsed:
+	case !e.exists:
+		s.unknown = append(s.unknown, "there is no "+e.what)
+	case !e.isOwn:
+		s.unknown = append(s.unknown, e.empty+" the "+e.what+", but that is the default name, so it can be that of others")
+	case !e.isNeeded:
+		s.unknown = append(s.unknown, e.empty+" the "+e.what+", but "+e.unneeded)
 	default:
 		s.isStopped = true
 	}
@@ -231,7 +250,11 @@ func (r *Releaser) lookAtPeerings(ctx context.Context, s *signs) error {
 			exists, isUsed = true, r.addPeers(s, &each) || isUsed
 		}
 	}
-	s.conclude("no operator is in", fmt.Sprintf("peering %q", wanted.Name), exists, isUsed, r.hasOwnPeering())
+	s.conclude(evidence{
+		empty: "no operator is in", what: fmt.Sprintf("peering %q", wanted.Name),
+		exists: exists, isUsed: isUsed, isOwn: r.hasOwnPeering(), isNeeded: wanted.Mandatory,
+		unneeded: "an operator with --standalone is in none, and the settings do not say that this one needs it (Settings.Peering.Mandatory)",
+	})
 	return nil
 }
 

@@ -115,20 +115,20 @@ func TestOnlyCertainSignsCountIfTheEndIsConfirmed(t *testing.T) {
 	}
 }
 
-// A freeze in the peering of the operator alone shows that the operator is stopped: a frozen one has
+// A freeze in the peering that the operator needs shows that the operator is stopped: a frozen one has
 // an entry.
 func TestAFreezeIsNoOperator(t *testing.T) {
 	freeze := fmt.Sprintf(`{"status":{"freeze":{"priority":1,"lifetime":60,"lastseen":%q,"message":"a migration"}}}`, ago(time.Second))
 	r, client := newReleaser(t, parse(t, things, "one", traced), parse(t, clusterPeerings, "mine", freeze))
-	r.Settings.Peering.Name, r.OperatorStopped = "mine", false
+	r.Settings.Peering.Name, r.Settings.Peering.Mandatory, r.OperatorStopped = "mine", true, false
 	sent := patches(client)
 	if report, err := r.Run(t.Context()); err != nil || len(report.Refused) > 0 || len(*sent) != 1 {
 		t.Errorf("got %+v, %v, and %d writes", report, err, len(*sent))
 	}
 }
 
-// Without a lease or a peering of the operator, its end must be confirmed. Those with the default
-// names can be of other operators.
+// Without a lease or a peering that the operator needs, its end must be confirmed. Those with the default
+// names can be of other operators, and others can be left from an earlier run with other flags.
 func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 	lease := func(name string) func(t *testing.T) *unstructured.Unstructured {
 		return func(t *testing.T) *unstructured.Unstructured {
@@ -144,23 +144,35 @@ func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 	named := func(r *Releaser) {
 		r.Settings.Name, r.Settings.Replicas.LeaseName, r.Settings.Peering.Name = "mine", "", "mine"
 	}
+	elects := func(adjust func(*Releaser)) func(*Releaser) {
+		return func(r *Releaser) { adjust(r); r.Settings.Replicas.LeaderElection = true }
+	}
+	needs := func(adjust func(*Releaser)) func(*Releaser) {
+		return func(r *Releaser) { adjust(r); r.Settings.Peering.Mandatory = true }
+	}
+	const noLeader = "but an operator without leader election holds none, and the settings do not say that this one elects a leader (Settings.Replicas.LeaderElection)"
+	const noPeer = "but an operator with --standalone is in none, and the settings do not say that this one needs it (Settings.Peering.Mandatory)"
 	for name, test := range map[string]struct {
 		present func(t *testing.T) *unstructured.Unstructured
 		adjust  func(*Releaser)
 		want    string
 	}{
-		"nothing":                     {nothing, nil, `there is no lease "kopf-operator"; there is no peering "default". Stop the operator, and confirm that with --operator-stopped; if it holds another lease`},
+		"nothing":                     {nothing, nil, `there is no lease "kopf-operator"; there is no peering "default". Stop the operator, and confirm that with --operator-stopped; if it has another lease`},
 		"the default lease":           {lease("kopf-operator"), nil, `no operator holds the lease "kopf-operator", but that is the default name`},
 		"the default peering":         {peering("default"), nil, `no operator is in the peering "default", but that is the default name`},
 		"no peering":                  {peering("default"), func(r *Releaser) { r.Settings.Peering.Standalone = true }, "it ignores peerings (settings.Peering.Standalone)"},
 		"of another operator":         {nothing, named, `there is no lease "mine"; there is no peering "mine"`},
 		"the lease in another place":  {lease("kopf-operator"), func(r *Releaser) { r.LeaseNamespace = "other" }, `there is no lease "kopf-operator"`},
-		"its lease":                   {lease("mine"), named, ""},
-		"its lease, by an option":     {lease("mine"), func(r *Releaser) { r.LeaseName = "mine" }, ""},
-		"the lease in its namespace":  {lease("kopf-operator"), func(r *Releaser) { r.LeaseNamespace = "default" }, ""},
-		"the default lease, if meant": {lease("kopf-operator"), func(r *Releaser) { r.LeaseName = "kopf-operator" }, ""},
-		"its peering":                 {peering("mine"), named, ""},
-		"its peering, by an option":   {peering("default"), func(r *Releaser) { r.Peering, r.Settings.Peering.Standalone = "default", true }, ""},
+		"its lease":                   {lease("mine"), elects(named), ""},
+		"its lease, by an option":     {lease("mine"), elects(func(r *Releaser) { r.LeaseName = "mine" }), ""},
+		"the lease in its namespace":  {lease("kopf-operator"), elects(func(r *Releaser) { r.LeaseNamespace = "default" }), ""},
+		"the default lease, if meant": {lease("kopf-operator"), elects(func(r *Releaser) { r.LeaseName = "kopf-operator" }), ""},
+		"a lease of an earlier run":   {lease("mine"), named, `no operator holds the lease "mine", ` + noLeader + `; there is no peering "mine"`},
+		"a lease without election":    {lease("mine"), func(r *Releaser) { r.LeaseName = "mine" }, `no operator holds the lease "mine", ` + noLeader},
+		"no lease, with election":     {nothing, elects(named), `there is no lease "mine"`},
+		"its peering":                 {peering("mine"), needs(named), ""},
+		"a peering it can ignore":     {peering("mine"), named, `there is no lease "mine"; no operator is in the peering "mine", ` + noPeer},
+		"a peering, by an option":     {peering("default"), func(r *Releaser) { r.Peering, r.Settings.Peering.Standalone = "default", true }, `no operator is in the peering "default", ` + noPeer},
 		"its peering, which it needs": {peering("default"), func(r *Releaser) { r.Settings.Peering.Mandatory = true }, ""},
 		"confirmed":                   {nothing, func(r *Releaser) { r.OperatorStopped = true }, ""},
 	} {

@@ -29,17 +29,22 @@ func testRelease(t *testing.T, p programs) {
 
 	operator.session.Interrupt()
 	operator.ends(0)
-	dry := release("--dry-run")
+	unproven := release()
+	unproven.ends(1)
+	g.Expect(unproven.log()).To(gomega.And(
+		gomega.ContainSubstring(`no operator holds the lease "mine", but an operator without leader election holds none`),
+		gomega.ContainSubstring("confirm that with --operator-stopped")), "the flag --leader-elect is unknown to the command")
+	dry := release("--dry-run", "--operator-stopped")
 	dry.ends(0)
 	g.Expect(dry.out()).To(gomega.HavePrefix("kopfexamples.kopf.dev: 2 of 2 objects would be released, 0 from the finalizer\n"))
 	g.Expect(cluster.Current(object)()).NotTo(testenv.HavePath("metadata.annotations", nil))
 
-	done := release()
+	done := release("--operator-stopped")
 	done.ends(0)
 	g.Expect(done.out()).To(gomega.HavePrefix("kopfexamples.kopf.dev: 2 of 2 objects were released, 0 from the finalizer\n"))
 	g.Expect(done.log()).To(gomega.Equal("kopfexamples.kopf.dev: 2 of 2 objects\n"))
 	g.Expect(cluster.Current(object)()).To(gomega.And(testenv.HavePath("metadata.annotations", nil), testenv.HavePath("status.greet", "hello")))
-	again := release("-o", "json")
+	again := release("-o", "json", "--operator-stopped")
 	again.ends(0)
 	g.Expect(again.out()).To(gomega.And(gomega.ContainSubstring(`"objects": 2`), gomega.ContainSubstring(`"released": 0`)))
 }

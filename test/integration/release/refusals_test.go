@@ -84,8 +84,8 @@ func TestAPeerRefuses(t *testing.T) {
 	s.expectReleased(1)
 }
 
-// A lease or a peering of the operator without an operator in it shows that it is stopped. Others show
-// nothing: the lease of a manager, for example, has another name.
+// A lease without a holder shows that the operator is stopped only if the settings say that it elects
+// a leader. Otherwise, the lease can be left from an earlier run. The lease of a manager has another name.
 func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 	s := newScene(t, true)
 	s.create(1)
@@ -111,9 +111,29 @@ func TestWithoutASignTheEndOfTheOperatorMustBeConfirmed(t *testing.T) {
 	s.expectRefused(held, byName) // what is known counts, whatever is confirmed
 	*manager.Spec.HolderIdentity = ""
 	s.Expect(cluster.Client().Update(t.Context(), manager)).To(gomega.Succeed())
+	s.expectRefused(gomega.And(
+		gomega.ContainSubstring(`no operator holds the lease "`+manager.Name+`", but an operator without leader election holds none`),
+		gomega.ContainSubstring(`Settings.Replicas.LeaderElection`),
+		gomega.ContainSubstring("confirm that with --operator-stopped"),
+	), unconfirmed, byName)
+	s.settings.Replicas.LeaderElection = true
 	done, err := s.release(t.Context(), config, unconfirmed, byName)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(done.Refused).To(gomega.BeEmpty())
+	s.expectReleased(1)
+}
+
+// An empty peering shows that the operator is stopped only if the settings say that it needs the peering.
+func TestAPeeringThatTheOperatorCanIgnoreProvesNothing(t *testing.T) {
+	s := newScene(t, true)
+	s.create(1)
+	peers := testenv.NewObject("ClusterKopfPeering", "", s.namespace, nil)
+	s.Expect(cluster.Client().Create(t.Context(), peers)).To(gomega.Succeed())
+	unconfirmed := func(o *release.Options) { o.OperatorStopped = false }
+	s.expectRefused(gomega.ContainSubstring(`no operator is in the peering "`+s.namespace+`", but an operator with --standalone is in none`), unconfirmed)
+	s.settings.Peering.Mandatory = true
+	_, err := s.release(t.Context(), cluster.Config(), unconfirmed)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.expectReleased(1)
 }
 
