@@ -19,14 +19,14 @@ const definitions = "../../examples/crd"
 var examples = kopf.Resource("kopf.dev", "v1", "kopfexamples")
 
 // withOperator runs a test of an operator with a name and the handlers.
-func withOperator(t *testing.T, declare func(*kopf.Registry), test func(*testing.T, *kopftest.Harness)) {
+func withOperator(t *testing.T, declare func(*kopf.Registry), test func(*testing.T, *kopftest.Harness), options ...kopftest.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		test(t, kopftest.New(t, func() *kopf.Registry {
 			r := kopf.NewRegistry()
 			declare(r)
 			return r
-		}, kopftest.CRDs(definitions), kopftest.Settings(func(s *kopf.Settings) { s.Name = "example.com" })))
+		}, append(options, kopftest.CRDs(definitions), kopftest.Settings(func(s *kopf.Settings) { s.Name = "example.com" }))...))
 	})
 }
 

@@ -234,6 +234,35 @@ func possible(n *reconcile.Inspection, verb request.Verb) []string {
 			ids = append(ids, h.ID)
 		}
 	}
+	return append(ids, possibleSubhandlers(n, verb)...)
+}
+
+// possibleSubhandlers returns the ids of the sub-handlers that a request can be about now: those with
+// a record, of handlers that take part and have not ended.
+func possibleSubhandlers(n *reconcile.Inspection, verb request.Verb) []string {
+	var ids []string
+	for _, h := range n.Handlers {
+		if !h.Kind.IsChange() || h.Undecidable != nil || !h.Selected || !isUnfinished(n, h.ID) {
+			continue
+		}
+		for _, id := range n.Records[h.ID].Subrefs {
+			r, isOne := n.Records[id]
+			switch {
+			case r.Purpose != n.Reason && r.Purpose != "":
+				isOne = false // it has ended in an earlier cycle
+			case verb == request.Retry:
+				isOne = isOne && !r.Finished() && r.Delayed.After(time.Now())
+			case verb == request.Skip:
+				isOne = isOne && !r.Success
+			default:
+				isOne = isOne && r.Finished()
+			}
+			if isOne && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
 	return ids
 }
 

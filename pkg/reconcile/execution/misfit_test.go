@@ -100,6 +100,7 @@ func TestRequestsReachSubhandlers(t *testing.T) {
 		"retry the sub-handler": {func(p *execution.Progress) { execution.Retry(p, "a/x") }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
 		"rerun the handler":     {func(p *execution.Progress) { execution.Rerun(p, "a", cause.Create) }, []string{"0s a/x: succeeded", "0s a: succeeded"}},
 		"skip the handler":      {func(p *execution.Progress) { execution.Skip(p, "a", cause.Create) }, nil},
+		"skip the sub-handler":  {func(p *execution.Progress) { execution.Skip(p, "a/x", cause.Create) }, []string{"0s a: succeeded"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, w *world) {

@@ -16,32 +16,46 @@ func (s *State) HasEnded(purpose cause.Reason) bool {
 // Retry makes a waiting handler due, with its waiting sub-handlers and the handlers that it is
 // a sub-handler of.
 func Retry(p *Progress, id string) {
-	ids := append([]string{id}, p.Load(id).Subrefs...)
-	for above, state := range p.states {
-		if slices.Contains(state.Subrefs, id) {
-			ids = append(ids, above)
-		}
+	for _, each := range append([]string{id}, p.Load(id).Subrefs...) {
+		p.Load(each).wake()
 	}
-	for _, each := range ids {
-		if state := p.Load(each); !state.Finished() {
-			state.Delayed = time.Time{}
+	wakeAbove(p, id)
+}
+
+// wakeAbove makes the waiting handlers due that a handler is a sub-handler of.
+func wakeAbove(p *Progress, id string) {
+	for _, above := range p.states {
+		if slices.Contains(above.Subrefs, id) {
+			above.wake()
 		}
 	}
 }
 
-// Rerun lets a handler start from scratch, with its sub-handlers.
+// wake makes a waiting handler due. That is stored, because another pass may call it: if handlers
+// are called one by one, for example.
+func (s *State) wake() {
+	if !s.Finished() && !s.Delayed.IsZero() {
+		s.Delayed, s.dirty, s.active = time.Time{}, true, true
+	}
+}
+
+// Rerun lets a handler start from scratch, with its sub-handlers. The handlers that it is a
+// sub-handler of become due, because they call it.
 func Rerun(p *Progress, id string, purpose cause.Reason) {
 	state := p.Load(id)
 	for _, child := range state.Subrefs {
 		Rerun(p, child, purpose)
 	}
 	state.Record = storage.Record{Started: now(), Purpose: purpose, Subrefs: state.Subrefs}
-	state.dirty = true
+	state.dirty, state.active = true, true
+	wakeAbove(p, id)
 }
 
-// Skip ends a handler as if it had succeeded.
+// Skip ends a handler as if it had succeeded. The handlers that it is a sub-handler of become due,
+// because they may have waited only for it.
 func Skip(p *Progress, id string, purpose cause.Reason) {
 	state := p.Include(id, purpose, false)
 	state.finish(true, "skipped by a request")
 	p.abandon(state.Subrefs)
+	wakeAbove(p, id)
 }

@@ -1,0 +1,93 @@
+package virtual
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/pkg/lifecycles"
+)
+
+// once fails for an hour.
+func once(_ context.Context, c *kopf.Change) error {
+	if c.Retry() == 0 {
+		return kopf.Temporary(errors.New("not yet"), time.Hour)
+	}
+	return nil
+}
+
+// awaited declares two handlers that wait for an hour: the second one for a sub-handler of its
+// sub-handler.
+func awaited(r *kopf.Registry) {
+	r.OnCreate(examples, once, kopf.ID("first"))
+	r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+		c.Subhandler("group", func(_ context.Context, c *kopf.Change) error {
+			c.Subhandler("alice", once)
+			return nil
+		})
+		return nil
+	}, kopf.ID("users"))
+}
+
+// A parent waits as long as its sub-handlers. When a request ends the wait of the last one, there
+// is nothing that the parent could wait for.
+func TestARequestForASubhandlerWakesItsParents(t *testing.T) {
+	const last = "users/group/alice"
+	for lifecycle, choose := range map[string]lifecycles.Lifecycle{"all at once": lifecycles.AllAtOnce, "one by one": lifecycles.OneByOne} {
+		for verb, test := range map[string]struct {
+			requests string
+			attempts int
+		}{
+			"retry": {`{"kopf.zalando.org/request-retry":"1 first ` + last + `"}`, 2},
+			"skip":  {`{"kopf.zalando.org/request-retry":"1 first","kopf.zalando.org/request-skip":"1 ` + last + `"}`, 1},
+		} {
+			t.Run(verb+" "+lifecycle, func(t *testing.T) {
+				withOperator(t, awaited, func(t *testing.T, h *kopftest.Harness) {
+					one := newExample()
+					h.Create(one)
+					h.Advance(time.Minute)
+					h.Patch(one, `{"metadata":{"annotations":`+test.requests+`}}`)
+					h.Advance(time.Second)
+					if got := h.Calls(last); len(got) != test.attempts {
+						t.Errorf("got %v, want %d", got, test.attempts)
+					}
+					if got := h.Calls("users"); len(got) != 2 || got[1].Err != nil {
+						t.Errorf("got %v", got)
+					}
+					isEnd := func(l kopftest.Log) bool { return l.Message == "The creation is processed: 4 succeeded; 0 failed." }
+					if !slices.ContainsFunc(h.Logs(), isEnd) {
+						t.Errorf("it is not processed: %v", h.Logs())
+					}
+				}, kopftest.Settings(func(s *kopf.Settings) { s.Execution.Lifecycle = choose }))
+			})
+		}
+	}
+}
+
+// A sub-handler that has ended runs again, although its parent waits for another one.
+func TestASubhandlerIsRerunWhileItsParentWaits(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+			c.Subhandler("alice", once)
+			c.Subhandler("bob", func(context.Context, *kopf.Change) error { return nil })
+			return nil
+		}, kopf.ID("users"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Minute)
+		h.Patch(one, `{"metadata":{"annotations":{"kopf.zalando.org/request-rerun":"1 users/bob"}}}`)
+		h.Advance(time.Minute)
+		if got := h.Calls("users/bob"); len(got) != 2 || got[1].Attempt != 1 {
+			t.Errorf("got %v", got)
+		}
+		h.Advance(time.Hour)
+		if got := h.Calls("users/alice"); len(got) != 2 || got[1].At.Sub(got[0].At) != time.Hour {
+			t.Errorf("got %v", got)
+		}
+	})
+}
