@@ -48,7 +48,7 @@ func testQuestionsToPackages(t *testing.T, p programs) {
 	_, suggested, _ := strings.Cut(ask(t, variables, p.kopf, about("explain")...), "To end that: ")
 	suggested, _, _ = strings.Cut(suggested, "\n")
 	ask(t, variables, "/bin/sh", "-c", suggested)
-	g.Expect(ask(t, variables, p.kopf, about("explain")...)).NotTo(gomega.ContainSubstring("suspended"), suggested)
+	g.Expect(ask(t, variables, p.kopf, about("explain")...)).NotTo(gomega.ContainSubstring("is suspended until"), suggested)
 }
 
 // The exit code of a plan tells pipelines apart what would happen, before and while an operator runs.
