@@ -58,9 +58,29 @@ func objectsIn(text []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
+// definition is a custom resource definition, and the file that has it.
+type definition struct {
+	*unstructured.Unstructured
+	path string
+}
+
+// refused explains why the server does not accept the definition: tests often name whole
+// directories, so the file is not obvious.
+func (d definition) refused(err error) error {
+	switch {
+	case d.GetResourceVersion() != "":
+		return fmt.Errorf("%s: %w. The file comes from a cluster (kubectl get -o yaml): remove what the server has added to "+
+			"metadata, or let kopftest.CRDs name only the files with your definitions", d.path, err)
+	case apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("%s: %w: another file has it, too. Let kopftest.CRDs name only one of them", d.path, err)
+	default:
+		return fmt.Errorf("%s: the definition %s cannot be installed: %w", d.path, d.GetName(), err)
+	}
+}
+
 // definitionsIn returns the custom resource definitions in files and directories.
-func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
-	var found []*unstructured.Unstructured
+func definitionsIn(paths []string) ([]definition, error) {
+	var found []definition
 	for _, root := range paths {
 		before := len(found)
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -77,7 +97,7 @@ func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
 			}
 			for _, object := range objects {
 				if object.GetKind() == "CustomResourceDefinition" {
-					found = append(found, object)
+					found = append(found, definition{object, path})
 				}
 			}
 			return nil
@@ -99,8 +119,10 @@ func (h *Harness) install() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for _, definition := range definitions {
-		h.Create(definition)
+	for _, one := range definitions {
+		if err := h.client.Create(h.t.Context(), one.Unstructured); err != nil {
+			h.t.Fatal(one.refused(err))
+		}
 	}
 	for _, object := range h.runs.options.objects {
 		h.Create(object.DeepCopyObject().(client.Object)) //nolint:errcheck // a copy has the same type

@@ -22,7 +22,7 @@ type optionFunc func(*options)
 
 func (f optionFunc) apply(o *options) { f(o) }
 
-// CRDs installs the custom resource definitions in YAML files: in the named files, and in
+// CRDs installs the custom resource definitions in YAML and JSON files: in the named files, and in
 // the named directories and all below. Files with other content are ignored.
 func CRDs(paths ...string) Option {
 	return optionFunc(func(o *options) { o.definitions = append(o.definitions, paths...) })
