@@ -47,6 +47,9 @@ func Derive(in Input) ([]Role, []error) {
 		in.Namespace = OperatorNamespace
 	}
 	d := &derivation{Input: in}
+	if problem := in.Handlers.CheckName(in.Settings.Name); problem != nil {
+		d.problems = append(d.problems, fmt.Errorf("the name of the operator, which names the roles and the lease: %w", problem))
+	}
 	d.addServed()
 	d.addNeeds()
 	d.addEnsured()

@@ -210,8 +210,21 @@ func pasted(t *testing.T, text string) *ast.CallExpr {
 	return nil
 }
 
+// Without the name that kopf.Ensure needs, the roles have a name that is not that of the operator.
+func TestTheMissingNameOfAnOperatorIsSaid(t *testing.T) {
+	in := rbac.Input{Handlers: ensuring(t), Snapshot: present}
+	const hint = "# Not derived: the name of the operator"
+	if text := rbac.Text(in, rbac.Account{}, time.Unix(0, 0)); !strings.Contains(text, hint) || !strings.Contains(text, "settings.Name") || !strings.Contains(text, "name: operator\n") {
+		t.Errorf("got\n%s", text)
+	}
+	in.Settings.Name = "mine"
+	if text := rbac.Text(in, rbac.Account{}, time.Unix(0, 0)); strings.Contains(text, hint) || !strings.Contains(text, "name: mine\n") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
 func TestEachEnsureIsSaidOnceToHaveUnknownChildren(t *testing.T) {
-	text := rbac.Text(rbac.Input{Handlers: ensuring(t), Snapshot: present}, rbac.Account{}, time.Unix(0, 0))
+	text := rbac.Text(rbac.Input{Handlers: ensuring(t), Snapshot: present, Settings: settings.Settings{Name: "mine"}}, rbac.Account{}, time.Unix(0, 0))
 	if strings.Count(text, "Not derived") != 2 || strings.Count(text, `kopf.Ensure "children" `) != 1 || strings.Count(text, `kopf.Ensure "others" `) != 1 {
 		t.Errorf("got\n%s", text)
 	}
@@ -241,7 +254,7 @@ func TestUnknownChildrenAreSaidUntilNeedsDeclaresSome(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, problems := derive(t, rbac.Input{Handlers: ensuring(t), Needs: test.needs})
+			_, problems := derive(t, rbac.Input{Handlers: ensuring(t), Needs: test.needs, Settings: settings.Settings{Name: "mine"}})
 			if said := strings.Contains(fmt.Sprint(problems), "children"); said != test.said {
 				t.Errorf("got %v", problems)
 			}

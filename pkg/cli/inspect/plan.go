@@ -18,7 +18,12 @@ import (
 // Plan is what an operator with the handlers of a program would do with all objects.
 type Plan struct {
 	Resources []ResourcePlan `json:"resources"`
-	Notes     []string       `json:"notes,omitempty"`
+	// Refusals say why no operator of the program starts. PossibleRefusals depend on what is unknown here.
+	Refusals         []string `json:"refusals,omitempty"`
+	PossibleRefusals []string `json:"possibleRefusals,omitempty"`
+	Notes            []string `json:"notes,omitempty"`
+
+	refuses bool
 }
 
 // ResourcePlan is the plan for the objects of one resource.
@@ -36,6 +41,9 @@ type ResourcePlan struct {
 	// RollingOut are the objects that would be handled as updates without changes, in the steps of
 	// a rollout.
 	RollingOut int `json:"rollingOut,omitempty"`
+	// Waiting are the objects that wait for rollouts that are stopped, and for nothing else.
+	Waiting         int              `json:"waiting,omitempty"`
+	StoppedRollouts []StoppedRollout `json:"stoppedRollouts,omitempty"`
 	// Resumed are the objects for which handlers are called because an operator starts. Daemons
 	// and Timers are those that would run.
 	Resumed int `json:"resumed"`
@@ -55,9 +63,14 @@ type ResourcePlan struct {
 	// Errors are the problems of single objects, and their number.
 	Errors     []string `json:"errors,omitempty"`
 	ErrorCount int      `json:"errorCount,omitempty"`
+
+	limit   int // of the examples
+	waiting awaited
+	notes   []string
 }
 
-const maxExamples = 5
+// DefaultExamples is how many objects a plan names, for each resource.
+const DefaultExamples = 5
 
 // NewPlan looks at all objects of the named kinds, or of all with handlers; in a namespace, or in
 // all if it is empty.
@@ -83,6 +96,7 @@ func (c *Cluster) NewPlan(ctx context.Context, namespace string, kinds ...string
 			return nil, err
 		}
 		plan.Resources = append(plan.Resources, *one)
+		plan.Notes = append(plan.Notes, one.notes...)
 	}
 	if len(plan.Resources) > 0 {
 		plan.Notes = append(plan.Notes, "Sub-handlers and children are known only when their parents run, and are not counted.")
@@ -90,12 +104,27 @@ func (c *Cluster) NewPlan(ctx context.Context, namespace string, kinds ...string
 	if note := c.startupNote(); note != "" {
 		plan.Notes = append(plan.Notes, note)
 	}
+	c.addRefusals(ctx, plan)
 	return plan, nil
 }
 
+// addRefusals says why no operator of the program starts, as an explanation does.
+func (c *Cluster) addRefusals(ctx context.Context, plan *Plan) {
+	e := &Explanation{}
+	refusals{c}.ofConditions(ctx, e)
+	needed := len(e.mayRefuse)
+	refusals{c}.ofProgram(e)
+	plan.Refusals, plan.PossibleRefusals, plan.Notes = e.refuses, e.mayRefuse, append(plan.Notes, e.Notes...)
+	canChange := len(c.Startup) > 0 // startup handlers can correct the settings
+	plan.refuses = len(e.refuses)+needed > 0 || len(e.mayRefuse) > 0 && !canChange
+}
+
+// Refuses reports whether no operator of the program starts, as far as that is known.
+func (p *Plan) Refuses() bool { return p.refuses }
+
 // planOf lists the objects of a resource in pages.
 func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, namespace string) (*ResourcePlan, error) {
-	plan := &ResourcePlan{Resource: nameOf(found.Resource), Calls: map[string]int{}, Undeclared: map[string]int{}}
+	plan := &ResourcePlan{Resource: nameOf(found.Resource), Calls: map[string]int{}, Undeclared: map[string]int{}, limit: c.MaxExamples}
 	var api dynamic.ResourceInterface = c.objects.Resource(found.GVR())
 	if found.Namespaced {
 		api = c.objects.Resource(found.GVR()).Namespace(namespace)
@@ -122,6 +151,7 @@ func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, 
 	if err != nil {
 		return nil, fmt.Errorf("the objects of %s cannot be listed: %w", plan.Resource, err)
 	}
+	plan.addAwaited(ctx, c, found)
 	return plan, nil
 }
 
@@ -132,7 +162,7 @@ func (p *ResourcePlan) add(n *reconcile.Inspection, namespace, name string, err 
 		name = namespace + "/" + name
 	}
 	if err != nil {
-		if p.ErrorCount++; len(p.Errors) < maxExamples {
+		if p.ErrorCount++; len(p.Errors) < p.limit {
 			p.Errors = append(p.Errors, fmt.Sprintf("%s: %v", name, err))
 		}
 		return
@@ -150,15 +180,11 @@ func (p *ResourcePlan) add(n *reconcile.Inspection, namespace, name string, err 
 	if !n.InScope && n.Reason != cause.Delete {
 		return
 	}
-	what := string(n.Reason)
-	if !p.addReason(n) {
-		if !p.addRollouts(n) {
-			return
-		}
-		what = "rollout"
-	}
-	if len(p.Examples) < maxExamples {
-		p.Examples = append(p.Examples, name+": "+what)
+	switch {
+	case !p.addReason(n):
+		p.waiting.add(n, name, p.limit)
+	case len(p.Examples) < p.limit:
+		p.Examples = append(p.Examples, name+": "+string(n.Reason))
 	}
 }
 
@@ -177,21 +203,6 @@ func (p *ResourcePlan) addReason(n *reconcile.Inspection) bool {
 		return false
 	}
 	return true
-}
-
-// addRollouts counts the calls for which the object waits until a rollout reaches it, and reports
-// whether there are some.
-func (p *ResourcePlan) addRollouts(n *reconcile.Inspection) (waits bool) {
-	var counted []string
-	for _, h := range n.Handlers {
-		if awaitsRollout(n, h) {
-			p.addCall(h.ID, &counted)
-		}
-	}
-	if len(counted) > 0 {
-		p.RollingOut++
-	}
-	return len(counted) > 0
 }
 
 // addCall counts a call, unless it was counted for the object: several declarations can be one

@@ -44,6 +44,8 @@ type Cluster struct {
 
 	// Progress is called after each page of the objects of a plan, unless it is nil.
 	Progress func(resource string, done int)
+	// MaxExamples is how many objects a plan names, for each resource.
+	MaxExamples int
 	// CommandLine is for the commands in answers.
 	CommandLine CommandLine
 
@@ -69,7 +71,7 @@ func Connect(ctx context.Context, config *rest.Config, program Program) (*Cluste
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{Program: program, config: config, objects: objects, inspector: reconcile.NewInspector(program.Handlers, program.Settings)}
+	c := &Cluster{Program: program, MaxExamples: DefaultExamples, config: config, objects: objects, inspector: reconcile.NewInspector(program.Handlers, program.Settings)}
 	if c.served, err = source.Resources(ctx); err != nil {
 		return nil, fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
 	}

@@ -154,6 +154,8 @@ func (p *Plan) Text(style Style) string {
 	if len(p.Resources) == 0 {
 		b.WriteString("The cluster serves no resources that this program has handlers for.\n")
 	}
+	style.List(&b, "Nothing happens, because", p.Refusals)
+	style.List(&b, "Perhaps nothing happens, because", p.PossibleRefusals)
 	style.List(&b, "Notes", p.Notes)
 	return b.String()
 }
@@ -169,10 +171,11 @@ func (p *ResourcePlan) text(b *strings.Builder, style Style) {
 	}{
 		{p.Continued, "object, whose handling has begun, would be continued", "objects, whose handling has begun, would be continued"},
 		{p.RollingOut, "object would be handled as an update without changes, when a rollout reaches it", "objects would be handled as updates without changes, in the steps of a rollout"},
+		{p.Waiting, "object waits for a rollout that is stopped, and would not be handled", "objects wait for a rollout that is stopped, and would not be handled"},
 		{p.Outside, "object is in a namespace that the operator does not serve", "objects are in namespaces that the operator does not serve"},
 		{p.Suspended, "object is suspended, and left alone", "objects are suspended, and left alone"},
 		{p.ErrorCount, "object cannot be judged", "objects cannot be judged"},
-		{p.Objects - p.handled() - p.Outside - p.Suspended - p.ErrorCount, "object would not be handled: nothing that handlers are for has happened to it", "objects would not be handled: nothing that handlers are for has happened to them"},
+		{p.Objects - p.handled() - p.Waiting - p.Outside - p.Suspended - p.ErrorCount, "object would not be handled: nothing that handlers are for has happened to it", "objects would not be handled: nothing that handlers are for has happened to them"},
 		{p.Resumed, "of these objects would be resumed when an operator starts", "of these objects would be resumed when an operator starts"},
 		{p.Undecidable, "of these objects has handlers that are not decidable here: explain shows which", "of these objects have handlers that are not decidable here: explain shows which"},
 	} {
@@ -185,6 +188,9 @@ func (p *ResourcePlan) text(b *strings.Builder, style Style) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.Calls)) {
 		style.Paragraph(b, "  - ", fmt.Sprintf("%s would be called for %s", id, plural.Of(p.Calls[id], "object", "objects")))
+	}
+	for _, stopped := range p.StoppedRollouts {
+		style.Paragraph(b, "  ! ", stopped.String())
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Undeclared)) {
 		style.Paragraph(b, "  ! ", fmt.Sprintf("%s the progress of %s, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).", plural.Of(p.Undeclared[name], "object has", "objects have"), name))

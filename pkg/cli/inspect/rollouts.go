@@ -3,6 +3,9 @@ package inspect
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,6 +39,91 @@ func awaitsRollout(n *reconcile.Inspection, h reconcile.InspectedHandler) bool {
 	isOutdated := h.Revision != "" && h.RevisionMark != h.Revision && (!h.Baseline || h.RevisionMark != "")
 	isDeleted := n.Reason == cause.Delete || n.Reason == cause.Free
 	return isOutdated && len(h.Rollout) > 0 && n.WasHandled && !isDeleted && !h.Selected && h.Undecidable == nil && h.OutOfScope.Matches()
+}
+
+// awaited are the objects that wait until rollouts reach them.
+type awaited struct {
+	handlers map[string]reconcile.InspectedHandler // by their ids
+	// objects and examples are by the ids of all handlers that an object waits for.
+	objects  map[string]int
+	examples map[string][]string
+}
+
+// add notes an object, if it waits.
+func (a *awaited) add(n *reconcile.Inspection, name string, limit int) {
+	if a.handlers == nil {
+		*a = awaited{map[string]reconcile.InspectedHandler{}, map[string]int{}, map[string][]string{}}
+	}
+	var ids []string
+	for _, h := range n.Handlers {
+		if !slices.Contains(ids, h.ID) && awaitsRollout(n, h) {
+			ids = append(ids, h.ID)
+			if _, known := a.handlers[h.ID]; !known {
+				a.handlers[h.ID] = h
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return
+	}
+	all := strings.Join(ids, "\n")
+	if a.objects[all]++; len(a.examples[all]) < limit {
+		a.examples[all] = append(a.examples[all], name+": rollout")
+	}
+}
+
+// StoppedRollout is the rollout of a handler that is stopped, because objects have failed.
+type StoppedRollout struct {
+	Handler  string `json:"handler"`
+	Revision string `json:"revision"`
+	// Objects are all objects of the rollout, in all namespaces. Failed and Waiting are some of them.
+	Objects int `json:"objects"`
+	Failed  int `json:"failed"`
+	Waiting int `json:"waiting"`
+	// Example is an object that has failed, and Todo the command that calls the handler again for it.
+	Example string `json:"example"`
+	Todo    string `json:"todo"`
+}
+
+// String describes the rollout.
+func (r StoppedRollout) String() string {
+	return fmt.Sprintf("The rollout of %s (revision %s) is stopped: %d of %s %s failed, such as %s, and %s. Correct the cause, and then: %s", r.Handler, r.Revision, r.Failed,
+		plural.Of(r.Objects, "object", "objects"), plural.Word(r.Failed, "has", "have"), r.Example, plural.Of(r.Waiting, "waits", "wait"), r.Todo)
+}
+
+// addAwaited counts the calls for the objects that wait for rollouts, unless these are stopped.
+func (p *ResourcePlan) addAwaited(ctx context.Context, c *Cluster, found discovery.SelectedResource) {
+	stopped := map[string]bool{}
+	for _, id := range slices.Sorted(maps.Keys(p.waiting.handlers)) {
+		h := p.waiting.handlers[id]
+		r := c.rollout(ctx, found, h)
+		if r.err != nil {
+			p.notes = append(p.notes, fmt.Sprintf("Whether the rollout of %s is stopped is not decidable here: the objects of %s cannot be listed: %v.", id, p.Resource, r.err))
+			continue
+		}
+		if at := r.Of("", ""); at.Failed > 0 {
+			stopped[id] = true
+			failed := (&situation{kubectl: p.Resource}).namedAs(at.FailedObject.Namespace, at.FailedObject.Name)
+			p.StoppedRollouts = append(p.StoppedRollouts, StoppedRollout{
+				Handler: id, Revision: h.Revision, Objects: at.Total(), Failed: at.Failed, Waiting: at.Waiting,
+				Example: failed, Todo: c.CommandLine.Of("rerun", failed+" "+id),
+			})
+		}
+	}
+	for _, all := range slices.Sorted(maps.Keys(p.waiting.objects)) {
+		objects, ids := p.waiting.objects[all], strings.Split(all, "\n")
+		begins := slices.DeleteFunc(ids, func(id string) bool { return stopped[id] })
+		if len(begins) == 0 {
+			p.Waiting += objects
+			continue
+		}
+		p.RollingOut += objects
+		for _, id := range begins {
+			p.Calls[id] += objects
+		}
+		examples := p.waiting.examples[all]
+		p.Examples = append(p.Examples, examples[:min(len(examples), p.limit-len(p.Examples))]...)
+	}
 }
 
 // rollouts counts the objects of the rollouts that the object waits for. Nearly all objects wait

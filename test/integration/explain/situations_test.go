@@ -123,6 +123,7 @@ func TestRolloutsAreExplained(t *testing.T) {
 	plan, err := s.connect().NewPlan(t.Context(), s.namespace)
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	s.Expect(plan.Changes()).To(gomega.Equal(4))
+	s.Expect(plan.Resources[0].Examples).To(gomega.Equal([]string{s.namespace + "/o0: rollout", s.namespace + "/o1: rollout", s.namespace + "/o2: rollout", s.namespace + "/o3: rollout"}))
 	s.Expect(plan.Text(inspect.Style{})).To(gomega.And(
 		gomega.ContainSubstring("4 objects would be handled as updates without changes, in the steps of a rollout"),
 		gomega.ContainSubstring("fn would be called for 4 objects")))
@@ -131,6 +132,13 @@ func TestRolloutsAreExplained(t *testing.T) {
 	s.start()
 	s.says("o2", "- fn (create) waits for the rollout of its revision 2, which is stopped: 1 of 4 objects has failed, such as kopfexamples.kopf.dev/o1 -n NAMESPACE, and 2 wait",
 		"→ correct the cause, and then: ./my-operator rerun kopfexamples.kopf.dev/o1 -n NAMESPACE fn")
+	plan, err = s.connect().NewPlan(t.Context(), s.namespace)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect([]int{plan.Changes(), plan.Resources[0].Waiting}).To(gomega.Equal([]int{0, 2}))
+	s.Expect(plan.Text(inspect.Style{})).To(gomega.And(
+		gomega.ContainSubstring("  2 objects wait for a rollout that is stopped, and would not be handled\n  2 objects would not be handled: nothing"),
+		gomega.ContainSubstring("  ! The rollout of fn (revision 2) is stopped: 1 of 4 objects has failed, such as kopfexamples.kopf.dev/o1 -n "+s.namespace+", and 2 wait. Correct the cause, and then: ./my-operator rerun kopfexamples.kopf.dev/o1 -n "+s.namespace+" fn\n"),
+		gomega.Not(gomega.ContainSubstring("would be called"))))
 	s.Expect(s.explain("o1")).To(gomega.ContainSubstring("- fn (create) has failed for good under its revision 2: it is called again on request, or under another revision"))
 	s.Expect(s.explain("o0")).To(gomega.ContainSubstring("- fn (create) has nothing to do: the object was handled before"))
 }

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/onsi/gomega"
@@ -9,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
 )
 
@@ -60,7 +62,11 @@ func TestRefusalsToStartAreExplained(t *testing.T) {
 			}
 			s.create("one")
 			s.Expect(s.explain("one")).To(gomega.And(gomega.ContainSubstring(test.title), gomega.ContainSubstring(test.problem)))
-			err := kopf.Run(t.Context(), kopf.Options{Registry: s.Registry, Settings: s.settings, Config: cluster.Config()})
+			plan, err := s.connect().NewPlan(t.Context(), s.namespace)
+			s.Expect(err).NotTo(gomega.HaveOccurred())
+			s.Expect(plan.Text(inspect.Style{})).To(gomega.And(gomega.ContainSubstring(strings.Replace(test.title, "happens now,", "happens,", 1)), gomega.ContainSubstring(test.problem)))
+			s.Expect(plan.Refuses()).To(gomega.BeTrue())
+			err = kopf.Run(t.Context(), kopf.Options{Registry: s.Registry, Settings: s.settings, Config: cluster.Config()})
 			s.Expect(err).To(gomega.MatchError(gomega.ContainSubstring(test.problem)))
 		})
 	}

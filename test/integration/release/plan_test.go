@@ -26,6 +26,7 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kopf-go/kopf/pkg/cli"
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
@@ -117,6 +118,29 @@ func TestThePlanOfAnUpgradeIsWhatHappens(t *testing.T) {
 		got[id]++
 	}
 	s.Expect(got).To(gomega.Equal(plan.Calls))
+}
+
+// A plan for an operator that does not start is no plan without changes, and none with them.
+func TestAPlanWithAnExitCode(t *testing.T) {
+	s := newScene(t, true)
+	s.registry.OnUpdate(s.things(), func(context.Context, *kopf.Change) error { return nil }, kopf.ID("update"))
+	none := s.command("plan", "-n", s.namespace, "--exit-code")
+	s.Expect(none.err).NotTo(gomega.HaveOccurred())
+	for _, name := range []string{"one", "two", "three"} {
+		obj := testenv.NewObject(s.kind, s.namespace, name, nil)
+		obj.SetAPIVersion(s.resource.GroupVersion().String())
+		s.Expect(cluster.Client().Create(t.Context(), obj)).To(gomega.Succeed())
+	}
+	changes := s.command("plan", "-n", s.namespace, "--exit-code", "--examples=1")
+	s.Expect(cli.ExitCode(changes.err)).To(gomega.Equal(3))
+	s.Expect(changes.out).To(gomega.HaveSuffix("\n  - " + s.namespace + "/one: create\n  - and 2 more\n\nNotes\n  - Sub-handlers and children are known only when their parents run, and are not counted.\n"))
+	s.Expect(cli.ExitCode(s.command("plan", "--examples=-1").err)).To(gomega.Equal(cli.ExitUsage))
+
+	s.registry.OnDrift(s.things(), func(context.Context, *kopf.Drift) (kopf.Resolution, error) { return kopf.Accept(), nil }, kopf.ID("drift"))
+	refused := s.command("plan", "-n", s.namespace, "--exit-code")
+	s.Expect(cli.ExitCode(refused.err)).To(gomega.Equal(cli.ExitError))
+	s.Expect(refused.out).To(gomega.ContainSubstring("\nNothing happens, because\n  - The operator does not start: "))
+	s.Expect(s.command("plan", "-n", s.namespace).err).NotTo(gomega.HaveOccurred())
 }
 
 // TestAPlanForManyObjects reports how long it takes, and how much memory.
