@@ -2,13 +2,11 @@ package reconcile
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/diff"
@@ -18,8 +16,10 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/verdict"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/requests"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/undeclared"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/storage"
@@ -43,26 +43,6 @@ func NewInspector(handlers registry.Handlers, s settings.Settings) *Inspector {
 		index.SetAvailable(d.Table, false)
 	}
 	return &Inspector{engine: e, resources: map[string]*resource{}}
-}
-
-// Rollout counts the objects of one rollout, as they are stored.
-type Rollout = revision.Tally
-
-// Count adds an object of a resource to a rollout.
-func (i *Inspector) Count(ctx context.Context, found discovery.SelectedResource, raw map[string]any, in *Rollout) error {
-	r := i.resourceOf(found)
-	body, err := bodyOf(raw)
-	if err != nil {
-		return err
-	}
-	c, err := i.detect(ctx, r, body, false)
-	if err != nil || c.record == nil {
-		return err
-	}
-	return handler.WithRecover(func() error {
-		in.Add(i.engine.revisions, revision.Subject{Key: keyIn(r, body), Cause: &c.Cause, Progress: c.record.Progress})
-		return nil
-	})
 }
 
 // Inspection is what a pass would find. Slices and maps can be nil.
@@ -90,7 +70,9 @@ type Inspection struct {
 	// Requests are those that no operator has honored yet, and what would come of them.
 	Requests []RequestNote
 	// Undeclared are the names of records on the object whose handlers are not declared.
+	// Remarks say what can be done about them, by the names.
 	Undeclared []string
+	Remarks    map[string]string
 	// Unreadable are the errors of stored values that cannot be read.
 	Unreadable []error
 	// Handlers has each declaration for the resource, in order.
@@ -115,6 +97,10 @@ type InspectedHandler struct {
 	// Selected is set if the handler takes part in the handling of what has happened, and if a
 	// daemon or timer should run.
 	Selected bool
+	// Later are the changes since the handler has ended in the open cycle. Again is set if it is called for
+	// them when the cycle has ended.
+	Later diff.Diff
+	Again bool
 	// Skips is set if a request will skip the handler, which no operator has honored yet.
 	Skips bool
 	// Resumes is set if the handler would be called when an operator starts.
@@ -153,27 +139,19 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 	result.fill(now)
 	result.Failed = r.failuresIn(body)
 	i.readRecords(ctx, r, body, now, result)
+	ends := i.ends(ctx, body, now, result)
 	for _, d := range r.declared {
 		one := InspectedHandler{Declaration: d, Undecidable: undecidable[d]}
 		if one.Undecidable == nil {
-			one.Undecidable = handler.WithRecover(func() error { i.judge(&one, r, now, resumed); return nil })
+			one.Undecidable = handler.WithRecover(func() error {
+				i.judge(&one, r, now, resumed)
+				i.compareEnd(&one, r, now, ends[d.ID])
+				return nil
+			})
 		}
 		result.Handlers = append(result.Handlers, one)
 	}
 	return result, nil
-}
-
-// bodyOf returns an object as the cache has it.
-func bodyOf(raw map[string]any) (*object.Body, error) {
-	text, err := json.Marshal(raw)
-	if err != nil {
-		return nil, err
-	}
-	snapshot, err := object.ParseSnapshot(text)
-	if err != nil {
-		return nil, err
-	}
-	return snapshot.Body(), nil
 }
 
 func (i *Inspector) resourceOf(found discovery.SelectedResource) *resource {
@@ -205,10 +183,6 @@ func (i *Inspector) detect(ctx context.Context, r *resource, body *object.Body, 
 		return err
 	})
 	return c, err
-}
-
-func keyIn(r *resource, body *object.Body) object.Key {
-	return object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 }
 
 // isOfFilters reports whether a filter has panicked.
@@ -250,7 +224,10 @@ func (i *Inspector) readRecords(ctx context.Context, r *resource, body *object.B
 	records, ids := i.engine.records, idsOf(r.triggered)
 	if c.record != nil {
 		ids = append(c.record.Progress.IDs(), ids...)
-		n.Undeclared = records.Unknown(body, ids)
+		n.Undeclared, n.Remarks = records.Unknown(body, ids), map[string]string{}
+		for _, name := range n.Undeclared {
+			n.Remarks[name] = undeclared.Remark(name, r.ids)
+		}
 		_, err := records.Storages.DiffBase.Fetch(ctx, body)
 		n.addError(err)
 	}
@@ -261,6 +238,25 @@ func (i *Inspector) readRecords(ctx context.Context, r *resource, body *object.B
 			n.Records[id] = *stored
 		}
 	}
+}
+
+// ends returns the states at which handlers have ended in the open cycle, if the object has changed since.
+func (i *Inspector) ends(ctx context.Context, body *object.Body, c *cycle, n *Inspection) map[string]object.Essence {
+	if c.record == nil || !n.Open {
+		return nil
+	}
+	ends, err := record.EndedAt(ctx, i.engine.records, c.record, body, i.engine.reporter(object.Key{}, nil))
+	n.addError(err)
+	return ends
+}
+
+// compareEnd fills in what has changed since the handler has ended.
+func (i *Inspector) compareEnd(one *InspectedHandler, r *resource, now *cycle, end object.Essence) {
+	if end == nil || !one.Kind.IsChange() {
+		return
+	}
+	one.Later = diff.Compute(end, now.New, diff.Full)
+	one.Again = detector{target{engine: i.engine, resource: r}}.isDue(now, one.ID, end, now.New)
 }
 
 func (n *Inspection) addError(err error) {

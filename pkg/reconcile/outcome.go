@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,7 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/conditions"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/kube"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/revision"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/write"
 )
 
@@ -245,4 +247,24 @@ func (r *resource) failuresIn(body *object.Body) map[string]string {
 	failures := conditions.FailuresIn(body.Raw())
 	maps.DeleteFunc(failures, func(id, _ string) bool { return execution.ParentOf(id, r.ids) == "" })
 	return failures
+}
+
+// Rollout counts the objects of one rollout, as they are stored.
+type Rollout = revision.Tally
+
+// Count adds an object of a resource to a rollout.
+func (i *Inspector) Count(ctx context.Context, found discovery.SelectedResource, raw map[string]any, in *Rollout) error {
+	r := i.resourceOf(found)
+	body, err := bodyOf(raw)
+	if err != nil {
+		return err
+	}
+	c, err := i.detect(ctx, r, body, false)
+	if err != nil || c.record == nil {
+		return err
+	}
+	return handler.WithRecover(func() error {
+		in.Add(i.engine.revisions, revision.Subject{Key: keyIn(r, body), Cause: &c.Cause, Progress: c.record.Progress})
+		return nil
+	})
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -94,4 +95,22 @@ func (r objectRef) MarshalLog() any {
 		about.UID = snapshot.GetUID()
 	}
 	return about
+}
+
+// bodyOf returns an object as the cache has it.
+func bodyOf(raw map[string]any) (*object.Body, error) {
+	text, err := json.Marshal(raw)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := object.ParseSnapshot(text)
+	if err != nil {
+		return nil, err
+	}
+	return snapshot.Body(), nil
+}
+
+// keyIn returns the key of an object of a resource.
+func keyIn(r *resource, body *object.Body) object.Key {
+	return object.Key{Resource: r.Name, NamespacedName: types.NamespacedName{Namespace: body.Namespace(), Name: body.Name()}}
 }

@@ -59,7 +59,7 @@ func (c *Cluster) addChildren(ctx context.Context, found discovery.SelectedResou
 	case len(owners) == 0:
 		e.Notes = append(e.Notes, "The object has children of a handler of kopf.Ensure, but this program declares none for it: they are left alone, unless another operator takes care of them.")
 	default:
-		e.Notes = append(e.Notes, "Whether children differ from what a handler wants is not decidable here, because the handler is not called.")
+		e.Notes = append(e.Notes, "Whether children differ from what a handler wants, or are missing, is not decidable here, because the handler is not called.")
 	}
 	for place := range places {
 		if err := c.addChildrenAt(ctx, place, s, owners, e); err != nil {

@@ -44,7 +44,7 @@ type Explanation struct {
 	Peers []Peer   `json:"peers,omitempty"`
 
 	suspended, outside, pauses, stopped, refuses []string // the holds
-	mayPause, mayRefuse                          []string // the possible ones
+	mayPause, mayStop, mayRefuse                 []string // the possible ones
 	isLeaseKnown, isRunning                      bool
 }
 
@@ -96,7 +96,7 @@ func (c *Cluster) Explain(ctx context.Context, t Target) (*Explanation, error) {
 
 // qualify collects what holds handlers, and says what is not certain about those that will run.
 func (e *Explanation) qualify() {
-	e.Holds, e.PossibleHolds = slices.Concat(e.suspended, e.outside, e.pauses, e.stopped, e.refuses), slices.Concat(e.mayPause, e.mayRefuse)
+	e.Holds, e.PossibleHolds = slices.Concat(e.suspended, e.outside, e.pauses, e.stopped, e.refuses), slices.Concat(e.mayPause, e.mayStop, e.mayRefuse)
 	isDue := false
 	for i := range e.Handlers {
 		h := &e.Handlers[i]
@@ -108,12 +108,13 @@ func (e *Explanation) qualify() {
 		}
 		isDue = true
 		rest, will := strings.CutPrefix(h.due, "will run")
+		unknown := will && !e.isRunning && e.Now == nil && !strings.HasPrefix(rest, ":") // which says of which operator
 		switch h.State, h.Message = string(verdict.Due), h.due; {
 		case len(e.Holds) > 0 && will:
 			h.State, h.Message = string(verdict.Paused), "would run"+rest
-		case will && !e.isRunning && e.Now == nil && len(e.mayPause) > 0:
+		case unknown && len(e.mayPause) > 0:
 			h.Message = beforeError(h.Message, ", if an operator is running and not paused")
-		case will && !e.isRunning && e.Now == nil:
+		case unknown:
 			h.Message = beforeError(h.Message, ", if an operator is running")
 		case len(e.mayPause) > 0:
 			h.Message = beforeError(h.Message, ", unless the operator is paused")

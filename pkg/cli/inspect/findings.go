@@ -87,9 +87,9 @@ func (s *situation) wants(h *handler.Declaration, m handler.Mismatch) string {
 	case handler.FilterValueAfter:
 		return fmt.Sprintf("the field %s is %s now, and the handler wants %s", m.Key, s.valueAt(s.New, h), h.ValueAfter)
 	case handler.FilterWhen:
-		return fmt.Sprintf("the function of When at %s returns false, called here", m.Key)
+		return fmt.Sprintf("the function of When at %s returns false for the object as it is now", m.Key)
 	case handler.FilterWhenObject:
-		return "the function of WhenObject returns false, called here"
+		return "the function of WhenObject returns false for the object as it is now"
 	default:
 		return m.String() + " does not match"
 	}

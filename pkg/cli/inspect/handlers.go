@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kopf-go/kopf/pkg/internal/plural"
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -44,10 +43,28 @@ func (s *situation) handlers() []Handler {
 		switch group := (ensured{s}).parts(h); {
 		case h.Kind == handler.Conditions: // declared like a handler, and never called
 		case group == nil:
-			all = append(all, s.handler(h))
+			all = withHandler(all, s.handler(h))
 		case group[0].Declaration == h.Declaration:
 			all = append(all, ensured{s}.of(group))
 		}
+	}
+	return all
+}
+
+// withHandler adds what is said of a declaration. Declarations with one id are one handler, and are shown as one if
+// the same is said of them.
+func withHandler(all []Handler, h Handler) []Handler {
+	i := slices.IndexFunc(all, func(other Handler) bool {
+		return other.ID == h.ID && other.State == h.State && other.Message == h.Message && other.Todo == h.Todo
+	})
+	if i < 0 {
+		return append(all, h)
+	}
+	if !slices.Contains(strings.Split(all[i].Kind, ", "), h.Kind) {
+		all[i].Kind += ", " + h.Kind
+	}
+	if all[i].DeclaredAt != h.DeclaredAt {
+		all[i].DeclaredAt += ", " + h.DeclaredAt
 	}
 	return all
 }
@@ -96,7 +113,8 @@ func (s changing) ofChange(h reconcile.InspectedHandler) (state, message, todo s
 	case recorded && v.State == verdict.Dropped:
 		return string(v.State), beforeError("is not retried anymore"+attempts(r), ", because "+s.wants(h.Declaration, v.Filter)), ""
 	case recorded && r.Finished():
-		return s.ofEnded(h.ID, r)
+		state, message, todo = s.ofEnded(h.ID, r)
+		return state, message + s.later(h), todo
 	case h.Selected:
 		return s.ofSelected(h, r, recorded)
 	case !h.OutOfScope.Matches():
@@ -188,46 +206,6 @@ func (s changing) abandon() string {
 		return " --abandon"
 	}
 	return ""
-}
-
-// limit says how many attempts are left.
-func (s changing) limit(h reconcile.InspectedHandler, r storage.Record) string {
-	var limits []string
-	if h.Retries != nil {
-		limits = append(limits, fmt.Sprintf("attempt %d of %d", r.Retries+1, *h.Retries))
-	}
-	if h.Timeout > 0 && !r.Started.IsZero() {
-		limits = append(limits, "given up at "+s.at(r.Started.Add(h.Timeout)))
-	}
-	if limits == nil {
-		return ""
-	}
-	return " (" + strings.Join(limits, "; ") + ")"
-}
-
-// attempts says how often a handler was called, and with which error.
-func attempts(r storage.Record) string {
-	text := ""
-	if r.Retries > 0 {
-		text = " after " + plural.Of(r.Retries, "attempt", "attempts")
-	}
-	if r.Message != "" {
-		text += lastError + r.Message
-	}
-	return text
-}
-
-// lastError begins the end of a message that has an error.
-const lastError = ", the last error: "
-
-// beforeError adds a clause to a message, in front of the error: that can end with a command, which
-// people copy to the end of the line.
-func beforeError(message, clause string) string {
-	before, text, found := strings.Cut(message, lastError)
-	if !found {
-		return message + clause
-	}
-	return before + clause + lastError + text
 }
 
 // ofIdle is about handlers that apply to the object, but not to what has happened to it.

@@ -28,9 +28,9 @@ func (s *situation) ofBackground(h reconcile.InspectedHandler) (state, message s
 	case !h.Selected:
 		return string(verdict.Mismatched), "does not run for this object"
 	case h.Kind == handler.OnTimer && h.Idle > 0:
-		return background, fmt.Sprintf("is called while an operator is active, when the object has not changed for %s", duration(h.Idle))
+		return background, fmt.Sprintf("is called while an operator is active, when the object has not changed for %s, unless it has failed for good", duration(h.Idle))
 	case h.Kind == handler.OnTimer && h.Interval > 0:
-		return background, fmt.Sprintf("is called every %s while an operator is active", duration(h.Interval))
+		return background, fmt.Sprintf("is called every %s while an operator is active, unless it has failed for good", duration(h.Interval))
 	case h.Kind == handler.OnTimer:
 		return background, "is called once after each start of an operator"
 	default:

@@ -92,6 +92,9 @@ func (c *Cluster) whoPauses(ctx context.Context, namespace string, e *Explanatio
 		default:
 			e.mayPause = append(e.mayPause, pauses...)
 		}
+		if err == nil && m.missing == nil && len(m.records) == 0 {
+			e.Notes = append(e.Notes, fmt.Sprintf("No operator has an entry in the %s: none that uses it is running.", m.object))
+		}
 	}
 	m, exists := peerings{c}.inNamespace(ctx, targets, namespace)
 	if !exists {
@@ -127,17 +130,32 @@ func (m meeting) isAlive(identity string) bool {
 	return known && !r.IsDead(m.now)
 }
 
-// isCertain reports whether the operator is paused, if it is, whichever entry belongs to it.
+// isCertain reports whether the operator is paused, if it is, whichever entry belongs to it. An operator without an
+// entry can have flags because of which it does not use the object.
 func (m meeting) isCertain(p settings.Peering) bool {
 	if identity, _ := m.own(p); identity != "" {
 		return true
 	}
+	hasOwn := false
 	for identity, r := range m.records {
-		if m.canBeOwn(identity) && !peering.Decide(m.records, identity, r.Priority, m.now).Paused {
+		if !m.canBeOwn(identity) {
+			continue
+		}
+		if hasOwn = true; !peering.Decide(m.records, identity, r.Priority, m.now).Paused {
 			return false
 		}
 	}
-	return true
+	return hasOwn || p.Mandatory
+}
+
+// withoutEntry says which operators the object does not pause, if none has an entry.
+func (m meeting) withoutEntry() string {
+	for identity := range m.records {
+		if m.canBeOwn(identity) {
+			return ""
+		}
+	}
+	return " No operator has an entry: one with --standalone, or with --namespace, does not use the object."
 }
 
 // canBeOwn reports whether the entry can belong to the operator, whose identity is unknown: it is
@@ -162,9 +180,23 @@ func (m meeting) pauses(p settings.Peering, commands CommandLine) []string {
 		equals = append(equals, "the operator")
 	}
 	if len(equals) > 1 { // a single one is most likely that of the operator
-		texts = append(texts, fmt.Sprintf("In the %s, %s have the same priority %d, and pause each other: give them distinct ones by --priority.", m.object, strings.Join(equals, " and "), priority))
+		texts = append(texts, fmt.Sprintf("In the %s, %s have the same priority %d, and pause each other: give them distinct ones by --priority.%s", m.object, strings.Join(equals, " and "), priority, m.killed(equals)))
 	}
 	return texts
+}
+
+// killed says when the first of the entries expires, because an operator that was killed leaves its entry behind.
+func (m meeting) killed(peers []string) string {
+	first := ""
+	for _, peer := range peers {
+		if _, known := m.records[peer]; known && (first == "" || m.records[peer].LastSeen.Before(m.records[first].LastSeen)) {
+			first = peer
+		}
+	}
+	if first == "" {
+		return ""
+	}
+	return fmt.Sprintf(" If %s was killed, that ends at %s without your help.", first, (&situation{now: m.now}).at(m.records[first].Deadline(m.now)))
 }
 
 // pause describes an entry that pauses the operator.
@@ -186,7 +218,7 @@ func (m meeting) pause(peer string, priority int, isUnknown bool, commands Comma
 	case r.Message != "":
 		text += fmt.Sprintf(" Its message: %q.", r.Message)
 	}
-	return text + " To end that: " + commands.Resume(m.Target, peer)
+	return text + m.withoutEntry() + " To end that: " + commands.Resume(m.Target, peer)
 }
 
 // peerings looks at the peering objects of an operator.

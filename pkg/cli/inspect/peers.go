@@ -28,7 +28,8 @@ type Peer struct {
 	Freeze  bool   `json:"freeze,omitempty"`
 	Message string `json:"message,omitempty"`
 
-	isEqual bool // those that pause it have its priority
+	isEqual bool          // those that pause it have its priority
+	age     time.Duration // since it was renewed
 }
 
 // String says what the entry means.
@@ -50,7 +51,7 @@ func (p Peer) String() string {
 	case len(p.PausedBy) > 0:
 		return text + " is paused by " + strings.Join(p.PausedBy, ", ") + ", because of a higher priority"
 	case len(p.Pauses) == 0:
-		return text + " is active, and pauses no other"
+		return text + fmt.Sprintf(" was active %s ago, and pauses no other", duration(p.age))
 	default:
 		return text + " pauses " + strings.Join(p.Pauses, ", ") + ", until " + p.Until.UTC().Format(time.RFC3339) + " unless it is renewed"
 	}
@@ -86,7 +87,7 @@ func peersOf(object string, records map[string]peering.Record, now time.Time) []
 			peer.PausedBy, peer.isEqual = decision.Peers, decision.Reason == peering.ReasonSamePriority
 		}
 		if !r.LastSeen.IsZero() {
-			peer.Until = r.Deadline(now)
+			peer.Until, peer.age = r.Deadline(now), now.Sub(r.LastSeen).Round(time.Second)
 		}
 		peers = append(peers, peer)
 	}

@@ -68,7 +68,7 @@ func (e *Explanation) correct(a *reconcile.Activity) {
 		e.qualify()
 		return
 	}
-	e.stopped, e.refuses, e.mayRefuse = nil, nil, nil
+	e.stopped, e.mayStop, e.refuses, e.mayRefuse = nil, nil, nil, nil
 	if a.Version != "" {
 		e.outside = nil
 	}
@@ -255,20 +255,21 @@ func (c *Cluster) addLeader(ctx context.Context, now time.Time, e *Explanation) 
 		e.Leader = []string{fmt.Sprintf("Which operator leads is unknown: %v.", err)}
 		return
 	}
+	stopped, unseen := &e.mayStop, " An operator without leader election would not be seen here."
+	if replicas.LeaderElection {
+		stopped, unseen = &e.stopped, ""
+	}
 	holder, until := HolderOf(lease, replicas.LeaseDuration)
 	switch {
 	case holder == "":
-		e.stopped = []string{fmt.Sprintf("No operator holds %s: none with leader election is running. %s", name, withoutElection)}
+		*stopped = []string{fmt.Sprintf("No operator holds %s: none with leader election is running.%s", name, unseen)}
 	case until.Before(now):
-		e.stopped = []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with leader election is running, or none can renew it. %s", holder, name[len("the lease "):], (&situation{now: now}).at(until), withoutElection)}
+		*stopped = []string{fmt.Sprintf("The lease of %s, %s, has expired: %s. No operator with leader election is running, or none can renew it.%s", holder, name[len("the lease "):], (&situation{now: now}).at(until), unseen)}
 	default:
 		e.isRunning = true
 		e.Leader = []string{fmt.Sprintf("%s holds %s: it leads, and other replicas, and other operators with this lease, stand by and call no handlers.", holder, name)}
 	}
 }
-
-// withoutElection is what a lease does not say.
-const withoutElection = "An operator without leader election would not be seen here."
 
 // HolderOf returns who holds a lease, and until when without a renewal: for the duration, unless the
 // lease has one. The holder is empty if there is none.

@@ -77,7 +77,7 @@ func (s *situation) state() string {
 		}
 		return s.opened("It has changed since it was handled last: an operator handles it as an update.")
 	case cause.Delete:
-		return s.opened("It is being deleted, and has the finalizer of this operator: its deletion handlers are called.")
+		return s.opened("It is being deleted, and has the finalizer of this operator: an operator calls its deletion handlers.")
 	case cause.Resume:
 		return s.opened("It was handled and has not changed; handlers are called again on request.")
 	case cause.Free:
@@ -160,7 +160,7 @@ func (s *situation) at(t time.Time) string {
 func (s *situation) notes() []string {
 	var notes []string
 	for _, name := range s.Undeclared {
-		notes = append(notes, fmt.Sprintf("It has the progress of a handler that is not declared here: %s. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues.", name))
+		notes = append(notes, fmt.Sprintf("It has the progress of a handler that is not declared here: %s. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues. %s", name, s.Remarks[name]))
 	}
 	for _, err := range s.Unreadable {
 		notes = append(notes, fmt.Sprintf("A stored value cannot be read, and counts as absent: %v.", err))

@@ -63,7 +63,7 @@ func TestPeersSayWhoPausesWhomAndWhy(t *testing.T) {
 		records map[string]peering.Record
 		want    []string
 	}{
-		"one operator":               {map[string]peering.Record{"a": alive(1)}, []string{"a (priority 1) is active, and pauses no other"}},
+		"one operator":               {map[string]peering.Record{"a": alive(1)}, []string{"a (priority 1) was active 1s ago, and pauses no other"}},
 		"an operator that has ended": {map[string]peering.Record{"a": {LastSeen: now.Add(-time.Hour), Lifetime: time.Minute}}, []string{"a (priority 0) has expired at 2026-01-31T11:01:00Z, and pauses nothing"}},
 		"two of different priorities": {map[string]peering.Record{"a": alive(1), "b": alive(2)}, []string{
 			"a (priority 1) is paused by b, because of a higher priority",

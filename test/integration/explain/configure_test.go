@@ -55,7 +55,7 @@ func TestConfigureReachesEveryCommand(t *testing.T) {
 	s.Expect(s.ask("explain", "kopfexample/one", "-n", s.namespace)).To(gomega.And(
 		gomega.ContainSubstring("  It was handled, and has not changed since.\n"),
 		gomega.ContainSubstring("- The object has the finalizer shops.example.com/hold: its deletion will wait for this operator.\n"),
-		gomega.ContainSubstring("- No operator holds the lease NAMESPACE/shops: none with leader election is running. An operator without leader election would not be seen here.\n"),
+		gomega.ContainSubstring("- No operator holds the lease NAMESPACE/shops: none with leader election is running.\n"),
 		gomega.Not(gomega.ContainSubstring("Another operator"))))
 	s.Expect(s.ask("plan", "-n", s.namespace)).To(gomega.HavePrefix("kopfexamples.kopf.dev: 1 object\n  0 creations, 0 updates, and 0 deletions would be handled\n"))
 	s.Expect(s.ask("rbac")).To(gomega.And(gomega.ContainSubstring("  name: shops.example.com"), gomega.ContainSubstring("leases")))

@@ -33,6 +33,7 @@ var pages = map[string]func(s *scene) string{
 	"label":     anotherLabel,
 	"function":  rejectedByFunction,
 	"waiting":   waitingForARetry,
+	"later":     changedMeanwhile,
 	"suspended": suspended,
 	"handled":   handledAlready,
 	"rollout":   stoppedRollout,
@@ -83,6 +84,7 @@ var changing = map[*regexp.Regexp]string{
 	regexp.MustCompile(`\([0-9hms]+ ago\)`):               "(SOME TIME ago)",
 	regexp.MustCompile(`[^\s(]+\.go:\d+`):                 "PLACE",
 	regexp.MustCompile(`uid [0-9a-f-]{36}`):               "uid UID",
+	regexp.MustCompile(`was active [0-9hms]+ ago`):        "was active SOME TIME ago",
 	regexp.MustCompile(`for another [0-9hms]+`):           "for another SOME TIME",
 }
 
@@ -119,7 +121,9 @@ func paused(s *scene) string {
 	s.settings.Scope.Namespaces = []string{s.namespace}
 	s.OnCreate(examples, create, kopf.ID("createFn"))
 	s.create("one")
-	s.Expect(cluster.Client().Create(s.t.Context(), testenv.NewObject("KopfPeering", s.namespace, "default", nil))).To(gomega.Succeed())
+	object := testenv.NewObject("KopfPeering", s.namespace, "default", nil)
+	s.Expect(cluster.Client().Create(s.t.Context(), object)).To(gomega.Succeed())
+	s.patch(object, `{"status":{`+entry("my-operator-7d9c", 0)+`}}`)
 	_, err := peering.Freeze(s.t.Context(), cluster.Config(), peering.Target{Name: "default", Namespace: s.namespace}, peering.FreezeOptions{Identity: "jane@laptop", Priority: 100, Lifetime: time.Hour})
 	s.Expect(err).NotTo(gomega.HaveOccurred())
 	return s.explain("one")
@@ -163,6 +167,19 @@ func waitingForARetry(s *scene) string {
 	s.start()
 	s.create("one")
 	s.says("one", "waits until")
+	return s.explain("one")
+}
+
+// changedMeanwhile is an object that has changed while one of its handlers waits.
+func changedMeanwhile(s *scene) string {
+	s.OnCreate(examples, create, kopf.ID("theme"))
+	s.OnUpdate(examples, create, kopf.ID("theme"))
+	s.OnCreate(examples, retried, kopf.ID("users"))
+	s.start()
+	obj := s.create("one")
+	s.says("one", "theme (create, update) has succeeded", "users (create) waits until")
+	s.patch(obj, `{"spec":{"color":"red"}}`)
+	s.says("one", "has changed since then")
 	return s.explain("one")
 }
 
@@ -269,7 +286,7 @@ func withoutFields(s *scene) string {
 
 // expiredLease is an operator that has died.
 func expiredLease(s *scene) string {
-	s.settings.Replicas.LeaseName, s.settings.Replicas.LeaseNamespace = "my-operator", s.namespace
+	s.settings.Replicas.LeaderElection, s.settings.Replicas.LeaseName, s.settings.Replicas.LeaseNamespace = true, "my-operator", s.namespace
 	s.OnCreate(examples, create, kopf.ID("createFn"))
 	s.create("one")
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "my-operator", Namespace: s.namespace}}

@@ -259,12 +259,14 @@ func TestARequestUnderAFreezeSaysWhoPausesTheOperators(t *testing.T) {
 	tests := map[string]struct {
 		priority int // of the freeze
 		scoped   bool
+		joined   string
 		want     string
 	}{
-		"a freeze":                 {100, true, paused},
-		"a freeze of the priority": {7, true, paused},
-		"a lower freeze":           {6, true, now},
-		"a freeze of a namespace":  {100, false, perhaps},
+		"a freeze":                 {100, true, entry("op-a", 7), paused},
+		"a freeze of the priority": {7, true, entry("op-a", 7), paused},
+		"a lower freeze":           {6, true, entry("op-a", 7), now},
+		"a freeze of a namespace":  {100, false, entry("op-a", 7), perhaps},
+		"a freeze of none":         {100, true, "", perhaps},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -280,6 +282,7 @@ func TestARequestUnderAFreezeSaysWhoPausesTheOperators(t *testing.T) {
 			}
 			object := testenv.NewObject("KopfPeering", s.namespace, "shops", nil)
 			s.Expect(cluster.Client().Create(t.Context(), object)).To(gomega.Succeed())
+			s.patch(object, `{"status":{`+test.joined+`}}`)
 			_, err := peering.Freeze(t.Context(), cluster.Config(), peering.Target{Name: "shops", Namespace: s.namespace}, peering.FreezeOptions{Identity: "me@here", Priority: test.priority, Lifetime: time.Hour})
 			s.Expect(err).NotTo(gomega.HaveOccurred())
 			s.sends(inspect.Request{Verb: request.Rerun, Handler: "fn"}, test.want)

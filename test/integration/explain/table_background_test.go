@@ -67,8 +67,8 @@ var background = map[string]situation{
 		stopped: []string{"- fn (daemon) is stopped, because the object is suspended", "- The object is suspended until the request is removed: " + isSuspended},
 		running: []string{"- fn (daemon) is stopped, because the object is suspended", nothingDue},
 	},
-	"a timer":              timed("is called every 1h while an operator is active", kopf.Interval(time.Hour)),
-	"a timer that is idle": timed("is called while an operator is active, when the object has not changed for 1h", kopf.Interval(time.Minute), kopf.Idle(time.Hour)),
+	"a timer":              timed("is called every 1h while an operator is active, unless it has failed for good", kopf.Interval(time.Hour)),
+	"a timer that is idle": timed("is called while an operator is active, when the object has not changed for 1h, unless it has failed for good", kopf.Interval(time.Minute), kopf.Idle(time.Hour)),
 }
 
 // shop returns one child with the name of the object.
@@ -77,7 +77,7 @@ func shop(_ context.Context, c *kopf.Change) ([]client.Object, error) {
 }
 
 const (
-	unknownDrift = "- Whether children differ from what a handler wants is not decidable here, because the handler is not called."
+	unknownDrift = "- Whether children differ from what a handler wants, or are missing, is not decidable here, because the handler is not called."
 	isEnsured    = "- shop (ensure) has nothing to do: nothing has changed since the object was handled; it is called again when an operator starts, and when another client changes a child"
 )
 

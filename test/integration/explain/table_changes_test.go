@@ -210,7 +210,7 @@ var attempts = map[string]situation{
 			s.Registry = kopf.NewRegistry()
 			s.OnCreate(examples, retried, kopf.ID("fn"))
 		},
-		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- It has the progress of a handler that is not declared here: former. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues."},
+		stopped: []string{isNew, "- fn (create) will run, if an operator is running", "- It has the progress of a handler that is not declared here: former. It was renamed or removed while it was handling the object, or another operator uses the same storage. If it was renamed, declare it with its former id (kopf.ID), so that it continues. If it was removed, its annotation can be removed, too."},
 		running: []string{isOpen, waits, toRetry, isLater},
 	},
 }

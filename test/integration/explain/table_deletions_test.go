@@ -19,7 +19,7 @@ const (
 	isBeingHeld    = "- The object is being deleted since TIME (SOME TIME ago). It has the finalizer " + finalizer + " of this operator, which removes it when its deletion handlers and daemons have ended."
 	isNotCalled    = "- fn (delete) is not called anymore, because the object is being deleted without the finalizer of this operator. The operator removes it when the handler has ended, so the handler was called, unless the object did not have the finalizer, or another client has removed it; which of these is not decidable here"
 	waitsForBackup = `- It waits for the finalizer example.com/backup of another controller, which must remove it: see its log. If that controller does not exist anymore, clean up for it, and then: kubectl patch kopfexamples.kopf.dev/one -n default --type=merge -p '{"metadata":{"finalizers":[]}}'`
-	isBeingDeleted = "It is being deleted, and has the finalizer of this operator: its deletion handlers are called."
+	isBeingDeleted = "It is being deleted, and has the finalizer of this operator: an operator calls its deletion handlers."
 )
 
 // withSuspension is about a new object with a request to suspend it.

@@ -48,7 +48,7 @@ var filters = map[string]situation{
 	"an annotation is absent":         filtered(kopf.Annotations(matching(kopf.Present())), unlabeled, "the annotation app is absent, and the handler wants any value"),
 	"an annotation has another value": filtered(kopf.Annotations(matching(kopf.Equal("db"))), annotated, `the annotation app is "web", and the handler wants "db"`),
 	"an annotation must be absent":    filtered(kopf.Annotations(matching(kopf.Absent())), annotated, `the annotation app is "web", and the handler wants no value`),
-	"a predicate rejects the object":  filtered(kopf.When(func(a kopf.Arguments) bool { return a.Labels()["app"] == "db" }), labeledWeb, "the function of When at PLACE returns false, called here"),
+	"a predicate rejects the object":  filtered(kopf.When(func(a kopf.Arguments) bool { return a.Labels()["app"] == "db" }), labeledWeb, "the function of When at PLACE returns false for the object as it is now"),
 	"a field is absent": {
 		arrange: func(s *scene) {
 			s.OnCreate(examples, create, kopf.ID("fn"), kopf.Field("spec.size"))

@@ -3,6 +3,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -54,17 +55,20 @@ func (s *scene) electing() {
 
 // others are situations with other operators, clients, and people.
 var others = map[string]situation{
-	"a person has frozen the operators": met(asItIs, entry("jane@laptop", 100),
+	"a person has frozen operators of which none has an entry": met(asItIs, entry("jane@laptop", 100),
+		[]string{"Perhaps nothing happens now, because", strings.Replace(isFrozen, " To end", " No operator has an entry: one with --standalone, or with --namespace, does not use the object. To end", 1), "- fn (create) will run, if an operator is running and not paused"},
+		[]string{"Nothing happens now, because", isFrozen, "- fn (create) would run", isPaused}),
+	"a person has frozen the operators": met(asItIs, entry("op-a", 0)+","+entry("jane@laptop", 100),
 		[]string{"Nothing happens now, because", isFrozen, "- fn (create) would run"},
 		[]string{"Nothing happens now, because", isFrozen, "- fn (create) would run", isPaused}),
 	"operators of one priority pause each other": met(asItIs, entry("op-a", 0)+","+entry("op-b", 0),
-		[]string{"Nothing happens now, because", `- In the KopfPeering "shops" in the namespace "default", op-a and op-b have the same priority 0, and pause each other: give them distinct ones by --priority.`, "- fn (create) would run"},
+		[]string{"Nothing happens now, because", `- In the KopfPeering "shops" in the namespace "default", op-a and op-b have the same priority 0, and pause each other: give them distinct ones by --priority. If op-a was killed, that ends at TIME (in SOME TIME) without your help.`, "- fn (create) would run"},
 		[]string{"Nothing happens now, because", "- fn (create) would run", isPaused}),
 	"an operator has a higher priority, or is this one": met(asItIs, entry("op-b", 100),
 		[]string{"Perhaps nothing happens now, because", "- op-b" + inShops + leaves + " If that is this operator, run with --priority 100, it is active.", "- fn (create) will run, if an operator is running and not paused"},
 		[]string{"Nothing happens now, because", "- The running operator is paused by another one.", "- fn (create) would run", isPaused}),
 	"the entry is that of the operator": met(func(s *scene) { s.settings.Peering.Identity = "op-b" }, entry("op-b", 100),
-		[]string{"- fn (create) will run, if an operator is running", `- KopfPeering "shops" in the namespace "default": op-b (priority 100) is active, and pauses no other`},
+		[]string{"- fn (create) will run, if an operator is running", `- KopfPeering "shops" in the namespace "default": op-b (priority 100) was active SOME TIME ago, and pauses no other`},
 		[]string{isHandled, nothingDue}),
 	"the peering object has no entries": met(func(s *scene) { s.settings.Peering.Mandatory = true }, "",
 		[]string{isNew, "- fn (create) will run, if an operator is running"}, []string{isHandled, nothingDue}),
@@ -84,7 +88,7 @@ var others = map[string]situation{
 			s.start().Stop()
 			s.create("one")
 		},
-		stopped: []string{"Nothing happens now, because", "- No operator holds the lease default/shops: none with leader election is running. An operator without leader election would not be seen here.", "- fn (create) would run"},
+		stopped: []string{"Nothing happens now, because", "- No operator holds the lease default/shops: none with leader election is running.", "- fn (create) would run"},
 		running: []string{"Leader", isHandled, nothingDue},
 	},
 	"the operator of the lease has died": {
@@ -96,7 +100,7 @@ var others = map[string]situation{
 			s.Expect(cluster.Client().Create(s.t.Context(), lease)).To(gomega.Succeed())
 			s.create("one")
 		},
-		stopped: []string{"Nothing happens now, because", "- The lease of my-operator-7d9c_1, default/shops, has expired: TIME (SOME TIME ago). No operator with leader election is running, or none can renew it. An operator without leader election would not be seen here.", "- fn (create) would run"},
+		stopped: []string{"Nothing happens now, because", "- The lease of my-operator-7d9c_1, default/shops, has expired: TIME (SOME TIME ago). No operator with leader election is running, or none can renew it.", "- fn (create) would run"},
 		running: []string{"Leader", isHandled, nothingDue},
 	},
 	"the operator of the lease is unknown": {
@@ -154,8 +158,8 @@ var others = map[string]situation{
 				kopf.WhenObject(func(w *testenv.Sized) bool { return w.Spec.Size > 5 }))
 			s.patch(s.create("one"), `{"spec":{"size":1}}`)
 		},
-		stopped: []string{leftAlone, notFor + "the function of WhenObject returns false, called here"},
-		running: []string{leftAlone, notFor + "the function of WhenObject returns false, called here", nothingDue},
+		stopped: []string{leftAlone, notFor + "the function of WhenObject returns false for the object as it is now"},
+		running: []string{leftAlone, notFor + "the function of WhenObject returns false for the object as it is now", nothingDue},
 	},
 }
 

@@ -29,6 +29,28 @@ func (k Keeper) Reopen(ctx context.Context, c *Cycle, body *object.Body, r repor
 	return nil
 }
 
+// EndedAt returns the states at which handlers have ended in the open cycle, if they differ from that of the pass.
+func EndedAt(ctx context.Context, k Keeper, c *Cycle, body *object.Body, r report.Reporter) (map[string]object.Essence, error) {
+	if !c.Reason.IsChange() {
+		return nil, nil
+	}
+	kept, err := k.kept(ctx, body, r, func() (*execution.Progress, error) { return c.Progress, nil })
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	states := map[string]object.Essence{}
+	for _, id := range c.Progress.IDs() {
+		state := kept.First
+		if i := position(kept, id); i >= 0 && i < len(kept.States) {
+			state = kept.States[i]
+		}
+		if c.hasEnded(id) && !object.Equal(state, c.New) {
+			states[id] = state
+		}
+	}
+	return states, nil
+}
+
 // kept returns the open cycle as it is stored on the object. It returns nil if none is
 // stored, or if it belongs to a cycle that has ended: an operator of Kopf does not know it, and
 // leaves it behind.

@@ -45,7 +45,7 @@ type handler struct {
 // handlers that are declared for it.
 func (h *Handlers) Note(resource string, names, declared []string) {
 	for _, name := range names {
-		h.add(handler{resource: resource, name: name}, renamed(name, declared))
+		h.add(handler{resource: resource, name: name}, Remark(name, declared))
 	}
 }
 
@@ -94,9 +94,9 @@ func (h *Handlers) report() {
 	clear(h.renamed)
 }
 
-// renamed asks whether a declared handler of the same field had another id before. An
-// annotation has dots instead of slashes.
-func renamed(name string, declared []string) string {
+// Remark says what can be done about a record of a handler that is not declared. It asks whether a declared one of the
+// same field had another id before. An annotation has dots instead of slashes.
+func Remark(name string, declared []string) string {
 	for _, id := range declared {
 		_, field, hasField := strings.Cut(id, "/")
 		former, isSame := strings.CutSuffix(strings.ReplaceAll(name, "/", "."), "."+strings.ReplaceAll(field, "/", "."))

@@ -77,7 +77,7 @@ func TestFormerIDIsSuggested(t *testing.T) {
 		".spec.plan":       "If it was removed, its annotation can be removed, too.",
 		"charge":           "If it was removed, its annotation can be removed, too.",
 	} {
-		if got := renamed(name, declared); got != want {
+		if got := Remark(name, declared); got != want {
 			t.Errorf("%s: got %q", name, got)
 		}
 	}

@@ -1,0 +1,137 @@
+package inspect
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kopf-go/kopf/pkg/internal/plural"
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/request"
+	"github.com/kopf-go/kopf/pkg/model/verdict"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// subhandlers is about records of sub-handlers, which are declared only while their parents run.
+func (s changing) subhandlers() []Handler {
+	var found []Handler
+	for _, id := range slices.Sorted(maps.Keys(s.Records)) {
+		r := s.Records[id]
+		if slices.ContainsFunc(s.Handlers, func(h reconcile.InspectedHandler) bool { return h.ID == id }) {
+			continue
+		}
+		said, past := Handler{ID: id, Kind: string(handler.Subhandler)}, attempts(r)
+		if strings.HasPrefix(past, " ") {
+			past = "," + past
+		}
+		switch {
+		case r.Finished():
+			said.State, said.Message, said.Todo = s.ofEnded(id, r)
+		case s.isRequested(request.Skip, id):
+			said.State, said.Message = string(verdict.Skipped), willSkip
+		case s.isRequested(request.Retry, id):
+			said.State, said.Message = string(verdict.Due), "is called as requested when its parent runs"+past
+		case r.Delayed.After(s.now):
+			said.State, said.Message, said.Todo = string(verdict.Waiting), "waits until "+s.at(r.Delayed)+attempts(r), s.toRetry(id)
+		default:
+			said.State, said.Message = string(verdict.Due), "is called when its parent runs"+past
+		}
+		found = append(found, said)
+	}
+	return append(found, s.failedSubhandlers()...)
+}
+
+// failedSubhandlers is about sub-handlers that have failed in an earlier cycle, as the conditions say.
+func (s changing) failedSubhandlers() []Handler {
+	var found []Handler
+	var declared []string
+	for _, h := range s.Handlers {
+		if h.Kind.IsChange() {
+			declared = append(declared, h.ID)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Failed)) {
+		parent := execution.ParentOf(id, declared)
+		if _, isRecorded := s.Records[id]; isRecorded || parent == "" || parent == id {
+			continue
+		}
+		found = append(found, Handler{
+			ID: id, Kind: string(handler.Subhandler), State: string(verdict.Failed),
+			Message: "has failed for good, as the condition Stalled says: it is called again with its parent", Todo: s.toRerun(parent),
+		})
+	}
+	return found
+}
+
+// later says what has changed since a handler has ended, while others have not.
+func (s changing) later(h reconcile.InspectedHandler) string {
+	if len(h.Later) == 0 {
+		return ""
+	}
+	if !h.Again {
+		return "; it is not for what has changed since then"
+	}
+	changes := s.change(h.Later[0])
+	if len(h.Later) > 1 {
+		changes += fmt.Sprintf(", and %d more", len(h.Later)-1)
+	}
+	text := "; it is called again for what has changed since then (" + changes + ")"
+	if waiting := s.unfinished(); len(waiting) > 0 {
+		return fmt.Sprintf("%s when %s %s ended: retry or skip %s if you cannot wait", text, strings.Join(waiting, ", "), plural.Word(len(waiting), "has", "have"), plural.Word(len(waiting), "it", "them"))
+	}
+	return text
+}
+
+// unfinished returns the ids of the handlers that have begun, and have not ended.
+func (s changing) unfinished() []string {
+	var ids []string
+	for _, h := range s.Handlers {
+		if r, recorded := s.Records[h.ID]; h.Kind.IsChange() && recorded && !r.Finished() && r.Purpose == s.Reason && !slices.Contains(ids, h.ID) {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids
+}
+
+// limit says how many attempts are left.
+func (s changing) limit(h reconcile.InspectedHandler, r storage.Record) string {
+	var limits []string
+	if h.Retries != nil {
+		limits = append(limits, fmt.Sprintf("attempt %d of %d", r.Retries+1, *h.Retries))
+	}
+	if h.Timeout > 0 && !r.Started.IsZero() {
+		limits = append(limits, "given up at "+s.at(r.Started.Add(h.Timeout)))
+	}
+	if limits == nil {
+		return ""
+	}
+	return " (" + strings.Join(limits, "; ") + ")"
+}
+
+// attempts says how often a handler was called, and with which error.
+func attempts(r storage.Record) string {
+	text := ""
+	if r.Retries > 0 {
+		text = " after " + plural.Of(r.Retries, "attempt", "attempts")
+	}
+	if r.Message != "" {
+		text += lastError + r.Message
+	}
+	return text
+}
+
+// lastError begins the end of a message that has an error.
+const lastError = ", the last error: "
+
+// beforeError adds a clause to a message, in front of the error: that can end with a command, which
+// people copy to the end of the line.
+func beforeError(message, clause string) string {
+	before, text, found := strings.Cut(message, lastError)
+	if !found {
+		return message + clause
+	}
+	return before + clause + lastError + text
+}
