@@ -114,6 +114,9 @@ func (o *Operator) Run(ctx context.Context) error { return o.operator.Run(ctx) }
 // is never closed, so also wait for the end of Run.
 func (o *Operator) Ready() <-chan struct{} { return o.operator.Ready() }
 
+// Handlers returns the ids of the declared handlers, sorted, those of activities included.
+func (o *Operator) Handlers() []string { return o.operator.Handlers() }
+
 // Run runs an operator: it calls NewOperator and Operator.Run.
 func Run(ctx context.Context, options Options) error {
 	o, err := NewOperator(options)

@@ -51,7 +51,7 @@ func (r *runs) newInstance() *instance {
 		stop()
 		r.t.Fatalf("the operator cannot be created: %v", err)
 	}
-	one.operator = operator
+	one.operator, r.declared = operator, operator.Handlers()
 	r.webhooks.latest.Store(one)
 	ctx = one.link.observe(ctx)
 	go func() {

@@ -214,8 +214,13 @@ func (s sink) WithValues(values ...any) logr.LogSink {
 func (s sink) WithName(string) logr.LogSink { return s }
 
 // Calls returns the calls of handlers until now, in the order of their beginning. With ids,
-// it returns only the calls of these handlers.
+// it returns only the calls of these handlers. An id that neither a handler of the last start nor a
+// sub-handler can have ends the test.
 func (h *Harness) Calls(handlers ...string) []HandlerCall {
+	h.t.Helper()
+	if problem := h.recording.unknown(h.runs.declared, handlers); problem != "" {
+		h.t.Fatal(problem)
+	}
 	h.recording.mu.Lock()
 	defer h.recording.mu.Unlock()
 	var found []HandlerCall
@@ -225,6 +230,22 @@ func (h *Harness) Calls(handlers ...string) []HandlerCall {
 		}
 	}
 	return found
+}
+
+// unknown names the first id that neither a declared handler has, nor one that was called before, nor
+// can be that of a sub-handler: it is mistyped, or lacks the field of the handler.
+func (r *recording) unknown(declared, asked []string) (problem string) {
+	r.add(func(r *recording) {
+		for _, id := range asked {
+			isParent := func(parent string) bool { return id == parent || strings.HasPrefix(id, parent+"/") }
+			wasCalled := func(call *HandlerCall) bool { return call.Handler == id }
+			if !slices.ContainsFunc(declared, isParent) && !slices.ContainsFunc(r.calls, wasCalled) {
+				problem = fmt.Sprintf("no handler has the id %q; the declared ids are %s", id, strings.Join(declared, ", "))
+				return
+			}
+		}
+	})
+	return problem
 }
 
 // Writes returns the writes of the operator and of the client of its handlers until now.

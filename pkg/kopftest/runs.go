@@ -21,6 +21,7 @@ type runs struct {
 	former    []*instance // killed ones, which may still end
 	webhooks  webhooks
 	latest    kopf.Settings // of the last start
+	declared  []string      // the ids of the handlers of the last start
 }
 
 // begin starts the operator, again if a sweep kills it meanwhile.

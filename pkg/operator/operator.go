@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/operator/permissions"
@@ -114,6 +116,16 @@ func newOperator(options Options) (*Operator, error) {
 		memos: memo.NewValues(nil), settings: options.Settings,
 		replica: newFuture[*replica](), ready: make(chan struct{}),
 	}, nil
+}
+
+// Handlers returns the sorted ids of all handlers.
+func (o *Operator) Handlers() []string {
+	var ids []string
+	for _, d := range slices.Concat(o.handlers, o.activities) {
+		ids = append(ids, handler.DeclaredID(d))
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func checkSettings(s settings.Settings) error {
