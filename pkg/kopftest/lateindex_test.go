@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,7 @@ import (
 // first. Handlers wait until they are in the index, also those of other objects.
 func TestHandlersWaitForIndicesOfNamespacesThatAppear(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		var seen []string
 		declare := func() *kopf.Registry {
 			r := kopf.NewRegistry()
@@ -27,6 +29,8 @@ func TestHandlersWaitForIndicesOfNamespacesThatAppear(t *testing.T) {
 				return map[string]string{i.Namespace(): i.Name()}, nil
 			}, kopf.ID("names"))
 			r.OnCreate(examples, func(_ context.Context, c *kopf.Change) error {
+				mu.Lock()
+				defer mu.Unlock()
 				seen = append(seen, fmt.Sprintf("%s sees %d", c.Namespace(), len(names.Get("team-b"))))
 				return nil
 			}, kopf.ID("look"))
@@ -42,13 +46,14 @@ func TestHandlersWaitForIndicesOfNamespacesThatAppear(t *testing.T) {
 		failure := h.Fail(kopftest.Requests{Verb: "list", Resource: "configmaps", Namespace: "team-b"}, 0, errors.New("broken"))
 		watching := h.Fail(kopftest.Requests{Verb: "watch", Resource: "configmaps", Namespace: "team-b"}, 0, errors.New("broken"))
 		h.Create(of("team-b"))
+		h.Advance(time.Millisecond) // the operator sees the namespace before the objects
 		h.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team-b", Name: "one"}})
 		for _, namespace := range []string{"team-a", "team-b"} {
 			obj := example("one")
 			obj.SetNamespace(namespace)
 			h.Create(obj)
 		}
-		h.Advance(5 * time.Second)
+		h.Advance(time.Second) // longer failures have longer retries, and handlers wait for ten seconds at most
 		if len(seen) > 0 {
 			t.Errorf("before the index is filled: %q", seen)
 		}
