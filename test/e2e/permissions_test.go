@@ -155,6 +155,7 @@ var elsewhere = func() map[audit.Use]audit.Elsewhere {
 	all := map[audit.Use]audit.Elsewhere{
 		{For: peers, Verb: "get"}:  {Why: "another operator does not renew its entry", Test: faults},
 		{For: peers, Verb: "list"}: streamed,
+		{For: "The handled objects, with the operator's records on them", Verb: "get"}: {Why: "a watch is late, or another client has changed the object", Test: faults},
 		{For: "Resources that are installed later are noticed at once.", Verb: "list"}: streamed,
 		{For: "Objects that are indexed, or children of others", Verb: "list"}:         streamed,
 	}
