@@ -17,13 +17,18 @@ import (
 
 	"github.com/kopf-go/kopf/internal/binaries"
 	"github.com/kopf-go/kopf/internal/controlplane"
+	"github.com/kopf-go/kopf/internal/manifests"
 	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
 // startCluster starts a control plane, whose programs it builds on first use, and installs the
 // resource definitions.
-func startCluster(ctx context.Context, definitions []string, log io.Writer) (*launch.Cluster, error) {
+func startCluster(ctx context.Context, paths []string, log io.Writer) (*launch.Cluster, error) {
 	ctrllog.SetLogger(logr.Discard()) // envtest logs through it, and complains if there is none
+	definitions, err := manifests.Definitions(paths...)
+	if err != nil {
+		return nil, fmt.Errorf("the resource definitions cannot be read: %w. Use --crds to name the right files or folders", err)
+	}
 	programs, err := binaries.Find("")
 	if errors.Is(err, binaries.ErrMissing) {
 		programs, err = binaries.Build(ctx, binaries.Newest(), log)
@@ -39,7 +44,7 @@ func startCluster(ctx context.Context, definitions []string, log io.Writer) (*la
 	kubeconfig := filepath.Join(plane.Dir(), "kubeconfig")
 	err = os.WriteFile(kubeconfig, plane.KubeConfig(), 0o600)
 	if err == nil {
-		err = install(plane, definitions, log)
+		err = install(plane, paths, definitions, log)
 	}
 	if err != nil {
 		return nil, errors.Join(err, plane.Stop())
@@ -52,21 +57,27 @@ func startCluster(ctx context.Context, definitions []string, log io.Writer) (*la
 	}}, nil
 }
 
-func install(plane *controlplane.ControlPlane, definitions []string, log io.Writer) error {
+// install installs the definitions that were found in the paths.
+func install(plane *controlplane.ControlPlane, paths []string, definitions []manifests.Definition, log io.Writer) error {
+	from := strings.Join(paths, ", ")
 	if len(definitions) == 0 {
-		say(log, "No resource definitions are installed, because there is neither config/crd nor crd.yaml. Name them by --crds.")
+		reason := "there is neither config/crd nor crd.yaml"
+		if len(paths) > 0 {
+			reason = "there are none in " + from
+		}
+		say(log, "No resource definitions are installed, because %s. Name them by --crds.", reason)
 		return nil
 	}
-	installed, err := envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: definitions, ErrorIfPathMissing: true})
+	installed, err := envtest.InstallCRDs(plane.Config(), envtest.CRDInstallOptions{Paths: manifests.Files(definitions)})
 	if err != nil {
-		return fmt.Errorf("installing the resource definitions in %s: %w", strings.Join(definitions, ", "), err)
+		return fmt.Errorf("installing the resource definitions in %s: %w", from, err)
 	}
 	names := make([]string, len(installed))
 	for i, definition := range installed {
 		names[i] = definition.Name
 	}
 	slices.Sort(names)
-	say(log, "Installed resource definitions from %s: %s.", strings.Join(definitions, ", "), strings.Join(names, ", "))
+	say(log, "Installed resource definitions from %s: %s.", from, strings.Join(names, ", "))
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kopf-go/kopf/hack/envtest/assets"
 	"github.com/kopf-go/kopf/internal/guard"
+	"github.com/kopf-go/kopf/internal/manifests"
 	"github.com/kopf-go/kopf/pkg/cli/launch"
 )
 
@@ -73,7 +74,11 @@ func (e example) build(ctx context.Context, watch *guard.Guard, out *console) (s
 func (e example) install(target *target, out *console) error {
 	paths := append([]string{filepath.Join(e.root, "crd")}, launch.Definitions(e.dir)...)
 	out.say("Installing the resource definitions from %s.", strings.Join(paths, ", "))
-	_, err := envtest.InstallCRDs(target.config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true})
+	found, err := manifests.Definitions(paths...)
+	if err != nil {
+		return err
+	}
+	_, err = envtest.InstallCRDs(target.config, envtest.CRDInstallOptions{Paths: manifests.Files(found)})
 	return err
 }
 

@@ -126,7 +126,7 @@ func newClusterCommand(start launch.StartCluster) *cobra.Command {
 }
 
 // definitionsUsage describes the flag, without the end of its last sentence.
-const definitionsUsage = "a `file` or folder of resource definitions to install; can be repeated (default: crd.yaml, crds.yaml, and the folders crd, crds, config/crd, and config/crd/bases, in the current folder"
+const definitionsUsage = "a `file` or folder of resource definitions to install, with all folders below; can be repeated (default: crd.yaml, crds.yaml, and the folders crd, crds, and config/crd, in the current folder"
 
 // clusterFlags holds the flags of kopf run for a cluster of its own.
 type clusterFlags struct {

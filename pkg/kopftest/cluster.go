@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/kopf-go/kopf/internal/binaries"
+	"github.com/kopf-go/kopf/internal/manifests"
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/apiserver/discovery"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/leaks"
 )
 
 // Cluster starts a real API server with its etcd for the test, and installs the custom
-// resource definitions in the directories. It uses the programs in $KUBEBUILDER_ASSETS, as
+// resource definitions in files and directories, as CRDs does. It uses the programs in $KUBEBUILDER_ASSETS, as
 // envtest does, or those that this project or setup-envtest have left in the cache of the user:
 // of the version that this package knows, or else the newest. Without any, it builds them into
 // the cache with the go command, which takes minutes, and says so on standard error: run the
@@ -29,13 +30,15 @@ import (
 // GinkgoTB().
 func Cluster(t testing.TB, crds ...string) *rest.Config {
 	t.Helper()
+	definitions, err := manifests.Require(crds...)
+	if err != nil {
+		t.Fatal(err)
+	}
 	programs, err := findPrograms(t)
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment := &envtest.Environment{
-		BinaryAssetsDirectory: programs, CRDDirectoryPaths: crds, ErrorIfCRDPathMissing: true,
-	}
+	environment := &envtest.Environment{BinaryAssetsDirectory: programs, CRDDirectoryPaths: manifests.Files(definitions)}
 	// The directory alone is not enough: an empty environment variable would win.
 	environment.ControlPlane.APIServer = &envtest.APIServer{Path: filepath.Join(programs, binaries.APIServer)}
 	environment.ControlPlane.Etcd = &envtest.Etcd{Path: filepath.Join(programs, binaries.Etcd)}

@@ -1,30 +1,23 @@
 package kopftest
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/kopf-go/kopf/internal/manifests"
 	"github.com/kopf-go/kopf/pkg/kopftest/internal/garbage"
 )
 
 // Object returns an object from YAML or JSON. It panics if the text is not an object, because
 // it is written in the test.
 func Object(text string) *unstructured.Unstructured {
-	objects, err := objectsIn([]byte(text))
+	objects, err := manifests.Objects([]byte(text))
 	if err != nil || len(objects) != 1 {
 		//nolint:forbidigo // in a test, and as regexp.MustCompile
 		panic(fmt.Sprintf("kopftest.Object: expected one object in YAML (%v):\n%s", err, text))
@@ -32,96 +25,16 @@ func Object(text string) *unstructured.Unstructured {
 	return objects[0]
 }
 
-// objectsIn returns the objects in the documents of a file.
-func objectsIn(text []byte) ([]*unstructured.Unstructured, error) {
-	var found []*unstructured.Unstructured
-	documents := yaml.NewYAMLToJSONDecoder(bytes.NewReader(text))
-	for {
-		var document any
-		if err := documents.Decode(&document); errors.Is(err, io.EOF) {
-			return found, nil
-		} else if err != nil {
-			return nil, err
-		}
-		if document == nil {
-			continue
-		}
-		data, err := json.Marshal(document)
-		if err != nil {
-			return nil, err
-		}
-		object := &unstructured.Unstructured{}
-		if err := json.Unmarshal(data, &object.Object); err != nil {
-			return nil, err
-		}
-		found = append(found, object)
-	}
-}
-
-// definition is a custom resource definition, and the file that has it.
-type definition struct {
-	*unstructured.Unstructured
-	path string
-}
-
-// refused explains why the server does not accept the definition: tests often name whole
-// directories, so the file is not obvious.
-func (d definition) refused(err error) error {
-	switch {
-	case d.GetResourceVersion() != "":
-		return fmt.Errorf("%s: %w. The file comes from a cluster (kubectl get -o yaml): remove what the server has added to "+
-			"metadata, or let kopftest.CRDs name only the files with your definitions", d.path, err)
-	case apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("%s: %w: another file has it, too. Let kopftest.CRDs name only one of them", d.path, err)
-	default:
-		return fmt.Errorf("%s: the definition %s cannot be installed: %w", d.path, d.GetName(), err)
-	}
-}
-
-// definitionsIn returns the custom resource definitions in files and directories.
-func definitionsIn(paths []string) ([]definition, error) {
-	var found []definition
-	for _, root := range paths {
-		before := len(found)
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
-				return err
-			}
-			text, err := os.ReadFile(path) //nolint:gosec // named by the test
-			if err != nil {
-				return err
-			}
-			objects, err := objectsIn(text)
-			if err != nil {
-				return fmt.Errorf("%s: %w", path, err)
-			}
-			for _, object := range objects {
-				if object.GetKind() == "CustomResourceDefinition" {
-					found = append(found, definition{object, path})
-				}
-			}
-			return nil
-		})
-		if err == nil && len(found) == before {
-			err = fmt.Errorf("%s: there are no custom resource definitions", root)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	return found, nil
-}
-
 // install creates what exists before the operator.
 func (h *Harness) install() {
 	h.t.Helper()
-	definitions, err := definitionsIn(h.runs.options.definitions)
+	definitions, err := manifests.Require(h.runs.options.definitions...)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for _, one := range definitions {
 		if err := h.client.Create(h.t.Context(), one.Unstructured); err != nil {
-			h.t.Fatal(one.refused(err))
+			h.t.Fatalf("%s: the definition %s cannot be installed: %v", one.Path, one.GetName(), err)
 		}
 	}
 	for _, object := range h.runs.options.objects {

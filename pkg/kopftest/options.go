@@ -23,7 +23,7 @@ type optionFunc func(*options)
 func (f optionFunc) apply(o *options) { f(o) }
 
 // CRDs installs the custom resource definitions in YAML and JSON files: in the named files, and in
-// the named directories and all below. Files with other content are ignored.
+// the named directories and all below. Other content is ignored.
 func CRDs(paths ...string) Option {
 	return optionFunc(func(o *options) { o.definitions = append(o.definitions, paths...) })
 }

@@ -21,7 +21,7 @@ var layers = []layer{
 	{name: "tests", folders: []string{"test/..."}},
 	{name: "development tools", folders: []string{"hack/..."}},
 	{name: "example operators", folders: []string{"examples/..."}, only: []string{"pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/lifecycles", "pkg/login", "pkg/model/object", "pkg/storage/...", "pkg/webhook/servers"}},
-	{name: "commands", folders: []string{"cmd/..."}, only: []string{"internal/binaries", "internal/controlplane", "pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/cli/..."}},
+	{name: "commands", folders: []string{"cmd/..."}, only: []string{"internal/binaries", "internal/controlplane", "internal/manifests", "pkg/backoff", "pkg/kopf", "pkg/kopftest", "pkg/cli/..."}},
 	{name: "control planes", folders: []string{"internal/controlplane"}, only: []string{"internal/binaries", "internal/guard"}},
 	{name: "test kit", folders: []string{"pkg/kopftest"}},
 	{name: "replay of the test kit", folders: []string{"pkg/kopftest/internal/replay"}},
@@ -52,7 +52,7 @@ var layers = []layer{
 	{name: "condition, hierarchy, and memo", folders: []string{"pkg/model/condition", "pkg/hierarchy", "pkg/model/memo"}},
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
-	{name: "binaries of control planes, terminals, function names, and recomputed values", folders: []string{"internal/binaries", "internal/guard", "internal/pty", "pkg/model/internal/function", "pkg/model/internal/recomputed"}},
+	{name: "binaries of control planes, manifests, terminals, function names, and recomputed values", folders: []string{"internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "pkg/model/internal/function", "pkg/model/internal/recomputed"}},
 	{name: "backoff, rollout, sleep, report once, plural, program, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/internal/sleep", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "pkg/model/internal/similar"}},
 }
 

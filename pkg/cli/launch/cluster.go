@@ -23,8 +23,8 @@ type Cluster struct {
 type StartCluster func(ctx context.Context, definitions []string, log io.Writer) (*Cluster, error)
 
 // definitionPlaces are the files and folders of a project that may have resource definitions: of
-// small projects, and those of kubebuilder.
-var definitionPlaces = []string{"crd.yaml", "crds.yaml", "crd", "crds", filepath.Join("config", "crd"), filepath.Join("config", "crd", "bases")}
+// small projects, and that of kubebuilder, where they are in a folder below.
+var definitionPlaces = []string{"crd.yaml", "crds.yaml", "crd", "crds", filepath.Join("config", "crd")}
 
 // Definitions returns the files and folders with resource definitions in some folders. Folders that
 // do not exist have none.

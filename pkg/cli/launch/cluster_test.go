@@ -22,11 +22,10 @@ func (f *fakeCluster) start(_ context.Context, definitions []string, _ io.Writer
 }
 
 func TestDefinitionsOfProjectsAreFound(t *testing.T) {
-	bases := filepath.Join("config", "crd", "bases")
 	tests := map[string]struct{ exists, want []string }{
 		"nothing":                      {},
 		"a folder":                     {exists: []string{filepath.Join("config", "crd")}, want: []string{filepath.Join("config", "crd")}},
-		"that of kubebuilder":          {exists: []string{bases}, want: []string{filepath.Join("config", "crd"), bases}},
+		"that of kubebuilder":          {exists: []string{filepath.Join("config", "crd", "bases")}, want: []string{filepath.Join("config", "crd")}},
 		"a file":                       {exists: []string{"crd.yaml"}, want: []string{"crd.yaml"}},
 		"next to the handlers":         {exists: []string{filepath.Join("handlers", "crds")}, want: []string{filepath.Join("handlers", "crds")}},
 		"of the project and a package": {exists: []string{"crd", filepath.Join("handlers", "crd.yaml")}, want: []string{"crd", filepath.Join("handlers", "crd.yaml")}},

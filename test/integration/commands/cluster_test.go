@@ -35,11 +35,14 @@ func testRunWithCluster(t *testing.T, p programs) {
 	g.Expect(filepath.Dir(path)).NotTo(gomega.BeAnExistingFile())
 }
 
-// testCluster starts a cluster, which outlives the operators on it.
+// testCluster starts a cluster, which outlives the operators on it. The definitions are in folders
+// below the one that is named.
 func testCluster(t *testing.T, p programs) {
 	g := gomega.NewWithT(t)
-	cluster := start(t, nil, p.kopf, "cluster", "--crds", filepath.Join("..", "..", "..", testenv.ExampleCRDs))
-	cluster.says("kopf: Installed resource definitions from ../../../examples/crd: ")
+	folder := t.TempDir()
+	g.Expect(os.CopyFS(filepath.Join(folder, "bases", "v1"), os.DirFS(filepath.Join("..", "..", "..", testenv.ExampleCRDs)))).To(gomega.Succeed())
+	cluster := start(t, nil, p.kopf, "cluster", "--crds", folder)
+	cluster.says("kopf: Installed resource definitions from " + folder + ": ephemeralvolumeclaims.kopf.dev, kopfexamples.kopf.dev.")
 	cluster.says("kopf:     export KUBECONFIG=")
 	path := exported.FindStringSubmatch(cluster.log())[1]
 	for range 2 {
@@ -48,6 +51,10 @@ func testCluster(t *testing.T, p programs) {
 		operator.session.Interrupt()
 		operator.ends(0)
 	}
+	both := start(t, nil, p.kopf, "cluster", "--crds", filepath.Join("..", "..", "..", "config", "crd"))
+	both.ends(1)
+	g.Expect(both.log()).To(gomega.Equal("kopf: the resource definitions cannot be read: ../../../config/crd/schemaless/clusterkopfpeerings.yaml: another definition of " +
+		"clusterkopfpeerings.kopf.dev is in ../../../config/crd/kopf.dev/clusterkopfpeerings.yaml. Use --crds to name the right files or folders\n"))
 	cluster.session.Interrupt()
 	cluster.ends(0)
 	cluster.says("kopf: Stopping the cluster, and removing its files.")

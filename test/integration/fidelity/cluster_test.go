@@ -3,6 +3,8 @@ package fidelity
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,7 +18,11 @@ import (
 // The control plane that users start is one of their own. It calls the admission handlers of an
 // operator in the test, as docs/testing.md shows.
 func TestClusterOfTheKit(t *testing.T) {
-	config := kopftest.Cluster(t, "../../../examples/crd")
+	folder := t.TempDir() // the definitions are in a folder below
+	if err := os.CopyFS(filepath.Join(folder, "bases"), os.DirFS("../../../examples/crd")); err != nil {
+		t.Fatal(err)
+	}
+	config := kopftest.Cluster(t, folder)
 	r := kopf.NewRegistry()
 	called := make(chan string, 1)
 	r.OnCreate(kopf.Resource("kopfexamples"), func(_ context.Context, c *kopf.Change) error {
