@@ -104,13 +104,14 @@ func (f *freezeFlags) freeze(ctx context.Context, command *cobra.Command) error 
 	if f.options.Lifetime == 0 {
 		return usageErrorf("--lifetime is missing: set how long the operators pause, for example 10m")
 	}
+	called := f.calledAs(command)
 	return f.forEachTarget(ctx, func(config *rest.Config, target peering.Target) error {
 		frozen, err := peering.Freeze(ctx, config, target, f.options)
 		if err != nil {
 			return err
 		}
-		command.Println(fmt.Sprintf("The operators of the %s pause until %s, unless %s resumes them earlier.",
-			describeTarget(target), time.Now().Add(f.options.Lifetime).UTC().Format(time.RFC3339), f.options.Identity))
+		command.Println(fmt.Sprintf("The operators of the %s pause until %s, or until: %s",
+			describeTarget(target), time.Now().Add(f.options.Lifetime).UTC().Format(time.RFC3339), called.Resume(target, f.options.Identity)))
 		command.Println(describeFrozen(frozen, f.options.Priority))
 		return nil
 	})
@@ -123,9 +124,9 @@ func describeFrozen(frozen peering.Frozen, priority int) string {
 		"or within a minute if the definitions of peering are new, too, and it may not watch definitions."
 	switch {
 	case len(frozen.Paused) > 0:
-		text = "It pauses " + strings.Join(frozen.Paused, ", ") + "."
+		text = "The freeze pauses " + strings.Join(frozen.Paused, ", ") + "."
 	case len(frozen.Active) > 0:
-		text = "It pauses no operator."
+		text = "The freeze pauses no operator."
 	}
 	if len(frozen.Forbidden) > 0 {
 		text += fmt.Sprintf(" Operators that meet only in the API group %s do not pause: the peering object there may not be changed (verb patch).", strings.Join(frozen.Forbidden, ", "))
@@ -159,11 +160,16 @@ func (f *freezeFlags) resume(ctx context.Context, command *cobra.Command) error 
 // stillFrozen is the error for a peering that only others have frozen. It says how to end that.
 func (f *freezeFlags) stillFrozen(command *cobra.Command, target peering.Target, err *peering.NotFrozenError) error {
 	var ends []string
-	called := inspect.CommandLine{Flags: f.connection.arguments(command.Flags())}
+	called := f.calledAs(command)
 	for _, identity := range slices.Sorted(maps.Keys(err.Freezes)) {
 		ends = append(ends, called.Resume(target, identity))
 	}
 	return fmt.Errorf("nothing was changed in the %s: %w. To end that: %s", describeTarget(target), err, strings.Join(ends, "; "))
+}
+
+// calledAs returns how the commands of kopf are called for the same cluster.
+func (f *freezeFlags) calledAs(command *cobra.Command) inspect.CommandLine {
+	return inspect.CommandLine{Flags: f.connection.arguments(command.Flags())}
 }
 
 // forEachTarget calls a function for each selected peering object, until the first error.

@@ -12,12 +12,12 @@ func TestFreezeSaysWhatItMeansForTheOperators(t *testing.T) {
 		want   string
 	}{
 		"no operators":      {peering.Frozen{}, "No operator has joined the peering yet; those that join pause. A running operator joins a new object at once, or within a minute if the definitions of peering are new, too, and it may not watch definitions."},
-		"all operators":     {peering.Frozen{Paused: []string{"a", "b"}}, "It pauses a, b."},
-		"some operators":    {peering.Frozen{Paused: []string{"a"}, Active: []string{"b"}}, "It pauses a. The priority 100 is too low for b: set --priority."},
-		"no operator of it": {peering.Frozen{Active: []string{"b"}}, "It pauses no operator. The priority 100 is too low for b: set --priority."},
+		"all operators":     {peering.Frozen{Paused: []string{"a", "b"}}, "The freeze pauses a, b."},
+		"some operators":    {peering.Frozen{Paused: []string{"a"}, Active: []string{"b"}}, "The freeze pauses a. The priority 100 is too low for b: set --priority."},
+		"no operator of it": {peering.Frozen{Active: []string{"b"}}, "The freeze pauses no operator. The priority 100 is too low for b: set --priority."},
 		"an API group is forbidden": {
 			peering.Frozen{Paused: []string{"a"}, Forbidden: []string{"zalando.org"}},
-			"It pauses a. Operators that meet only in the API group zalando.org do not pause: the peering object there may not be changed (verb patch).",
+			"The freeze pauses a. Operators that meet only in the API group zalando.org do not pause: the peering object there may not be changed (verb patch).",
 		},
 	}
 	for name, test := range tests {

@@ -21,7 +21,7 @@ func testFreezeAndResume(t *testing.T, p programs) {
 	variables := []string{"KUBECONFIG=" + config, "KOPF_NAMESPACE=" + namespace, "KOPF_PEERING=mine"}
 	freeze := start(t, variables, p.kopf, "freeze", "--lifetime=3600", "-m", "a migration", "-i", "somebody")
 	freeze.ends(0)
-	g.Expect(freeze.out()).To(gomega.MatchRegexp(`^The operators of the KopfPeering "mine" in the namespace "` + namespace + `" pause until \d{4}-\d\d-\d\dT[\d:]+Z, unless somebody resumes them earlier.\nIt pauses .+@.+/\d{14}/.{6}\.\n$`))
+	g.Expect(freeze.out()).To(gomega.MatchRegexp(`^The operators of the KopfPeering "mine" in the namespace "` + namespace + `" pause until \d{4}-\d\d-\d\dT[\d:]+Z, or until: kopf resume --id somebody --peering mine -n ` + namespace + `\nThe freeze pauses .+@.+/\d{14}/.{6}\.\n$`))
 	g.Expect(cluster.Current(peers)()).To(gomega.And(
 		testenv.HavePath("status.somebody.priority", int64(100)),
 		testenv.HavePath("status.somebody.lifetime", int64(3600)),
@@ -34,8 +34,9 @@ func testFreezeAndResume(t *testing.T, p programs) {
 	g.Expect(other.out()).To(gomega.BeEmpty())
 	g.Expect(other.log()).To(gomega.MatchRegexp(`^kopf: nothing was changed in the KopfPeering "mine" in the namespace "` + namespace + `": there is no freeze by other, but one by somebody until \d{4}-.*Z \("a migration"\)\. ` +
 		`To end that: kopf resume --id somebody --peering mine -n ` + namespace + ` --kubeconfig[ =]` + config + `\n$`))
-	again := start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=somebody", "-p", "200")
+	again := start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=somebody", "-p", "200", "--kubeconfig="+config)
 	again.ends(0)
+	g.Expect(again.out()).To(gomega.ContainSubstring("Z, or until: kopf resume --id somebody --peering mine -n " + namespace + " --kubeconfig=" + config + "\n"))
 	g.Expect(cluster.Current(peers)()).To(gomega.And(
 		testenv.HavePath("status.somebody.lifetime", int64(7200)), testenv.HavePath("status.somebody.message", nil)))
 	g.Expect(client.IgnoreNotFound(cluster.Client().Get(t.Context(), client.ObjectKeyFromObject(during), during))).To(gomega.Succeed())
@@ -44,7 +45,7 @@ func testFreezeAndResume(t *testing.T, p programs) {
 
 	low := start(t, variables, p.kopf, "freeze", "--lifetime=2h", "--id=low", "-p", "-1")
 	low.ends(0)
-	g.Expect(low.out()).To(gomega.MatchRegexp(`\nIt pauses no operator. The priority -1 is too low for [^ ]+@[^ ]+/\d{14}/.{6}: set --priority.\n$`))
+	g.Expect(low.out()).To(gomega.MatchRegexp(`\nThe freeze pauses no operator. The priority -1 is too low for [^ ]+@[^ ]+/\d{14}/.{6}: set --priority.\n$`))
 	start(t, variables, p.kopf, "resume", "--id=low").ends(0)
 	resume := start(t, variables, p.kopf, "resume", "--id=somebody")
 	resume.ends(0)
