@@ -121,16 +121,22 @@ type asker struct {
 }
 
 func newAsker(served http.Handler, body []byte) (*asker, error) {
-	server := httptest.NewUnstartedServer(served)
-	server.EnableHTTP2 = true
-	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	server.StartTLS()
+	server := serveTLS(served)
 	a := &asker{server: server, client: server.Client(), body: body}
 	if err := a.ask(context.Background()); err != nil {
 		a.close()
 		return nil, err
 	}
 	return a, nil
+}
+
+// serveTLS serves a handler on loopback, like an API server.
+func serveTLS(served http.Handler) *httptest.Server {
+	server := httptest.NewUnstartedServer(served)
+	server.EnableHTTP2 = true
+	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	server.StartTLS()
+	return server
 }
 
 func (a *asker) close() { a.server.Close() }

@@ -19,7 +19,7 @@ func (a backgroundOperator) run(ctx context.Context, env environment) error {
 	registry, examples := kopf.NewRegistry(), kopf.Resource("kopfexamples")
 	registry.OnEvent(examples, env.tally.event, kopf.ID("event"))
 	if a.timer {
-		registry.Timer(examples, env.tally.timer, kopf.ID("timer"), kopf.Interval(env.interval))
+		registry.Timer(examples, env.tally.timer, kopf.ID("timer"), kopf.Interval(env.Interval))
 	}
 	if a.daemon {
 		registry.Daemon(examples, env.tally.daemon, kopf.ID("daemon"))

@@ -13,6 +13,9 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(operate(role)) // the tests start this binary as operators
 	}
+	if os.Getenv(profiledVariable) != "" {
+		os.Exit(serveProfiles(os.Args[1:])) // and as a program outside
+	}
 	os.Exit(m.Run())
 }
 
@@ -71,10 +74,17 @@ func TestOperatorsWriteEquallyOftenAndNothingAtRest(t *testing.T) {
 
 func TestRunChecksTheCommandLine(t *testing.T) {
 	var out, log bytes.Buffer
-	for _, arguments := range [][]string{{"-n", "x"}, {"-subjects", "unknown"}, {"-nonsense"}} {
+	for _, arguments := range [][]string{
+		{"-n", "x"}, {"-subjects", "unknown"}, {"-nonsense"}, {"-children", "-metacontroller", "/no/such/program"},
+	} {
 		if err := run(t.Context(), arguments, &out, &log); err == nil {
 			t.Errorf("%v: no error", arguments)
 		}
+	}
+	log.Reset()
+	err := run(t.Context(), []string{"-subjects", ours + "," + childrenExternal}, &out, &log)
+	if err == nil || !strings.Contains(err.Error(), "add -metacontroller PATH") || log.Len() > 0 {
+		t.Errorf("%v\n%s", err, &log) // before anything is measured
 	}
 }
 

@@ -39,6 +39,12 @@ type ChildrenPhase struct {
 	OthersPerObject   float64 `json:"otherRequestsPerObject"`
 }
 
+// relativeTo returns the ratios of CPU time and of writes.
+func (p ChildrenPhase) relativeTo(other ChildrenPhase) string {
+	return fmt.Sprintf("%.2f and %.2f", ratio(p.Phase, other.Phase),
+		(p.WritesPerObject+p.ChildrenPerObject)/(other.WritesPerObject+other.ChildrenPerObject))
+}
+
 const (
 	goalKept    = 600 // bytes of heap per child, beyond its share of the compact cache
 	goalLatency = 1.2 // of the p99 of the hand-written operator
@@ -256,5 +262,9 @@ func (r report) compareChildren(out io.Writer) {
 	if mine.Called.P99 > 0 && other.Called.P99 > 0 {
 		_, _ = fmt.Fprintf(out, "p99 relative to %s: until the call %.2f, until the repair %.2f (goal: %.1f)\n", childrenHandwritten,
 			float64(mine.Called.P99)/float64(other.Called.P99), float64(mine.Repaired.P99)/float64(other.Repaired.P99), goalLatency)
+	}
+	if external, measured := bySubject[childrenExternal]; measured && mine.Subject != "" {
+		_, _ = fmt.Fprintf(out, "relative to %s, CPU and writes per object: create %s, update %s, a changed child %s\n", childrenExternal,
+			mine.Create.relativeTo(external.Create), mine.Update.relativeTo(external.Update), mine.Drift.relativeTo(external.Drift))
 	}
 }

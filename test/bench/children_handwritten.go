@@ -36,7 +36,7 @@ func (childrenReconcilers) run(ctx context.Context, env environment) error {
 		Owns(&corev1.ConfigMap{}).
 		Owns(&corev1.Secret{}).
 		Owns(&corev1.ServiceAccount{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: env.workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: env.Workers}).
 		Complete(r)
 	if err != nil {
 		return err

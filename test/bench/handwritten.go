@@ -55,7 +55,7 @@ func (h handwritten) run(ctx context.Context, env environment) error {
 	if h.events {
 		r.recorder = mgr.GetEventRecorder("example")
 	}
-	if err := setUp(mgr, r, env.workers); err != nil {
+	if err := setUp(mgr, r, env.Workers); err != nil {
 		return err
 	}
 	go func() {

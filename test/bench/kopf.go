@@ -34,7 +34,7 @@ func operateKopf(ctx context.Context, env environment, registry *kopf.Registry, 
 	}
 	options := kopf.Options{Registry: registry, Config: env.config, Logger: env.logger, Scheme: scheme}
 	options.Settings.Networking.QPS = -1
-	options.Settings.Execution.Workers = env.workers
+	options.Settings.Execution.Workers = env.Workers
 	options.Settings.Posting.Disabled = !events
 	options.Settings.Name = "bench"
 	operator, err := kopf.NewOperator(options)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"slices"
 	"strings"
@@ -45,13 +46,15 @@ type options struct {
 	background bool
 	waiting    bool // measure only waiting handlers
 	children   bool // measure only the children of objects
-	changes    int
-	wait       time.Duration
-	initial    int  // number of objects at the start of the operator, with waiting
-	admission  bool // measure only admission
-	calls      int
-	subjects   string
-	asJSON     bool
+	// metacontroller is the path of that program, which is measured with children.
+	metacontroller string
+	changes        int
+	wait           time.Duration
+	initial        int  // number of objects at the start of the operator, with waiting
+	admission      bool // measure only admission
+	calls          int
+	subjects       string
+	asJSON         bool
 }
 
 func parse(arguments []string, out io.Writer) (options, error) {
@@ -67,6 +70,7 @@ func parse(arguments []string, out io.Writer) (options, error) {
 	flags.BoolVar(&o.background, "background", false, "measure only daemons and timers: the subjects "+strings.Join(backgroundSubjects, ", "))
 	flags.BoolVar(&o.waiting, "waiting", false, "measure only handlers that wait: the subjects "+strings.Join(waitingSubjects, ", "))
 	flags.BoolVar(&o.children, "children", false, "measure only operators that keep children: the subjects "+strings.Join(childrenSubjects, ", "))
+	flags.StringVar(&o.metacontroller, "metacontroller", "", "with -children: path of the program Metacontroller, which is measured too, as "+childrenExternal+" (default: not measured)")
 	flags.IntVar(&o.changes, "changes", 1000, "with -children: number of changes of children, one after the other, whose time is measured")
 	flags.DurationVar(&o.wait, "wait", 10*time.Second, "how long handlers wait")
 	flags.IntVar(&o.initial, "initial", 10_000, "with -waiting: number of objects that exist when the operator starts")
@@ -87,6 +91,8 @@ func (o options) chosen() []string {
 		return strings.Split(o.subjects, ",")
 	case o.waiting:
 		return waitingSubjects
+	case o.children && o.metacontroller != "":
+		return slices.Concat(childrenSubjects, externalSubjects)
 	case o.children:
 		return childrenSubjects
 	case o.background:
@@ -96,18 +102,37 @@ func (o options) chosen() []string {
 	}
 }
 
+// check returns an error if a subject is unknown, or if its program is missing.
+func (o options) check() error {
+	for _, name := range o.chosen() {
+		if _, known := subjects[name]; !known {
+			return fmt.Errorf("unknown subject %q: use some of %s", name, strings.Join(subjectNames(), ", "))
+		}
+		if !slices.Contains(externalSubjects, name) {
+			continue
+		}
+		if o.metacontroller == "" {
+			return fmt.Errorf("the subject %s is a program that is not part of this project: build Metacontroller (https://metacontroller.github.io), and add -metacontroller PATH", name)
+		}
+		if _, err := exec.LookPath(o.metacontroller); err != nil {
+			return fmt.Errorf("-metacontroller must be the path of a program: %w", err)
+		}
+	}
+	return nil
+}
+
 // run measures all subjects and prints the figures. Progress goes to the log.
 func run(ctx context.Context, arguments []string, out, log io.Writer) error {
 	options, err := parse(arguments, log)
 	if err != nil {
 		return err
 	}
+	if err := options.check(); err != nil {
+		return err
+	}
 	ctrl.SetLogger(logr.Discard()) // of the control plane
 	report := report{Objects: options.objects, Size: options.size, Workers: options.workers, Interval: options.interval, Machine: machine()}
 	for _, name := range options.chosen() {
-		if _, known := subjects[name]; !known {
-			return fmt.Errorf("unknown subject %q: use some of %s", name, strings.Join(subjectNames(), ", "))
-		}
 		_, _ = fmt.Fprintf(log, "%s: %d objects\n", name, options.objects)
 		if err := report.add(ctx, name, options, log); err != nil {
 			return fmt.Errorf("%s: %w", name, err)

@@ -68,7 +68,7 @@ func measure(ctx context.Context, subject string, o options, log io.Writer) (m *
 	m.waitingFigures = waitingFigures{Subject: subject, Description: m.subject.description}
 	m.childrenFigures = childrenFigures{Subject: subject, Description: m.subject.description}
 	m.backgroundFigures = backgroundFigures{Subject: subject, Description: m.subject.description}
-	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval}
+	m.role = role{Subject: subject, KubeConfig: filepath.Join(dir, "kubeconfig"), Workers: o.workers, Interval: o.interval, Program: o.metacontroller}
 	if err := os.WriteFile(m.role.KubeConfig, plane.KubeConfig(), 0o600); err != nil {
 		return nil, err
 	}

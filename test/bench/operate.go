@@ -8,10 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"runtime"
-	"runtime/debug"
-	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -31,6 +27,8 @@ type role struct {
 	KubeConfig string // path of the file
 	Workers    int
 	Interval   time.Duration // of timers
+	Program    string        // path of a program that is the operator, if it is not this one
+	Direct     bool          // connect that program without counting its requests
 }
 
 // The commands of the parent on the child's standard input, one per line. The child
@@ -53,7 +51,7 @@ type answer struct {
 // operate is the child's main function: it runs an operator until the pipe closes, which
 // also happens when the parent dies.
 func operate(text string) int {
-	operator := operator{answers: json.NewEncoder(os.Stdout)}
+	operator := operator{answers: json.NewEncoder(os.Stdout), meter: &ownProcess{}}
 	if err := operator.run(text); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "the operator:", err)
 		return 1
@@ -65,7 +63,7 @@ type operator struct {
 	counter counter
 	tally   tally
 	answers *json.Encoder
-	profile *os.File
+	meter   meter
 }
 
 func (o *operator) run(text string) error {
@@ -87,7 +85,10 @@ func (o *operator) run(text string) error {
 	klog.SetLogger(logger)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ready := func() { go func() { cancel(o.serveCommands(os.Stdin)) }() }
-	err = subjects[r.Subject].run(ctx, environment{config: config, logger: logger, workers: r.Workers, interval: r.Interval, tally: &o.tally, ready: ready})
+	err = subjects[r.Subject].run(ctx, environment{
+		role: r, config: config, logger: logger, tally: &o.tally, ready: ready,
+		measure: func(m meter) { o.meter = m },
+	})
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, io.EOF) {
 		return errors.Join(err, cause)
 	}
@@ -114,8 +115,8 @@ func (o *operator) reply(command, argument string) error {
 	if err != nil {
 		return o.answers.Encode(answer{Error: err.Error()})
 	}
-	measured, err := take(&o.counter, &o.tally)
-	if err != nil {
+	measured := sample{Requests: o.counter.snapshot(), Tallied: o.tally.snapshot()}
+	if err := o.meter.measure(&measured); err != nil {
 		return o.answers.Encode(answer{Error: err.Error()})
 	}
 	return o.answers.Encode(answer{Sample: measured})
@@ -124,12 +125,9 @@ func (o *operator) reply(command, argument string) error {
 func (o *operator) do(command, argument string) (err error) {
 	switch command {
 	case commandRest:
-		runtime.GC() // finalizers and pools need a second collection
-		debug.FreeOSMemory()
+		err = o.meter.collect()
 	case commandProfile:
-		if o.profile, err = os.Create(filepath.Clean(argument)); err == nil {
-			err = pprof.StartCPUProfile(o.profile)
-		}
+		err = o.meter.startProfile(argument)
 	case commandWait:
 		var wait time.Duration
 		wait, err = time.ParseDuration(argument)
@@ -137,16 +135,7 @@ func (o *operator) do(command, argument string) (err error) {
 	case commandCall:
 		o.tally.expected.Store(&expectedCall{name: argument})
 	case commandEnd:
-		pprof.StopCPUProfile()
-		err = errors.Join(o.profile.Close(), writeHeap(o.profile.Name()))
+		err = o.meter.endProfile()
 	}
 	return err
-}
-
-func writeHeap(cpuProfile string) error {
-	file, err := os.Create(strings.TrimSuffix(cpuProfile, ".cpu") + ".heap")
-	if err != nil {
-		return err
-	}
-	return errors.Join(pprof.WriteHeapProfile(file), file.Close())
 }

@@ -33,7 +33,7 @@ func (r *report) add(ctx context.Context, subject string, o options, log io.Writ
 		return err
 	case slices.Contains(waitingSubjects, subject):
 		r.Waiting = append(r.Waiting, m.waitingFigures)
-	case slices.Contains(childrenSubjects, subject):
+	case slices.Contains(childrenSubjects, subject), slices.Contains(externalSubjects, subject):
 		r.Children = append(r.Children, m.childrenFigures)
 	case slices.Contains(backgroundSubjects, subject):
 		r.Background = append(r.Background, m.backgroundFigures)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -12,21 +11,24 @@ import (
 
 // environment configures an operator under measurement.
 type environment struct {
-	config  *rest.Config
-	logger  logr.Logger
-	workers int
-	// interval is the interval of timers; tally counts the calls of background handlers.
-	interval time.Duration
-	tally    *tally
+	role
+	config *rest.Config
+	logger logr.Logger
+	// tally counts the calls of background handlers.
+	tally *tally
 	// ready must be called when all objects are known and are handled from now on.
 	ready func()
+	// measure makes another process the one whose CPU time and memory count. Subjects that are
+	// not this process call it before they are ready.
+	measure func(meter)
 }
 
 // subject is an operator under measurement.
 type subject struct {
 	// description explains the subject in the report.
 	description string
-	// handled is the annotation of handled objects. It contains the handled spec.
+	// handled is the annotation of handled objects, which contains the handled spec, or
+	// handledInStatus.
 	handled string
 	// run runs the operator until the context is done.
 	run func(ctx context.Context, env environment) error
@@ -53,11 +55,14 @@ const (
 
 	childrenEnsured     = "children"
 	childrenHandwritten = "children+handwritten"
+	childrenExternal    = "children+metacontroller"
 	childrenAlone       = "children-alone"  // for the memory of the objects without children
 	childrenCached      = "children-cached" // for that of the children in the compact cache
 
 	handledByUs   = "kopf.zalando.org/last-handled-configuration"
 	handledByThem = "bench.kopf.dev/last-handled"
+	// handledInStatus says that the status of handled objects has the handled revision.
+	handledInStatus = "status.revision"
 )
 
 var (
@@ -65,6 +70,7 @@ var (
 	backgroundSubjects = []string{without, timers, daemons, timersDaemons}
 	waitingSubjects    = []string{waitingHandlers, waitingReconciles}
 	childrenSubjects   = []string{childrenEnsured, childrenHandwritten}
+	externalSubjects   = []string{childrenExternal} // they need the path of a program
 )
 
 var subjects = map[string]subject{
@@ -79,6 +85,7 @@ var subjects = map[string]subject{
 
 	childrenEnsured:     {"this project, with five children of every object", handledByUs, childrenOperator{}.run, childrenSteps, backgroundOperator{}},
 	childrenHandwritten: {"hand-written on controller-runtime, with Owns and server-side apply", handledByThem, childrenReconcilers{}.run, childrenSteps, backgroundOperator{}},
+	childrenExternal:    {"Metacontroller, with a hook that returns the children", handledInStatus, metacontroller{}.run, metacontrollerSteps, backgroundOperator{}},
 	childrenAlone:       {"this project, with a cache of the objects", handledByUs, childrenCache{}.run, childrenSteps, backgroundOperator{}},
 	childrenCached:      {"this project, with a cache of the children", handledByUs, childrenCache{children: true}.run, childrenSteps, backgroundOperator{}},
 

@@ -1,8 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strings"
 	"time"
 )
 
@@ -17,23 +23,64 @@ type sample struct {
 	Tallied    tallied
 }
 
-// take measures this process.
-func take(counter *counter, tally *tally) (sample, error) {
-	cpu, err := cpuTime()
-	if err != nil {
-		return sample{}, err
-	}
-	resident, err := residentMemory()
-	if err != nil {
-		return sample{}, err
+// meter measures the process that is the operator.
+type meter interface {
+	// measure sets what the process has used. It is called several times per second.
+	measure(s *sample) error
+	// collect collects garbage, and returns memory to the system.
+	collect() error
+	// startProfile starts a CPU profile with that path. endProfile ends it, and writes a heap
+	// profile next to it.
+	startProfile(path string) error
+	endProfile() error
+}
+
+// ownProcess is the meter of this process.
+type ownProcess struct{ profile *os.File }
+
+func (*ownProcess) measure(s *sample) error {
+	if err := s.process(os.Getpid()); err != nil {
+		return err
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	return sample{
-		CPU: cpu, Resident: resident, Heap: int64(memory.HeapAlloc),
-		Goroutines: runtime.NumGoroutine(), Requests: counter.snapshot(), Tallied: tally.snapshot(),
-	}, nil
+	s.Heap, s.Goroutines = int64(memory.HeapAlloc), runtime.NumGoroutine()
+	return nil
 }
+
+// process sets what the system knows about a process.
+func (s *sample) process(pid int) (err error) {
+	if s.CPU, err = cpuTime(pid); err != nil {
+		return err
+	}
+	s.Resident, err = residentMemory(pid)
+	return err
+}
+
+func (*ownProcess) collect() error {
+	runtime.GC() // finalizers and pools need a second collection
+	debug.FreeOSMemory()
+	return nil
+}
+
+func (o *ownProcess) startProfile(path string) (err error) {
+	if o.profile, err = os.Create(filepath.Clean(path)); err != nil {
+		return err
+	}
+	return pprof.StartCPUProfile(o.profile)
+}
+
+func (o *ownProcess) endProfile() error {
+	pprof.StopCPUProfile()
+	file, err := os.Create(heapProfile(o.profile.Name()))
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.profile.Close(), pprof.WriteHeapProfile(file), file.Close())
+}
+
+// heapProfile returns the path of the heap profile next to a CPU profile.
+func heapProfile(cpuProfile string) string { return strings.TrimSuffix(cpuProfile, ".cpu") + ".heap" }
 
 // machine describes the machine.
 func machine() string {

@@ -5,27 +5,32 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-func cpuTime() (time.Duration, error) {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("reading the CPU time of the process: %w", err)
+// cpuTime returns the CPU time of a process. It reads the clock of the process, whose number
+// is that of clock_getcpuclockid(3): /proc has the time in steps of 10 ms, and those of an idle
+// operator would look like work.
+func cpuTime(pid int) (time.Duration, error) {
+	const scheduled = 2
+	var spent unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|scheduled), &spent); err != nil {
+		return 0, fmt.Errorf("reading the CPU time of process %d: %w", pid, err)
 	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+	return time.Duration(spent.Nano()), nil
 }
 
 // residentMemory returns the anonymous part of the resident set. The other part is the
 // program file, whose pages depend on the code that has run, and which the system drops
 // when it needs memory.
-func residentMemory() (int64, error) { return statusField("RssAnon:") }
+func residentMemory(pid int) (int64, error) { return statusField(pid, "RssAnon:") }
 
-func statusField(field string) (int64, error) {
-	status, err := os.ReadFile("/proc/self/status")
+func statusField(pid int, field string) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, fmt.Errorf("reading the memory of the process: %w", err)
+		return 0, fmt.Errorf("reading the memory of process %d: %w", pid, err)
 	}
 	for line := range strings.Lines(string(status)) {
 		if value, found := strings.CutPrefix(line, field); found {
@@ -33,5 +38,5 @@ func statusField(field string) (int64, error) {
 			return kilobytes << 10, err
 		}
 	}
-	return 0, fmt.Errorf("reading the memory of the process: no field %s", field)
+	return 0, fmt.Errorf("reading the memory of process %d: no field %s", pid, field)
 }

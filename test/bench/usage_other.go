@@ -9,6 +9,6 @@ import (
 
 var errUnsupported = errors.New("the benchmark supports Linux only")
 
-func cpuTime() (time.Duration, error) { return 0, errUnsupported }
+func cpuTime(int) (time.Duration, error) { return 0, errUnsupported }
 
-func residentMemory() (int64, error) { return 0, errUnsupported }
+func residentMemory(int) (int64, error) { return 0, errUnsupported }

@@ -68,7 +68,7 @@ func (waitingHandwritten) run(ctx context.Context, env environment) error {
 		return err
 	}
 	r := &waitingReconciler{reconciler{Client: mgr.GetClient()}, env.tally}
-	if err := setUp(mgr, r, env.workers); err != nil {
+	if err := setUp(mgr, r, env.Workers); err != nil {
 		return err
 	}
 	go func() {
