@@ -135,7 +135,7 @@ func (p *pass) finishCycle(written write.Outcome) {
 	succeeded, failed := c.Progress.Counts()
 	message := fmt.Sprintf("The %s is processed: %d succeeded; %d failed.", c.Reason.Noun(), succeeded, failed)
 	p.report.Log.Info(message)
-	p.report.Event(p.session.Body(), report.Normal, "CycleFinished", message)
+	p.report.Event(p.session.Body(), report.Normal, ReasonCycleFinished, message)
 }
 
 // isResumed reports whether this process has called all resume handlers of the object. If an

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
@@ -107,6 +108,18 @@ func outcomeOf(o execution.Outcome) metrics.Outcome {
 	}
 }
 
+// The reasons of events that say whether the work on an object ends.
+const (
+	ReasonReconcileError = "ReconcileError"
+	ReasonCycleFinished  = "CycleFinished"
+)
+
+// retriedLater begins the message of the event about an error, which follows.
+const retriedLater = "The object cannot be handled now; it will be retried: "
+
+// ErrorIn returns the error in the message of an event with the reason ReconcileError.
+func ErrorIn(message string) string { return strings.TrimPrefix(message, retriedLater) }
+
 // lastingFailures is the number of consecutive errors after which an event reports them
 // once.
 const lastingFailures = 2
@@ -140,7 +153,7 @@ func (p *pass) reportRetry(err error) {
 		}
 		body = cached.Body()
 	}
-	p.report.Event(body, report.Warning, "ReconcileError", fmt.Sprintf("The object cannot be handled now; it will be retried: %s", err))
+	p.report.Event(body, report.Warning, ReasonReconcileError, retriedLater+err.Error())
 }
 
 // conditionsOf returns what makes the status say what the handlers have come to, or nil if it

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,6 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/reconcile"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // maxEvents is the number of events of each type in an answer.
@@ -42,6 +48,41 @@ func addEvents(ctx context.Context, c *Cluster, s *situation, e *Explanation) {
 			e.Events = append(e.Events, fmt.Sprintf("%s %s at %s: %s", event.Type, event.Reason, s.at(lastSeen(event)), event.Message))
 		}
 	}
+	e.Failing = failing(c, s, found)
+}
+
+// failing says that work of the operator on the object has failed, and nothing shows a success since. The
+// operator posts one event about errors in a row, so that the time of the event says nothing about their end.
+func failing(c *Cluster, s *situation, latest []corev1.Event) string {
+	latest = slices.DeleteFunc(slices.Clone(latest), func(event corev1.Event) bool { return !c.isOwn(event) })
+	i := slices.IndexFunc(latest, func(event corev1.Event) bool { return event.Reason == reconcile.ReasonReconcileError })
+	if i < 0 || s.Reason == cause.Free { // it does not handle an object that it does not hold
+		return ""
+	}
+	at := lastSeen(latest[i])
+	if s.wasWritten(cmp.Or(c.Settings.Name, settings.DefaultName), at) || slices.ContainsFunc(latest, func(event corev1.Event) bool {
+		return event.Reason == reconcile.ReasonCycleFinished && !lastSeen(event).Before(at)
+	}) {
+		return ""
+	}
+	return fmt.Sprintf("Work on it failed at %s, no success is known since, and a running operator retries it: %s", s.at(at), reconcile.ErrorIn(latest[i].Message))
+}
+
+// isOwn reports whether an event can be of the operator: without a name, it has that of its program, which
+// is unknown here.
+func (p Program) isOwn(event corev1.Event) bool {
+	name := cmp.Or(p.Settings.Posting.Component, p.Settings.Name)
+	return len(validation.IsQualifiedName(name)) > 0 || event.Source.Component == name
+}
+
+// wasWritten reports whether a manager has written to the object after an error, which is reported when it
+// repeats, a second after the last success at least. Times have a resolution of one second. A pass that
+// fails can have written the status in the second of the report: that is no success.
+func (s *situation) wasWritten(by string, after time.Time) bool {
+	after = after.Truncate(time.Second)
+	return slices.ContainsFunc(s.object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == by && entry.Time != nil && (entry.Time.After(after) || entry.Subresource == "" && entry.Time.Time.Equal(after))
+	})
 }
 
 // lastSeen returns when an event was posted the last time.

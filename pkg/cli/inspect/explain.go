@@ -18,6 +18,8 @@ type Explanation struct {
 	Reason string `json:"reason"`
 	// State says it as a sentence.
 	State string `json:"state"`
+	// Failing says that the operator could not write or read, for example, and that no success is known since.
+	Failing string `json:"failing,omitempty"`
 	// Changes are the fields that have changed since the object was handled last.
 	Changes []string `json:"changes,omitempty"`
 	// Deletion says what the deletion waits for, or what it would wait for.

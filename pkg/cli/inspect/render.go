@@ -47,6 +47,7 @@ func (e *Explanation) Text(style Style) string {
 	}
 	b.WriteString(name + "\n")
 	style.Paragraph(&b, "  ", e.State)
+	style.Paragraph(&b, "  ", e.Failing)
 	style.List(&b, "", e.Changes)
 	style.List(&b, "Nothing happens now, because", e.Holds)
 	style.List(&b, "Perhaps nothing happens now, because", e.PossibleHolds)

@@ -71,6 +71,9 @@ func (e *Explanation) correct(a *reconcile.Activity) {
 	e.stopped, e.mayStop, e.refuses, e.mayRefuse = nil, nil, nil, nil
 	if a.Version != "" {
 		e.outside = nil
+		if !a.Handling && a.From.IsZero() { // it would retry
+			e.Failing = ""
+		}
 	}
 	switch {
 	case !a.Paused:

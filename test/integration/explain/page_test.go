@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -202,22 +201,7 @@ func handledAlready(s *scene) string {
 // refusedWrite is an operator whose writes a webhook refuses.
 func refusedWrite(s *scene) string {
 	s.OnCreate(examples, create, kopf.ID("createFn"))
-	guard := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-		Name: "guard.example.com", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"kopf.dev"}, APIVersions: []string{"v1"}, Resources: []string{"kopfexamples"}},
-		}},
-		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: s.namespace}},
-		AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
-	}}}
-	s.Expect(cluster.Client().Create(s.t.Context(), guard)).To(gomega.Succeed())
-	s.t.Cleanup(func() { s.Expect(cluster.Client().Delete(context.Background(), guard)).To(gomega.Succeed()) })
-	s.create("probe")
-	s.Eventually(func() error { // until the API server knows the webhook
-		obj := testenv.NewObject("KopfExample", s.namespace, "probe", nil)
-		return cluster.Client().Patch(s.t.Context(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":null}}}`)))
-	}).ShouldNot(gomega.Succeed())
+	s.refuseWrites()
 	s.start()
 	s.create("one")
 	s.says("one", "failed calling webhook")

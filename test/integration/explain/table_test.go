@@ -32,7 +32,7 @@ const nothingDue = "- Nothing is due for the object."
 // TestSituations asks about each situation twice.
 func TestSituations(t *testing.T) {
 	count := 0
-	for _, group := range []map[string]situation{filters, unknowns, changes, attempts, requested, deletions, others, background, ensured, conditioned} {
+	for _, group := range []map[string]situation{filters, unknowns, changes, attempts, requested, deletions, others, background, ensured, conditioned, refused} {
 		for _, name := range slices.Sorted(maps.Keys(group)) {
 			count++
 			t.Run(name, func(t *testing.T) { group[name].examine(newScene(t)) })
