@@ -77,8 +77,9 @@ type Inspection struct {
 	Unreadable []error
 	// Handlers has each declaration for the resource, in order.
 	Handlers []InspectedHandler
-	// Failed has the former permanent failures of handlers, as the conditions of the object say.
-	Failed map[string]string
+	// Failed has the former permanent failures of handlers, as the conditions of the object say, and
+	// Forgotten those of handlers that are not declared, which no longer count for an operator.
+	Failed, Forgotten map[string]string
 	// Records are the stored ones, by the ids of handlers, including sub-handlers.
 	Records map[string]storage.Record
 }
@@ -137,7 +138,7 @@ func (i *Inspector) Inspect(ctx context.Context, found discovery.SelectedResourc
 		return nil, err
 	}
 	result.fill(now)
-	result.Failed = r.failuresIn(body)
+	result.Failed, result.Forgotten = r.failuresIn(now)
 	i.readRecords(ctx, r, body, now, result)
 	ends := i.ends(ctx, body, now, result)
 	for _, d := range r.declared {

@@ -252,14 +252,20 @@ func (i *Inspector) CheckConditions(found discovery.SelectedResource, definition
 }
 
 // failuresIn returns the messages of the handlers that have failed permanently, if the conditions of
-// the object keep them.
-func (r *resource) failuresIn(body *object.Body) map[string]string {
+// the object keep them. Forgotten are those of handlers that are not declared: they no longer count
+// after the next pass over the object.
+func (r *resource) failuresIn(c *cycle) (failures, forgotten map[string]string) {
 	if !r.hasConditions {
-		return nil
+		return nil, nil
 	}
-	failures := conditions.FailuresIn(body.Raw())
+	failures = conditions.FailuresIn(c.CallContext.Body.Raw())
+	forgotten = maps.Clone(failures)
 	maps.DeleteFunc(failures, func(id, _ string) bool { return execution.ParentOf(id, r.ids) == "" })
-	return failures
+	maps.DeleteFunc(forgotten, func(id, _ string) bool { return execution.ParentOf(id, r.ids) != "" })
+	if c.deleting || !(&target{resource: r}).isResponsible(c) {
+		forgotten = nil
+	}
+	return failures, forgotten
 }
 
 // Rollout counts the objects of one rollout, as they are stored.

@@ -56,6 +56,9 @@ type ResourcePlan struct {
 	// Undeclared are the names of records whose handlers are not declared, with the number of
 	// objects that have them.
 	Undeclared map[string]int `json:"undeclared,omitempty"`
+	// ForgottenFailures are the numbers of objects that are stalled by handlers that are not declared, by
+	// the ids of these: the failures no longer count.
+	ForgottenFailures map[string]int `json:"forgottenFailures,omitempty"`
 	// Calls are the numbers of calls that would be made, by the ids of handlers.
 	Calls map[string]int `json:"calls,omitempty"`
 	// Examples are some of the objects that would be handled.
@@ -124,7 +127,7 @@ func (p *Plan) Refuses() bool { return p.refuses }
 
 // planOf lists the objects of a resource in pages.
 func (c *Cluster) planOf(ctx context.Context, found discovery.SelectedResource, namespace string) (*ResourcePlan, error) {
-	plan := &ResourcePlan{Resource: nameOf(found.Resource), Calls: map[string]int{}, Undeclared: map[string]int{}, limit: c.MaxExamples}
+	plan := &ResourcePlan{Resource: nameOf(found.Resource), Calls: map[string]int{}, Undeclared: map[string]int{}, ForgottenFailures: map[string]int{}, limit: c.MaxExamples}
 	var api dynamic.ResourceInterface = c.objects.Resource(found.GVR())
 	if found.Namespaced {
 		api = c.objects.Resource(found.GVR()).Namespace(namespace)
@@ -173,6 +176,9 @@ func (p *ResourcePlan) add(n *reconcile.Inspection, namespace, name string, err 
 	if n.Suspension.Active {
 		p.Suspended++
 		return
+	}
+	for id := range n.Forgotten {
+		p.ForgottenFailures[id]++
 	}
 	if p.addHandlers(n) {
 		p.Undecidable++

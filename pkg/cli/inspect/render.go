@@ -193,6 +193,9 @@ func (p *ResourcePlan) text(b *strings.Builder, style Style) {
 	for _, stopped := range p.StoppedRollouts {
 		style.Paragraph(b, "  ! ", stopped.String())
 	}
+	for _, id := range slices.Sorted(maps.Keys(p.ForgottenFailures)) {
+		style.Paragraph(b, "  ! ", fmt.Sprintf("%s stalled by a failure of %s, which is not declared: it no longer counts, and without another reason, the condition Ready becomes true. If the handler was renamed, declare it with its former id (kopf.ID).", plural.Of(p.ForgottenFailures[id], "object is", "objects are"), id))
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Undeclared)) {
 		style.Paragraph(b, "  ! ", fmt.Sprintf("%s the progress of %s, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).", plural.Of(p.Undeclared[name], "object has", "objects have"), name))
 	}

@@ -11,12 +11,15 @@ import (
 func TestPlansAreInGoodEnglish(t *testing.T) {
 	one := ResourcePlan{
 		Resource: "kopfexamples.kopf.dev", Objects: 8, Creations: 1, Updates: 1, Deletions: 1, Continued: 1, Resumed: 1, Daemons: 1, Timers: 1, Outside: 1,
-		Suspended: 1, Undecidable: 1, Undeclared: map[string]int{"gone": 1}, Calls: map[string]int{"fn": 1}, ErrorCount: 1,
+		Suspended: 1, Undecidable: 1, Undeclared: map[string]int{"gone": 1}, ForgottenFailures: map[string]int{"former": 1}, Calls: map[string]int{"fn": 1}, ErrorCount: 1,
 		Examples: []string{"a: create", "b: update"},
 	}
 	two := one
 	two.Objects, two.Creations, two.Updates, two.Deletions, two.Continued, two.Resumed, two.Daemons, two.Timers = 14, 0, 2, 2, 2, 2, 2, 0
 	two.Outside, two.Suspended, two.Undecidable, two.Undeclared, two.Calls, two.ErrorCount = 2, 2, 2, map[string]int{"gone": 2}, map[string]int{"fn": 2}, 2
+	two.ForgottenFailures = map[string]int{"former": 2}
+	const forgotten = "stalled by a failure of former, which is not declared: it no longer counts, and without another reason, the condition Ready becomes true. " +
+		"If the handler was renamed, declare it with its former id (kopf.ID).\n"
 	const undeclared = "the progress of gone, which is not declared: it is neither continued nor removed. If the handler was renamed, declare it with its former id (kopf.ID).\n"
 	want := `kopfexamples.kopf.dev: 8 objects
   1 creation, 1 update, and 1 deletion would be handled
@@ -29,7 +32,7 @@ func TestPlansAreInGoodEnglish(t *testing.T) {
   1 of these objects has handlers that are not decidable here: explain shows which
   1 daemon and 1 timer would run
   - fn would be called for 1 object
-  ! 1 object has ` + undeclared + `  - a: create
+  ! 1 object is ` + forgotten + `  ! 1 object has ` + undeclared + `  - a: create
   - b: update
   - and 2 more
 
@@ -44,7 +47,7 @@ kopfexamples.kopf.dev: 14 objects
   2 of these objects have handlers that are not decidable here: explain shows which
   2 daemons and 0 timers would run
   - fn would be called for 2 objects
-  ! 2 objects have ` + undeclared + `  - a: create
+  ! 2 objects are ` + forgotten + `  ! 2 objects have ` + undeclared + `  - a: create
   - b: update
   - and 4 more
 `

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/cli/inspect"
 	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 func TestChildrenOfUndeclaredHandlersAreExplained(t *testing.T) {
@@ -30,6 +31,42 @@ func TestChildrenOfUndeclaredHandlersAreExplained(t *testing.T) {
 	s.says("one",
 		"The object has children of a handler of kopf.Ensure, but this program declares none for it: they are left alone, unless another operator takes care of them.",
 		"Children\n  - ConfigMap NAMESPACE/one (shop) is left alone, because its handler is not declared: if it was renamed, declare it with kopf.ID(\"shop\"); otherwise, delete the child\n\n")
+}
+
+// An upgrade that renames or removes a handler makes the objects ready that it has stalled.
+func TestForgottenFailuresArePlanned(t *testing.T) {
+	s := newScene(t)
+	s.Conditions(examples)
+	s.OnCreate(examples, fail, kopf.ID("former"))
+	s.OnCreate(examples, fail, kopf.ID("kept"), kopf.Labels(matching(kopf.Equal("db"))))
+	operator := s.start()
+	for _, name := range []string{"one", "other"} {
+		s.isHandled(s.create(name))
+	}
+	s.says("one", "Stalled is True", "with the reason HandlersFailed")
+	s.says("other", "Stalled is True")
+	operator.Stop()
+	plan := func() string {
+		plan, err := s.connect().NewPlan(t.Context(), s.namespace)
+		s.Expect(err).NotTo(gomega.HaveOccurred())
+		return plan.Text(inspect.Style{})
+	}
+	const one, many = "  ! 1 object is stalled by a failure of former, ", "  ! 2 objects are stalled by a failure of former, which is not declared: it no longer counts, and without another reason, " +
+		"the condition Ready becomes true. If the handler was renamed, declare it with its former id (kopf.ID).\n"
+	s.Expect(plan()).NotTo(gomega.ContainSubstring("is not declared"))
+
+	s.Registry = kopf.NewRegistry()
+	s.OnCreate(examples, create, kopf.ID("renamed"))
+	s.Expect(plan()).NotTo(gomega.ContainSubstring("is not declared")) // the operator writes no conditions
+	s.Conditions(examples)
+	s.Expect(plan()).To(gomega.ContainSubstring(many))
+	other := testenv.NewObject("KopfExample", s.namespace, "other", nil)
+	s.patch(other.DeepCopy(), `{"metadata":{"annotations":{"kopf.zalando.org/request-suspend":"forever"}}}`)
+	s.Expect(plan()).To(gomega.ContainSubstring(one))
+	s.start()
+	s.says("one", "Ready is True")
+	s.Expect(plan()).NotTo(gomega.ContainSubstring("is not declared"))
+	s.says("other", "Stalled is True")
 }
 
 // The answers name what keeps an operator of the program from starting; the operator says the same.
