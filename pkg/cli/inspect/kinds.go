@@ -96,22 +96,37 @@ func (s ensured) of(group []reconcile.InspectedHandler) Handler {
 		return said
 	}
 	said := Handler{ID: first.ID, Kind: ensureKind, DeclaredAt: first.DeclaredAt}
-	for _, h := range group {
-		r, recorded := s.Records[h.ID]
-		switch {
-		case h.Kind == handler.OnDisturbance && recorded && !s.isDeleted():
-			said.State, said.Message = s.ofOthers(h)
-			said.Message = beforeError(said.Message, purposeOf(h))
-			return said
-		case h.Kind.IsChange() && (h.Selected || recorded && r.Purpose == s.Reason):
-			said.State, said.Message, said.Todo = changing(s).ofChange(h)
-			return said
-		}
+	switch called := s.called(group); {
+	case called == nil:
+	case called.Kind == handler.OnDisturbance:
+		said.State, said.Message = s.ofOthers(*called)
+		said.Message = beforeError(said.Message, purposeOf(*called))
+		return said
+	default:
+		said.State, said.Message, said.Todo = changing(s).ofChange(*called)
+		return said
 	}
 	if said.State, said.Message = s.ofIdle(len(first.Watched) > 0); said.State == "done" && slices.ContainsFunc(group, outcomes(s).hasFailedBefore) {
 		said.State, said.Message, said.Todo = string(verdict.Failed), "has failed for good, as the condition Stalled says; it is called again when the object changes, when an operator starts, and when another client changes a child", changing(s).toRerun(first.ID)
 	}
 	return said
+}
+
+// called returns the declaration for which the handler is called now, or nil. All of them have one id, so
+// that a record can be of any: those that take part in the handling come first.
+func (s ensured) called(group []reconcile.InspectedHandler) *reconcile.InspectedHandler {
+	for i, h := range group {
+		if h.Kind.IsChange() && h.Selected {
+			return &group[i]
+		}
+	}
+	for i, h := range group {
+		r, recorded := s.Records[h.ID]
+		if recorded && (h.Kind == handler.OnDisturbance && !s.isDeleted() || h.Kind.IsChange() && r.Purpose == s.Reason) {
+			return &group[i]
+		}
+	}
+	return nil
 }
 
 // ensureKind is how the answers call a handler of Ensure, which has several kinds.

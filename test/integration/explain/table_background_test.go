@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/onsi/gomega"
@@ -118,6 +119,27 @@ func (s *scene) kept() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: s.namespace}}
 }
 
+const toCallShop = "→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n default shop"
+
+// failsToEnsure changes an object whose children are ensured so that the handler fails, which it repeats in
+// an hour.
+func (s *scene) failsToEnsure() client.Object {
+	s.t.Helper()
+	s.Ensure(examples, func(ctx context.Context, c *kopf.Change) ([]client.Object, error) {
+		if color, _ := c.Spec().String("color"); color == "black" {
+			return nil, errors.New("the color black is sold out")
+		}
+		return shop(ctx, c)
+	}, kopf.ID("shop"), kopf.Backoff(time.Hour))
+	former := s.start()
+	obj := s.create("one")
+	s.isHandled(obj)
+	s.patch(obj.DeepCopy(), `{"spec":{"color":"black"}}`)
+	s.says("one", "the color black is sold out")
+	former.Stop()
+	return obj
+}
+
 // ensured are situations of children.
 var ensured = map[string]situation{
 	"no child yet": {
@@ -171,6 +193,16 @@ var ensured = map[string]situation{
 			"the child ConfigMap default/one-b: " + isTaken + "one-b -n default",
 			"→ to call it now: ./my-operator retry kopfexamples.kopf.dev/one -n default shop",
 		},
+	},
+	"a handler of children fails after a change": {
+		arrange: func(s *scene) { s.failsToEnsure() },
+		stopped: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the color black is sold out", toCallShop},
+		running: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the color black is sold out", toCallShop},
+	},
+	"a change with which a handler of children has failed is taken back": {
+		arrange: func(s *scene) { s.patch(s.failsToEnsure(), `{"spec":{"color":"red"}}`) },
+		stopped: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the color black is sold out", toCallShop},
+		running: []string{"- shop (ensure) waits until TIME (in SOME TIME) after 1 attempt, the last error: the color black is sold out", toCallShop},
 	},
 	"another controller takes a child": {
 		arrange: func(s *scene) {
