@@ -30,11 +30,11 @@
 // an operator that only has the same objects in its cache.
 //
 // With -metacontroller, it then measures Metacontroller (https://metacontroller.github.io) in the
-// same way. The flag is the path of the program, which you build from a release. A hook on
-// loopback returns the same children, and the program writes them. Its CPU time and memory
-// include neither the hook nor the proxy that counts its requests. The time from the change of
-// a child is measured after a restart without the proxy. At a start, the program is ready when
-// it calls the hook for the first time. There are heap profiles of it, but no CPU profiles.
+// same way. The flag is the path of a build of Metacontroller. A hook on loopback returns the
+// same children, and the program writes them. Its CPU time and memory include neither the hook
+// nor the proxy that counts its requests. The time from the change of a child is measured after
+// a restart without the proxy. At a start, the program is ready when it calls the hook for the
+// first time. There are heap profiles of it, but no CPU profiles.
 //
 // Finally it measures an admission handler that admits everything: the time of a call
 // over TLS, compared with the same webhook of controller-runtime alone. Both webhooks
