@@ -27,7 +27,7 @@ func startCluster(ctx context.Context, paths []string, log io.Writer) (*launch.C
 	ctrllog.SetLogger(logr.Discard()) // envtest logs through it, and complains if there is none
 	definitions, err := manifests.Definitions(paths...)
 	if err != nil {
-		return nil, fmt.Errorf("the resource definitions cannot be read: %w. Use --crds to name the right files or folders", err)
+		return nil, fmt.Errorf("the resource definitions in %s cannot be read: %w. Use --crds to name the files or folders of your resources instead", strings.Join(paths, ", "), err)
 	}
 	programs, err := binaries.Find("")
 	if errors.Is(err, binaries.ErrMissing) {

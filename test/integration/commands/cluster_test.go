@@ -53,8 +53,8 @@ func testCluster(t *testing.T, p programs) {
 	}
 	both := start(t, nil, p.kopf, "cluster", "--crds", filepath.Join("..", "..", "..", "config", "crd"))
 	both.ends(1)
-	g.Expect(both.log()).To(gomega.Equal("kopf: the resource definitions cannot be read: ../../../config/crd/schemaless/clusterkopfpeerings.yaml: another definition of " +
-		"clusterkopfpeerings.kopf.dev is in ../../../config/crd/kopf.dev/clusterkopfpeerings.yaml. Use --crds to name the right files or folders\n"))
+	g.Expect(both.log()).To(gomega.Equal("kopf: the resource definitions in ../../../config/crd cannot be read: ../../../config/crd/schemaless/clusterkopfpeerings.yaml: another definition of " +
+		"clusterkopfpeerings.kopf.dev is in ../../../config/crd/kopf.dev/clusterkopfpeerings.yaml. Use --crds to name the files or folders of your resources instead\n"))
 	cluster.session.Interrupt()
 	cluster.ends(0)
 	cluster.says("kopf: Stopping the cluster, and removing its files.")
