@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -160,7 +159,7 @@ func (p *pass) reportRetry(err error) {
 // says nothing. An object that is being deleted is not ready anyway; its conditions are about
 // what holds it.
 func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
-	if !t.resource.hasConditions || !t.isResponsible(c) {
+	if !t.resource.hasConditions || !t.resource.isResponsible(c) {
 		return nil
 	}
 	now, generation := time.Now(), c.CallContext.Body.Generation()
@@ -177,9 +176,9 @@ func (t *target) conditionsOf(c *cycle) write.ConditionsFunc {
 
 // isResponsible reports whether any handler selects the object by its metadata: another
 // operator may handle the others.
-func (t *target) isResponsible(c *cycle) bool {
+func (r *resource) isResponsible(c *cycle) bool {
 	return c.inScope || len(c.background)+len(c.misfits) > 0 ||
-		slices.ContainsFunc(t.resource.changing, func(h *handler.Declaration) bool { return c.Concerns(h) })
+		slices.ContainsFunc(r.changing, func(h *handler.Declaration) bool { return c.Concerns(h) })
 }
 
 // situation returns what the handlers have come to. A failure is over when its handler takes
@@ -258,12 +257,15 @@ func (r *resource) failuresIn(c *cycle) (failures, forgotten map[string]string) 
 	if !r.hasConditions {
 		return nil, nil
 	}
-	failures = conditions.FailuresIn(c.CallContext.Body.Raw())
-	forgotten = maps.Clone(failures)
-	maps.DeleteFunc(failures, func(id, _ string) bool { return execution.ParentOf(id, r.ids) == "" })
-	maps.DeleteFunc(forgotten, func(id, _ string) bool { return execution.ParentOf(id, r.ids) != "" })
-	if c.deleting || !(&target{resource: r}).isResponsible(c) {
-		forgotten = nil
+	failures, forgotten = map[string]string{}, map[string]string{}
+	held := !c.deleting && r.isResponsible(c)
+	for id, message := range conditions.FailuresIn(c.CallContext.Body.Raw()) {
+		switch {
+		case execution.ParentOf(id, r.ids) != "":
+			failures[id] = message
+		case held:
+			forgotten[id] = message
+		}
 	}
 	return failures, forgotten
 }
