@@ -212,5 +212,5 @@ apidiff: ## Report the API changes since BASE, or since the last tag; fail if on
 	@hack/apidiff.sh $(BASE)
 
 .PHONY: house
-house: ## Measure the code: sizes, receivers, names, imports (ARGS: -v, -compare DIR)
+house: ## Measure how the code reads (ARGS: -compare DIR)
 	@go run ./hack/house $(ARGS)

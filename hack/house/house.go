@@ -10,28 +10,10 @@ import (
 
 // house holds all measurements of a checkout.
 type house struct {
-	sizes     sizes
-	receivers []receiver
-	names     names
-	folders   drawing
-	layers    []string
-	engine    drawing
-	functions functions
-	documents share
-	// homeless are the engine's files that have no room.
-	homeless []string
-	// undocumented are the exported names without a comment.
-	undocumented []string
-}
-
-// share is a part of a whole.
-type share struct{ part, of int }
-
-func (s share) percent() float64 {
-	if s.of == 0 {
-		return 0
-	}
-	return 100 * float64(s.part) / float64(s.of)
+	sizes      sizes
+	functions  functions
+	statements statements
+	api        api
 }
 
 func measure(ctx context.Context, dir string) (*house, error) {
@@ -47,17 +29,11 @@ func measure(ctx context.Context, dir string) (*house, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found.layers, err = againstLayers(tree); err != nil {
-		return nil, err
-	}
 	library := libraryOf(tree)
-	found.receivers = receiversOf(tree, library)
-	found.names = namesOf(library)
-	found.folders = drawFolders(tree, library)
-	found.engine, found.homeless = drawEngine(tree), homeless(tree)
 	found.functions = functionsOf(tree, library)
-	found.documents, found.undocumented = documented(library)
-	return found, nil
+	found.statements = statementsOf(library)
+	found.api, err = measureAPI(tree)
+	return found, err
 }
 
 // libraryOf returns the packages of the library: everything under pkg and internal.

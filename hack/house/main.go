@@ -1,14 +1,12 @@
-// Command house measures how the code of a checkout is built: sizes, receivers, names,
-// and imports. It prints a Markdown table.
+// Command house measures how the code of a checkout reads. It prints a Markdown table.
 //
 //	go run ./hack/house                    # this checkout
 //	go run ./hack/house DIR                # another one
 //	go run ./hack/house -compare OLD [DIR] # before and after, side by side
-//	go run ./hack/house -v                 # with the names and arrows that are counted
 //
-// The checkout must compile, because names and references are resolved by type. Each
-// measure's comment says how it counts. limits_test.go holds the limits that this
-// repository must keep.
+// The figures are for diagnosis. None of them is a limit or a goal: code that is bent to
+// a figure is worse than a bad figure. The checkout must compile, because references are
+// resolved by type. Each measure's comment says how it counts.
 package main
 
 import (
@@ -21,7 +19,6 @@ import (
 
 func main() {
 	old := flag.String("compare", "", "print the figures of this checkout as well, in a column before the others")
-	verbose := flag.Bool("v", false, "list what the table only counts, of the last column")
 	flag.Parse()
 	if flag.NArg() > 1 {
 		flag.Usage()
@@ -31,32 +28,23 @@ func main() {
 	if flag.NArg() == 1 {
 		dir = flag.Arg(0)
 	}
-	if err := run(context.Background(), os.Stdout, dir, *old, *verbose); err != nil {
+	if err := run(context.Background(), os.Stdout, dir, *old); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, dir, old string, verbose bool) error {
-	var columns []column
-	if old != "" {
-		before, err := measure(ctx, old)
-		if err != nil {
-			return err
-		}
-		columns = append(columns, column{title: "Before", rows: rows(before)})
-	}
+func run(ctx context.Context, out io.Writer, dir, old string) error {
 	now, err := measure(ctx, dir)
 	if err != nil {
 		return err
 	}
-	title := "Now"
-	if old != "" {
-		title = "After"
+	if old == "" {
+		return write(out, []column{{title: "Now", rows: rows(now)}})
 	}
-	if err := write(out, append(columns, column{title: title, rows: rows(now)})); err != nil || !verbose {
+	before, err := measure(ctx, old)
+	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, details(now))
-	return err
+	return write(out, []column{{title: "Before", rows: rows(before)}, {title: "After", rows: rows(now)}})
 }
