@@ -2,14 +2,17 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
+	"github.com/kopf-go/kopf/pkg/reconcile/children"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
@@ -46,3 +49,31 @@ func handlersOf(t testing.TB, declare func(r *registry.Registry)) registry.Handl
 func ignoreEvent(context.Context, *handler.Event) error { return nil }
 
 func ignoreChange(context.Context, *handler.Change) error { return nil }
+
+func parental(r *registry.Registry, called func()) {
+	r.Add(handler.Child(selector.New("kopfexamples"), ofPods, handler.Function{Child: func(context.Context, *handler.ChildChange) error {
+		called()
+		return nil
+	}}, handler.ID("tell")))
+}
+
+var ofPods = selector.New("v1", "pods")
+
+var pods = &children.Kind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
+
+func setUpChildren(e *Engine) {
+	consumer{e}.setUpChildren(e.resources.get(kex.String()), discovery.SelectedResource{})
+}
+
+// observeChild gives an object in the cache a child.
+func observeChild(t *testing.T, e *Engine, key object.Key) {
+	t.Helper()
+	r := e.resources.get(kex.String())
+	child := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q,"uid":%q,"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`,
+		key.Namespace, key.Name, "child-of-"+key.Name, r.GVK().GroupVersion(), r.Kind, key.Name, r.Cached(key.NamespacedName).GetUID())
+	snapshot, err := object.ParseSnapshot(child)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.children.Observe(pods, object.WatchEvent{Type: watch.Added, Snapshot: snapshot.Packed()})
+}

@@ -6,7 +6,6 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"runtime"
 	"sync"
@@ -23,8 +22,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
 	"github.com/kopf-go/kopf/pkg/model/selector"
-	"github.com/kopf-go/kopf/pkg/reconcile/children"
-	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
 // company describes the background state of an idle object in memory.
@@ -242,15 +239,6 @@ func drifting(r *registry.Registry, called func()) {
 }
 
 // parental declares a handler of children.
-func parental(r *registry.Registry, called func()) {
-	r.Add(handler.Child(selector.New("kopfexamples"), ofPods, handler.Function{Child: func(context.Context, *handler.ChildChange) error {
-		called()
-		return nil
-	}}, handler.ID("tell")))
-}
-
-var ofPods = selector.New("v1", "pods")
-
 // giveChildren gives each object a child, and calls its handler. Only what is known about the child
 // counts, and the child itself is in the cache.
 func giveChildren(t *testing.T, e restingEngine) {
@@ -261,23 +249,4 @@ func giveChildren(t *testing.T, e restingEngine) {
 		makeWholePass(t, e, key)
 		makePass(t, e, key)
 	}
-}
-
-var pods = &children.Kind{Resource: selector.Resource{Version: "v1", Plural: "pods", Kind: "Pod", Namespaced: true}, Selectors: []selector.Selector{ofPods}}
-
-func setUpChildren(e *Engine) {
-	consumer{e}.setUpChildren(e.resources.get(kex.String()), discovery.SelectedResource{})
-}
-
-// observeChild gives an object in the cache a child.
-func observeChild(t *testing.T, e *Engine, key object.Key) {
-	t.Helper()
-	r := e.resources.get(kex.String())
-	child := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":%q,"name":%q,"uid":%q,"ownerReferences":[{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q}]}}`,
-		key.Namespace, key.Name, "child-of-"+key.Name, r.GVK().GroupVersion(), r.Kind, key.Name, r.Cached(key.NamespacedName).GetUID())
-	snapshot, err := object.ParseSnapshot(child)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.children.Observe(pods, object.WatchEvent{Type: watch.Added, Snapshot: snapshot.Packed()})
 }
