@@ -72,14 +72,25 @@ type Running struct {
 // CanTake reports whether the call could begin now. Otherwise it waits: it gets a ticket.
 func (s *Slots) CanTake(c Call) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.isFree(c)
+	keys := s.move(c)
+	free := s.isFree(c)
+	s.mu.Unlock()
+	s.wakeAll(keys)
+	return free
 }
 
 // Take takes a slot for the call. It returns nil if there is none; then the call waits.
 func (s *Slots) Take(c Call) *Running {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	keys := s.move(c)
+	r := s.take(c)
+	s.mu.Unlock()
+	s.wakeAll(keys)
+	return r
+}
+
+// take is Take with the lock held.
+func (s *Slots) take(c Call) *Running {
 	if !s.isFree(c) {
 		return nil
 	}

@@ -239,3 +239,51 @@ func TestLongestCallIsKnown(t *testing.T) {
 		}
 	})
 }
+
+// A sub-handler can be registered in two branches, each with its own limit.
+func TestHandlerThatWaitsForAnotherLimitReturnsItsSlot(t *testing.T) {
+	first := func(name string) Call {
+		return Call{Key: keyOf(name), ID: "fn/sub", Pool: "line 1", Limit: 1, Nested: true}
+	}
+	second := func(name string) Call {
+		return Call{Key: keyOf(name), ID: "fn/sub", Pool: "line 2", Limit: 1, Nested: true}
+	}
+	tests := map[string]func(c *calls){
+		"while it waits": func(c *calls) {
+			c.refuse(first("a-2"))
+			c.take(second("a-2"))
+			c.end("a-2", "a-1")
+			c.expectWoken()
+		},
+		"after a slot was reserved": func(c *calls) {
+			c.refuse(first("a-2"), first("a-3"))
+			c.end("a-1")
+			c.expectWoken("a-2")
+			c.take(second("a-2"))
+			c.expectWoken("a-3")
+			c.take(first("a-3"))
+			c.end("a-2", "a-3")
+		},
+		"to wait for the other one": func(c *calls) {
+			c.take(second("a-4"))
+			c.refuse(first("a-2"))
+			c.end("a-1")
+			c.expectWoken("a-2")
+			c.refuse(second("a-2"))
+			c.end("a-4")
+			c.expectWoken("a-2")
+			c.take(second("a-2"))
+			c.end("a-2")
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			c := newCalls(t, 100)
+			c.take(first("a-1"))
+			test(c)
+			c.take(first("a-9"))
+			c.end("a-9")
+			c.expectIdle()
+		})
+	}
+}

@@ -66,6 +66,25 @@ func (s *Slots) find(key object.Key, id string) *ticket {
 	return nil
 }
 
+// move discards the ticket of a handler that waits in another line: a sub-handler can be
+// registered in several places, each with a limit of its own. It returns the objects to be
+// handled, for which a slot has become free. The lock is held.
+func (s *Slots) move(c Call) (keys []object.Key) {
+	t := s.find(c.Key, c.ID)
+	if t == nil || t.call == c {
+		return nil
+	}
+	freed := t.state == reserved
+	if freed {
+		s.use(t.call, -1)
+	}
+	s.discard(t)
+	if freed {
+		return s.grant()
+	}
+	return nil
+}
+
 func (s *Slots) lineOf(c Call) *callLine {
 	i := slices.IndexFunc(s.lines, func(r *resourceLine) bool { return r.resource == c.Key.Resource })
 	if i < 0 {
