@@ -133,13 +133,13 @@ func (p *pass) leaveSuspended(ctx context.Context, s requests.Suspension) (wake 
 	if !s.Until.IsZero() {
 		until, wake = s.Until.UTC().Format(time.RFC3339), max(time.Until(s.Until), time.Nanosecond)
 	}
+	_, known := p.engine.objects.held.Since(p.key, bySuspension, "")
 	fresh := p.engine.objects.held.Replace(p.key, bySuspension, map[string]string{"": until})
-	if len(fresh) > 0 && !(p.firstLook && p.object.initial.Load()) {
+	if len(fresh) > 0 && (known || p.object.seen || !p.object.initial.Load()) { // not for all at the start
 		message := fmt.Sprintf("The object is suspended by a request: no handlers are called, and its deletion is held. End: %s.", until)
 		p.report.Log.Info(message)
 		p.report.Event(p.session.Body(), report.Normal, "ObjectSuspended", message)
 	}
-	p.object.seen = true
 	p.engine.revisions.Forget(p.key) // a rollout does not wait for it
 	if !p.object.writes.HasEdits() {
 		return wake, nil

@@ -91,3 +91,31 @@ func TestASubhandlerIsRerunWhileItsParentWaits(t *testing.T) {
 		}
 	})
 }
+
+// An object is suspended when the operator starts, in the middle of its creation. Its resume
+// handlers are called as for any other object, later.
+func TestResumeHandlersAreCalledAfterASuspensionAtTheStart(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnCreate(examples, once, kopf.ID("first"))
+		r.OnResume(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("resume"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Minute)
+		h.Patch(one, `{"metadata":{"annotations":{"kopf.zalando.org/request-suspend":"forever"}}}`)
+		h.Advance(time.Minute)
+		h.Restart()
+		h.Advance(time.Minute)
+		if got := h.Calls("resume"); len(got) != 0 {
+			t.Errorf("called although the object is suspended: %v", got)
+		}
+		h.Patch(one, `{"metadata":{"annotations":{"kopf.zalando.org/request-suspend":null}}}`)
+		h.Advance(2 * time.Hour)
+		if got := h.Calls("resume"); len(got) != 1 {
+			t.Errorf("got %v, want one call", got)
+		}
+		if got := h.Calls("first"); len(got) != 2 {
+			t.Errorf("got %v, want two calls", got)
+		}
+	})
+}
