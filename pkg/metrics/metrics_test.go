@@ -46,7 +46,7 @@ func everything(m *metrics.Metrics) {
 	m.Observe(func() metrics.State {
 		return metrics.State{
 			Ready: true, Leading: true, Queue: metrics.Queue{Depth: 3, Oldest: 1500 * time.Millisecond, Busy: 1, Workers: 5, Awaited: 6},
-			Calls:      metrics.Calls{Running: 8, Waiting: 9, Longest: 2500 * time.Millisecond},
+			Calls:      metrics.Calls{Running: 8, Waiting: 9, Longest: 2500 * time.Millisecond, Abandoned: 10},
 			Watches:    []metrics.Watches{{Resource: "kex", Alive: 2, Failing: 1}},
 			Background: []metrics.Background{{Kind: "daemon", Waiting: 1, Running: 4}, {Kind: "timer", Waiting: 7}},
 			Held:       []metrics.Held{{Resource: "kex", Reason: metrics.Misfit, Objects: 2}},
@@ -107,6 +107,7 @@ func TestExposedSeries(t *testing.T) {
 		"kopf_background_handlers{kind=timer,state=running} 0",
 		"kopf_background_handlers{kind=timer,state=waiting} 7",
 		"kopf_build_info{goversion=" + runtime.Version() + ",library=" + ownVersion() + ",version=" + ownVersion() + "} 1",
+		"kopf_calls_abandoned{} 10",
 		"kopf_calls_longest_seconds{} 2.5",
 		"kopf_calls_running{} 8",
 		"kopf_calls_waiting{} 9",

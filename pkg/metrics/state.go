@@ -69,6 +69,8 @@ type Calls struct {
 	Running int           // calls
 	Waiting int           // handlers that wait for a slot
 	Longest time.Duration // of the running calls
+	// Abandoned is the number of objects whose handlers have outlasted a pause.
+	Abandoned int
 }
 
 // Watches counts the watches of one resource: one, or one per namespace.
@@ -108,6 +110,7 @@ type stateCollector struct {
 	depth, oldest, workers, busy *prometheus.Desc
 	awaited                      *prometheus.Desc
 	running, waiting, longest    *prometheus.Desc
+	abandoned                    *prometheus.Desc
 	watches, background, held    *prometheus.Desc
 	rollout, objects, indices    *prometheus.Desc
 	children, contended          *prometheus.Desc
@@ -133,6 +136,7 @@ func newStateCollector(operator string, from *source) *stateCollector {
 		running:    gauge("kopf_calls_running", "Calls of handlers that are running, except those of daemons and timers."),
 		waiting:    gauge("kopf_calls_waiting", "Handlers waiting for a slot of a limit."),
 		longest:    gauge("kopf_calls_longest_seconds", "Seconds that the longest of the running calls has been running."),
+		abandoned:  gauge("kopf_calls_abandoned", "Objects with a handler that has not returned although it was canceled for a pause."),
 		watches:    gauge("kopf_watches", "Watches, by state: listing, alive or failing.", "resource", "state"),
 		background: gauge("kopf_background_handlers", "Daemons and timers of all objects, by state: waiting, running or abandoned.", "kind", "state"),
 		held:       gauge("kopf_objects_held", "Objects with handlers that cannot be called until a person acts, by reason.", "resource", "reason"),
@@ -151,7 +155,7 @@ func newStateCollector(operator string, from *source) *stateCollector {
 func (c *stateCollector) Describe(into chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		c.ready, c.leading, c.paused, c.depth, c.oldest, c.workers, c.busy, c.awaited,
-		c.running, c.waiting, c.longest, c.watches, c.background, c.held, c.rollout,
+		c.running, c.waiting, c.longest, c.abandoned, c.watches, c.background, c.held, c.rollout,
 		c.objects, c.indices, c.children, c.contended, c.events, c.expiry, c.build,
 	} {
 		into <- desc
@@ -179,6 +183,7 @@ func (c *stateCollector) Collect(into chan<- prometheus.Metric) {
 	show(c.running, float64(state.Calls.Running))
 	show(c.waiting, float64(state.Calls.Waiting))
 	show(c.longest, state.Calls.Longest.Seconds())
+	show(c.abandoned, float64(state.Calls.Abandoned))
 	for _, w := range state.Watches {
 		show(c.watches, float64(w.Listing), w.Resource, "listing")
 		show(c.watches, float64(w.Alive), w.Resource, "alive")

@@ -4,8 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -123,4 +129,117 @@ func TestPanicOfADetachedPassIsRetried(t *testing.T) {
 			return ctx
 		}
 	})
+}
+
+// stubborn is a handler that ignores its context until it is released.
+type stubborn struct{ release chan struct{} }
+
+func (s *stubborn) function(j *journal) handler.Function {
+	return handler.Function{Change: func(_ context.Context, c *handler.Change) error {
+		j.begin(c.Name())
+		defer j.end(c.Name(), nil)
+		if c.Name() == "stuck" {
+			<-s.release
+		}
+		return nil
+	}}
+}
+
+func TestPauseLetsGoOfHandlersThatIgnoreTheirContext(t *testing.T) {
+	var j journal
+	var ticks atomic.Int32
+	var s stubborn
+	var lines journalLines
+	inCluster(t, func(r *registry.Registry) {
+		s.release = make(chan struct{}) // of this bubble
+		r.Add(handler.Create(selector.New("as"), s.function(&j), handler.ID("fn")))
+		r.Add(handler.Update(selector.New("as"), s.function(&j), handler.ID("up")))
+		r.Add(handler.Timer(selector.New("as"), handler.Function{Timer: func(context.Context, *handler.Tick) error {
+			ticks.Add(1)
+			return nil
+		}}, handler.ID("tick"), handler.Interval(time.Hour)))
+	}, func(t *testing.T, c *cluster) {
+		c.create("as", "stuck")
+		settle(time.Second)
+		for range 3 { // each pause waits for the grace period of the call at most
+			c.engine.SetPaused(true)
+			settle(2 * time.Minute)
+			c.engine.SetPaused(false)
+			settle(time.Minute)
+		}
+		before := ticks.Load()
+		c.create("as", "other")
+		settle(24 * time.Hour)
+		c.expectHandled("as", "other")
+		if ticked := ticks.Load() - before; ticked < 24 {
+			t.Errorf("the timer of the other object was called %d times in a day", ticked)
+		}
+		if got := c.engine.State().Calls; got.Abandoned != 1 || got.Running != 1 {
+			t.Errorf("got %+v", got)
+		}
+		if got := lines.count("has not returned although it was canceled for a pause"); got != 1 {
+			t.Errorf("it was said %d times", got)
+		}
+		c.change("as", "stuck", map[string]any{"size": int64(1)})
+		settle(time.Hour)
+		if c.handled("as", "stuck") || len(j.began) != 2 {
+			t.Errorf("the object is not locked: called %v", j.began)
+		}
+		close(s.release)
+		settle(time.Hour)
+		c.expectHandled("as", "stuck")
+		if !slices.Equal(j.began, []string{"stuck", "other", "stuck"}) || c.engine.State().Calls.Abandoned != 0 {
+			t.Errorf("called %v, then %+v", j.began, c.engine.State().Calls)
+		}
+		if got := ticks.Load() - before; got < 25 {
+			t.Errorf("the timers were called %d times", got)
+		}
+	}, func(c *Config) { c.Logger = lines.logger() })
+}
+
+// An operator that stops during the wait leaves it to its caller how long to wait.
+func TestPauseThatBecomesAShutdownWaitsForHandlers(t *testing.T) {
+	var j journal
+	var s stubborn
+	inCluster(t, func(r *registry.Registry) {
+		s.release = make(chan struct{}) // of this bubble
+		r.Add(handler.Create(selector.New("as"), s.function(&j), handler.ID("fn")))
+	}, func(t *testing.T, c *cluster) {
+		c.create("as", "stuck")
+		settle(time.Second)
+		c.engine.SetPaused(true)
+		settle(time.Second)
+		go func() {
+			time.Sleep(time.Hour)
+			close(s.release)
+		}()
+		if took := c.shutDown(); took < time.Hour {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// journalLines counts log lines.
+type journalLines struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *journalLines) logger() logr.Logger {
+	return funcr.New(func(_, line string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.lines = append(l.lines, line)
+	}, funcr.Options{})
+}
+
+func (l *journalLines) count(text string) (count int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.lines {
+		if strings.Contains(line, text) {
+			count++
+		}
+	}
+	return count
 }

@@ -146,8 +146,12 @@ type Engine struct {
 	// exist then.
 	inspecting bool
 
-	mu    sync.Mutex                  // changes the queue
+	mu    sync.Mutex                  // changes the queue, and guards the passes
 	queue atomic.Pointer[queue.Queue] // nil without workers
+	// detached are the passes that have returned their worker, and abandoned those of them that
+	// have outlasted a pause.
+	detached  map[object.Key]*pass
+	abandoned map[object.Key]*abandoned
 }
 
 // fewCalls is the number of running calls that keep their essences: to pack and unpack them takes
@@ -173,6 +177,8 @@ func New(config Config) *Engine {
 		eventLogger: config.eventLogger(),
 		undeclared:  undeclared.Handlers{Logger: config.Logger},
 		children:    children.NewIndex(),
+		detached:    map[object.Key]*pass{},
+		abandoned:   map[object.Key]*abandoned{},
 		supervisor:  daemons.New(daemons.Options{Backoff: s.Execution.Backoff, CancellationPolling: s.Background.CancellationPolling}),
 	}
 	prefix := storage.RequestPrefix(s.Persistence.DiffBase, s.Persistence.Progress)

@@ -9,7 +9,6 @@ import (
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/capacity"
-	"github.com/kopf-go/kopf/pkg/reconcile/internal/queue"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/recording"
 )
@@ -87,28 +86,6 @@ func (c *cycle) continueCalls(last *execution.Call) (*execution.Call, error) {
 		}
 	}
 	return nil, nil
-}
-
-// detach continues a pass in its own goroutine, from its first call. The object stays locked.
-// After the shutdown of the queue, the goroutine still writes what its handlers have done; the
-// request for another pass has no effect then.
-//
-// Thousands of handlers can wait, so nothing of the engine is on their stacks.
-func (w *workers) detach(p *pass, first func() *execution.Call) {
-	q := w.engine.currentQueue()
-	q.Detach(p.key)
-	w.detached.Go(func() {
-		for call := first(); call != nil; call = p.next(call) {
-			call.Make()
-		}
-		w.attach(q, p)
-	})
-}
-
-// attach ends a pass that was detached, with its permit: the queue hands out the object again.
-func (w *workers) attach(q *queue.Queue, p *pass) {
-	w.engine.permits.Release()
-	q.Release(p.key, w.end(p).RequeueAfter)
 }
 
 // endCalls leaves the outcomes of the calls in the progress of the cycle, and their edits with

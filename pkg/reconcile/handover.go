@@ -101,7 +101,8 @@ func (e *Engine) compareVersions(ctx context.Context) error {
 			return err
 		}
 		for _, v := range versions {
-			e.objects.of(v.Key).catchUp(v.Seen, v.Now)
+			catchUp := func(s *objectState) { s.catchUp(v.Seen, v.Now) }
+			e.whenFree(v.Key, catchUp, func(a *abandoned) { a.catchUp = catchUp })
 		}
 	}
 	return nil

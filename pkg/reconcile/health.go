@@ -48,7 +48,7 @@ func (e *Engine) State() metrics.State {
 	leading := e.leading.Load() // a standby replica is not paused
 	state := metrics.State{
 		Ready: e.isReady(), Leading: leading, Paused: leading && e.pause.isPaused(),
-		Queue: e.queueState(), Calls: metrics.Calls(e.slots.State()), Watches: countWatches(e.WatchStatuses()),
+		Queue: e.queueState(), Calls: callsOf(e), Watches: countWatches(e.WatchStatuses()),
 		Background: []metrics.Background{e.countBackground(handler.OnDaemon), e.countBackground(handler.OnTimer)},
 	}
 	if leading { // a replica on standby does not follow what happens to the objects
@@ -120,6 +120,14 @@ func beginSeries(e *Engine, r *resource) {
 		e.Metrics.Ensuring(r.Name, id)
 	}
 	e.Metrics.Watching(r.Name, len(r.changing)+len(r.background)+len(r.triggered) > 0, handlers...)
+}
+
+// callsOf counts the calls of handlers.
+func callsOf(e *Engine) metrics.Calls {
+	s := e.slots.State()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return metrics.Calls{Running: s.Running, Waiting: s.Waiting, Longest: s.Longest, Abandoned: len(e.abandoned)}
 }
 
 // queueState returns the state of the queue.

@@ -64,6 +64,13 @@ func (s *objectState) resetFor(uid types.UID) {
 	s.lifetime = lifetime{writes: s.writes}
 }
 
+// reopen prepares the object for the work of this process after its start or a pause. Objects
+// that are older than it were handled by another process or by none.
+func (s *objectState) reopen() {
+	s.initial.Store(true)
+	s.reconciledVersion = "" // starts its daemons and timers
+}
+
 // markGone stops all work on the object.
 func (s *objectState) markGone() {
 	s.background.stop(handler.StopDeleted)

@@ -84,7 +84,12 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 // beginPass makes the part of a pass that calls no handlers, and detaches the rest.
 func (w *workers) beginPass(p *pass) ctrl.Result {
 	w.engine.permits.Begin(p.key.Resource)
-	p.due, p.wake, p.err = p.begin(w.writes)
+	if err := handler.WithRecover(func() error {
+		p.due, p.wake, p.err = p.begin(w.writes)
+		return nil
+	}); err != nil {
+		p.due, p.err = nil, err
+	}
 	if p.due != nil {
 		w.detach(p, func() *execution.Call { return p.next(nil) })
 		return ctrl.Result{}

@@ -175,7 +175,7 @@ func (w *workers) run(ctx, active context.Context, c controller.TypedController[
 	err := c.Start(running)
 	halt()
 	<-stopped
-	w.detached.Wait() // the queue of the next controller does not know which objects are locked
+	w.waitForCalls(ctx)
 	w.shut()
 	return err
 }
@@ -212,6 +212,9 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 	e.mu.Lock()
 	q := waiting.(*queue.Queue) //nolint:errcheck // the controller has no other queue
 	e.queue.Store(q)
+	for key := range e.abandoned {
+		q.Lock(key)
+	}
 	e.mu.Unlock()
 	for _, r := range e.resources.all() {
 		if r.isObservedOnly() {
@@ -219,11 +222,7 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 		}
 		startRollouts(context.Background(), e, r)
 		for _, snapshot := range r.Objects() {
-			// Objects that are older than the work of this process were handled by another
-			// process or by none.
-			s := e.objects.of(r.Key(snapshot))
-			s.initial.Store(true)
-			s.reconciledVersion = "" // starts its daemons and timers
+			e.whenFree(r.Key(snapshot), (*objectState).reopen, func(a *abandoned) { a.reopened = true })
 		}
 		q.AddInitial(e.objects.in(object.StreamKey{Resource: r.Name})...) // including objects that are gone
 	}

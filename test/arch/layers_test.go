@@ -53,7 +53,7 @@ var layers = []layer{
 	{name: "managed fields", folders: []string{"pkg/internal/managedfields"}},
 	{name: "object", folders: []string{"pkg/model/object"}},
 	{name: "binaries of control planes, manifests, terminals, function names, and recomputed values", folders: []string{"internal/binaries", "internal/guard", "internal/manifests", "internal/pty", "pkg/model/internal/function", "pkg/model/internal/recomputed"}},
-	{name: "backoff, rollout, sleep, report once, plural, program, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/internal/sleep", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "pkg/model/internal/similar"}},
+	{name: "backoff, rollout, sleep, report once, plural, program, and similar words", folders: []string{"pkg/backoff", "pkg/model/rollout", "pkg/internal/sleep", "pkg/internal/isolate", "pkg/internal/reportonce", "pkg/internal/plural", "pkg/internal/program", "pkg/model/internal/similar"}},
 }
 
 // vocabulary is the top layer of those that make no API calls.

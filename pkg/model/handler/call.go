@@ -4,11 +4,12 @@ import (
 	"context"
 	"runtime/debug"
 
+	"github.com/kopf-go/kopf/pkg/internal/isolate"
 	"github.com/kopf-go/kopf/pkg/model/internal/function"
 )
 
 // Call calls a change handler, or a handler that ForCall has returned. A panic becomes a
-// PanicError.
+// PanicError. The caller must expect that the handler ends the goroutine (runtime.Goexit).
 func (d *Declaration) Call(ctx context.Context, c *Change) error {
 	switch {
 	case d.childCall != nil:
@@ -29,12 +30,14 @@ func untyped(d *Declaration) ChangeFunc {
 	}
 }
 
-// CallEvent calls an event handler. A panic becomes a PanicError.
+// CallEvent calls an event handler. A panic becomes a PanicError, and runtime.Goexit
+// ErrExited.
 func (d *Declaration) CallEvent(ctx context.Context, e *Event) error {
-	return call(ctx, d, d.onEvent, e)
+	return WithRecover(func() error { return call(ctx, d, d.onEvent, e) })
 }
 
-// CallDaemon calls a daemon. A panic becomes a PanicError.
+// CallDaemon calls a daemon. A panic becomes a PanicError. The caller must expect that the
+// daemon ends the goroutine.
 //
 // Thousands of daemons wait in it, each on a stack of two kilobytes if all frames fit in. So this
 // frame is small, and there is none between it and the daemon.
@@ -47,33 +50,43 @@ func (d *Declaration) CallDaemon(ctx context.Context, t *Task) (err error) {
 	return d.onDaemon(ctx, t)
 }
 
-// CallTimer calls a timer. A panic becomes a PanicError.
+// CallTimer calls a timer. A panic becomes a PanicError. The caller must expect that the
+// timer ends the goroutine.
 func (d *Declaration) CallTimer(ctx context.Context, t *Tick) error {
 	return call(ctx, d, d.onTimer, t)
 }
 
-// CallAdmission calls an admission handler. A panic becomes a PanicError.
+// CallAdmission calls an admission handler. A panic becomes a PanicError, and runtime.Goexit
+// ErrExited.
 func (d *Declaration) CallAdmission(ctx context.Context, a *Admission) error {
-	return call(ctx, d, d.onAdmission, a)
+	return WithRecover(func() error { return call(ctx, d, d.onAdmission, a) })
 }
 
-// CallChild calls a handler of children. A panic becomes a PanicError.
+// CallChild calls a handler of children, as Call does.
 func CallChild(ctx context.Context, d *Declaration, c *ChildChange) error {
 	return call(ctx, d, d.onChild, c)
 }
 
-// CallIndex calls an indexing function. A panic becomes a PanicError.
+// CallIndex calls an indexing function. A panic becomes a PanicError, and runtime.Goexit
+// ErrExited.
 func (d *Declaration) CallIndex(ctx context.Context, i *Indexed) (values any, err error) {
 	defer observe(ctx, d, i)(&err)
-	defer recoverPanic(&err)
-	return d.onIndex(ctx, i)
+	err = WithRecover(func() (err error) {
+		values, err = d.onIndex(ctx, i)
+		return err
+	})
+	return values, err
 }
 
-// CallActivity calls an activity handler. A panic becomes a PanicError.
+// CallActivity calls an activity handler. A panic becomes a PanicError, and runtime.Goexit
+// ErrExited.
 func (d *Declaration) CallActivity(ctx context.Context, a *Activity) (result any, err error) {
 	defer observe(ctx, d, a)(&err)
-	defer recoverPanic(&err)
-	return d.onActivity(ctx, a)
+	err = WithRecover(func() (err error) {
+		result, err = d.onActivity(ctx, a)
+		return err
+	})
+	return result, err
 }
 
 // call calls a handler. Thousands of handlers can wait in it, each on a stack of two kilobytes
@@ -87,6 +100,7 @@ func call[A any, F ~func(context.Context, A) error](ctx context.Context, d *Decl
 }
 
 func callObserved[A any, F ~func(context.Context, A) error](ctx context.Context, d *Declaration, fn F, arguments A) (err error) {
+	err = ErrExited // unless the handler returns
 	defer observe(ctx, d, arguments)(&err)
 	defer recoverPanic(&err)
 	return fn(ctx, arguments)
@@ -117,11 +131,17 @@ func observe(ctx context.Context, d *Declaration, arguments any) func(err *error
 	return func(err *error) { end(*err) }
 }
 
-// WithRecover calls user code other than handlers, such as filters. A panic becomes a
-// PanicError.
+// WithRecover calls the code of users, such as filters. A panic becomes a PanicError, and
+// runtime.Goexit ErrExited.
 func WithRecover(call func() error) (err error) {
-	defer recoverPanic(&err)
-	return call()
+	returned := isolate.Run(func() {
+		defer recoverPanic(&err)
+		err = call()
+	})
+	if !returned {
+		return ErrExited
+	}
+	return err
 }
 
 func recoverPanic(err *error) {

@@ -23,6 +23,10 @@ const (
 	ErrorsIgnored
 )
 
+// ErrExited is the error of a handler, or of other code of users, that has ended its goroutine
+// instead of returning. It is retried like other errors.
+var ErrExited = errors.New("the goroutine was ended by runtime.Goexit, which t.FailNow and similar functions of tests call: return an error instead")
+
 // TemporaryError requests another attempt after a delay.
 type TemporaryError struct {
 	Err   error

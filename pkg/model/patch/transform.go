@@ -1,11 +1,13 @@
 package patch
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kopf-go/kopf/pkg/internal/isolate"
 	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
@@ -42,15 +44,20 @@ func applyTransforms(body map[string]any, transforms []Transform) (map[string]an
 }
 
 func run(transform Transform, obj *unstructured.Unstructured) (err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			err = &TransformError{Name: function.Symbol(transform), Err: panicError(value), Stack: debug.Stack()}
+	returned := isolate.Run(func() {
+		defer func() {
+			if value := recover(); value != nil {
+				err = &TransformError{Name: function.Symbol(transform), Err: panicError(value), Stack: debug.Stack()}
+			}
+		}()
+		if failure := transform(obj); failure != nil {
+			err = &TransformError{Name: function.Symbol(transform), Err: failure}
 		}
-	}()
-	if err := transform(obj); err != nil {
-		return &TransformError{Name: function.Symbol(transform), Err: err}
+	})
+	if !returned {
+		return &TransformError{Name: function.Symbol(transform), Err: errors.New("runtime.Goexit has ended the goroutine")}
 	}
-	return nil
+	return err
 }
 
 func panicError(value any) error {

@@ -36,7 +36,7 @@ func (r *run) start() {
 	case !r.attempt.Allowed():
 		r.finish(nil)
 	case r.tick != nil:
-		r.finish(r.worker.handler.CallTimer(r.ctx, r.tick))
+		r.callTimer()
 	default:
 		// The preparations have grown the stack of this goroutine. A daemon gets a
 		// goroutine with a small stack for its life.
@@ -44,8 +44,20 @@ func (r *run) start() {
 	}
 }
 
-// callDaemon makes the attempt of a daemon. Thousands of daemons wait in it.
-func (r *run) callDaemon() { r.finish(r.worker.handler.CallDaemon(r.ctx, r.task)) }
+// callDaemon makes the attempt of a daemon. Thousands of daemons wait in it. A daemon that
+// ends the goroutine has failed.
+func (r *run) callDaemon() {
+	failure := handler.ErrExited
+	defer func() { r.finish(failure) }()
+	failure = r.worker.handler.CallDaemon(r.ctx, r.task)
+}
+
+// callTimer makes the attempt of a timer, as callDaemon does.
+func (r *run) callTimer() {
+	failure := handler.ErrExited
+	defer func() { r.finish(failure) }()
+	failure = r.worker.handler.CallTimer(r.ctx, r.tick)
+}
 
 // finish processes what the call returned, and hands the outcome to the worker.
 func (r *run) finish(failure error) {

@@ -192,10 +192,16 @@ func (r *Runner) essences() func() *handler.Cause {
 	return r.Essences
 }
 
-// Make calls the handler, unless one of its limits is exceeded.
+// Make calls the handler, unless one of its limits is exceeded. A handler that ends the
+// goroutine has failed: call End in another one then.
 func (a *Call) Make() {
-	if a.limitErr == nil {
-		a.err = a.subs.parent.Call(a.ctx, a.change) // recovers panics
+	switch {
+	case a.limitErr != nil:
+	case len(a.subs.ancestors) > 0: // the goroutine belongs to the call of the parent
+		a.err = handler.WithRecover(func() error { return a.subs.parent.Call(a.ctx, a.change) })
+	default:
+		a.err = handler.ErrExited // unless the handler returns
+		a.err = a.subs.parent.Call(a.ctx, a.change)
 	}
 }
 

@@ -27,9 +27,11 @@ var _ handler.Subhandlers = (*subhandlers)(nil)
 
 // afterParent calls the sub-handlers that the handler did not execute, and returns its result.
 func (s *subhandlers) afterParent(ctx context.Context, change *handler.Change) (any, error) {
-	// Filters of sub-handlers can panic, too.
-	if err := handler.WithRecover(func() error { return s.execute(ctx) }); err != nil {
-		return nil, err
+	if len(s.handlers)+len(s.problems) > 0 || s.interrupted != nil {
+		// Filters of sub-handlers can panic, too.
+		if err := handler.WithRecover(func() error { return s.execute(ctx) }); err != nil {
+			return nil, err
+		}
 	}
 	return NormalizeResult(change.Result())
 }

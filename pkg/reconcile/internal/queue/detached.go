@@ -63,6 +63,14 @@ func (q *Queue) Detach(key object.Key) {
 	q.busy[key].detached = true
 }
 
+// Lock locks an object that is handled apart from the workers since before the queue began,
+// until Release. Call it before the object is added.
+func (q *Queue) Lock(key object.Key) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.busy[key] = &handling{detached: true}
+}
+
 // Done returns an object from its worker.
 func (q *Queue) Done(key object.Key) {
 	q.end(key, func(h *handling) {

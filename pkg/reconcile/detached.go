@@ -1,0 +1,159 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/daemons"
+	"github.com/kopf-go/kopf/pkg/reconcile/execution"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
+)
+
+// detach continues a pass in its own goroutine, from its first call. The object stays locked.
+// After the shutdown of the queue, the goroutine still writes what its handlers have done; the
+// request for another pass has no effect then.
+//
+// Thousands of handlers can wait, so nothing of the engine is on their stacks.
+func (w *workers) detach(p *pass, first func() *execution.Call) {
+	e := w.engine
+	e.mu.Lock()
+	e.detached[p.key] = p
+	e.mu.Unlock()
+	e.currentQueue().Detach(p.key)
+	w.detached.Go(func() { w.makeCalls(p, first) })
+}
+
+// makeCalls makes the calls of a detached pass, and ends it. A handler that ends the goroutine
+// (runtime.Goexit) has failed, and the pass continues in another one.
+func (w *workers) makeCalls(p *pass, first func() *execution.Call) {
+	var call *execution.Call // that runs; nil while the pass itself works
+	ended := false
+	defer func() {
+		switch {
+		case ended:
+		case call != nil:
+			last := call
+			w.detached.Go(func() { w.makeCalls(p, func() *execution.Call { return p.next(last) }) })
+		default: // it was a filter or a storage
+			p.err = handler.ErrExited
+			w.detached.Go(func() { w.attach(p) })
+		}
+	}()
+	for call = first(); call != nil; {
+		call.Make()
+		last := call
+		call = nil
+		call = p.next(last)
+	}
+	ended = true
+	w.attach(p)
+}
+
+// attach ends a pass that was detached, with its permit: the queue hands out the object again.
+func (w *workers) attach(p *pass) {
+	e := w.engine
+	e.permits.Release()
+	after := w.end(p).RequeueAfter
+	e.mu.Lock()
+	delete(e.detached, p.key)
+	if a := e.abandoned[p.key]; a != nil {
+		delete(e.abandoned, p.key)
+		after = a.applyTo(p.object, after)
+	}
+	q := e.queue.Load()
+	e.mu.Unlock()
+	q.Release(p.key, after)
+}
+
+// abandoned is a detached pass that has outlasted a pause, because its handler ignores its
+// context. The object stays locked until the pass ends; everything else goes on.
+//
+// Until then, the pass owns the state of the object. What the work after the pause must change
+// in it waits here.
+type abandoned struct {
+	catchUp  func(s *objectState) // nil if the versions were not compared
+	reopened bool
+}
+
+// applyTo ends the wait of a. It returns the delay until the next pass.
+func (a *abandoned) applyTo(s *objectState, after time.Duration) time.Duration {
+	if a.catchUp != nil {
+		a.catchUp(s)
+	}
+	if !a.reopened {
+		return after
+	}
+	s.reopen()
+	return time.Nanosecond
+}
+
+// abandonDelay is the time for calls to return after their contexts have ended.
+const abandonDelay = time.Second
+
+// waitForCalls waits until all detached passes have ended. A pause lets go of those that outlast
+// the grace period; after it, others take the place of the workers.
+func (w *workers) waitForCalls(ctx context.Context) {
+	ended := make(chan struct{})
+	go func() {
+		w.detached.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return
+	case <-w.writes.Done():
+	}
+	select {
+	case <-ended:
+		return
+	case <-time.After(abandonDelay):
+	}
+	if ctx.Err() != nil {
+		<-ended // whoever stops the operator decides how long to wait
+		return
+	}
+	w.abandonCalls()
+}
+
+// abandonCalls lets go of the passes that have not ended, and says so for each of them.
+func (w *workers) abandonCalls() {
+	e := w.engine
+	var fresh []object.Key
+	e.mu.Lock()
+	for key := range e.detached {
+		if e.abandoned[key] == nil {
+			e.abandoned[key] = &abandoned{}
+			fresh = append(fresh, key)
+		}
+	}
+	e.mu.Unlock()
+	const message = "The handler has not returned although it was canceled for a pause. The object is not handled until the handler returns. The operator goes on with all others."
+	for _, key := range fresh {
+		reporter := e.reporter(key, nil)
+		running, _ := e.slots.Of(key)
+		ids := make([]string, 0, len(running))
+		for _, one := range running {
+			ids = append(ids, reporter.ReportedID(one.Call.ID))
+		}
+		e.objectLogger(key).Error(nil, message, "handlers", ids)
+		if r := e.resources.get(key.Resource); r != nil {
+			if snapshot := r.Cached(key.NamespacedName); snapshot != nil {
+				reporter.Event(snapshot.Body(), report.Warning, daemons.ReasonAbandoned, message)
+			}
+		}
+	}
+}
+
+// whenFree changes the state of an object while no pass can run, or after the end of a pass that
+// has outlasted the pause.
+func (e *Engine) whenFree(key object.Key, change func(s *objectState), later func(a *abandoned)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if a := e.abandoned[key]; a != nil {
+		later(a)
+		return
+	}
+	change(e.objects.of(key))
+}
