@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -207,15 +208,17 @@ func TestLimitOfEnsure(t *testing.T) {
 			h.Create(exampleNamed(fmt.Sprint("shop-", i)))
 		}
 		h.Advance(time.Minute)
-		if ensured.calls != parents || ensured.most != 2 {
-			t.Errorf("%d calls, %d at the same time", ensured.calls, ensured.most)
+		if calls, most := ensured.counts(); calls != parents || most != 2 {
+			t.Errorf("%d calls, %d at the same time", calls, most)
 		}
 		for i := range parents {
 			h.Patch(themeNamed(fmt.Sprint("shop-", i)), `{"data": {"color": "red"}}`)
 		}
 		h.Advance(time.Minute)
-		if ensured.most != 2 || decided.most != 2 || decided.calls != parents {
-			t.Errorf("%d and %d at the same time, %d decisions", ensured.most, decided.most, decided.calls)
+		_, most := ensured.counts()
+		decisions, mostDecisions := decided.counts()
+		if most != 2 || mostDecisions != 2 || decisions != parents {
+			t.Errorf("%d and %d at the same time, %d decisions", most, mostDecisions, decisions)
 		}
 		for i := range parents {
 			child := themeNamed(fmt.Sprint("shop-", i))
@@ -227,13 +230,31 @@ func TestLimitOfEnsure(t *testing.T) {
 }
 
 // places are those of a handler that is limited.
-type places struct{ calls, running, most int }
+type places struct {
+	mu                   sync.Mutex
+	calls, running, most int
+}
 
 // occupy takes a place for a second of virtual time.
 func (p *places) occupy() {
+	p.enter()
+	time.Sleep(time.Second)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running--
+}
+
+func (p *places) enter() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.calls++
 	p.running++
 	p.most = max(p.most, p.running)
-	time.Sleep(time.Second)
-	p.running--
+}
+
+// counts returns the number of calls, and how many have run at the same time.
+func (p *places) counts() (calls, most int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls, p.most
 }
