@@ -112,6 +112,7 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 	initial := d.object.initial.Load() && !d.object.handled
 	if !d.object.seen {
 		d.object.seen, d.object.startedByPredecessor = true, initial && len(r.Progress.Stored().IDs()) > 0
+		d.object.copied = !initial && (r.Base != nil || len(r.Progress.Stored().IDs()) > 0)
 		d.noteUndeclared(body, r)
 	}
 	c.Reason, c.Initial = cause.Detect(cause.Observation{

@@ -44,6 +44,9 @@ type lifetime struct {
 	// startedByPredecessor is set if an earlier process began the cycle.
 	startedByPredecessor bool
 	deleteEventHandled   bool // the event handlers were called for the deletion
+	// copied is set if the object had a record of its handling when this process saw it appear: it
+	// was created from the manifest of another object, and what that has outside of it is not there.
+	copied bool
 
 	failures  int32 // consecutive failures of the framework or the API
 	notBefore time.Time

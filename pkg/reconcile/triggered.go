@@ -56,7 +56,8 @@ func (t triggering) sync(ctx context.Context) error {
 func (t triggering) newTrigger(d *handler.Declaration, failed bool) triggers.Trigger {
 	engine, key, uid := t.engine, t.key, t.session.Body().UID()
 	if d.Kind == handler.OnDisturbance {
-		return followChildren(engine, d, key, uid, failed)
+		// The children of a copy are not those of its original: there are none yet.
+		return followChildren(engine, d, key, uid, failed || t.object.copied)
 	}
 	link := children.OwnedBy(t.resource.GVK().GroupKind(), uid)
 	if d.ChildLabel != "" {
