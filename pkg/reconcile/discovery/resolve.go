@@ -107,6 +107,13 @@ func (r Resolution) multipleVersions() []error {
 // isWatchable reports whether the objects of a resource can be listed and watched.
 func isWatchable(r selector.Resource) bool { return r.Can("list", "watch") }
 
+// IsTerminating reports whether the definition of a resource is deleted, and waits for its objects.
+// The API server then offers exactly these verbs, although it accepts changes of the objects until
+// the last one is gone.
+func IsTerminating(r selector.Resource) bool {
+	return r.Can("delete", "deletecollection", "get", "list", "watch") && len(r.Verbs) == 5
+}
+
 // filter returns the resources that pass the test.
 func filter(resources []selector.Resource, test func(selector.Resource) bool) []selector.Resource {
 	return slices.DeleteFunc(slices.Clone(resources), func(r selector.Resource) bool { return !test(r) })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientdiscovery "k8s.io/client-go/discovery"
@@ -176,6 +177,57 @@ func TestOperatorWorksWhileAnAPIServiceIsDown(t *testing.T) {
 	g.Consistently(called, "500ms").ShouldNot(gomega.Receive())
 	g.Expect(cluster.Client().Delete(t.Context(), service)).To(gomega.Succeed())
 	g.Eventually(called).Should(gomega.Receive(gomega.Equal("oldtimers.v1alpha1.kopf.dev")))
+}
+
+// While a definition is deleted, the API server offers no patches, but accepts them: until the
+// deletion handlers have finished, also those of an operator that starts meanwhile.
+func TestObjectsOfADeletedDefinitionAreFinished(t *testing.T) {
+	for name, startsLate := range map[string]bool{"a running operator": false, "an operator that starts later": true} {
+		t.Run(name, func(t *testing.T) {
+			g, calls := gomega.NewWithT(t), make(chan string, 10)
+			definition := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "endings.endings.dev"},
+				"spec": map[string]any{
+					"group": "endings.dev", "scope": "Namespaced", "names": map[string]any{"plural": "endings", "kind": "Ending"},
+					"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}},
+				},
+			}}
+			g.Expect(cluster.Client().Create(t.Context(), definition)).To(gomega.Succeed())
+			namespace := cluster.Namespace(t)
+			object := testenv.NewObject("Ending", namespace, "one", nil)
+			object.SetAPIVersion("endings.dev/v1")
+			object.SetFinalizers([]string{"kopf.zalando.org/KopfFinalizerMarker"})
+			g.Eventually(func() error { return cluster.Client().Create(t.Context(), object.DeepCopy()) }).Should(gomega.Succeed())
+			remove := func() {
+				g.Expect(cluster.Client().Delete(t.Context(), definition)).To(gomega.Succeed())
+				g.Eventually(func() bool {
+					found := scan(t).Resources
+					i := slices.IndexFunc(found, func(r selector.Resource) bool { return r.Plural == "endings" })
+					return i >= 0 && !found[i].Can("patch") && discovery.IsTerminating(found[i])
+				}).Should(gomega.BeTrue())
+			}
+			if startsLate {
+				remove()
+			}
+			registry, attempts := kopf.NewRegistry(), 0
+			registry.OnDelete(kopf.Resource("endings.dev", "endings"), func(_ context.Context, c *kopf.Change) error {
+				calls <- c.Name()
+				if attempts++; attempts == 1 {
+					return kopf.Temporary(errors.New("not now"), 4*time.Second)
+				}
+				return nil
+			}, kopf.ID("cleanup"))
+			operators.Start(t, cluster.Config(), namespace, registry, func(o *kopf.Options) { o.Settings.Scanning.Interval = time.Second })
+			if !startsLate {
+				remove()
+			}
+			g.Eventually(calls, "10s").Should(gomega.Receive())
+			g.Eventually(calls, "20s").Should(gomega.Receive())
+			g.Eventually(func() error {
+				return cluster.Client().Get(t.Context(), client.ObjectKeyFromObject(definition), definition.DeepCopy())
+			}, "20s").Should(gomega.MatchError(apierrors.IsNotFound, "IsNotFound"))
+		})
+	}
 }
 
 // breakAPI registers an API without a server for the duration of the test.

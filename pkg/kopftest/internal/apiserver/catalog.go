@@ -72,6 +72,9 @@ func (c *catalog) commitDefinition(key types.NamespacedName, stored, updated *un
 		if served, err = resource.Custom(definition); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
+		if updated.GetDeletionTimestamp() != nil {
+			served = terminating(served)
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,6 +83,17 @@ func (c *catalog) commitDefinition(key types.NamespacedName, stored, updated *un
 		c.definitions[key.Name] = served
 	}
 	return result, err
+}
+
+// terminating returns the resources of a definition that waits for the end of its objects.
+func terminating(served []*resource.Resource) []*resource.Resource {
+	var ending []*resource.Resource
+	for _, one := range served {
+		of := *one
+		of.Terminating = true
+		ending = append(ending, &of)
+	}
+	return ending
 }
 
 // hasInstances reports whether a request is about a definition that has objects.

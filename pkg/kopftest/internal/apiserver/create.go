@@ -96,6 +96,9 @@ func (p *writer) insert(ctx context.Context, w http.ResponseWriter, r *request, 
 	}
 	initialize(object)
 	r.of.PrepareCreate(object)
+	if r.of.Terminating {
+		return nil, apierrors.NewForbidden(r.of.GroupResource(), object.GetName(), errors.New("create not allowed while custom resource definition is terminating"))
+	}
 	review := webhook.Review{Resource: r.of, Operation: admissionv1.Create, Key: r.key, Object: object, DryRun: r.isDryRun(), Headers: w.Header()}
 	object, err := p.hooks.Mutate(ctx, review)
 	if err != nil {

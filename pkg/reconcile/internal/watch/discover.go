@@ -114,7 +114,7 @@ func (w *Watcher) discover(ctx context.Context) error {
 // about them.
 func withoutUnpatchable(r discovery.Resolution, needsPatch func(discovery.SelectedResource) bool) discovery.Resolution {
 	r.Resources = slices.DeleteFunc(r.Resources, func(found discovery.SelectedResource) bool {
-		unpatchable := !found.Can("patch") && needsPatch(found)
+		unpatchable := !found.Can("patch") && !discovery.IsTerminating(found.Resource) && needsPatch(found)
 		if unpatchable {
 			r.Warnings = append(r.Warnings, &discovery.UnpatchableError{Resource: found})
 		}

@@ -17,6 +17,7 @@ import (
 // The verbs of resources and of their subresources.
 var (
 	verbs       = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	endingVerbs = []string{"delete", "deletecollection", "get", "list", "watch"} // of a definition that is deleted; patches work
 	customVerbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 	subverbs    = []string{"get", "patch", "update"}
 )
@@ -159,6 +160,8 @@ func verbsOf(one *resource.Resource) []string {
 		return []string{"create"}
 	case one.Group == "" && one.Resource == "namespaces": // cannot be deleted together
 		return slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "deletecollection" })
+	case one.Terminating:
+		return endingVerbs
 	case one.IsCustom():
 		return customVerbs
 	default:

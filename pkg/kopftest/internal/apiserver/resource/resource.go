@@ -23,6 +23,9 @@ type Resource struct {
 	Subresources   []string
 	// HasScale reports whether a definition asks for the scale subresource, which is not served.
 	HasScale bool
+	// Terminating reports whether the definition is deleted, and waits for its objects: they can be
+	// read, changed, and deleted, but not created.
+	Terminating bool
 	// SelectableFields are those by which clients can select custom objects, besides the
 	// name and the namespace: "spec.color".
 	SelectableFields []string
