@@ -14,7 +14,7 @@ import (
 //   - A missing resource is given up when two consecutive snapshots lack it: API
 //     servers behind one address learn of changes at different times.
 //   - While some API groups are unavailable, resources that could be in them stay
-//     as they were.
+//     as they were. A selector that has become ambiguous does not wait for them.
 //   - A version of a resource is not served before the earlier one is given up.
 //
 // The zero value is ready to use. A Tracker is not safe for concurrent use.
@@ -32,7 +32,7 @@ func (t *Tracker) Update(r Resolution, in Snapshot) (selected []SelectedResource
 		if slices.ContainsFunc(r.Resources, before.isSame) {
 			continue
 		}
-		if _, again := t.missing[before.GVR()]; again && !in.isUncertain(before.Resource) {
+		if _, again := t.missing[before.GVR()]; again && !r.isUncertain(before, in) {
 			continue
 		}
 		missing[before.GVR()] = struct{}{}
@@ -41,7 +41,7 @@ func (t *Tracker) Update(r Resolution, in Snapshot) (selected []SelectedResource
 	kept := len(selected)
 	for _, found := range r.Resources {
 		if !slices.ContainsFunc(selected[:kept], found.isOtherVersion) {
-			selected = append(selected, t.keepSelectors(found, in))
+			selected = append(selected, t.keepSelectors(found, r, in))
 		}
 	}
 	t.selected, t.missing = selected, missing
@@ -50,16 +50,13 @@ func (t *Tracker) Update(r Resolution, in Snapshot) (selected []SelectedResource
 
 // keepSelectors adds the earlier selectors that cannot find anything while some API
 // groups are unavailable.
-func (t *Tracker) keepSelectors(found SelectedResource, in Snapshot) SelectedResource {
-	if len(in.Failed) == 0 {
-		return found
-	}
+func (t *Tracker) keepSelectors(found SelectedResource, r Resolution, in Snapshot) SelectedResource {
 	for _, before := range t.selected {
 		if !before.isSame(found) {
 			continue
 		}
 		for _, sel := range before.Selectors {
-			if !slices.Contains(found.Selectors, sel) {
+			if !slices.Contains(found.Selectors, sel) && r.mayMean(sel, found.Resource, in) {
 				found.Selectors = append(slices.Clip(found.Selectors), sel)
 			}
 		}
@@ -67,12 +64,24 @@ func (t *Tracker) keepSelectors(found SelectedResource, in Snapshot) SelectedRes
 	return found
 }
 
-// isUncertain reports whether it is unknown if a resource should be served.
-func (s Snapshot) isUncertain(r selector.Resource) bool {
-	if _, down := s.Failed[r.GroupVersion()]; down {
+// isUncertain reports whether it is unknown if a resource should still be served.
+func (r Resolution) isUncertain(before SelectedResource, in Snapshot) bool {
+	if _, down := in.Failed[before.GroupVersion()]; down {
 		return true
 	}
-	return len(s.Failed) > 0 && slices.ContainsFunc(s.Resources, func(other selector.Resource) bool { return other.GVR() == r.GVR() })
+	isPresent := slices.ContainsFunc(in.Resources, func(other selector.Resource) bool { return other.GVR() == before.GVR() })
+	return isPresent && slices.ContainsFunc(before.Selectors, func(sel selector.Selector) bool { return r.mayMean(sel, before.Resource, in) })
+}
+
+// mayMean reports whether a selector that does not find a resource now can find it again when the
+// unavailable API groups are back. An ambiguous selector stays ambiguous, and other groups than
+// those that matter to the resource change nothing.
+func (r Resolution) mayMean(sel selector.Selector, of selector.Resource, in Snapshot) bool {
+	isAmbiguous := slices.ContainsFunc(r.Warnings, func(warning error) bool {
+		ambiguous, ok := warning.(*selector.AmbiguousError) //nolint:errorlint // they are not wrapped
+		return ok && ambiguous.Selector == sel
+	})
+	return !isAmbiguous && isUncertainFor(of, sel, in.unavailableFor(sel))
 }
 
 // isComplete reports whether all selectors have found what they mean.

@@ -88,3 +88,37 @@ func TestTrackerKeepsSelectorsOfUnavailableGroups(t *testing.T) {
 		}
 	}
 }
+
+// The warning about an ambiguous selector says that none of its resources is served. That is so, also
+// while an unrelated group is unavailable.
+func TestAmbiguousSelectorDoesNotWaitForUnrelatedGroups(t *testing.T) {
+	ours, others := resource("kopf.dev", "v1", "kopfexamples"), resource("example.com", "v1", "kopfexamples")
+	selectors := []selector.Selector{selector.New("kopfexamples"), selector.New("kopf.dev", selector.Everything)}
+	for by, named := range map[string][]selector.Selector{"the name": selectors[:1], "the name and the group": selectors} {
+		t.Run(by, func(t *testing.T) {
+			var tracker discovery.Tracker
+			one := discovery.Snapshot{Resources: []selector.Resource{ours}}
+			tracker.Update(discovery.Resolve(named, one), one)
+			both := discovery.Snapshot{Resources: []selector.Resource{others, ours}, Failed: cluster("metrics.example.com/v1").Failed}
+			tracker.Update(discovery.Resolve(named, both), both)
+			served, _ := tracker.Update(discovery.Resolve(named, both), both)
+			for _, s := range served {
+				if slices.Contains(s.Selectors, selectors[0]) {
+					t.Errorf("%v is served by %v", s, s.Selectors)
+				}
+			}
+			if len(served) != len(named)-1 {
+				t.Errorf("served are %v", served)
+			}
+		})
+	}
+}
+
+// A selector without a group that has found its resource does not wait for other groups.
+func TestFoundResourceIsServedWhileOtherGroupsAreUnavailable(t *testing.T) {
+	in := discovery.Snapshot{Resources: []selector.Resource{resource("kopf.dev", "v1", "kopfexamples")}, Failed: cluster("metrics.example.com/v1").Failed}
+	got := discovery.Resolve([]selector.Selector{selector.New("kopfexamples")}, in)
+	if len(got.Resources) != 1 || len(got.Warnings) > 0 {
+		t.Errorf("got %v, %v", got.Resources, got.Warnings)
+	}
+}
