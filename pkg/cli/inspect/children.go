@@ -100,6 +100,11 @@ func (c *Cluster) addChildrenAt(ctx context.Context, place convergence.Place, s 
 		return r.Group == place.Group && r.Kind == place.Kind && slices.Contains(r.Verbs, "list")
 	})
 	if i < 0 {
+		for down, err := range c.served.Failed {
+			if down.Group == place.Group {
+				return fmt.Errorf("its API group is unavailable: %w", err)
+			}
+		}
 		return fmt.Errorf("the cluster does not serve it")
 	}
 	of := c.served.Resources[i]

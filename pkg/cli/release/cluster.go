@@ -149,6 +149,16 @@ func (r *Releaser) choose() error {
 		}
 	}
 	if r.All {
+		var unknown []error
+		for _, warning := range resolved.Warnings {
+			var incomplete *discovery.IncompleteError
+			if errors.As(warning, &incomplete) {
+				unknown = append(unknown, warning)
+			}
+		}
+		if len(unknown) > 0 {
+			return fmt.Errorf("it is not known which resources have objects to release: %w", errors.Join(unknown...))
+		}
 		r.resources = storing
 		return nil
 	}

@@ -1,11 +1,13 @@
 package release
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -43,6 +45,21 @@ func TestTheResourcesAreChosen(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// A release that leaves out the resources of a group that is down would say that nothing is left.
+func TestNothingIsReleasedWhileItIsUnknownWhatThereIs(t *testing.T) {
+	r, _ := newReleaser(t)
+	r.served.Resources = slices.DeleteFunc(r.served.Resources, func(one selector.Resource) bool { return one.Group == things.Group })
+	r.served.Failed = map[schema.GroupVersion]error{{Group: things.Group, Version: "v1"}: errors.New("no endpoints")}
+	r.resources, r.All = nil, true
+	if err := r.choose(); err == nil || !strings.Contains(err.Error(), "no endpoints") {
+		t.Errorf("got %v", err)
+	}
+	r.served.Failed = map[schema.GroupVersion]error{{Group: "other.example.com", Version: "v1"}: errors.New("no endpoints")}
+	if err := r.choose(); err != nil {
+		t.Errorf("another group: %v", err)
 	}
 }
 

@@ -231,6 +231,11 @@ func (r *Releaser) lookAtPeerings(ctx context.Context, s *signs) error {
 		s.unknown = append(s.unknown, "it ignores peerings (settings.Peering.Standalone)")
 		return nil
 	}
+	for down := range r.served.Failed {
+		if down.Group == "kopf.dev" || down.Group == "zalando.org" {
+			s.unknown = append(s.unknown, "the API group of peerings is unavailable: "+down.String())
+		}
+	}
 	exists, isUsed := false, false
 	for _, resource := range r.served.Resources {
 		isPeering := resource.Plural == "clusterkopfpeerings" || resource.Plural == "kopfpeerings"

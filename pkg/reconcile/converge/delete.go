@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/metrics"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
@@ -41,13 +42,18 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 			r.Log.Info("The child is not wanted anymore, and deleted.", "child", f.Key.String())
 			r.count(metrics.Deleted)
 			return nil
-		case apierrors.IsNotFound(err):
+		case isAbsent(err):
 			return nil
+		case apierrors.IsNotFound(err): // the version is not served anymore, or the kind
+			if resource, err = r.Resources.FindKindAgain(ctx, f.GroupKind); err != nil {
+				return err
+			}
+			continue
 		case !apierrors.IsConflict(err):
 			return err
 		}
 		u, err := r.api.Get(ctx, resource, f.Namespace, f.Name)
-		if apierrors.IsNotFound(err) {
+		if isAbsent(err) {
 			return nil
 		}
 		if err != nil {
@@ -60,6 +66,12 @@ func (r *run) delete(ctx context.Context, f *fact) error {
 		f = now
 	}
 	return errReplaced
+}
+
+// isAbsent reports whether the API server says that an object does not exist. Its answer that it does
+// not know the resource says nothing about the object.
+func isAbsent(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // deleteVersion deletes exactly this version of a child. The event of the deletion then does not

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,7 @@ var _ Client = (*discovery.DiscoveryClient)(nil)
 // Scan lists all resources of an API server. The Snapshot names the groups that are
 // unavailable; an error means that the server itself could not be asked.
 func Scan(ctx context.Context, client Client) (Snapshot, error) {
+	asked := time.Now()
 	groups, lists, err := client.ServerGroupsAndResourcesWithContext(ctx)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
 	if ctx.Err() != nil {
@@ -40,7 +42,7 @@ func Scan(ctx context.Context, client Client) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	markPreferred(resources, groups)
-	return Snapshot{Resources: resources, Failed: failures(failed)}, nil
+	return Snapshot{Resources: resources, Failed: failures(failed), Asked: asked}, nil
 }
 
 // errNoAnswer explains a stale group version in terms that help a person.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -23,6 +24,8 @@ type Snapshot struct {
 	// Failed are the versions of API groups whose resources are unknown now, with the
 	// reasons. Most often the server behind an APIService is unavailable.
 	Failed map[schema.GroupVersion]error
+	// Asked is when the API server was asked. What is absent was absent after that.
+	Asked time.Time
 }
 
 // Source returns the resources of a cluster as they are now. It is safe for concurrent

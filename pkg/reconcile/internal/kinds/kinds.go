@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
@@ -24,23 +25,35 @@ type Resources interface {
 	Find(ctx context.Context, kind schema.GroupVersionKind) (selector.Resource, error)
 	// FindKind returns the resource of a kind in the best version.
 	FindKind(ctx context.Context, kind schema.GroupKind) (selector.Resource, error)
-	// FindKindAgain is like FindKind, but asks the cluster first, unless it was asked just now.
+	// FindKindAgain is like FindKind, but asks the cluster first.
 	FindKindAgain(ctx context.Context, kind schema.GroupKind) (selector.Resource, error)
 }
 
 // Served finds resources among those that the cluster serves. It asks the cluster only for
-// kinds that it does not know.
+// kinds that it does not know. A kind is not served only if an answer says so that is newer than the
+// question: no answer, and an old one, are not a no.
 type Served struct {
 	Source discovery.Source
 
-	mu    sync.Mutex
-	known discovery.Snapshot
-	asked time.Time // when the cluster was asked last
+	mu      sync.Mutex
+	known   discovery.Snapshot
+	current *scan     // the one that is under way, or nil
+	began   time.Time // when the last one began
 }
 
-// askInterval is the shortest time between two discoveries because of an unknown kind. The
-// discovery for the operator's own resources usually notices earlier that a kind is installed.
-const askInterval = 10 * time.Second
+// scan is one discovery, for all who ask before it begins.
+type scan struct {
+	done chan struct{} // closed at its end; then the other fields are set
+	// began is when the cluster was asked; zero if it was not.
+	began time.Time
+	err   error
+	// canceled reports whether the caller has ended whose context the scan had.
+	canceled bool
+}
+
+// askInterval is the shortest time between two discoveries because of an unknown kind. Who asks
+// earlier waits, together with others.
+const askInterval = time.Second
 
 // notServedError is why a kind has no resource.
 type notServedError struct{ kind string }
@@ -57,11 +70,14 @@ func IsNotServed(err error) bool {
 
 var _ Resources = (*Served)(nil)
 
-// Set stores what the cluster serves, as it was discovered for other purposes.
+// Set stores what the cluster serves, as it was discovered for other purposes, unless something
+// newer is known.
 func (s *Served) Set(present discovery.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.known = present
+	if !present.Asked.Before(s.known.Asked) {
+		s.known = present
+	}
 }
 
 // Find returns the resource of a kind in one version.
@@ -71,15 +87,19 @@ func (s *Served) Find(ctx context.Context, kind schema.GroupVersionKind) (select
 
 // FindKind returns the resource of a kind in the best version.
 func (s *Served) FindKind(ctx context.Context, kind schema.GroupKind) (selector.Resource, error) {
-	return s.find(ctx, kind, kind.String(), func(r selector.Resource) bool { return r.GVK().GroupKind() == kind && r.Preferred })
+	return s.find(ctx, kind, kind.String(), isPreferred(kind))
 }
 
-// FindKindAgain asks the cluster first, unless it was asked just now.
+func isPreferred(kind schema.GroupKind) func(selector.Resource) bool {
+	return func(r selector.Resource) bool { return r.GVK().GroupKind() == kind && r.Preferred }
+}
+
+// FindKindAgain asks the cluster first.
 func (s *Served) FindKindAgain(ctx context.Context, kind schema.GroupKind) (selector.Resource, error) {
 	if err := s.ask(ctx); err != nil {
 		return selector.Resource{}, err
 	}
-	return s.FindKind(ctx, kind)
+	return s.answer(kind, kind.String(), isPreferred(kind))
 }
 
 func (s *Served) find(ctx context.Context, kind schema.GroupKind, name string, matches func(selector.Resource) bool) (selector.Resource, error) {
@@ -89,6 +109,11 @@ func (s *Served) find(ctx context.Context, kind schema.GroupKind, name string, m
 	if err := s.ask(ctx); err != nil {
 		return selector.Resource{}, err
 	}
+	return s.answer(kind, name, matches)
+}
+
+// answer returns the resource of a kind among those that are known, or why there is none.
+func (s *Served) answer(kind schema.GroupKind, name string, matches func(selector.Resource) bool) (selector.Resource, error) {
 	if r, ok := s.lookUp(matches); ok {
 		return r, nil
 	}
@@ -107,27 +132,67 @@ func (s *Served) whyMissing(kind schema.GroupKind, name string) error {
 	return &notServedError{name}
 }
 
-// ask asks the cluster, unless it was asked just now.
+// ask waits for an answer of the cluster to a question that is asked now. All who ask before a scan
+// begins share it.
 func (s *Served) ask(ctx context.Context) error {
-	if !s.mayAsk() {
-		return nil
+	question := time.Now()
+	for {
+		one, isNew := s.join(question)
+		switch {
+		case one == nil:
+			return nil
+		case isNew:
+			s.run(ctx, one)
+		}
+		select {
+		case <-one.done:
+		case <-ctx.Done():
+			return fmt.Errorf("the resources of the cluster cannot be discovered: %w", ctx.Err())
+		}
+		if one.err != nil && (ctx.Err() != nil || !one.canceled && !one.began.Before(question)) {
+			return fmt.Errorf("the resources of the cluster cannot be discovered: %w", one.err)
+		}
 	}
-	present, err := s.Source.Resources(ctx)
-	if err != nil {
-		return fmt.Errorf("the resources of the cluster cannot be discovered: %w", err)
-	}
-	s.Set(present)
-	return nil
 }
 
-func (s *Served) mayAsk() bool {
+// join returns the current scan, or a new one, or nil if the answer to the question is known.
+func (s *Served) join(question time.Time) (one *scan, isNew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.asked.IsZero() && time.Since(s.asked) < askInterval {
-		return false
+	if !s.known.Asked.Before(question) {
+		return nil, false
 	}
-	s.asked = time.Now()
-	return true
+	if s.current != nil {
+		return s.current, false
+	}
+	s.current = &scan{done: make(chan struct{})}
+	return s.current, true
+}
+
+// run makes a scan, at the earliest some time after the last one.
+func (s *Served) run(ctx context.Context, one *scan) {
+	defer close(one.done)
+	s.mu.Lock()
+	pause := time.Until(s.began.Add(askInterval))
+	s.mu.Unlock()
+	var present discovery.Snapshot
+	if sleep.For(ctx, pause); ctx.Err() == nil {
+		one.began = time.Now()
+		present, one.err = s.Source.Resources(ctx)
+		present.Asked = one.began
+	} else {
+		one.err = ctx.Err()
+	}
+	one.canceled = ctx.Err() != nil
+	if one.err == nil {
+		s.Set(present)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = nil
+	if !one.began.IsZero() {
+		s.began = one.began
+	}
 }
 
 func (s *Served) lookUp(matches func(selector.Resource) bool) (selector.Resource, bool) {

@@ -3,6 +3,7 @@ package kinds
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,29 +14,107 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
+// theme is a kind, and theThemes its resource.
+var (
+	theme     = schema.GroupKind{Kind: "ConfigMap"}
+	theThemes = selector.Resource{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true, Preferred: true}
+)
+
 func TestClusterIsAskedRarelyForUnknownKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked, present := 0, discovery.Snapshot{}
+		asked := 0
 		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
 			asked++
-			return present, nil
+			time.Sleep(time.Millisecond)
+			return discovery.Snapshot{}, nil
 		})}
-		kind := schema.GroupKind{Kind: "ConfigMap"}
-		for range 3 {
-			if _, err := served.FindKind(t.Context(), kind); !IsNotServed(err) {
-				t.Errorf("got %v", err)
-			}
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				for range 3 {
+					if _, err := served.FindKind(t.Context(), theme); !IsNotServed(err) {
+						t.Errorf("got %v", err)
+					}
+				}
+			})
 		}
-		if asked != 1 {
+		all.Wait()
+		if asked > 6 {
 			t.Errorf("the cluster was asked %d times", asked)
 		}
-		present.Resources = []selector.Resource{{Version: "v1", Plural: "configmaps", Kind: "ConfigMap", Namespaced: true, Preferred: true}}
-		time.Sleep(askInterval)
-		if found, err := served.FindKind(t.Context(), kind); err != nil || found.Plural != "configmaps" {
+	})
+}
+
+// Somebody may have installed the definition a moment ago.
+func TestAnswerThatIsOlderThanTheQuestionIsNotANo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var present discovery.Snapshot
+		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) { return present, nil })}
+		if _, err := served.FindKind(t.Context(), theme); !IsNotServed(err) {
+			t.Fatalf("got %v", err)
+		}
+		present.Resources = []selector.Resource{theThemes}
+		time.Sleep(time.Millisecond)
+		if found, err := served.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
 			t.Errorf("got %v and %v", found, err)
 		}
-		if _, err := served.Find(t.Context(), kind.WithVersion("v1")); err != nil || asked != 2 {
-			t.Errorf("got %v after %d requests", err, asked)
+		if _, err := served.Find(t.Context(), theme.WithVersion("v1")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A scan that began before the question can be older than the definition.
+func TestScanThatIsUnderWayIsNotANo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var present discovery.Snapshot
+		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+			old := present
+			time.Sleep(time.Second)
+			return old, nil
+		})}
+		go func() { _, _ = served.FindKind(t.Context(), theme) }()
+		time.Sleep(time.Millisecond)
+		present.Resources = []selector.Resource{theThemes}
+		if found, err := served.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
+			t.Errorf("got %v and %v", found, err)
+		}
+	})
+}
+
+func TestNoAnswerIsNotANo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
+			return discovery.Snapshot{}, errors.New("connection refused")
+		})}
+		for range 3 {
+			if _, err := served.FindKind(t.Context(), theme); err == nil || IsNotServed(err) {
+				t.Errorf("got %v", err)
+			}
+			if _, err := served.FindKindAgain(t.Context(), theme); err == nil || IsNotServed(err) {
+				t.Errorf("again: got %v", err)
+			}
+		}
+	})
+}
+
+// The caller whose context the scan has can end.
+func TestEndOfAnotherCallerIsNotANo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		served := &Served{Source: discovery.SourceFunc(func(ctx context.Context) (discovery.Snapshot, error) {
+			select {
+			case <-ctx.Done():
+				return discovery.Snapshot{}, ctx.Err()
+			case <-time.After(time.Second):
+				return discovery.Snapshot{Resources: []selector.Resource{theThemes}}, nil
+			}
+		})}
+		short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		go func() { _, _ = served.FindKind(short, theme) }()
+		synctest.Wait()
+		if found, err := served.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
+			t.Errorf("got %v and %v", found, err)
 		}
 	})
 }
