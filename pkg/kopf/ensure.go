@@ -148,9 +148,9 @@ func WatchIndex(indices ...AnyIndex) ConvergenceOption { return handler.WatchInd
 func Prune(kinds ...string) ConvergenceOption { return handler.Prune(kinds...) }
 
 // Recreate lets Ensure delete a child of one of the kinds and create it again if the API server
-// refuses a change because a field is immutable: "Job.batch", "StatefulSet.apps". The API
-// server must accept the replacement first, and each wanted state leads to one recreation at
-// most. Without this option, the handler fails. The protected kinds of Prune are never
+// refuses a change of its fields, such as of an immutable one: "Job.batch", "StatefulSet.apps". The
+// API server must accept the replacement first, in a dry run. This also applies to what other clients have
+// changed. Without this option, the handler fails. The protected kinds of Prune are never
 // recreated.
 func Recreate(kinds ...string) ConvergenceOption { return handler.Recreate(kinds...) }
 

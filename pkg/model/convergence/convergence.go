@@ -21,8 +21,8 @@ type Options struct {
 	WaitReady bool
 	// Prune has the protected kinds that may be deleted nevertheless.
 	Prune []schema.GroupKind
-	// Recreate has the kinds whose objects may be deleted and created again, if a change of
-	// them is refused because a field is immutable.
+	// Recreate has the kinds whose objects may be deleted and created again, if the API server
+	// refuses to change them and accepts what is wanted for a new object.
 	Recreate []schema.GroupKind
 }
 

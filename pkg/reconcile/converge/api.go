@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +23,7 @@ type API interface {
 	Apply(ctx context.Context, r selector.Resource, content map[string]any) (*unstructured.Unstructured, error)
 	// Rename writes the field managers of an object, as a JSON patch that is bound to a version.
 	Rename(ctx context.Context, r selector.Resource, child Key, patch []byte) (*unstructured.Unstructured, error)
-	// TryCreate asks the server whether it would create an object, under another name.
+	// TryCreate asks the server whether it would create an object if there was none of its name.
 	TryCreate(ctx context.Context, r selector.Resource, content map[string]any) error
 	// Delete deletes exactly this version of exactly this object.
 	Delete(ctx context.Context, r selector.Resource, child *fact) error
@@ -72,9 +73,10 @@ func (c *server) TryCreate(ctx context.Context, r selector.Resource, content map
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	u := (&unstructured.Unstructured{Object: content}).DeepCopy()
-	u.SetName("")
-	u.SetGenerateName("kopf-")
 	_, err := c.of(r, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: c.manager, DryRun: []string{metav1.DryRunAll}})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // the name is checked last, after validation and admission
+	}
 	return err
 }
 

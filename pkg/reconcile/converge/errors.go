@@ -28,34 +28,16 @@ func describeRefusal(err error) error {
 	return fmt.Errorf("%w (%s)", err, strings.Join(fields, "; "))
 }
 
-// isImmutable reports whether a change was refused because a field cannot be changed.
-func isImmutable(err error) bool {
-	if !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
-		return false
-	}
+// isRefusedByValidation reports whether the validation of the API server has refused a change
+// because of fields. The denial of a policy, a webhook, or a quota names none: to delete the child
+// and create it again would evade it.
+func isRefusedByValidation(err error) bool {
 	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) {
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) || answer.Status().Details == nil {
 		return false
 	}
-	if answer.Status().Details != nil {
-		for _, cause := range answer.Status().Details.Causes {
-			if saysImmutable(cause.Message) || cause.Type == metav1.CauseType("FieldValueForbidden") {
-				return true
-			}
-		}
-	}
-	return saysImmutable(answer.Status().Message)
-}
-
-// saysImmutable recognizes the messages of Kubernetes: there is no reason of its own for that.
-func saysImmutable(message string) bool {
-	message = strings.ToLower(message)
-	for _, words := range []string{"immutable", "updates to statefulset spec", "may not change once set", "cannot be changed", "may not be changed"} {
-		if strings.Contains(message, words) {
-			return true
-		}
-	}
-	return false
+	causes := answer.Status().Details.Causes
+	return len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool { return cause.Field == "" })
 }
 
 // isReplaced reports whether a child was deleted or replaced by another object. An apply with a

@@ -141,8 +141,8 @@ func (r *run) apply(ctx context.Context, a applied, live *fact, why action) (*fa
 		return r.answered(u), nil
 	case isReplaced(err):
 		return nil, nil
-	case isImmutable(err) && r.Options.MayRecreate(a.GroupKind) && live.marks.Wanted != a.hash:
-		return r.recreate(ctx, a, live)
+	case isRefusedByValidation(err) && r.Options.MayRecreate(a.GroupKind):
+		return r.recreate(ctx, a, live, err)
 	default:
 		return nil, err
 	}
@@ -169,12 +169,26 @@ func (r *run) answered(u *unstructured.Unstructured) *fact {
 	return f
 }
 
-// recreate deletes a child that cannot be changed. The event of its deletion triggers the call
-// that creates it again. It returns nil if the child has changed meanwhile: another look at it
-// decides.
-func (r *run) recreate(ctx context.Context, a applied, live *fact) (*fact, error) {
-	if err := r.api.TryCreate(ctx, a.resource, a.content); err != nil {
-		return nil, fmt.Errorf("it must be recreated because a field is immutable, but its replacement is refused, so it was not deleted: %w", err)
+// recreate deletes a child if the API server refuses to change it, but would create it: then what
+// is wanted is valid, and only the change to it is not. The event of the deletion triggers the call
+// that creates the child again. It returns nil if the child has changed meanwhile: another look at
+// it decides.
+func (r *run) recreate(ctx context.Context, a applied, live *fact, refusal error) (*fact, error) {
+	replacement := a.content
+	if a.GroupKind == serviceKind {
+		u, err := r.api.Get(ctx, a.resource, a.Namespace, a.Name)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case u.GetUID() != live.uid:
+			return nil, nil
+		}
+		replacement = withoutAllocations(a.content, u.Object)
+	}
+	if err := r.api.TryCreate(ctx, a.resource, replacement); err != nil && !isCountedByQuota(err) {
+		return nil, fmt.Errorf("the API server refuses the change (%w), and its replacement is refused, too, so it was not deleted to be created again: %w", refusal, err)
 	}
 	r.note(r.state, live)
 	switch err := r.deleteVersion(ctx, a.resource, live); {
@@ -183,7 +197,7 @@ func (r *run) recreate(ctx context.Context, a applied, live *fact) (*fact, error
 	case err != nil:
 		return nil, err
 	}
-	r.Log.Info("The child is deleted to be created again, because a field is immutable.", "child", a.Key.String())
+	r.Log.Info("The child is deleted to be created again, because the API server refuses to change it.", "child", a.Key.String(), "refusal", refusal.Error())
 	r.count(metrics.Deleted)
 	r.unfinished = true
 	return live, nil

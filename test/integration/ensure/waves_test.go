@@ -104,6 +104,32 @@ func TestChildIsRecreatedOnRequest(t *testing.T) {
 	b.Expect(b.current(after).GetDeletionTimestamp()).To(gomega.BeNil())
 }
 
+// Whether a change is impossible is not decided by the words of the refusal. The ports that the child
+// has are free for its replacement.
+func TestRecreationDoesNotDependOnWordsAndOnThePortsOfTheChild(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	bindings := schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}
+	b.Ensure(shops, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+		role, _ := c.Spec().String("role")
+		ip, _ := c.Spec().String("ip")
+		return []client.Object{
+			object(bindings, "", "binding", map[string]any{
+				"roleRef":  map[string]any{"apiGroup": bindings.Group, "kind": "Role", "name": role},
+				"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": "default", "namespace": c.Namespace()}},
+			}),
+			object(services, "", "service", map[string]any{"spec": map[string]any{
+				"type": "NodePort", "clusterIP": ip, "ports": []any{map[string]any{"port": int64(80), "nodePort": int64(30123)}},
+			}}),
+		}, nil
+	}, kopf.ID("children"), kopf.Recreate("RoleBinding.rbac.authorization.k8s.io", "Service"))
+	b.start()
+	shop := b.expectHandled(b.shop("one", map[string]any{"role": "a", "ip": "10.0.0.201"}))
+	b.patch(shop, `{"spec":{"role":"b","ip":"10.0.0.202"}}`)
+	b.expectChild(object(bindings, b.namespace, "binding", nil), testenv.HavePath("roleRef.name", "b"))
+	b.expectChild(object(services, b.namespace, "service", nil), testenv.HavePath("spec.clusterIP", "10.0.0.202"), testenv.HavePath("spec.ports", gomega.ConsistOf(gomega.HaveKeyWithValue("nodePort", int64(30123)))))
+}
+
 // A child can take long to go. Its replacement waits, and is no other object of the name.
 func TestRecreatedChildWaitsForItsPredecessor(t *testing.T) {
 	t.Parallel()
