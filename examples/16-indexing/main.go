@@ -19,7 +19,7 @@ import (
 // the same key, and a pod has a key for each of its labels.
 type label struct{ namespace, key, value string }
 
-var podsByLabel = kopf.NewIndex(nil, kopf.Resource("v1", "pods"), byLabel, kopf.When(isAlive))
+var podsByLabel = kopf.NewIndex(kopf.DefaultRegistry, kopf.Resource("v1", "pods"), byLabel, kopf.When(isAlive))
 
 func byLabel(_ context.Context, i *kopf.Indexed) (map[label]string, error) {
 	names := map[label]string{}
@@ -37,7 +37,7 @@ func isAlive(pod kopf.Arguments) bool {
 
 // images uses Go types. Its keys are the set of images; the values do not matter. The result
 // for a pod replaces the earlier result for that pod.
-var images = kopf.NewIndexOf(kopf.For[*corev1.Pod](nil), byImage)
+var images = kopf.NewIndexOf(kopf.For[*corev1.Pod](kopf.DefaultRegistry), byImage)
 
 func byImage(_ context.Context, i *kopf.IndexedOf[*corev1.Pod]) (map[string]struct{}, error) {
 	set := map[string]struct{}{}

@@ -33,7 +33,7 @@ func farewell(_ context.Context, a *kopf.Activity) error {
 
 // Memory: an index of the names of all objects, by their field.
 
-var byField = kopf.NewIndex(nil, kopf.Resource("kopfexamples"), indexField)
+var byField = kopf.NewIndex(kopf.DefaultRegistry, kopf.Resource("kopfexamples"), indexField)
 
 func indexField(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 	field, _ := i.Spec().String("field")

@@ -80,7 +80,9 @@ func (r *Registry) OnProbe(fn func(context.Context, *Activity) (any, error), opt
 }
 
 // hasLogin reports whether login handlers connect the operator.
-func hasLogin(r *Registry) bool { return len(r.declared().Activities().OfKind(handler.OnLogin)) > 0 }
+func hasLogin(r *Registry) bool {
+	return len(orDefault(r).declared().Activities().OfKind(handler.OnLogin)) > 0
+}
 
 // activity adds a handler. The origin is the function of the developer.
 func (r *Registry) activity(kind handler.Kind, origin any, missing bool, options []ActivityOption, call handler.ActivityFunc) {

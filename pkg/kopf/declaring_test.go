@@ -90,13 +90,13 @@ func declarations(r *Registry) map[string]struct {
 		"a typed event":                           {func(Selector) { typed.OnEvent(watchPod) }, "event watchPod of Pod.v1"},
 		"a daemon, in the default registry":       {func(sel Selector) { Daemon(sel, daemonFn) }, "daemon daemonFn of kex"},
 		"a timer, in the default registry":        {func(sel Selector) { Timer(sel, timerFn) }, "timer timerFn of kex"},
-		"an index, in the default registry":       {func(sel Selector) { NewIndex(nil, sel, indexFn) }, "index indexFn of kex"},
+		"an index, in the default registry":       {func(sel Selector) { NewIndex(DefaultRegistry, sel, indexFn) }, "index indexFn of kex"},
 		"a daemon":                                {func(sel Selector) { r.Daemon(sel, daemonFn) }, "daemon daemonFn of kex"},
 		"a timer":                                 {func(sel Selector) { r.Timer(sel, timerFn) }, "timer timerFn of kex"},
 		"an index":                                {func(sel Selector) { NewIndex(r, sel, indexFn) }, "index indexFn of kex"},
 		"a typed daemon":                          {func(Selector) { typed.Daemon(daemonPod) }, "daemon daemonPod of Pod.v1"},
 		"a typed timer":                           {func(Selector) { typed.Timer(timerPod) }, "timer timerPod of Pod.v1"},
-		"a filled index, in the default registry": {func(sel Selector) { FillIndex(nil, &Index[string, int]{}, sel, indexFn) }, "index indexFn of kex"},
+		"a filled index, in the default registry": {func(sel Selector) { FillIndex(DefaultRegistry, &Index[string, int]{}, sel, indexFn) }, "index indexFn of kex"},
 		"a filled index":                          {func(sel Selector) { FillIndex(r, &Index[string, int]{}, sel, indexFn) }, "index indexFn of kex"},
 		"a typed filled index":                    {func(Selector) { FillIndexOf(typed, &Index[string, int]{}, indexPod) }, "index indexPod of Pod.v1"},
 		"a typed index":                           {func(Selector) { NewIndexOf(typed, indexPod) }, "index indexPod of Pod.v1"},
@@ -106,7 +106,7 @@ func declarations(r *Registry) map[string]struct {
 		"a mutation":                              {func(sel Selector) { r.OnMutate(sel, admitFn) }, "mutate admitFn of kex"},
 		"a typed validation":                      {func(Selector) { typed.OnValidate(admitPod) }, "validate admitPod of Pod.v1"},
 		"a typed mutation":                        {func(Selector) { typed.OnMutate(admitPod) }, "mutate admitPod of Pod.v1"},
-		"typed, in the default registry":          {func(Selector) { For[*corev1.Pod](nil).OnCreate(createPod) }, "create createPod of Pod.v1"},
+		"typed, in the default registry":          {func(Selector) { For[*corev1.Pod](DefaultRegistry).OnCreate(createPod) }, "create createPod of Pod.v1"},
 	}
 }
 
@@ -123,50 +123,54 @@ func TestDeclarationsAreRegistered(t *testing.T) {
 	}
 }
 
-func TestANilRegistryIsTheDefaultRegistry(t *testing.T) {
-	for name := range declarations(nil) {
+func TestDeclarationInANilRegistryIsAMistake(t *testing.T) {
+	none := (*Registry)(nil)
+	mistakes := map[string]func(){
+		"activities": func() { none.OnStartup(func(context.Context, *Startup) error { return nil }, ID("startup")) },
+		"needs":      func() { none.Needs(Resource("pods"), "get") },
+		"configure":  func() { none.Configure(func(*Settings) {}) },
+		"conditions": func() { none.Conditions(Resource("kex")) },
+	}
+	for name, test := range declarations(nil) {
+		if !strings.Contains(name, "default registry") {
+			mistakes[name] = func() { test.declare(Resource("kex")) }
+		}
+	}
+	for name, declare := range mistakes {
 		t.Run(name, func(t *testing.T) {
-			r := withDefaultRegistry(t)
-			test := declarations(nil)[name]
-			test.declare(Resource("kex"))
-			if got := declared(t, r); len(got) != 1 || got[0] != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			withDefaultRegistry(t)
+			declare()
+			for _, r := range []*Registry{nil, NewRegistry()} {
+				_, err := NewOperator(Options{Registry: r})
+				if err == nil || !strings.Contains(err.Error(), "kopf/declaring_test.go:") || !strings.Contains(err.Error(), "registry that is nil") {
+					t.Errorf("got %v", err)
+				}
+			}
+			if len(DefaultRegistry.declared().Activities()) > 0 || len(DefaultRegistry.DeclaredNeeds()) > 0 {
+				t.Error("it is declared in the default registry")
 			}
 		})
 	}
-	t.Run("activities", func(t *testing.T) {
-		r, none := withDefaultRegistry(t), (*Registry)(nil)
-		none.OnStartup(func(context.Context, *Startup) error { return nil }, ID("startup"))
-		none.OnCleanup(func(context.Context, *Activity) error { return nil }, ID("cleanup"))
-		none.OnLogin(func(context.Context, *Activity) (*Connection, error) { return nil, nil }, ID("login"))
-		none.OnProbe(func(context.Context, *Activity) (any, error) { return nil, nil }, ID("probe"))
-		if n := len(r.handlers.Activities()); n != 4 || !hasLogin(none) {
-			t.Errorf("got %d activities, a login: %v", n, hasLogin(none))
-		}
-	})
-	t.Run("the settings", func(t *testing.T) {
-		withDefaultRegistry(t)
-		(*Registry)(nil).Configure(func(s *Settings) { s.Execution.Workers = -1 })
-		if _, err := NewOperator(Options{}); err == nil || !strings.Contains(err.Error(), "Execution.Workers") {
-			t.Errorf("got %v, want the mistake in the settings", err)
-		}
-	})
-	t.Run("a zero Typed", func(t *testing.T) {
-		r := withDefaultRegistry(t)
-		var pods Typed[*corev1.Pod]
-		pods.OnCreate(createPod)
-		NewIndexOf(pods, indexPod)
-		if n := len(declared(t, r)); n != 2 {
-			t.Errorf("got %d handlers", n)
-		}
-	})
-	t.Run("the options of an operator", func(t *testing.T) {
-		r := withDefaultRegistry(t)
-		r.OnCreate(Selector{}, createFn)
-		if _, err := NewOperator(Options{}); err == nil || !strings.Contains(err.Error(), "createFn") {
-			t.Errorf("got %v, want the mistake in the default registry", err)
-		}
-	})
+}
+
+func TestOperatorWithoutARegistryUsesTheDefaultRegistry(t *testing.T) {
+	r := withDefaultRegistry(t)
+	r.OnCreate(Selector{}, createFn)
+	if _, err := NewOperator(Options{}); err == nil || !strings.Contains(err.Error(), "createFn") {
+		t.Errorf("got %v, want the mistake in the default registry", err)
+	}
+}
+
+func TestAdmissionHandlersWithoutAServerAreAMistake(t *testing.T) {
+	r := NewRegistry()
+	r.OnValidate(Resource("kex"), admitFn)
+	if _, err := NewOperator(Options{Registry: r}); err == nil || !strings.Contains(err.Error(), "Settings.Admission.Server") || !strings.Contains(err.Error(), "kopf/declaring_test.go:") {
+		t.Errorf("got %v", err)
+	}
+	r.OnStartup(func(context.Context, *Startup) error { return nil }, ID("it-can-set-the-server"))
+	if _, err := NewOperator(Options{Registry: r}); err != nil {
+		t.Error(err)
+	}
 }
 
 // An error has the place of the mistake: the first line of code that is not of this project.

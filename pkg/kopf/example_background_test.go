@@ -65,7 +65,7 @@ func ExampleTyped_Daemon() {
 		}
 		return nil
 	}
-	kopf.For[*corev1.Pod](nil).Daemon(follow, kopf.ID("follow"))
+	kopf.For[*corev1.Pod](kopf.DefaultRegistry).Daemon(follow, kopf.ID("follow"))
 }
 
 // With Go types, a timer has the object as it was when it was called.
@@ -74,7 +74,7 @@ func ExampleTyped_Timer() {
 		t.SetResult(len(t.Object().Spec.Containers))
 		return nil
 	}
-	kopf.For[*corev1.Pod](nil).Timer(count, kopf.ID("count"), kopf.Interval(time.Minute))
+	kopf.For[*corev1.Pod](kopf.DefaultRegistry).Timer(count, kopf.ID("count"), kopf.Interval(time.Minute))
 }
 
 // Different initial delays spread the timers of many objects after a start.

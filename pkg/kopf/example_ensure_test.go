@@ -44,7 +44,7 @@ func ExampleInWave() {
 
 // The function reads an index. When the index changes, it is called for all objects.
 func ExampleWatchIndex() {
-	themes := kopf.NewIndex(nil, kopf.Resource("v1", "configmaps"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
+	themes := kopf.NewIndex(kopf.DefaultRegistry, kopf.Resource("v1", "configmaps"), func(_ context.Context, i *kopf.Indexed) (map[string]string, error) {
 		return map[string]string{i.Labels()["shop-theme"]: i.Name()}, nil
 	}, kopf.ID("themesFn"), kopf.Labels(kopf.Filters{"shop-theme": kopf.Present()}))
 

@@ -45,7 +45,7 @@ func namespaceChanged(_ context.Context, c *kopf.ChildChange) error {
 
 // The parent and its children can be Go objects.
 func ExampleOnChildOf() {
-	kopf.OnChildOf(nil, func(_ context.Context, c *kopf.FamilyChange[*corev1.Node, *corev1.Pod]) error {
+	kopf.OnChildOf(kopf.DefaultRegistry, func(_ context.Context, c *kopf.FamilyChange[*corev1.Node, *corev1.Pod]) error {
 		if pod := c.ChildObject(); pod != nil && pod.Status.Phase == corev1.PodFailed {
 			c.Logger().Info("A pod has failed.", "node", c.Object().Name, "pod", pod.Name)
 		}

@@ -43,7 +43,7 @@ func ExampleErrors() {
 
 // By default, the deletion of a claim that does not fit the Go type would wait.
 func ExampleOnMisfit() {
-	kopf.For[*corev1.PersistentVolumeClaim](nil).OnDelete(func(_ context.Context, c *kopf.ChangeOf[*corev1.PersistentVolumeClaim]) error {
+	kopf.For[*corev1.PersistentVolumeClaim](kopf.DefaultRegistry).OnDelete(func(_ context.Context, c *kopf.ChangeOf[*corev1.PersistentVolumeClaim]) error {
 		if err := c.Misfit(); err != nil {
 			c.Logger().Info("the claim is removed by its name", "reason", err.Error())
 		}

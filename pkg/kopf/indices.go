@@ -27,9 +27,9 @@ type Memo[T any] = memo.Memo[T]
 // NewIndex declares an index, and the function that returns the values of an object by
 // their keys. The function is called for every watch event, before any other handler, so it
 // must be quick. If it returns a nil map, the values of the object in the index stay; an
-// empty map removes them. A nil registry is DefaultRegistry.
+// empty map removes them.
 //
-//	var pods = kopf.NewIndex(nil, kopf.Resource("v1", "pods"), podsByNode)
+//	var pods = kopf.NewIndex(kopf.DefaultRegistry, kopf.Resource("v1", "pods"), podsByNode)
 //
 //	func podsByNode(ctx context.Context, i *kopf.Indexed) (map[string]string, error) {
 //		node, _ := i.Spec().String("nodeName")
@@ -48,13 +48,12 @@ func NewIndex[K comparable, V any](
 }
 
 // FillIndex declares one more function that fills an index: for another resource, or for
-// other values of the same one. Each function replaces and removes only its own values. A
-// nil registry is DefaultRegistry.
+// other values of the same one. Each function replaces and removes only its own values.
 //
-//	var workloads = kopf.NewIndex(nil, kopf.Resource("apps", "v1", "deployments"), byTeam)
+//	var workloads = kopf.NewIndex(kopf.DefaultRegistry, kopf.Resource("apps", "v1", "deployments"), byTeam)
 //
 //	func init() {
-//		kopf.FillIndex(nil, workloads, kopf.Resource("apps", "v1", "statefulsets"), byTeam)
+//		kopf.FillIndex(kopf.DefaultRegistry, workloads, kopf.Resource("apps", "v1", "statefulsets"), byTeam)
 //	}
 //
 // Specification: In-memory indexing.
@@ -91,7 +90,7 @@ func (i *IndexedOf[T]) Object() T { return i.object }
 
 // NewIndexOf is NewIndex for the type:
 //
-//	var pods = kopf.NewIndexOf(kopf.For[*corev1.Pod](nil), podsByNode)
+//	var pods = kopf.NewIndexOf(kopf.For[*corev1.Pod](kopf.DefaultRegistry), podsByNode)
 func NewIndexOf[T client.Object, K comparable, V any](
 	t Typed[T], fn func(context.Context, *IndexedOf[T]) (map[K]V, error), options ...IndexOption,
 ) *Index[K, V] {
@@ -102,7 +101,7 @@ func NewIndexOf[T client.Object, K comparable, V any](
 
 // FillIndexOf is FillIndex for the type:
 //
-//	kopf.FillIndexOf(kopf.For[*appsv1.StatefulSet](nil), workloads, byTeam)
+//	kopf.FillIndexOf(kopf.For[*appsv1.StatefulSet](kopf.DefaultRegistry), workloads, byTeam)
 func FillIndexOf[T client.Object, K comparable, V any](
 	t Typed[T], x *Index[K, V], fn func(context.Context, *IndexedOf[T]) (map[K]V, error), options ...IndexOption,
 ) {

@@ -94,8 +94,14 @@ func loader(configure []func(*Options)) cli.Load {
 // their order.
 func Configure(change func(*Settings)) { DefaultRegistry.Configure(change) }
 
-// Configure is the function Configure for the operators of this registry. It ignores nil.
-func (r *Registry) Configure(change func(*Settings)) { orDefault(r).configuration.add(change) }
+// Configure is the function Configure for the operators of this registry. It ignores a nil function.
+func (r *Registry) Configure(change func(*Settings)) {
+	if r == nil {
+		r.declared().Refuse("kopf.Configure")
+		return
+	}
+	r.configuration.add(change)
+}
 
 // configuration is the part of a registry with the functions of Configure.
 type configuration struct {

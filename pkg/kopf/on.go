@@ -8,8 +8,9 @@ import (
 )
 
 // Registry is a set of declared handlers for an operator. The zero value is ready to use. A
-// nil Registry is DefaultRegistry. A Registry is safe for concurrent use. Mistakes in
-// declarations are reported when an operator starts with the registry, all at once.
+// declaration in a nil Registry is a mistake, as of a variable that is not set yet: use NewRegistry,
+// or DefaultRegistry. A Registry is safe for concurrent use. Mistakes in declarations are reported when
+// an operator is made with the registry, all at once; those of nil registries by every operator.
 type Registry struct {
 	handlers registry.Registry
 
@@ -27,8 +28,14 @@ func orDefault(r *Registry) *Registry {
 	return r
 }
 
-// declared returns the handlers, or those of DefaultRegistry if the registry is nil.
-func (r *Registry) declared() *registry.Registry { return &orDefault(r).handlers }
+// declared returns the handlers. A nil registry has none, and every declaration in it is a mistake,
+// which DefaultRegistry collects for all operators.
+func (r *Registry) declared() *registry.Registry {
+	if r == nil {
+		return registry.Nil(&DefaultRegistry.handlers)
+	}
+	return &r.handlers
+}
 
 // Handlers returns the declared handlers of objects, or all mistakes in the declarations, for
 // tools that look at them. The scheme has the Go types of typed handlers.

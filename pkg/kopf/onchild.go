@@ -153,8 +153,7 @@ func decodeChild[C client.Object](raw map[string]any) (C, error) {
 	return child, nil
 }
 
-// OnChildOf is Registry.OnChild for parents and children of Go types. A nil registry is
-// DefaultRegistry.
+// OnChildOf is Registry.OnChild for parents and children of Go types.
 //
 //	kopf.OnChildOf(registry, func(ctx context.Context, c *kopf.FamilyChange[*v1.Web, *corev1.Pod]) error { … })
 func OnChildOf[P, C client.Object](r *Registry, fn func(context.Context, *FamilyChange[P, C]) error, options ...ChildOption) {

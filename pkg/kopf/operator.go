@@ -43,9 +43,14 @@ type Options struct {
 }
 
 func (o Options) complete() operator.Options {
-	orDefault(o.Registry).configuration.applyTo(&o.Settings)
+	of := orDefault(o.Registry)
+	of.configuration.applyTo(&o.Settings)
+	var misplaced error
+	if of != DefaultRegistry {
+		misplaced = DefaultRegistry.handlers.Misplaced()
+	}
 	return operator.Options{
-		Registry: o.Registry.declared(), Settings: o.Settings, Config: o.Config, Connect: o.Connect,
+		Registry: of.declared(), Mistakes: misplaced, Settings: o.Settings, Config: o.Config, Connect: o.Connect,
 		Logger: o.Logger, Scheme: o.Scheme, Requests: o.Permissions.observed(),
 	}
 }

@@ -25,7 +25,7 @@ import (
 // fit; see OnMisfit.
 type Typed[T client.Object] struct{ registry *Registry }
 
-// For declares handlers of typed objects in a registry; a nil registry is DefaultRegistry. T
+// For declares handlers of typed objects in a registry, such as DefaultRegistry. T
 // is a pointer type, such as *corev1.Pod.
 //
 //	evc := kopf.For[*v1.EphemeralVolumeClaim](registry)

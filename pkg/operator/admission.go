@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 
@@ -65,13 +66,28 @@ func (a *admission) serverFor(mounted bool, s settings.Settings) (settings.Admis
 		// Otherwise, webhooks of an earlier version would stay in the configurations forever.
 		return unreachableServer, nil
 	case server == nil:
-		return nil, errors.New("there are admission handlers, but no server for the reviews of the API server: " +
-			"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server")
+		return nil, noServerError(a.handlers)
 	case s.Replicas.LeaderElection:
 		return server, checkReplicas(server)
 	default:
 		return server, nil
 	}
+}
+
+// noServerError says that the API servers cannot reach the handlers.
+func noServerError(handlers registry.Handlers) error {
+	return fmt.Errorf("%s: there are admission handlers, but no server for the reviews of the API server: "+
+		"set Settings.Admission.Server, or add the operator by kopf.Add to a manager, which has a webhook server", handlers[0].DeclaredAt)
+}
+
+// checkServer returns an error if there are admission handlers without a server. Startup handlers can
+// still set one.
+func (o *Operator) checkServer() error {
+	admission := o.handlers.Admission()
+	if len(admission) == 0 || o.settings.Admission.Server != nil || len(o.activities.OfKind(handler.OnStartup)) > 0 {
+		return nil
+	}
+	return noServerError(admission)
 }
 
 // unreachableServer is the server of an operator without admission handlers. No webhook

@@ -27,6 +27,8 @@ import (
 type Options struct {
 	// Registry contains the handlers. Default: none.
 	Registry *registry.Registry
+	// Mistakes are those of declarations elsewhere. They are reported with those of the Registry.
+	Mistakes error
 	// Settings configures the operator. Default: settings.Default.
 	Settings settings.Settings
 	// Config connects to the cluster. Default: the result of the login handlers; without
@@ -84,7 +86,7 @@ func NewOperator(options Options) (*Operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(o.checkConnection(), unsupportedOutsideManager(o.settings)); err != nil {
+	if err := errors.Join(o.checkConnection(), unsupportedOutsideManager(o.settings), o.checkServer()); err != nil {
 		return nil, err
 	}
 	if options.Requests != nil {
@@ -108,7 +110,7 @@ func (o *Operator) observe(requests *permissions.Requests) (err error) {
 func newOperator(options Options) (*Operator, error) {
 	options = options.withDefaults()
 	handlers, err := options.Registry.Handlers(options.Scheme)
-	if err := errors.Join(checkSettings(options.Settings), err); err != nil {
+	if err := errors.Join(checkSettings(options.Settings), options.Mistakes, err); err != nil {
 		return nil, err
 	}
 	return &Operator{

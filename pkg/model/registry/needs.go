@@ -20,6 +20,10 @@ type Need struct {
 
 // AddNeed adds what handlers do with a client, or a mistake in it.
 func (r *Registry) AddNeed(n Need) {
+	if r.reports != nil {
+		r.Refuse("kopf.Needs")
+		return
+	}
 	n.DeclaredAt = function.Caller()
 	err := n.Selector.Err()
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
+	"github.com/kopf-go/kopf/pkg/model/internal/function"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -22,10 +23,40 @@ type Registry struct {
 	activities   Handlers               // of the operator
 	needs        []Need                 // of handlers with a client
 	problems     []error
+	misplaced    []error // declarations in nil registries
+
+	reports *Registry // not nil: the registry is nil for users, and this one collects the mistakes
+}
+
+// Nil returns what a nil registry of users is: without handlers, and each declaration in it is a
+// mistake, which another registry collects.
+func Nil(reports *Registry) *Registry { return &Registry{reports: reports} }
+
+// Refuse adds the mistake of a declaration in a nil registry.
+func (r *Registry) Refuse(what string) {
+	place := function.Caller()
+	r.reports.mu.Lock()
+	defer r.reports.mu.Unlock()
+	r.reports.misplaced = append(r.reports.misplaced, fmt.Errorf("%s: %s is declared in a registry that is nil: set it to kopf.NewRegistry() or kopf.DefaultRegistry before", place, what))
+}
+
+// Misplaced returns the mistakes of declarations in nil registries, which Handlers returns, too.
+func (r *Registry) Misplaced() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(r.misplaced...)
 }
 
 // Add adds a declaration, or the error of an invalid one.
 func (r *Registry) Add(d *handler.Declaration, err error) {
+	if r.reports != nil {
+		what := "a handler"
+		if err == nil {
+			what = handler.Describe(d)
+		}
+		r.Refuse(what)
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
@@ -60,7 +91,7 @@ func (r *Registry) HasAdmission() bool {
 func (r *Registry) Handlers(scheme *runtime.Scheme) (Handlers, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	problems := slices.Clone(r.problems)
+	problems := slices.Concat(r.misplaced, r.problems)
 	var handlers Handlers
 	for _, d := range r.declarations {
 		bound, err := d.Bind(scheme)
