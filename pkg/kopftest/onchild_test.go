@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ var ofConfigMaps = kopf.Resource("v1", "configmaps")
 
 // told are the calls of a handler of children, in one line each.
 type told struct {
+	mu      sync.Mutex // calls for several objects run at the same time
 	lines   []string
 	failure error
 }
@@ -40,6 +42,8 @@ func (w *told) handle(_ context.Context, c *kopf.ChildChange) error {
 	if c.Retry() > 0 {
 		line += fmt.Sprintf(", retry %d", c.Retry())
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.lines = append(w.lines, line)
 	return w.failure
 }

@@ -29,6 +29,12 @@ func spreading(t *testing.T, objects int) (s *triggers.Spread, flags []*triggers
 	return s, flags, removals, passes
 }
 
+// settle waits for everything that happens meanwhile.
+func settle(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // call makes the pending calls of a flag.
 func call(t *testing.T, flag *triggers.Flag) {
 	t.Helper()
@@ -44,7 +50,7 @@ func TestSpreadTakesTurns(t *testing.T) {
 		removals[2]()
 		s.Set()
 		s.Set()
-		time.Sleep(time.Hour)
+		settle(time.Hour)
 		for i, want := range []string{"[0s]", "[10ms]", "[]", "[20ms]"} {
 			if got := fmt.Sprint(passes[i]); got != want {
 				t.Errorf("the flag %d was set after %s, want %s", i, got, want)
@@ -53,7 +59,7 @@ func TestSpreadTakesTurns(t *testing.T) {
 		}
 		for range 100 { // for ten seconds
 			s.Set()
-			time.Sleep(100 * time.Millisecond)
+			settle(100 * time.Millisecond)
 			call(t, flags[0])
 		}
 		if n := len(passes[0]) - 1; n < 9 || n > 11 {
@@ -66,7 +72,7 @@ func TestSpreadOfManyObjectsIsFaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _, _, passes := spreading(t, 5000)
 		s.Set()
-		time.Sleep(time.Minute)
+		settle(time.Minute)
 		last := time.Duration(0)
 		for _, at := range passes {
 			last = max(last, slices.Max(at))
