@@ -106,6 +106,9 @@ func (d detector) compare(ctx context.Context, c *cycle, body *object.Body) erro
 	if r.Progress, err = records.Progress(ctx, body, d.resource.ids, d.report); err != nil {
 		return err
 	}
+	if c.deleting {
+		r.Progress.Restore(d.object.writes.Unstored())
+	}
 	r.New = records.Essence(body, d.resource.fields)
 	c.record = r
 	c.Old, c.New, c.Diff = differenceIn(r)

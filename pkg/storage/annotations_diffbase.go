@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage/internal/annotation"
@@ -104,13 +105,28 @@ func (s AnnotationsDiffBase) Hashes(body *object.Body, into Patch, essence objec
 }
 
 // encodeLine appends a line break, as kubectl does, for readable output.
-func encodeLine(body *object.Body, into Patch, keys []string, essence object.Essence) (string, HashReason, error) {
-	text, reason, err := EncodeBase(body, essence, roomForLine(body, into, keys))
+func encodeLine(body *object.Body, into Patch, keys []string, essence object.Essence) (line string, reason HashReason, err error) {
+	text, err := inRoom(body, into, keys, func(limit int) (text string, err error) {
+		text, reason, err = EncodeBase(body, essence, limit)
+		return text, err
+	})
 	return text + "\n", reason, err
 }
 
-func roomForLine(body *object.Body, into Patch, keys []string) int {
-	return max(1, annotation.Room(body, into, keys)-len("\n"))
+// inRoom encodes a text for the annotations, whose line break is not included. It leaves room for
+// the records of the next cycle, unless the text does not fit then: what is now goes before what
+// may come later.
+func inRoom(body *object.Body, into Patch, keys []string, encode func(limit int) (string, error)) (string, error) {
+	room := annotation.Room(body, into, keys) - len("\n")
+	text, err := encode(max(1, room-annotation.Reserve))
+	if !isTooLarge(err) {
+		return text, err
+	}
+	text, err = encode(max(1, room))
+	if !isTooLarge(err) {
+		return text, err
+	}
+	return "", fmt.Errorf("%w: shorten or remove other annotations of the object, by at least %d bytes", err, (len(text)-room)*len(keys))
 }
 
 // Validate checks the prefix and the key.
@@ -148,7 +164,7 @@ func (s AnnotationsDiffBase) FetchCycle(_ context.Context, body *object.Body) (*
 // little room.
 func (s AnnotationsDiffBase) StoreCycle(_ context.Context, body *object.Body, into Patch, c *Cycle) error {
 	keys := []string{s.cycleKey(body)}
-	text, err := EncodeCycle(body, c, roomForLine(body, into, keys))
+	text, err := inRoom(body, into, keys, func(limit int) (string, error) { return EncodeCycle(body, c, limit) })
 	if err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (c *Cycle) encode(body *object.Body, limit int) (string, error) {
 	count := 1 + len(c.States)
 	text, err = c.encodeStates(body, max(1, (limit-len(empty))/count+len(emptyState)))
 	if err == nil && len(text) > limit {
-		err = fmt.Errorf("the state of the handling cycle takes %d bytes, but there is room for only %d: shorten or remove other annotations of the object", len(text), limit)
+		err = &tooLargeError{"the state of the handling cycle", len(text)}
 	}
 	return text, err
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -25,6 +26,21 @@ const (
 // hashedLimit is the maximum size in bytes of a base that does not fit unhashed.
 const hashedLimit = 16 << 10
 
+// tooLargeError is the error about a text that does not fit, even with hashes.
+type tooLargeError struct {
+	what string
+	size int
+}
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("%s takes %d bytes even as hashes, and there is not enough room for it", e.what, e.size)
+}
+
+func isTooLarge(err error) bool {
+	var tooLarge *tooLargeError
+	return errors.As(err, &tooLarge)
+}
+
 // EncodeBase returns the text that stores an essence as the base of the body's object:
 // JSON on one line. If the limit is above zero, it is the maximum size in bytes. The
 // HashReason is also returned for hashes that came with the essence from DecodeBase.
@@ -47,7 +63,7 @@ func EncodeBase(body *object.Body, essence object.Essence, limit int) (string, H
 	tree.fit(limit)
 	text, reason, err = policy.encode(tree)
 	if err == nil && len(text) > limit {
-		err = fmt.Errorf("the last handled state takes %d bytes even as hashes, but there is room for only %d: shorten or remove other annotations of the object", len(text), limit)
+		err = &tooLargeError{"the last handled state", len(text)}
 	}
 	return text, reason, err
 }

@@ -23,6 +23,7 @@ func TestBaseLeavesRoomForOtherAnnotations(t *testing.T) {
 		"a base that would leave no room is hashed": {100_000, limit - 100_000 - 500, storage.HashedSize},
 		"a small base among large others is hashed": {limit - 5000, 1000, storage.HashedSize},
 		"a large base on its own is not hashed":     {0, 200_000, storage.NotHashed},
+		"a small base fits into the last bytes":     {limit - 1024, 30, storage.NotHashed},
 		"hashes fit into very little room":          {limit - 4400, 10_000, storage.HashedSize},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +58,7 @@ func TestBaseLeavesRoomForOtherAnnotations(t *testing.T) {
 		body := annotated(map[string]string{"note": strings.Repeat("x", limit)})
 		patch := storage.Patch{}
 		err := storage.AnnotationsDiffBase{}.Store(t.Context(), body, patch, map[string]any{"spec": int64(1)})
-		if err == nil || !strings.Contains(err.Error(), "remove other annotations") {
+		if err == nil || !strings.Contains(err.Error(), "remove other annotations of the object, by at least 58 bytes") {
 			t.Errorf("got %v", err)
 		}
 		nothing(t, patch)

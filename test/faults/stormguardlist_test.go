@@ -55,7 +55,7 @@ var stormGuards = map[string]guard{
 		file: "background.go", code: "\t\tb.group.Stop(handler.StopDeleted)\n\t}\n}", instead: "\t\t_ = handler.StopDeleted\n\t}\n}",
 	},
 	"a pass: it is the only one for its object": {
-		file: "execute.go", code: "\tq.Detach(p.key)\n", instead: "\tq.Done(p.key)\n",
+		file: "detached.go", code: "\te.currentQueue().Detach(p.key)\n", instead: "\te.currentQueue().Done(p.key)\n",
 	},
 	"a checkpoint: edits are written with the records": {
 		file: "execute.go", code: "\tp.object.writes.Add(runner.Edits...)\n\trunner.Edits = nil\n", instead: "",

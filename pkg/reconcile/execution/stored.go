@@ -64,6 +64,26 @@ func (s Stored) has(test func(*storage.Record) bool) bool {
 	return false
 }
 
+// Records returns copies of the records of all handlers that were called.
+func (p *Progress) Records() map[string]*storage.Record {
+	records := map[string]*storage.Record{}
+	for id, state := range p.states {
+		if state.Retries > 0 || state.Finished() {
+			copied := state.Record
+			records[id] = &copied
+		}
+	}
+	return records
+}
+
+// Restore puts records in the place of those that the storage holds. They are still to be stored.
+func (p *Progress) Restore(records map[string]*storage.Record) {
+	for id, record := range records {
+		state := p.Load(id)
+		state.Record, state.dirty = *record, true
+	}
+}
+
 // Stored returns the record of this cycle that the storage holds, or nil if it holds none.
 func (s *State) Stored() *storage.Record {
 	if s.leftover {

@@ -50,7 +50,7 @@ func TestNothingIsWrittenIfTheRecordsOfCallsCannotBe(t *testing.T) {
 	f.edit("child", set("x", "spec", "color"))
 	err := f.writeFails(Update{Calls: calling(f.finished(cause.Update, "child"), "child")})
 	f.expect("error", errors.Is(err, errStorage), true)
-	f.expectSent("GET")
+	f.expectSent("")
 	f.writer.Records.Storages.Progress = working
 	f.flush()
 	f.expect("color, done", []any{f.field("spec", "color"), f.done["child"]}, []any{"x", 1})

@@ -29,6 +29,9 @@ func (s *Session) Write(ctx context.Context, u Update) (Outcome, error) {
 		s.state.Drop()
 		return Outcome{ChangedByOthers: true}, nil
 	}
+	if before := s.state.pending; before != nil {
+		u.refusedAt = before.refusedAt
+	}
 	s.state.pending = &u
 	return s.commit(ctx)
 }
@@ -39,13 +42,21 @@ func (s *Session) Flush(ctx context.Context) (Outcome, error) {
 	if u == nil {
 		return Outcome{}, nil
 	}
+	if u.unstored {
+		return Outcome{}, nil // the next update of this pass contains it
+	}
 	switch err := s.rebase(ctx, u, s.body); {
 	case errors.Is(err, errReleased):
 		return Outcome{}, nil
 	case err != nil:
 		return Outcome{}, err
 	}
-	return s.commit(ctx)
+	outcome, err := s.commit(ctx)
+	if err != nil && s.body.Deleting() && isRefused(err) && !u.unstored {
+		s.supersede(err)
+		return Outcome{}, nil
+	}
+	return outcome, err
 }
 
 // commit writes the pending update.
@@ -57,6 +68,8 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 		return Outcome{Gone: true}, nil
 	case errors.Is(err, errReleased):
 		return Outcome{ChangedByOthers: true}, nil
+	case err != nil && s.countInMemory(u, err):
+		return Outcome{ChangedByOthers: s.changedByOthers}, nil
 	case err != nil:
 		return Outcome{}, err
 	}
@@ -75,6 +88,7 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 //
 //	404                    confirmGone (notfound.go), or statusNotFound (subresource.go)
 //	a rejection            isolateRejected (rejection.go)
+//	another refusal        the next pass, or reduce if the object is being deleted (refusal.go)
 //	409, a conflict        reread and rebase (conflict.go), and the next try
 //	any other, or none     reread, and the next pass
 func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
@@ -93,7 +107,11 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 			}
 			s.statusNotFound = true
 		case isRejected(err):
-			if err := s.isolateRejected(ctx, u, err); err != nil {
+			if err := s.isolateRejected(ctx, u, err); err != nil && !(isRefused(err) && s.reduce(u, err)) {
+				return err
+			}
+		case isRefused(err): // nothing was written
+			if !s.reduce(u, err) {
 				return err
 			}
 		case apierrors.IsConflict(err):
@@ -129,7 +147,7 @@ func (s *Session) try(ctx context.Context, u *Update) error {
 	}
 	records, err := s.recordsPatch(ctx, u, main)
 	if err != nil {
-		return err
+		return storeFailed(err)
 	}
 	if len(main) > 0 || len(records) > 0 {
 		s.writer.Records.PurgeTouch(s.body, records)
@@ -189,8 +207,8 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 	snapshot, err := s.target.API.Patch(ctx, s.target.Key.NamespacedName, s.subresourceOf(part), text)
 	s.writer.Metrics.Write(s.target.Key.Resource, u.reason(part), answerOf(err))
 	if err != nil {
-		if isRejected(err) || apierrors.IsConflict(err) { // nothing was written
-			u.inFlight, s.state.uncertain = before, !isRejected(err)
+		if isRejected(err) || isForbidden(err) || apierrors.IsConflict(err) { // nothing was written
+			u.inFlight, s.state.uncertain = before, apierrors.IsConflict(err)
 		}
 		if s.subresourceOf(part) != "" && apierrors.IsNotFound(err) {
 			return &statusNotFoundError{err}

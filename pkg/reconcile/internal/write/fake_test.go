@@ -213,9 +213,13 @@ func (s *server) field(path ...string) any {
 	return value
 }
 
-// answer returns an error as the API server answers with it.
+// answer returns an error as the API server answers with it; 403 is that of a policy.
 func answer(code int) error {
-	return apierrors.NewGenericServerResponse(code, http.MethodPatch, schema.GroupResource{Resource: "kex"}, "one", "", 0, false)
+	err := apierrors.NewGenericServerResponse(code, http.MethodPatch, schema.GroupResource{Resource: "kex"}, "one", "", 0, false)
+	if code == http.StatusForbidden {
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "no"}}
+	}
+	return err
 }
 
 // rejecting returns a rule against objects that have the field.

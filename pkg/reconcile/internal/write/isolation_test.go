@@ -261,12 +261,20 @@ func TestIsRejectedByContent(t *testing.T) {
 	status := func(reason metav1.StatusReason, message string) error {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Reason: reason, Message: message}}
 	}
+	policy := func(message string) error {
+		err := apierrors.NewForbidden(kex, "one", errors.New(message))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: message}}
+		return err
+	}
 	tests := map[string]struct {
 		err  error
 		want bool
 	}{
+		"an admission plugin that asks for a permission": {apierrors.NewForbidden(kex, "one", errors.New("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")), false},
+		"a policy": {policy("no"), true},
+		"a policy that quotes a lack of permission": {policy(`User "x" cannot patch resource "kex"`), true},
+		"a webhook":                           {status(metav1.StatusReasonForbidden, `admission webhook "x" denied the request`), true},
 		"a lack of permission":                {apierrors.NewForbidden(kex, "one", errors.New(`User "x" cannot patch resource "kex"`)), false},
-		"a policy":                            {apierrors.NewForbidden(kex, "one", errors.New("no")), true},
 		"fields that are invalid":             {apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "patch", kex, "one", "", 0, false), true},
 		"an invalid field with its cause":     {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldValueInvalid}}}}}, true},
 		"an error of the client":              {errors.New("request is too large"), false},

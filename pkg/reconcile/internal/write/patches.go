@@ -15,7 +15,7 @@ import (
 // must be written separately to the status. It returns no patch if this write deletes the
 // object, because the edits would be lost.
 func (s *Session) editsPatch(u *Update) (main, status map[string]any) {
-	if len(s.state.edits) == 0 && !hasConditions(s, u) || u.deletesObject(s.body, s.writer.finalizer()) {
+	if len(s.state.edits) == 0 && !hasConditions(s, u) || u.onlyFinalizer || u.deletesObject(s.body, s.writer.finalizer()) {
 		return nil, nil
 	}
 	wanted := s.body.Raw()
@@ -69,6 +69,9 @@ func withResult(merge map[string]any, id string, result any) map[string]any {
 func (s *Session) recordsPatch(ctx context.Context, u *Update, edits map[string]any) (storage.Patch, error) {
 	into := storage.Patch{}
 	u.putFinalizer(object.NewBody(patch.ApplyMerge(s.body.Raw(), edits)), s.writer.finalizer(), into)
+	if u.onlyFinalizer {
+		return into, nil
+	}
 	if !u.deletesObject(s.body, s.writer.finalizer()) {
 		for key, value := range u.Decision.annotations(u.endsCycle() && !u.finished) {
 			into.Set(object.Path{"metadata", "annotations", key}, value)

@@ -29,16 +29,17 @@ func (s *Session) isolateRejected(ctx context.Context, u *Update, rejection erro
 	}
 	suspects := s.state.edits
 	s.state.edits = nil
+	tried := 0
+	defer func() { s.state.edits = append(s.state.edits, suspects[tried:]...) }() // also after a panic of a storage
 	if err := s.dryRun(ctx, u); err != nil || len(suspects) == 0 {
-		s.state.edits = suspects
 		if err != nil && !isRejected(err) {
 			return err
 		}
 		return fmt.Errorf("the API server rejects the operator's own records: %w", rejection)
 	}
-	for i, edit := range suspects {
-		if err := tryEdit(ctx, s, u, edit); err != nil {
-			s.state.edits = append(s.state.edits, suspects[i+1:]...)
+	for tried < len(suspects) {
+		tried++
+		if err := tryEdit(ctx, s, u, suspects[tried-1]); err != nil {
 			return err
 		}
 	}
@@ -67,14 +68,21 @@ func tryEdit(ctx context.Context, s *Session, u *Update, next execution.Edit) er
 	if !isRejected(rejection) || len(s.state.edits) == len(accepted) { // its transformation has failed
 		return rejection
 	}
-	s.state.edits = accepted
-	err := s.dryRun(ctx, u)
-	s.state.edits = tried
-	if err == nil {
-		s.failHandler(u, next, rejection)
-		s.state.drop(next)
+	if err := dryRunWith(ctx, s, u, accepted); err != nil {
+		return err
 	}
-	return err
+	s.failHandler(u, next, rejection)
+	s.state.drop(next)
+	return nil
+}
+
+// dryRunWith is dryRun with other edits than those of the state, which keeps them, also after a
+// panic of a storage.
+func dryRunWith(ctx context.Context, s *Session, u *Update, edits []execution.Edit) error {
+	all := s.state.edits
+	s.state.edits = edits
+	defer func() { s.state.edits = all }()
+	return s.dryRun(ctx, u)
 }
 
 // dryRun asks the server whether it would accept the update with the current edits.
@@ -170,11 +178,17 @@ func isRejected(err error) bool {
 		(apierrors.IsForbidden(err) && !lacksPermission(err)) || apierrors.IsRequestEntityTooLargeError(err) || isTooLarge(err)
 }
 
-// lacksPermission reports whether the operator was forbidden to write for the lack of a permission, in contrast to a policy
-// that rejects the content: an administrator can grant it, and then the same write succeeds.
-// Only the text of the server's response distinguishes the two.
+// lacksPermission reports whether the operator was forbidden to write without a reason in the
+// content, as for the lack of a permission: an administrator can grant it, and then the same
+// write succeeds. Policies name their causes, and webhooks that deny a write do not name the
+// object; everything else may be about permissions, such as those that admission plugins ask for.
 func lacksPermission(err error) bool {
-	return strings.Contains(err.Error(), "cannot patch resource")
+	var status apierrors.APIStatus
+	if !apierrors.IsForbidden(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Name != "" && len(details.Causes) == 0
 }
 
 // isTooLarge reports whether etcd rejects an object for its size. The API server returns a

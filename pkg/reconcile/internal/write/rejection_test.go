@@ -54,8 +54,8 @@ func TestIsRejected(t *testing.T) {
 		code int
 		want bool
 	}{
-		"bad request":           {http.StatusBadRequest, true},
-		"forbidden":             {http.StatusForbidden, true},
+		"bad request": {http.StatusBadRequest, true},
+		"forbidden, perhaps for the lack of a permission": {http.StatusForbidden, false},
 		"too large":             {http.StatusRequestEntityTooLarge, true},
 		"invalid":               {http.StatusUnprocessableEntity, true},
 		"not authorized, yet":   {http.StatusUnauthorized, false},

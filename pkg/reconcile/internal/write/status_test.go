@@ -3,8 +3,11 @@ package write
 import (
 	"net/http"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -49,19 +52,49 @@ func TestRejectionOfTheRecordsInTheStatusBlamesNoHandler(t *testing.T) {
 	f.expect("events", len(f.events), 0)
 }
 
-// A policy that denies everything denies the records, too: wherever they are, no handler fails.
+// A policy that denies everything denies the records, too: no handler fails. The attempts of a
+// deletion count in memory then, until they can be stored.
 func TestDenialOfEverythingBlamesNoHandler(t *testing.T) {
-	f := newFixture(t, deleting(ours))
+	f := newFixture(t, deleting(ours, theirs))
 	f.writer.Records.Storages.Progress = storage.StatusProgress{}
 	f.rejects = func(m) error { return answer(http.StatusUnprocessableEntity) }
 	f.edit("a", set("x", "spec", "a"))
 	c := f.cycle(cause.Delete, "a", "b")
 	succeed(c, "a")
-	_ = f.writeFails(Update{Cycle: c})
-	f.expectSent("PATCH, DRYRUN status")
-	f.rejects = nil
+	f.expect("ended", f.write(Update{Cycle: c}).Ended, false)
+	unstored := f.state.Unstored()
+	f.expect("a, b", []bool{unstored["a"].Success, unstored["b"] == nil}, []bool{true, true})
+	f.sent()
 	f.flush()
+	f.expectSent("") // the next update contains it
+
+	f.rejects = nil
+	f.write(Update{Cycle: c})
 	_, failed := c.Progress.Counts()
 	f.expect("failed, finished", []int{failed, f.done["a"]}, []int{0, 1})
 	f.expect("edit", f.field("spec", "a"), "x")
+	f.expect("record", f.storedRecord("a").Success, true)
+}
+
+// A denial that lasts does not hold the deletion: what handlers have written is dropped, and then
+// the records.
+func TestLastingDenialHoldsNoDeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, deleting(ours, theirs))
+		f.rejects = func(o m) error {
+			if _, has := object.Lookup(o, object.Path{"metadata", "annotations"}); has {
+				return answer(http.StatusUnprocessableEntity)
+			}
+			return nil
+		}
+		f.edit("a", set("x", "spec", "a"))
+		c := f.finished(cause.Delete, "a")
+		c.Progress.Load("a").Subrefs = []string{"other"} // keeps a record
+		u := Update{Cycle: c, Decision: Decision{RemoveFinalizer: true, Annotations: map[string]string{"example.com/honored": "1"}}}
+		_ = f.writeFails(u)
+		time.Sleep(2 * refusalPatience)
+		f.write(u)
+		f.expect("finalizers", f.field("metadata", "finalizers"), []any{theirs})
+		f.expect("finished, edit", []any{f.done["a"], f.field("spec", "a")}, []any{1, nil})
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -27,6 +28,11 @@ type Update struct {
 
 	// changedByOthers is set if others have written to the object since the update was created.
 	changedByOthers bool
+	// withoutEdits, onlyFinalizer, and unstored are set if the object is being deleted, and the
+	// write is refused: see reduce and countInMemory.
+	withoutEdits, onlyFinalizer, unstored bool
+	// refusedAt is the time of the first refusal of the writes to an object that is being deleted.
+	refusedAt time.Time
 	// finished is set if another operator has finished the cycle.
 	finished bool
 	// rejected is set if the server has rejected the update, but would accept each edit.

@@ -10,15 +10,15 @@ const (
 	// limit is the maximum total size, in bytes, that the API server allows for the
 	// keys and values of an object's annotations.
 	limit = 256 << 10
-	// reserve is the room in bytes that a base leaves for the records of the next
-	// cycle. Without room for them, no cycle could start.
-	reserve = 4 << 10
+	// Reserve is the room in bytes that a base leaves for the records of the next cycle, if
+	// it can: without room for them, that cycle cannot be recorded.
+	Reserve = 4 << 10
 )
 
 // Room returns how many bytes are left for the value of each of the annotations, next
 // to all others that the object has after the patch. It may be negative.
 func Room(body *object.Body, into map[string]any, keys []string) int {
-	left := limit - reserve
+	left := limit
 	for _, key := range keys {
 		left -= len(key)
 	}

@@ -1,0 +1,170 @@
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kopf-go/kopf/pkg/kopf"
+	"github.com/kopf-go/kopf/pkg/kopftest"
+	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/storage"
+)
+
+// noPermission is the answer of the API server if the role lacks a verb.
+func noPermission(verb, resource string) error {
+	return apierrors.NewForbidden(schema.GroupResource{Group: "kopf.dev", Resource: "kopfexamples"}, "one",
+		fmt.Errorf(`User "operator" cannot %s resource %q in API group "kopf.dev" in the namespace "default"`, verb, resource))
+}
+
+// clean is a deletion handler that fails twice.
+func clean(_ context.Context, c *kopf.Change) error {
+	if c.Retry() < 2 {
+		return kopf.Temporary(errors.New("not yet"), time.Minute)
+	}
+	return nil
+}
+
+// withResult sets a result, which goes to the status.
+func withResult(_ context.Context, c *kopf.Change) error {
+	c.SetResult("done")
+	return nil
+}
+
+// What cannot be stored does not hold a deletion: the deletion handlers are called, with retries, and
+// the object is released.
+func TestDeletionIsNotHeldByWhatCannotBeStored(t *testing.T) {
+	tests := map[string]struct {
+		declare func(r *kopf.Registry)
+		// block prevents the operator from storing something.
+		block   func(h *kopftest.Harness)
+		options []kopftest.Option
+		// foreign is set if a finalizer of another controller keeps the object at the end.
+		foreign bool
+	}{
+		"a result of a creation, without permission": {
+			declare: func(r *kopf.Registry) { r.OnCreate(examples, withResult, kopf.ID("create")) },
+			block: func(h *kopftest.Harness) {
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, noPermission("patch", "kopfexamples/status"))
+			},
+		},
+		"a result of a timer, without permission": {
+			declare: func(r *kopf.Registry) {
+				r.Timer(examples, func(_ context.Context, c *kopf.Tick) error {
+					c.SetResult("done")
+					return nil
+				}, kopf.ID("tick"), kopf.Interval(time.Minute))
+			},
+			block: func(h *kopftest.Harness) {
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, noPermission("patch", "kopfexamples/status"))
+			},
+		},
+		"conditions, without permission": {
+			declare: func(r *kopf.Registry) { r.Conditions(examples) },
+			block: func(h *kopftest.Harness) {
+				h.Fail(kopftest.Requests{Verb: "patch", Resource: "kopfexamples/status"}, 0, noPermission("patch", "kopfexamples/status"))
+			},
+		},
+		"records, because others fill the annotations": {block: fillAnnotations},
+		"records, while another finalizer stays":       {block: fillAnnotations, foreign: true},
+		"records, because the storage fails": {
+			options: []kopftest.Option{kopftest.Settings(func(s *kopf.Settings) {
+				s.Persistence.Progress = failingStorage{storage.AnnotationsProgress{}}
+			})},
+			block: func(*kopftest.Harness) {},
+		},
+		"an update that no handler matches": {
+			declare: func(r *kopf.Registry) {
+				r.OnUpdate(examples, withResult, kopf.ID("update"), kopf.Field("spec.other"))
+			},
+			block: func(h *kopftest.Harness) {
+				fillAnnotations(h)
+				h.Patch(newExample(), `{"spec": {"size": 4}}`)
+			},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			withOperator(t, func(r *kopf.Registry) {
+				r.OnDelete(examples, clean, kopf.ID("clean"))
+				if test.declare != nil {
+					test.declare(r)
+				}
+			}, func(t *testing.T, h *kopftest.Harness) {
+				one := newExample()
+				if test.foreign {
+					one.SetFinalizers([]string{"example.com/other"})
+				}
+				if strings.Contains(name, "permission") {
+					test.block(h)
+					h.Create(one)
+				} else {
+					h.Create(one)
+					h.Advance(time.Minute)
+					test.block(h)
+				}
+				h.Advance(10 * time.Minute)
+				h.Delete(one)
+				h.Advance(time.Hour)
+				calls := h.Calls("clean")
+				if len(calls) != 3 || calls[2].Err != nil || calls[2].Attempt != 3 {
+					t.Errorf("got %v, want three attempts", calls)
+				}
+				if !test.foreign && h.Exists(one) {
+					t.Error("the object is not released")
+				}
+				if test.foreign {
+					h.Get(one)
+					if left := one.GetFinalizers(); len(left) != 1 || left[0] != "example.com/other" {
+						t.Errorf("the finalizers are %v", left)
+					}
+				}
+			}, test.options...)
+		})
+	}
+}
+
+// The end of a handler that could not be stored is stored as soon as it can be: a restart does not
+// call the handler again.
+func TestAnEndThatCouldNotBeStoredIsStoredLater(t *testing.T) {
+	withOperator(t, func(r *kopf.Registry) {
+		r.OnDelete(examples, func(context.Context, *kopf.Change) error { return nil }, kopf.ID("quick"))
+		r.OnDelete(examples, clean, kopf.ID("clean"))
+	}, func(t *testing.T, h *kopftest.Harness) {
+		one := newExample()
+		h.Create(one)
+		h.Advance(time.Minute)
+		fillAnnotations(h)
+		h.Delete(one)
+		h.Advance(30 * time.Second)
+		h.Patch(one, `{"metadata": {"annotations": {"example.com/large": null}}}`)
+		h.Advance(45 * time.Second)
+		h.Crash()
+		h.Advance(time.Hour)
+		if quick, again := h.Calls("quick"), h.Calls("clean"); len(quick) != 1 || len(again) != 3 || h.Exists(one) {
+			t.Errorf("got %v and %v, exists: %t", quick, again, h.Exists(one))
+		}
+	})
+}
+
+// fillAnnotations leaves a few bytes of what the annotations of an object may take.
+func fillAnnotations(h *kopftest.Harness) {
+	h.Patch(newExample(), `{"metadata": {"annotations": {"example.com/large": "`+strings.Repeat("x", 261_500)+`"}}}`)
+	h.Advance(time.Minute)
+}
+
+// failingStorage stores no records of deletions.
+type failingStorage struct{ storage.Progress }
+
+func (s failingStorage) Store(ctx context.Context, body *object.Body, into storage.Patch, id string, r *storage.Record) error {
+	if body.Deleting() {
+		return errors.New("the storage is full")
+	}
+	return s.Progress.Store(ctx, body, into, id, r)
+}
