@@ -2,6 +2,8 @@ package scopes
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
@@ -141,5 +144,61 @@ func TestScanningCanBeDisabled(t *testing.T) {
 	g.Expect(logs.with("selects nothing", "operator is restarted")).To(gomega.Equal(1), "%v", logs.all())
 	for _, request := range requests.Requests() {
 		g.Expect(request.Resource).NotTo(gomega.BeElementOf("namespaces", "customresourcedefinitions", "selfsubjectaccessreviews"))
+	}
+}
+
+// While a definition waits for its objects, discovery offers only to read and to delete them. The
+// deletion handlers are called nevertheless, with retries, also by an operator that starts then.
+func TestDefinitionIsServedUntilItsLastObjectIsGone(t *testing.T) {
+	for name, late := range map[string]bool{"by a running operator": false, "by an operator that starts afterwards": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g, calls, registry := gomega.NewWithT(t), &calls{}, kopf.NewRegistry()
+			in := cluster.Namespace(t)
+			group := in + ".example.com"
+			crd := testenv.Definition(group, "wanes", "Wane", "v1")
+			g.Expect(admin(t).Create(t.Context(), crd)).To(gomega.Succeed())
+			registry.OnDelete(kopf.Resource(group, "wanes"), func(_ context.Context, c *kopf.Change) error {
+				calls.note("%s %d", c.Name(), c.Retry())
+				if c.Retry() == 0 {
+					return kopf.Temporary(errors.New("not yet"), 4*time.Second)
+				}
+				return nil
+			}, kopf.ID("clean"), kopf.Limit(1))
+			const objects = 5
+			for i := range objects {
+				one := objectOf(group, "Wane", in, fmt.Sprint("wane-", i))
+				if late { // an earlier operator has added its finalizer
+					one.SetFinalizers([]string{"kopf.zalando.org/KopfFinalizerMarker"})
+				}
+				create(t, g, one)
+			}
+			if !late {
+				operators.Start(t, cluster.Config(), in, registry)
+				g.Eventually(func() bool {
+					for i := range objects {
+						current, err := cluster.Current(objectOf(group, "Wane", in, fmt.Sprint("wane-", i)))()
+						if err != nil || len(current.GetFinalizers()) == 0 {
+							return false
+						}
+					}
+					return true
+				}, "30s").Should(gomega.BeTrue())
+			}
+			g.Expect(admin(t).Delete(t.Context(), crd)).To(gomega.Succeed())
+			if late {
+				g.Eventually(func() bool {
+					g.Expect(admin(t).Get(t.Context(), client.ObjectKeyFromObject(crd), crd)).To(gomega.Succeed())
+					return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+						return c.Type == apiextensionsv1.Terminating && c.Status == apiextensionsv1.ConditionTrue
+					})
+				}, "30s").Should(gomega.BeTrue())
+				operators.Start(t, cluster.Config(), in, registry)
+			}
+			g.Eventually(func() bool {
+				return apierrors.IsNotFound(admin(t).Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
+			}, "60s").Should(gomega.BeTrue(), "the definition stays: %v", calls.all())
+			g.Expect(calls.all()).To(gomega.HaveLen(2 * objects))
+		})
 	}
 }
