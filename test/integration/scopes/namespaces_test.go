@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kopf-go/kopf/pkg/kopf"
 	"github.com/kopf-go/kopf/test/operators"
@@ -97,4 +99,44 @@ func TestCreatedAndDeletedNamespacesAreNoticed(t *testing.T) {
 		}
 	}
 	g.Expect(requests.Snapshot()[testenv.Key{Method: testenv.MethodWatch, Target: "namespaces"}]).To(gomega.BeNumerically("<=", 2))
+}
+
+// A namespace without a role for the operator holds up neither the start nor, with indices, the
+// handlers in other namespaces.
+func TestNamespaceWithoutARoleHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	g, calls, registry := gomega.NewWithT(t), &calls{}, kopf.NewRegistry()
+	in := cluster.Namespace(t)
+	prefix := "r" + in[len(in)-5:]
+	config := account(t, g, in,
+		rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
+	)
+	namespace(t, g, prefix+"-good")
+	namespace(t, g, prefix+"-bad-0")
+	role := &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Namespace: prefix + "-good", Name: "operator"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"kopf.dev"}, Resources: []string{"kopfexamples", "kopfexamples/status"}, Verbs: []string{"get", "list", "watch", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		},
+	}
+	binding := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: prefix + "-good", Name: "operator"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: "rbac.authorization.k8s.io", Kind: "Role", Name: "operator"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: in, Name: "operator"}},
+	}
+	g.Expect(admin(t).Create(t.Context(), role)).To(gomega.Succeed())
+	g.Expect(admin(t).Create(t.Context(), binding)).To(gomega.Succeed())
+	registry.OnCreate(examples, calls.creations, kopf.ID("create"))
+	kopf.NewIndex(registry, examples, indexed, kopf.ID("names"))
+	operators.Start(t, config, "", registry, scope(prefix+"-*"))
+
+	create(t, g, testenv.NewObject("KopfExample", prefix+"-good", "one", nil))
+	g.Eventually(calls.all, "60s").Should(gomega.ContainElement(prefix + "-good/one"))
+	for i := range 4 {
+		namespace(t, g, fmt.Sprint(prefix, "-bad-", i+1))
+		create(t, g, testenv.NewObject("KopfExample", prefix+"-good", fmt.Sprint("late-", i), nil))
+	}
+	g.Eventually(calls.all, "30s").Should(gomega.HaveLen(5))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
-// indexTimeout limits how long handlers wait until the objects of a new resource are in the
-// indices. Only resources without permission take longer.
+// indexTimeout limits how long handlers wait until the objects of new streams are in the indices,
+// for all of them together.
 const indexTimeout = 10 * time.Second
 
 // apply starts and stops streams to match the wanted ones. The first result contains errors
@@ -79,7 +79,7 @@ func (w *Watcher) syncStreams(ctx context.Context, r *Resource) error {
 // objects are in the indices.
 func (w *Watcher) start(r *Resource, s *Stream) {
 	if r.FillsIndices && w.isListed() {
-		w.indexed.hold(s.listed(), s.stopped, indexTimeout, func() {
+		w.indexed.hold(s.listed(), s.stopped, s.refused, indexTimeout, func() {
 			w.log(r).Info("The objects could not be listed in time; handlers are called before the objects are in the indices.", "namespace", s.namespace)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,8 @@ type Stream struct {
 	cancel    context.CancelFunc
 	stopped   <-chan struct{} // closed when it is no longer wanted
 	ended     chan struct{}   // closed after its last event
+	refused   chan struct{}   // closed when the initial list is refused for the lack of a permission
+	refuse    sync.Once
 
 	attempts Attempts
 }
@@ -42,7 +45,7 @@ type Stream struct {
 // NewStream creates a stream of an informer for one listener.
 func NewStream(namespace string, informer cache.SharedIndexInformer, listener cache.ResourceEventHandler) (*Stream, error) {
 	listening, err := informer.AddEventHandler(listener)
-	return &Stream{namespace: namespace, informer: informer, listening: listening, ended: make(chan struct{})}, err
+	return &Stream{namespace: namespace, informer: informer, listening: listening, ended: make(chan struct{}), refused: make(chan struct{})}, err
 }
 
 // newStream returns the stream of a namespace, which is not running yet.
@@ -110,6 +113,9 @@ func (s *Stream) hasNothing(err error) bool {
 
 // note records an attempt to list or watch; nil means that a watch has begun.
 func (w *Watcher) note(s *Stream, err error) {
+	if apierrors.IsForbidden(err) && !s.listening.HasSynced() {
+		s.refuse.Do(func() { close(s.refused) })
+	}
 	if s.attempts.Note(err); mayBeRemoved(err) {
 		w.rediscover.send()
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
@@ -110,7 +111,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	}
 	streams, resources := w.streams(), slices.Sorted(maps.Keys(w.active))
 	w.running.Go(func() { w.followChanges(ctx) })
-	if !waitListed(ctx, streams) {
+	if !w.waitListed(ctx, streams) {
 		return nil // stopped meanwhile
 	}
 	if w.Handlers == 0 {
@@ -123,21 +124,37 @@ func (w *Watcher) Run(ctx context.Context) error {
 	return nil
 }
 
-// streams returns all started streams.
-func (w *Watcher) streams() (all []*Stream) {
+// streams returns all started streams, with the names of their resources.
+func (w *Watcher) streams() map[*Stream]string {
+	all := map[*Stream]string{}
 	for _, r := range w.active {
-		all = slices.AppendSeq(all, maps.Values(r.streams.all()))
+		for _, s := range r.streams.all() {
+			all[s] = r.Name
+		}
 	}
 	return all
 }
 
-// waitListed waits for the initial lists, except those of stopped streams.
-func waitListed(ctx context.Context, streams []*Stream) bool {
-	for _, s := range streams {
-		select {
-		case <-s.listed():
-		case <-s.stopped:
-		case <-ctx.Done():
+// listedSoon is the time after which the operator says what it waits for at the start.
+const listedSoon = 10 * time.Second
+
+// waitListed waits for the initial lists, except those of streams that are stopped or refused: one
+// resource or namespace without a role must not hold up all others.
+func (w *Watcher) waitListed(ctx context.Context, streams map[*Stream]string) bool {
+	soon := time.After(listedSoon)
+	for s, resource := range streams {
+		for waits := true; waits; {
+			waits = false
+			select {
+			case <-s.listed():
+			case <-s.stopped:
+			case <-s.refused:
+			case <-ctx.Done():
+				return false
+			case <-soon:
+				w.Logger.Info("No handler is called yet: the operator waits for the initial lists of objects.", "resource", resource, "namespace", s.namespace)
+				waits = true
+			}
 		}
 	}
 	return ctx.Err() == nil
