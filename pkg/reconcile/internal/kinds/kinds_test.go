@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,15 +68,16 @@ func TestAnswerThatIsOlderThanTheQuestionIsNotANo(t *testing.T) {
 // A scan that began before the question can be older than the definition.
 func TestScanThatIsUnderWayIsNotANo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var present discovery.Snapshot
+		var present atomic.Pointer[discovery.Snapshot]
+		present.Store(&discovery.Snapshot{})
 		served := &Served{Source: discovery.SourceFunc(func(context.Context) (discovery.Snapshot, error) {
-			old := present
+			old := *present.Load()
 			time.Sleep(time.Second)
 			return old, nil
 		})}
 		go func() { _, _ = served.FindKind(t.Context(), theme) }()
 		time.Sleep(time.Millisecond)
-		present.Resources = []selector.Resource{theThemes}
+		present.Store(&discovery.Snapshot{Resources: []selector.Resource{theThemes}})
 		if found, err := served.FindKind(t.Context(), theme); err != nil || found.Plural != "configmaps" {
 			t.Errorf("got %v and %v", found, err)
 		}
