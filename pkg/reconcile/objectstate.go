@@ -48,7 +48,7 @@ type lifetime struct {
 	// was created from the manifest of another object, and what that has outside of it is not there.
 	copied bool
 
-	failures  int32 // consecutive failures of the framework or the API
+	failures  uint16 // consecutive failures of the framework or the API
 	notBefore time.Time
 	reported  reportonce.Set
 }

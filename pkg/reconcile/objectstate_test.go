@@ -95,7 +95,7 @@ func TestDelaysGrowWithFailures(t *testing.T) {
 					session: &write.Session{},
 				}
 				for i, want := range test.want {
-					if got := p.recordFailure(errors.New("the API is not there")); got != want || p.object.failures != int32(i+1) || !p.object.notBefore.Equal(time.Now().Add(want)) {
+					if got := p.recordFailure(errors.New("the API is not there")); got != want || p.object.failures != uint16(i+1) || !p.object.notBefore.Equal(time.Now().Add(want)) {
 						t.Errorf("attempt %d: got %s, %+v", i, got, p.object.lifetime)
 					}
 				}

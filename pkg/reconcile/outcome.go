@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -131,7 +132,7 @@ func (p *pass) recordFailure(err error) time.Duration {
 	if len(delays) > 0 {
 		delay = max(delays[min(int(p.object.failures), len(delays)-1)], kube.RetryAfter(err))
 	}
-	p.object.failures++
+	p.object.failures = min(p.object.failures, math.MaxUint16-1) + 1
 	p.engine.Metrics.Error(p.key.Resource)
 	p.object.notBefore = time.Now().Add(delay)
 	p.report.Log.Error(err, "The object cannot be handled now; it will be retried.", "failures", p.object.failures, "delay", delay.String())

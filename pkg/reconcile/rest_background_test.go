@@ -114,6 +114,11 @@ func idle(t *testing.T, c company) int64 {
 			c.declare(r, calls.Done)
 		}
 	})
+	for _, key := range e.keys {
+		state := e.engine.objects.of(key)
+		state.resetFor(e.engine.resources.get(key.Resource).Cached(key.NamespacedName).GetUID())
+		state.seen = true // it is no copy, whose children would be missing
+	}
 	for i := range e.keys {
 		if err := e.cache.Update(handledObject(t, i, c.stored[:]...)); err != nil {
 			t.Fatal(err)
