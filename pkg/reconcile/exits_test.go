@@ -144,7 +144,7 @@ func TestHandlerThatChangesItsLimitLeavesNoSlotBehind(t *testing.T) {
 	inCluster(t, func(r *registry.Registry) {
 		parent := handler.Function{Change: func(_ context.Context, c *handler.Change) error {
 			if other, _ := c.Spec().Bool("other"); other {
-				c.Subhandler("sub", sub, handler.Limit(1))
+				c.Subhandler("sub", sub, handler.Limit(1), handler.Timeout(time.Hour))
 			} else {
 				c.Subhandler("sub", sub, handler.Limit(1))
 			}

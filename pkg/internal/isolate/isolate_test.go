@@ -10,7 +10,7 @@ func TestRun(t *testing.T) {
 		f    func()
 		want bool
 	}{
-		"a function that returns":             {func() {}, true},
+		"a function that returns":            {func() {}, true},
 		"a function that ends its goroutine": {runtime.Goexit, false},
 	} {
 		if got := Run(test.f); got != test.want {

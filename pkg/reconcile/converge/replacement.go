@@ -64,6 +64,6 @@ func isCountedByQuota(err error) bool {
 		return false
 	}
 	found := exceededQuota.FindStringSubmatch(err.Error())
-	return found != nil && found[2] == found[3] && !strings.Contains(found[1], "count/pods=") &&
+	return len(found) == 4 && found[2] == found[3] && !strings.Contains(found[1], "count/pods=") &&
 		!slices.ContainsFunc(strings.Split(found[1], ","), func(item string) bool { return !oneObject.MatchString(item) })
 }
