@@ -29,6 +29,8 @@ type Decision struct {
 	// Until is when the first entry of those peers expires, unless it is renewed. Then a
 	// new decision is due. It is zero if no peers pause the operator.
 	Until time.Time
+	// Endless are those of the peers whose entries have no time, and never expire; sorted.
+	Endless []string
 	// Dead are the operators whose entries have expired, sorted; this operator can be
 	// one of them.
 	Dead []string
@@ -66,6 +68,9 @@ func Decide(records map[string]Record, identity string, priority int, now time.T
 func (d Decision) pausedBy(peers []string, reason Reason, records map[string]Record, now time.Time) Decision {
 	d.Paused, d.Reason, d.Peers = true, reason, peers
 	for _, peer := range peers {
+		if records[peer].LastSeen.IsZero() {
+			d.Endless = append(d.Endless, peer)
+		}
 		if deadline := records[peer].Deadline(now); d.Until.IsZero() || deadline.Before(d.Until) {
 			d.Until = deadline
 		}
@@ -82,15 +87,16 @@ func combine(decisions []Decision) Decision {
 		case !next.Paused || d.Reason == ReasonHigherPriority && next.Reason != d.Reason:
 		case d.Reason == next.Reason:
 			d.Peers = append(d.Peers, next.Peers...)
+			d.Endless = append(d.Endless, next.Endless...)
 		default:
-			d = Decision{Paused: true, Reason: next.Reason, Peers: slices.Clone(next.Peers)}
+			d = Decision{Paused: true, Reason: next.Reason, Peers: slices.Clone(next.Peers), Endless: slices.Clone(next.Endless)}
 		}
 	}
-	d.Peers = sortedSet(d.Peers) // an operator can be in both groups
+	d.Peers, d.Endless = sortedSet(d.Peers), sortedSet(d.Endless) // an operator can be in both groups
 	return d
 }
 
 // equal reports whether two decisions are the same for a person.
 func (d Decision) equal(other Decision) bool {
-	return d.Paused == other.Paused && d.Reason == other.Reason && slices.Equal(d.Peers, other.Peers)
+	return d.Paused == other.Paused && d.Reason == other.Reason && slices.Equal(d.Peers, other.Peers) && slices.Equal(d.Endless, other.Endless)
 }

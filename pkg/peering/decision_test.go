@@ -27,7 +27,7 @@ func TestDecideNamesPeersAndDeadline(t *testing.T) {
 		},
 		"an entry without a time does not expire": {
 			map[string]Record{"manual": {Priority: 2, Lifetime: time.Minute}},
-			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"manual"}, Until: now.Add(time.Minute)},
+			Decision{Paused: true, Reason: ReasonHigherPriority, Peers: []string{"manual"}, Endless: []string{"manual"}, Until: now.Add(time.Minute)},
 		},
 		"dead at the deadline": {
 			map[string]Record{"b": seen(2, time.Minute, time.Minute), "a": seen(0, time.Hour, time.Minute)},

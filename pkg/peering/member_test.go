@@ -64,6 +64,16 @@ func TestEqualPrioritiesPauseAllOperators(t *testing.T) {
 	})
 }
 
+func TestLogNamesEntriesThatNeverExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, object := gomega.NewWithT(t), newFakeObject()
+		object.set("manual", map[string]any{"priority": int64(9)})
+		o := runPeering(t, object.find, "a", prioritized(5))
+		g.Expect(o.lines()).To(gomega.ContainElement(gomega.And(gomega.ContainSubstring("The operator is paused"),
+			gomega.ContainSubstring(`"neverExpire"=["manual"]`), gomega.ContainSubstring("set them to null"))))
+	})
+}
+
 func TestOperatorResumesWhenAPeerExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, object := gomega.NewWithT(t), newFakeObject()

@@ -34,7 +34,7 @@ func (t *target) announce(c *cycle) {
 		t.report.Log.Info(fmt.Sprintf("The %s is superseded by the %s.", reason.Noun(), c.Reason.Noun()), "handlers", count)
 	}
 	switch log := t.report.Log.V(1); {
-	case !log.Enabled():
+	case !log.Enabled(), c.Reason == cause.Resume && len(c.handlers) == 0: // a resumption is not recorded
 	case len(c.handlers) == 0:
 		log.Info(fmt.Sprintf("No handler matches this %s; it is only recorded.", c.Reason.Noun()), "changes", len(c.Diff))
 	default:

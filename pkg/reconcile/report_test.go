@@ -65,6 +65,16 @@ func TestChangeWithoutHandlersIsLogged(t *testing.T) {
 	}
 }
 
+func TestResumptionWithoutHandlersIsNotLogged(t *testing.T) {
+	p, w := witnessed(t)
+	c := &cycle{Cause: handler.Cause{Reason: cause.Resume}, record: &record.Cycle{}}
+	c.record.Progress = execution.NewProgress(func(string) *storage.Record { return nil })
+	p.announce(c)
+	if len(w.log) > 0 {
+		t.Errorf("got %q", w.log)
+	}
+}
+
 func TestOutageIsReportedAsAnEventOnce(t *testing.T) {
 	p, w := witnessed(t)
 	for range 5 {

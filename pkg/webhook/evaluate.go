@@ -34,6 +34,9 @@ type evaluation struct {
 func (w *webhook) evaluate(ctx context.Context, request *admissionRequest, handlers registry.Handlers) *evaluation {
 	e := &evaluation{webhook: w, request: request, review: request.Review, log: w.Logger.WithValues(
 		"object", objectReference{request}, "resource", request.resource.String(), "operation", request.Operation)}
+	if request.Subresource != "" {
+		e.log = e.log.WithValues("subresource", request.Subresource)
+	}
 	request.Warn = e.warnings.add
 	for _, kind := range []handler.Kind{handler.OnMutate, handler.OnValidate} {
 		for _, d := range handlers {

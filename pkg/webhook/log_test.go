@@ -57,3 +57,14 @@ func TestLogOfRejections(t *testing.T) {
 		})
 	}
 }
+
+// An eviction is not the creation of a pod.
+func TestLogNamesTheSubresource(t *testing.T) {
+	h, lines := &handlers{t: t}, []string{}
+	h.validate("check", failing(handler.Reject("no", 422)), handler.Subresource("status"))
+	log := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+	ask(t, h.serve(func(o *webhook.Options) { o.Logger = log }), "/check", review(example(nil), m{"subResource": "status"}))
+	if got := strings.Join(lines, "\n"); !strings.Contains(got, `"operation"="CREATE" "subresource"="status"`) {
+		t.Errorf("got %s", got)
+	}
+}

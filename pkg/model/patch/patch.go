@@ -2,7 +2,9 @@ package patch
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -21,13 +23,24 @@ type Patch struct {
 
 // Set sets a field to exactly this value. A mapping replaces the current one as a whole;
 // use Merge to keep its other keys. A nil value removes the field. Set copies the value,
-// and creates the mappings above the field.
+// and creates the mappings above the field. A field at the top of an object has no dot in its
+// name: Set(value, "status.phase") is a mistake, which fails the handler.
 func (p *Patch) Set(value any, fields ...string) {
 	if len(fields) == 0 {
 		p.record(change{err: &FieldError{Err: errors.New("an object cannot be replaced as a whole: name a field")}})
 		return
 	}
+	if strings.Contains(fields[0], ".") {
+		p.record(change{err: &FieldError{Field: slices.Clone(fields), Err: fmt.Errorf("pass its keys one by one: %s", quoted(fields))}})
+		return
+	}
 	p.record(newChange(slices.Clone(fields), value))
+}
+
+// quoted returns the keys of a field whose first key is a path with dots.
+func quoted(fields []string) string {
+	keys := append(strings.Split(fields[0], "."), fields[1:]...)
+	return `"` + strings.Join(keys, `", "`) + `"`
 }
 
 // Remove removes a field if it exists. It is the same as Set(nil, fields...).

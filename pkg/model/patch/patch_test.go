@@ -66,6 +66,15 @@ func TestAdd(t *testing.T) {
 	}
 }
 
+func TestFieldAsOneTextIsAMistake(t *testing.T) {
+	var p patch.Patch
+	p.Set("Running", "status.phase")
+	_, err := p.Resolve(map[string]any{})
+	if want := `the patch of the field "status.phase" cannot be made: pass its keys one by one: "status", "phase"`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestAddItself(t *testing.T) {
 	var p patch.Patch
 	p.Apply(write("y"))
