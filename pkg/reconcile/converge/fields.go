@@ -1,11 +1,13 @@
 package converge
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/json" // integers stay integers
+	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
 // fieldSet is a set of fields as managedFields have it: the keys of a mapping are "f:<name>",
@@ -41,43 +43,71 @@ func (f fieldSet) find(e element) (fieldSet, bool) {
 	if e.item == nil {
 		return f.below("f:" + e.field)
 	}
-	item, isMapping := e.item.(map[string]any)
-	if !isMapping {
-		text, _ := json.Marshal(e.item)
-		return f.below("v:" + string(text))
-	}
-	best, found, score := fieldSet(nil), false, -1
-	for _, key := range slices.Sorted(maps.Keys(f)) {
-		text, isItem := strings.CutPrefix(key, "k:")
-		if !isItem {
-			continue
-		}
-		if matches, ok := matchKeys(text, item); ok && matches > score {
-			best, found = f.below(key)
-			score = matches
-		}
-	}
-	return best, found
+	found, ok := f.findAll([]element{e})[e.index]
+	return found, ok
 }
 
-// matchKeys compares the keys of an item. Keys that the item does not have are defaults of the
-// server.
-func matchKeys(text string, item map[string]any) (matches int, ok bool) {
-	var keys map[string]any
-	if json.Unmarshal([]byte(text), &keys) != nil {
-		return 0, false
+// findAll returns the sets of items of a list, by their indices. Keys that an item does not have
+// are defaults of the server, so that several sets can match it: each set belongs to one item,
+// the one that has most of its keys.
+func (f fieldSet) findAll(items []element) map[int]fieldSet {
+	type match struct {
+		index, score int
+		key          string
 	}
-	for key, value := range keys {
-		wanted, given := item[key]
-		switch {
-		case !given:
-		case fmt.Sprint(wanted) != fmt.Sprint(value):
-			return 0, false
-		default:
-			matches++
+	var matches []match
+	for _, key := range slices.Sorted(maps.Keys(f)) {
+		kind, text, _ := strings.Cut(key, ":")
+		var known any
+		if kind != "k" && kind != "v" || json.Unmarshal([]byte(text), &known) != nil {
+			continue
+		}
+		for _, e := range items {
+			if score := e.matches(kind, known); score > 0 {
+				matches = append(matches, match{e.index, score, key})
+			}
 		}
 	}
-	return matches, matches > 0
+	slices.SortStableFunc(matches, func(a, b match) int { return b.score - a.score })
+	found, taken := map[int]fieldSet{}, map[string]bool{}
+	for _, m := range matches {
+		if _, has := found[m.index]; has || taken[m.key] {
+			continue
+		}
+		if below, isSet := f.below(m.key); isSet {
+			found[m.index], taken[m.key] = below, true
+		}
+	}
+	return found
+}
+
+// matches returns how many values of the key of a set the item has, or 0 if one differs. It
+// compares values, because the server prints numbers in its own way.
+func (e element) matches(kind string, known any) int {
+	if kind == "v" {
+		if isEqual(e.item, known) {
+			return 1
+		}
+		return 0
+	}
+	keys, _ := known.(map[string]any)
+	item, _ := e.item.(map[string]any)
+	count := 0
+	for name, value := range keys {
+		switch wanted, given := item[name]; {
+		case !given:
+		case !isEqual(wanted, value):
+			return 0
+		default:
+			count++
+		}
+	}
+	return count
+}
+
+// isEqual reports whether two values of JSON are the same: 1 and 1.0 are. Integers are exact.
+func isEqual(a, b any) bool {
+	return value.Equals(value.NewValueInterface(a), value.NewValueInterface(b))
 }
 
 // path leads to a field of an object.
@@ -120,20 +150,30 @@ var untracked = map[string]bool{"apiVersion": true, "kind": true, "metadata.name
 // uncovered returns the wanted fields that the set does not have.
 func (f fieldSet) uncovered(content map[string]any) []path { return f.uncoveredIn(content, nil) }
 
-func (f fieldSet) uncoveredIn(value any, at path) []path {
+func (f fieldSet) uncoveredIn(wanted any, at path) []path {
 	if f.isWhole() && len(at) > 0 {
 		return nil
 	}
 	var missing []path
-	for _, e := range elements(value) {
+	parts := elements(wanted)
+	_, isList := wanted.([]any)
+	var items map[int]fieldSet
+	if isList {
+		items = f.findAll(parts)
+	}
+	for i, e := range parts {
 		to := append(slices.Clip(at), e)
 		if untracked[to.String()] {
 			continue
 		}
-		if below, found := f.find(e); found {
-			missing = append(missing, below.uncoveredIn(e.value(value), to)...)
+		below, found := items[i]
+		if !isList {
+			below, found = f.find(e)
+		}
+		if found {
+			missing = append(missing, below.uncoveredIn(e.value(wanted), to)...)
 		} else {
-			missing = append(missing, fieldsOf(e.value(value), to)...)
+			missing = append(missing, fieldsOf(e.value(wanted), to)...)
 		}
 	}
 	return missing

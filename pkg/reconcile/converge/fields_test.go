@@ -54,6 +54,53 @@ func TestWantedFieldsThatAreNotOwned(t *testing.T) {
 	}
 }
 
+// The server prints the keys of lists in its own way.
+func TestItemsAreFoundByTheValuesOfTheirKeys(t *testing.T) {
+	for name, test := range map[string]struct {
+		owned  string
+		wanted []any
+		want   []string
+	}{
+		"a million":                {`"k:{\"asn\":1000000}":{}`, []any{map[string]any{"asn": int64(1000000)}}, nil},
+		"a million as a float":     {`"k:{\"asn\":1000000}":{}`, []any{map[string]any{"asn": 1e6}}, nil},
+		"beyond floats":            {`"k:{\"id\":9007199254740993}":{}`, []any{map[string]any{"id": int64(9007199254740993)}}, nil},
+		"a neighbor beyond floats": {`"k:{\"id\":9007199254740993}":{}`, []any{map[string]any{"id": int64(9007199254740992)}}, []string{"list[0]"}},
+		"a boolean":                {`"k:{\"on\":true}":{}`, []any{map[string]any{"on": true}}, nil},
+		"not the text of it":       {`"k:{\"on\":true}":{}`, []any{map[string]any{"on": "true"}}, []string{"list[0]"}},
+		"an empty text":            {`"k:{\"name\":\"\"}":{}`, []any{map[string]any{"name": ""}}, nil},
+		"a text beyond ASCII":      {`"k:{\"name\":\"ü<\"}":{}`, []any{map[string]any{"name": "ü<"}}, nil},
+		"a small float in a set":   {`"v:1.5e-7":{}`, []any{1.5e-7}, nil},
+		"a float in another form":  {`"v:1.5e-07":{}`, []any{1.5e-7}, nil},
+		"a large integer in a set": {`"v:9007199254740993":{}`, []any{int64(9007199254740993), int64(9007199254740992)}, []string{"list[9007199254740992]"}},
+		"markup in a set":          {`"v:\"a<b\"":{}`, []any{"a<b"}, nil},
+		"one of two with a default": {
+			`"k:{\"port\":53,\"protocol\":\"UDP\"}":{}`,
+			[]any{map[string]any{"port": int64(53)}, map[string]any{"port": int64(53), "protocol": "UDP"}},
+			[]string{"list[port=53]"},
+		},
+		"both of two with a default": {
+			`"k:{\"port\":53,\"protocol\":\"TCP\"}":{},"k:{\"port\":53,\"protocol\":\"UDP\"}":{}`,
+			[]any{map[string]any{"port": int64(53)}, map[string]any{"port": int64(53), "protocol": "UDP"}},
+			nil,
+		},
+		"one of two with one key": {
+			`"k:{\"port\":53}":{}`,
+			[]any{map[string]any{"port": int64(53), "name": "tcp"}, map[string]any{"port": int64(53), "name": "udp"}},
+			[]string{"list[name=udp]"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, p := range parseFields([]byte(`{"f:list":{` + test.owned + `}}`)).uncovered(map[string]any{"list": test.wanted}) {
+				got = append(got, p.String())
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
 func TestBrokenFieldsOwnNothing(t *testing.T) {
 	if got := parseFields([]byte("{")).uncovered(map[string]any{"a": "b"}); len(got) != 1 {
 		t.Errorf("got %v", got)
