@@ -3,8 +3,10 @@ package converge
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -144,7 +146,7 @@ func isKept(annotations map[string]string) bool {
 }
 
 // clean removes what is not wanted but only left over from a Go type: the status, system
-// fields, and nulls.
+// fields, and nulls. The text of a Secret becomes its data, as in the API server.
 func clean(content map[string]any) map[string]any {
 	delete(content, "status")
 	if metadata, ok := content["metadata"].(map[string]any); ok {
@@ -153,7 +155,39 @@ func clean(content map[string]any) map[string]any {
 		}
 	}
 	withoutNulls(content)
+	if content["apiVersion"] == "v1" && content["kind"] == "Secret" {
+		encodeText(content)
+	}
 	return content
+}
+
+// encodeText replaces the stringData of a Secret by data. The API server never returns
+// stringData, so that nobody could see what others change, or remove what is not wanted anymore.
+// What it would refuse stays as it is.
+func encodeText(secret map[string]any) {
+	texts, ok := secret["stringData"].(map[string]any)
+	if !ok {
+		return
+	}
+	data, ok := secret["data"].(map[string]any)
+	if !ok && secret["data"] != nil {
+		return
+	}
+	encoded := maps.Clone(data)
+	if encoded == nil {
+		encoded = map[string]any{}
+	}
+	for key, value := range texts {
+		text, isText := value.(string)
+		if !isText {
+			return
+		}
+		encoded[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	if len(encoded) > 0 {
+		secret["data"] = encoded
+	}
+	delete(secret, "stringData")
 }
 
 func withoutNulls(value any) {

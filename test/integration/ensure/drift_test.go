@@ -53,6 +53,31 @@ func TestWhatOthersChangeIsRestored(t *testing.T) {
 	b.Expect(b.current(shop).GetResourceVersion()).To(gomega.Equal(shop.GetResourceVersion()), "nothing is written to the parent")
 }
 
+// The API server stores the text of a Secret as its data, and forgets that it was text.
+func TestTextOfSecretsIsKept(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.Ensure(shops, func(_ context.Context, c *kopf.Change) ([]client.Object, error) {
+		texts := map[string]any{"user": "shop", "password": "secret"}
+		if guest, _ := c.Spec().Bool("guest"); guest {
+			delete(texts, "password")
+		}
+		return []client.Object{object(secrets, c.Namespace(), c.Name(), map[string]any{"stringData": texts, "data": map[string]any{"user": "YW55", "raw": "AAE="}})}, nil
+	}, kopf.ID("children"))
+	b.start()
+	shop := b.expectHandled(b.shop("one", map[string]any{"x": int64(1)}))
+	secret := b.of(secrets, "one")
+	b.expectChild(secret, testenv.HavePath("data", gomega.Equal(map[string]any{"user": "c2hvcA==", "password": "c2VjcmV0", "raw": "AAE="})))
+	b.expectRest()
+
+	b.patch(secret, `{"stringData":{"password":"changed","theirs":"x"}}`)
+	b.expectChild(secret, testenv.HavePath("data.password", "c2VjcmV0"), testenv.HavePath("data.theirs", "eA=="))
+
+	b.patch(shop, `{"spec":{"guest":true}}`)
+	b.expectChild(secret, testenv.HavePath("data", gomega.Equal(map[string]any{"user": "c2hvcA==", "raw": "AAE=", "theirs": "eA=="})))
+	b.expectRest()
+}
+
 func TestForeignFieldsAreNoDrift(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
