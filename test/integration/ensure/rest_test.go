@@ -30,7 +30,10 @@ func TestExpiredWatchesAreAllThatHappensAtRest(t *testing.T) {
 	b := newBench(t)
 	b.Ensure(shops, b.counted(children), kopf.ID("children"))
 	b.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return shortWatches{next} })
-	b.start(func(o *kopf.Options) { o.Settings.Scanning.Interval = 500 * time.Millisecond }) // a start looks several times
+	b.start(func(o *kopf.Options) {
+		o.Settings.Scanning.Interval = 500 * time.Millisecond // a start looks several times
+		o.Settings.Peering.Lifetime = time.Hour               // how often a peering object is looked for that does not exist
+	})
 	b.expectHandled(b.shop("one", map[string]any{"replicas": int64(1)}))
 	calls := b.calls.Load()
 	b.expectRenewals(3)
