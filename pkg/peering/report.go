@@ -85,17 +85,17 @@ func (m *membership) reportForbidden() {
 func (m *membership) logDecision(d, before Decision) {
 	switch {
 	case d.Reason == ReasonHigherPriority:
-		m.logger.Info("The operator is paused by operators of a higher priority.", m.pausedBy(d)...)
+		m.logger.Info("The operator is paused by operators of a higher priority.", m.pauseValues(d)...)
 	case d.Reason == ReasonSamePriority:
-		m.logger.Error(errSamePriority, "The operator is paused.", m.pausedBy(d)...)
+		m.logger.Error(errSamePriority, "The operator is paused.", m.pauseValues(d)...)
 	case !d.Paused && before.Paused:
 		m.logger.Info("The operator resumes: no other operator pauses it.")
 	}
 }
 
-// pausedBy returns what a line about a pause says of the peers. Entries that never expire pause the
-// operator until somebody removes them.
-func (m *membership) pausedBy(d Decision) []any {
+// pauseValues returns what a line about a pause says of the peers. Entries that never expire pause
+// the operator until a person removes them.
+func (m *membership) pauseValues(d Decision) []any {
 	values := []any{"priority", m.settings.Priority, "peers", d.Peers}
 	if len(d.Endless) > 0 {
 		values = append(values, "neverExpire", d.Endless,

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -162,32 +161,25 @@ func clean(content map[string]any) map[string]any {
 }
 
 // encodeText replaces the stringData of a Secret by data. The API server never returns
-// stringData, so that nobody could see what others change, or remove what is not wanted anymore.
-// What it would refuse stays as it is.
+// stringData: the operator could neither see what others change, nor remove what is not wanted
+// anymore. What the API server would refuse stays as it is.
 func encodeText(secret map[string]any) {
-	texts, ok := secret["stringData"].(map[string]any)
-	if !ok {
+	texts, found, err := unstructured.NestedStringMap(secret, "stringData")
+	data, _, dataErr := unstructured.NestedMap(secret, "data")
+	if !found || err != nil || dataErr != nil {
 		return
-	}
-	data, ok := secret["data"].(map[string]any)
-	if !ok && secret["data"] != nil {
-		return
-	}
-	encoded := maps.Clone(data)
-	if encoded == nil {
-		encoded = map[string]any{}
-	}
-	for key, value := range texts {
-		text, isText := value.(string)
-		if !isText {
-			return
-		}
-		encoded[key] = base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	if len(encoded) > 0 {
-		secret["data"] = encoded
 	}
 	delete(secret, "stringData")
+	if len(texts) == 0 {
+		return
+	}
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, text := range texts {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	secret["data"] = data
 }
 
 func withoutNulls(value any) {

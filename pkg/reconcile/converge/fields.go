@@ -40,20 +40,29 @@ type element struct {
 
 // find returns the set of what the element leads to.
 func (f fieldSet) find(e element) (fieldSet, bool) {
-	if e.item == nil {
-		return f.below("f:" + e.field)
-	}
-	found, ok := f.findAll([]element{e})[e.index]
-	return found, ok
+	below := f.findAll([]element{e})[0]
+	return below, below != nil
 }
 
-// findAll returns the sets of items of a list, by their indices. Keys that an item does not have
-// are defaults of the server, so that several sets can match it: each set belongs to one item,
-// the one that has most of its keys.
-func (f fieldSet) findAll(items []element) map[int]fieldSet {
+// findAll returns the set of each element, or nil. Keys that an item of a list does not have are
+// defaults of the server, so that several sets can match it: each set belongs to one item, the
+// one that has most of its keys.
+func (f fieldSet) findAll(parts []element) []fieldSet {
 	type match struct {
-		index, score int
-		key          string
+		at, score int
+		key       string
+	}
+	found := make([]fieldSet, len(parts))
+	var items []int
+	for i, e := range parts {
+		if e.item == nil {
+			found[i], _ = f.below("f:" + e.field)
+		} else {
+			items = append(items, i)
+		}
+	}
+	if len(items) == 0 {
+		return found
 	}
 	var matches []match
 	for _, key := range slices.Sorted(maps.Keys(f)) {
@@ -62,20 +71,17 @@ func (f fieldSet) findAll(items []element) map[int]fieldSet {
 		if kind != "k" && kind != "v" || json.Unmarshal([]byte(text), &known) != nil {
 			continue
 		}
-		for _, e := range items {
-			if score := e.matches(kind, known); score > 0 {
-				matches = append(matches, match{e.index, score, key})
+		for _, i := range items {
+			if score := parts[i].matches(kind, known); score > 0 {
+				matches = append(matches, match{i, score, key})
 			}
 		}
 	}
 	slices.SortStableFunc(matches, func(a, b match) int { return b.score - a.score })
-	found, taken := map[int]fieldSet{}, map[string]bool{}
+	taken := map[string]bool{}
 	for _, m := range matches {
-		if _, has := found[m.index]; has || taken[m.key] {
-			continue
-		}
-		if below, isSet := f.below(m.key); isSet {
-			found[m.index], taken[m.key] = below, true
+		if found[m.at] == nil && !taken[m.key] {
+			found[m.at], taken[m.key] = f.below(m.key)
 		}
 	}
 	return found
@@ -156,23 +162,14 @@ func (f fieldSet) uncoveredIn(wanted any, at path) []path {
 	}
 	var missing []path
 	parts := elements(wanted)
-	_, isList := wanted.([]any)
-	var items map[int]fieldSet
-	if isList {
-		items = f.findAll(parts)
-	}
-	for i, e := range parts {
+	for i, below := range f.findAll(parts) {
+		e := parts[i]
 		to := append(slices.Clip(at), e)
-		if untracked[to.String()] {
-			continue
-		}
-		below, found := items[i]
-		if !isList {
-			below, found = f.find(e)
-		}
-		if found {
+		switch {
+		case untracked[to.String()]:
+		case below != nil:
 			missing = append(missing, below.uncoveredIn(e.value(wanted), to)...)
-		} else {
+		default:
 			missing = append(missing, fieldsOf(e.value(wanted), to)...)
 		}
 	}
