@@ -3,7 +3,6 @@ package cli
 import (
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -101,16 +100,9 @@ func startServer(t *testing.T, code int, start func(http.Handler) *httptest.Serv
 	return server.URL
 }
 
-// closedPort returns an address on which nothing listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return "https://" + listener.Addr().String()
-}
+// nothingListens is an address where nothing listens. A port that was free a moment ago may be
+// given to another server.
+const nothingListens = "https://127.0.0.1:1"
 
 func TestCheckReachable(t *testing.T) {
 	tests := map[string]struct {
@@ -120,7 +112,7 @@ func TestCheckReachable(t *testing.T) {
 		"a cluster":                              {startServer(t, http.StatusOK, httptest.NewServer), ""},
 		"a cluster that forbids the request":     {startServer(t, http.StatusForbidden, httptest.NewServer), ""},
 		"a cluster that rejects the credentials": {startServer(t, http.StatusUnauthorized, httptest.NewServer), "rejects the credentials: log in again"},
-		"a cluster that is down":                 {closedPort(t), "cannot be reached because nothing listens at that address: is the cluster running, and is this the right kubeconfig? (connection refused)"},
+		"a cluster that is down":                 {nothingListens, "cannot be reached because nothing listens at that address: is the cluster running, and is this the right kubeconfig? (connection refused)"},
 		"a cluster with an unknown authority":    {startServer(t, http.StatusOK, httptest.NewTLSServer), "cannot be verified: does the kubeconfig have its certificate authority? (x509: "},
 		"a host that does not exist":             {"https://nowhere.invalid", "cannot be reached because the host does not exist"},
 		"a broken server":                        {startServer(t, http.StatusBadGateway, httptest.NewServer), "cannot be reached: "},

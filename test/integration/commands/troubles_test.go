@@ -7,13 +7,11 @@ import (
 
 	"github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd/api"
-
-	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // Each problem results in one line and an exit code.
 func testTroubles(t *testing.T, p programs) {
-	closed := "https://" + testenv.FreeAddress(t)
+	closed := "https://127.0.0.1:1" // a port that was free a moment ago may be given to another server
 	down := changed(t, func(c *api.Cluster, _ *api.AuthInfo) { c.Server = closed })
 	untrusted := changed(t, func(c *api.Cluster, _ *api.AuthInfo) { c.CertificateAuthorityData = nil })
 	unknown := changed(t, func(_ *api.Cluster, user *api.AuthInfo) { *user = api.AuthInfo{Token: "nobody-knows-me"} })
