@@ -100,6 +100,11 @@ func (w *stormWrite) commit() (*http.Response, error) {
 	if late := w.subject.late; late != nil {
 		w.subject.late = nil
 		_, _ = w.subject.send(late)
+		if w.subject.damaged {
+			// The operator may have given up what the write contains, and called handlers again,
+			// whose ends are not in it.
+			w.subject.ledger.Loosen(tiled...)
+		}
 	}
 	if w.subject.isDenied(w) {
 		return denial(w.request), nil
