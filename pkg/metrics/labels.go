@@ -97,5 +97,6 @@ type RestartReason string
 // The reasons of restarts.
 const (
 	Interrupted RestartReason = "interrupted" // it ended early, or its version is too old
+	Rewound     RestartReason = "rewound"     // the list is older than what was known: of another history
 	Unavailable RestartReason = "failed"      // the API server rejects the list or the watch
 )

@@ -14,7 +14,7 @@ func (m *Metrics) Watching(resource string, writable bool, handlers ...Handler) 
 			begin(m.attempts, m.operator, h.Resource, h.Kind, h.ID, string(outcome))
 		}
 	}
-	for _, reason := range []RestartReason{Interrupted, Unavailable} {
+	for _, reason := range []RestartReason{Interrupted, Rewound, Unavailable} {
 		begin(m.restarts, m.operator, resource, string(reason))
 	}
 	begin(m.errors, m.operator, resource)

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/kopf-go/kopf/pkg/internal/relist"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // watchBackoff returns the delays between attempts to watch. The longest one is far
@@ -23,29 +26,37 @@ func watchBackoff() *wait.Backoff {
 
 func (o *peeringObject) watch(ctx context.Context, show func(peeringState)) error {
 	logger := klog.FromContext(ctx).V(2) // what matters is logged by the member
-	reflector := cache.NewReflectorWithOptions(o.listWatch(), &unstructured.Unstructured{}, stateStore(show), cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(o.source().ListWatch(), &unstructured.Unstructured{}, stateStore(show), cache.ReflectorOptions{
 		Logger: &logger, Name: "peering", TypeDescription: o.target.kind(), Backoff: watchBackoff(),
 	})
 	err := reflector.ListAndWatchWithContext(klog.NewContext(ctx, logger))
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return o.target.notFound(o.group, true)
+	case apierrors.IsResourceExpired(err): // the watch was interrupted
+		return nil
+	default:
+		return err
 	}
-	return err
 }
 
-// listWatch lists and watches only the one object: others may be forbidden.
-func (o *peeringObject) listWatch() cache.ListerWatcher {
+// source returns the requests for only the one object: others may be forbidden. Lists are the latest
+// ones: an old one could show a peer that is gone, or hide a new one.
+func (o *peeringObject) source() *relist.Source {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.target.Name).String()
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return &relist.Source{
+		Timeout: settings.DefaultServerTimeout,
+		ListFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+			defer cancel()
 			options.FieldSelector = selector
-			// The latest list: an old one could show a peer that is gone, or hide a new one.
-			options.ResourceVersion, options.ResourceVersionMatch = "", ""
 			return o.resource.List(ctx, options)
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector = selector
-			return o.resource.Watch(ctx, options)
+			return relist.Limit(ctx, settings.DefaultInactivityTimeout, func(ctx context.Context) (watch.Interface, error) {
+				return o.resource.Watch(ctx, options)
+			})
 		},
 	}
 }

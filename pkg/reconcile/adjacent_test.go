@@ -17,7 +17,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/handler"
@@ -66,7 +65,7 @@ type life struct {
 
 	t       *testing.T
 	workers *workers
-	cache   cache.Store
+	cache   *watch.Stream
 	dead    bool
 	rested  bool // the last pass has found nothing left to do
 	// settling is set at the end: nothing changes or fails anymore.
@@ -239,13 +238,8 @@ func (l *life) start(again bool) {
 	resource.Status = l.apart
 	r := newResource(watch.NewResource(resource, api), handlers)
 	e.resources.put(r)
-	informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
-	stream, err := watch.NewStream("", informer, watch.Listener(l.t.Context(), r.Resource, consumer{e}))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	r.Add(stream)
-	l.cache = informer.GetStore()
+	l.cache = watch.NewStream(l.t.Context(), r.Resource, "", unobserved{})
+	r.Add(l.cache)
 	l.workers = &workers{engine: e, calls: l.t.Context(), writes: l.t.Context(), stopping: make(chan struct{})}
 	e.objects.of(keyOf("a")).initial.Store(again)
 	l.dead, l.server.down = false, false
@@ -253,7 +247,7 @@ func (l *life) start(again bool) {
 
 // pass makes one pass, and waits for the next one, or not.
 func (l *life) pass() {
-	if !l.settling && l.rand.IntN(8) == 0 && len(l.cache.ListKeys()) > 0 {
+	if !l.settling && l.rand.IntN(8) == 0 && l.workers.engine.resources.get(kex.String()).Size() > 0 {
 		l.note("a pass over a stale version")
 	} else {
 		snapshot, err := object.ParseSnapshot([]byte(jsonOf(l.server.object)))

@@ -16,9 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -34,10 +32,9 @@ import (
 // cluster is an API server in memory, with the workers of an operator, in virtual time. Its
 // watches show every write at once.
 type cluster struct {
-	t        *testing.T
-	engine   *Engine
-	listener map[string]cache.ResourceEventHandler
-	stores   map[string]cache.Store
+	t       *testing.T
+	engine  *Engine
+	streams map[string]*watch.Stream
 	// latency is the duration of a write.
 	latency time.Duration
 
@@ -55,7 +52,7 @@ func inCluster(t *testing.T, declare func(r *registry.Registry), test func(t *te
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{
 			t: t, objects: map[string]map[string]any{}, latency: time.Millisecond,
-			listener: map[string]cache.ResourceEventHandler{}, stores: map[string]cache.Store{},
+			streams: map[string]*watch.Stream{},
 		}
 		handlers := handlersOf(t, declare)
 		config := Config{
@@ -94,14 +91,8 @@ func (c *cluster) serve(of selector.Selector, handlers registry.Handlers) {
 	}
 	r := newResource(watch.NewResource(found, client), handlers.Where(func(d *handler.Declaration) bool { return d.Selector == of }))
 	c.engine.resources.put(r)
-	informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
-	c.listener[plural] = watch.Listener(context.Background(), r.Resource, consumer{c.engine})
-	stream, err := watch.NewStream("", informer, c.listener[plural])
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	r.Add(stream)
-	c.stores[plural] = informer.GetStore()
+	c.streams[plural] = watch.NewStream(context.Background(), r.Resource, "", consumer{c.engine})
+	r.Add(c.streams[plural])
 }
 
 // start lets the engine work until shutDown.
@@ -162,17 +153,8 @@ func (c *cluster) put(plural string, raw map[string]any) []byte {
 	if err != nil {
 		panic(err)
 	}
-	former, exists, err := c.stores[plural].Get(snapshot)
-	if err != nil {
+	if err := c.streams[plural].Update(snapshot); err != nil {
 		panic(err)
-	}
-	if err := c.stores[plural].Update(snapshot); err != nil {
-		panic(err)
-	}
-	if exists {
-		c.listener[plural].OnUpdate(former, snapshot)
-	} else {
-		c.listener[plural].OnAdd(snapshot, false)
 	}
 	return text
 }
@@ -181,10 +163,9 @@ func (c *cluster) put(plural string, raw map[string]any) []byte {
 func (c *cluster) remove(plural, name string) {
 	key := c.key(plural, name)
 	snapshot := c.engine.resources.get(key.Resource).Cached(key.NamespacedName)
-	if err := c.stores[plural].Delete(snapshot); err != nil {
+	if err := c.streams[plural].Delete(snapshot); err != nil {
 		c.t.Fatal(err)
 	}
-	consumer{c.engine}.Observe(c.t.Context(), c.engine.resources.get(key.Resource).Resource, object.WatchEvent{Type: apiwatch.Deleted, Snapshot: snapshot})
 }
 
 func (c *cluster) key(plural, name string) object.Key {

@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/registry"
@@ -69,14 +68,10 @@ func (s standby) watch(plural string, handlers registry.Handlers, seen ...*objec
 		s.t.Fatal(err)
 	}
 	r := newResource(watch.NewResource(found, api), handlers)
-	informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
-	stream, err := watch.NewStream("", informer, watch.Listener(s.t.Context(), r.Resource, consumer{s.Engine}))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	stream := watch.NewStream(s.t.Context(), r.Resource, "", unobserved{})
 	r.Add(stream)
 	for _, snapshot := range seen {
-		if err := informer.GetStore().Add(snapshot); err != nil {
+		if err := stream.Add(snapshot); err != nil {
 			s.t.Fatal(err)
 		}
 	}

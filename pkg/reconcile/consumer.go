@@ -84,6 +84,9 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 		e.children.Observe(kind, event)
 	}
 	if r.isObservedOnly() {
+		if event.Type == apiwatch.Deleted {
+			e.objects.remove(key, handler.StopDeleted) // no pass does it
+		}
 		return
 	}
 	if len(r.events) > 0 {
@@ -97,6 +100,14 @@ func (c consumer) Observe(ctx context.Context, watched *watch.Resource, event ob
 		return
 	}
 	e.enqueue(key)
+}
+
+// BeginAnew lets the next pass over an object forget what is known of its versions.
+func (c consumer) BeginAnew(_ *watch.Resource, key object.Key) {
+	if c.engine.objects.has(key) {
+		c.engine.objects.of(key).anew.Store(true)
+		c.engine.enqueue(key)
+	}
 }
 
 // Forget removes everything about objects that are no longer watched. For an entire
@@ -220,9 +231,6 @@ func (c consumer) index(ctx context.Context, r *resource, key object.Key, event 
 		return
 	}
 	r.indexer.Remove(key)
-	if r.isObservedOnly() {
-		c.engine.objects.remove(key, handler.StopDeleted) // no pass does it
-	}
 }
 
 // stopIndexing stops the retries of indexing functions.

@@ -96,9 +96,9 @@ func TestDeletedObjectIsForgotten(t *testing.T) {
 			t.Fatalf("got %d owners", owners())
 		}
 		e.engine.revisions.Begin(revision.Handler{Resource: gone.Resource, ID: "apply", Revision: "2"}, map[object.Key]revision.State{gone: revision.Done, e.keys[1]: revision.Done})
-		for _, cached := range e.cache.List() {
-			if snapshot, ok := cached.(*object.Snapshot); ok && snapshot.GetName() == gone.Name {
-				if err := e.cache.Delete(snapshot); err != nil {
+		for _, cached := range e.engine.resources.get(kex.String()).Objects() {
+			if cached.GetName() == gone.Name {
+				if err := e.cache.Delete(cached); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/patch"
@@ -26,7 +25,7 @@ type lone struct {
 	*witness
 	t      *testing.T
 	server *oneObject
-	cache  cache.Store
+	cache  *watch.Stream
 	writes int
 	stop   chan struct{}
 }
@@ -55,13 +54,9 @@ func newLone(t *testing.T, content m, declare func(r *registry.Registry), more .
 	}
 	r := newResource(watch.NewResource(kex, api), handlers)
 	e.resources.put(r)
-	informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
-	stream, err := watch.NewStream("", informer, watch.Listener(t.Context(), r.Resource, consumer{e}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := watch.NewStream(t.Context(), r.Resource, "", unobserved{})
 	r.Add(stream)
-	l.cache, l.workers = informer.GetStore(), &workers{engine: e, calls: t.Context(), writes: t.Context(), stopping: l.stop}
+	l.cache, l.workers = stream, &workers{engine: e, calls: t.Context(), writes: t.Context(), stopping: l.stop}
 	return l
 }
 

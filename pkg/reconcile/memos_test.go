@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/model/memo"
 	"github.com/kopf-go/kopf/pkg/model/object"
@@ -90,45 +89,27 @@ func TestOnlyWatchedObjectsKeepMemos(t *testing.T) {
 	}
 }
 
-// vanishing is a watch in which an object is found once, and then no more.
-type vanishing struct {
-	cache.SharedIndexInformer
-	cache.Store
-
-	object  *object.Snapshot
-	lookups int
-}
-
-func (v *vanishing) GetStore() cache.Store { return v }
-
-func (v *vanishing) GetByKey(string) (any, bool, error) {
-	if v.lookups++; v.lookups > 1 {
-		return nil, false, nil
+// The deletion of a watched object removes the values. No event would remove those of another one.
+func TestMemoOfAnObjectThatIsNotWatchedIsNotKept(t *testing.T) {
+	e := New(Config{})
+	r := served(t, e, nil)
+	stream := watch.NewStream(t.Context(), r.Resource, "", consumer{e})
+	r.Add(stream)
+	name := keyOf("a").NamespacedName
+	if e.Memo(kex.Resource, name, "u-1") == nil || e.objects.has(keyOf("a")) {
+		t.Error("an unknown object has values that are kept")
 	}
-	return v.object, true, nil
-}
-
-// No event follows that would remove the state. If there was one before, its event does.
-func TestMemoOfAnObjectThatIsDeletedMeanwhileIsNotKept(t *testing.T) {
-	for name, known := range map[string]bool{"an unknown object": false, "a known object": true} {
-		t.Run(name, func(t *testing.T) {
-			e := New(Config{})
-			r := served(t, e, nil)
-			informer := cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{})
-			stream, err := watch.NewStream("", &vanishing{SharedIndexInformer: informer, object: seen(t, "7")}, watch.Listener(t.Context(), r.Resource, consumer{e}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Add(stream)
-			if known {
-				e.objects.of(keyOf("a"))
-			}
-			if e.Memo(kex.Resource, keyOf("a").NamespacedName, "u-1") == nil {
-				t.Error("no values")
-			}
-			if e.objects.has(keyOf("a")) != known {
-				t.Errorf("the state is there: %t", !known)
-			}
-		})
+	if err := stream.Add(seen(t, "7")); err != nil {
+		t.Fatal(err)
+	}
+	kept := e.Memo(kex.Resource, name, "u-1")
+	if kept == nil || kept != e.Memo(kex.Resource, name, "u-1") || kept == e.Memo(kex.Resource, name, "u-2") {
+		t.Error("a watched object has no values, or those of another one")
+	}
+	if err := stream.Delete(seen(t, "8")); err != nil {
+		t.Fatal(err)
+	}
+	if e.objects.has(keyOf("a")) {
+		t.Error("the values outlive the object")
 	}
 }

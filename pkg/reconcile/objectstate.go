@@ -25,6 +25,9 @@ type objectState struct {
 	// initial is set if the object is older than the first work of this process. The
 	// watch sets it, and passes read it.
 	initial atomic.Bool
+	// anew is set if the watch shows another history of the cluster. The next pass forgets what is
+	// known of versions.
+	anew atomic.Bool
 	// memos contains the values of handlers in memory; nil if there are none.
 	// Indexing functions, daemons, and timers use it concurrently with passes.
 	memos atomic.Pointer[memos]
@@ -72,6 +75,13 @@ func (s *objectState) resetFor(uid types.UID) {
 func (s *objectState) reopen() {
 	s.initial.Store(true)
 	s.reconciledVersion = "" // starts its daemons and timers
+}
+
+// beginAnew forgets what is known of the versions of the object, because they belong to another history
+// of the cluster.
+func (s *objectState) beginAnew() {
+	s.reconciledVersion = ""
+	s.writes.BeginAnew()
 }
 
 // markGone stops all work on the object.
@@ -158,6 +168,21 @@ type objects struct {
 func (o *objects) of(key object.Key) *objectState {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	return o.orNew(key)
+}
+
+// ofExisting is like of, but returns nil if the watch does not have the object. Otherwise, the event
+// of its deletion is still to come, and removes the state.
+func (o *objects) ofExisting(key object.Key, exists func() bool) *objectState {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !exists() {
+		return nil
+	}
+	return o.orNew(key)
+}
+
+func (o *objects) orNew(key object.Key) *objectState {
 	if o.states == nil {
 		o.states = map[object.Key]*objectState{}
 	}
@@ -236,14 +261,13 @@ func groupOf(key object.Key, err *handler.MisfitError) heldobjects.Group {
 // uid.
 func (e *Engine) Memo(resource selector.Resource, name types.NamespacedName, uid types.UID) *memo.Values {
 	r := e.resources.get(resource.String())
-	if r == nil || !r.Has(name, uid) {
+	if r == nil {
 		return memo.NewValues(e.Memos)
 	}
 	key := object.Key{Resource: r.Name, NamespacedName: name}
-	known := e.objects.has(key)
-	values := e.objects.of(key).memosOf(uid, e.Memos)
-	if !known && !r.Has(name, uid) {
-		e.objects.delete(key) // it was deleted meanwhile, and no more events follow
+	known := e.objects.ofExisting(key, func() bool { return r.Has(name, uid) })
+	if known == nil {
+		return memo.NewValues(e.Memos)
 	}
-	return values
+	return known.memosOf(uid, e.Memos)
 }

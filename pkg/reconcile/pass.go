@@ -53,7 +53,7 @@ func (w *workers) newPass(r *resource, key object.Key) *pass {
 	p.report = e.reporter(key, &p.object.reported)
 	p.firstLook = !p.object.seen
 	p.session = e.writer.Open(&p.object.writes, write.Target{
-		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource,
+		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource, Rewound: r.Interrupt,
 	}, p.report)
 	return p
 }
@@ -66,6 +66,9 @@ func (w *workers) Reconcile(_ context.Context, key object.Key) (ctrl.Result, err
 		return ctrl.Result{}, nil
 	}
 	t := target{engine: w.engine, resource: r, key: key, object: w.engine.objects.of(key)}
+	if t.object.anew.CompareAndSwap(true, false) {
+		t.object.beginAnew()
+	}
 	cached := r.Cached(key.NamespacedName)
 	if delay := max(time.Until(t.object.notBefore), t.contentionDelay(cached)); delay > 0 {
 		return w.settle(key, always, delay), nil

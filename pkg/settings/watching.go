@@ -23,14 +23,14 @@ const minServerTimeout = time.Second
 type Watching struct {
 	// ServerTimeout is the time after which the API server ends a watch, or up to twice as
 	// long, by chance. The operator then continues the watch where it has ended, so that
-	// watches spread over the API servers again. In whole seconds; fractions are dropped.
+	// watches spread over the API servers again. After any other end, it lists the objects. In whole seconds; fractions are dropped.
 	// Default: DefaultServerTimeout, as in the controllers of Kubernetes.
 	ServerTimeout time.Duration
 	// InactivityTimeout is how long a watch can deliver nothing before the operator
-	// reconnects, because the connection may be dead. A negative value is no limit. Default:
+	// lists the objects again, because the connection may be dead. A negative value is no limit. Default:
 	// DefaultInactivityTimeout; API servers send a bookmark every minute.
 	InactivityTimeout time.Duration
-	// ReconnectBackoff is the shortest pause between two requests of one watch. It doubles
+	// ReconnectBackoff is the shortest pause before a list or watch is repeated. It doubles
 	// with each consecutive failure, up to ReconnectLimit. If the server asks for a longer
 	// pause, the operator keeps it. Default: DefaultReconnectBackoff.
 	ReconnectBackoff time.Duration

@@ -35,6 +35,7 @@ var layers = []layer{
 	{name: "admission, login and peering", folders: []string{"pkg/webhook", "pkg/login", "pkg/peering"}},
 	{name: "admission servers and configurations", folders: []string{"pkg/webhook/servers", "pkg/webhook/configurations"}},
 	{name: "certificates", folders: []string{"pkg/webhook/certificates"}},
+	{name: "relist", folders: []string{"pkg/internal/relist"}},
 	{name: "events and metrics", folders: []string{"pkg/events/...", "pkg/metrics"}},
 	{name: "recording", folders: []string{"pkg/recording"}},
 	{name: "settings", folders: []string{"pkg/settings"}},

@@ -75,12 +75,12 @@ func New(config Config) *Converger {
 		Namespaces: config.Namespaces, Resources: config.Resources, Watching: config.Watching, RequestTimeout: config.RequestTimeout,
 		Logger: config.Logger, Metrics: config.Metrics,
 		Observe: func(child *unstructured.Unstructured, gone bool) { c.observe(c.factOf(child), gone) },
-		Replace: func(covers func(Key) bool, all []*unstructured.Unstructured, version string) {
+		Replace: func(covers func(Key) bool, all []*unstructured.Unstructured, version string, another bool) {
 			facts := make([]*fact, len(all))
 			for i, child := range all {
 				facts[i] = c.factOf(child)
 			}
-			c.replace(covers, facts, version)
+			c.replace(covers, facts, version, another)
 		},
 	})
 	return c

@@ -103,14 +103,43 @@ func TestListShowsThatAChildIsGone(t *testing.T) {
 	expect(t, o, "apply one")
 	delete(o.objects, "one")
 	all := func(Key) bool { return true }
-	o.replace(all, nil, "90") // older than the child
+	o.replace(all, nil, "90", false) // older than the child
 	if called != 0 {
 		t.Error("a list that is older than the child counts")
 	}
-	o.replace(all, nil, "900")
+	o.replace(all, nil, "900", false)
 	if called != 1 {
 		t.Errorf("the handler was called %d times", called)
 	}
+	expect(t, o, "apply one")
+	o.show(o.objects["one"])
+	o.replace(all, []*fact{readFact(o.objects["one"], "kopf-test")}, "900", false)
+	if called != 1 {
+		t.Errorf("the handler was called %d times for the same list", called)
+	}
+}
+
+// The versions of a backup cannot be compared with those that are known.
+func TestListOfAnotherHistoryIsJudgedAnew(t *testing.T) {
+	o := newOperator(&cluster{objects: map[string]*unstructured.Unstructured{}})
+	called := 0
+	defer o.Follow(o.owner.Parent.UID, o.owner.Handler, func() { called++ })()
+	expect(t, o, "apply one")
+	o.show(o.objects["one"])
+	all := func(Key) bool { return true }
+	earlier := o.objects["one"].DeepCopy()
+	earlier.SetResourceVersion("7")
+	o.objects["one"] = earlier
+	o.replace(all, []*fact{readFact(earlier, "kopf-test")}, "8", true)
+	if called != 1 {
+		t.Errorf("the handler was called %d times", called)
+	}
+	expect(t, o) // the child is as wanted
+	o.replace(all, nil, "5", true)
+	if called != 2 {
+		t.Errorf("the handler was called %d times", called)
+	}
+	delete(o.objects, "one")
 	expect(t, o, "apply one")
 }
 

@@ -166,13 +166,15 @@ func (c *Converger) remove(f *fact) {
 }
 
 // replace stores the complete list of a watch. What it does not have is deleted, unless it is
-// younger than the list.
-func (c *Converger) replace(covers func(Key) bool, list []*fact, version string) {
+// younger than the list. A list of another history of the cluster cannot be compared with what is
+// known, so all of that is gone.
+func (c *Converger) replace(covers func(Key) bool, list []*fact, version string, another bool) {
+	isGone := func(f *fact) bool { return another || compareVersions(f.version, version) <= 0 }
 	present := map[Key]bool{}
 	for _, f := range list {
-		present[f.Key] = true
+		present[f.Key] = !another
 	}
-	for _, missing := range c.missing(covers, present, version) {
+	for _, missing := range c.missing(func(f *fact) bool { return covers(f.Key) && !present[f.Key] && isGone(f) }) {
 		c.observe(missing, true)
 	}
 	for _, f := range list {
@@ -181,12 +183,12 @@ func (c *Converger) replace(covers func(Key) bool, list []*fact, version string)
 }
 
 // missing returns the facts that a complete list does not have.
-func (c *Converger) missing(covers func(Key) bool, present map[Key]bool, version string) []*fact {
+func (c *Converger) missing(isMissing func(*fact) bool) []*fact {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := map[Key]*fact{}
 	note := func(f *fact) {
-		if covers(f.Key) && !present[f.Key] && compareVersions(f.version, version) <= 0 {
+		if isMissing(f) {
 			found[f.Key] = f
 		}
 	}

@@ -3,15 +3,21 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-go/kopf/pkg/internal/relist"
+	"github.com/kopf-go/kopf/pkg/settings"
 )
 
 // Cluster-scoped resources whose objects determine what is served.
@@ -23,15 +29,27 @@ var (
 // NameInformer tracks the names of the objects of a cluster-scoped resource, by their
 // metadata alone. It is safe for concurrent use.
 type NameInformer struct {
-	access       *Access
-	informer     cache.SharedIndexInformer
-	registration cache.ResourceEventHandlerRegistration
+	access  *Access
+	source  *relist.Source
+	pauses  settings.Watching
+	changed func()
+	history relist.History // only for the reflector
+	synced  chan struct{}
+	once    sync.Once
+
+	mu       sync.Mutex
+	versions map[string]string // by name
 }
+
+var (
+	_ cache.ReflectorStore         = (*NameInformer)(nil)
+	_ cache.ReflectorBookmarkStore = (*NameInformer)(nil)
+)
 
 // NewNameInformer returns a NameInformer, which the caller must Run. It calls changed
 // for every object that exists at first, is created, changes, or is deleted, and
 // failed for every error that keeps it from knowing. Both functions must not block.
-func NewNameInformer(config *rest.Config, client *http.Client, resource schema.GroupVersionResource, changed func(), failed func(error)) (*NameInformer, error) {
+func NewNameInformer(config *rest.Config, client *http.Client, s settings.Settings, resource schema.GroupVersionResource, changed func(), failed func(error)) (*NameInformer, error) {
 	access, err := NewAccess(config, client, resource)
 	if err != nil {
 		return nil, err
@@ -40,53 +58,39 @@ func NewNameInformer(config *rest.Config, client *http.Client, resource schema.G
 	if err != nil {
 		return nil, fmt.Errorf("%s cannot be watched: %w", resource.Resource, err)
 	}
-	n := &NameInformer{access: access}
-	n.informer = metadatainformer.NewFilteredMetadataInformer(objects, resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
-	err = n.addHandlers(changed, failed)
-	return n, err
+	n := newNames(changed)
+	n.access, n.pauses, n.source = access, s.Watching, sourceOf(objects.Resource(resource), s, failed)
+	return n, nil
 }
 
-// addHandlers registers the two functions with the informer.
-func (n *NameInformer) addHandlers(changed func(), failed func(error)) error {
-	if err := n.informer.SetTransform(stripToNames); err != nil {
-		return err
-	}
-	if err := n.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { failed(err) }); err != nil {
-		return err
-	}
-	registration, err := n.informer.AddEventHandler(onChange(changed))
-	n.registration = registration
-	return err
+func newNames(changed func()) *NameInformer {
+	return &NameInformer{changed: changed, synced: make(chan struct{}), versions: map[string]string{}}
 }
 
-// onChange calls a function for every change of an object. Another list of the same objects, as
-// after a watch that has expired, is none.
-func onChange(changed func()) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { changed() },
-		UpdateFunc: func(before, after any) {
-			if versionOf(before) == "" || versionOf(before) != versionOf(after) {
-				changed()
-			}
+// sourceOf returns the requests for all objects of a resource.
+func sourceOf(objects metadata.ResourceInterface, s settings.Settings, failed func(error)) *relist.Source {
+	report := func(ctx context.Context, err error) {
+		if err != nil && ctx.Err() == nil { // it was not stopped
+			failed(err)
+		}
+	}
+	return &relist.Source{
+		Timeout: s.Watching.ServerTimeout,
+		ListFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			limited, cancel := context.WithTimeout(ctx, s.Networking.RequestTimeout)
+			defer cancel()
+			list, err := objects.List(limited, options)
+			report(ctx, err)
+			return list, err
 		},
-		DeleteFunc: func(any) { changed() },
+		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			started, err := relist.Limit(ctx, s.Watching.InactivityTimeout, func(ctx context.Context) (watch.Interface, error) {
+				return objects.Watch(ctx, options)
+			})
+			report(ctx, err)
+			return started, err
+		},
 	}
-}
-
-func versionOf(item any) string {
-	if object, ok := item.(*metav1.PartialObjectMetadata); ok {
-		return object.ResourceVersion
-	}
-	return ""
-}
-
-// stripToNames drops all parts of an object that are not needed.
-func stripToNames(item any) (any, error) {
-	object, ok := item.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return item, nil
-	}
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}}, nil
 }
 
 // CheckAccess asks the API server whether the operator may do what Run does.
@@ -100,14 +104,82 @@ func (n *NameInformer) CheckAccess(ctx context.Context) (bool, error) {
 }
 
 // Run watches until the context is done.
-func (n *NameInformer) Run(ctx context.Context) { n.informer.RunWithContext(ctx) }
+func (n *NameInformer) Run(ctx context.Context) {
+	relist.Run(ctx, n.pauses, n.source, &metav1.PartialObjectMetadata{}, n, func(error) bool { return false })
+}
 
 // Synced returns a channel that is closed when all initial names are known.
-func (n *NameInformer) Synced() <-chan struct{} { return n.registration.HasSyncedChecker().Done() }
+func (n *NameInformer) Synced() <-chan struct{} { return n.synced }
 
 // List returns the sorted names.
 func (n *NameInformer) List() []string {
-	names := n.informer.GetStore().ListKeys()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	names := make([]string, 0, len(n.versions))
+	for name := range n.versions {
+		names = append(names, name)
+	}
 	slices.Sort(names)
 	return names
 }
+
+// Add is called for a new object.
+func (n *NameInformer) Add(item any) error { return n.Update(item) }
+
+// Update is called for a new version of an object.
+func (n *NameInformer) Update(item any) error {
+	object, ok := item.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil
+	}
+	n.history.Advance(object.ResourceVersion)
+	n.mu.Lock()
+	n.versions[object.Name] = object.ResourceVersion
+	n.mu.Unlock()
+	n.changed()
+	return nil
+}
+
+// Delete is called with the last version of an object.
+func (n *NameInformer) Delete(item any) error {
+	object, ok := item.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return nil
+	}
+	n.history.Advance(object.ResourceVersion)
+	n.mu.Lock()
+	delete(n.versions, object.Name)
+	n.mu.Unlock()
+	n.changed()
+	return nil
+}
+
+// Bookmark is called when there is nothing new up to a version.
+func (n *NameInformer) Bookmark(version string) error {
+	n.history.Advance(version)
+	return nil
+}
+
+// Replace is called with a list of all objects. Another list of the same versions changes nothing,
+// unless they belong to another history of the cluster.
+func (n *NameInformer) Replace(items []any, version string) error {
+	now := make(map[string]string, len(items))
+	for _, item := range items {
+		if object, ok := item.(*metav1.PartialObjectMetadata); ok {
+			now[object.Name] = object.ResourceVersion
+		}
+	}
+	another := n.history.Restart(version)
+	n.mu.Lock()
+	same := maps.Equal(n.versions, now)
+	n.versions = now
+	n.mu.Unlock()
+	if !same || another {
+		n.changed()
+	}
+	n.once.Do(func() { close(n.synced) })
+	return nil
+}
+
+// Resync does nothing.
+func (n *NameInformer) Resync() error { return nil }

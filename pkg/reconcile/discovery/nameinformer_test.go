@@ -1,10 +1,10 @@
 package discovery
 
 import (
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 )
 
 func TestOnlyAnotherVersionIsAChange(t *testing.T) {
@@ -12,22 +12,29 @@ func TestOnlyAnotherVersionIsAChange(t *testing.T) {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "one", ResourceVersion: version}}
 	}
 	tests := map[string]struct {
-		happens func(cache.ResourceEventHandler)
-		want    int
+		happens func(n *NameInformer) error
+		changed bool
+		names   []string
 	}{
-		"an object of the first list":     {func(h cache.ResourceEventHandler) { h.OnAdd(at("1"), true) }, 1},
-		"a new object":                    {func(h cache.ResourceEventHandler) { h.OnAdd(at("1"), false) }, 1},
-		"a change":                        {func(h cache.ResourceEventHandler) { h.OnUpdate(at("1"), at("2")) }, 1},
-		"the same object, listed again":   {func(h cache.ResourceEventHandler) { h.OnUpdate(at("2"), at("2")) }, 0},
-		"a deletion":                      {func(h cache.ResourceEventHandler) { h.OnDelete(at("2")) }, 1},
-		"a deletion that nobody has seen": {func(h cache.ResourceEventHandler) { h.OnDelete(cache.DeletedFinalStateUnknown{Key: "one"}) }, 1},
+		"a new object":                       {func(n *NameInformer) error { return n.Add(at("3")) }, true, []string{"one"}},
+		"a change":                           {func(n *NameInformer) error { return n.Update(at("3")) }, true, []string{"one"}},
+		"a deletion":                         {func(n *NameInformer) error { return n.Delete(at("3")) }, true, []string{}},
+		"the same object, listed again":      {func(n *NameInformer) error { return n.Replace([]any{at("2")}, "4") }, false, []string{"one"}},
+		"a change that was missed":           {func(n *NameInformer) error { return n.Replace([]any{at("3")}, "4") }, true, []string{"one"}},
+		"a deletion that was missed":         {func(n *NameInformer) error { return n.Replace(nil, "4") }, true, []string{}},
+		"the same object in another history": {func(n *NameInformer) error { return n.Replace([]any{at("2")}, "1") }, true, []string{"one"}},
+		"the passing of time":                {func(n *NameInformer) error { return n.Bookmark("4") }, false, []string{"one"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			changes := 0
-			test.happens(onChange(func() { changes++ }))
-			if changes != test.want {
-				t.Errorf("%d changes, want %d", changes, test.want)
+			n := newNames(func() { changes++ })
+			if err := n.Replace([]any{at("2")}, "2"); err != nil || changes != 1 {
+				t.Fatalf("%d changes, %v", changes, err)
+			}
+			<-n.Synced()
+			if err := test.happens(n); err != nil || (changes == 2) != test.changed || !slices.Equal(n.List(), test.names) {
+				t.Errorf("%d changes, %q, %v", changes, n.List(), err)
 			}
 		})
 	}

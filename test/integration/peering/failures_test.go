@@ -1,6 +1,7 @@
 package peering
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -12,10 +13,14 @@ import (
 	"github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kopf-go/kopf/pkg/peering"
 	"github.com/kopf-go/kopf/pkg/settings"
+	"github.com/kopf-go/kopf/test/testenv"
 )
 
 // withoutPermissions returns a configuration with only the permissions of every user.
@@ -130,4 +135,35 @@ func TestChangesDuringAConnectionFailureAreNoticedAfterwards(t *testing.T) {
 	high.stop()
 	failing.setDown(false)
 	g.Eventually(o.history).Should(gomega.Equal([]string{"active", "paused", "active"}))
+}
+
+// Another cluster takes the place of the first one, as one that was restored from a backup: its
+// versions are lower. A peer in it pauses the operator.
+func TestPeersInAnotherHistoryAreSeen(t *testing.T) {
+	t.Parallel()
+	g, name := gomega.NewWithT(t), cluster.Namespace(t)
+	second := testenv.Start(t, testenv.Options{CRDs: []string{"config/crd/kopf.dev"}})
+	restored := create(t, second, api, "", name)
+	text, err := json.Marshal(map[string]any{"status": map[string]any{"developer": map[string]any{
+		"priority": 100, "lifetime": 3600, "lastseen": time.Now().UTC().Format("2006-01-02T15:04:05.000000+00:00"),
+	}}})
+	g.Expect(err).NotTo(gomega.HaveOccurred())
+	g.Expect(second.Client().Patch(t.Context(), restored.DeepCopy(), client.RawPatch(types.MergePatchType, text))).To(gomega.Succeed())
+	version := restored.GetResourceVersion()
+
+	address, config := testenv.Behind(t, cluster)
+	faults := testenv.Strike(config)
+	object := create(t, cluster, api, "", name)
+	o := runPeering(t, config, "operator", settings.Peering{Name: name, Lifetime: time.Hour})
+	g.Eventually(o.last).Should(gomega.Equal("active"))
+	g.Eventually(func() bool { // the version that the operator knows
+		found, err := cluster.Current(object)()
+		order, unknown := resourceversion.CompareResourceVersion(version, found.GetResourceVersion())
+		setEntry(t, object, "another", map[string]any{"priority": 0, "lifetime": 1, "lastseen": "2020-01-01T00:00:00"})
+		return err == nil && unknown == nil && order < 0
+	}).Should(gomega.BeTrue())
+	address.Switch(t, second)
+	faults.Cut(func(testenv.Request) bool { return true })
+	g.Eventually(o.last).Should(gomega.Equal("paused"), strings.Join(o.lines(), "\n"))
+	g.Expect(strings.Join(o.lines(), "\n")).NotTo(gomega.ContainSubstring("cannot be watched"))
 }

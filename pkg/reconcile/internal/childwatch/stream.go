@@ -3,18 +3,16 @@ package childwatch
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kopf-go/kopf/pkg/internal/sleep"
+	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/model/convergence"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/watch"
@@ -31,6 +29,7 @@ type Stream struct {
 	resource selector.Resource
 	listed   *listed
 	attempts watch.Attempts
+	history  relist.History // only for the reflector
 }
 
 // listed is when a watch has shown all children that existed when it began. The stream of another
@@ -67,47 +66,36 @@ func newStream(w *Watches, of scope, r selector.Resource, former *Stream) *Strea
 
 // run watches until the context is done, or until the server does not serve the resource anymore.
 func (s *Stream) run(ctx context.Context) {
-	// The loop of the reflector itself logs errors again, and shares its pauses with the whole
-	// process.
-	silent := logr.Discard()
-	reflector := cache.NewReflectorWithOptions(s.source(), &unstructured.Unstructured{}, s, cache.ReflectorOptions{Name: "children", Logger: &silent})
-	pauses := s.watches.Watching
-	for pause := pauses.ReconnectBackoff; ctx.Err() == nil; pause = min(2*pause, pauses.ReconnectLimit) {
-		began := time.Now()
-		err := reflector.ListAndWatchWithContext(ctx)
-		if s.attempts.MayBeRemoved() && s.watches.resolveAgain(ctx, s) {
-			return
-		}
-		if err == nil || time.Since(began) > pauses.ReconnectLimit {
-			pause = pauses.ReconnectBackoff
-		}
-		sleep.For(ctx, pause+rand.N(pause+1))
-	}
+	relist.Run(ctx, s.watches.Watching, s.source(), &unstructured.Unstructured{}, s, func(error) bool {
+		return s.attempts.MayBeRemoved() && s.watches.resolveAgain(ctx, s)
+	})
 }
 
 // source returns the requests of the reflector.
-func (s *Stream) source() *cache.ListWatch {
+func (s *Stream) source() *relist.Source {
 	source := s.watches.cluster.Resource(s.resource.GVR()).Namespace(s.namespace)
 	note := func(ctx context.Context, err error) {
 		if ctx.Err() == nil { // it was not stopped
 			s.attempts.Note(err)
 		}
 	}
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return &relist.Source{
+		Timeout: s.watches.Watching.ServerTimeout, Interrupted: s.attempts.Interrupted,
+		ListFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = convergence.OwnerLabel
-			options.ResourceVersion, options.ResourceVersionMatch = "", "" // consistent, never from a cache
-			list, err := source.List(ctx, options)
+			limited, cancel := context.WithTimeout(ctx, s.watches.RequestTimeout)
+			defer cancel()
+			list, err := source.List(limited, options)
 			if err != nil {
 				note(ctx, err)
 			}
 			return list, err
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
 			options.LabelSelector = convergence.OwnerLabel
-			timeout := int64((1 + rand.Float64()) * s.watches.Watching.ServerTimeout.Seconds())
-			options.TimeoutSeconds = &timeout
-			started, err := source.Watch(ctx, options)
+			started, err := relist.Limit(ctx, s.watches.Watching.InactivityTimeout, func(ctx context.Context) (apiwatch.Interface, error) {
+				return source.Watch(ctx, options)
+			})
 			note(ctx, err)
 			return started, err
 		},
@@ -138,24 +126,31 @@ func withDefault(err, other error) error {
 	return err
 }
 
-var _ cache.ReflectorStore = (*Stream)(nil)
+var (
+	_ cache.ReflectorStore         = (*Stream)(nil)
+	_ cache.ReflectorBookmarkStore = (*Stream)(nil)
+)
 
 // Add is called for a new child.
 func (s *Stream) Add(item any) error { return s.Update(item) }
 
 // Update is called for another version of a child.
-func (s *Stream) Update(item any) error {
+func (s *Stream) Update(item any) error { return s.observe(item, false) }
+
+// Delete is called for an object that is deleted, or has lost the label.
+func (s *Stream) Delete(item any) error { return s.observe(item, true) }
+
+func (s *Stream) observe(item any, gone bool) error {
 	if u, ok := item.(*unstructured.Unstructured); ok {
-		s.watches.Observe(u, false)
+		s.history.Advance(u.GetResourceVersion())
+		s.watches.Observe(u, gone)
 	}
 	return nil
 }
 
-// Delete is called for an object that is deleted, or has lost the label.
-func (s *Stream) Delete(item any) error {
-	if u, ok := item.(*unstructured.Unstructured); ok {
-		s.watches.Observe(u, true)
-	}
+// Bookmark is called when there is nothing new up to a version.
+func (s *Stream) Bookmark(version string) error {
+	s.history.Advance(version)
 	return nil
 }
 
@@ -167,7 +162,11 @@ func (s *Stream) Replace(items []any, version string) error {
 			all = append(all, u)
 		}
 	}
-	s.watches.Replace(s.covers, all, version)
+	another := s.history.Restart(version)
+	if another {
+		s.attempts.Rewound(version)
+	}
+	s.watches.Replace(s.covers, all, version, another)
 	s.listed.note()
 	return nil
 }

@@ -36,8 +36,9 @@ type Config struct {
 	// or has lost the label.
 	Observe func(child *unstructured.Unstructured, gone bool)
 	// Replace is called with all the children that a watch covers, as of a version of the list.
-	// Without a version, their kind does not exist anymore.
-	Replace func(covers func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string)
+	// Without a version, their kind does not exist anymore. Another is set if the list belongs to another
+	// history of the cluster than what the watch has shown before.
+	Replace func(covers func(convergence.ChildKey) bool, all []*unstructured.Unstructured, version string, another bool)
 }
 
 // Watches are those of the children of one operator. They are safe for concurrent use.
@@ -121,7 +122,7 @@ func (w *Watches) endStream(s *Stream) {
 	w.mu.Lock()
 	delete(w.streams, s.scope)
 	w.mu.Unlock()
-	w.Replace(s.covers, nil, "")
+	w.Replace(s.covers, nil, "", false)
 	s.listed.note()
 }
 

@@ -44,7 +44,7 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 	if resource.Group == "" {
 		config.APIPath = "/api"
 	}
-	config.NegotiatedSerializer = codec{idle: s.Watching.InactivityTimeout}
+	config.NegotiatedSerializer = codec{}
 	config.AcceptContentTypes, config.ContentType = "", "application/json"
 	client, err := rest.RESTClientForConfigAndClient(config, httpClient)
 	if err != nil {

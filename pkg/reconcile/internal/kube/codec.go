@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/tidwall/gjson"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,11 +16,7 @@ import (
 
 // codec decodes the API server's JSON into snapshots, and its failures into
 // metav1.Status. It never encodes: the engine writes patches as bytes.
-type codec struct {
-	// idle is the inactivity timeout of watches. Zero or a negative value means no
-	// limit.
-	idle time.Duration
-}
+type codec struct{}
 
 var (
 	_ runtime.NegotiatedSerializer = codec{}

@@ -62,11 +62,6 @@ func withKind(item gjson.Result, resource selector.Resource) []byte {
 // listPage reads one page of the objects of a namespace, or of all namespaces if it is
 // empty.
 func (c *Client) listPage(ctx context.Context, namespace string, options metav1.ListOptions) (*List, error) {
-	// Reflectors ask for "any version" (0) or "not older than the last one" to save
-	// load on the server. After a restart, that can be a state from before the
-	// operator's own last writes, and handlers would run again. So the list must be
-	// consistent.
-	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	request := c.withScope(c.rest.Get(), namespace)
 	data, err := c.doOnce(ctx, request.SpecificallyVersionedParams(&options, metav1.ParameterCodec, listVersion))
 	if err != nil {

@@ -84,7 +84,7 @@ func isTemporary(err error) bool {
 
 // isConnectionLost reports whether the connection broke.
 func isConnectionLost(err error) bool {
-	return errors.Is(err, errClosed) || errors.Is(err, errNoAnswer) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+	return utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
 }
 
 // statusCode returns the HTTP status of the response, or 0 if there was none.

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"syscall"
@@ -12,8 +13,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kopf-go/kopf/pkg/internal/relist"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/settings"
 )
 
@@ -21,12 +23,45 @@ import (
 func startWatch(ctx context.Context, t *testing.T, r *replies) (started watch.Interface, outcomes []error, err error) {
 	t.Helper()
 	s := settings.Default()
-	source := newClient(t, r, s).ListWatch("", s.Watching, func(err error) { outcomes = append(outcomes, err) })
-	started, err = source.(cache.WatcherWithContext).WatchWithContext(ctx, metav1.ListOptions{})
+	source := newClient(t, r, s).Source("", s.Watching, func(err error) { outcomes = append(outcomes, err) })
+	started, err = source.ListWatch().WatchWithContext(ctx, metav1.ListOptions{})
 	return started, outcomes, err
 }
 
-func TestWatchIsRetriedUntilTheServerIsBack(t *testing.T) {
+// discarding is a store that only notes when it was filled.
+type discarding struct{ filled chan struct{} }
+
+func (discarding) Add(any) error    { return nil }
+func (discarding) Update(any) error { return nil }
+func (discarding) Delete(any) error { return nil }
+func (discarding) Resync() error    { return nil }
+func (d discarding) Replace([]any, string) error {
+	close(d.filled)
+	return nil
+}
+
+// reflect lists and watches until the objects are listed, or the context is done. It returns what was
+// reported.
+func reflect(ctx context.Context, t *testing.T, r *replies) (outcomes []error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(ctx)
+	s, store := settings.Default(), discarding{make(chan struct{})}
+	source := newClient(t, r, s).Source("", s.Watching, func(err error) { outcomes = append(outcomes, err) })
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		relist.Run(ctx, s.Watching, source, &object.Snapshot{}, store, func(error) bool { return false })
+	}()
+	select {
+	case <-store.filled:
+	case <-ctx.Done():
+	}
+	cancel()
+	<-ended
+	return outcomes
+}
+
+func TestListIsRetriedUntilTheServerIsBack(t *testing.T) {
 	refused := reply{err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}
 	tests := map[string]reply{
 		"refused":     refused,
@@ -34,18 +69,22 @@ func TestWatchIsRetriedUntilTheServerIsBack(t *testing.T) {
 		"throttled":   {code: 429},
 		"reset":       {err: reading},
 		"truncated":   {err: io.EOF},
+		"unanswered":  {},
 	}
 	for name, failure := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				stream, _ := io.Pipe()
+				stream, server := io.Pipe()
+				go func() {
+					bookmark := fmt.Sprintf(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7","annotations":{%q:"true"}}}}`, metav1.InitialEventsAnnotationKey)
+					_, _ = io.WriteString(server, bookmark+"\n")
+				}()
 				r := &replies{all: []reply{failure, failure, failure, {code: 200, stream: stream}}}
-				started, outcomes, err := startWatch(t.Context(), t, r)
-				if err != nil {
-					t.Fatal(err)
+				outcomes := reflect(t.Context(), t, r)
+				if len(r.sent) != 4 || len(outcomes) != 4 || outcomes[0] == nil || outcomes[3] != nil {
+					t.Errorf("got %d requests, and %v", len(r.sent), outcomes)
 				}
-				started.Stop()
-				if len(outcomes) != 4 || outcomes[0] == nil || outcomes[3] != nil {
+				if name == "unanswered" && !errors.Is(outcomes[0], relist.ErrNoAnswer) {
 					t.Errorf("got %v", outcomes)
 				}
 			})
@@ -53,7 +92,7 @@ func TestWatchIsRetriedUntilTheServerIsBack(t *testing.T) {
 	}
 }
 
-func TestOtherErrorsOfAWatchAreReturned(t *testing.T) {
+func TestErrorsOfAWatchAreReported(t *testing.T) {
 	for name, failure := range map[string]reply{
 		"expired": {code: 410}, "forbidden": {code: 403}, "not found": {code: 404}, "an error": {code: 500}, "a bad certificate": {err: errors.New("bad")},
 	} {
@@ -68,14 +107,14 @@ func TestOtherErrorsOfAWatchAreReturned(t *testing.T) {
 
 // An outage of an hour takes about a hundred requests, and none is made after the
 // context is done.
-func TestRetriesOfAWatchSlowDown(t *testing.T) {
+func TestRetriesOfAListSlowDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		r := &replies{all: []reply{{code: 503}}}
-		_, _, err := startWatch(ctx, t, r)
-		if err == nil || time.Since(r.from) != time.Hour {
-			t.Errorf("got %v after %v", err, time.Since(r.from))
+		reflect(ctx, t, r)
+		if time.Since(r.from) != time.Hour {
+			t.Errorf("it ended after %v", time.Since(r.from))
 		}
 		if n := len(r.sent); n < 100 || n > 130 {
 			t.Errorf("got %d requests", n)
@@ -105,17 +144,6 @@ func TestIdleWatchEnds(t *testing.T) {
 		}
 		if took := time.Since(from); took != 9*time.Minute {
 			t.Errorf("it ended after %v", took)
-		}
-		started.Stop()
-	})
-}
-
-func TestUnansweredWatchIsRetried(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		stream, _ := io.Pipe()
-		started, outcomes, err := startWatch(t.Context(), t, &replies{all: []reply{{}, {code: 200, stream: stream}}})
-		if err != nil || len(outcomes) != 2 || !errors.Is(outcomes[0], errNoAnswer) {
-			t.Fatalf("got %v, and %v were reported", err, outcomes)
 		}
 		started.Stop()
 	})

@@ -54,8 +54,8 @@ func splitEvent(frame []byte) (kind string, object []byte, ok bool) {
 }
 
 // NewFrameReader splits the response to a watch request into frames.
-func (s watchDecoder) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
-	return &frameReader{idleTimeout: newIdleTimeout(s.idle, answer), buffer: bufio.NewReaderSize(answer, readBufferSize)}
+func (watchDecoder) NewFrameReader(answer io.ReadCloser) io.ReadCloser {
+	return &frameReader{Closer: answer, buffer: bufio.NewReaderSize(answer, readBufferSize)}
 }
 
 // NewFrameWriter is never used: the engine sends no streams.
@@ -70,7 +70,7 @@ const maxFrame = 16 << 20
 
 // frameReader returns one frame after another, as runtime.Framer requires.
 type frameReader struct {
-	*idleTimeout
+	io.Closer
 	buffer *bufio.Reader
 	frame  []byte // reused
 	rest   []byte // of the frame, not returned yet
@@ -80,9 +80,8 @@ type frameReader struct {
 func (f *frameReader) Read(into []byte) (int, error) {
 	if len(f.rest) == 0 {
 		if err := f.readFrame(); err != nil {
-			return 0, f.eofIfExpired(err)
+			return 0, err
 		}
-		f.reset()
 	}
 	n := copy(into, f.rest)
 	if f.rest = f.rest[n:]; len(f.rest) > 0 {

@@ -66,11 +66,7 @@ func (w *Watcher) syncStreams(ctx context.Context, r *Resource) error {
 		if r.streams.all()[namespace] != nil || w.stopping.has(stoppingStream(r, namespace)) {
 			continue
 		}
-		s, err := w.newStream(ctx, r, namespace)
-		if err != nil {
-			return err
-		}
-		w.start(r, s)
+		w.start(r, w.newStream(ctx, r, namespace))
 	}
 	return nil
 }
@@ -79,7 +75,7 @@ func (w *Watcher) syncStreams(ctx context.Context, r *Resource) error {
 // objects are in the indices.
 func (w *Watcher) start(r *Resource, s *Stream) {
 	if r.FillsIndices && w.isListed() {
-		w.indexed.hold(s.listed(), s.stopped, s.refused, indexTimeout, func() {
+		w.indexed.hold(s.Listed(), s.stopped, s.refused, indexTimeout, func() {
 			w.log(r).Info("The objects could not be listed in time; handlers are called before the objects are in the indices.", "namespace", s.namespace)
 		})
 	}

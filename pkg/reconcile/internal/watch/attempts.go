@@ -7,6 +7,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/metrics"
 )
 
@@ -57,6 +58,22 @@ func (a *Attempts) Note(err error) {
 	case isNew:
 		a.Log.Error(err, a.Messages.notNow)
 	}
+}
+
+// Interrupted records that a watch was interrupted, so that the objects are listed again.
+func (a *Attempts) Interrupted(reason error) {
+	if relist.IsSilence(reason) {
+		a.Log.Info("The watch has delivered nothing for too long, and is restarted with a list.")
+	} else {
+		a.Log.V(1).Info("The watch was interrupted, and is restarted with a list.", "reason", reason.Error())
+	}
+	a.Metrics.Restart(a.Resource, metrics.Interrupted)
+}
+
+// Rewound records that a list belongs to another history of the cluster.
+func (a *Attempts) Rewound(version string) {
+	a.Log.Info("The versions of the objects have gone back: the cluster was restored from a backup, or another one has taken its place. What is known of their versions is forgotten.", "version", version)
+	a.Metrics.Restart(a.Resource, metrics.Rewound)
 }
 
 // store stores the error of the last attempt. It reports whether the error is new, and whether an

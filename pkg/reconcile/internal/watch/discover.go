@@ -144,7 +144,7 @@ func (w *Watcher) watchForChanges(ctx context.Context) {
 
 // watchNames watches the names of a resource. It returns nil without permission.
 func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource, changed signal, forbidden string) *discovery.NameInformer {
-	names, err := discovery.NewNameInformer(w.REST, w.HTTP, of, changed.send, func(err error) {
+	names, err := discovery.NewNameInformer(w.REST, w.HTTP, w.Settings, of, changed.send, func(err error) {
 		if w.problems.reported.First(err.Error()) {
 			w.Logger.Error(err, "The changes of "+of.Resource+" cannot be watched now; this is retried.")
 		}

@@ -7,8 +7,8 @@
 //	                 → stop streams   → Consumer.Forget
 //
 // One goroutine starts and stops streams; others can read the current streams without
-// waiting for it. A stream is a client-go informer with one listener, so that the events of
-// an object are delivered in order.
+// waiting for it. A stream is a reflector of client-go with a store that observes the changes, so
+// that the events of an object are delivered in order.
 //
 // Specification: Scopes; Resource specification.
 package watch

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -53,15 +52,18 @@ func (r *recorder) Observe(_ context.Context, _ *Resource, event object.WatchEve
 	r.events = append(r.events, kind+" "+event.Snapshot.GetResourceVersion())
 }
 
+func (r *recorder) BeginAnew(*Resource, object.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.events = append(r.events, "ANEW")
+}
+
 func (r *recorder) Forget(context.Context, *Resource, object.StreamKey) {}
 
 // addStream adds a disconnected stream to a resource.
 func addStream(t *testing.T, r *Resource, namespace string) *Stream {
 	t.Helper()
-	s, err := NewStream(namespace, cache.NewSharedIndexInformer(nil, &object.Snapshot{}, 0, cache.Indexers{}), Listener(t.Context(), r, &recorder{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := NewStream(t.Context(), r, namespace, &recorder{})
 	r.Add(s)
 	return s
 }

@@ -59,6 +59,14 @@ func (r *Resource) Key(snapshot *object.Snapshot) object.Key {
 // Add adds a stream.
 func (r *Resource) Add(s *Stream) { r.streams.put(s) }
 
+// Interrupt lets all streams list the objects again, because something else has shown that the
+// cluster has another history than what they have shown. It does not wait.
+func (r *Resource) Interrupt() {
+	for _, s := range r.streams.all() {
+		s.interrupt()
+	}
+}
+
 // IsWatched reports whether a stream watches the namespace.
 func (r *Resource) IsWatched(namespace string) bool { return r.streams.of(namespace) != nil }
 
@@ -68,7 +76,7 @@ func (r *Resource) Cached(name types.NamespacedName) *object.Snapshot {
 	if s == nil {
 		return nil
 	}
-	return s.cached(name)
+	return s.get(name)
 }
 
 // Has reports whether the watch has this object with its uid.
@@ -81,7 +89,7 @@ func (r *Resource) Has(name types.NamespacedName, uid types.UID) bool {
 func (r *Resource) Objects() []*object.Snapshot {
 	var snapshots []*object.Snapshot
 	for _, s := range r.streams.all() {
-		snapshots = append(snapshots, s.objects()...)
+		snapshots = append(snapshots, s.all()...)
 	}
 	return snapshots
 }
@@ -98,7 +106,7 @@ func (r *Resource) Size() (number int) {
 func (r *Resource) Statuses() []Status {
 	var all []Status
 	for _, s := range r.streams.all() {
-		all = append(all, Status{Resource: r.Name, Namespace: s.namespace, Listed: s.listening.HasSynced(), Err: s.attempts.Err()})
+		all = append(all, Status{Resource: r.Name, Namespace: s.namespace, Listed: s.isListed(), Err: s.attempts.Err()})
 	}
 	return all
 }
@@ -115,7 +123,7 @@ type Version struct {
 func (r *Resource) Versions(ctx context.Context) ([]Version, error) {
 	var all []Version
 	for _, s := range r.streams.all() {
-		seen := s.objects() // before listing: objects missing from the list are then deleted, not new
+		seen := s.all() // before listing: objects missing from the list are then deleted, not new
 		now, err := r.API.ListVersions(ctx, s.namespace)
 		switch {
 		case err != nil && s.hasNothing(err):

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -10,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
+	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/model/object"
 )
 
@@ -29,9 +28,8 @@ type Status struct {
 
 // Stream is one watch of one resource, in one namespace or in all of them.
 type Stream struct {
+	*store
 	namespace string // empty for all namespaces
-	informer  cache.SharedIndexInformer
-	listening cache.ResourceEventHandlerRegistration
 	run       func()
 	cancel    context.CancelFunc
 	stopped   <-chan struct{} // closed when it is no longer wanted
@@ -42,62 +40,42 @@ type Stream struct {
 	attempts Attempts
 }
 
-// NewStream creates a stream of an informer for one listener.
-func NewStream(namespace string, informer cache.SharedIndexInformer, listener cache.ResourceEventHandler) (*Stream, error) {
-	listening, err := informer.AddEventHandler(listener)
-	return &Stream{namespace: namespace, informer: informer, listening: listening, ended: make(chan struct{}), refused: make(chan struct{})}, err
+// NewStream creates a stream that passes the events of a resource to a consumer. Nothing runs it.
+func NewStream(ctx context.Context, r *Resource, namespace string, c Consumer) *Stream {
+	return &Stream{namespace: namespace, ended: make(chan struct{}), refused: make(chan struct{}), store: &store{
+		observe:   func(event object.WatchEvent) { c.Observe(ctx, r, event) },
+		beginAnew: func(now *object.Snapshot) { c.BeginAnew(r, r.Key(now)) },
+		rewound:   func(string) {}, interrupt: func() {}, done: make(chan struct{}), objects: map[types.NamespacedName]*object.Snapshot{},
+	}}
 }
 
 // newStream returns the stream of a namespace, which is not running yet.
-func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) (*Stream, error) {
+func (w *Watcher) newStream(ctx context.Context, r *Resource, namespace string) *Stream {
 	ctx, cancel := context.WithCancel(ctx)
-	var s *Stream
-	source := r.API.ListWatch(namespace, w.Settings.Watching, func(err error) { w.note(s, err) })
-	informer := cache.NewSharedIndexInformerWithOptions(source, &object.Snapshot{}, cache.SharedIndexInformerOptions{ObjectDescription: r.Name})
-	s, err := NewStream(namespace, informer, Listener(ctx, r, w.Consumer))
-	if err == nil {
-		// The source reports failures with more details than reflectors.
-		err = informer.SetWatchErrorHandlerWithContext(func(context.Context, *cache.Reflector, error) {})
-	}
-	if err != nil {
-		cancel()
-		return nil, fmt.Errorf("%s cannot be watched: %w", r.Name, err)
-	}
+	s := NewStream(ctx, r, namespace, w.Consumer)
 	s.cancel, s.stopped = cancel, ctx.Done()
 	s.attempts = Attempts{Log: w.Logger.WithValues("resource", r.Name, "namespace", namespace), Metrics: w.Metrics, Resource: r.Name, Messages: &ofObjects}
+	source := r.API.Source(namespace, w.Settings.Watching, func(err error) { w.note(s, err) })
+	source.Interrupted = s.attempts.Interrupted
+	s.rewound, s.interrupt = s.attempts.Rewound, source.Interrupt
 	s.run = func() {
 		defer close(s.ended)
-		informer.RunWithContext(ctx)
+		relist.Run(ctx, w.Settings.Watching, source, &object.Snapshot{}, s.store, func(error) bool { return false })
 	}
-	return s, nil
+	return s
 }
 
-// listed returns a channel that is closed when all initial objects are known and in the
-// indices.
-func (s *Stream) listed() <-chan struct{} { return s.listening.HasSyncedChecker().Done() }
+// Listed returns a channel that is closed when all initial objects are known and in the indices.
+func (s *store) Listed() <-chan struct{} { return s.done }
 
-// cached returns an object, or nil if it does not exist.
-func (s *Stream) cached(name types.NamespacedName) *object.Snapshot {
-	found, _, _ := s.informer.GetStore().GetByKey(cache.NewObjectName(name.Namespace, name.Name).String())
-	return snapshotOf(found)
-}
-
-// objects returns all objects of the stream.
-func (s *Stream) objects() []*object.Snapshot {
-	var snapshots []*object.Snapshot
-	for _, item := range s.informer.GetStore().List() {
-		snapshots = append(snapshots, snapshotOf(item))
+// isListed reports whether all initial objects are known.
+func (s *store) isListed() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
 	}
-	return snapshots
-}
-
-// size returns the number of objects of the stream.
-func (s *Stream) size() int { return len(s.informer.GetStore().ListKeys()) }
-
-// snapshotOf returns the content of our informers, which is always a snapshot.
-func snapshotOf(item any) *object.Snapshot {
-	snapshot, _ := item.(*object.Snapshot)
-	return snapshot
 }
 
 // hasNothing reports whether the error of a list means that there is nothing to handle: the
@@ -107,13 +85,13 @@ func (s *Stream) hasNothing(err error) bool {
 	case <-s.stopped:
 		return true
 	default:
-		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !s.listening.HasSynced()
+		return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) && !s.isListed()
 	}
 }
 
 // note records an attempt to list or watch; nil means that a watch has begun.
 func (w *Watcher) note(s *Stream, err error) {
-	if apierrors.IsForbidden(err) && !s.listening.HasSynced() {
+	if apierrors.IsForbidden(err) && !s.isListed() {
 		s.refuse.Do(func() { close(s.refused) })
 	}
 	if s.attempts.Note(err); mayBeRemoved(err) {

@@ -60,7 +60,7 @@ func TestStatusesHaveTheLastError(t *testing.T) {
 func TestCachedObjects(t *testing.T) {
 	r := NewResource(kex, nil)
 	s, one := addStream(t, r, "ns"), seen(t, "u-1", "7")
-	if err := s.informer.GetStore().Add(one); err != nil {
+	if err := s.Add(one); err != nil {
 		t.Fatal(err)
 	}
 	key := r.Key(one)

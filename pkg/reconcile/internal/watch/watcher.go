@@ -28,6 +28,10 @@ type Consumer interface {
 	SetUp(found discovery.SelectedResource) (*Resource, error)
 	// Observe handles an event, in order for each object. It must return quickly.
 	Observe(ctx context.Context, r *Resource, event object.WatchEvent)
+	// BeginAnew is called before Observe shows a version of an object that belongs to another history
+	// of the cluster than what was known of the object. Observe does not follow if only the history
+	// is another one.
+	BeginAnew(r *Resource, key object.Key)
 	// Forget handles the end of a stream, or of all streams of a resource if the
 	// namespace is empty. It returns when all work on the objects has ended, so that
 	// the resource can be watched in another version.
@@ -146,7 +150,7 @@ func (w *Watcher) waitListed(ctx context.Context, streams map[*Stream]string) bo
 		for waits := true; waits; {
 			waits = false
 			select {
-			case <-s.listed():
+			case <-s.Listed():
 			case <-s.stopped:
 			case <-s.refused:
 			case <-ctx.Done():

@@ -216,6 +216,7 @@ func (s *Session) send(ctx context.Context, u *Update, part string, merge, their
 		return err
 	}
 	s.body = snapshot.Body()
+	s.checkHistory(s.body.ResourceVersion())
 	s.state.confirm(s.body)
 	u.inFlight = nil // earlier writes are bound to an outdated version
 	c.noteWritten(s, merge)

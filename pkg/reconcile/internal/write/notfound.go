@@ -29,6 +29,7 @@ func (s *Session) confirmGone(ctx context.Context, notFound error) error {
 	case uid != "" && (s.state.uid == "" || uid == s.state.uid):
 		return fmt.Errorf("%w: %w", errListed, notFound)
 	}
+	s.checkHistory(listed)
 	s.state.markGoneAt(listed)
 	return nil
 }

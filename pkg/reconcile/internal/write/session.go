@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kopf-go/kopf/pkg/internal/relist"
 	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/reconcile/internal/report"
 )
@@ -87,11 +88,20 @@ func (s *Session) get(ctx context.Context) (*object.Body, error) {
 		return nil, s.confirmGone(ctx, err)
 	case err != nil:
 		return nil, fmt.Errorf("the object cannot be read: %w", err)
-	case s.state.uid != "" && snapshot.GetUID() != s.state.uid:
+	}
+	s.checkHistory(snapshot.GetResourceVersion())
+	if s.state.uid != "" && snapshot.GetUID() != s.state.uid {
 		s.state.markGoneAt(snapshot.GetResourceVersion()) // the watch will show the other object
 		return nil, nil
 	}
 	body := snapshot.Body()
 	s.state.confirm(body)
 	return body, nil
+}
+
+// checkHistory reports that a response of the API server is older than what is known of the object.
+func (s *Session) checkHistory(version string) {
+	if s.target.Rewound != nil && s.state.minVersion != "" && relist.IsOlder(version, s.state.minVersion) {
+		s.target.Rewound()
+	}
 }

@@ -71,3 +71,47 @@ func TestHasEdits(t *testing.T) {
 	f.edit("a", set("x", "spec", "a"))
 	f.expect("one", f.state.HasEdits(), true)
 }
+
+// A cluster that was restored from a backup has lower versions. Whatever shows them first, the watch
+// must follow, and nothing that was known holds anymore.
+func TestAnAnswerOfAnotherHistoryIsReported(t *testing.T) {
+	tests := map[string]struct {
+		floor    string
+		happens  func(f *fixture)
+		reported bool
+	}{
+		"a read of an earlier version":  {"1000", func(f *fixture) { _, _ = f.ReadLive(t.Context()) }, true},
+		"a read of the known version":   {"", func(f *fixture) { _, _ = f.ReadLive(t.Context()) }, false},
+		"a write of an earlier version": {"1000", func(f *fixture) { f.edit("a", set("x", "spec", "a")); f.write(Update{}) }, true},
+		"a write of the next version":   {"", func(f *fixture) { f.edit("a", set("x", "spec", "a")); f.write(Update{}) }, false},
+		"a read of another object":      {"1000", func(f *fixture) { f.replace(); _, _ = f.ReadLive(t.Context()) }, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, reported := newFixture(t, m{}), 0
+			f.target.Rewound = func() { reported++ }
+			f.refresh(f.cached())
+			if test.floor != "" {
+				f.state.NotOlderThan(test.floor)
+			}
+			test.happens(f)
+			f.expect("reported", reported > 0, test.reported)
+		})
+	}
+}
+
+func TestNothingIsKnownOfAnotherHistory(t *testing.T) {
+	f := newFixture(t, m{})
+	cached := f.cached()
+	f.state.NotOlderThan("1000")
+	f.state.SeenGone(true)
+	f.state.deleted = true
+	f.nextPass()
+	fresh, err := f.Refresh(t.Context(), cached)
+	f.expect("fresh, error", []any{fresh.Fresh, err}, []any{false, nil})
+	f.state.BeginAnew()
+	f.nextPass()
+	fresh, err = f.Refresh(t.Context(), cached)
+	f.expect("fresh, error", []any{fresh.Fresh, err}, []any{true, nil})
+	f.expectSent("")
+}

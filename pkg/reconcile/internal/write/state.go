@@ -111,6 +111,12 @@ func (s *State) NotOlderThan(version string) {
 	s.minVersion, s.minVersionAt = version, time.Now()
 }
 
+// BeginAnew forgets the known versions, and the end of the object: in another history of the cluster,
+// the versions are lower, and the object can exist.
+func (s *State) BeginAnew() {
+	s.minVersion, s.gone, s.deleted = "", false, false
+}
+
 // SeenGone records whether the object that the watch showed last no longer exists.
 func (s *State) SeenGone(gone bool) { s.gone = gone }
 

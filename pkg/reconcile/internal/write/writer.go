@@ -38,6 +38,9 @@ type Target struct {
 	StatusSubresource bool
 	// Redefined is called when a write shows that this has changed. It can be nil.
 	Redefined func(statusSubresource bool)
+	// Rewound is called when a response is older than what is known of the object, so that it belongs
+	// to another history of the cluster. It can be nil.
+	Rewound func()
 }
 
 // Config contains everything that a Writer needs.

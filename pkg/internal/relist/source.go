@@ -1,0 +1,177 @@
+package relist
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
+)
+
+// Source makes the requests of one reflector, which has no other source.
+type Source struct {
+	// ListFunc and WatchFunc make one request, with the selectors of the source.
+	ListFunc  cache.ListWithContextFunc
+	WatchFunc cache.WatchFuncWithContext
+	// Timeout is the shortest time after which the API server ends a watch, in whole seconds. The
+	// longest one is twice that, by chance.
+	Timeout time.Duration
+	// Interrupted is called if a watch that has begun was interrupted, so that the objects are listed
+	// again. It is not called if a request fails. Nil ignores interruptions.
+	Interrupted func(reason error)
+
+	// last is the last watch, which ends in the ordinary way after a time. Nil: a list followed.
+	last watch.Interface
+	ends time.Time
+	// failed is why no watch has begun since the last one, and unlisted is why a list by a watch has
+	// not.
+	failed, unlisted error
+
+	mu          sync.Mutex
+	end         context.CancelFunc // of the last request
+	interrupted bool               // by Interrupt
+}
+
+// The reasons why a watch that has begun does not continue.
+var (
+	errEarly    = errors.New("the watch has ended before its time")
+	errSilent   = errors.New("the watch has delivered nothing for too long")
+	errOutdated = errors.New("the API server has shown a version of another history")
+)
+
+// IsSilence reports whether the reason of an interruption is that the watch has delivered nothing.
+func IsSilence(reason error) bool { return errors.Is(reason, errSilent) }
+
+// ListWatch returns the functions that the reflector calls.
+func (s *Source) ListWatch() *cache.ListWatch {
+	return &cache.ListWatch{ListWithContextFunc: s.list, WatchFuncWithContext: s.watch}
+}
+
+// Interrupt ends the watch, so that the objects are listed again, because something else has shown
+// another history. It does not wait, and is safe for concurrent use.
+func (s *Source) Interrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.interrupted = true
+	if s.end != nil {
+		s.end()
+	}
+}
+
+// list reads one page of a list.
+func (s *Source) list(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	if err := s.unlisted; err != nil { // a second request would not help
+		s.unlisted = nil
+		return nil, err
+	}
+	// Reflectors ask for "any version" (0) or "not older than the last one" to save load on the
+	// server. After a restart, that can be a state from before the operator's own last writes, and
+	// handlers would run again. So the list must be consistent.
+	options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	list, err := s.ListFunc(ctx, options)
+	if err == nil {
+		s.last, s.failed = nil, nil
+	}
+	return list, err
+}
+
+// watch begins a watch. It returns an error 410 if the reflector must list the objects first.
+func (s *Source) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if IsList(options) {
+		options.ResourceVersion = "" // consistent
+		started, err := s.begin(ctx, options)
+		if s.unlisted = nil; err != nil && !isUnsupported(err) {
+			// The reflector would repeat some requests itself, even when it must stop.
+			s.unlisted, err = err, errUnlisted
+		}
+		return started, err
+	}
+	if reason := s.interruption(); reason != nil {
+		if s.failed == nil && s.Interrupted != nil && ctx.Err() == nil {
+			s.Interrupted(reason)
+		}
+		return nil, listAgain(reason)
+	}
+	started, err := s.begin(ctx, options)
+	switch {
+	case apierrors.IsTooManyRequests(err): // the same server asks for patience
+		sleep.For(ctx, retryAfter(err))
+	case err != nil:
+		s.failed = err
+		err = listAgain(err)
+	}
+	return started, err
+}
+
+// begin requests a watch.
+func (s *Source) begin(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	timeout := int64((1 + rand.Float64()) * s.Timeout.Seconds())
+	options.TimeoutSeconds = &timeout
+	began := time.Now()
+	started, err := s.WatchFunc(s.interruptible(ctx), options)
+	if err == nil {
+		s.last, s.ends, s.failed = started, began.Add(time.Duration(timeout)*time.Second), nil
+	}
+	return started, err
+}
+
+// interruptible returns the context of the next request, which Interrupt ends.
+func (s *Source) interruptible(ctx context.Context) context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end != nil {
+		s.end() // the last one is over
+	}
+	ctx, s.end = context.WithCancel(ctx)
+	s.interrupted = false
+	return ctx
+}
+
+// errUnlisted makes a reflector list in another way.
+var errUnlisted = errors.New("the objects cannot be listed by a watch")
+
+// isUnsupported reports whether the API server does not know lists by watches.
+func isUnsupported(err error) bool { return apierrors.IsBadRequest(err) || apierrors.IsInvalid(err) }
+
+// retryAfter returns how long the API server asks to wait.
+func retryAfter(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
+}
+
+// IsList reports whether a watch is a list: it sends all objects at first.
+func IsList(options metav1.ListOptions) bool {
+	return options.SendInitialEvents != nil && *options.SendInitialEvents
+}
+
+// interruption returns why the reflector cannot continue from the last version, or nil.
+func (s *Source) interruption() error {
+	limited, _ := s.last.(*limitedWatch)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.interrupted:
+		return errOutdated
+	case s.failed != nil:
+		return s.failed
+	case limited != nil && limited.expired.Load():
+		return errSilent
+	case s.last != nil && time.Now().Before(s.ends):
+		return errEarly
+	default:
+		return nil
+	}
+}
+
+func listAgain(reason error) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("the objects must be listed again: %v", reason))
+}

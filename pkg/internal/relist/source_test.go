@@ -1,0 +1,164 @@
+package relist
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// source is a Source with a server that answers with a watch or an error.
+type source struct {
+	*Source
+	t           *testing.T
+	answer      error
+	current     *watch.FakeWatcher
+	requested   []metav1.ListOptions
+	interrupted []error
+}
+
+func newSource(t *testing.T) *source {
+	s := &source{t: t}
+	s.Source = &Source{
+		Timeout:     5 * time.Minute,
+		Interrupted: func(reason error) { s.interrupted = append(s.interrupted, reason) },
+		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return Limit(ctx, 3*time.Minute, func(context.Context) (watch.Interface, error) {
+				s.requested = append(s.requested, options)
+				s.current = watch.NewFake()
+				return s.current, s.answer
+			})
+		},
+	}
+	return s
+}
+
+// list lists by a watch.
+func (s *source) list() {
+	s.t.Helper()
+	yes := true
+	started, err := s.ListWatch().WatchWithContext(s.t.Context(), metav1.ListOptions{SendInitialEvents: &yes, ResourceVersion: "7"})
+	if err != nil || s.requested[len(s.requested)-1].ResourceVersion != "" {
+		s.t.Fatalf("got %v, %v, %+v", started, err, s.requested)
+	}
+}
+
+// resume requests a watch that continues the last one.
+func (s *source) resume() error {
+	_, err := s.ListWatch().WatchWithContext(s.t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+	return err
+}
+
+func TestWatchContinuesOnlyAfterItsOrdinaryEnd(t *testing.T) {
+	refused := error(syscall.ECONNREFUSED)
+	tests := map[string]struct {
+		happens func(s *source)
+		lists   bool
+		reason  error // that is reported
+	}{
+		"the server ends it in time": {func(s *source) {
+			lasting := time.Duration(*s.requested[0].TimeoutSeconds) * time.Second
+			for left := lasting; left > 0; left -= time.Minute {
+				time.Sleep(min(time.Minute, left))
+				s.current.Action(watch.Bookmark, &metav1.PartialObjectMetadata{})
+			}
+			s.current.Stop()
+		}, false, nil},
+		"the server ends it early": {func(s *source) {
+			time.Sleep(2 * time.Minute)
+			s.current.Stop()
+		}, true, errEarly},
+		"it is silent":                        {func(*source) { time.Sleep(time.Hour) }, true, errSilent},
+		"another history was seen":            {func(s *source) { s.Interrupt() }, true, errOutdated},
+		"the next request is not answered":    {func(s *source) { s.fails(refused) }, true, nil},
+		"the next request is refused":         {func(s *source) { s.fails(apierrors.NewForbidden(schema.GroupResource{Resource: "kex"}, "", nil)) }, true, nil},
+		"the next request is one too many":    {func(s *source) { s.fails(apierrors.NewTooManyRequests("later", 1)) }, false, nil},
+		"the next request is for an old past": {func(s *source) { s.fails(apierrors.NewResourceExpired("old")) }, true, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSource(t)
+				s.list()
+				started := s.last
+				go func() { // as a reflector
+					for range started.ResultChan() {
+					}
+				}()
+				test.happens(s)
+				synctest.Wait()
+				err := s.resume()
+				if test.lists != apierrors.IsResourceExpired(err) || !test.lists && err != nil {
+					t.Errorf("got %v", err)
+				}
+				if test.reason == nil && len(s.interrupted) > 0 || test.reason != nil && (len(s.interrupted) != 1 || !errors.Is(s.interrupted[0], test.reason)) {
+					t.Errorf("reported %v", s.interrupted)
+				}
+				s.list()
+				if before := len(s.requested); s.resumesAfterItsEnd() != nil || len(s.requested) != before+1 {
+					t.Error("the watch does not continue after the list")
+				}
+			})
+		})
+	}
+}
+
+// fails lets the watch end in time, and the next request fail.
+func (s *source) fails(err error) {
+	s.ends = time.Now()
+	s.current.Stop()
+	s.answer = err
+	_ = s.resume()
+	s.answer = nil
+}
+
+func (s *source) resumesAfterItsEnd() error {
+	s.ends = time.Now()
+	s.current.Stop()
+	return s.resume()
+}
+
+// A reflector would wait after some errors, and not notice that it must stop.
+func TestFailedListByAWatchIsNotRepeatedAtOnce(t *testing.T) {
+	s := newSource(t)
+	s.answer = syscall.ECONNREFUSED
+	yes := true
+	if _, err := s.ListWatch().WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &yes}); err == nil || errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.ListWatch().ListWithContext(t.Context(), metav1.ListOptions{}); !errors.Is(err, syscall.ECONNREFUSED) || len(s.requested) != 1 {
+		t.Errorf("got %v, %d requests", err, len(s.requested))
+	}
+}
+
+func TestListsThatAreOlderBelongToAnotherHistory(t *testing.T) {
+	var h History
+	for i, step := range []struct {
+		event, list string
+		another     bool
+	}{
+		{"", "7", false},
+		{"9", "", false},
+		{"8", "", false},
+		{"", "9", false},
+		{"", "10", false},
+		{"", "9", true},
+		{"", "9", false},
+		{"100", "", false},
+		{"", "99", true},
+		{"", "nonsense", false},
+	} {
+		if step.event != "" {
+			h.Advance(step.event)
+		} else if another := h.Restart(step.list); another != step.another {
+			t.Errorf("%d. %s: got %t", i+1, step.list, another)
+		}
+	}
+}
