@@ -42,8 +42,8 @@ var guards = map[string]guard{
 	},
 	"a replaced object: its uid is compared when it is read": {
 		file: "internal/write/session.go", plan: "life/k=2/replaced",
-		code:    `case s.state.uid != "" && snapshot.GetUID() != s.state.uid:`,
-		instead: `case false:`,
+		code:    `if s.state.uid != "" && snapshot.GetUID() != s.state.uid {`,
+		instead: `if false {`,
 	},
 	"a replaced object: the state belongs to a uid": {
 		file: "internal/write/state.go", plan: "life/k=3/replaced",
@@ -121,7 +121,7 @@ var guards = map[string]guard{
 		instead: "\t\treturn nil\n",
 	},
 	"a restart: a list is consistent": {
-		file: "internal/kube/list.go", plan: "life/k=2/crash-stale",
+		file: "../internal/relist/source.go", plan: "life/k=2/crash-stale",
 		code:    `options.ResourceVersion, options.ResourceVersionMatch = "", ""`,
 		instead: "",
 	},

@@ -49,7 +49,7 @@ var unitGuards = map[string]unitGuard{
 		"session.go", "\"seen\", version)\n\t\treturn s.ReadLive(ctx)", "\"seen\", version)", "TestGuard07",
 	},
 	"08 another uid means gone": {
-		"session.go", `case s.state.uid != "" && snapshot.GetUID() != s.state.uid:`, "case false:", "TestGuard08",
+		"session.go", `if s.state.uid != "" && snapshot.GetUID() != s.state.uid {`, "if false {", "TestGuard08",
 	},
 	"09 the last finalizer means gone": {
 		"commit.go", "\t\ts.state.MarkGone()\n\t\treturn nil\n", "\t\treturn nil\n", "TestGuard09TheLast",

@@ -76,10 +76,14 @@ func (p *Progress) Records() map[string]*storage.Record {
 	return records
 }
 
-// Restore puts records in the place of those that the storage holds. They are still to be stored.
+// Restore puts records in the place of those that the storage holds. They are still to be stored. What
+// another operator has stored meanwhile stands: an end, or at least as many attempts.
 func (p *Progress) Restore(records map[string]*storage.Record) {
 	for id, record := range records {
 		state := p.Load(id)
+		if theirs := state.stored; theirs != nil && theirs.Purpose == record.Purpose && (theirs.Finished() || theirs.Retries >= record.Retries) {
+			continue
+		}
 		state.Record, state.dirty = *record, true
 	}
 }

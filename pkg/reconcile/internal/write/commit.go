@@ -42,8 +42,9 @@ func (s *Session) Flush(ctx context.Context) (Outcome, error) {
 	if u == nil {
 		return Outcome{}, nil
 	}
-	if u.unstored {
-		return Outcome{}, nil // the next update of this pass contains it
+	if u.unstored { // the next update of this pass contains it
+		u.changedByOthers = true
+		return Outcome{}, s.dropOvertaken(ctx, u)
 	}
 	switch err := s.rebase(ctx, u, s.body); {
 	case errors.Is(err, errReleased):

@@ -18,8 +18,15 @@ func (s *Session) yieldToOthers(ctx context.Context, u *Update) error {
 	if !u.changedByOthers || u.Cycle == nil {
 		return nil
 	}
-	var err error
-	u.finished, err = s.isFinished(ctx, u)
+	finished, err := s.isFinished(ctx, u)
+	if u.finished = finished; err != nil {
+		return err
+	}
+	return s.dropOvertaken(ctx, u)
+}
+
+// dropOvertaken drops the edits of handlers whose attempt has another outcome already.
+func (s *Session) dropOvertaken(ctx context.Context, u *Update) (err error) {
 	s.state.dropEdits(func(edit execution.Edit) bool {
 		if err != nil || !u.Cycle.Progress.Has(edit.ID) {
 			return false // an event handler has no record

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/model/object"
+	"github.com/kopf-go/kopf/pkg/reconcile/internal/record"
 	"github.com/kopf-go/kopf/pkg/storage"
 )
 
@@ -74,6 +75,31 @@ func TestDenialOfEverythingBlamesNoHandler(t *testing.T) {
 	f.expect("failed, finished", []int{failed, f.done["a"]}, []int{0, 1})
 	f.expect("edit", f.field("spec", "a"), "x")
 	f.expect("record", f.storedRecord("a").Success, true)
+}
+
+// Another operator can store what this one may not. Its outcome stands.
+func TestOutcomesOfOthersStandBesideThoseInMemory(t *testing.T) {
+	f := newFixture(t, deleting(ours, theirs))
+	f.rejects = func(m) error { return answer(http.StatusUnprocessableEntity) }
+	f.edit("a", set("x", "spec", "a"))
+	f.edit("b", set("x", "spec", "b"))
+	c := f.cycle(cause.Delete, "a", "b", "c")
+	succeed(c, "a", "b")
+	f.write(Update{Cycle: c})
+	f.rejects = nil
+	f.otherOperator(func(records record.Keeper, body *object.Body, into storage.Patch) error {
+		failed := storage.Record{Started: time.Now(), Purpose: cause.Delete, Retries: 1, Failure: true, Message: "theirs"}
+		return records.Storages.Progress.Store(t.Context(), body, into, "a", &failed)
+	})
+	f.nextPass()
+	f.refresh(f.cached())
+	f.flush()
+	again := f.cycle(cause.Delete, "a", "b", "c")
+	again.Progress.Restore(f.state.Unstored())
+	f.expect("a, b", []bool{again.Progress.Load("a").Failure, again.Progress.Load("b").Success}, []bool{true, true})
+	f.write(Update{Cycle: again})
+	f.expect("records", []any{f.storedRecord("a").Message, f.storedRecord("b").Success}, []any{"theirs", true})
+	f.expect("edits", []any{f.field("spec", "a"), f.field("spec", "b")}, []any{nil, "x"})
 }
 
 // A denial that lasts does not hold the deletion: what handlers have written is dropped, and then
