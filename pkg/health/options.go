@@ -19,8 +19,8 @@ type Operator interface {
 
 // AdmissionOperator is an Operator that serves admission reviews.
 type AdmissionOperator interface {
-	// AdmissionProblem returns why API servers cannot send reviews yet, or "" if they
-	// can.
+	// AdmissionProblem returns why API servers cannot send reviews, or must not anymore. It is ""
+	// if they can.
 	AdmissionProblem() string
 }
 

@@ -38,7 +38,6 @@ func Add(mgr manager.Manager, options Options) (*Operator, error) {
 	activities := o.newActivityHandlers(mgr.GetClient)
 	return o, addTo(mgr,
 		everyReplica(func(ctx context.Context) error { return o.runIn(ctx, mgr, activities) }),
-		everyReplica(o.whenStarted(func(r *replica) phase { return r.monitor.serveHealth })),
 		leaderOnly(o.whenStarted(func(r *replica) phase { return r.runLeader })),
 	)
 }

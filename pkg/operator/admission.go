@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -29,6 +30,12 @@ type admission struct {
 	resources *resourceMap
 	logger    logr.Logger
 	server    *admissionServer // nil for the webhook server of the manager, see Operator.mount
+	// stays is set if the webhooks stay in the cluster when this replica stops. Then, it goes on
+	// answering reviews for the delay.
+	stays    bool
+	delay    time.Duration
+	stopping chan struct{} // closed when the replica was asked to stop
+	unneeded chan struct{} // closed when no API server calls the handlers anymore
 
 	mu       sync.Mutex
 	reported map[string]bool // problems that are already logged
@@ -40,7 +47,9 @@ func newAdmission(o *Operator, mgr manager.Manager, s settings.Settings) (*admis
 	a := &admission{
 		handlers: o.handlers.Admission(), resources: &resourceMap{}, reported: map[string]bool{},
 		logger: o.options.Logger.WithName("admission"),
+		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}),
 	}
+	a.stays = s.Admission.Managed == "" || !s.Admission.RemoveOnExit && (s.Replicas.LeaderElection || o.inManager)
 	server, err := a.serverFor(o.mounted, s)
 	switch {
 	case err != nil:
@@ -129,7 +138,7 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 	if a == nil {
 		return http.NotFoundHandler()
 	}
-	return webhook.New(webhook.Options{
+	return a.closing(webhook.New(webhook.Options{
 		Handlers: a.handlers, Resources: a.resources.find,
 		Logger: engine.Logger.WithName("admission"), Client: engine.Client,
 		Context: func(ctx context.Context, call handler.CallContext) context.Context {
@@ -145,7 +154,7 @@ func (a *admission) newReviews(engine *reconcile.Engine) http.Handler {
 				return errors.New("it does not know all objects yet")
 			}
 		},
-	})
+	}))
 }
 
 // checkReplicas returns an error if the server cannot serve an operator with several

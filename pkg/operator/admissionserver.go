@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/settings"
 	"github.com/kopf-go/kopf/pkg/webhook/configurations"
 )
@@ -145,7 +147,7 @@ func (a *admission) waitPublished(ctx context.Context) bool {
 const unpublishTimeout = 10 * time.Second
 
 // maintain keeps the configurations up to date while a leader works, and cleans them up
-// afterwards. If the leadership is lost, it leaves them to the next leader.
+// afterwards, unless they stay. If the leadership is lost, it leaves them to the next leader.
 func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(context.Context) error) error {
 	if a == nil || a.server == nil {
 		return work(ctx)
@@ -155,7 +157,10 @@ func (a *admission) maintain(ctx context.Context, isLost func() bool, work func(
 	maintaining.Go(func() { a.server.configurations.RunLeader(leading) })
 	err := work(ctx)
 	if !isLost() {
-		a.server.unpublish(ctx)
+		if !a.stays {
+			a.server.unpublish(ctx)
+		}
+		a.linger() // handlers must not be called after the cleanup handlers
 	}
 	stop()
 	maintaining.Wait()
@@ -167,5 +172,59 @@ func (s *admissionServer) unpublish(ctx context.Context) {
 	defer cancel()
 	if err := s.configurations.Cleanup(ctx); err != nil {
 		s.logger.Error(err, "The configurations of the admission handlers could not be removed from the cluster.")
+	}
+}
+
+// stopWith notes that the replica is asked to stop when the context is done.
+func (a *admission) stopWith(ctx context.Context) {
+	if a == nil {
+		return
+	}
+	context.AfterFunc(ctx, func() {
+		close(a.stopping)
+		if !a.mayBeCalled() {
+			close(a.unneeded)
+			return
+		}
+		a.logger.Info("The admission handlers go on for a while: API servers learn late that the operator stops.", "seconds", a.delay.Seconds())
+		time.AfterFunc(a.delay, func() { close(a.unneeded) })
+	})
+}
+
+// linger waits until no API server sends reviews anymore: all have learned that the replica stops.
+func (a *admission) linger() {
+	if a == nil {
+		return
+	}
+	select {
+	case <-a.unneeded:
+	case <-time.After(a.delay): // it was not asked to stop
+	}
+}
+
+// mayBeCalled reports whether API servers call the handlers although the replica stops.
+func (a *admission) mayBeCalled() bool {
+	isPersistent := func(d *handler.Declaration) bool { return d.Webhook.Persistent }
+	return a.delay > 0 && len(a.handlers) > 0 && a.isPublished() && (a.stays || slices.ContainsFunc(a.handlers, isPersistent))
+}
+
+// closing closes the connections of requests that arrive while the replica stops, after their responses.
+// A client that keeps a connection open could use it in the moment in which the server closes it.
+func (a *admission) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.isStopping() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isStopping reports whether the replica was asked to stop.
+func (a *admission) isStopping() bool {
+	select {
+	case <-a.stopping:
+		return true
+	default:
+		return false
 	}
 }

@@ -66,12 +66,17 @@ type engineWithAdmission struct {
 	admission *admission
 }
 
-// AdmissionProblem returns why the API servers cannot call the handlers yet, or "" if they can.
+// AdmissionProblem returns why the API servers cannot call the handlers, or will not for much longer.
+// It is "" if they can.
 func (e engineWithAdmission) AdmissionProblem() string {
-	if e.admission.isPublished() {
+	switch {
+	case e.admission.isStopping():
+		return "the operator is stopping"
+	case e.admission.isPublished():
 		return ""
+	default:
+		return "the API servers do not know the address of the admission server yet"
 	}
-	return "the API servers do not know the address of the admission server yet"
 }
 
 // addReadyzCheck adds the readiness of the operator to the manager, if the settings name a

@@ -185,7 +185,7 @@ func (o *Operator) start(ctx context.Context, c *connection, activities *activit
 		return nil, nil, err
 	}
 	r.requested = ctx
-	return mgr, r, addTo(mgr, everyReplica(r.run), everyReplica(r.monitor.serveHealth), leaderOnly(r.runLeader))
+	return mgr, r, addTo(mgr, everyReplica(r.run), leaderOnly(r.runLeader))
 }
 
 // ignoreStop returns nil for an error that only reports that the context is done.

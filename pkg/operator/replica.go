@@ -57,6 +57,7 @@ func (r *replica) run(ctx context.Context) error {
 	}
 	defer r.monitor.metrics.Close()
 	r.admission.beginSeries(r.monitor.metrics)
+	r.admission.stopWith(ctx)
 	if r.settings.Replicas.LeaderElection {
 		r.logger.Info("This replica is on standby until it gets the lease.", "lease", leaseName(r.settings.Replicas))
 		r.warnOfDefaults()
@@ -82,11 +83,14 @@ func (r *replica) watch(ctx context.Context) error {
 		err = errors.Join(err, context.Cause(watching))
 	}
 	_ = r.leadership.end() // runLeader returns the same error
+	if ctx.Err() != nil {
+		r.admission.linger()
+	}
 	return err
 }
 
 // startAuxiliaries starts the services that handlers need until the last of them has
-// returned: posting events and serving reviews. The context ends with the given one, or with
+// returned: posting events, serving reviews, and the health endpoints. The context ends with the given one, or with
 // an error that prevents the replica from continuing. The function stops the services.
 func (r *replica) startAuxiliaries(ctx context.Context) (watching context.Context, stop func()) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -95,6 +99,11 @@ func (r *replica) startAuxiliaries(ctx context.Context) (watching context.Contex
 	auxiliaries.Go(func() { _ = r.recorder.Start(lasting) }) // never fails
 	auxiliaries.Go(func() { r.announce(lasting) })
 	auxiliaries.Go(func() { r.permissions.Run(lasting) })
+	auxiliaries.Go(func() {
+		if err := r.monitor.serveHealth(lasting); err != nil {
+			fail(err)
+		}
+	})
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

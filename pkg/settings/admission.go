@@ -38,13 +38,29 @@ type Admission struct {
 	// false, because an operator that is not running cannot admit what is needed to start
 	// it. The namespace is also included if Scope.Namespaces names it.
 	IncludeOwnNamespace bool
+	// RemoveOnExit removes the webhooks from managed configurations when a leader stops in order, so that
+	// requests are not reviewed until the next one leads. Without leader election, the operator always
+	// does that, except for persistent webhooks. Default: false; with leader election, or in the manager
+	// of another program, the webhooks stay, because other replicas serve them.
+	RemoveOnExit bool
+	// ShutdownDelay is how long an operator whose webhooks stay goes on answering reviews after it was
+	// asked to stop, because API servers and proxies learn late that a pod stops. It is not ready in that
+	// time. Negative is no delay. Default: DefaultAdmissionShutdownDelay.
+	ShutdownDelay time.Duration
 }
+
+// DefaultAdmissionShutdownDelay is the default of Admission.ShutdownDelay: long enough for the endpoints of
+// a Service to reach all nodes.
+const DefaultAdmissionShutdownDelay = 5 * time.Second
 
 // DefaultAdmissionTimeout is the default of Admission.Timeout: the longest that Kubernetes
 // permits, because a review that times out rejects the request.
 const DefaultAdmissionTimeout = 30 * time.Second
 
-func (a *Admission) fill() { fill(&a.Timeout, DefaultAdmissionTimeout) }
+func (a *Admission) fill() {
+	fill(&a.Timeout, DefaultAdmissionTimeout)
+	fill(&a.ShutdownDelay, DefaultAdmissionShutdownDelay)
+}
 
 func (a Admission) validate() error {
 	a.fill()

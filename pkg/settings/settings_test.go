@@ -79,6 +79,8 @@ func TestDefaults(t *testing.T) {
 		"no server for admission":            {s.Admission.Server, settings.AdmissionServer(nil)},
 		"configurations are not managed":     {s.Admission.Managed, ""},
 		"the own namespace is not reviewed":  {s.Admission.IncludeOwnNamespace, false},
+		"webhooks of replicas stay":          {s.Admission.RemoveOnExit, false},
+		"reviews go on for a while":          {s.Admission.ShutdownDelay, 5 * time.Second},
 		"manifests are logged only":          {s.Admission.ManifestFile, ""},
 		"an API server waits 30 seconds":     {s.Admission.Timeout, 30 * time.Second},
 		"the default is complete and stable": {s.WithDefaults().Execution.Workers, s.Execution.Workers},
@@ -108,7 +110,7 @@ func TestEverySettingHasADefault(t *testing.T) {
 		"Scope.Namespaces", "Scanning.Disabled", "Peering.Mandatory", "Peering.Standalone", "Peering.Priority", "Peering.Stealth",
 		"Peering.ClusterWide", "Peering.Namespaces", "Peering.Identity", "Requests.Disabled",
 		"Posting.Disabled", "Posting.Level", "Posting.WithoutLogs", "Posting.Component", "Posting.Instance", "Posting.EventNamePrefix",
-		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile",
+		"Admission.Server", "Admission.Managed", "Admission.IncludeOwnNamespace", "Admission.ManifestFile", "Admission.RemoveOnExit",
 		"Replicas.LeaderElection", "Replicas.LeaseNamespace", "Health.Address", "Health.ManagerCheck", "Metrics.Address", "Metrics.Secure",
 		"Recording.File", "Recording.Fields", "Permissions.LearnFile",
 	}
@@ -138,7 +140,7 @@ func TestWithDefaultsKeepsWhatIsSet(t *testing.T) {
 		Watching:    settings.Watching{ServerTimeout: time.Second, InactivityTimeout: -1, ReconnectBackoff: 2, ReconnectLimit: 3},
 		Peering:     settings.Peering{Name: "a", Namespaces: []string{"b"}, Identity: "c", Mandatory: true, Priority: 9, Lifetime: time.Second, Stealth: true},
 		Replicas:    settings.Replicas{LeaderElection: true, LeaseName: "a", LeaseNamespace: "b", LeaseDuration: 4, RenewDeadline: 3, RetryPeriod: 1},
-		Admission:   settings.Admission{Server: nowhere{}, Managed: "auto.kopf.dev", IncludeOwnNamespace: true, ManifestFile: "a.yaml", Timeout: time.Second},
+		Admission:   settings.Admission{Server: nowhere{}, Managed: "auto.kopf.dev", IncludeOwnNamespace: true, ManifestFile: "a.yaml", Timeout: time.Second, ShutdownDelay: -1},
 		Health:      settings.Health{Address: ":1", LivenessPath: "/a", ReadinessPath: "/b", ProbeCacheTTL: 2, MaxQueueAge: 3, ManagerCheck: "c"},
 		Metrics:     settings.Metrics{Address: ":2", Secure: true},
 	}

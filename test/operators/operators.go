@@ -34,6 +34,7 @@ func Start(t testing.TB, config *rest.Config, namespace string, registry *kopf.R
 	if namespace != "" {
 		options.Settings.Scope.Namespaces = []string{namespace}
 	}
+	options.Settings.Admission.ShutdownDelay = -1 // no API server learns late that the operator stops
 	for _, change := range adjust {
 		change(&options)
 	}

@@ -20,8 +20,8 @@ func (r *Releaser) left(report *Report) (left []string) {
 			left = append(left, "The children of handlers of Ensure, and their labels and annotations ("+storage.DefaultPrefix+"/ensured-by). Children in other namespaces than their parent have no owner: they stay when the parent is deleted.")
 		}
 	}
-	if has(func(d *handler.Declaration) bool { return d.Kind.IsAdmission() }) {
-		left = append(left, "Webhook configurations, if the operator has not removed them at its end: they can reject writes of the objects.")
+	if has(func(d *handler.Declaration) bool { return d.Kind.IsAdmission() }) && !(r.All && r.Settings.Admission.Managed != "") {
+		left = append(left, "Webhook configurations that the operator or you have made: they can reject writes of the objects.")
 	}
 	left = append(left, r.places...)
 	for _, name := range storage.NotErased(r.Settings.Persistence.DiffBase, r.Settings.Persistence.Progress) {

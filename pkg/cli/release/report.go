@@ -17,6 +17,8 @@ type Report struct {
 	// Refused says why the release would be refused, if it is a dry run.
 	Refused   []string         `json:"refused,omitempty"`
 	Resources []ResourceReport `json:"resources"`
+	// Webhooks are the managed webhook configurations that were removed.
+	Webhooks []string `json:"webhooks,omitempty"`
 	// Left says what the release does not remove.
 	Left []string `json:"left,omitempty"`
 }
@@ -118,6 +120,13 @@ func (r *Report) Text(style inspect.Style) string {
 	}
 	if len(r.Resources) == 0 {
 		b.WriteString("The cluster serves no resources on which this program stores something.\n")
+	}
+	for _, name := range r.Webhooks {
+		verb := "was"
+		if r.DryRun {
+			verb = "would be"
+		}
+		fmt.Fprintf(&b, "%s %s removed\n", name, verb)
 	}
 	for _, reason := range r.Refused {
 		style.Paragraph(&b, "! ", "The release would be refused: "+reason)

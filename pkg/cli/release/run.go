@@ -53,10 +53,14 @@ func (r *Releaser) Run(ctx context.Context) (*Report, error) {
 	if foreign != nil {
 		report.Refused = append(report.Refused, foreign.reason())
 	}
-	if r.DryRun {
+	removed, err := r.removeWebhooks(ctx)
+	if err != nil {
+		return nil, interrupted(ctx, err)
+	}
+	if report.Webhooks = removed; r.DryRun {
 		return report, nil
 	}
-	done := &Report{Left: report.Left}
+	done := &Report{Left: report.Left, Webhooks: removed}
 	for i, found := range r.resources {
 		one, err := r.release(ctx, found, report.Resources[i].Objects)
 		done.Resources = append(done.Resources, *one)

@@ -79,10 +79,11 @@ func TestResourceInstalledLaterIsReviewed(t *testing.T) {
 	g.Eventually(dryRun(t, testenv.NewObject("KopfExample", namespace, "one", nil))).Should(gomega.Succeed())
 }
 
-// Every replica answers, with one certificate; the leader publishes its CA to the cluster.
+// Every replica answers, with one certificate; the leader publishes its CA to the cluster. The webhooks
+// stay when it stops, unless the settings say otherwise.
 func TestReplicasTakeOverTheAdmissionServer(t *testing.T) {
 	t.Parallel()
-	g, namespace := gomega.NewWithT(t), cluster.Namespace(t)
+	g, namespace, removed := gomega.NewWithT(t), cluster.Namespace(t), false
 	replica := func(name string) *operators.Operator {
 		r := kopf.NewRegistry()
 		r.OnValidate(examples, func(context.Context, *kopf.Admission) error { return kopf.Reject("by "+name, 418) }, kopf.ID("check"))
@@ -90,6 +91,7 @@ func TestReplicasTakeOverTheAdmissionServer(t *testing.T) {
 			o.Settings.Replicas.LeaderElection, o.Settings.Replicas.LeaseNamespace = true, namespace
 			o.Settings.Replicas.LeaseDuration, o.Settings.Replicas.RenewDeadline = 6*time.Second, 4*time.Second
 			o.Settings.Replicas.RetryPeriod = 500 * time.Millisecond
+			o.Settings.Admission.RemoveOnExit = removed
 		})
 	}
 	object := testenv.NewObject("KopfExample", namespace, "one", nil)
@@ -100,6 +102,11 @@ func TestReplicasTakeOverTheAdmissionServer(t *testing.T) {
 	first.Stop()
 	g.Eventually(dryRun(t, object)).Should(gomega.MatchError(gomega.ContainSubstring("by second")))
 	second.Stop()
+	g.Expect(webhooks(t, namespace)()).To(gomega.Equal(1))
+	removed = true
+	third := replica("third")
+	g.Eventually(dryRun(t, object)).Should(gomega.MatchError(gomega.ContainSubstring("by third")))
+	third.Stop()
 	g.Expect(webhooks(t, namespace)()).To(gomega.BeZero())
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -221,4 +223,54 @@ func TestOthersWriteMeanwhile(t *testing.T) {
 		s.Expect(report.Resources[0].HeldCount).To(gomega.Equal(1))
 		s.Expect(strings.Join(s.all()[0].GetFinalizers(), " ")).To(gomega.ContainSubstring(finalizer))
 	})
+}
+
+// Webhooks of an operator that does not run reject requests. Those of others stay.
+func TestManagedWebhooksAreRemoved(t *testing.T) {
+	s := newScene(t, false)
+	s.create(1)
+	s.registry.OnValidate(s.things(), func(context.Context, *kopf.Admission) error { return nil }, kopf.ID("check"))
+	s.settings.Admission.Managed = s.namespace + ".kopf.dev"
+	none, url := admissionregistrationv1.SideEffectClassNone, "https://127.0.0.1:1/"
+	all := admissionregistrationv1.RuleWithOperations{
+		Operations: []admissionregistrationv1.OperationType{"*"},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{s.resource.Group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+	}
+	for _, name := range []string{s.namespace + ".kopf.dev", s.namespace + ".others.dev"} {
+		hook := admissionregistrationv1.ValidatingWebhook{
+			Name: "check." + name, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, FailurePolicy: new(admissionregistrationv1.Ignore),
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: &url}, Rules: []admissionregistrationv1.RuleWithOperations{all},
+		}
+		if name == s.settings.Admission.Managed {
+			hook.FailurePolicy = new(admissionregistrationv1.Fail)
+		}
+		made := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: apimeta.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.ValidatingWebhook{hook}}
+		s.Expect(cluster.Client().Create(t.Context(), made)).To(gomega.Succeed())
+		t.Cleanup(func() { _ = cluster.Client().Delete(context.Background(), made) })
+	}
+	exists := func(name string) error {
+		return cluster.Client().Get(t.Context(), types.NamespacedName{Name: name}, &admissionregistrationv1.ValidatingWebhookConfiguration{})
+	}
+	removed := []string{"validatingwebhookconfigurations/" + s.settings.Admission.Managed}
+	dry, err := s.release(t.Context(), cluster.Config(), dryRun)
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(dry.Webhooks).To(gomega.Equal(removed))
+	s.Expect(dry.Text(inspect.Style{})).To(gomega.ContainSubstring(removed[0] + " would be removed\n"))
+	s.Expect(exists(s.settings.Admission.Managed)).To(gomega.Succeed())
+	done, err := s.release(t.Context(), cluster.Config(), func(o *release.Options) { o.All, o.Kinds = false, []string{"things." + s.resource.Group} })
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(done.Webhooks).To(gomega.BeEmpty()) // the operator may go on with other resources
+	done, err = s.release(t.Context(), cluster.Config())
+	s.Expect(err).NotTo(gomega.HaveOccurred())
+	s.Expect(done.Webhooks).To(gomega.Equal(removed))
+	s.Expect(apierrors.IsNotFound(exists(s.settings.Admission.Managed))).To(gomega.BeTrue())
+	s.Expect(exists(s.namespace + ".others.dev")).To(gomega.Succeed())
+	s.Eventually(func() (int, error) { // the API server stops calling the webhook a little later
+		done, err := s.release(t.Context(), cluster.Config())
+		if err != nil {
+			return -1, err
+		}
+		return done.Failed(), nil
+	}).Should(gomega.BeZero())
+	s.expectReleased(1)
 }
