@@ -83,8 +83,14 @@ func (c connection) connect(ctx context.Context) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if config.BearerTokenFile == serviceAccountToken {
+		return config, nil // the API server may be starting, too: the operator waits for it
+	}
 	return config, checkReachable(ctx, config)
 }
+
+// serviceAccountToken is the file with the token of the service account of a pod.
+const serviceAccountToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 // ConnectionFlags returns the flags that select the cluster and have a value, such as
 // --kubeconfig.

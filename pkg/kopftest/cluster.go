@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kopf-go/kopf/internal/binaries"
 	"github.com/kopf-go/kopf/internal/manifests"
@@ -27,7 +29,7 @@ import (
 // first test with -timeout 30m. There are no controllers in this cluster.
 //
 // A start takes about five seconds, so start one for many tests. It also works for
-// GinkgoTB().
+// GinkgoTB(). To see the log of operators, call ctrl.SetLogger before, or set their Logger.
 func Cluster(t testing.TB, crds ...string) *rest.Config {
 	t.Helper()
 	definitions, err := manifests.Require(crds...)
@@ -38,6 +40,7 @@ func Cluster(t testing.TB, crds ...string) *rest.Config {
 	if err != nil {
 		t.Fatal(err)
 	}
+	log.SetLogger(logr.Discard()) // unless the test has set one: envtest complains if there is none
 	environment := &envtest.Environment{BinaryAssetsDirectory: programs, CRDDirectoryPaths: manifests.Files(definitions)}
 	// The directory alone is not enough: an empty environment variable would win.
 	environment.ControlPlane.APIServer = &envtest.APIServer{Path: filepath.Join(programs, binaries.APIServer)}

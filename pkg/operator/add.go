@@ -29,6 +29,7 @@ func Add(mgr manager.Manager, options Options) (*Operator, error) {
 	}
 	o.inManager = true
 	o.claimed.Store(true)
+	adoptClient(options.Logger)
 	if err := errors.Join(o.unsupportedInManager(), unsupportedLogin(o.activities), o.observe(options.Requests)); err != nil {
 		return nil, err
 	}

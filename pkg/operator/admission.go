@@ -36,6 +36,8 @@ type admission struct {
 	delay    time.Duration
 	stopping chan struct{} // closed when the replica was asked to stop
 	unneeded chan struct{} // closed when no API server calls the handlers anymore
+	reached  chan struct{} // closed when the API server has answered
+	once     sync.Once     // closes it
 
 	mu       sync.Mutex
 	reported map[string]bool // problems that are already logged
@@ -47,7 +49,7 @@ func newAdmission(o *Operator, mgr manager.Manager, s settings.Settings) (*admis
 	a := &admission{
 		handlers: o.handlers.Admission(), resources: &resourceMap{}, reported: map[string]bool{},
 		logger: o.options.Logger.WithName("admission"),
-		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}),
+		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}), reached: make(chan struct{}),
 	}
 	a.stays = s.Admission.Managed == "" || !s.Admission.RemoveOnExit && (s.Replicas.LeaderElection || o.inManager)
 	server, err := a.serverFor(o.mounted, s)
@@ -114,6 +116,7 @@ func (a *admission) subscribe(engine *reconcile.Config) {
 
 // discovered computes the webhooks for the resources of the cluster.
 func (a *admission) discovered(present discovery.Snapshot) {
+	a.once.Do(func() { close(a.reached) })
 	a.resources.update(present)
 	hooks, problems := webhook.NewHooks(a.handlers, a.resources.all())
 	for _, problem := range problems {

@@ -57,7 +57,12 @@ func (a *admission) serve(ctx context.Context, reviews http.Handler) error {
 	if a == nil || a.server == nil {
 		return nil
 	}
-	return a.server.receive(ctx, reviews)
+	select {
+	case <-a.reached: // servers can need the API server, as for their certificate
+		return a.server.receive(ctx, reviews)
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // receive runs the server. When the context is done, it gives running reviews some time, and

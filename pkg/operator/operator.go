@@ -152,6 +152,8 @@ func (o *Operator) Run(ctx context.Context) error {
 	if o.claimed.Swap(true) {
 		return errors.New("the operator was already started: create a new one to run it again")
 	}
+	adoptController(o.options.Logger)
+	adoptClient(o.options.Logger)
 	connection := newConnection(ctx, o)
 	defer connection.close()
 	activities := o.newActivityHandlers(connection.client)

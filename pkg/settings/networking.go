@@ -13,6 +13,7 @@ const (
 	DefaultBurst          = 400
 	DefaultRequestTimeout = 30 * time.Second
 	DefaultConnectTimeout = 30 * time.Second
+	DefaultStartTimeout   = 4 * time.Minute
 )
 
 // DefaultErrorBackoffs returns the default of Networking.ErrorBackoffs.
@@ -38,6 +39,11 @@ type Networking struct {
 	// ConnectTimeout limits the opening of a connection. Default: DefaultConnectTimeout, as
 	// in the controllers of Kubernetes.
 	ConnectTimeout time.Duration
+	// StartTimeout is how long an operator waits at its start for an API server that does not
+	// respond, or responds that it is not available. It is not ready in that time, and ends with an error
+	// after it. After other errors, it ends after 10 seconds. A negative value is no wait.
+	// Default: DefaultStartTimeout, as in Kopf.
+	StartTimeout time.Duration
 	// ErrorBackoffs are the pauses between the attempts of a read or a write that fails
 	// temporarily. There is one attempt more than pauses. If the server asks for a longer
 	// pause, the operator keeps it. A write is repeated only if it was certainly not
@@ -53,6 +59,7 @@ func (n *Networking) fill() {
 	fill(&n.Burst, DefaultBurst)
 	fill(&n.RequestTimeout, DefaultRequestTimeout)
 	fill(&n.ConnectTimeout, DefaultConnectTimeout)
+	fill(&n.StartTimeout, DefaultStartTimeout)
 	if n.ErrorBackoffs == nil {
 		n.ErrorBackoffs = DefaultErrorBackoffs()
 	}

@@ -70,7 +70,9 @@ func TestRunReturnsStartupErrors(t *testing.T) {
 	b := newBench(t)
 	b.OnCreate(examples, b.noted("create", succeed), kopf.ID("create"))
 	b.config.Host = "https://127.0.0.1:1"
-	err := kopf.Run(t.Context(), kopf.Options{Registry: b.Registry, Config: b.config})
+	options := kopf.Options{Registry: b.Registry, Config: b.config}
+	options.Settings.Networking.StartTimeout = time.Second
+	err := kopf.Run(t.Context(), options)
 	b.Expect(err).To(gomega.MatchError(gomega.SatisfyAll(gomega.ContainSubstring("resources"), gomega.ContainSubstring("127.0.0.1:1"))))
 }
 

@@ -104,6 +104,8 @@ func TestCleanupAfterAnError(t *testing.T) {
 	r.OnCleanup(func(context.Context, *kopf.Activity) error { n.add("cleanup"); return nil }, kopf.ID("cleanup"))
 	config := cluster.Config()
 	config.Host = "https://127.0.0.1:1"
-	g.Expect(kopf.Run(t.Context(), kopf.Options{Registry: r, Config: config})).To(gomega.MatchError(gomega.ContainSubstring("127.0.0.1:1")))
+	options := kopf.Options{Registry: r, Config: config}
+	options.Settings.Networking.StartTimeout = time.Second
+	g.Expect(kopf.Run(t.Context(), options)).To(gomega.MatchError(gomega.ContainSubstring("127.0.0.1:1")))
 	g.Expect(n.all()).To(gomega.Equal([]string{"cleanup"}))
 }

@@ -7,15 +7,17 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/kopf-go/kopf/pkg/internal/sleep"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 	"github.com/kopf-go/kopf/pkg/reconcile/discovery"
 )
 
-// startTimeout limits how long the operator waits for the API server, which may also be
-// starting.
+// startTimeout limits how long the operator waits at its start for an API server that responds with
+// errors, and for the lists of definitions and namespaces.
 const startTimeout = 10 * time.Second
 
 // missingTimeout is when a selector that has matched nothing since the start is reported
@@ -35,13 +37,8 @@ func (s signal) send() {
 // begin starts the first streams. It returns mistakes in declarations as errors, but not
 // missing resources.
 func (w *Watcher) begin(ctx context.Context) error {
-	var failure error
-	reach := func(context.Context) (bool, error) { // whose end would hide what is wrong
-		failure = w.discover(ctx)
-		return failure == nil, nil
-	}
-	if err := wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, reach); err != nil {
-		return fmt.Errorf("the resources of the cluster cannot be listed: %w", errors.Join(failure, ctx.Err()))
+	if err := w.reach(ctx); err != nil {
+		return fmt.Errorf("the resources of the cluster cannot be listed: %w", err)
 	}
 	if w.watchForChanges(ctx); w.definitions != nil {
 		if err := w.discover(ctx); err != nil { // finds changes from before the watches
@@ -51,6 +48,35 @@ func (w *Watcher) begin(ctx context.Context) error {
 	w.schedule.FirstScanned(w.complete)
 	w.begun.Store(true)
 	return w.apply(ctx)
+}
+
+// reach waits for the first answer of the API server, which may also be starting.
+func (w *Watcher) reach(ctx context.Context) error {
+	began := time.Now()
+	for {
+		failure := w.discover(ctx)
+		patience := startTimeout
+		if isUnavailable(failure) {
+			patience = w.Settings.Networking.StartTimeout
+		}
+		switch {
+		case failure == nil:
+			return nil
+		case time.Since(began) >= patience:
+			return failure
+		case w.problems.reported.First("start"):
+			w.Logger.Info("No handler is called yet: the operator waits for the API server, which does not answer.", "reason", failure.Error(), "timeout", patience.String())
+		}
+		if !sleep.For(ctx, time.Second) {
+			return errors.Join(failure, ctx.Err())
+		}
+	}
+}
+
+// isUnavailable reports whether an error is not an answer of an API server that works.
+func isUnavailable(err error) bool {
+	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsServiceUnavailable(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
 }
 
 // followChanges updates the streams after changes until the context is done.

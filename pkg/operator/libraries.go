@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"reflect"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// client-go logs to the logger of klog, which writes to standard error in a format of its own. The
+// logger must not change while others log, so it is set when the program starts, and
+// follows that of the operator. A program that sets another one later replaces it.
+func init() { klog.SetLogger(logr.New(librarySink{})) } //nolint:gochecknoinits // see above
+
+// libraries is the logger of the last operator that was started; nil before that.
+var libraries atomic.Pointer[logr.Logger]
+
+// adoptClient lets client-go log to the logger of an operator.
+func adoptClient(logger logr.Logger) {
+	client := logger.WithName("client")
+	libraries.Store(&client)
+}
+
+// adoptController lets controller-runtime log to the logger of an operator, unless it has a logger, or the
+// operator logs to that of controller-runtime. Without any, it complains on standard error.
+func adoptController(logger logr.Logger) {
+	if reflect.TypeOf(logger.GetSink()) != reflect.TypeOf(ctrllog.Log.GetSink()) {
+		ctrllog.SetLogger(logger)
+	}
+}
+
+// librarySink passes lines on to the logger of the operator.
+type librarySink struct {
+	names  []string
+	values []any
+}
+
+// logger returns the logger of the operator with the names and values of the sink.
+func (s librarySink) logger() logr.Logger {
+	current := libraries.Load()
+	if current == nil {
+		return logr.Discard()
+	}
+	logger := *current
+	for _, name := range s.names {
+		logger = logger.WithName(name)
+	}
+	return logger.WithValues(s.values...)
+}
+
+// Init does nothing.
+func (s librarySink) Init(logr.RuntimeInfo) {}
+
+// Enabled reports whether the operator logs lines of a level.
+func (s librarySink) Enabled(level int) bool { return s.logger().V(level).Enabled() }
+
+// Info passes on a line.
+func (s librarySink) Info(level int, message string, values ...any) {
+	s.logger().V(level).Info(message, values...)
+}
+
+// Error passes on an error.
+func (s librarySink) Error(err error, message string, values ...any) {
+	s.logger().Error(err, message, values...)
+}
+
+// WithValues returns a sink with more values.
+func (s librarySink) WithValues(values ...any) logr.LogSink {
+	s.values = append(s.values[:len(s.values):len(s.values)], values...)
+	return s
+}
+
+// WithName returns a sink with another name.
+func (s librarySink) WithName(name string) logr.LogSink {
+	s.names = append(s.names[:len(s.names):len(s.names)], name)
+	return s
+}
