@@ -40,14 +40,14 @@ type admission struct {
 	once     sync.Once     // closes it
 
 	mu       sync.Mutex
-	reported map[string]bool // problems that are already logged
+	reported map[string]bool // the problems of the last discovery
 }
 
 // newAdmission creates the admission. It returns an error if the handlers could never be
 // called, because this would go unnoticed otherwise.
 func newAdmission(o *Operator, mgr manager.Manager, s settings.Settings) (*admission, error) {
 	a := &admission{
-		handlers: o.handlers.Admission(), resources: &resourceMap{}, reported: map[string]bool{},
+		handlers: o.handlers.Admission(), resources: &resourceMap{},
 		logger: o.options.Logger.WithName("admission"),
 		delay:  s.Admission.ShutdownDelay, stopping: make(chan struct{}), unneeded: make(chan struct{}), reached: make(chan struct{}),
 	}
@@ -119,21 +119,23 @@ func (a *admission) discovered(present discovery.Snapshot) {
 	a.once.Do(func() { close(a.reached) })
 	a.resources.update(present)
 	hooks, problems := webhook.NewHooks(a.handlers, a.resources.all())
-	for _, problem := range problems {
-		a.reportOnce(problem)
-	}
+	a.report(problems)
 	if a.server != nil {
 		a.server.configurations.SetHooks(hooks)
 	}
 }
 
-func (a *admission) reportOnce(problem error) {
+// report logs the problems that the last discovery did not have.
+func (a *admission) report(problems []error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.reported[problem.Error()] {
-		a.reported[problem.Error()] = true
-		a.logger.Error(problem, "Some admission handlers will not be called until this is corrected.")
+	now := map[string]bool{}
+	for _, problem := range problems {
+		if now[problem.Error()] = true; !a.reported[problem.Error()] {
+			a.logger.Error(problem, "Some admission handlers will not be called until this is corrected.")
+		}
 	}
+	a.reported = now
 }
 
 // newReviews returns the handler of admission reviews.

@@ -51,17 +51,20 @@ func isLeaseLost(manager, requested context.Context, stopped bool) bool {
 	return manager.Err() != nil && !stopped && (requested == nil || requested.Err() == nil)
 }
 
-// lossDelay is how much later than run a manager that has lost its lease ends the leadership,
-// at most.
-const lossDelay = 100 * time.Millisecond
+// lossDelay is how much later than run the manager of another program that has lost its lease ends the
+// leadership, at most, on a machine that is busy.
+const lossDelay = time.Second
 
-// waitLost reports whether the leadership is lost. The end of run can be the first sign.
+// waitLost reports whether the leadership is lost. The end of run can be the first sign. In the manager of
+// the operator itself, nothing else ends run without a request to stop, except a failure; what belongs to
+// the leadership is left to the next leader then, too.
 func (r *replica) waitLost(manager context.Context) bool {
-	if r.requested == nil || r.requested.Err() == nil {
-		select {
-		case <-manager.Done():
-		case <-time.After(lossDelay):
-		}
+	if r.requested != nil {
+		return r.engine.IsAborted() || r.settings.Replicas.LeaderElection && r.requested.Err() == nil
+	}
+	select {
+	case <-manager.Done():
+	case <-time.After(lossDelay):
 	}
 	return r.engine.IsAborted() || isLeaseLost(manager, r.requested, r.stopped.Load())
 }

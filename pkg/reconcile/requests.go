@@ -92,8 +92,14 @@ func (t *target) reportRequests(c *cycle, body *object.Body) {
 	if c.requests != nil {
 		notes = append(notes, c.requests.Notes...)
 	}
+	textOf := func(note RequestNote) string { return note.Value + note.Message }
+	texts := make([]string, len(notes))
+	for i, note := range notes {
+		texts[i] = textOf(note)
+	}
+	fresh := t.object.reported.Replace("request ", texts...)
 	for _, note := range notes {
-		if !t.object.reported.First("request " + note.Value + note.Message) {
+		if !slices.Contains(fresh, textOf(note)) {
 			continue
 		}
 		t.report.Log.Info(note.Message, "request", note.Value)
@@ -118,7 +124,11 @@ func (t *target) suspension(body *object.Body) requests.Suspension {
 		}
 		t.engine.objects.held.Replace(t.key, bySuspension, nil)
 	}
-	if s.Err != nil && t.object.reported.First("suspend "+s.Err.Error()) {
+	var refused []string
+	if s.Err != nil {
+		refused = append(refused, s.Err.Error())
+	}
+	if len(t.object.reported.Replace("suspend ", refused...)) > 0 {
 		message := fmt.Sprintf("The request to suspend the object is refused: %s.", s.Err)
 		t.report.Log.Info(message)
 		t.report.Event(body, report.Warning, "RequestRefused", message)

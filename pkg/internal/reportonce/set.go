@@ -1,6 +1,10 @@
 package reportonce
 
-import "sync"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // Set remembers what was reported. The zero value is empty, and costs a pointer.
 // It is not safe for concurrent use.
@@ -16,6 +20,22 @@ func (s *Set) First(text string) bool {
 	}
 	(*s)[text] = struct{}{}
 	return true
+}
+
+// Replace remembers only these of all texts with a prefix, and returns those that are new. So a Set does not
+// grow with what has been over for long, and says it again when it returns.
+func (s *Set) Replace(prefix string, texts ...string) (fresh []string) {
+	for known := range *s {
+		if text, has := strings.CutPrefix(known, prefix); has && !slices.Contains(texts, text) {
+			delete(*s, known)
+		}
+	}
+	for _, text := range texts {
+		if s.First(prefix + text) {
+			fresh = append(fresh, text)
+		}
+	}
+	return fresh
 }
 
 // Has reports whether the text is known.

@@ -1,6 +1,9 @@
 package reportonce
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestSetsReportEachTextOnce(t *testing.T) {
 	var once Set
@@ -12,5 +15,21 @@ func TestSetsReportEachTextOnce(t *testing.T) {
 	}
 	if !once.Has("a") || once.Has("c") {
 		t.Error("it has what was not reported, or lacks what was")
+	}
+}
+
+// What is over is forgotten, and said again when it returns.
+func TestReplacedTextsAreForgotten(t *testing.T) {
+	var s Set
+	s.First("another")
+	for i, step := range []struct{ texts, fresh []string }{
+		{[]string{"a", "b"}, []string{"a", "b"}}, {[]string{"b", "c"}, []string{"c"}}, {nil, nil}, {[]string{"a"}, []string{"a"}}, {[]string{"a"}, nil},
+	} {
+		if got := s.Replace("it: ", step.texts...); !slices.Equal(got, step.fresh) || len(s) != 1+len(step.texts) {
+			t.Errorf("step %d: got %q, %d texts are known", i, got, len(s))
+		}
+	}
+	if s.First("another") {
+		t.Error("what has another prefix is forgotten")
 	}
 }

@@ -48,8 +48,8 @@ var (
 
 // NewNameInformer returns a NameInformer, which the caller must Run. It calls changed
 // for every object that exists at first, is created, changes, or is deleted, and
-// failed for every error that keeps it from knowing. Both functions must not block.
-func NewNameInformer(config *rest.Config, client *http.Client, s settings.Settings, resource schema.GroupVersionResource, changed func(), failed func(error)) (*NameInformer, error) {
+// report for every error that keeps it from knowing, and with nil when a watch begins. Both functions must not block.
+func NewNameInformer(config *rest.Config, client *http.Client, s settings.Settings, resource schema.GroupVersionResource, changed func(), report func(error)) (*NameInformer, error) {
 	access, err := NewAccess(config, client, resource)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func NewNameInformer(config *rest.Config, client *http.Client, s settings.Settin
 		return nil, fmt.Errorf("%s cannot be watched: %w", resource.Resource, err)
 	}
 	n := newNames(changed)
-	n.access, n.pauses, n.source = access, s.Watching, sourceOf(objects.Resource(resource), s, failed)
+	n.access, n.pauses, n.source = access, s.Watching, sourceOf(objects.Resource(resource), s, report)
 	return n, nil
 }
 
@@ -68,10 +68,10 @@ func newNames(changed func()) *NameInformer {
 }
 
 // sourceOf returns the requests for all objects of a resource.
-func sourceOf(objects metadata.ResourceInterface, s settings.Settings, failed func(error)) *relist.Source {
-	report := func(ctx context.Context, err error) {
-		if err != nil && ctx.Err() == nil { // it was not stopped
-			failed(err)
+func sourceOf(objects metadata.ResourceInterface, s settings.Settings, report func(error)) *relist.Source {
+	reportOutcome := func(ctx context.Context, err error) {
+		if ctx.Err() == nil { // it was not stopped
+			report(err)
 		}
 	}
 	return &relist.Source{
@@ -80,14 +80,16 @@ func sourceOf(objects metadata.ResourceInterface, s settings.Settings, failed fu
 			limited, cancel := context.WithTimeout(ctx, s.Networking.RequestTimeout)
 			defer cancel()
 			list, err := objects.List(limited, options)
-			report(ctx, err)
+			if err != nil {
+				reportOutcome(ctx, err)
+			}
 			return list, err
 		},
 		WatchFunc: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			started, err := relist.Limit(ctx, s.Watching.InactivityTimeout, func(ctx context.Context) (watch.Interface, error) {
 				return objects.Watch(ctx, options)
 			})
-			report(ctx, err)
+			reportOutcome(ctx, err)
 			return started, err
 		},
 	}

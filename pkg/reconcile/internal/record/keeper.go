@@ -88,7 +88,7 @@ func ignoreUnreadable(body *object.Body, err error, r report.Reporter) error {
 	if !errors.As(err, &broken) {
 		return err
 	}
-	if r.Object.First(broken.Error()) {
+	if len(r.Object.Replace("unreadable "+broken.Where+": ", broken.Error())) > 0 {
 		r.Log.Error(err, "A stored value of the object cannot be read and counts as absent.")
 		r.Event(body, report.Warning, "UnreadableState", broken.Error()+"; it counts as absent")
 	}

@@ -64,7 +64,7 @@ func (w *Watcher) reach(ctx context.Context) error {
 			return nil
 		case time.Since(began) >= patience:
 			return failure
-		case w.problems.reported.First("start"):
+		case w.problems.reported.Changed("start", ""):
 			w.Logger.Info("No handler is called yet: the operator waits for the API server, which does not answer.", "reason", failure.Error(), "timeout", patience.String())
 		}
 		if !sleep.For(ctx, time.Second) {
@@ -171,20 +171,19 @@ func (w *Watcher) watchForChanges(ctx context.Context) {
 // watchNames watches the names of a resource. It returns nil without permission.
 func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource, changed signal, forbidden string) *discovery.NameInformer {
 	names, err := discovery.NewNameInformer(w.REST, w.HTTP, w.Settings, of, changed.send, func(err error) {
-		if w.problems.reported.First(err.Error()) {
-			w.Logger.Error(err, "The changes of "+of.Resource+" cannot be watched now; this is retried.")
-		}
+		w.problems.reportOnce("The changes of "+of.Resource+" cannot be watched now; this is retried.", err)
 	})
 	if err != nil {
-		w.problems.reportOnce("", err)
+		w.problems.reportOnce("The changes of "+of.Resource+" cannot be watched.", err)
 		return nil
 	}
 	if permitted, err := names.CheckAccess(ctx); err == nil && !permitted {
-		if w.problems.reported.First(forbidden) {
+		if w.problems.reported.Changed(forbidden, "") {
 			w.Logger.Info(forbidden)
 		}
 		return nil
 	}
+	w.problems.reported.Clear(forbidden)
 	w.running.Go(func() { names.Run(ctx) })
 	select {
 	case <-names.Synced():

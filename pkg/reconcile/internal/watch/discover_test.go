@@ -61,13 +61,13 @@ func TestOperatorWaitsForAnAPIServerThatStarts(t *testing.T) {
 		want    time.Duration
 		starts  bool
 	}{
-		"it answers after a while":           {refused, 0, 3 * time.Minute, 3 * time.Minute, true},
-		"it is not available for a while":    {apierrors.NewServiceUnavailable("starting"), 0, 3 * time.Minute, 3 * time.Minute, true},
-		"it never answers":                   {refused, 0, 0, settings.DefaultStartTimeout, false},
-		"it never answers in a short time":   {refused, time.Minute, 0, time.Minute, false},
+		"it answers after a while":         {refused, 0, 3 * time.Minute, 3 * time.Minute, true},
+		"it is not available for a while":  {apierrors.NewServiceUnavailable("starting"), 0, 3 * time.Minute, 3 * time.Minute, true},
+		"it never answers":                 {refused, 0, 0, settings.DefaultStartTimeout, false},
+		"it never answers in a short time": {refused, time.Minute, 0, time.Minute, false},
 		"it never answers, without a wait": {refused, -1, 0, 0, false},
-		"it refuses the operator":            {apierrors.NewUnauthorized("who?"), 0, 0, startTimeout, false},
-		"it is there":                        {nil, 0, 0, 0, true},
+		"it refuses the operator":          {apierrors.NewUnauthorized("who?"), 0, 0, startTimeout, false},
+		"it is there":                      {nil, 0, 0, 0, true},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"net"
 
 	"github.com/go-logr/logr"
 
@@ -17,8 +18,8 @@ type problems struct {
 	remedy string
 	// absence describes the same for resources that do not exist yet.
 	absence  string
-	reported reportonce.SharedSet
-	current  map[string]struct{} // the warnings of the last discovery
+	reported reportonce.SharedTopics // by message
+	current  map[string]struct{}     // the warnings of the last discovery
 	missing  []*selector.NotFoundError
 }
 
@@ -79,13 +80,29 @@ func namesOf(resources []selector.Resource) []string {
 	return names
 }
 
-// reportOnce logs an error once; without a message, it keeps handlers from being called.
+// reportOnce logs an error, unless it was the last one with this message; without a message, it keeps
+// handlers from being called. Nil is the end of the problem.
 func (p *problems) reportOnce(message string, err error) {
-	if err == nil || errors.Is(err, context.Canceled) || !p.reported.First(message+err.Error()) {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return
+	case err == nil:
+		p.reported.Clear(message)
+		return
+	case !p.reported.Changed(message, textOf(err)):
 		return
 	}
 	if message == "" {
 		message = "Some handlers will not be called until this is corrected."
 	}
 	p.logger.Error(err, message)
+}
+
+// textOf returns what distinguishes an error from another one. The texts of network errors differ with
+// every attempt.
+func textOf(err error) string {
+	if network := net.Error(nil); errors.As(err, &network) {
+		return "the network"
+	}
+	return err.Error()
 }
