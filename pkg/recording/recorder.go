@@ -38,6 +38,8 @@ type Recorder struct {
 	mu        sync.Mutex
 	file      *os.File // nil after a failure
 	resources map[string]bool
+
+	queue queue // of entries, in order
 }
 
 // Open creates the file, which only its owner can read, or empties it.
@@ -91,8 +93,15 @@ func ConstantsOf(handlers registry.Handlers) []any {
 	return found
 }
 
-// Close closes the file.
+// closeTimeout limits how long Close waits for filters of users that do not return.
+const closeTimeout = 5 * time.Second
+
+// Close writes what is left, and closes the file.
 func (r *Recorder) Close() error {
+	select {
+	case <-r.queue.emptied():
+	case <-time.After(closeTimeout):
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.file == nil {
@@ -103,9 +112,14 @@ func (r *Recorder) Close() error {
 	return file.Close()
 }
 
-// write adds a line. After a failure, which is logged, nothing is written anymore.
+// write adds a line after those before it. After a failure, which is logged, nothing is written anymore.
 func (r *Recorder) write(e Entry) {
-	e.At = time.Since(r.began).String()
+	at := time.Since(r.began)
+	r.queue.add(func() { r.writeNow(e, at) })
+}
+
+func (r *Recorder) writeNow(e Entry, at time.Duration) {
+	e.At = at.String()
 	line, err := json.Marshal(e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -141,22 +155,26 @@ func (r *Recorder) decider(of selector.Resource, handlers registry.Handlers) Dec
 	return Decider{Resource: of, Handlers: handlers, DiffBase: r.options.DiffBase, Progress: r.options.Progress}
 }
 
-// Event records a watch event.
+// Event records a watch event. It returns at once: the filters of users, which it calls, must not hold up
+// the watch.
 func (r *Recorder) Event(of selector.Resource, handlers registry.Handlers, event object.WatchEvent) {
-	r.describe(of)
-	raw, kind := event.Snapshot.Body().Raw(), string(event.Type)
-	hashed := r.hasher.Object(raw)
-	decider := r.decider(of, handlers)
-	made, err := decider.Event(raw, kind)
-	again, failure := decider.Event(hashed, kind)
-	r.write(Entry{Event: &Event{
-		Resource: of.String(), Type: kind, Object: hashed, Decision: made, Unsure: unsure(made, again, errors.Join(err, failure)),
-	}})
+	at := time.Since(r.began)
+	r.queue.add(func() {
+		r.describe(of)
+		raw, kind := event.Snapshot.Body().Raw(), string(event.Type)
+		hashed := r.hasher.Object(raw)
+		decider := r.decider(of, handlers)
+		made, err := decider.Event(raw, kind)
+		again, failure := decider.Event(hashed, kind)
+		r.writeNow(Entry{Event: &Event{
+			Resource: of.String(), Type: kind, Object: hashed, Decision: made, Unsure: unsure(made, again, errors.Join(err, failure)),
+		}}, at)
+	})
 }
 
 // Pass records a look at an object: the cause and the handlers that were selected for it.
 func (r *Recorder) Pass(of selector.Resource, handlers registry.Handlers, c handler.Cause, selected, background registry.Handlers, s Situation) {
-	r.describe(of)
+	r.queue.add(func() { r.describe(of) })
 	made := Decision{Reason: string(c.Reason), Diff: linesOf(c.Diff), Due: idsOf(selected), Background: idsOf(background), Children: childrenOf(&c, handlers)}
 	hashed := r.hasher.Object(c.CallContext.Body.Raw())
 	s.Old = r.hasher.Object(c.Old)
