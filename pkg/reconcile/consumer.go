@@ -45,7 +45,7 @@ func (c consumer) handlersOf(found discovery.SelectedResource) registry.Handlers
 }
 
 // SetUp prepares a resource and the handlers whose selectors have found it.
-func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, error) {
+func (c consumer) SetUp(ctx context.Context, found discovery.SelectedResource) (*watch.Resource, error) {
 	e := c.engine
 	handlers := c.handlersOf(found)
 	if err := handlers.Conflicts(); err != nil {
@@ -56,7 +56,7 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 		return nil, err
 	}
 	r := newResource(watch.NewResource(found, api), handlers)
-	if err := r.checkConditions(e); err != nil {
+	if err := r.checkConditions(ctx, e); err != nil {
 		return nil, err
 	}
 	r.indexer = c.newIndexer(r, handlers)
@@ -64,7 +64,7 @@ func (c consumer) SetUp(found discovery.SelectedResource) (*watch.Resource, erro
 	c.setUpChildren(r, found)
 	e.resources.put(r)
 	beginSeries(e, r)
-	startRollouts(context.Background(), e, r)
+	startRollouts(ctx, e, r)
 	return r.Resource, nil
 }
 

@@ -108,11 +108,11 @@ func (r *resource) isObservedOnly() bool {
 // checkConditions returns an error if the resource cannot have conditions, or if no handler
 // decides about them. Without the permission to get the definition, the API server shows with
 // the first write whether it stores them.
-func (r *resource) checkConditions(e *Engine) error {
+func (r *resource) checkConditions(ctx context.Context, e *Engine) error {
 	if !r.hasConditions {
 		return nil
 	}
-	definition, permitted, err := r.definition(context.Background(), e)
+	definition, permitted, err := r.definition(ctx, e)
 	if err != nil {
 		return fmt.Errorf("%s: the definition of %s cannot be read: %w", r.declared.OfKind(handler.Conditions)[0].DeclaredAt, r.Name, err)
 	}
@@ -151,6 +151,8 @@ func (r *resource) definitionName() string { return r.Plural + "." + r.Group }
 // It asks for the permission first, because the operator works without it, and a refused request
 // raises an alert.
 func (r *resource) definition(ctx context.Context, e *Engine) (definition map[string]any, permitted bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.Settings.Networking.RequestTimeout)
+	defer cancel()
 	of := discovery.CustomResourceDefinitions
 	access, err := discovery.NewAccess(e.REST, e.HTTP, of)
 	if err != nil {

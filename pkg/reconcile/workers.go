@@ -206,7 +206,7 @@ func (w *workers) warnOverdue(ctx context.Context) {
 
 // open starts to fill the queue: with all existing objects, and then with those that
 // change.
-func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInterface[object.Key]) error {
+func (w *workers) open(ctx context.Context, waiting workqueue.TypedRateLimitingInterface[object.Key]) error {
 	e := w.engine
 	e.backlog.Open()
 	e.mu.Lock()
@@ -220,7 +220,7 @@ func (w *workers) open(_ context.Context, waiting workqueue.TypedRateLimitingInt
 		if r.isObservedOnly() {
 			continue
 		}
-		startRollouts(context.Background(), e, r)
+		startRollouts(ctx, e, r)
 		for _, snapshot := range r.Objects() {
 			e.whenFree(r.Key(snapshot), (*objectState).reopen, func(a *abandoned) { a.reopened = true })
 		}

@@ -3,20 +3,31 @@ package capacity
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 // Permits limit how many passes do the work of the framework at the same time: detection
 // and writes. Resources take turns. Passes that finish go before those that begin, because
 // others wait for their outcomes; but one in beginShare begins: it occupies a worker until
-// then, and without workers no other resource would get its turn. It is safe for concurrent
-// use.
+// then, and without workers no other resource would get its turn.
+//
+// Passes call filters and storages of users with their permits. If all permits are in use, and none was
+// returned for a while, that code may never return. Then a pass that finishes gets one more.
+//
+// It is safe for concurrent use.
 type Permits struct {
 	mu      sync.Mutex
-	free    int
+	free    int // negative: there are more than there should be
 	waiting int
 	// lines are the resources with waiting passes; the first one has the next turn.
 	lines []*line
+	// returned is when a permit was returned last. Watched is set if a timer waits for the next one.
+	returned time.Time
+	watched  bool
 }
+
+// patience is the time without a returned permit after which there is one more.
+const patience = time.Second
 
 // line contains the waiting passes of one resource, in the order of their arrival.
 type line struct {
@@ -38,7 +49,8 @@ func (p *Permits) Begin(resource string) {
 }
 
 // Continue waits for the permit of a pass that has called a handler. It is limited by the
-// work that others do with their permits, so it needs no context.
+// work that others do with their permits, and by the code of users that does not return, so it needs no
+// context.
 func (p *Permits) Continue(resource string) {
 	p.acquire(resource, func(l *line, ready chan struct{}) { l.finishing = append(l.finishing, ready) })
 }
@@ -53,8 +65,49 @@ func (p *Permits) acquire(resource string, join func(l *line, ready chan struct{
 	ready := make(chan struct{})
 	join(p.lineOf(resource), ready)
 	p.waiting++
+	p.watch()
 	p.mu.Unlock()
 	<-ready
+}
+
+// watch makes sure that a missing return of permits is noticed. The lock is held.
+func (p *Permits) watch() {
+	if p.watched {
+		return
+	}
+	p.watched, p.returned = true, time.Now()
+	time.AfterFunc(patience, p.addIfStuck)
+}
+
+// addIfStuck adds a permit if none was returned for too long, for a pass that finishes.
+func (p *Permits) addIfStuck() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watched = false
+	if p.waiting == 0 {
+		return
+	}
+	finishing := slices.IndexFunc(p.lines, func(l *line) bool { return len(l.finishing) > 0 })
+	if finishing >= 0 && time.Since(p.returned) >= patience {
+		p.free--
+		p.lines[finishing].finished = 0 // none that begins
+		p.handTo(finishing)
+	}
+	if p.waiting > 0 {
+		p.watched = true
+		time.AfterFunc(patience, p.addIfStuck)
+	}
+}
+
+// handTo hands a permit to the next pass of a line. The lock is held.
+func (p *Permits) handTo(i int) {
+	l := p.lines[i]
+	p.waiting--
+	close(l.pop())
+	p.lines = slices.Delete(p.lines, i, i+1)
+	if len(l.finishing)+len(l.beginning) > 0 {
+		p.lines = append(p.lines, l)
+	}
 }
 
 func (p *Permits) lineOf(resource string) *line {
@@ -70,17 +123,12 @@ func (p *Permits) lineOf(resource string) *line {
 func (p *Permits) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.returned = time.Now()
 	if len(p.lines) == 0 {
 		p.free++
 		return
 	}
-	l := p.lines[0]
-	p.waiting--
-	close(l.pop())
-	p.lines = append(p.lines[:0], p.lines[1:]...)
-	if len(l.finishing)+len(l.beginning) > 0 {
-		p.lines = append(p.lines, l)
-	}
+	p.handTo(0)
 }
 
 // pop removes the pass that goes next.

@@ -84,3 +84,44 @@ func TestNoMorePassesWorkThanThereArePermits(t *testing.T) {
 		}
 	})
 }
+
+// The code of users, such as a filter, may never return. It must not hold back what others have done.
+func TestPassesThatFinishDoNotWaitForStuckOnes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPermits(2)
+		stuck := make(chan struct{})
+		for range 2 {
+			p.Begin("slow")
+		}
+		go func() {
+			p.Begin("slow")
+			<-stuck
+			p.Release()
+		}()
+		began := time.Now()
+		var mu sync.Mutex
+		var took []time.Duration
+		for range 100 {
+			go func() {
+				p.Continue("quick")
+				time.Sleep(time.Millisecond)
+				mu.Lock()
+				took = append(took, time.Since(began))
+				mu.Unlock()
+				p.Release()
+			}()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(took) != 100 || slices.Max(took) > 4*patience {
+			t.Errorf("%d have finished: %v", len(took), took)
+		}
+		close(stuck)
+		synctest.Wait()
+		p.Release()
+		p.Release()
+		if p.free != 2 || p.Waiting() != 0 {
+			t.Errorf("%d permits are free in the end, %d wait", p.free, p.Waiting())
+		}
+	})
+}

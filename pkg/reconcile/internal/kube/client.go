@@ -55,7 +55,7 @@ func New(config *rest.Config, httpClient *http.Client, resource selector.Resourc
 
 // Get reads one object from the server. It retries temporary failures.
 func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Snapshot, error) {
-	return c.requestObject(ctx, c.rest.Get(), key, "", isTemporary)
+	return c.requestObject(ctx, c.rest.Get(), key, "", reads)
 }
 
 // Patch applies a merge patch to an object, or to one of its subresources, and returns the
@@ -63,12 +63,12 @@ func (c *Client) Get(ctx context.Context, key types.NamespacedName) (*object.Sna
 // failure, the write may have been committed. The server drops fields that the resource does
 // not have; the request disables warnings about them, because the caller checks that.
 func (c *Client) Patch(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) (*object.Snapshot, error) {
-	return c.requestObject(ctx, c.mergePatch(merge), key, subresource, isNotExecuted)
+	return c.requestObject(ctx, c.mergePatch(merge), key, subresource, writes)
 }
 
 // DryRun asks the server whether it would accept a patch. Nothing is stored.
 func (c *Client) DryRun(ctx context.Context, key types.NamespacedName, subresource string, merge []byte) error {
-	_, err := c.requestObject(ctx, c.mergePatch(merge).Param("dryRun", metav1.DryRunAll), key, subresource, isTemporary)
+	_, err := c.requestObject(ctx, c.mergePatch(merge).Param("dryRun", metav1.DryRunAll), key, subresource, reads)
 	return err
 }
 
@@ -78,12 +78,12 @@ func (c *Client) mergePatch(merge []byte) *rest.Request {
 }
 
 // requestObject makes a request whose response is the object.
-func (c *Client) requestObject(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string, isRetriable func(error) bool) (*object.Snapshot, error) {
+func (c *Client) requestObject(ctx context.Context, request *rest.Request, key types.NamespacedName, subresource string, of kind) (*object.Snapshot, error) {
 	request = c.withScope(request, key.Namespace).Name(key.Name)
 	if subresource != "" {
 		request = request.SubResource(subresource)
 	}
-	data, err := c.doWithRetry(ctx, request, isRetriable)
+	data, err := c.doWithRetry(ctx, request, of)
 	if err != nil {
 		return nil, err
 	}

@@ -28,12 +28,28 @@ const maxRetryAfter = 5 * time.Second
 // together are not repeated together.
 const jitter = 0.2
 
+// kind is a kind of requests.
+type kind struct {
+	isRetriable func(error) bool // after which failures it is repeated
+	lasts       bool             // a running request does not end with its context, only with its timeout
+}
+
+// A write that is abandoned may have been committed or not.
+var (
+	reads  = kind{isTemporary, false}
+	writes = kind{isNotExecuted, true}
+)
+
 // doWithRetry makes a request, and repeats it after retriable failures. The context ends the
-// delays but not a running request, which ends only with its timeout.
-func (c *Client) doWithRetry(ctx context.Context, request *rest.Request, isRetriable func(error) bool) ([]byte, error) {
+// delays.
+func (c *Client) doWithRetry(ctx context.Context, request *rest.Request, of kind) ([]byte, error) {
+	running := ctx
+	if of.lasts {
+		running = context.WithoutCancel(ctx)
+	}
 	for attempt := 0; ; attempt++ {
-		data, err := c.doOnce(context.WithoutCancel(ctx), request)
-		if err == nil || !isRetriable(err) || attempt >= len(c.networking.ErrorBackoffs) {
+		data, err := c.doOnce(running, request)
+		if err == nil || !of.isRetriable(err) || attempt >= len(c.networking.ErrorBackoffs) {
 			return data, err
 		}
 		delay := wait.Jitter(c.networking.ErrorBackoffs[attempt], jitter)

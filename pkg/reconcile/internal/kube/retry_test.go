@@ -149,6 +149,32 @@ func TestRequestTimeoutAndEndOfTheContext(t *testing.T) {
 	})
 }
 
+// A shutdown does not wait for reads. A write that it abandons could be committed or not.
+func TestOnlyWritesOutlastTheirContext(t *testing.T) {
+	tests := map[string]struct {
+		request func(ctx context.Context, c *Client) error
+		want    time.Duration
+	}{
+		"a read":    {func(ctx context.Context, c *Client) error { _, err := c.Get(ctx, one); return err }, time.Second},
+		"a dry run": {func(ctx context.Context, c *Client) error { return c.DryRun(ctx, one, "", []byte(`{}`)) }, time.Second},
+		"a list":    {func(ctx context.Context, c *Client) error { _, err := c.ListVersions(ctx, "ns"); return err }, time.Second},
+		"a write":   {func(ctx context.Context, c *Client) error { _, err := c.Patch(ctx, one, "", []byte(`{}`)); return err }, settings.DefaultRequestTimeout},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				hanging := &replies{all: []reply{{}}}
+				err := test.request(ctx, newClient(t, hanging, settings.Settings{}))
+				if took := time.Since(hanging.from); err == nil || took != test.want {
+					t.Errorf("got %v after %v", err, took)
+				}
+			})
+		})
+	}
+}
+
 func TestRetriesCanBeDisabled(t *testing.T) {
 	r := &replies{all: []reply{{code: 503, retryAfter: "1"}}}
 	s := settings.Settings{Networking: settings.Networking{ErrorBackoffs: []time.Duration{}}}

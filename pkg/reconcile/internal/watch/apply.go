@@ -44,7 +44,7 @@ func (w *Watcher) watchResource(ctx context.Context, found discovery.SelectedRes
 	}
 	if r == nil {
 		var err error
-		if r, err = w.Consumer.SetUp(found); err != nil {
+		if r, err = w.Consumer.SetUp(ctx, found); err != nil {
 			return err
 		}
 		r.rediscover = w.rediscover

@@ -177,7 +177,9 @@ func (w *Watcher) watchNames(ctx context.Context, of schema.GroupVersionResource
 		w.problems.reportOnce("The changes of "+of.Resource+" cannot be watched.", err)
 		return nil
 	}
-	if permitted, err := names.CheckAccess(ctx); err == nil && !permitted {
+	asking, cancel := context.WithTimeout(ctx, w.Settings.Networking.RequestTimeout)
+	defer cancel()
+	if permitted, err := names.CheckAccess(asking); err == nil && !permitted {
 		if w.problems.reported.Changed(forbidden, "") {
 			w.Logger.Info(forbidden)
 		}

@@ -36,7 +36,7 @@ type recorder struct {
 	events     []string
 }
 
-func (r *recorder) SetUp(found discovery.SelectedResource) (*Resource, error) {
+func (r *recorder) SetUp(_ context.Context, found discovery.SelectedResource) (*Resource, error) {
 	return NewResource(found, nil), nil
 }
 

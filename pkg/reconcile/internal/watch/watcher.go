@@ -24,8 +24,8 @@ type Consumer interface {
 	// NeedsPatch reports whether the handlers of a resource write to its objects.
 	NeedsPatch(found discovery.SelectedResource) bool
 	// SetUp prepares for a new resource. The error explains why its objects cannot be
-	// handled.
-	SetUp(found discovery.SelectedResource) (*Resource, error)
+	// handled. It makes no request after the context is done.
+	SetUp(ctx context.Context, found discovery.SelectedResource) (*Resource, error)
 	// Observe handles an event, in order for each object. It must return quickly.
 	Observe(ctx context.Context, r *Resource, event object.WatchEvent)
 	// BeginAnew is called before Observe shows a version of an object that belongs to another history
