@@ -38,6 +38,7 @@ func (p *pass) decide(c, now *cycle) write.Decision {
 	}
 	switch {
 	case !now.hasFinalizer:
+		d.AddFinalizer = now.mustAddFinalizer()
 	case c.Reason == cause.Delete:
 		d.RemoveFinalizer = c == now || c.hasHandled(now)
 	default:
@@ -148,6 +149,13 @@ func (t *target) isResumed(ended cause.Reason) bool {
 	return !startedByPredecessor || ended == cause.Delete
 }
 
+// needsFinalizerAlone reports whether the finalizer must be added by a write of its own: before any handler is
+// called, and before what can be refused while the finalizer is not.
+func (p *pass) needsFinalizerAlone(c *cycle) bool {
+	calls := len(c.handlers) > 0 || len(p.resource.background) > 0 || len(p.resource.triggered) > 0
+	return calls || p.resource.hasConditions || p.object.writes.HasEdits() || p.object.failures > 0
+}
+
 // addFinalizer adds the finalizer to the object, and continues the pass.
 func (p *pass) addFinalizer(ctx context.Context) (again bool, err error) {
 	outcome, err := p.session.Write(ctx, write.Update{Decision: write.Decision{AddFinalizer: true}})
@@ -193,7 +201,7 @@ func (p *pass) leaveAlone(ctx context.Context, c *cycle) (again bool, err error)
 
 // decideNothingToDo returns what to remove from an object that has nothing to do.
 func (c *cycle) decideNothingToDo() write.Decision {
-	d := write.Decision{RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer, Annotations: c.honored()}
+	d := write.Decision{AddFinalizer: c.mustAddFinalizer(), RemoveFinalizer: c.hasFinalizer && !c.needsFinalizer, Annotations: c.honored()}
 	if c.inScope && c.Reason == cause.NoOp && c.record.Progress.Stored().HasLeftovers() {
 		d.Leftovers = c.record
 	}

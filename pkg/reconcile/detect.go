@@ -47,7 +47,7 @@ func (c *cycle) isOpen(id string) bool {
 	return !c.nothingToDo() && c.record.Progress.IsOpen(id) || c.calls.isOpen(id)
 }
 
-// mustAddFinalizer reports whether the finalizer must be added first.
+// mustAddFinalizer reports whether the finalizer must be added, before any handler is called.
 func (c *cycle) mustAddFinalizer() bool { return c.needsFinalizer && !c.hasFinalizer && !c.deleting }
 
 // detector determines what has happened to an object, and which handlers apply. It has no

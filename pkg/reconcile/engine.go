@@ -264,9 +264,14 @@ func (e *Engine) enqueue(key object.Key) {
 func (e *Engine) currentQueue() *queue.Queue { return e.queue.Load() }
 
 // objectLogger returns the logger for an object.
-func (e *Engine) objectLogger(key object.Key) logr.Logger {
-	return e.Logger.WithValues("object", objectRef{e, key}, "resource", key.Resource)
+func (e *Engine) objectLogger(key object.Key) logr.Logger { return e.loggerOf(key, unseen) }
+
+// loggerOf returns the logger for an object whose last version is known, or nil.
+func (e *Engine) loggerOf(key object.Key, body func() *object.Body) logr.Logger {
+	return e.Logger.WithValues("object", objectRef{e, key, body}, "resource", key.Resource)
 }
+
+func unseen() *object.Body { return nil }
 
 // reporter returns a reporter for an object. The set limits repeated reports; nil disables
 // one-time reports.
@@ -284,6 +289,6 @@ func (e *Engine) reporter(key object.Key, once *reportonce.Set) report.Reporter 
 // callContext returns the context and the logger for one call of a handler.
 func (e *Engine) callContext(ctx context.Context, r *resource, key object.Key, body func() *object.Body, d *handler.Declaration) (context.Context, logr.Logger) {
 	call := CallContext{Body: body, Resource: r.Resource.Resource}
-	call.Logger = e.eventLogger.Logger(e.objectLogger(key), body, "handler", handler.ReportedID(d))
+	call.Logger = e.eventLogger.Logger(e.loggerOf(key, body), body, "handler", handler.ReportedID(d))
 	return e.Context(ctx, call), call.Logger
 }

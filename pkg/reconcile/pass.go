@@ -51,11 +51,20 @@ func (w *workers) newPass(r *resource, key object.Key) *pass {
 	e := w.engine
 	p := &pass{target: target{engine: e, resource: r, key: key, object: e.objects.of(key)}, workers: w, isOpen: always}
 	p.report = e.reporter(key, &p.object.reported)
+	p.report.Log = e.loggerOf(key, p.lastBody)
 	p.firstLook = !p.object.seen
 	p.session = e.writer.Open(&p.object.writes, write.Target{
 		Key: key, API: r.API, StatusSubresource: r.HasStatusSubresource(), Redefined: r.SetStatusSubresource, Rewound: r.Interrupt,
 	}, p.report)
 	return p
+}
+
+// lastBody returns the object as the pass has seen it last, or nil.
+func (p *pass) lastBody() *object.Body {
+	if p.session == nil {
+		return nil
+	}
+	return p.session.Body()
 }
 
 // Reconcile makes one pass over the object, or begins it, and returns when the next one is
@@ -229,7 +238,7 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 	p.reportRequests(c, p.session.Body())
 	p.noteRevisions(c, p.session.Body())
 	p.isOpen = c.isOpen
-	if c.mustAddFinalizer() {
+	if c.mustAddFinalizer() && p.needsFinalizerAlone(c) {
 		again, err := p.addFinalizer(ctx)
 		return nil, again, 0, err
 	}
@@ -245,6 +254,9 @@ func (p *pass) round(ctx context.Context) (due *cycle, again bool, wake time.Dur
 	}
 	p.reportMisfits(c)
 	again, wake, err = p.record(ctx, c)
+	if err != nil && c.mustAddFinalizer() {
+		p.object.writes.Drop() // no handler has left anything in it, and the finalizer alone may be accepted
+	}
 	return nil, again, wake, err
 }
 

@@ -79,11 +79,13 @@ func (t *target) memos(uid types.UID) *memo.Values {
 type objectRef struct {
 	engine *Engine
 	key    object.Key
+	// body returns the object as it was seen last, or nil. It can be gone from the watch.
+	body func() *object.Body
 }
 
 var _ logr.Marshaler = objectRef{}
 
-// MarshalLog returns a reference to the object, without the uid if the object is gone.
+// MarshalLog returns a reference to the object, without the uid if that is not known.
 func (r objectRef) MarshalLog() any {
 	about := corev1.ObjectReference{Namespace: r.key.Namespace, Name: r.key.Name}
 	found := r.engine.resources.get(r.key.Resource)
@@ -91,7 +93,9 @@ func (r objectRef) MarshalLog() any {
 		return about
 	}
 	about.APIVersion, about.Kind = found.GVK().ToAPIVersionAndKind()
-	if snapshot := found.Cached(r.key.NamespacedName); snapshot != nil {
+	if body := r.body(); body != nil {
+		about.UID = body.UID()
+	} else if snapshot := found.Cached(r.key.NamespacedName); snapshot != nil {
 		about.UID = snapshot.GetUID()
 	}
 	return about

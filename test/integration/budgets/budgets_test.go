@@ -90,6 +90,14 @@ func TestLifeCycle(t *testing.T) {
 	}
 }
 
+// The finalizer is added together with the record of the creation, for which no handler is called.
+func TestOnlyDeletionHandlers(t *testing.T) {
+	registry := kopf.NewRegistry()
+	registry.OnDelete(examples, succeed)
+	create, update, remove := lifeCycle(t, registry)
+	gomega.NewWithT(t).Expect([]int{create, update, remove}).To(gomega.Equal([]int{1, 1, 1}))
+}
+
 // There are three creation handlers: one is retried twice, and one has two sub-handlers with
 // results.
 func TestThreeHandlers(t *testing.T) {

@@ -230,8 +230,12 @@ func (k Keeper) storeNext(ctx context.Context, e ending, body *object.Body, into
 // be stored.
 func (k Keeper) storeBase(ctx context.Context, body *object.Body, into storage.Patch, essence object.Essence, r report.Reporter) error {
 	if hasher, ok := k.Storages.DiffBase.(storage.Hasher); ok {
-		if reason := hasher.Hashes(body, into, essence); reason != storage.NotHashed && r.Object.First("hashed") {
-			r.Log.Info("Only hashes of the handled state are stored: changes are detected, but old values are unknown, and Kopf cannot take over this object again.", "reason", reason)
+		if reason := hasher.Hashes(body, into, essence); reason != storage.NotHashed {
+			r.WhenWritten(func() {
+				if r.Object.First("hashed") {
+					r.Log.Info("Only hashes of the handled state are stored: changes are detected, but old values are unknown, except for short ones, and Kopf cannot take over this object again.", "reason", reason)
+				}
+			})
 		}
 	}
 	return k.Storages.DiffBase.Store(ctx, body, into, essence)

@@ -35,6 +35,17 @@ type Reporter struct {
 	IDs    map[string]string
 	Object *reportonce.Set       // reports of the object
 	Shared *reportonce.SharedSet // reports of the operator
+	// Written collects what to report when what is being prepared is written. Nil reports it at once.
+	Written *[]func()
+}
+
+// WhenWritten calls a report when what is being prepared is written.
+func (r Reporter) WhenWritten(report func()) {
+	if r.Written == nil {
+		report()
+		return
+	}
+	*r.Written = append(*r.Written, report)
 }
 
 // ReportedID returns the id under which a handler is reported.

@@ -82,6 +82,9 @@ func (s *Session) commit(ctx context.Context) (Outcome, error) {
 		u.Cycle.Progress.MarkStored()
 	}
 	s.state.Drop() // everything is written
+	for _, report := range s.written {
+		report()
+	}
 	return outcome, nil
 }
 
@@ -133,6 +136,7 @@ func (s *Session) commitWithRetries(ctx context.Context, u *Update) error {
 
 // try writes the update against the latest known version of the object.
 func (s *Session) try(ctx context.Context, u *Update) error {
+	s.written = nil
 	if err := s.yieldToOthers(ctx, u); err != nil {
 		return err
 	}

@@ -241,3 +241,29 @@ func TestPrunedStatusOfASubresourceIsReported(t *testing.T) {
 		t.Errorf("got %q", f.events)
 	}
 }
+
+// The operator finds its own record, and not that of another instance.
+func TestARecordWhoseAnswerWasLostIsNotThatOfOthers(t *testing.T) {
+	f := newFixture(t, m{})
+	f.faults = []fault{{lost: errDown}}
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
+	f.nextPass()
+	f.refresh(f.cached())
+	f.flush()
+	f.expect("another instance was seen", f.report.Shared.Has(overlapping), false)
+}
+
+// What is not stored is not reported as stored.
+func TestHashesAreReportedWhenTheyAreStored(t *testing.T) {
+	f := newFixture(t, m{})
+	f.change(m{"kind": "Secret", "apiVersion": "v1", "data": m{"key": "c2VjcmV0"}})
+	f.nextPass()
+	f.refresh(f.cached())
+	f.faults = []fault{{err: answer(http.StatusForbidden)}}
+	_ = f.writeFails(Update{Cycle: f.finished(cause.Create, "a")})
+	f.expect("reported", f.report.Object.Has("hashed"), false)
+	f.nextPass()
+	f.refresh(f.cached())
+	f.flush()
+	f.expect("reported", f.report.Object.Has("hashed"), true)
+}

@@ -32,6 +32,7 @@ func TestGuard10AnOvertakenRecordStandsAndItsEditIsDropped(t *testing.T) {
 	f.expect("other record", f.storedRecord("b").Success, true)
 	f.expect("other edit", f.field("spec", "b"), "ours")
 	f.expect("finished", f.done, map[string]int{"a": 1, "b": 1})
+	f.expect("another instance was seen", f.report.Shared.Has(overlapping), true)
 }
 
 func TestGuard11AFinishedCycleStands(t *testing.T) {

@@ -3,6 +3,7 @@ package write
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/kopf-go/kopf/pkg/model/cause"
 	"github.com/kopf-go/kopf/pkg/reconcile/execution"
@@ -57,8 +58,18 @@ func (s *Session) isOvertaken(ctx context.Context, u *Update, id string) (bool, 
 		return false, nil
 	}
 	theirs, err := s.writer.Records.Record(ctx, s.body, id, s.report)
-	return err == nil && hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found()), err
+	if err != nil || !hasAdvanced(theirs, u.Cycle.Progress.Load(id).Found()) {
+		return false, err
+	}
+	if ours := u.Cycle.Progress.Load(id).Record; theirs != nil && !theirs.Stopped.Equal(ours.Stopped.Truncate(time.Microsecond)) && s.report.Shared.First(overlapping) {
+		s.report.Log.Info("Another instance of this operator handles the same objects at the same time: it has stored the outcome of an attempt that this one has made, too. "+
+			"Stop one of them, or let them take turns by leader election or peering. This is logged once.", "handler", id)
+	}
+	return true, nil
 }
+
+// overlapping is the report that another instance handles the same objects.
+const overlapping = "\x00overlapping"
 
 // hasAdvanced reports whether a record contains an outcome that it did not contain before. A
 // lifecycle that calls one handler at a time also stores records without an attempt: they must

@@ -27,6 +27,8 @@ type Session struct {
 	// statusNotFound is set if a response 404 says that the status is not a subresource. The
 	// next write of the status, alone, to the main resource shows whether that is true.
 	statusNotFound bool
+	// written is what to report when the current attempt to write has succeeded.
+	written []func()
 }
 
 // Body returns the latest known version of the object, or nil before Refresh.

@@ -80,7 +80,9 @@ func (w *Writer) finalizer() string { return w.Records.Storages.Finalizer }
 
 // Open starts the writer's part of a pass over an object.
 func (w *Writer) Open(s *State, t Target, r report.Reporter) *Session {
-	return &Session{writer: w, state: s, target: t, report: r}
+	session := &Session{writer: w, state: s, target: t, report: r}
+	session.report.Written = &session.written
+	return session
 }
 
 // ContentionDelay returns how long the object must be left alone because others undo the
