@@ -1,12 +1,15 @@
 package handler
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kopf-go/kopf/pkg/model/internal/function"
+	"github.com/kopf-go/kopf/pkg/model/object"
 	"github.com/kopf-go/kopf/pkg/model/selector"
 )
 
@@ -109,8 +112,20 @@ func (d *Declaration) identify(fn any) {
 		d.ID = name
 	}
 	if d.ID != "" && d.Field != nil {
-		d.ID += "/" + d.Field.String()
+		d.ID += "/" + fieldID(d.Field)
 	}
+}
+
+// fieldID returns what a field appends to the id of a handler. What the name of an annotation cannot have
+// becomes an underscore, and a hash tells such fields apart. Kopf cannot store the progress of handlers of
+// such fields at all.
+func fieldID(field object.Path) string {
+	text := field.String()
+	if validID.MatchString("a" + text) {
+		return text
+	}
+	hash := sha256.Sum256([]byte(text))
+	return invalidInID.ReplaceAllString(text, "_") + "-" + hex.EncodeToString(hash[:4])
 }
 
 func (d *Declaration) addProblem(err error) {

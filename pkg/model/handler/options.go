@@ -16,7 +16,7 @@ import (
 
 // ID sets the handler's id instead of the function's name. Progress and results are
 // stored under the id, so a renamed handler counts as a new one. If the handler has a
-// field, it is appended to the id. An id contains ASCII letters and digits, and the
+// field, it is appended to the id; what an id cannot contain becomes _, and a hash follows. An id contains ASCII letters and digits, and the
 // characters -, _, ., and / between them. With the id of an operator in Python, the
 // handler continues its work.
 func ID(id string) HandlerOption {

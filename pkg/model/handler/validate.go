@@ -15,6 +15,9 @@ import (
 // slash becomes a dot, and an angle bracket becomes an underscore.
 var validID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_./<>]*[A-Za-z0-9])?$`)
 
+// invalidInID matches what ids cannot contain.
+var invalidInID = regexp.MustCompile(`[^-A-Za-z0-9_./<>]`)
+
 // validate records the mistakes that the compiler cannot find.
 func validate(d *Declaration) {
 	validateSelector(d)

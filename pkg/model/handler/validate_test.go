@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kopf-go/kopf/pkg/model/handler"
 	"github.com/kopf-go/kopf/pkg/model/selector"
@@ -234,5 +236,31 @@ func TestBindUsesTheScheme(t *testing.T) {
 	untyped := declared(t, d, err)
 	if same, err := untyped.Bind(unknown); err != nil || same != untyped {
 		t.Errorf("got %v, %v", same, err)
+	}
+}
+
+// Any field can have handlers. Their ids are names of annotations, and differ.
+func TestIDsOfFieldsCanBeStored(t *testing.T) {
+	tests := map[string]string{
+		"spec.size":                "fn/spec.size",
+		"spec.hosts.*.example.com": "fn/spec.hosts._.example.com-",
+		"spec.hosts.?.example.com": "fn/spec.hosts._.example.com-",
+		"spec.my field":            "fn/spec.my_field-",
+		"spec.a:b~c":               "fn/spec.a_b_c-",
+		"spec.größe":               "fn/spec.gr__e-",
+		"spec.*":                   "fn/spec._-",
+		"spec.trailing_":           "fn/spec.trailing_-",
+	}
+	seen := map[string]bool{}
+	for field, want := range tests {
+		d, err := handler.Update(selector.New("kex"), handler.Function{Change: func(context.Context, *handler.Change) error { return nil }}, handler.ID("fn"), handler.Field(field))
+		if err != nil {
+			t.Errorf("%s: %v", field, err)
+			continue
+		}
+		if !strings.HasPrefix(d.ID, want) || seen[d.ID] || len(validation.IsQualifiedName("kopf.dev/"+strings.ReplaceAll(d.ID, "/", "."))) > 0 {
+			t.Errorf("%s: got %q", field, d.ID)
+		}
+		seen[d.ID] = true
 	}
 }
